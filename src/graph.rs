@@ -22,7 +22,7 @@ pub(crate) mod testing;
 mod trouble;
 
 pub use chart::archive;
-pub(crate) use chart::{Archive, Chart, ChartRef, Place};
+pub(crate) use chart::{Archive, Chart, ChartLookup, ChartRef};
 pub(crate) use judge::{Policy, REASON_NOT_AN_ERROR};
 pub(crate) use local::similar_path;
 pub(crate) use nodes::{

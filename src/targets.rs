@@ -112,13 +112,14 @@ pub(crate) struct Target {
     pub sources: Vec<Object>,
     /// All that the object says, as JSON.
     #[serde(skip)]
-    pub said: Rc<str>,
+    pub manifest: Rc<str>,
     /// Where the object names its path, or the object itself: 1-based line and column.
     #[serde(skip)]
     pub spot: Position,
     /// Where that is.
     #[serde(flatten)]
-    pub place: Place,
+    #[serde(rename = "place")]
+    pub location: TargetLocation,
     /// How it is built.
     pub build: Build,
     /// The directory from which its object is deployed: that of its file, or of what builds it.
@@ -143,7 +144,7 @@ fn message<S: Serializer>(failure: &Option<Failure>, to: S) -> std::result::Resu
     failure.as_ref().map(|failure| &failure.message).serialize(to)
 }
 
-/// Returns the builds that were stopped, so that targets are not known.
+/// The builds that were stopped, so that targets are not known.
 pub(crate) fn stopped<'a>(targets: impl IntoIterator<Item = &'a Target>) -> impl Iterator<Item = &'a Failure> {
     let changers = targets.into_iter().filter_map(|target| target.changed_by.as_ref());
     changers.filter_map(|changer| changer.not_built.as_ref()).filter(|why| why.kind == FailureKind::Stopped)
@@ -164,41 +165,42 @@ pub(crate) struct Reached {
 /// Where what is deployed lies.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Place {
+pub(crate) enum TargetLocation {
     /// In this repository.
-    Here(Here),
+    #[serde(rename = "here")]
+    Local(TargetDir),
     /// In another repository, or in one that is not known: why.
     External(String),
     /// Only known in the cluster: why.
     Templated(String),
 }
 
-impl Place {
+impl TargetLocation {
     /// Returns where it is, and what is there.
     pub(crate) fn described(&self) -> String {
-        let here = match self {
-            Place::Here(here) => here,
-            Place::External(why) => return format!("external: {why}"),
-            Place::Templated(why) => return format!("templated: {why}"),
+        let dir = match self {
+            TargetLocation::Local(dir) => dir,
+            TargetLocation::External(why) => return format!("external: {why}"),
+            TargetLocation::Templated(why) => return format!("templated: {why}"),
         };
-        let Here { revision, path, .. } = here;
+        let TargetDir { revision, path, .. } = dir;
         let named = revision.name.as_ref().map_or(String::new(), |name| format!(" at {name}"));
-        let found = match &here.found {
+        let content = match &dir.content {
             _ if !revision.is_this => "another revision, not read".to_owned(),
-            Found::Kustomization(_) => "a kustomization".to_owned(),
-            Found::Directory(_) => "a directory without a kustomization".to_owned(),
-            Found::Chart(_) => "a chart".to_owned(),
-            Found::Plugin(_) => "for a plugin".to_owned(),
-            Found::Submodule(path) => format!("in the submodule {path}"),
-            Found::Nothing(why) => format!("missing: {why}"),
+            PathContent::Kustomization(_) => "a kustomization".to_owned(),
+            PathContent::Directory(_) => "a directory without a kustomization".to_owned(),
+            PathContent::Chart(_) => "a chart".to_owned(),
+            PathContent::Plugin(_) => "for a plugin".to_owned(),
+            PathContent::Submodule(path) => format!("in the submodule {path}"),
+            PathContent::Nothing(why) => format!("missing: {why}"),
         };
-        format!("{}{named}: {found}", path::shown(path))
+        format!("{}{named}: {content}", path::shown(path))
     }
 }
 
 /// A directory of this repository that is deployed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct Here {
+pub(crate) struct TargetDir {
     /// The directory as written.
     #[serde(skip)]
     pub written: String,
@@ -208,7 +210,8 @@ pub(crate) struct Here {
     /// Which revision is deployed.
     pub revision: Revision,
     /// What is there.
-    pub found: Found,
+    #[serde(rename = "found")]
+    pub content: PathContent,
     /// What of the repository the engine gets to see; none where it is the whole repository.
     #[serde(skip)]
     pub artifact: Option<Rc<Artifact>>,
@@ -226,13 +229,13 @@ pub(crate) struct Resource {
     pub is_root: bool,
 }
 
-impl Here {
+impl TargetDir {
     /// Returns what leaves a file out of the artifact, if something does.
     pub(crate) fn left_out(&self, file: &str) -> Option<Ignored> {
         self.artifact.as_ref()?.ignores.rule(file)
     }
 
-    /// Returns the directory as messages name it.
+    /// The directory as messages name it.
     pub(crate) fn shown(&self) -> String {
         match self.written.as_str() {
             "" => "the top".to_owned(),
@@ -261,12 +264,12 @@ pub struct Revision {
 const LOCALIZED: &str = "localized/";
 
 impl Revision {
-    /// Returns the one that is looked at.
+    /// The one that is looked at.
     fn this() -> Revision {
         Revision { name: None, is_this: true, is_fixed: false, url: None }
     }
 
-    /// Returns whether it is a branch that is localized.
+    /// Whether it is a branch that is localized.
     pub fn is_localized(&self) -> bool {
         let name = self.name.as_deref();
         name.is_some_and(|name| name.starts_with(LOCALIZED))
@@ -284,7 +287,7 @@ impl Revision {
 /// What is at the path of a target.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Found {
+pub(crate) enum PathContent {
     /// A kustomization root, at its real path.
     Kustomization(String),
     /// A directory without a kustomization, at its real path: Flux generates one, Argo CD takes the files.
@@ -314,15 +317,15 @@ pub(crate) struct Artifact {
 
 impl Artifact {
     /// Returns what the objects say of it, whatever their names.
-    fn said(&self) -> String {
-        format!("{:?} {} {:?}", self.included, self.has_submodules, self.ignores.said())
+    fn fingerprint(&self) -> String {
+        format!("{:?} {} {:?}", self.included, self.has_submodules, self.ignores.fingerprint())
     }
 }
 
 /// Those that pack the same are equal.
 impl PartialEq for Artifact {
     fn eq(&self, other: &Artifact) -> bool {
-        self.said() == other.said()
+        self.fingerprint() == other.fingerprint()
     }
 }
 
@@ -387,7 +390,8 @@ pub(crate) struct Component {
     pub text: Text,
     /// What there is; none for a URL, and where only the engine knows what is meant: a pattern, a variable.
     #[serde(skip)]
-    pub found: Option<Found>,
+    #[serde(rename = "found")]
+    pub content: Option<PathContent>,
     /// Whether its engine leaves it out, since the object says that it may be missing, and nothing is there.
     #[serde(skip)]
     pub is_left_out: bool,
@@ -395,7 +399,7 @@ pub(crate) struct Component {
 
 impl From<Text> for Component {
     fn from(text: Text) -> Self {
-        Component { text, found: None, is_left_out: false }
+        Component { text, content: None, is_left_out: false }
     }
 }
 
@@ -445,7 +449,7 @@ pub(crate) struct Targets {
     /// What could not be read, and was passed over.
     pub unread: Vec<Unread>,
     /// Whether none is known to be here, and one of their paths is.
-    pub points_here: bool,
+    pub assumes_this_repo: bool,
     /// What is missing if its repository is this one, which the tree does not tell: as many paths are here as are not.
     pub perhaps_missing: Vec<Target>,
     /// The files of objects that nothing deploys, each with the topmost directory of which nothing is deployed.
@@ -482,21 +486,21 @@ impl Targets {
         self.spent[1] <= MOST_BYTES
     }
 
-    /// Returns the targets that lie in this repository, at a revision that can be the one that is looked at, as their
+    /// The targets that lie in this repository, at a revision that can be the one that is looked at, as their
     /// objects are written.
-    pub(crate) fn here(&self) -> impl Iterator<Item = (&Target, &Here)> {
+    pub(crate) fn local_targets(&self) -> impl Iterator<Item = (&Target, &TargetDir)> {
         let targets = self.targets.iter();
-        targets.filter_map(|target| Some((target, target.here()?)))
+        targets.filter_map(|target| Some((target, target.local_dir()?)))
     }
 
     /// Says how many targets are deployed from what is called `name`, and names one that is not; none where nothing is
     /// deployed from here.
     pub(crate) fn deployed_from(&self, name: &str, is_it: impl Fn(&Revision) -> bool) -> Option<String> {
-        let (from, other): (Vec<_>, Vec<_>) = self.here().partition(|(_, here)| is_it(&here.revision));
+        let (from, other): (Vec<_>, Vec<_>) = self.local_targets().partition(|(_, dir)| is_it(&dir.revision));
         let all = from.len() + other.len();
-        let other = other.first().map(|(target, here)| {
+        let other = other.first().map(|(target, dir)| {
             let object = &target.object;
-            let (name, revision) = (object.full_name(), here.revision.shown());
+            let (name, revision) = (object.full_name(), dir.revision.shown());
             format!("; {name} ({}:{}) reads {revision}", object.file, object.line)
         });
         let other = other.unwrap_or_default();
@@ -505,15 +509,15 @@ impl Targets {
         (all > 0).then(|| format!("deployed from {name}: {from} of {all} {targets}{other}"))
     }
 
-    /// Returns the kustomization roots that are deployed, by their real paths.
+    /// The kustomization roots that are deployed, by their real paths.
     pub(crate) fn roots(&self) -> BTreeSet<String> {
-        self.here().flat_map(|(target, here)| target.roots(here)).map(str::to_owned).collect()
+        self.local_targets().flat_map(|(target, dir)| target.roots(dir)).map(str::to_owned).collect()
     }
 }
 
 impl fmt::Display for Object {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {} ({})", self.kind, self.full_name(), self.place())
+        write!(f, "{} {} ({})", self.kind, self.full_name(), self.location_text())
     }
 }
 
@@ -521,12 +525,12 @@ impl Object {
     /// The kind of what the configuration lists.
     pub(crate) const LISTED: &str = "target";
 
-    /// Returns whether it is an entry of the configuration.
+    /// Whether it is an entry of the configuration.
     pub(crate) fn is_listed(&self) -> bool {
         self.kind == Object::LISTED
     }
 
-    /// Returns one of no namespace, as its file has it.
+    /// One of no namespace, as its file has it.
     fn of(file: &str, line: usize, kind: &str, name: String) -> Object {
         let [file, kind] = [file, kind].map(str::to_owned);
         Object { file, line, kind, name, ..Object::default() }
@@ -545,35 +549,35 @@ impl Object {
         self.apart.as_ref().map_or(String::new(), |directory| format!(", {}", path::shown(directory)))
     }
 
-    /// Returns the kind of what stands in its file.
+    /// The kind of what stands in its file.
     fn written_kind(&self) -> &str {
         if self.set.is_some() { argo::SET } else { &self.kind }
     }
 
     /// Returns where it stands, and what made it what it is.
-    pub(crate) fn place(&self) -> String {
-        let mut place = format!("{}:{}", self.file, self.line);
+    pub(crate) fn location_text(&self) -> String {
+        let mut path = format!("{}:{}", self.file, self.line);
         if let Some(set) = &self.set {
-            place.push_str(&format!(", of ApplicationSet {set}"));
+            path.push_str(&format!(", of ApplicationSet {set}"));
         }
-        place.push_str(&self.own_directory());
+        path.push_str(&self.own_directory());
         if let Some(by) = &self.built_by {
-            place.push_str(&format!(", built by {by}"));
+            path.push_str(&format!(", built by {by}"));
         }
-        place
+        path
     }
 }
 
 impl Build {
-    /// Returns the components and patches that the object adds, as they are written.
+    /// The components and patches that the object adds, as they are written.
     fn added(&self) -> BTreeSet<&str> {
-        let components = self.components.iter().map(|one| &one.text);
-        components.chain(&self.patches).map(|one| one.text.as_str()).collect()
+        let components = self.components.iter().map(|component| &component.text);
+        components.chain(&self.patches).map(|component| component.text.as_str()).collect()
     }
 
-    /// Returns the components that the object adds, without those that its engine leaves out.
+    /// The components that the object adds, without those that its engine leaves out.
     pub(crate) fn components(&self) -> impl Iterator<Item = &Component> {
-        self.components.iter().filter(|one| !one.is_left_out)
+        self.components.iter().filter(|component| !component.is_left_out)
     }
 
     /// Adds what another one adds by name.
@@ -585,18 +589,25 @@ impl Build {
 
 impl Target {
     /// Makes one of an object that says `said`.
-    fn new(engine: EngineName, object: Object, spot: Position, place: Place, build: Build, said: &Json) -> Target {
-        let source = match &place {
-            Place::External(why) | Place::Templated(why) => why.clone(),
-            Place::Here(Here { path, revision, artifact, .. }) => {
-                format!("{path} {revision:?} {:?}", artifact.as_ref().map(|one| one.said()))
+    fn new(
+        engine: EngineName,
+        object: Object,
+        spot: Position,
+        location: TargetLocation,
+        build: Build,
+        manifest: &Json,
+    ) -> Target {
+        let source = match &location {
+            TargetLocation::External(why) | TargetLocation::Templated(why) => why.clone(),
+            TargetLocation::Local(TargetDir { path, revision, artifact, .. }) => {
+                format!("{path} {revision:?} {:?}", artifact.as_ref().map(|artifact| artifact.fingerprint()))
             }
         };
-        let said = said.to_string();
-        let digest = sha256_hex(format!("{said} {source} {:?}", build.options).as_bytes());
-        let said = said.into();
+        let json = manifest.to_string();
+        let digest = sha256_hex(format!("{json} {source} {:?}", build.options).as_bytes());
+        let manifest = json.into();
         let (sources, home) = (Vec::new(), String::new());
-        Target { engine, object, sources, digest, said, spot, place, build, home, changed_by: None }
+        Target { engine, object, sources, digest, manifest, spot, location, build, home, changed_by: None }
     }
 
     /// Returns why it is not known what is built; `None` if it is, if that is missing, and of a release: no chart names
@@ -608,51 +619,52 @@ impl Target {
         if let Some(changer) = &self.changed_by {
             return Some(format!("{} may change it", changer.name));
         }
-        let is_missing = self.here().is_some_and(|here| matches!(here.found, Found::Nothing(_)));
+        let is_missing = self.local_dir().is_some_and(|dir| matches!(dir.content, PathContent::Nothing(_)));
         self.open().filter(|_| !is_missing)
     }
 
     /// Returns why its object does not say what is built; none where it does.
     pub(crate) fn open(&self) -> Option<String> {
-        match &self.place {
-            Place::External(_) => None,
-            Place::Templated(why) => Some(why.clone()),
-            Place::Here(_) => unfilled(self.build.added()).or_else(|| self.build.unread.clone()),
+        match &self.location {
+            TargetLocation::External(_) => None,
+            TargetLocation::Templated(why) => Some(why.clone()),
+            TargetLocation::Local(_) => unfilled(self.build.added()).or_else(|| self.build.unread.clone()),
         }
     }
 
-    /// Returns the URL of its repository, where only the tree tells that it is this one.
+    /// The URL of its repository, where only the tree tells that it is this one.
     pub(crate) fn url(&self) -> Option<&str> {
-        self.here()?.revision.url.as_deref()
+        self.local_dir()?.revision.url.as_deref()
     }
 
     /// Returns where it lies in this repository, if the revision can be the one that is looked at.
-    pub(crate) fn here(&self) -> Option<&Here> {
-        match &self.place {
-            Place::Here(here) if here.revision.is_this => Some(here),
+    pub(crate) fn local_dir(&self) -> Option<&TargetDir> {
+        match &self.location {
+            TargetLocation::Local(dir) if dir.revision.is_this => Some(dir),
             _ => None,
         }
     }
 
-    /// Returns the kustomization roots that its engine builds, by their real paths: its own, or those that Flux finds in
+    /// The kustomization roots that its engine builds, by their real paths: its own, or those that Flux finds in
     /// a directory without one, and the components that the object adds.
-    pub(crate) fn roots<'a>(&'a self, here: &'a Here) -> impl Iterator<Item = &'a str> {
-        let components = self.build.components().filter_map(|one| one.found.as_ref());
-        let own = std::iter::once(&here.found).chain(components).filter_map(|found| match found {
-            Found::Kustomization(root) => Some(root),
+    pub(crate) fn roots<'a>(&'a self, dir: &'a TargetDir) -> impl Iterator<Item = &'a str> {
+        let components = self.build.components().filter_map(|component| component.content.as_ref());
+        let own = std::iter::once(&dir.content).chain(components).filter_map(|content| match content {
+            PathContent::Kustomization(root) => Some(root),
             _ => None,
         });
-        own.chain(here.scanned.iter().filter(|one| one.is_root).map(|one| &one.path)).map(String::as_str)
+        own.chain(dir.scanned.iter().filter(|resource| resource.is_root).map(|resource| &resource.path))
+            .map(String::as_str)
     }
 
-    /// Returns those of [`Self::roots`] that a walk over the tree came to.
-    pub(crate) fn walked<'a>(&'a self, here: &'a Here, graph: &'a Graph) -> impl Iterator<Item = RootId> {
-        self.roots(here).filter_map(|root| graph.user_root(root))
+    /// Those of [`Self::roots`] that a walk over the tree came to.
+    pub(crate) fn walked<'a>(&'a self, dir: &'a TargetDir, graph: &'a Graph) -> impl Iterator<Item = RootId> {
+        self.roots(dir).filter_map(|root| graph.user_root(root))
     }
 
     /// Returns what deploys it, as `Flux Kustomization apps (clusters/prod/apps.yaml:3)`, and what built that.
     pub(crate) fn by(&self) -> String {
-        self.named(&self.object.place())
+        self.named(&self.object.location_text())
     }
 
     /// Returns what deploys it.
@@ -667,11 +679,11 @@ impl Target {
         format!("{} {kind} {name}", self.engine.name())
     }
 
-    fn named(&self, place: &str) -> String {
+    fn named(&self, path: &str) -> String {
         if self.engine.has_objects() {
-            format!("{} ({place})", self.name())
+            format!("{} ({path})", self.name())
         } else {
-            format!("{} ({place})", self.engine.name())
+            format!("{} ({path})", self.engine.name())
         }
     }
 }
@@ -682,10 +694,10 @@ fn unfilled<'a>(texts: impl IntoIterator<Item = &'a str>) -> Option<String> {
     Some(format!("`{}` is substituted elsewhere", redact::url(text)))
 }
 
-/// Returns the revision that a target deploys, if that is known, and not the one that is looked at.
+/// The revision that a target deploys, if that is known, and not the one that is looked at.
 pub(crate) fn at_other_revision(target: &Target) -> Option<&str> {
-    match &target.place {
-        Place::Here(here) if !here.revision.is_this => here.revision.name.as_deref(),
+    match &target.location {
+        TargetLocation::Local(dir) if !dir.revision.is_this => dir.revision.name.as_deref(),
         _ => None,
     }
 }
@@ -723,25 +735,30 @@ pub(crate) fn find_from(
     let mut more = survey.listed(directories);
     let is_left_out = |file: &String| config.leaves_out(path::parent(file));
     let (left_out, mut read): (BTreeSet<String>, BTreeSet<String>) = candidates()?.into_iter().partition(is_left_out);
-    let mut found: Option<Targets> = None;
+    let mut last: Option<Targets> = None;
     loop {
         // The search has looked into the others.
         more.retain(|file| !read.contains(file) && (!scan::is_searched(file) || is_left_out(file)));
-        if let Some(found) = found.take_if(|_| more.is_empty()) {
-            return Ok(Unsettled(found));
+        if let Some(targets) = last.take_if(|_| more.is_empty()) {
+            return Ok(Unsettled(targets));
         }
         read.append(&mut more);
         let targets = of_scan(tree, config, identity, scan::scan(tree, &read)?)?;
-        let is_applied = |file: &&String| {
-            let mut here = targets.here();
-            here.any(|(_, here)| matches!(&here.found, Found::Directory(top) if path::is_in(file, top)))
-        };
-        more.extend(left_out.difference(&read).filter(is_applied).cloned());
+        more.extend(
+            left_out
+                .difference(&read)
+                .filter(|file: &&String| {
+                    let mut local_targets = targets.local_targets();
+                    local_targets
+                        .any(|(_, dir)| matches!(&dir.content, PathContent::Directory(top) if path::is_in(file, top)))
+                })
+                .cloned(),
+        );
         let roots: Vec<String> = targets.roots().into_iter().filter(|root| !config.starts(root)).collect();
         if !roots.is_empty() {
             more.extend(survey.listed(&roots));
         }
-        found = Some(targets);
+        last = Some(targets);
     }
 }
 
@@ -750,16 +767,16 @@ fn of_scan(
     tree: &dyn Tree,
     config: &Config,
     identity: &dyn Fn() -> Result<Identity>,
-    found: scan::Scan,
+    scan: scan::Scan,
 ) -> Result<Targets> {
-    let mut targets = Targets { unread: found.unread, ..Targets::default() };
-    for one in &found.objects {
-        *targets.files.entry(one.object.file.clone()).or_default() |= !one.has_options();
+    let mut targets = Targets { unread: scan.unread, ..Targets::default() };
+    for object in &scan.objects {
+        *targets.files.entry(object.object.file.clone()).or_default() |= !object.has_options();
     }
-    if !found.objects.is_empty() {
+    if !scan.objects.is_empty() {
         let mut identity = identity()?;
         let engines = |identity: &Identity, targets: &mut Targets| -> Result<()> {
-            let objects = &found.objects;
+            let objects = &scan.objects;
             EngineName::ALL.iter().try_for_each(|engine| engine.find(tree, identity, objects, targets))
         };
         let any_url = identity.of_any_url();
@@ -772,13 +789,13 @@ fn of_scan(
         let any = if identity.is_declared() { None } else { Some(of_any()?) };
         targets.perhaps_missing = identity.add_told_by(any.iter().flat_map(|any| &any.targets));
         engines(&identity, &mut targets)?;
-        if !targets.targets.iter().any(|target| matches!(target.place, Place::Here(_))) {
+        if !targets.targets.iter().any(|target| matches!(target.location, TargetLocation::Local(_))) {
             let any = match any {
                 Some(any) => any,
                 None => of_any()?,
             };
-            let is_there = |here: &Here| !here.path.is_empty() && !matches!(here.found, Found::Nothing(_));
-            targets.points_here = any.here().any(|(_, here)| is_there(here));
+            let is_there = |dir: &TargetDir| !dir.path.is_empty() && !matches!(dir.content, PathContent::Nothing(_));
+            targets.assumes_this_repo = any.local_targets().any(|(_, dir)| is_there(dir));
         }
         // Nothing in the tree says how Argo CD builds.
         let unsaid = targets.targets.iter_mut().filter(|target| target.build.load_restrictor.is_none());
@@ -787,11 +804,12 @@ fn of_scan(
     }
     argo::find_elsewhere(tree, config, &mut targets)?;
     place::declared(tree, config, &mut targets)?;
-    let is_filled = |target: &Target| !target.build.variables.is_empty();
-    if targets.targets.iter().any(is_filled) && !variables::are_strict(tree, &installed(tree, config, &targets)?) {
+    if targets.targets.iter().any(|target: &Target| !target.build.variables.is_empty())
+        && !variables::are_strict(tree, &installed(tree, config, &targets)?)
+    {
         targets.targets.iter_mut().for_each(|target| target.build.variables.allow_unset());
     }
-    let path = |target: &Target| target.here().map(|here| here.path.clone());
+    let path = |target: &Target| target.local_dir().map(|dir| dir.path.clone());
     targets.targets.sort_by_cached_key(|target| (target.object.clone(), target.spot, path(target)));
     tell_apart(&mut targets.targets);
     let is_left_out = |file: &str| config.leaves_out(path::parent(file));
@@ -804,8 +822,8 @@ fn of_scan(
 /// Notes the directories of targets to which their set gives one name.
 fn tell_apart(targets: &mut [Target]) {
     let mut named: BTreeMap<Object, BTreeSet<String>> = BTreeMap::new();
-    let mine = |target: &Target| match &target.place {
-        Place::Here(here) if target.object.set.is_some() => Some((target.object.clone(), here.path.clone())),
+    let mine = |target: &Target| match &target.location {
+        TargetLocation::Local(dir) if target.object.set.is_some() => Some((target.object.clone(), dir.path.clone())),
         _ => None,
     };
     for (object, directory) in targets.iter().filter_map(mine) {
@@ -820,7 +838,7 @@ fn tell_apart(targets: &mut [Target]) {
     }
 }
 
-/// Returns the kustomizations of roots that are none: objects of Flux, which are named so. One that a reference leads to is
+/// The kustomizations of roots that are none: objects of Flux, which are named so. One that a reference leads to is
 /// meant as a root, and `kustomize build` refuses it.
 pub(crate) fn flux_objects(explored: &Explored) -> HashSet<FileId> {
     let candidates: HashSet<FileId> = explored

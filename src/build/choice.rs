@@ -16,7 +16,7 @@ use crate::message::position::Position;
 use crate::reference::Upstream;
 use crate::targets::affected::changes::Changes;
 use crate::targets::affected::{AffectedRoot, AffectedTarget, Cause, Status, affected};
-use crate::targets::{Object, Place, Target, Unread};
+use crate::targets::{Object, Target, TargetLocation, Unread};
 use crate::tree::overlay::OverlayTree;
 use crate::tree::{Entry, path};
 use crate::workspace::{Workspace, from_top};
@@ -64,7 +64,7 @@ impl Choice {
         let [was, is] = both(here, surveys, config)?;
         let affected = affected(changes, config, &was, &is)?;
         let mut needed = Needs::new();
-        is.1.targets.iter().for_each(|target| needs(target.said.as_bytes(), &mut needed));
+        is.1.targets.iter().for_each(|target| needs(target.manifest.as_bytes(), &mut needed));
         let named = [was.1.targets, is.1.targets.clone()].concat();
         let asked =
             only.iter().map(|text| Argument::of_change(here, changes, &named, text)).collect::<Result<Vec<_>>>()?;
@@ -78,7 +78,7 @@ impl Choice {
             changes.moved_below(graph, roots, &mut named)
         };
         for AffectedTarget { target, was, status, cause } in affected.targets {
-            let there = target.here().filter(|_| status != Status::Removed);
+            let there = target.local_dir().filter(|_| status != Status::Removed);
             let roots: Vec<&str> = there.iter().flat_map(|there| target.roots(there)).collect();
             let moved = moved(&roots)?;
             built.extend(roots.into_iter().map(str::to_owned));
@@ -171,13 +171,14 @@ impl Choice {
 
     /// Returns whether what is deployed is known, and lies in another repository or at another revision.
     fn is_elsewhere(&self) -> bool {
-        let is_elsewhere = |one: &Target| one.here().is_none() && !matches!(one.place, Place::Templated(_));
+        let is_elsewhere =
+            |one: &Target| one.local_dir().is_none() && !matches!(one.location, TargetLocation::Templated(_));
         matches!(&self.what, What::Target(both) if both.iter().flatten().all(is_elsewhere))
     }
 
     /// Returns the directories of the roots that its build is made of, as it is: each that is built with something else.
     pub(super) fn tops(&self) -> Vec<String> {
-        let (target, here) = match (&self.what, self.target().and_then(|target| Some((target, target.here()?)))) {
+        let (target, here) = match (&self.what, self.target().and_then(|target| Some((target, target.local_dir()?)))) {
             (What::Root(directory), _) => return vec![directory.clone()],
             (_, Some(there)) => there,
             (_, None) => return Vec::new(),
@@ -188,7 +189,7 @@ impl Choice {
 
     /// Returns the directories of the roots below these.
     pub(super) fn below(&self, graph: &Graph) -> Vec<String> {
-        let there = self.target().and_then(Target::here);
+        let there = self.target().and_then(Target::local_dir);
         let generated = there.into_iter().flat_map(|here| &here.scanned).filter(|one| one.is_root);
         let named = self.tops().into_iter().flat_map(|top| named(graph, &top));
         generated.map(|one| one.path.clone()).chain(named).collect()
@@ -244,7 +245,8 @@ impl<'a> Argument<'a> {
 
     /// Whether it names a target, or a directory that contains what the target deploys.
     fn selects(&self, target: &Target) -> bool {
-        is_meant(target, self.text) || matches!(&target.place, Place::Here(here) if self.contains(&here.path))
+        is_meant(target, self.text)
+            || matches!(&target.location, TargetLocation::Local(here) if self.contains(&here.path))
     }
 }
 

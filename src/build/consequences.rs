@@ -151,7 +151,7 @@ pub(crate) fn needs(output: &[u8], needs: &mut Needs) {
 
 /// Returns the object of a target, with its kind: what a set makes does not say it.
 fn said(target: &Target) -> Option<Value> {
-    let Ok(Value::Mapping(mut said)) = serde_json::from_str(&target.said) else { return None };
+    let Ok(Value::Mapping(mut said)) = serde_json::from_str(&target.manifest) else { return None };
     if !said.contains_key("kind") {
         said.insert("apiVersion".into(), format!("{}/v1alpha1", policy::ARGO).into());
         said.insert("kind".into(), target.object.kind.clone().into());

@@ -10,7 +10,7 @@ use super::disk::{self, Pool};
 use super::proxy::{self, Served};
 use super::stand_in::{Checkout, Manifest};
 use crate::graph::inputs::{Input, RootInputs, leads_out, of_no_root};
-use crate::graph::{FileId, Graph, Origin, Place, RemoteFile, RootId, Source, SourceId, Target};
+use crate::graph::{ChartLookup, FileId, Graph, Origin, RemoteFile, RootId, Source, SourceId, Target};
 use crate::kustomization::{NoteKind, Runs};
 use crate::message::failure::Result;
 use crate::plan::Plan;
@@ -268,7 +268,7 @@ impl<'a> Part<'a> {
     /// Puts the charts that were pulled for a root where kustomize looks for them, so that it pulls none itself.
     fn put_charts(&mut self, graph: &Graph, root: RootId) {
         for chart in graph.charts_of(root) {
-            if let (Some(archive), Place::Missing(directory)) = (&chart.archive, &chart.place)
+            if let (Some(archive), ChartLookup::Missing(directory)) = (&chart.archive, &chart.lookup)
                 && path::is_in(directory, &self.source.scope)
             {
                 let files = archive.files.iter();

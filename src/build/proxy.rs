@@ -161,7 +161,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Where a proxy listens.
 pub(super) enum Listening {
     /// In our network.
-    Here(TcpListener),
+    TargetDir(TcpListener),
     /// In the network of its build.
     Inside(Outside),
 }
@@ -195,7 +195,7 @@ impl Proxy {
     /// Starts a proxy.
     pub(super) fn start(served: &Arc<Served>, from: Listening) -> Result<Proxy> {
         let address = match &from {
-            Listening::Here(listener) => address(listener),
+            Listening::TargetDir(listener) => address(listener),
             Listening::Inside(_) => closed::ADDRESS,
         };
         let shared = Arc::new(Shared {
@@ -207,7 +207,7 @@ impl Proxy {
         let accepting = Arc::clone(&shared);
         let listen = move || {
             let listener = match from {
-                Listening::Here(listener) => Some(listener),
+                Listening::TargetDir(listener) => Some(listener),
                 Listening::Inside(network) => network.listener(),
             };
             if let Some(listener) = listener {

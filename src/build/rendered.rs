@@ -76,7 +76,7 @@ impl Rendered {
             }
         }
         for unread in &unread {
-            rendered.unknown.push(format!("{}: {}", unread.place(), visible(&unread.message)));
+            rendered.unknown.push(format!("{}: {}", unread.location_text(), visible(&unread.message)));
             rendered.unknown_files.insert(String::new());
         }
         let (names, subjects): (Vec<String>, Vec<Wanted>) = builds.into_iter().unzip();

@@ -208,7 +208,7 @@ impl Building<'_> {
         };
         let (walls, network, requests) = sandbox::isolate(&command, isolation)
             .map_err(|error| Failure::new(format!("cannot create a build directory: {error}")))?;
-        let from = listener.map(Listening::Here).or(network.map(Listening::Inside));
+        let from = listener.map(Listening::TargetDir).or(network.map(Listening::Inside));
         proxy = match (files, from) {
             (Files::Served { served, .. }, Some(from)) => Some(Proxy::start(served, from)?),
             _ => None,

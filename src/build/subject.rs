@@ -8,7 +8,7 @@ use crate::record::LoadRestrictor;
 use crate::targets::generated::{ANY_FILE, Generated, generated};
 use crate::targets::plain::plain;
 use crate::targets::variables::Variables;
-use crate::targets::{Found, Place, Target, at_other_revision, chart};
+use crate::targets::{PathContent, Target, TargetLocation, at_other_revision, chart};
 use crate::tree::overlay::OverlayTree;
 use crate::tree::{SharedTree, path};
 use crate::workspace::Workspace;
@@ -62,9 +62,9 @@ impl Subject {
     /// Takes what the engine of a target builds; else why that cannot be built here.
     pub(crate) fn deployed(workspace: &Workspace, target: &Target) -> Result<Subject> {
         let tree = &workspace.tree;
-        let there = match &target.place {
-            Place::Here(there) => there,
-            Place::External(why) | Place::Templated(why) => return Err(Failure::new(why)),
+        let there = match &target.location {
+            TargetLocation::Local(there) => there,
+            TargetLocation::External(why) | TargetLocation::Templated(why) => return Err(Failure::new(why)),
         };
         if let Some(revision) = at_other_revision(target) {
             return Err(Failure::new(format!("it deploys another revision, `{}`", shown(revision))));
@@ -85,11 +85,11 @@ impl Subject {
         if let Some(made) = generated(&*seen, target, there)? {
             return Subject::made(seen, &made);
         }
-        if let Found::Chart(directory) = &there.found {
+        if let PathContent::Chart(directory) = &there.content {
             return Subject::chart(&workspace.config, seen, target, directory);
         }
-        let plain = plain(&*seen, target, there)?.ok_or_else(|| match &there.found {
-            Found::Nothing(why) => Failure::new(why),
+        let plain = plain(&*seen, target, there)?.ok_or_else(|| match &there.content {
+            PathContent::Nothing(why) => Failure::new(why),
             _ => Failure::new(format!("kustomize does not build `{}`", path::shown(&there.path))),
         })?;
         Ok(Subject::new(seen, &there.path, Vec::new(), By::Nothing(plain)))

@@ -24,7 +24,7 @@ use crate::plan::{Options, Plan, in_place, left_among};
 use crate::targets::affected::changes::Changes;
 use crate::targets::affected::{Affected, affected};
 use crate::targets::built::{Builder, Output};
-use crate::targets::{Found, Identity, Target, Targets, Unsettled};
+use crate::targets::{Identity, PathContent, Target, Targets, Unsettled};
 use crate::tree::path;
 use crate::workspace::{Files, Workspace, from_lock};
 
@@ -144,10 +144,10 @@ impl<'a> Building<'a> {
     /// Renders the charts that are deployed. What is deployed and nothing here builds is unknown.
     fn render(&self, found: &Targets, begun: &Graph) -> Result<(), Failures> {
         // What is missing, and what cannot be told before, the rules say. kustomize has built the others.
-        let is_other = |target: &Target| match target.here().map(|here| &here.found) {
-            None | Some(Found::Nothing(_) | Found::Kustomization(_)) => false,
-            Some(Found::Directory(_)) => !target.engine.packs(),
-            Some(Found::Chart(_) | Found::Plugin(_) | Found::Submodule(_)) => true,
+        let is_other = |target: &Target| match target.local_dir().map(|here| &here.content) {
+            None | Some(PathContent::Nothing(_) | PathContent::Kustomization(_)) => false,
+            Some(PathContent::Directory(_)) => !target.engine.packs(),
+            Some(PathContent::Chart(_) | PathContent::Plugin(_) | PathContent::Submodule(_)) => true,
         };
         let is_open = |target: &&Target| is_other(target) && self.wants(target, begun) && target.unknown().is_none();
         let wanted = found.targets.iter().filter(is_open);
@@ -197,9 +197,9 @@ impl<'a> Building<'a> {
         checked.add(findings, self.policy, &*self.workspace.tree);
     }
 
-    /// Returns whether a target is to be built: what no object deploys, where what the run begins at leads there.
+    /// Whether a target is to be built: what no object deploys, where what the run begins at leads there.
     fn wants(&self, target: &Target, begun: &Graph) -> bool {
-        let Some(here) = target.here() else { return false };
+        let Some(here) = target.local_dir() else { return false };
         if !target.engine.has_objects() && !target.roots(here).any(|root| begun.user_root(root).is_some()) {
             return false;
         }
@@ -342,12 +342,12 @@ impl<'a> Building<'a> {
     }
 }
 
-/// Returns the kustomization that is built.
+/// The kustomization that is built.
 fn file(builder: &Builder) -> String {
     path::join(&builder.made.directory, builder.made.file_name)
 }
 
-/// Returns whether findings tell of all that is not locked, at its line.
+/// Whether findings tell of all that is not locked, at its line.
 fn is_told(failures: &Failures, findings: &[Finding]) -> bool {
     failures.0.iter().all(|failure| {
         let is_there = |location: &Location, finding: &Finding| {

@@ -11,7 +11,7 @@ use crate::message::finding::Finding;
 use crate::os::limits::FINDING_BYTES;
 use crate::record::LoadRestrictor;
 use crate::targets::deploys::Deploys;
-use crate::targets::{self, Here, Object, Target, Targets, Unread, Unsettled};
+use crate::targets::{self, Object, Target, TargetDir, Targets, Unread, Unsettled};
 use crate::tree::{Tree, path};
 
 /// The graph of a tree and the targets in it.
@@ -68,7 +68,7 @@ pub(super) fn walk(
 /// A target whose directory is in this tree, with the roots that it reaches.
 pub(super) struct LocalTarget<'a> {
     pub(super) target: &'a Target,
-    pub(super) directory: &'a Here,
+    pub(super) directory: &'a TargetDir,
     /// The roots that the engine builds, and those that they lead to.
     pub(super) roots: Rc<BTreeSet<RootId>>,
 }
@@ -92,8 +92,9 @@ impl<'a> Deployed<'a> {
         }
         let deploys = Deploys::of(graph, deployed.distinct.iter().copied(), &BTreeSet::new());
         for (number, target) in deployed.distinct.iter().copied().enumerate() {
-            let is_wanted = |here: &&Here| deployed.is_wanted(&target.object.file) || deployed.is_wanted(&here.path);
-            if let Some(directory) = target.here().filter(is_wanted) {
+            let is_wanted =
+                |here: &&TargetDir| deployed.is_wanted(&target.object.file) || deployed.is_wanted(&here.path);
+            if let Some(directory) = target.local_dir().filter(is_wanted) {
                 deployed.local.push(LocalTarget { target, directory, roots: deploys.roots(number).clone() });
             }
         }
@@ -115,7 +116,7 @@ impl<'a> Deployed<'a> {
     /// All targets. With paths, only those whose object or directory is in one of them.
     pub(super) fn all(&self) -> impl Iterator<Item = &'a Target> {
         let is_in = |target: &&Target| {
-            self.is_wanted(&target.object.file) || target.here().is_some_and(|here| self.is_wanted(&here.path))
+            self.is_wanted(&target.object.file) || target.local_dir().is_some_and(|here| self.is_wanted(&here.path))
         };
         self.distinct.iter().copied().filter(is_in)
     }
@@ -198,7 +199,7 @@ fn distinct(targets: &Targets) -> Vec<&Target> {
     for target in &targets.targets {
         let alike = known.entry(Object { built_by: None, ..target.object.clone() }).or_default();
         let all =
-            |target: &Target| (target.spot, target.place.clone(), target.build.clone(), target.changed_by.clone());
+            |target: &Target| (target.spot, target.location.clone(), target.build.clone(), target.changed_by.clone());
         if !alike.iter().any(|other| all(other) == all(target)) {
             alike.push(target);
             distinct.push(target);

@@ -65,7 +65,7 @@ mod tests {
     use super::super::testing::{Scene, argo, flux, source};
     use super::*;
 
-    /// Returns the places and messages of what is found.
+    /// The places and messages of what is found.
     fn found(files: &[(&str, &str)]) -> Vec<String> {
         let scene = Scene::default().file("clusters/source.yaml", &source(""));
         let scene = files.iter().fold(scene, |scene, (path, text)| scene.file(path, text));

@@ -168,7 +168,7 @@ mod tests {
 
     const ID: &str = "0123456789abcdef0123456789abcdef01234567";
 
-    /// Returns the rules and references that are new in `new`.
+    /// The rules and references that are new in `new`.
     fn new(old: &str, new: &str) -> Vec<String> {
         renamed(("kustomization.yaml", old), ("kustomization.yaml", new), &[])
     }
@@ -184,7 +184,7 @@ mod tests {
         findings.map(|one| format!("{} {}", one.rule, one.reference)).collect()
     }
 
-    /// Returns a kustomization of one repository at this ref.
+    /// A kustomization of one repository at this ref.
     fn at(reference: &str) -> String {
         format!("resources:\n- https://github.com/o/r//base{reference}\n")
     }

@@ -3,7 +3,7 @@
 //! Most often the file is on disk, but was never added: the build works here and nowhere else.
 
 use super::Context;
-use crate::graph::Place;
+use crate::graph::ChartLookup;
 use crate::kustomization::NoteKind;
 use crate::message::finding::{Finding, Rule};
 use crate::record::LoadRestrictor;
@@ -14,7 +14,7 @@ use crate::tree::{self, Resolved, path};
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let charts = context.graph.charts.iter().filter_map(|chart| {
         let noted = &context.graph.notes[chart.note];
-        let (Place::There(directory), name) = (&chart.place, &chart.name) else {
+        let (ChartLookup::There(directory), name) = (&chart.lookup, &chart.name) else {
             return None;
         };
         if let NoteKind::Chart { values_file: true, .. } = &noted.note.kind {

@@ -9,13 +9,13 @@ use crate::graph;
 use crate::kustomization::KustomizationKind;
 use crate::message::finding::{Finding, Rule, Subject};
 use crate::reference::is_url;
-use crate::targets::{Found, Target, Text};
+use crate::targets::{PathContent, Target, Text};
 use crate::tree::{self, Resolved, path};
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for local in context.deployed.local.iter().filter(|local| local.target.changed_by.is_none()) {
-        if let Found::Nothing(why) = &local.directory.found {
+        if let PathContent::Nothing(why) = &local.directory.content {
             findings.push(absent(context, local, why));
         } else {
             findings.extend(components(context, local));
@@ -40,7 +40,7 @@ fn perhaps<'a>(context: &'a Context<'_>) -> impl Iterator<Item = Finding> + 'a {
         deployed.is_wanted(&target.object.file) && written.all(|other| other.changed_by.is_none())
     };
     deployed.targets.perhaps_missing.iter().filter(is_sure).filter_map(move |target| {
-        let (directory, url) = (target.here()?, target.url()?);
+        let (directory, url) = (target.local_dir()?, target.url()?);
         let (by, path) = (target.by(), directory.shown());
         let message = format!("{by} deploys {path}, which is missing if {url} is this repository");
         let help = "write the URL of this repository below `repository` in .kustomize-localize".to_owned();
@@ -87,10 +87,10 @@ fn components(context: &Context<'_>, local: &LocalTarget<'_>) -> Vec<Finding> {
     for component in target.build.components() {
         let text = &component.text.text;
         // `remote-reference` reports remote components.
-        let why = match &component.found {
-            Some(Found::Nothing(why)) => why.clone(),
-            Some(Found::Directory(path)) => format!("no kustomization in `{path}`"),
-            Some(Found::Kustomization(path)) if is_no_component(context, path) => {
+        let why = match &component.content {
+            Some(PathContent::Nothing(why)) => why.clone(),
+            Some(PathContent::Directory(path)) => format!("no kustomization in `{path}`"),
+            Some(PathContent::Kustomization(path)) if is_no_component(context, path) => {
                 format!("the kustomization in `{path}` is no Component")
             }
             _ => continue,
@@ -115,7 +115,7 @@ fn is_no_component(context: &Context<'_>, directory: &str) -> bool {
 /// Finds the patches of an object whose files do not exist.
 fn patches(context: &Context<'_>, local: &LocalTarget<'_>) -> Vec<Finding> {
     let (target, directory) = (local.target, local.directory);
-    if !matches!(directory.found, Found::Kustomization(_)) || target.open().is_some() {
+    if !matches!(directory.content, PathContent::Kustomization(_)) || target.open().is_some() {
         return Vec::new();
     }
     let mut findings = Vec::new();

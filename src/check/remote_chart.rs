@@ -10,20 +10,20 @@
 use super::Context;
 use super::remote_reference::bring_in;
 use crate::config::{Config, FILE_NAME};
-use crate::graph::{Chart, ChartRef, Place};
+use crate::graph::{Chart, ChartLookup, ChartRef};
 use crate::message::failure::stage;
 use crate::message::finding::{Finding, Rule};
 use crate::message::redact;
 use crate::record::LOCK_NAME;
 use crate::reference::Upstream;
-use crate::targets::{Found, MissingChart, missing_charts};
+use crate::targets::{MissingChart, PathContent, missing_charts};
 use crate::tree::path;
 
 /// Finds the charts that a build would download, and the files that engines download for charts of the tree.
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = charts(context, false);
     for local in &context.deployed.local {
-        let Found::Chart(directory) = &local.directory.found else { continue };
+        let PathContent::Chart(directory) = &local.directory.content else { continue };
         for url in &local.target.build.remote_values {
             let shown = redact::url(url);
             let message = format!("the values of the chart `{directory}` come from {shown}, which each build fetches");
@@ -78,17 +78,17 @@ fn charts(context: &Context<'_>, locked: bool) -> Vec<Finding> {
         let (name, repo) = (&chart.name, wanted.repo.shown());
         let version = if wanted.version.is_empty() { "(newest)" } else { &wanted.version };
         let odd = wanted.odd_repository();
-        let message = match &chart.place {
-            Place::There(_) => return None,
-            Place::Outside | Place::Missing(_) if odd.is_some() => odd.unwrap_or_default(),
-            Place::Outside => format!(
+        let message = match &chart.lookup {
+            ChartLookup::There(_) => return None,
+            ChartLookup::Outside | ChartLookup::Missing(_) if odd.is_some() => odd.unwrap_or_default(),
+            ChartLookup::Outside => format!(
                 "kustomize reads the chart `{name}` {version} of {repo} from `{}`, outside of the repository, or downloads it there",
                 chart.home
             ),
-            Place::Submodule(submodule) => format!(
+            ChartLookup::Submodule(submodule) => format!(
                 "the chart `{name}` is in the submodule `{submodule}`, whose files are not in this repository"
             ),
-            Place::Missing(directory) => {
+            ChartLookup::Missing(directory) => {
                 format!("the chart `{name}` {version} of {repo} is not in the tree: helm downloads it to `{directory}`")
             }
         };
@@ -109,15 +109,17 @@ fn help(context: &Context<'_>, chart: &Chart) -> Vec<String> {
     if context.is_owned(context.path(context.graph.notes[chart.note].file)) {
         return vec![format!("localize again, with `helm: true` in {FILE_NAME}")];
     }
-    match &chart.place {
-        Place::Submodule(_) => vec!["copy the chart into this repository".to_owned()],
-        Place::Outside => {
+    match &chart.lookup {
+        ChartLookup::Submodule(_) => vec!["copy the chart into this repository".to_owned()],
+        ChartLookup::Outside => {
             vec!["name a directory of this repository in `chartHome`, and put the chart there".to_owned()]
         }
-        Place::Missing(directory) if context.input.absences.is_some_and(|absences| absences.is_on_disk(directory)) => {
+        ChartLookup::Missing(directory)
+            if context.input.absences.is_some_and(|absences| absences.is_on_disk(directory)) =>
+        {
             vec![format!("it exists, but is not tracked: {}", stage([directory]))]
         }
-        Place::Missing(_) if chart.wanted.as_ref().is_some_and(|wanted| wanted.odd_repository().is_some()) => {
+        ChartLookup::Missing(_) if chart.wanted.as_ref().is_some_and(|wanted| wanted.odd_repository().is_some()) => {
             let below = path::join(&chart.home, &chart.name);
             vec![format!(
                 "write the https, http or oci URL of its repository; or remove `repo` and `version`, and put the chart into `{below}`"

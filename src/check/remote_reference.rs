@@ -73,7 +73,7 @@ mod tests {
         scene.find(Rule::RemoteReference)
     }
 
-    /// Returns the findings of one entry of `resources`.
+    /// The findings of one entry of `resources`.
     fn resource(text: &str) -> Vec<Finding> {
         find(Scene::of(&format!("resources:\n- {text}\n")))
     }

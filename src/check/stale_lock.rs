@@ -54,7 +54,7 @@ mod tests {
         findings.into_iter().map(|one| one.reference).collect()
     }
 
-    /// Returns the entry of a repository of which the top is in use.
+    /// The entry of a repository of which the top is in use.
     fn top() -> Pinned {
         let paths = [(String::new(), BTreeSet::new())].into();
         Pinned { paths, ..Pinned::new(Digest::GitCommit(COMMIT.to_owned())) }

@@ -82,7 +82,7 @@ impl Outcome for Touched {
     }
 
     /// The counts, and the files that could not be read.
-    fn said(&self, output: &OutputArgs) -> String {
+    fn stderr(&self, output: &OutputArgs) -> String {
         let affected = &self.affected;
         let mut text = unknown(&affected.unbuilt, &affected.unread, output.verbose);
         text += &numbers(affected.roots.iter().map(|root| root.status), affected.total, "kustomization");
@@ -111,7 +111,7 @@ pub(super) fn unknown(unbuilt: &[Target], unread: &[Unread], verbose: bool) -> S
         lines.push(format!("{}: compared as written: {changer} may change it", named(&targets, verbose)));
         lines.extend(not_built.map(|why| format!("  not built: {why}")));
     }
-    lines.extend(unread.iter().map(|unread| format!("{}: unknown: {}", unread.place(), unread.message)));
+    lines.extend(unread.iter().map(|unread| format!("{}: unknown: {}", unread.location_text(), unread.message)));
     lines.iter().map(|line| fitting(&visible(line), 0, verbose) + "\n").collect()
 }
 

@@ -15,7 +15,7 @@ use crate::build::deployed;
 use crate::build::subject::Subject;
 use crate::kustomization::FILE_NAMES;
 use crate::message::failure::{Failure, Failures, Result, command, shown};
-use crate::targets::{Place, Target, Targets};
+use crate::targets::{Target, TargetLocation, Targets};
 use crate::tree::{self, Resolved, Tree, path};
 use crate::workspace::{Workspace, from_lock, from_top, repository_offline};
 
@@ -91,7 +91,7 @@ fn subject(workspace: &Workspace, text: &str, quiet: bool) -> Result<Subject, Fa
     let named: Vec<&Target> = targets.iter().filter(|target| is_meant(target, text)).collect();
     let there: Vec<&Target> = targets
         .iter()
-        .filter(|target: &&Target| matches!(&target.place, Place::Here(dir) if dir.path == path))
+        .filter(|target: &&Target| matches!(&target.location, TargetLocation::Local(dir) if dir.path == path))
         .collect();
     match (root, named.as_slice(), there.as_slice()) {
         (Some(root), [], there) => {
@@ -132,8 +132,8 @@ fn ambiguous(text: &str, is_root: bool, named: &[&Target], all: &[Target]) -> Fa
         failure = failure.hint(format!("the directory: {}", command(BUILD, [format!("./{text}")])));
     }
     let way = |target: &&Target| {
-        let there = match &target.place {
-            Place::Here(dir) => format!(", {}", dir.shown()),
+        let there = match &target.location {
+            TargetLocation::Local(dir) => format!(", {}", dir.shown()),
             _ => String::new(),
         };
         format!("{}{there}: {}", target.by(), command(BUILD, [typed(target, all)]))

@@ -110,7 +110,7 @@ impl Outcome for Checked {
         inert(&text)
     }
 
-    fn said(&self, output: &OutputArgs) -> String {
+    fn stderr(&self, output: &OutputArgs) -> String {
         match output.format {
             // The log of a step is a single text, which already contains the failures.
             Format::Github => String::new(),

@@ -599,7 +599,7 @@ impl Outcome for Diff {
     }
 
     /// Hints about unknown builds, and the number of differing objects.
-    fn said(&self, output: &OutputArgs) -> String {
+    fn stderr(&self, output: &OutputArgs) -> String {
         let failures = self.builds.iter().flat_map(|build| build.not_built.iter().flatten());
         let failures = failures.filter(|failure| !is_stopped(failure));
         let hints = messages::hints(&failures.collect::<Vec<_>>(), output.verbose);

@@ -154,7 +154,7 @@ impl Outcome for Judgements {
         String::new()
     }
 
-    fn said(&self, _output: &OutputArgs) -> String {
+    fn stderr(&self, _output: &OutputArgs) -> String {
         self.checks.iter().map(Judgement::told).collect()
     }
 

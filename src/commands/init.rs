@@ -391,7 +391,7 @@ impl Edit {
         }
     }
 
-    fn place(&self) -> String {
+    fn location_text(&self) -> String {
         if self.line > 0 { format!("{}:{}", self.path, self.line) } else { self.path.clone() }
     }
 }
@@ -446,10 +446,10 @@ impl Initialized {
             let line = |edit: &Edit| if is_same { String::new() } else { format!(": {}", edit.message) };
             out.extend(by_repository(&group).into_iter().flat_map(|(repository, edits)| match repository {
                 Some(url) if edits.len() > NAMED => {
-                    let places = listed(edits.iter().map(|edit| edit.place()), NAMED);
+                    let places = listed(edits.iter().map(|edit| edit.location_text()), NAMED);
                     vec![format!("  {} of {url}: {places}", counted(edits.len(), "chart reference"))]
                 }
-                _ => edits.iter().map(|edit| format!("  {}{}", edit.place(), line(edit))).collect(),
+                _ => edits.iter().map(|edit| format!("  {}{}", edit.location_text(), line(edit))).collect(),
             }));
             // Help that differs for each reference is printed by `check`.
             let shared = edit.help.iter().filter(|help| group.iter().all(|other| other.help.contains(help)));
@@ -525,7 +525,7 @@ impl Outcome for Initialized {
         lines(out)
     }
 
-    fn said(&self, _output: &OutputArgs) -> String {
+    fn stderr(&self, _output: &OutputArgs) -> String {
         messages::failures(&self.kept)
     }
 

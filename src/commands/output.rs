@@ -124,7 +124,7 @@ pub(super) trait Outcome: Json {
     }
 
     /// The text for stderr.
-    fn said(&self, _output: &OutputArgs) -> String {
+    fn stderr(&self, _output: &OutputArgs) -> String {
         String::new()
     }
 
@@ -187,7 +187,7 @@ pub(super) fn finish(output: &OutputArgs, outcome: Done) -> ExitCode {
         }
     }
     if status > 0 || !(is_json || output.quiet) {
-        say(&outcome.said(output));
+        say(&outcome.stderr(output));
     }
     say(&messages::first_failures(&stopped.into_iter().cloned().collect::<Vec<_>>(), output.verbose));
     ended(status)

@@ -178,7 +178,7 @@ impl Outcome for Sbom {
         }
     }
 
-    fn said(&self, _output: &OutputArgs) -> String {
+    fn stderr(&self, _output: &OutputArgs) -> String {
         messages::failures(&self.not_built)
     }
 

@@ -19,7 +19,7 @@ use crate::graph::Survey;
 use crate::graph::inputs::explore_all;
 use crate::message::failure::{Failure, Failures, Result};
 use crate::message::redact::{inert, visible};
-use crate::targets::{self, Identity, Installed, Place, Reached, Revision, State, Target, Targets};
+use crate::targets::{self, Identity, Installed, Reached, Revision, State, Target, TargetLocation, Targets};
 use crate::tree::path;
 use crate::workspace::{Files, repository_offline};
 
@@ -42,7 +42,7 @@ impl TargetsArgs {
         if self.manifest_generate_paths {
             let (explored, targets) = find(&repo, &survey)?;
             let lines = targets::generate_paths(&explored.graph, &targets)?.into_iter().map(|(object, value)| {
-                let name = format!("{}: {} {}", object.place(), object.kind, object.full_name());
+                let name = format!("{}: {} {}", object.location_text(), object.kind, object.full_name());
                 format!("{}\n  {}: {}\n", visible(&name), targets::GENERATE_PATHS, visible(&value))
             });
             return Page::of(inert(&lines.collect::<String>()));
@@ -54,7 +54,7 @@ impl TargetsArgs {
 /// The targets, and the inputs of their builds.
 #[derive(Default)]
 pub(super) struct Deployed {
-    found: Targets,
+    targets: Targets,
     /// For each target the inputs of its build that the tree lacks; `None` if that is unknown, or it is not built from
     /// here.
     reaches: Vec<Option<Vec<Reached>>>,
@@ -84,7 +84,7 @@ impl Serialize for Deployed {
             reaches,
         });
         survey.serialize_field("targets", &targets.collect::<Vec<_>>())?;
-        survey.serialize_field("unread", &self.found.unread)?;
+        survey.serialize_field("unread", &self.targets.unread)?;
         survey.serialize_field("engines", &self.engines)?;
         survey.serialize_field("fleet_files", &self.fleet_files)?;
         survey.end()
@@ -94,7 +94,7 @@ impl Serialize for Deployed {
 impl Deployed {
     /// Each target with the inputs that its build lacks.
     pub(super) fn each(&self) -> impl Iterator<Item = (&Target, Option<&[Reached]>)> {
-        self.found.targets.iter().zip(self.reaches.iter().map(Option::as_deref))
+        self.targets.targets.iter().zip(self.reaches.iter().map(Option::as_deref))
     }
 }
 
@@ -105,9 +105,9 @@ pub(super) fn surveyed(repo: &Rc<LocalRepo>, survey: &Survey) -> Result<Deployed
     // A target of a localized branch deploys the content of that branch, which is inspected if it exists.
     let config = Config::of(&**tree, "")?;
     let engines = targets::installed(&**tree, &config, &targets)?;
-    let places = targets.targets.iter().filter_map(|target| match &target.place {
-        Place::Here(there) => Some(there.revision.clone()),
-        Place::External(_) | Place::Templated(_) => None,
+    let places = targets.targets.iter().filter_map(|target| match &target.location {
+        TargetLocation::Local(there) => Some(there.revision.clone()),
+        TargetLocation::External(_) | TargetLocation::Templated(_) => None,
     });
     let revisions: HashSet<Revision> = places.collect();
     for revision in revisions.iter().filter(|revision| revision.is_localized()) {
@@ -122,19 +122,19 @@ pub(super) fn surveyed(repo: &Rc<LocalRepo>, survey: &Survey) -> Result<Deployed
     }
     let mut fleet_files = tree.files_named(&|name| ["fleet.yaml", "fleet.yml"].contains(&name))?;
     fleet_files.retain(|file| !config.leaves_out(path::parent(file)));
-    Ok(Deployed { found: targets, reaches, engines, fleet_files: fleet_files.len() })
+    Ok(Deployed { targets, reaches, engines, fleet_files: fleet_files.len() })
 }
 
 impl Outcome for Deployed {
     fn stopped(&self) -> Vec<&Failure> {
-        targets::stopped(&self.found.targets).collect()
+        targets::stopped(&self.targets.targets).collect()
     }
 
     /// The name of each target, and its location below. The last line has the counts.
     fn text(&self, _shown: Shown) -> String {
         let mut out = String::new();
         for (target, reaches) in self.each() {
-            let Target { object, place: location, .. } = target;
+            let Target { object, location, .. } = target;
             out += &format!("{}:{}: {}\n  {}", object.file, object.line, named(target), location.described());
             if let Some(set) = &object.set {
                 out += &format!(", of ApplicationSet {set}");
@@ -145,7 +145,7 @@ impl Outcome for Deployed {
             for reach in reaches.unwrap_or_default() {
                 out += &format!("\n    reaches {}: {}", reach.name, reach.state);
             }
-            if let (Place::Here(_), None, Some(why)) = (location, &target.changed_by, target.unknown()) {
+            if let (TargetLocation::Local(_), None, Some(why)) = (location, &target.changed_by, target.unknown()) {
                 out += &format!("\n  unknown: {why}");
             }
             if let Some(by) = &object.built_by {
@@ -159,8 +159,8 @@ impl Outcome for Deployed {
             }
             out.push('\n');
         }
-        for unread in &self.found.unread {
-            out += &format!("{}\n  unknown: {}\n", unread.place(), unread.message);
+        for unread in &self.targets.unread {
+            out += &format!("{}\n  unknown: {}\n", unread.location_text(), unread.message);
         }
         for engine in &self.engines {
             out += &format!("{}:{}: {}\n", engine.file, engine.line, engine.name());
@@ -169,7 +169,7 @@ impl Outcome for Deployed {
             out.push('\n');
         }
         let mut out: String = out.lines().map(|line| visible(line) + "\n").collect();
-        if self.found.points_here {
+        if self.targets.assumes_this_repo {
             out += &format!(
                 "note: nothing is deployed from here: if the cluster knows this repository by another URL, add that to `repository` in {FILE_NAME}; or list the deployed paths under `targets` there\n"
             );
@@ -194,20 +194,20 @@ pub(super) fn named(Target { engine, object, .. }: &Target) -> String {
 /// A line about targets of a localized branch; `None` if nothing is localized, and nothing has to be.
 fn localized(survey: &Deployed) -> Option<String> {
     let is_wanted = |(target, reaches): (&Target, Option<&[Reached]>)| {
-        target.here().is_some_and(|dir| dir.revision.is_localized() || reaches.is_some_and(|all| !all.is_empty()))
+        target.local_dir().is_some_and(|dir| dir.revision.is_localized() || reaches.is_some_and(|all| !all.is_empty()))
     };
-    survey.each().any(is_wanted).then(|| survey.found.deployed_from("a localized branch", Revision::is_localized))?
+    survey.each().any(is_wanted).then(|| survey.targets.deployed_from("a localized branch", Revision::is_localized))?
 }
 
 /// The counts of all targets. Those that may deploy something else count as unknown, as in `diff`.
 fn summary(survey: &Deployed) -> String {
-    let targets = &survey.found;
+    let targets = &survey.targets;
     let (mut local, mut external, mut templated) = (0, 0, 0);
     for target in &targets.targets {
-        *match target.place {
-            Place::Here(_) => &mut local,
-            Place::External(_) => &mut external,
-            Place::Templated(_) => &mut templated,
+        *match target.location {
+            TargetLocation::Local(_) => &mut local,
+            TargetLocation::External(_) => &mut external,
+            TargetLocation::Templated(_) => &mut templated,
         } += 1;
     }
     let mut line = match targets.targets.len() {

@@ -183,7 +183,7 @@ impl Outcome for ReferenceTree {
         out
     }
 
-    fn said(&self, _output: &OutputArgs) -> String {
+    fn stderr(&self, _output: &OutputArgs) -> String {
         if self.starts.is_empty() { "no kustomization found\n".to_owned() } else { String::new() }
     }
 }

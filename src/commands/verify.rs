@@ -132,7 +132,7 @@ impl Outcome for Verified {
         lines(out)
     }
 
-    fn said(&self, _output: &OutputArgs) -> String {
+    fn stderr(&self, _output: &OutputArgs) -> String {
         messages::failures(&self.failures)
     }
 

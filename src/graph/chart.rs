@@ -62,7 +62,7 @@ pub(crate) struct Chart {
     /// Where charts are looked for, as written.
     pub home: String,
     /// Where it is looked for.
-    pub place: Place,
+    pub lookup: ChartLookup,
     /// What was pulled, where it is not in the tree.
     pub archive: Option<Rc<Archive>>,
     /// Its files by their path in the directory of the chart; a link is what it leads to. Only where a result takes them
@@ -72,7 +72,7 @@ pub(crate) struct Chart {
 
 /// Where a chart is looked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum ChartLookup {
     /// At this path, from the top, and something is there. There may be links on the way.
     There(String),
     /// At this path, links on the way followed, and there is nothing.
@@ -90,12 +90,12 @@ impl ChartRef {
         Upstream::Chart { url: self.repo.shown(), chart: self.name.clone(), version }
     }
 
-    /// Returns whether it is an artifact of a registry.
+    /// Whether it is an artifact of a registry.
     pub(crate) fn is_oci(&self) -> bool {
         self.repo.exposed().starts_with("oci://")
     }
 
-    /// Returns its entry in a lock.
+    /// Its entry in a lock.
     pub(crate) fn locked<'a>(&self, lock: &'a Lock) -> Option<&'a Pinned> {
         lock.get(&self.upstream())
     }
@@ -140,19 +140,19 @@ impl Archive {
 
 impl Chart {
     pub(crate) fn is_there(&self) -> bool {
-        matches!(self.place, Place::There(_))
+        matches!(self.lookup, ChartLookup::There(_))
     }
 }
 
 impl Graph {
-    /// Returns the charts that a root names.
+    /// The charts that a root names.
     pub(crate) fn charts_of(&self, root: RootId) -> &[Chart] {
         let from = self.charts.partition_point(|chart| chart.root < root);
         let to = self.charts.partition_point(|chart| chart.root <= root);
         &self.charts[from..to]
     }
 
-    /// Returns whether the build of a root itself runs helm, or code of this machine.
+    /// Whether the build of a root itself runs helm, or code of this machine.
     pub(crate) fn runs(&self, root: RootId) -> bool {
         self.roots[root].runs_code || !self.charts_of(root).is_empty()
     }
@@ -178,10 +178,10 @@ impl Walker {
                 Some(version) => format!("{name}-{version}/{name}"),
                 None => name.clone(),
             };
-            match self.chart_place(root, &home, &below) {
-                Ok(place) => {
+            match self.look_up_chart(root, &home, &below) {
+                Ok(lookup) => {
                     let (archive, files) = (None, BTreeMap::new());
-                    charts.push(Chart { root, note, name, wanted, home, place, archive, files });
+                    charts.push(Chart { root, note, name, wanted, home, lookup, archive, files });
                 }
                 Err(stop) => stops.push((note, stop)),
             }
@@ -237,22 +237,22 @@ impl Walker {
     }
 
     /// Returns where a chart is looked for, which is `below` this home.
-    fn chart_place(&self, root: RootId, home: &str, below: &str) -> WalkResult<Place> {
+    fn look_up_chart(&self, root: RootId, home: &str, below: &str) -> WalkResult<ChartLookup> {
         // What is absolute is somewhere else on another machine.
         let home = self.graph.local_path(root, home).filter(|_| !path::is_absolute(home));
-        let Some(place) = home.and_then(|home| path::resolve(&home, below)) else {
-            return Ok(Place::Outside);
+        let Some(path) = home.and_then(|home| path::resolve(&home, below)) else {
+            return Ok(ChartLookup::Outside);
         };
         let tree = &self.graph.sources[self.graph.roots[root].source].tree;
-        Ok(match tree::resolve(&**tree, &place)? {
-            Resolved::Directory { .. } => Place::There(place),
-            Resolved::Missing { path } => Place::Missing(path),
-            Resolved::Submodule { path } => Place::Submodule(path),
+        Ok(match tree::resolve(&**tree, &path)? {
+            Resolved::Directory { .. } => ChartLookup::There(path),
+            Resolved::Missing { path } => ChartLookup::Missing(path),
+            Resolved::Submodule { path } => ChartLookup::Submodule(path),
             leaves @ Resolved::Leaves { .. } => {
-                return Err(self.unresolved(self.graph.roots[root].source, &tree.label(&place), leaves));
+                return Err(self.unresolved(self.graph.roots[root].source, &tree.label(&path), leaves));
             }
             Resolved::File { .. } | Resolved::Loop { .. } => {
-                let message = format!("`{}` is not a directory, so it is not a chart", tree.label(&place));
+                let message = format!("`{}` is not a directory, so it is not a chart", tree.label(&path));
                 return Err(Trouble::new(TroubleKind::Chart, message).hint("unpack the chart there"));
             }
         })
@@ -267,12 +267,12 @@ impl Walker {
         sound: &mut HashSet<String>,
         policy: &Policy<'_>,
     ) -> WalkResult<Option<ChartRef>> {
-        let Chart { root, note, name, wanted, home, place, .. } = &self.graph.charts[chart];
+        let Chart { root, note, name, wanted, home, lookup, .. } = &self.graph.charts[chart];
         let (root, source) = (*root, self.graph.roots[*root].source);
-        match (place.clone(), wanted) {
-            (Place::There(place), _) => {
+        match (lookup.clone(), wanted) {
+            (ChartLookup::There(path), _) => {
                 if has_network || policy.leave.is_some() {
-                    self.look_into(chart, source, &place, sound, policy, has_network)?;
+                    self.look_into(chart, source, &path, sound, policy, has_network)?;
                 }
                 Ok(None)
             }
@@ -290,21 +290,21 @@ impl Walker {
                 distrust.map_or(Ok(()), Err)?;
                 Ok(Some(wanted.clone()).filter(|_| has_network))
             }
-            (Place::Missing(path), None)
+            (ChartLookup::Missing(path), None)
                 if policy.may_be_missing(&self.graph, source, &path, self.graph.lines_of(*note)) =>
             {
                 self.graph.allow_missing(root, &path);
                 Ok(None)
             }
-            (Place::Missing(path), None) => {
+            (ChartLookup::Missing(path), None) => {
                 let shown = self.graph.sources[source].tree.label(&path);
                 let message = format!("there is no `{shown}`, and the chart `{name}` has no `repo`");
                 let absence = policy.absence(&self.graph, source, &path);
                 let (message, hints) = absent(&absence, &path, true, message, "put the chart there, or add its `repo`");
                 Err(Trouble::new(TroubleKind::Missing { path, absence }, message).hints(hints))
             }
-            (Place::Submodule(path), None) => Err(self.unresolved(source, name, Resolved::Submodule { path })),
-            (Place::Outside, None) => {
+            (ChartLookup::Submodule(path), None) => Err(self.unresolved(source, name, Resolved::Submodule { path })),
+            (ChartLookup::Outside, None) => {
                 let message = format!("the chart `{name}` is expected in `{home}`, outside of the repository");
                 Err(Trouble::new(TroubleKind::OutOfScope, message)
                     .hint("name a directory of this repository in `chartHome`, and put the chart there"))
@@ -324,13 +324,13 @@ impl Walker {
 }
 
 impl Policy<'_> {
-    /// Returns whether a chart stays remote: an exception says so, and no lock holds it.
+    /// Whether a chart stays remote: an exception says so, and no lock holds it.
     fn accepts_chart(&self, graph: &Graph, note: usize, wanted: &ChartRef) -> bool {
         self.lock.is_none_or(|lock| wanted.locked(lock).is_none())
             && self.exception(graph, Rule::RemoteChart, &wanted.upstream().subject(), graph.lines_of(note)).is_some()
     }
 
-    /// Returns whether the configuration covers what a schema names.
+    /// Whether the configuration covers what a schema names.
     fn covers_schema(&self, url: &str) -> bool {
         let subject = Subject::Remote(Upstream::File { url: redact::url(url) });
         self.leave.is_some_and(|config| config.reason(Rule::RemoteChart, &subject).is_some())

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use super::{ChartRef, Explored, Graph, Place, Policy, RemoteRef, RootId, SourceId, Survey, Target};
+use super::{ChartLookup, ChartRef, Explored, Graph, Policy, RemoteRef, RootId, SourceId, Survey, Target};
 use crate::kustomization::FILE_NAMES;
 use crate::message::failure::Result;
 use crate::record::LoadRestrictor;
@@ -62,7 +62,8 @@ impl Graph {
             if let Some(home) = self.local_path(id, &chart.home) {
                 recorder.resolve(&home)?;
             }
-            if let Place::There(path) | Place::Missing(path) | Place::Submodule(path) = &chart.place {
+            if let ChartLookup::There(path) | ChartLookup::Missing(path) | ChartLookup::Submodule(path) = &chart.lookup
+            {
                 if is_fetched {
                     recorder.resolve(path)?;
                 } else {

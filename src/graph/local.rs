@@ -326,7 +326,7 @@ pub(super) fn absent(
     }
 }
 
-/// Returns whether a path climbs after a name: the system follows a link before it climbs, and everything else here joins
+/// Whether a path climbs after a name: the system follows a link before it climbs, and everything else here joins
 /// paths as text.
 fn climbs(text: &str) -> bool {
     path::components(text).skip_while(|name| [".", ".."].contains(name)).any(|name| name == "..")

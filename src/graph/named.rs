@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use serde::{Serialize, Serializer};
 
-use super::{At, Chart, EdgeId, Explored, FileId, Graph, Place, RemoteRef, RootId, Target, TroubleKind};
+use super::{At, Chart, ChartLookup, EdgeId, Explored, FileId, Graph, RemoteRef, RootId, Target, TroubleKind};
 use crate::kustomization::KustomizationKind;
 use crate::message::failure::{Location, Result, short};
 use crate::message::redact;
@@ -59,7 +59,7 @@ impl Node {
         Node { name, kind, remote: held.map(|upstream| upstream.source()), locked, ..Node::default() }
     }
 
-    /// Returns whether it is on another host.
+    /// Whether it is on another host.
     pub(crate) fn is_remote(&self) -> bool {
         matches!(self.kind, NodeKind::Git | NodeKind::Http | NodeKind::Chart)
     }
@@ -209,9 +209,9 @@ impl<'a> Namer<'a> {
     }
 
     fn chart(&self, chart: &Chart) -> Node {
-        match (&chart.place, &chart.wanted) {
+        match (&chart.lookup, &chart.wanted) {
             // A chart is used as a whole, so its directory is one node, like a file.
-            (Place::There(path), _) => {
+            (ChartLookup::There(path), _) => {
                 let localized = self.localized_from.iter().find(|(file, _)| path::is_in(file, path));
                 let source = self.graph.roots[chart.root].source;
                 let name = self.graph.sources[source].tree.label(path);
@@ -221,9 +221,9 @@ impl<'a> Namer<'a> {
                 let upstream = wanted.upstream();
                 Node::remote_node(upstream.to_string(), NodeKind::Chart, Some(upstream), &self.lock)
             }
-            (Place::Missing(path), None) => Node::broken(path.clone(), "missing"),
-            (Place::Submodule(path), None) => Node::broken(path.clone(), "in a submodule"),
-            (Place::Outside, None) => Node::broken(redact::url(&chart.name), "out of scope"),
+            (ChartLookup::Missing(path), None) => Node::broken(path.clone(), "missing"),
+            (ChartLookup::Submodule(path), None) => Node::broken(path.clone(), "in a submodule"),
+            (ChartLookup::Outside, None) => Node::broken(redact::url(&chart.name), "out of scope"),
         }
     }
 }

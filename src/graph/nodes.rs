@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::{Index, IndexMut};
 use std::rc::Rc;
 
-use super::chart::{Archive, Chart, Place as ChartPlace};
+use super::chart::{Archive, Chart, ChartLookup as ChartPlace};
 use super::remote_ref::RemoteRef;
 use crate::config::{Comments, Config};
 use crate::kustomization::{self, Accepts, KustomizationKind, Note, ProblemKind, Reference};
@@ -489,7 +489,7 @@ impl Graph {
     /// The directories of the charts in the tree where the walk starts.
     pub(crate) fn user_charts(&self) -> impl Iterator<Item = &str> {
         self.charts.iter().filter(|chart| self.roots[chart.root].source == SourceId::FIRST).filter_map(|chart| {
-            match &chart.place {
+            match &chart.lookup {
                 ChartPlace::There(path) => Some(path.as_str()),
                 ChartPlace::Missing(_) | ChartPlace::Submodule(_) | ChartPlace::Outside => None,
             }

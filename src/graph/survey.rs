@@ -280,7 +280,7 @@ mod tests {
             format!("{} {} {} {to:?}", root.0, graph.root_label(root), edge.reference.text)
         });
         let notes = graph.notes.iter().map(|noted| format!("{} {:?}", graph.root_label(noted.root), noted.note));
-        let charts = graph.charts.iter().map(|chart| format!("{} {:?}", graph.root_label(chart.root), chart.place));
+        let charts = graph.charts.iter().map(|chart| format!("{} {:?}", graph.root_label(chart.root), chart.lookup));
         let troubles = troubles.iter().map(|trouble| format!("{:?}", trouble.failure));
         let starts = starts.iter().map(|start| format!("{start:?}"));
         edges.chain(notes).chain(charts).chain(troubles).chain(starts).collect()

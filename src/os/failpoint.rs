@@ -29,7 +29,7 @@ pub(crate) fn writable() -> Option<PathBuf> {
     std::env::var_os(WRITABLE).filter(|_| cfg!(debug_assertions)).map(PathBuf::from)
 }
 
-/// Returns whether a field, as `resources[0]`, is one that is not to be seen.
+/// Whether a field, as `resources[0]`, is one that is not to be seen.
 pub(crate) fn is_blind_to(field: &str) -> bool {
     static FIELD: LazyLock<Option<String>> = LazyLock::new(|| std::env::var(BLIND_TO).ok());
 

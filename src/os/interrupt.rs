@@ -211,14 +211,14 @@ fn open(_: &Path) -> Option<File> {
     None
 }
 
-/// Returns whether a run that made a directory in `parent` was killed, or goes on: that is there.
+/// Whether a run that made a directory in `parent` was killed, or goes on: that is there.
 pub(crate) fn is_left(parent: &Path, prefix: &str) -> bool {
     let entries = parent.read_dir().into_iter().flatten().flatten();
     let mut names = entries.map(|entry| entry.file_name());
     names.any(|name| name.to_string_lossy().starts_with(prefix))
 }
 
-/// Returns the failure for a temporary directory that cannot be used.
+/// The failure for a temporary directory that cannot be used.
 pub(crate) fn unusable(error: &dyn std::fmt::Display) -> Failure {
     Failure::new(format!("could not write to the temporary directory `{}`: {error}", std::env::temp_dir().display()))
         .hint("set TMPDIR to a directory that can be written and has room")

@@ -67,7 +67,7 @@ impl Limit {
         Err(self.exceeded(&place()))
     }
 
-    /// Returns the failure of a place that has more.
+    /// The failure of a place that has more.
     pub(crate) fn exceeded(self, place: &str) -> Failure {
         Failure::new(format!("`{place}` has {}", self.more())).hint(self.hint)
     }

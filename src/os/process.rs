@@ -42,7 +42,7 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// Returns whether the program says one of these phrases, given in lower case, about itself. URLs and paths are not its
+    /// Whether the program says one of these phrases, given in lower case, about itself. URLs and paths are not its
     /// words: a repository called `not found` is no answer. So a phrase has a blank, which the name of a ref has not.
     pub(crate) fn says(&self, phrases: &[&str]) -> bool {
         let words = own_words(&self.stderr);
@@ -50,7 +50,7 @@ impl Output {
     }
 }
 
-/// Returns a text in lower case, a blank between words, without words with a slash.
+/// A text in lower case, a blank between words, without words with a slash.
 fn own_words(text: &str) -> String {
     let own = |line: &str| {
         let words = line.split_whitespace().filter(|word| !word.contains('/'));

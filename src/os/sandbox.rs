@@ -72,7 +72,7 @@ pub(crate) struct Requests {
 }
 
 impl Requests {
-    /// Returns those that were refused once the child has ended, and its command is gone; `None` if the machine does not show
+    /// Those that were refused once the child has ended, and its command is gone; `None` if the machine does not show
     /// them.
     pub(crate) fn refused(self) -> Option<BTreeSet<Request>> {
         #[cfg(target_os = "linux")]

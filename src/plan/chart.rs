@@ -2,7 +2,7 @@
 //! repository and a version before it pulls the chart, so that nothing has to be edited.
 
 use super::placing::{Instance, LayoutBuilder};
-use crate::graph::{Place, RootId};
+use crate::graph::{ChartLookup, RootId};
 use crate::message::failure::{Failure, Result};
 use crate::record::stored;
 use crate::tree::{checkout, path};
@@ -15,9 +15,9 @@ impl LayoutBuilder<'_> {
         let stays = self.stays(source);
         for chart in graph.charts_of(root) {
             let at_chart = |failure: Failure| failure.at(graph.note_location(chart.note));
-            let directory = match (&chart.place, &chart.archive) {
-                (Place::There(_), _) if stays => continue,
-                (Place::There(path), _) => {
+            let directory = match (&chart.lookup, &chart.archive) {
+                (ChartLookup::There(_), _) if stays => continue,
+                (ChartLookup::There(path), _) => {
                     self.chart_home(instance, root, &chart.home).map_err(at_chart)?;
                     self.destination(instance, path)
                 }

@@ -15,10 +15,10 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use serde::Serialize;
 
-use super::{Found, Object, Target, Targets, Unread, Why, flux_objects};
+use super::{Object, PathContent, Target, Targets, Unread, Why, flux_objects};
 use crate::config::Config;
 use crate::graph::inputs::{self, Input, RootInputs};
-use crate::graph::{Explored, FileId, Graph, Place, RootId, TroubleKind, reach};
+use crate::graph::{ChartLookup, Explored, FileId, Graph, RootId, TroubleKind, reach};
 use crate::kustomization::ProblemKind;
 use crate::message::failure::Result;
 use crate::reference::Upstream;
@@ -119,7 +119,7 @@ pub(crate) fn affected(
     let kustomizations = changes.new.kustomizations()?;
     let directories = config.starting_points(&*changes.new, &[], &kustomizations, is.1.roots())?;
     let directories: BTreeSet<String> = directories.into_iter().collect();
-    let before = changes.old.kustomizations()?.into_iter().map(|place| path::parent(&place).to_owned());
+    let before = changes.old.kustomizations()?.into_iter().map(|path| path::parent(&path).to_owned());
     let before: BTreeSet<String> = before.filter(|directory| config.starts(directory)).collect();
     let (graph, targets) = (&is.0.graph, &is.1);
     let reached = [was, is].map(Reached::of);
@@ -135,14 +135,14 @@ pub(crate) fn affected(
     let shown = hidden.iter().filter(|(root, unread)| is_shown(root) && !is_template(root, unread));
     let shown = shown.map(|(_, unread)| unread);
     let mut unread: Vec<Unread> = targets.unread_objects(graph).chain(shown).cloned().collect();
-    for one in &targets.unread {
-        if !unread.contains(one) && changes.first_of(&[Input::At(one.file.clone())])?.is_some() {
-            unread.push(one.clone());
+    for file in &targets.unread {
+        if !unread.contains(file) && changes.first_of(&[Input::At(file.file.clone())])?.is_some() {
+            unread.push(file.clone());
         }
     }
     for chart in charts(changes, config, is)? {
         let directory = path::parent(&chart.file);
-        if !unread.iter().any(|one| path::is_in(&one.file, directory)) {
+        if !unread.iter().any(|file| path::is_in(&file.file, directory)) {
             unread.push(chart);
         }
     }
@@ -150,8 +150,8 @@ pub(crate) fn affected(
     let filled = filled::filled(&causes, &targets.targets, &mut touched)?;
     let is_open = |target: &&Target| target.changed_by.is_some();
     let known: HashSet<&Object> = targets.targets.iter().filter(is_open).map(|target| &target.object).collect();
-    let of_touched = touched.iter().map(|one| &one.target).filter(is_open);
-    let perhaps_gone: Vec<Target> = of_touched.filter(|one| !known.contains(&one.object)).cloned().collect();
+    let of_touched = touched.iter().map(|target| &target.target).filter(is_open);
+    let perhaps_gone: Vec<Target> = of_touched.filter(|target| !known.contains(&target.object)).cloned().collect();
     let mut affected = Affected {
         unbuilt: targets.targets.iter().filter(is_open).cloned().chain(filled).chain(perhaps_gone).collect(),
         targets: touched,
@@ -179,7 +179,7 @@ pub(crate) fn affected(
     Ok(affected)
 }
 
-/// Returns the roots of the tree that are not read whole, so that they may name more than is known.
+/// The roots of the tree that are not read whole, so that they may name more than is known.
 fn hidden(explored: &Explored) -> BTreeMap<RootId, Unread> {
     let graph = &explored.graph;
     // An empty one names nothing.
@@ -204,15 +204,15 @@ fn hidden(explored: &Explored) -> BTreeMap<RootId, Unread> {
     hidden.collect()
 }
 
-/// Returns the charts that differ, of which nothing that is read tells who deploys them: a `HelmRelease` may.
+/// The charts that differ, of which nothing that is read tells who deploys them: a `HelmRelease` may.
 fn charts(changes: &Changes, config: &Config, (explored, targets): &(Explored, Targets)) -> Result<Vec<Unread>> {
     let mut charts = changes.charts()?;
-    let deployed = targets.here().filter_map(|(_, here)| match &here.found {
-        Found::Chart(directory) => Some(directory.as_str()),
+    let deployed = targets.local_targets().filter_map(|(_, dir)| match &dir.content {
+        PathContent::Chart(directory) => Some(directory.as_str()),
         _ => None,
     });
-    let inflated = explored.graph.charts.iter().filter_map(|chart| match &chart.place {
-        Place::There(directory) => Some(directory.as_str()),
+    let inflated = explored.graph.charts.iter().filter_map(|chart| match &chart.lookup {
+        ChartLookup::There(directory) => Some(directory.as_str()),
         _ => None,
     });
     let used: BTreeSet<&str> = deployed.chain(inflated).collect();
@@ -227,12 +227,12 @@ fn charts(changes: &Changes, config: &Config, (explored, targets): &(Explored, T
     Ok(charts.into_iter().map(unread).collect())
 }
 
-/// Returns those of some directories with a root that no other one names, among those that the configuration does not
+/// Those of some directories with a root that no other one names, among those that the configuration does not
 /// leave out, or that are deployed. An object of Flux may be named like a root.
 fn unnamed((explored, targets): &(Explored, Targets), directories: &BTreeSet<String>) -> Vec<String> {
     let graph = &explored.graph;
     let flux = flux_objects(explored);
-    let deployed = targets.here().flat_map(|(target, here)| target.roots(here));
+    let deployed = targets.local_targets().flat_map(|(target, dir)| target.roots(dir));
     let starts = directories.iter().map(String::as_str).chain(deployed);
     let reached = graph.reach_localized(starts.filter_map(|directory| graph.user_root(directory)));
     let unnamed = graph.top_roots(&graph.root_ids().collect::<Vec<_>>(), reached);
@@ -277,13 +277,13 @@ impl<'a> Causes<'a> {
         Ok(Causes { changes, graph, of_roots })
     }
 
-    /// Returns the directories of the roots for which something differs.
+    /// The directories of the roots for which something differs.
     fn directories(&self) -> impl Iterator<Item = String> {
         let own = self.graph.user_roots().into_iter();
         own.filter(|(_, root)| self.of_roots[root.0].is_some()).map(|(directory, _)| directory.to_owned())
     }
 
-    /// Returns one of the things that differ for what is built of a directory.
+    /// One of the things that differ for what is built of a directory.
     fn of_directory(&self, directory: &str) -> Result<Option<Cause>> {
         match self.graph.user_root(directory) {
             Some(root) => Ok(self.of_roots[root.0].clone()),

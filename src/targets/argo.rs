@@ -20,8 +20,8 @@ use super::generated::{append, list};
 use super::installed::Workload;
 use super::scan::{Document, Kind};
 use super::{
-    Build, Component, Directory, EngineName, Found, Here, Identity, Object, Place, Revision, Target, Targets, Unread,
-    place, unfilled,
+    Build, Component, Directory, EngineName, Identity, Object, PathContent, Revision, Target, TargetDir,
+    TargetLocation, Targets, Unread, place, unfilled,
 };
 use crate::config::Config;
 use crate::kustomization::{Data, Placed, Value, read_object};
@@ -90,13 +90,13 @@ impl Engine for ArgoCd {
         true
     }
 
-    fn found(&self, tree: &dyn Tree, directory: String) -> Result<Found> {
+    fn classify(&self, tree: &dyn Tree, directory: String) -> Result<PathContent> {
         if tree::kustomization_in(tree, &directory)?.is_some() {
-            return Ok(Found::Kustomization(directory));
+            return Ok(PathContent::Kustomization(directory));
         }
         let chart = tree::resolve(tree, &path::join(&directory, "Chart.yaml"))?;
         let is_chart = matches!(chart, Resolved::File { .. });
-        Ok(if is_chart { Found::Chart(directory) } else { Found::Directory(directory) })
+        Ok(if is_chart { PathContent::Chart(directory) } else { PathContent::Directory(directory) })
     }
 
     fn load_restrictor(&self, options: Option<&[String]>) -> Option<LoadRestrictor> {
@@ -111,19 +111,19 @@ impl Engine for ArgoCd {
         append(kustomization, "patches", list(build, "patches").to_vec());
     }
 
-    fn manifests(&self, tree: &dyn Tree, here: &Here, read: &Directory) -> Result<Option<Vec<String>>> {
-        match &here.found {
-            Found::Directory(directory) => plain::files(tree, directory, read).map(Some),
+    fn manifests(&self, tree: &dyn Tree, dir: &TargetDir, read: &Directory) -> Result<Option<Vec<String>>> {
+        match &dir.content {
+            PathContent::Directory(directory) => plain::files(tree, directory, read).map(Some),
             _ => Ok(None),
         }
     }
 
-    fn beside(&self, here: &Here, name: &str) -> Vec<String> {
-        override_files(&here.path, name)
+    fn beside(&self, dir: &TargetDir, name: &str) -> Vec<String> {
+        override_files(&dir.path, name)
     }
 
-    fn applies(&self, here: &Here, read: &Directory, file: &str) -> bool {
-        matches!(&here.found, Found::Directory(directory) if plain::reads(directory, read)(file))
+    fn applies(&self, dir: &TargetDir, read: &Directory, file: &str) -> bool {
+        matches!(&dir.content, PathContent::Directory(directory) if plain::reads(directory, read)(file))
     }
 }
 
@@ -143,7 +143,7 @@ struct Argo<'a> {
 
 /// An application, as its object or a set makes it.
 struct Application {
-    found: Document,
+    document: Document,
     /// Why something of it is not known.
     untold: Option<String>,
     /// Whether that may be anything.
@@ -156,17 +156,17 @@ fn find(tree: &dyn Tree, identity: &Identity, objects: &[Document], targets: &mu
     let argo = Argo { tree, identity, options, files: OnceCell::new(), directories: OnceCell::new() };
     targets.argo_options.clone_from(&argo.options);
     let mut all = Vec::new();
-    for found in objects {
-        match found.object.kind.as_str() {
-            APPLICATION => all.push(Application { found: found.clone(), untold: None, is_open: false }),
-            SET => application_set::expand(&argo, found, &mut all, targets)?,
+    for document in objects {
+        match document.object.kind.as_str() {
+            APPLICATION => all.push(Application { document: document.clone(), untold: None, is_open: false }),
+            SET => application_set::expand(&argo, document, &mut all, targets)?,
             _ => {}
         }
     }
     for application in &all {
-        let mut sources = sources(&application.found.value);
+        let mut sources = sources(&application.document.value);
         if application.is_open && sources.is_empty() {
-            sources.push(application.found.value.with(Data::Mapping(Vec::new())));
+            sources.push(application.document.value.with(Data::Mapping(Vec::new())));
         }
         for source in sources {
             targets.targets.extend(argo.of_source(application, &source, &mut targets.unread)?);
@@ -195,26 +195,26 @@ pub(super) fn find_elsewhere(tree: &dyn Tree, config: &Config, targets: &mut Tar
         };
         let object =
             Object::of(&file, value.start.line, APPLICATION, if name.is_empty() { "any" } else { name }.to_owned());
-        let found = Document { object, value, home: directory.to_owned(), is_template: false };
-        let build = build(None, &found, &found.value, &source);
+        let document = Document { object, value, home: directory.to_owned(), is_template: false };
+        let build = build(None, &document, &document.value, &source);
         let added = build.added();
         let is_read = |target: &Target| {
-            let is_there = match &target.place {
-                Place::Here(here) => here.path == directory,
-                Place::Templated(_) => true,
-                Place::External(_) => false,
+            let is_there = match &target.location {
+                TargetLocation::Local(dir) => dir.path == directory,
+                TargetLocation::Templated(_) => true,
+                TargetLocation::External(_) => false,
             };
             let names = &target.object.name;
             let is_of_it = name.is_empty() || names == name || unfilled([names.as_str()]).is_some();
             is_there && is_of_it && added.is_subset(&target.build.added())
         };
         if !added.is_empty() && !targets.targets.iter().any(is_read) {
-            let place = Place::External("no application in this repository reads it".to_owned());
-            targets.targets.push(found.target(
+            let path = TargetLocation::External("no application in this repository reads it".to_owned());
+            targets.targets.push(document.target(
                 tree,
                 EngineName::ArgoCd,
-                Position::new(found.value.start.line, 1),
-                place,
+                Position::new(document.value.start.line, 1),
+                path,
                 build,
             )?);
         }
@@ -222,16 +222,16 @@ pub(super) fn find_elsewhere(tree: &dyn Tree, config: &Config, targets: &mut Tar
     Ok(())
 }
 
-/// Returns the options of `kustomize build` that the tree gives Argo CD; `None` if nothing in it says them.
+/// The options of `kustomize build` that the tree gives Argo CD; `None` if nothing in it says them.
 fn options(objects: &[Document]) -> Option<Vec<String>> {
     let mut options: Option<Vec<String>> = None;
-    for found in objects.iter().filter(|found| found.has_options()) {
-        options.get_or_insert_default().extend(found.read::<Options>().words());
+    for document in objects.iter().filter(|document| document.has_options()) {
+        options.get_or_insert_default().extend(document.read::<Options>().words());
     }
     options
 }
 
-/// Returns which files Argo CD lets a root load; none where nothing in the tree says it.
+/// Which files Argo CD lets a root load; none where nothing in the tree says it.
 fn restrictor(options: Option<&[String]>) -> Option<LoadRestrictor> {
     let is_none = options?.iter().any(|option| option.ends_with(ANY_FILE));
     Some(if is_none { LoadRestrictor::None } else { LoadRestrictor::RootOnly })
@@ -247,17 +247,16 @@ impl Argo<'_> {
 
     fn directories(&self) -> Result<&[String]> {
         let files = self.files()?.iter().map(String::as_str);
-        let all = || path::directories(files).into_iter().map(str::to_owned).collect();
-        Ok(self.directories.get_or_init(all))
+        Ok(self.directories.get_or_init(|| path::directories(files).into_iter().map(str::to_owned).collect()))
     }
 
     /// Returns what one source deploys; `None` for one that only holds values for others.
     fn of_source(&self, of: &Application, written: &Value, unread: &mut Vec<Unread>) -> Result<Option<Target>> {
-        let found = &of.found;
+        let document = &of.document;
         let source: Source = match written.read() {
             Ok(source) => source,
             Err(wrong) => {
-                unread.push(found.mistyped(&wrong));
+                unread.push(document.mistyped(&wrong));
                 return Ok(None);
             }
         };
@@ -267,19 +266,19 @@ impl Argo<'_> {
         }
         let url = source.repo_url.as_deref().unwrap_or_default();
         let spot = source.path.as_ref().map_or(written.start, Placed::start);
-        let elsewhere = |place: Place, values| {
-            let build = Build { values, ..self.build(found, written, &source) };
-            found.target(self.tree, EngineName::ArgoCd, spot, place, build).map(Some)
+        let elsewhere = |location: TargetLocation, values| {
+            let build = Build { values, ..self.build(document, written, &source) };
+            document.target(self.tree, EngineName::ArgoCd, spot, location, build).map(Some)
         };
-        let external = |why: String| elsewhere(Place::External(why), self.values(found, &source, None));
+        let external = |why: String| elsewhere(TargetLocation::External(why), self.values(document, &source, None));
         let path = source.path.as_ref().map(|path| path.value.as_str()).or(source.chart.as_ref().map(|_| ""));
         let is_partial = (path.is_none() && source.name.is_none()) || source.repo_url.is_none();
         if let (true, Some(why)) = (is_partial && of.is_open, &of.untold) {
-            return elsewhere(Place::Templated(why.clone()), Vec::new());
+            return elsewhere(TargetLocation::Templated(why.clone()), Vec::new());
         }
         let Some(path) = path else {
             if is_partial {
-                unread.push(found.wrong(written.start.line, "a source has neither `path` nor `chart`"));
+                unread.push(document.wrong(written.start.line, "a source has neither `path` nor `chart`"));
             }
             return Ok(None);
         };
@@ -293,26 +292,26 @@ impl Argo<'_> {
         let base = base.unwrap_or_default();
         let directory = Some(path).filter(|path| is_known && unfilled([*path]).is_none());
         let directory = directory.and_then(|path| ArgoCd.resolve(base, path));
-        let beside = directory.map_or(Ok(Vec::new()), |directory| self.beside(&directory, &found.object.name))?;
+        let beside = directory.map_or(Ok(Vec::new()), |directory| self.beside(&directory, &document.object.name))?;
         let (merged, mut build) = self.changed(of, written, &beside, unread)?;
         let named = source.target_revision.as_deref();
         let revision = self::revision(self.identity, url, named);
         // What lies in a tag does not change.
         let below = path::resolve(base, path).filter(|_| !revision.is_fixed);
-        build.values = self.values(found, &merged, below.as_deref().map(|below| [base, below]));
-        let place = match self.open(of, [url, path, named.unwrap_or_default()], &beside) {
-            Some(why) => Place::Templated(why),
+        build.values = self.values(document, &merged, below.as_deref().map(|below| [base, below]));
+        let path = match self.open(of, [url, path, named.unwrap_or_default()], &beside) {
+            Some(why) => TargetLocation::Templated(why),
             None => {
-                let mut here = place::here(self.tree, EngineName::ArgoCd, base, path, revision, None)?;
-                here.found = explicit(&merged, here.found);
-                self.look(of, &merged, base, &here, &mut build)?;
-                Place::Here(here)
+                let mut dir = place::inspect_path(self.tree, EngineName::ArgoCd, base, path, revision, None)?;
+                dir.content = explicit(&merged, dir.content);
+                self.look(of, &merged, base, &dir, &mut build)?;
+                TargetLocation::Local(dir)
             }
         };
-        found.target(self.tree, EngineName::ArgoCd, spot, place, build).map(Some)
+        document.target(self.tree, EngineName::ArgoCd, spot, path, build).map(Some)
     }
 
-    /// Returns a source as the files beside it change it, and how it is built.
+    /// A source as the files beside it change it, and how it is built.
     fn changed(
         &self,
         of: &Application,
@@ -320,10 +319,10 @@ impl Argo<'_> {
         beside: &[String],
         unread: &mut Vec<Unread>,
     ) -> Result<(Source, Build)> {
-        let is_named = unfilled([&*of.found.object.name]).is_none();
+        let is_named = unfilled([&*of.document.object.name]).is_none();
         let built = |value: &Value| {
             let source: Source = value.read().unwrap_or_default();
-            let build = self.build(&of.found, value, &source);
+            let build = self.build(&of.document, value, &source);
             (source, build)
         };
         let mut merged = written.clone();
@@ -343,40 +342,40 @@ impl Argo<'_> {
     }
 
     /// Returns how Argo CD builds a source.
-    fn build(&self, found: &Document, written: &Value, source: &Source) -> Build {
-        build(self.options.as_deref(), found, written, source)
+    fn build(&self, document: &Document, written: &Value, source: &Source) -> Build {
+        build(self.options.as_deref(), document, written, source)
     }
 
     /// Adds to how a source is built what depends on what is there.
-    fn look(&self, of: &Application, source: &Source, base: &str, here: &Here, build: &mut Build) -> Result<()> {
-        if let Found::Directory(directory) = &here.found {
+    fn look(&self, of: &Application, source: &Source, base: &str, dir: &TargetDir, build: &mut Build) -> Result<()> {
+        if let PathContent::Directory(directory) = &dir.content {
             let files = self.read_in(directory, build.directory.recurse)?;
             build.unread = self::unread(source, &files);
             build.values.extend(self.imports(source, &files, base)?);
             build.hold_submodule(self.tree, &files)?;
         }
-        if matches!(here.found, Found::Chart(_)) {
+        if matches!(dir.content, PathContent::Chart(_)) {
             let remote = source.values_files().filter(|text| text.contains("://"));
             build.remote_values = remote.map(str::to_owned).collect();
-            build.release = Some(self.release(&of.found, source, base, &here.path));
+            build.release = Some(self.release(&of.document, source, base, &dir.path));
         }
         Ok(())
     }
 
     /// Returns why it is not known where an application is built from, or how; none where it is.
     fn open(&self, of: &Application, texts: [&str; 3], beside: &[String]) -> Option<String> {
-        let name = &of.found.object.name;
+        let name = &of.document.object.name;
         // The name says nothing about the place, but for the variables that a parent gives each of its copies.
         let copied = Some(name.as_str()).filter(|name| name.contains("${"));
-        let is_named = |file: &String| path::name(file).starts_with(".argocd-source-");
         let why = unfilled(texts.into_iter().chain(copied)).or_else(|| {
-            let is_any = unfilled([&**name]).is_some() && beside.iter().any(is_named);
+            let is_any = unfilled([&**name]).is_some()
+                && beside.iter().any(|file: &String| path::name(file).starts_with(".argocd-source-"));
             is_any.then(|| format!("an override file may match its name, `{name}`"))
         });
         if why.is_some() || of.is_open { of.untold.clone().or(why) } else { None }
     }
 
-    /// Returns the files beside those of an application that change its source: all, where its name is not known here.
+    /// The files beside those of an application that change its source: all, where its name is not known here.
     fn beside(&self, directory: &str, name: &str) -> Result<Vec<String>> {
         if unfilled([name]).is_none() {
             return Ok(override_files(directory, name));
@@ -389,14 +388,15 @@ impl Argo<'_> {
         Ok(names.iter().map(|name| path::join(&directory, name)).collect())
     }
 
-    /// Returns the files from which a source takes the values of a chart; of a pattern the directory that it begins with.
-    fn values(&self, found: &Document, source: &Source, places: Option<[&str; 2]>) -> Vec<String> {
-        let places = source.values_files().filter_map(|text| self.values_file(found, places, text).ok());
-        let plain = |place: String| match place.find(PATTERN) {
-            Some(end) => place[..end].rsplit_once('/').map_or("", |(plain, _)| plain).to_owned(),
-            None => place,
-        };
-        places.map(plain).collect()
+    /// The files from which a source takes the values of a chart; of a pattern the directory that it begins with.
+    fn values(&self, document: &Document, source: &Source, places: Option<[&str; 2]>) -> Vec<String> {
+        let places = source.values_files().filter_map(|text| self.values_file(document, places, text).ok());
+        places
+            .map(|path: String| match path.find(PATTERN) {
+                Some(end) => path[..end].rsplit_once('/').map_or("", |(plain, _)| plain).to_owned(),
+                None => path,
+            })
+            .collect()
     }
 
     /// Returns what Argo CD looks at in a directory of plain files.
@@ -408,7 +408,7 @@ impl Argo<'_> {
         Ok(names.iter().map(|name| path::join(directory, name)).collect())
     }
 
-    /// Returns the libraries of files of Jsonnet, and what these and they import from elsewhere in this repository.
+    /// The libraries of files of Jsonnet, and what these and they import from elsewhere in this repository.
     fn imports(&self, source: &Source, files: &[String], base: &str) -> Result<Vec<String>> {
         let libraries = source.directory.iter().flat_map(|directory| &directory.jsonnet.libs);
         let mut read: Vec<String> = libraries.filter_map(|library| path::resolve(base, library)).collect();
@@ -424,7 +424,7 @@ impl Argo<'_> {
             let text = String::from_utf8_lossy(&bytes);
             let names = text.split("import").skip(1).filter_map(|rest| rest.split(['\'', '"']).nth(1));
             let new = names.filter_map(|name| path::resolve(path::parent(&file), name));
-            let new: Vec<String> = new.filter(|place| seen.insert(place.clone())).collect();
+            let new: Vec<String> = new.filter(|path| seen.insert(path.clone())).collect();
             read.extend(new.iter().cloned());
             todo.extend(new);
         }
@@ -445,18 +445,21 @@ fn unread(source: &Source, files: &[String]) -> Option<String> {
     unfilled([&*plain.include, &plain.exclude]).or_else(jsonnet)
 }
 
-/// Returns a revision as Argo CD reads it: what looks like a version is a tag.
+/// A revision as Argo CD reads it: what looks like a version is a tag.
 fn revision(identity: &Identity, url: &str, name: Option<&str>) -> Revision {
-    let is_version = |name: &str| {
-        let numbers = name.strip_prefix('v').unwrap_or(name).split('.');
-        let is_number = |one: &str| one.starts_with(|first: char| first.is_ascii_digit());
-        numbers.clone().count() > 1 && numbers.take(2).all(is_number)
-    };
-    identity.revision(url, name, name.is_some_and(is_version))
+    identity.revision(
+        url,
+        name,
+        name.is_some_and(|name: &str| {
+            let numbers = name.strip_prefix('v').unwrap_or(name).split('.');
+            numbers.clone().count() > 1
+                && numbers.take(2).all(|text: &str| text.starts_with(|first: char| first.is_ascii_digit()))
+        }),
+    )
 }
 
 /// Returns how Argo CD builds a source.
-fn build(options: Option<&[String]>, found: &Document, written: &Value, source: &Source) -> Build {
+fn build(options: Option<&[String]>, document: &Document, written: &Value, source: &Source) -> Build {
     let mut build = Build {
         load_restrictor: restrictor(options),
         options: options.unwrap_or_default().to_vec(),
@@ -464,11 +467,12 @@ fn build(options: Option<&[String]>, found: &Document, written: &Value, source: 
     };
     if let Some(kustomize) = &source.kustomize {
         build.overrides = written.read::<Written>().unwrap_or_default().overrides();
-        build.components = kustomize.components.iter().map(|one| Component::from(found.text(one.clone()))).collect();
+        build.components =
+            kustomize.components.iter().map(|component| Component::from(document.text(component.clone()))).collect();
         let patches = kustomize.patches.iter().filter_map(|patch| patch.path.clone());
-        build.patches = patches.map(|path| found.text(path)).collect();
+        build.patches = patches.map(|path| document.text(path)).collect();
         build.ignore_missing_components = kustomize.ignore_missing_components;
-        build.edits = Some(edit::commands(found, source, kustomize));
+        build.edits = Some(edit::commands(document, source, kustomize));
     }
     if let Some(Plain { recurse, include, exclude, .. }) = &source.directory {
         build.directory = Directory { recurse: *recurse, include: include.clone(), exclude: exclude.clone() };
@@ -504,7 +508,7 @@ fn change_in(tree: &dyn Tree, file: &str) -> Result<Option<Change>> {
     }))
 }
 
-/// Returns the files beside those of an application that change its source, whether they are there or not.
+/// The files beside those of an application that change its source, whether they are there or not.
 fn override_files(directory: &str, application: &str) -> Vec<String> {
     if application.is_empty() || application.contains('/') {
         return Vec::new();
@@ -513,12 +517,12 @@ fn override_files(directory: &str, application: &str) -> Vec<String> {
     [".argocd-source.yaml", &own].map(|name| path::join(directory, name)).into()
 }
 
-/// Returns a value with a JSON merge patch applied, but for some keys. What the patch brings in is put at `place`. It
+/// A value with a JSON merge patch applied, but for some keys. What the patch brings in is put at `place`. It
 /// takes nothing away: Argo CD reads what comes out into what was there.
-fn merge(value: &Value, patch: &Value, place: Position, kept: &[&str]) -> Value {
+fn merge(value: &Value, patch: &Value, position: Position, kept: &[&str]) -> Value {
     let Data::Mapping(changes) = &patch.data else {
         let mut patch = patch.clone();
-        patch.set_position(place);
+        patch.set_position(position);
         return patch;
     };
     let mut pairs = value.mapping().unwrap_or_default().to_vec();
@@ -527,24 +531,30 @@ fn merge(value: &Value, patch: &Value, place: Position, kept: &[&str]) -> Value 
         if change.data == Data::Null {
             continue;
         }
-        let empty = Value::new(place, Data::Null);
+        let empty = Value::new(position, Data::Null);
         match old.and_then(|index| pairs.get_mut(index)) {
-            Some((_, old)) => *old = merge(old, change, place, &[]),
-            None => pairs.push((key.clone(), merge(&empty, change, place, &[]))),
+            Some((_, old)) => *old = merge(old, change, position, &[]),
+            None => pairs.push((key.clone(), merge(&empty, change, position, &[]))),
         }
     }
     value.with(Data::Mapping(pairs))
 }
 
 /// Returns what Argo CD takes a directory for: the object decides, then the files in it.
-fn explicit(source: &Source, there: Found) -> Found {
+fn explicit(source: &Source, there: PathContent) -> PathContent {
     let is_plain = source.directory.is_some() && source.kustomize.is_none();
     match there {
-        Found::Kustomization(at) | Found::Directory(at) | Found::Chart(at) if source.plugin.is_some() => {
-            Found::Plugin(at)
+        PathContent::Kustomization(at) | PathContent::Directory(at) | PathContent::Chart(at)
+            if source.plugin.is_some() =>
+        {
+            PathContent::Plugin(at)
         }
-        Found::Kustomization(at) | Found::Directory(at) | Found::Chart(at) if source.helm.is_some() => Found::Chart(at),
-        Found::Kustomization(at) | Found::Chart(at) if is_plain => Found::Directory(at),
+        PathContent::Kustomization(at) | PathContent::Directory(at) | PathContent::Chart(at)
+            if source.helm.is_some() =>
+        {
+            PathContent::Chart(at)
+        }
+        PathContent::Kustomization(at) | PathContent::Chart(at) if is_plain => PathContent::Directory(at),
         there => there,
     }
 }

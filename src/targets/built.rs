@@ -11,7 +11,8 @@ use super::reaches::beyond;
 use super::scan::{self, Document, Scan};
 use super::unread::read_as;
 use super::{
-    Build, EngineName, Here, Identity, Object, Place, Reached, Revision, Target, Targets, Unsettled, Why, place,
+    Build, EngineName, Identity, Object, Reached, Revision, Target, TargetDir, TargetLocation, Targets, Unsettled, Why,
+    place,
 };
 use crate::config::Config;
 use crate::graph::named::Namer;
@@ -44,7 +45,7 @@ pub(crate) struct Builder {
     /// What it reaches that the tree does not hold.
     pub reaches: Vec<Reached>,
     /// Where an object stands of which no single one in the tree is the source.
-    place: (String, usize),
+    location: (String, usize),
     /// The files of the tree with objects that it reads.
     files: BTreeSet<String>,
 }
@@ -70,7 +71,7 @@ pub(super) struct Builds {
 }
 
 impl Unsettled {
-    /// Returns these targets, settled, with objects as the builds that change them make them, and the objects that these deploy in
+    /// These targets, settled, with objects as the builds that change them make them, and the objects that these deploy in
     /// turn. `explored` is a walk over all of the tree; `run` builds. What is `wanted` is built too, whether it changes an
     /// object or not, and the roots in the directories `named`, whoever names them.
     pub(crate) fn built(
@@ -82,37 +83,37 @@ impl Unsettled {
         named: &[String],
         mut run: impl FnMut(&[&Builder]) -> Vec<Output>,
     ) -> Result<Targets> {
-        let mut found = self.settle(&explored.graph);
+        let mut targets = self.settle(&explored.graph);
         let mut known: BTreeMap<String, Output> = BTreeMap::new();
         let root_in = |directory: &str| explored.graph.user_root(directory);
         let overloaded = explored.graph.overloaded();
         let mut alone: BTreeSet<RootId> = named.iter().filter_map(|directory| root_in(directory)).collect();
         for _ in 0..DEEPEST {
-            let builders = found.builders(explored, config, wanted, &alone)?;
-            let new: Vec<&Builder> = builders.iter().filter(|one| !known.contains_key(&one.key)).collect();
+            let builders = targets.builders(explored, config, wanted, &alone)?;
+            let new: Vec<&Builder> = builders.iter().filter(|builder| !known.contains_key(&builder.key)).collect();
             if new.is_empty() {
                 break;
             }
             let outputs = run(&new);
-            known.extend(new.into_iter().map(|one| one.key.clone()).zip(outputs));
+            known.extend(new.into_iter().map(|new| new.key.clone()).zip(outputs));
             let (built, failed): (Vec<&Builder>, Vec<&Builder>) =
-                builders.iter().partition(|one| known.get(&one.key).is_some_and(Result::is_ok));
+                builders.iter().partition(|builder| known.get(&builder.key).is_some_and(Result::is_ok));
             let roots = |all: Vec<&'_ Builder>| -> Vec<RootId> {
                 all.into_iter().flat_map(Builder::roots).filter_map(root_in).collect()
             };
             // What no build can load as a whole is not built in parts.
             let failed = roots(failed).into_iter().filter(|root| !overloaded.contains(root));
             alone.extend(explored.graph.unverified_roots(roots(built), failed));
-            let built = builders.iter().filter_map(|one| Some((one, known.get(&one.key)?)));
+            let built = builders.iter().filter_map(|builder| Some((builder, known.get(&builder.key)?)));
             let tree = &*explored.graph.sources[0].tree;
-            found = find_built((tree, &explored.graph), config, identity, &found, built)?.settle(&explored.graph);
+            targets = find_built((tree, &explored.graph), config, identity, &targets, built)?.settle(&explored.graph);
         }
-        Ok(found)
+        Ok(targets)
     }
 }
 
 impl Targets {
-    /// Returns the builds that show what becomes of the objects that something may change: for each file of those, the
+    /// The builds that show what becomes of the objects that something may change: for each file of those, the
     /// targets that deploy it, and the topmost roots that nothing here deploys. Those from which objects are taken
     /// already are among them, and what is `wanted` besides.
     fn builders(
@@ -123,7 +124,7 @@ impl Targets {
         alone: &BTreeSet<RootId>,
     ) -> Result<Vec<Builder>> {
         let graph = &explored.graph;
-        let changed = self.targets.iter().filter(|one| one.changed_by.is_some());
+        let changed = self.targets.iter().filter(|target| target.changed_by.is_some());
         let changed: BTreeSet<&str> =
             changed.flat_map(Target::object_files).chain(self.builds.files.iter().map(String::as_str)).collect();
         let all = self.buildable(graph, config, alone)?;
@@ -143,24 +144,31 @@ impl Targets {
         let starts = readers(&changed).into_iter().chain(wanted);
         for index in reach(starts, |index| readers(deploys.files(*index))) {
             let target = &all[index];
-            let Some(here) = target.here() else { continue };
-            let Some(made) = generated(tree, target, here)? else { continue };
+            let Some(dir) = target.local_dir() else { continue };
+            let Some(made) = generated(tree, target, dir)? else { continue };
             let file = path::join(&made.directory, made.file_name);
             // Whoever built the object of a builder is not named by what that builds: objects may deploy themselves.
-            let (by, name, place) = match &target.object {
+            let (by, name, location) = match &target.object {
                 object if made.is_changed || !made.variables.is_empty() => {
                     (target.builder(), target.title(), (object.file.clone(), object.line))
                 }
                 _ => (tree.label(&file), tree.label(&file), (file, 1)),
             };
             let files = deploys.files(index).iter().map(|file| (*file).to_owned()).collect();
-            let reaches = beyond(&namer, target.walked(here, graph));
+            let reaches = beyond(&namer, target.walked(dir, graph));
             let Generated { directory, text, arguments, variables, edits, .. } = &made;
             let key = sha256_hex(format!("{directory} {text:?} {arguments:?} {variables:?} {edits:?}").as_bytes());
             let key = format!("{by} {key}");
-            let builder =
-                || Builder { by, name, target: target.clone(), made, key: key.clone(), reaches, place, files };
-            builders.entry(key.clone()).or_insert_with(builder);
+            builders.entry(key.clone()).or_insert_with(|| Builder {
+                by,
+                name,
+                target: target.clone(),
+                made,
+                key: key.clone(),
+                reaches,
+                location,
+                files,
+            });
         }
         Ok(builders.into_values().collect())
     }
@@ -168,19 +176,21 @@ impl Targets {
     /// Returns what is deployed as it is written, and as if they were the topmost roots that nothing deploys, and those that
     /// stand `alone`.
     fn buildable(&self, graph: &Graph, config: &Config, alone: &BTreeSet<RootId>) -> Result<Vec<Target>> {
-        let is_built = |(target, here): &(&Target, &Here)| target.changed_by.is_none() && target.is_built(here);
-        let deployed = || self.here().filter(is_built);
+        let deployed = || {
+            self.local_targets()
+                .filter(|(target, dir): &(&Target, &TargetDir)| target.changed_by.is_none() && target.is_built(dir))
+        };
         let mut all: Vec<Target> = deployed().map(|(target, _)| target.clone()).collect();
-        let roots: HashSet<&str> = deployed().flat_map(|(target, here)| target.roots(here)).collect();
+        let roots: HashSet<&str> = deployed().flat_map(|(target, dir)| target.roots(dir)).collect();
         let users = graph.referrers();
         for (root, id) in graph.user_roots() {
             // A component that is left out is one for others to name.
             let is_meant = graph.roots[id].kind != Some(KustomizationKind::Component) || config.starts(root);
             if (users[id.0].is_empty() && is_meant || alone.contains(&id)) && !roots.contains(root) {
                 let (engine, tree) = (EngineName::Kustomize, &*graph.sources[0].tree);
-                let here = Place::Here(place::here(tree, engine, "", root, Revision::this(), None)?);
+                let dir = TargetLocation::Local(place::inspect_path(tree, engine, "", root, Revision::this(), None)?);
                 let build = Build { load_restrictor: Some(config.load_restrictor), ..Build::default() };
-                all.push(Target::new(engine, Object::default(), Position::new(1, 1), here, build, &Json::Null));
+                all.push(Target::new(engine, Object::default(), Position::new(1, 1), dir, build, &Json::Null));
             }
         }
         Ok(all)
@@ -200,7 +210,7 @@ fn find_built<'a>(
     let files: BTreeSet<String> = before.files.keys().chain(unread).cloned().collect();
     let mut scan = scan::scan(tree, &files)?;
     let read = read_as(graph);
-    scan.objects.retain(|found| found.has_options() || read.get(&*found.object.file) != Some(&false));
+    scan.objects.retain(|document| document.has_options() || read.get(&*document.object.file) != Some(&false));
     let mut builds = Builds::default();
     let mut replaced: BTreeSet<&str> = BTreeSet::new();
     let mut made = Vec::new();
@@ -223,9 +233,9 @@ fn find_built<'a>(
             }
         }
     }
-    scan.objects.retain(|found| {
-        let file = &found.object.file;
-        found.has_options() || !replaced.contains(file.as_str()) || builds.failed.contains_key(file)
+    scan.objects.retain(|document| {
+        let file = &document.object.file;
+        document.has_options() || !replaced.contains(file.as_str()) || builds.failed.contains_key(file)
     });
     made.into_iter().for_each(|own| scan.extend(own));
     let mut targets = super::of_scan(tree, config, identity, scan)?;
@@ -235,64 +245,66 @@ fn find_built<'a>(
 }
 
 impl Builder {
-    /// Returns the roots that it builds.
+    /// The roots that it builds.
     pub(crate) fn roots(&self) -> impl Iterator<Item = &str> {
-        self.target.here().into_iter().flat_map(|here| self.target.roots(here))
+        self.target.local_dir().into_iter().flat_map(|dir| self.target.roots(dir))
     }
 
     /// Returns what it builds in another tree.
     pub(crate) fn made_in(&self, tree: &dyn Tree) -> Result<Option<Generated>> {
-        self.target.here().map_or(Ok(None), |here| generated(tree, &self.target, here))
+        self.target.local_dir().map_or(Ok(None), |dir| generated(tree, &self.target, dir))
     }
 
-    /// Returns the objects in its output, each at the place of the one in the tree that it was made of.
+    /// The objects in its output, each at the place of the one in the tree that it was made of.
     fn objects(&self, output: &str, tree: &Scan) -> Scan {
         let mut made = Scan::default();
-        let (file, line) = &self.place;
+        let (file, line) = &self.location;
         made.text(file, output, MOST, false);
         // Options of Argo CD are read as they are written.
-        made.objects.retain(|found| !found.has_options());
+        made.objects.retain(|document| !document.has_options());
         for unread in &mut made.unread {
             unread.line = *line;
             // The place is that of a kustomization, with which nothing is wrong.
             unread.why = Why::Limit;
         }
         let named = |object: &Object| (object.kind.clone(), object.name.clone());
-        let names: HashSet<(String, String)> = made.objects.iter().map(|found| named(&found.object)).collect();
+        let names: HashSet<(String, String)> = made.objects.iter().map(|document| named(&document.object)).collect();
         let (mut kept, mut renamed): (HashMap<_, Vec<_>>, HashMap<_, Vec<_>>) = Default::default();
-        for found in tree.objects.iter().filter(|found| self.files.contains(&found.object.file)) {
-            let name = named(&found.object);
+        for document in tree.objects.iter().filter(|document| self.files.contains(&document.object.file)) {
+            let name = named(&document.object);
             if names.contains(&name) {
-                kept.entry(name).or_default().push(found);
+                kept.entry(name).or_default().push(document);
             } else {
-                renamed.entry(name.0).or_default().push(found);
+                renamed.entry(name.0).or_default().push(document);
             }
         }
-        for found in &mut made.objects {
-            let sources = kept.get(&named(&found.object)).or_else(|| renamed.get(&found.object.kind));
-            let source = sources.and_then(|sources| source(found, sources));
-            let place = |source: &Document| (source.object.file.clone(), source.object.line);
-            let object = &mut found.object;
-            (object.file, object.line) = source.map_or_else(|| self.place.clone(), place);
+        for document in &mut made.objects {
+            let sources = kept.get(&named(&document.object)).or_else(|| renamed.get(&document.object.kind));
+            let source = sources.and_then(|sources| source(document, sources));
+            let object = &mut document.object;
+            (object.file, object.line) = source.map_or_else(
+                || self.location.clone(),
+                |source: &Document| (source.object.file.clone(), source.object.line),
+            );
             object.built_by = Some(self.name.clone());
-            found.home.clone_from(&self.made.directory);
+            document.home.clone_from(&self.made.directory);
             match source {
-                Some(source) => found.value.copy_positions(&source.value),
-                None => found.value.set_position(Position::new(object.line, 1)),
+                Some(source) => document.value.copy_positions(&source.value),
+                None => document.value.set_position(Position::new(object.line, 1)),
             }
         }
         made
     }
 }
 
-/// Returns the object of its kind in the tree of which a build made one: of that name, else of a part of it, as a prefix and
+/// The object of its kind in the tree of which a build made one: of that name, else of a part of it, as a prefix and
 /// a suffix leave it; of several the one that says the same.
 fn source<'a>(made: &Document, sources: &[&'a Document]) -> Option<&'a Document> {
     let Object { name, namespace, .. } = &made.object;
-    let named = sources.iter().filter(|one| !one.object.name.is_empty() && name.contains(&one.object.name));
-    let longest = named.clone().map(|one| one.object.name.len()).max()?;
-    let longest: Vec<_> = named.filter(|one| one.object.name.len() == longest).collect();
-    let spec = |one: &Document| one.value.get("spec").map(Value::json);
-    let is_same = |one: &Document| longest.len() > 1 && spec(one) == spec(made);
-    longest.iter().max_by_key(|one| (one.object.namespace == *namespace, is_same(one))).copied().copied()
+    let named = sources.iter().filter(|source| !source.object.name.is_empty() && name.contains(&source.object.name));
+    let longest = named.clone().map(|source| source.object.name.len()).max()?;
+    let longest: Vec<_> = named.filter(|source| source.object.name.len() == longest).collect();
+    let spec = |document: &Document| document.value.get("spec").map(Value::json);
+    let is_same = |document: &Document| longest.len() > 1 && spec(document) == spec(made);
+    longest.iter().max_by_key(|source| (source.object.namespace == *namespace, is_same(source))).copied().copied()
 }

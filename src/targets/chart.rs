@@ -57,13 +57,14 @@ impl Said<'_> {
     pub(super) fn release(
         self,
         tree: &dyn Tree,
-        place: &dyn Fn(&str) -> Result<String, String>,
+        resolve: &dyn Fn(&str) -> Result<String, String>,
     ) -> Result<Release, String> {
         // No engine runs tests with what it deploys, and these often have random names.
         let mut release = Release { arguments: vec!["--skip-tests".to_owned()], ..Release::default() };
         for (option, value) in [("--name-template", self.name), ("--namespace", self.namespace)] {
-            let is_plain = |one: char| one.is_ascii_lowercase() || one.is_ascii_digit() || "-.".contains(one);
-            if value.starts_with('-') || !value.chars().all(is_plain) {
+            if value.starts_with('-')
+                || !value.chars().all(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.".contains(c))
+            {
                 return Err(format!("`{}` is not a valid name", shown(value)));
             }
             release.arguments.extend((!value.is_empty()).then(|| format!("{option}={value}")));
@@ -73,7 +74,7 @@ impl Said<'_> {
         }
         release.arguments.extend(self.options);
         for file in self.files {
-            let file = place(file)?;
+            let file = resolve(file)?;
             if !(self.may_be_missing && matches!(tree::resolve(tree, &file), Ok(Resolved::Missing { .. }))) {
                 release.values.push(Values::File(file));
             }
@@ -89,11 +90,15 @@ pub(crate) fn release(target: &Target) -> Result<Release> {
     if let Some(changer) = &target.changed_by {
         return Err(Failure::new(format!("{} may change it", changer.name)));
     }
-    let unsaid = || Err("no object says how to render this chart".to_owned());
-    target.build.release.clone().unwrap_or_else(unsaid).map_err(Failure::new)
+    target
+        .build
+        .release
+        .clone()
+        .unwrap_or_else(|| Err("no object says how to render this chart".to_owned()))
+        .map_err(Failure::new)
 }
 
-/// Returns the values that an engine gives to helm for a chart, as texts of YAML; else why it is not known what is rendered.
+/// The values that an engine gives to helm for a chart, as texts of YAML; else why it is not known what is rendered.
 pub(crate) fn values(tree: &dyn Tree, target: &Target, release: &Release, chart: &str) -> Result<Vec<Vec<u8>>> {
     let refuse = |why: String| Err(Failure::new(why));
     let asks = target.engine.gives_lookup();
@@ -101,9 +106,9 @@ pub(crate) fn values(tree: &dyn Tree, target: &Target, release: &Release, chart:
     for values in &release.values {
         let text = match values {
             Values::Text(text) => text.clone().into_bytes(),
-            Values::File(place) => match tree::resolve(tree, place)? {
+            Values::File(file_path) => match tree::resolve(tree, file_path)? {
                 Resolved::File { path, .. } => tree.read(&path)?,
-                _ => return refuse(format!("its values file `{place}` does not exist")),
+                _ => return refuse(format!("its values file `{file_path}` does not exist")),
             },
         };
         // Values may be templates, too.
@@ -112,8 +117,8 @@ pub(crate) fn values(tree: &dyn Tree, target: &Target, release: &Release, chart:
         }
         texts.push(text);
     }
-    for place in places(tree, chart)? {
-        match tree::resolve(tree, &place)? {
+    for file_path in places(tree, chart)? {
+        match tree::resolve(tree, &file_path)? {
             Resolved::Leaves { link, .. } => {
                 return refuse(format!("`{link}` in the chart leads out of the repository"));
             }
@@ -129,7 +134,7 @@ pub(crate) fn values(tree: &dyn Tree, target: &Target, release: &Release, chart:
     Ok(texts)
 }
 
-/// Returns every path at which helm finds something of a chart, and of what links in it lead to.
+/// Every path at which helm finds something of a chart, and of what links in it lead to.
 pub(crate) fn places(tree: &dyn Tree, chart: &str) -> Result<Vec<String>> {
     paths_of(tree, of_no_root(tree, chart, &[chart.to_owned()])?)
 }
@@ -138,13 +143,13 @@ pub(crate) fn places(tree: &dyn Tree, chart: &str) -> Result<Vec<String>> {
 /// differs here differs there, too.
 pub(crate) fn asks(tree: &dyn Tree, target: &Target, release: &Release, chart: &str) -> Result<Option<String>> {
     const VERSIONS: [&str; 2] = ["--api-versions", "--kube-version"];
-    let is_said = release.arguments.iter().any(|one| VERSIONS.iter().any(|option| one.starts_with(option)));
+    let is_said = release.arguments.iter().any(|argument| VERSIONS.iter().any(|option| argument.starts_with(option)));
     let mut asked: Vec<&str> = if is_said { Vec::new() } else { vec![".Capabilities"] };
     if target.engine.gives_lookup() {
         asked.extend([".Release.IsUpgrade", ".Release.IsInstall", ".Release.Revision"]);
     }
-    for place in places(tree, chart)? {
-        if let Resolved::File { path, .. } = tree::resolve(tree, &place)?
+    for file_path in places(tree, chart)? {
+        if let Resolved::File { path, .. } = tree::resolve(tree, &file_path)?
             && names_within(&path, tree.read(&path)?.into(), &asked)
         {
             let message = format!("`{path}` may render to something else in the cluster (`.Capabilities`, `.Release`)");
@@ -154,7 +159,7 @@ pub(crate) fn asks(tree: &dyn Tree, target: &Target, release: &Release, chart: &
     Ok(None)
 }
 
-/// Returns the same of a file of a chart, and of what is packed in it; also if that cannot be told.
+/// The same of a file of a chart, and of what is packed in it; also if that cannot be told.
 pub(super) fn names_within(path: &str, bytes: Rc<[u8]>, all: &[&str]) -> bool {
     let (mut todo, mut unpacked) = (vec![(path.to_owned(), bytes)], 0);
     while let Some((path, bytes)) = todo.pop() {
@@ -175,7 +180,7 @@ pub(super) fn names_within(path: &str, bytes: Rc<[u8]>, all: &[&str]) -> bool {
     false
 }
 
-/// Returns whether an action of a text names one of these, or a field of one.
+/// Whether an action of a text names one of these, or a field of one.
 fn names(text: &[u8], all: &[&str]) -> bool {
     let text = String::from_utf8_lossy(text);
     let mut actions = text.split("{{").skip(1).filter_map(|rest| rest.split("}}").next());
@@ -183,7 +188,9 @@ fn names(text: &[u8], all: &[&str]) -> bool {
     let is_it = |word: &str| {
         // That of the top.
         let word = word.strip_prefix('$').filter(|rest| rest.starts_with('.')).unwrap_or(word);
-        all.iter().any(|one| word.strip_prefix(one).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')))
+        all.iter().any(|word_of_list| {
+            word.strip_prefix(word_of_list).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        })
     };
     actions.any(|action| action.split(|letter| !is_word(letter)).any(is_it))
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::Bound;
 use std::rc::Rc;
 
-use super::{Found, Here, Place, Target};
+use super::{PathContent, Target, TargetDir, TargetLocation};
 use crate::graph::{Graph, RootId};
 
 /// What targets deploy. A target is known by its number.
@@ -41,15 +41,15 @@ impl<'a> Deploys<'a> {
         let mut deploys = Deploys::default();
         for (number, target) in targets.into_iter().enumerate() {
             let mut deployed = Deployed::default();
-            if let Place::Here(here) = &target.place {
-                let starts: Vec<RootId> = target.walked(here, graph).collect();
+            if let TargetLocation::Local(dir) = &target.location {
+                let starts: Vec<RootId> = target.walked(dir, graph).collect();
                 let of_roots = built.entry(starts).or_insert_with_key(|starts| {
                     let roots = graph.reach_localized(starts.iter().copied());
                     let files = roots.iter().filter_map(|root| reading.get(root)).flatten().copied().collect();
                     Deployed { roots: Rc::new(roots), files: Rc::new(files) }
                 });
                 deployed = of_roots.clone();
-                let plain = target.plain(here, objects);
+                let plain = target.plain(dir, objects);
                 if !plain.is_empty() {
                     Rc::make_mut(&mut deployed.files).extend(plain);
                 }
@@ -78,14 +78,16 @@ impl<'a> Deploys<'a> {
 
 impl Target {
     /// Those of some files that its engine applies without a root, or that may be a part of what something else renders.
-    fn plain<'a>(&self, here: &Here, objects: &BTreeSet<&'a str>) -> Vec<&'a str> {
-        let (Found::Directory(directory) | Found::Chart(directory) | Found::Plugin(directory)) = &here.found else {
+    fn plain<'a>(&self, dir: &TargetDir, objects: &BTreeSet<&'a str>) -> Vec<&'a str> {
+        let (PathContent::Directory(directory) | PathContent::Chart(directory) | PathContent::Plugin(directory)) =
+            &dir.content
+        else {
             return Vec::new();
         };
-        let is_plugin = matches!(here.found, Found::Plugin(_));
+        let is_plugin = matches!(dir.content, PathContent::Plugin(_));
         let first = if directory.is_empty() { String::new() } else { format!("{directory}/") };
         let inside = objects.range::<str, _>((Bound::Included(&*first), Bound::Unbounded));
         let inside = inside.take_while(|file| file.starts_with(&first));
-        inside.copied().filter(|file| is_plugin || self.takes(here, file)).collect()
+        inside.copied().filter(|file| is_plugin || self.takes(dir, file)).collect()
     }
 }

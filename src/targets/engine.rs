@@ -8,7 +8,7 @@ use super::argo::ArgoCd;
 use super::flux::Flux;
 use super::installed::Workload;
 use super::scan::{Document, Kind};
-use super::{Build, Directory, EngineName, Found, Here, Identity, Target, Targets};
+use super::{Build, Directory, EngineName, Identity, PathContent, Target, TargetDir, Targets};
 use crate::kustomization::Value;
 use crate::message::failure::Result;
 use crate::record::LoadRestrictor;
@@ -88,13 +88,13 @@ pub(crate) trait Engine: Sync {
 
     /// Resolves a path of an object. `base` is the top of the files that the engine has. `None` if the path leaves `base`.
     fn resolve(&self, base: &str, written: &str) -> Option<String> {
-        path::resolve(base, written).filter(|place| path::is_in(place, base))
+        path::resolve(base, written).filter(|path| path::is_in(path, base))
     }
 
     /// The kind of content that it sees in a directory.
-    fn found(&self, tree: &dyn Tree, directory: String) -> Result<Found> {
+    fn classify(&self, tree: &dyn Tree, directory: String) -> Result<PathContent> {
         let is_root = tree::kustomization_in(tree, &directory)?.is_some();
-        Ok(if is_root { Found::Kustomization(directory) } else { Found::Directory(directory) })
+        Ok(if is_root { PathContent::Kustomization(directory) } else { PathContent::Directory(directory) })
     }
 
     /// The load restrictor of its builds, if it or its options in the tree set one.
@@ -116,17 +116,17 @@ pub(crate) trait Engine: Sync {
     }
 
     /// The files of a plain directory that it applies as manifests. `None` if it does not apply plain directories.
-    fn manifests(&self, _: &dyn Tree, _: &Here, _: &Directory) -> Result<Option<Vec<String>>> {
+    fn manifests(&self, _: &dyn Tree, _: &TargetDir, _: &Directory) -> Result<Option<Vec<String>>> {
         Ok(None)
     }
 
     /// The files beside the deployed directory that it reads for a target of this name.
-    fn beside(&self, _: &Here, _name: &str) -> Vec<String> {
+    fn beside(&self, _: &TargetDir, _name: &str) -> Vec<String> {
         Vec::new()
     }
 
     /// Whether it applies a file of a directory without a kustomization as it is.
-    fn applies(&self, _: &Here, _: &Directory, _file: &str) -> bool {
+    fn applies(&self, _: &TargetDir, _: &Directory, _file: &str) -> bool {
         false
     }
 }
@@ -151,10 +151,10 @@ impl Deref for EngineName {
 
 impl Target {
     /// Whether its engine renders a file as a part of a chart, or applies it as it is.
-    pub(super) fn takes(&self, here: &Here, file: &str) -> bool {
-        match &here.found {
-            Found::Chart(directory) => path::is_in(file, directory),
-            _ => self.engine.applies(here, &self.build.directory, file),
+    pub(super) fn takes(&self, dir: &TargetDir, file: &str) -> bool {
+        match &dir.content {
+            PathContent::Chart(directory) => path::is_in(file, directory),
+            _ => self.engine.applies(dir, &self.build.directory, file),
         }
     }
 }

@@ -16,7 +16,8 @@ use super::engine::Engine;
 use super::installed::Workload;
 use super::scan::{Document, Kind, Spec};
 use super::{
-    Build, Component, Directory, EngineName, Found, Here, Identity, Object, Place, Target, Targets, place, unfilled,
+    Build, Component, Directory, EngineName, Identity, Object, PathContent, Target, TargetDir, TargetLocation, Targets,
+    place, unfilled,
 };
 use crate::kustomization::{Placed, Value};
 use crate::message::failure::Result;
@@ -47,8 +48,8 @@ impl Engine for Flux {
 
     fn installed(&self, object: &Value, workload: &Workload) -> Option<String> {
         if workload.kind == INSTANCE {
-            let said: Spec<Instance> = object.read().ok()?;
-            return said.spec.distribution.version.map(|version| version.0).filter(|version| !version.is_empty());
+            let spec: Spec<Instance> = object.read().ok()?;
+            return spec.spec.distribution.version.map(|version| version.0).filter(|version| !version.is_empty());
         }
         let own =
             Some(workload).filter(|workload| workload.is_deployment() && workload.metadata.name.0 == CONTROLLER)?;
@@ -77,15 +78,18 @@ impl Engine for Flux {
 
     fn resolve(&self, base: &str, written: &str) -> Option<String> {
         // Nothing leads above the top of an artifact.
-        let step = |above: String, name: &str| path::resolve(&above, name).unwrap_or_default();
-        Some(path::join(base, &path::components(written).fold(String::new(), step)))
+        Some(path::join(
+            base,
+            &path::components(written)
+                .fold(String::new(), |above: String, name: &str| path::resolve(&above, name).unwrap_or_default()),
+        ))
     }
 
-    fn found(&self, tree: &dyn Tree, directory: String) -> Result<Found> {
+    fn classify(&self, tree: &dyn Tree, directory: String) -> Result<PathContent> {
         // Links are not in an artifact.
-        let is_file = |(name, file): (&str, String)| file == path::join(&directory, name);
-        let is_root = tree::kustomization_in(tree, &directory)?.is_some_and(is_file);
-        Ok(if is_root { Found::Kustomization(directory) } else { Found::Directory(directory) })
+        let is_root = tree::kustomization_in(tree, &directory)?
+            .is_some_and(|(name, file): (&str, String)| file == path::join(&directory, name));
+        Ok(if is_root { PathContent::Kustomization(directory) } else { PathContent::Directory(directory) })
     }
 
     fn load_restrictor(&self, _: Option<&[String]>) -> Option<LoadRestrictor> {
@@ -100,8 +104,8 @@ impl Engine for Flux {
         &["--reorder=none"]
     }
 
-    fn applies(&self, here: &Here, _: &Directory, file: &str) -> bool {
-        matches!(here.found, Found::Directory(_)) && here.scanned.iter().any(|one| one.path == file)
+    fn applies(&self, dir: &TargetDir, _: &Directory, file: &str) -> bool {
+        matches!(dir.content, PathContent::Directory(_)) && dir.scanned.iter().any(|resource| resource.path == file)
     }
 }
 
@@ -114,12 +118,12 @@ const DEPLOYING: [&str; 4] = [KUSTOMIZATION, INSTANCE, RESOURCE_SET, RELEASE];
 /// Adds what Flux deploys. What bootstrapping made, where no object says what that is, is this repository, unless none of
 /// the paths that are deployed from it is here.
 fn find(tree: &dyn Tree, identity: &Identity, objects: &[Document], targets: &mut Targets) -> Result<()> {
-    if !objects.iter().any(|found| DEPLOYING.contains(&&*found.object.kind)) {
+    if !objects.iter().any(|document| DEPLOYING.contains(&&*document.object.kind)) {
         return Ok(());
     }
     let ignores = Ignores::of(tree)?;
     let made = |sources: &Sources<'_>| -> Result<Vec<Target>> {
-        let made = objects.iter().filter_map(|found| target(tree, sources, found).transpose());
+        let made = objects.iter().filter_map(|document| target(tree, sources, document).transpose());
         made.collect()
     };
     let sources = Sources::of(tree, objects, identity, &ignores, targets, false);
@@ -127,15 +131,17 @@ fn find(tree: &dyn Tree, identity: &Identity, objects: &[Document], targets: &mu
     let mut all = made(&sources)?;
     if !sources.has_bootstrapped() {
         let assumed = made(&Sources::of(tree, objects, identity, &ignores, targets, true))?;
-        let is_here = |(one, other): (&Target, &Target)| {
-            one.place != other.place
-                && matches!(&one.place, Place::Here(here) if !matches!(here.found, Found::Nothing(_)))
-        };
-        let is_any_here = assumed.iter().zip(&all).any(is_here);
-        for (one, assumed) in all.iter_mut().zip(assumed) {
-            let may_be_here = matches!((&one.place, &assumed.place), (Place::External(_), Place::Templated(_)));
+        let is_any_here = assumed.iter().zip(&all).any(|(target, other): (&Target, &Target)| {
+            target.location != other.location
+                && matches!(&target.location, TargetLocation::Local(here) if !matches!(here.content, PathContent::Nothing(_)))
+        });
+        for (target, assumed) in all.iter_mut().zip(assumed) {
+            let may_be_here = matches!(
+                (&target.location, &assumed.location),
+                (TargetLocation::External(_), TargetLocation::Templated(_))
+            );
             if is_any_here || may_be_here {
-                *one = assumed;
+                *target = assumed;
             }
         }
     }
@@ -156,35 +162,35 @@ struct Said {
 }
 
 impl Said {
-    fn new(found: &Document, (bound, by): (Bound, Vec<Object>), path: Option<Placed<String>>) -> Said {
+    fn new(document: &Document, (bound, by): (Bound, Vec<Object>), path: Option<Placed<String>>) -> Said {
         let build = Build { load_restrictor: Some(LoadRestrictor::None), ..Build::default() };
-        let spot = path.as_ref().map_or_else(|| found.spot(), Placed::start);
+        let spot = path.as_ref().map_or_else(|| document.spot(), Placed::start);
         let path = path.map(|path| path.value).unwrap_or_default();
         Said { bound, by, path, spot, build, release: None }
     }
 
     /// Reads an object; `None` for one that is a source, or a patch.
-    fn of(sources: &Sources<'_>, found: &Document) -> Option<Said> {
-        Some(match found.object.kind.as_str() {
+    fn of(sources: &Sources<'_>, document: &Document) -> Option<Said> {
+        Some(match document.object.kind.as_str() {
             KUSTOMIZATION => {
-                let mut said: Kustomization = found.spec();
-                let bound = sources.bind(found, &said.source_ref.take()?);
-                let path = said.path.take();
-                Said { build: build(found, said), ..Said::new(found, bound, path) }
+                let mut spec: Kustomization = document.spec();
+                let bound = sources.bind(document, &spec.source_ref.take()?);
+                let path = spec.path.take();
+                Said { build: build(document, spec), ..Said::new(document, bound, path) }
             }
             INSTANCE => {
-                let Instance { sync, .. } = found.spec();
-                Said::new(found, (sources.of_instance(&sync)?, Vec::new()), sync.path)
+                let Instance { sync, .. } = document.spec();
+                Said::new(document, (sources.of_instance(&sync)?, Vec::new()), sync.path)
             }
             RELEASE => {
-                let mut said: Release = found.spec();
-                let bound = sources.bind(found, &said.chart.spec.source_ref);
-                let path = said.chart.spec.chart.take();
-                Said { release: Some(said), ..Said::new(found, bound, path) }
+                let mut spec: Release = document.spec();
+                let bound = sources.bind(document, &spec.chart.spec.source_ref);
+                let path = spec.chart.spec.chart.take();
+                Said { release: Some(spec), ..Said::new(document, bound, path) }
             }
             RESOURCE_SET => {
                 let bound = Bound::Templated("the cluster generates its objects".to_owned());
-                Said::new(found, (bound, Vec::new()), None)
+                Said::new(document, (bound, Vec::new()), None)
             }
             _ => return None,
         })
@@ -192,63 +198,65 @@ impl Said {
 }
 
 /// Returns what an object deploys; `None` for one that is a source, or a patch.
-fn target(tree: &dyn Tree, sources: &Sources<'_>, found: &Document) -> Result<Option<Target>> {
-    let Some(Said { bound, by, path, spot, mut build, release }) = Said::of(sources, found) else { return Ok(None) };
+fn target(tree: &dyn Tree, sources: &Sources<'_>, document: &Document) -> Result<Option<Target>> {
+    let Some(Said { bound, by, path, spot, mut build, release }) = Said::of(sources, document) else { return Ok(None) };
     let written = path.as_str();
-    let place = match bound {
-        Bound::Elsewhere(why) => Place::External(why),
+    let path = match bound {
+        Bound::Elsewhere(why) => TargetLocation::External(why),
         Bound::Unsaid(why) => match path::resolve("", written) {
-            Some(place) if !place.is_empty() && tree.entry(&place)?.is_some() => {
-                let why = format!("{why}, and `{place}` is in this one");
-                build.values.push(place);
-                Place::Templated(why)
+            Some(path) if !path.is_empty() && tree.entry(&path)?.is_some() => {
+                let why = format!("{why}, and `{path}` is in this one");
+                build.values.push(path);
+                TargetLocation::Templated(why)
             }
-            _ => Place::External(why),
+            _ => TargetLocation::External(why),
         },
-        Bound::Templated(why) => Place::Templated(why),
-        Bound::Here { base, revision, artifact } => match unfilled([written]) {
-            Some(why) => Place::Templated(why),
+        Bound::Templated(why) => TargetLocation::Templated(why),
+        Bound::TargetDir { base, revision, artifact } => match unfilled([written]) {
+            Some(why) => TargetLocation::Templated(why),
             None => {
-                let mut here = place::here(tree, EngineName::Flux, &base, written, revision, artifact)?;
+                let mut dir = place::inspect_path(tree, EngineName::Flux, &base, written, revision, artifact)?;
                 if let Some(release) = &release {
-                    here = place::chart(tree, here)?;
+                    dir = place::chart(tree, dir)?;
                     build.values = release::values_files(release, &base);
-                    build.release = Some(release::release(tree, &found.object, release, &base));
+                    build.release = Some(release::release(tree, &document.object, release, &base));
                 }
-                placed(tree, here, &mut build)?
+                placed(tree, dir, &mut build)?
             }
         },
     };
-    let target = found.target(tree, EngineName::Flux, spot, place, build)?;
+    let target = document.target(tree, EngineName::Flux, spot, path, build)?;
     Ok(Some(Target { sources: by, ..target }))
 }
 
 /// Returns where something is that a source has at a place: an include may bring that from elsewhere.
-fn placed(tree: &dyn Tree, here: Here, build: &mut Build) -> Result<Place> {
-    let artifact = here.artifact.as_ref();
-    Ok(match artifact.and_then(|artifact| artifact.covers(&here.path)) {
-        Some((included, None)) => Place::External(format!("`{included}` comes from another source")),
+fn placed(tree: &dyn Tree, dir: TargetDir, build: &mut Build) -> Result<TargetLocation> {
+    let artifact = dir.artifact.as_ref();
+    Ok(match artifact.and_then(|artifact| artifact.covers(&dir.path)) {
+        Some((included, None)) => TargetLocation::External(format!("`{included}` comes from another source")),
         Some((included, Some(from))) => {
             build.values.push(from.clone());
-            Place::Templated(format!("`{included}` comes from `{}`", path::shown(from)))
+            TargetLocation::Templated(format!("`{included}` comes from `{}`", path::shown(from)))
         }
         None => {
-            if let (Found::Directory(directory), true) = (&here.found, artifact.is_some_and(|one| one.has_submodules)) {
+            if let (PathContent::Directory(directory), true) =
+                (&dir.content, artifact.is_some_and(|artifact| artifact.has_submodules))
+            {
                 build.hold_submodule(tree, &tree.below(directory)?)?;
             }
-            Place::Here(here)
+            TargetLocation::Local(dir)
         }
     })
 }
 
 /// Returns how Flux builds a `Kustomization`.
-fn build(found: &Document, said: Kustomization) -> Build {
+fn build(document: &Document, spec: Kustomization) -> Build {
     Build {
         load_restrictor: Some(LoadRestrictor::None),
-        overrides: found.spec::<Overrides>().named(),
-        components: said.components.into_iter().map(|one| Component::from(found.text(one))).collect(),
-        ignore_missing_components: said.ignore_missing_components,
-        variables: Variables::of(&said.post_build),
+        overrides: document.spec::<Overrides>().named(),
+        components: spec.components.into_iter().map(|component| Component::from(document.text(component))).collect(),
+        ignore_missing_components: spec.ignore_missing_components,
+        variables: Variables::of(&spec.post_build),
         ..Build::default()
     }
 }

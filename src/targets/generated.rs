@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::variables::Variables;
-use super::{Build, Found, Here, Target};
+use super::{Build, PathContent, Target, TargetDir};
 use crate::kustomization::{FILE_NAMES, read_object};
 use crate::message::failure::Result;
 use crate::record::LoadRestrictor;
@@ -32,10 +32,10 @@ pub(crate) struct Generated {
 }
 
 /// Returns what an engine builds for a target; none where it does not build with kustomize.
-pub(crate) fn generated(tree: &dyn Tree, target: &Target, here: &Here) -> Result<Option<Generated>> {
-    let (directory, is_root) = match (&here.found, target.engine) {
-        (Found::Kustomization(directory), _) => (directory.clone(), true),
-        (Found::Directory(directory), engine) if engine.generates() => (directory.clone(), false),
+pub(crate) fn generated(tree: &dyn Tree, target: &Target, dir: &TargetDir) -> Result<Option<Generated>> {
+    let (directory, is_root) = match (&dir.content, target.engine) {
+        (PathContent::Kustomization(directory), _) => (directory.clone(), true),
+        (PathContent::Directory(directory), engine) if engine.generates() => (directory.clone(), false),
         _ => return Ok(None),
     };
     let mut made = Generated {
@@ -58,7 +58,7 @@ pub(crate) fn generated(tree: &dyn Tree, target: &Target, here: &Here) -> Result
             None => return Ok(Some(made)),
         }
     } else {
-        let resources = here.scanned.iter().filter_map(|one| path::below(&one.path, &made.directory));
+        let resources = dir.scanned.iter().filter_map(|resource| path::below(&resource.path, &made.directory));
         let resources: Vec<Value> = resources.map(|inside| json!(format!("./{inside}"))).collect();
         let mut kustomization = Map::new();
         if resources.is_empty() {
@@ -69,7 +69,7 @@ pub(crate) fn generated(tree: &dyn Tree, target: &Target, here: &Here) -> Result
     };
     let before = kustomization.clone();
     target.engine.edit(&mut kustomization, &target.build, is_root);
-    let components: Vec<String> = target.build.components().map(|one| one.text.text.clone()).collect();
+    let components: Vec<String> = target.build.components().map(|component| component.text.text.clone()).collect();
     if !target.engine.runs_edits() {
         append(&mut kustomization, "components", components.into_iter().map(Value::String).collect());
     } else if !components.is_empty()
@@ -86,24 +86,24 @@ pub(crate) fn generated(tree: &dyn Tree, target: &Target, here: &Here) -> Result
 }
 
 impl Target {
-    /// Returns whether its engine builds what it deploys with kustomize.
-    pub(crate) fn is_built(&self, here: &Here) -> bool {
-        match here.found {
-            Found::Kustomization(_) => true,
-            Found::Directory(_) => self.engine.generates(),
+    /// Whether its engine builds what it deploys with kustomize.
+    pub(crate) fn is_built(&self, dir: &TargetDir) -> bool {
+        match dir.content {
+            PathContent::Kustomization(_) => true,
+            PathContent::Directory(_) => self.engine.generates(),
             _ => false,
         }
     }
 }
 
-/// Returns the arguments of kustomize that change what it builds. What would run code is not among them, whatever the
+/// The arguments of kustomize that change what it builds. What would run code is not among them, whatever the
 /// tree says: only the user can give that.
 fn arguments(target: &Target) -> Vec<String> {
     let mut arguments = Vec::new();
     if target.build.load_restrictor == Some(LoadRestrictor::None) {
         arguments.push(ANY_FILE.to_owned());
     }
-    arguments.extend(target.engine.arguments().iter().map(|one| (*one).to_owned()));
+    arguments.extend(target.engine.arguments().iter().map(|argument| (*argument).to_owned()));
     arguments
 }
 

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use url::Url;
 
-use super::{Found, Here, LOCALIZED, Revision, Target};
+use super::{LOCALIZED, PathContent, Revision, Target, TargetDir};
 use crate::config::Config;
 use crate::git::LocalRepo;
 use crate::message::failure::Result;
@@ -38,36 +38,36 @@ impl Identity {
         branches: impl IntoIterator<Item = String>,
     ) -> Self {
         let declared = config.repository.iter();
-        let declared = declared.map(|one| (normal(&one.url), one.path.clone()));
+        let declared = declared.map(|repository| (normal(&repository.url), repository.path.clone()));
         let remotes = remotes.into_iter().map(|url| (normal(&url), String::new()));
         let urls: Vec<_> = declared.chain(remotes).collect();
         Identity {
             known: urls.len(),
             urls,
             // An artifact is made of it, and is not where it is.
-            is_declared: config.repository.iter().any(|one| !one.url.starts_with("oci://")),
+            is_declared: config.repository.iter().any(|repository| !repository.url.starts_with("oci://")),
             branches: branches.into_iter().collect(),
             ..Identity::default()
         }
     }
 
     /// Returns what is known of a repository, and of the configuration of the tree that is looked at.
-    pub fn of(here: &Rc<LocalRepo>, config: &Config) -> Result<Identity> {
-        Ok(Identity { repo: Some(here.clone()), ..Identity::new(here.remote_urls()?, config, here.main_branches()?) })
+    pub fn of(repo: &Rc<LocalRepo>, config: &Config) -> Result<Identity> {
+        Ok(Identity { repo: Some(repo.clone()), ..Identity::new(repo.remote_urls()?, config, repo.main_branches()?) })
     }
 
-    /// Returns the same for what judges: the remotes of a clone count for nothing, so that each clone says the same of a
+    /// The same for what judges: the remotes of a clone count for nothing, so that each clone says the same of a
     /// commit.
-    pub fn of_any_clone(here: &Rc<LocalRepo>, config: &Config) -> Result<Identity> {
-        Ok(Identity { repo: Some(here.clone()), ..Identity::new([], config, here.main_branches()?) })
+    pub fn of_any_clone(repo: &Rc<LocalRepo>, config: &Config) -> Result<Identity> {
+        Ok(Identity { repo: Some(repo.clone()), ..Identity::new([], config, repo.main_branches()?) })
     }
 
-    /// Returns one that takes every URL for its own.
+    /// One that takes every URL for its own.
     pub(super) fn of_any_url(&self) -> Identity {
         Identity { is_any: true, repo: None, ..self.clone() }
     }
 
-    /// Returns whether the configuration says which URLs are its own.
+    /// Whether the configuration says which URLs are its own.
     pub(super) fn is_declared(&self) -> bool {
         self.is_declared
     }
@@ -76,16 +76,16 @@ impl Identity {
     /// not. `targets` are those of [`Self::of_any_url`]. Returns those that are not here where there are as many of both.
     pub(super) fn add_told_by<'t>(&mut self, targets: impl Iterator<Item = &'t Target> + Clone) -> Vec<Target> {
         let mut paths: BTreeMap<(&str, &str), bool> = BTreeMap::new();
-        for here in targets.clone().filter_map(Target::here) {
-            let is_here = !matches!(here.found, Found::Nothing(_));
+        for dir in targets.clone().filter_map(Target::local_dir) {
+            let is_here = !matches!(dir.content, PathContent::Nothing(_));
             // The top is in every repository, what is localized on a branch of its own, and nobody knows what is packed
             // into an artifact.
-            if let Some(url) = here.revision.url.as_deref()
+            if let Some(url) = dir.revision.url.as_deref()
                 && !url.starts_with("oci://")
-                && !here.path.is_empty()
-                && (is_here || !here.revision.is_localized())
+                && !dir.path.is_empty()
+                && (is_here || !dir.revision.is_localized())
             {
-                paths.insert((url, &here.path), is_here);
+                paths.insert((url, &dir.path), is_here);
             }
         }
         let mut told: BTreeMap<&str, i64> = BTreeMap::new();
@@ -95,17 +95,21 @@ impl Identity {
         let known = |url: &str| self.urls.iter().any(|(own, _)| own == url);
         let open: BTreeSet<&str> =
             told.iter().filter(|(url, more)| **more == 0 && !known(url)).map(|(url, _)| *url).collect();
-        let is_missing = |here: &Here| {
-            matches!(here.found, Found::Nothing(_))
-                && here.revision.url.as_deref().is_some_and(|url| open.contains(url))
-        };
-        let missing = targets.filter(|target| target.here().is_some_and(is_missing)).cloned().collect();
+        let missing = targets
+            .filter(|target| {
+                target.local_dir().is_some_and(|dir: &TargetDir| {
+                    matches!(dir.content, PathContent::Nothing(_))
+                        && dir.revision.url.as_deref().is_some_and(|url| open.contains(url))
+                })
+            })
+            .cloned()
+            .collect();
         let told = told.into_iter().filter(|(_, more)| *more > 0);
         self.urls.extend(told.map(|(url, _)| (url.to_owned(), String::new())));
         missing
     }
 
-    /// Returns the files at the tip of a branch, here or at a remote; none where it is not here.
+    /// The files at the tip of a branch, here or at a remote; none where it is not here.
     pub(crate) fn tip(&self, branch: &Revision) -> Result<Option<GitTree>> {
         let (Some(repo), Some(name)) = (&self.repo, &branch.name) else {
             return Ok(None);
@@ -121,7 +125,7 @@ impl Identity {
         GitTree::of_commit(repo, &commit).map(Some)
     }
 
-    /// Returns the directory of this repository that is the top of what a URL names; none where that is another one.
+    /// The directory of this repository that is the top of what a URL names; none where that is another one.
     pub fn directory_of(&self, url: &str) -> Option<&str> {
         let url = normal(url);
         if self.is_any {
@@ -131,7 +135,7 @@ impl Identity {
         own.map(|(_, directory)| directory.as_str())
     }
 
-    /// Returns a revision of a repository that is named, or what stands for one. `is_tag` tells whether that is said to be a tag,
+    /// A revision of a repository that is named, or what stands for one. `is_tag` tells whether that is said to be a tag,
     /// or the digest of an artifact.
     pub fn revision(&self, url: &str, name: Option<&str>, is_tag: bool) -> Revision {
         let branch = name.map(|name| name.strip_prefix("refs/heads/").unwrap_or(name));
@@ -142,8 +146,9 @@ impl Identity {
                 self.branches.contains(source)
             }
         };
-        let is_fixed =
-            is_tag || matches!(Pin::of(branch), Pin::Commit) || branch.is_some_and(|one| one.starts_with("refs/tags/"));
+        let is_fixed = is_tag
+            || matches!(Pin::of(branch), Pin::Commit)
+            || branch.is_some_and(|name| name.starts_with("refs/tags/"));
         // The tag of an artifact is none of the repository that it is made of.
         let is_this = is_this || url.starts_with("oci://") && !is_fixed;
         let own = normal(url);
@@ -154,7 +159,7 @@ impl Identity {
     }
 }
 
-/// Returns a URL in the one form in which equal repositories are equal: host and path in lower case, without scheme,
+/// A URL in the one form in which equal repositories are equal: host and path in lower case, without scheme,
 /// user, port of ssh, `.git` and slashes at the end.
 fn normal(url: &str) -> String {
     let url = url.trim();

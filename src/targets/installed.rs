@@ -34,12 +34,12 @@ impl Installed {
 
 /// Finds the engines that manifests of a tree install, in files of the usual names and in those with objects of engines.
 /// One that cannot be read says no version.
-pub(crate) fn installed(tree: &dyn Tree, config: &Config, found: &Targets) -> Result<Vec<Installed>> {
+pub(crate) fn installed(tree: &dyn Tree, config: &Config, targets: &Targets) -> Result<Vec<Installed>> {
     let marks: Vec<&'static str> = EngineName::ALL.iter().flat_map(|engine| engine.installers()).copied().collect();
     let bytes: Vec<&'static [u8]> = marks.iter().map(|mark| mark.as_bytes()).collect();
     let named = tree.files_with(NAMES, &bytes)?()?;
     let named = named.into_iter().filter(|file| !config.leaves_out(path::parent(file)));
-    let files: BTreeSet<String> = named.chain(found.files.keys().cloned()).collect();
+    let files: BTreeSet<String> = named.chain(targets.files.keys().cloned()).collect();
     let mut all = Vec::new();
     for file in files {
         let bytes = tree.read(&file).unwrap_or_default();
@@ -61,7 +61,7 @@ pub(crate) fn installed(tree: &dyn Tree, config: &Config, found: &Targets) -> Re
     Ok(all)
 }
 
-/// Returns which engine an object installs, and its version.
+/// Which engine an object installs, and its version.
 fn version(object: &Value) -> Option<(EngineName, String)> {
     let workload: Workload = object.read().ok()?;
     EngineName::ALL.into_iter().find_map(|engine| Some((engine, engine.installed(object, &workload)?)))
@@ -103,12 +103,12 @@ impl Workload {
         self.kind == "Deployment"
     }
 
-    /// Returns the version that its label says.
+    /// The version that its label says.
     pub(super) fn version(&self) -> Option<String> {
         Some(self.metadata.labels.version.0.clone()).filter(|version| !version.is_empty())
     }
 
-    /// Returns the tag of the image of that name.
+    /// The tag of the image of that name.
     pub(super) fn tag(&self, name: &str) -> Option<String> {
         self.spec.template.spec.containers.iter().find_map(|container| {
             let image = container.image.split('@').next()?.rsplit('/').next()?;
@@ -125,7 +125,7 @@ mod tests {
     const FLUX: &str = "kustomize-controller";
     const ARGO: &str = "argocd-repo-server";
 
-    /// Returns a workload as those who install an engine have it.
+    /// A workload as those who install an engine have it.
     fn workload(name: &str, labels: &str, image: &str) -> String {
         format!(
             "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: {name}\n  labels: {{{labels}}}\nspec: {{template: {{spec: {{containers: [{{name: side, image: 'other:v9'}}, {{name: main, image: {image}}}]}}}}}}\n"
@@ -170,9 +170,10 @@ mod tests {
         let tree = tree(&files.each_ref().map(|(path, text)| (*path, text.as_str())));
         let config = Config::parse(b"exclude: [excluded]\n", ".kustomize-localize").unwrap();
         let identity = || Ok(super::super::Identity::new([], &config, []));
-        let found = super::super::find(&tree, &config, &identity).unwrap();
-        let all = installed(&tree, &config, found.as_written()).unwrap();
-        let all: Vec<String> = all.iter().map(|one| format!("{}:{} {}", one.file, one.line, one.name())).collect();
+        let targets = super::super::find(&tree, &config, &identity).unwrap();
+        let all = installed(&tree, &config, targets.as_written()).unwrap();
+        let all: Vec<String> =
+            all.iter().map(|installed| format!("{}:{} {}", installed.file, installed.line, installed.name())).collect();
         assert_eq!(
             all,
             [

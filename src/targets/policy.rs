@@ -37,7 +37,7 @@ pub(crate) fn at<'a>(value: &'a Value, keys: &str) -> Option<&'a Value> {
     keys.split('.').try_fold(value, |value, key| value.get(key))
 }
 
-/// Returns the text at these keys; empty where there is none.
+/// The text at these keys; empty where there is none.
 pub(crate) fn text<'a>(value: &'a Value, keys: &str) -> &'a str {
     at(value, keys).and_then(Value::as_str).unwrap_or_default()
 }
@@ -46,7 +46,7 @@ pub(crate) fn is_true(value: &Value, keys: &str) -> bool {
     at(value, keys).and_then(Value::as_bool) == Some(true)
 }
 
-/// Returns the items of the list at these keys.
+/// The items of the list at these keys.
 pub(crate) fn items<'a>(value: &'a Value, keys: &str) -> impl Iterator<Item = &'a Value> {
     at(value, keys).and_then(Value::as_sequence).into_iter().flatten()
 }
@@ -55,7 +55,7 @@ fn group(object: &Value) -> &str {
     text(object, "apiVersion").rsplit_once('/').map_or("", |(group, _)| group)
 }
 
-/// Returns whether an object is of this kind: `GROUP/KIND`.
+/// Whether an object is of this kind: `GROUP/KIND`.
 pub(crate) fn is_kind(object: &Value, kind: &str) -> bool {
     kind.split_once('/') == Some((group(object), text(object, "kind")))
 }
@@ -88,10 +88,6 @@ impl Policy {
     fn flux(object: &Value, kind: &str) -> Policy {
         let namespace = text(object, "metadata.namespace");
         let depends_on = items(object, "spec.dependsOn");
-        let name = |one: &Value| {
-            let own = [text(one, "namespace"), namespace].into_iter().find(|own| !own.is_empty());
-            own.map_or(text(one, "name").to_owned(), |own| format!("{own}/{}", text(one, "name")))
-        };
         let is_kustomization = kind == "Kustomization";
         let is_suspended = is_true(object, "spec.suspend");
         // Helm deletes what a release no longer has.
@@ -118,13 +114,18 @@ impl Policy {
             is_automatic: true,
             namespace: if is_default { "default".to_owned() } else { String::new() },
             destination: destination.into(),
-            depends_on: depends_on.map(name).collect(),
+            depends_on: depends_on
+                .map(|value: &Value| {
+                    let own = [text(value, "namespace"), namespace].into_iter().find(|own| !own.is_empty());
+                    own.map_or(text(value, "name").to_owned(), |own| format!("{own}/{}", text(value, "name")))
+                })
+                .collect(),
         }
     }
 
     fn argo(object: &Value) -> Policy {
-        let automated = at(object, "spec.syncPolicy.automated").filter(|one| !one.is_null());
-        let automated = automated.filter(|one| one.get("enabled").and_then(Value::as_bool) != Some(false));
+        let automated = at(object, "spec.syncPolicy.automated").filter(|at| !at.is_null());
+        let automated = automated.filter(|sync| sync.get("enabled").and_then(Value::as_bool) != Some(false));
         let mut options = items(object, "spec.syncPolicy.syncOptions").filter_map(Value::as_str);
         let of = |field: &str| text(object, &format!("spec.destination.{field}"));
         let mut finalizers = items(object, "metadata.finalizers").filter_map(Value::as_str);
@@ -134,10 +135,10 @@ impl Policy {
             (server, _) => server,
         };
         Policy {
-            prunes: automated.map(|one| is_true(one, "prune")),
-            takes_along: Some(finalizers.any(|one| one.starts_with(FINALIZER))),
+            prunes: automated.map(|sync| is_true(sync, "prune")),
+            takes_along: Some(finalizers.any(|finalizer| finalizer.starts_with(FINALIZER))),
             leaves_crds: true,
-            forces: options.any(|one| FORCING.contains(&one)),
+            forces: options.any(|option| FORCING.contains(&option)),
             is_automatic: automated.is_some(),
             namespace: of("namespace").to_owned(),
             destination: vec![("cluster", cluster.to_owned()), ("namespace", of("namespace").to_owned())],
@@ -162,22 +163,22 @@ pub(crate) fn is_crd(object: &Value) -> bool {
     is_kind(object, "apiextensions.k8s.io/CustomResourceDefinition")
 }
 
-/// Returns whether an object says that it is not pruned, or not deleted with what deploys it.
+/// Whether an object says that it is not pruned, or not deleted with what deploys it.
 pub(crate) fn stays(object: &Value, with_target: bool) -> bool {
     annotation(object, "kustomize.toolkit.fluxcd.io/prune") == "disabled"
         || annotation(object, "helm.sh/resource-policy") == "keep"
-        || options(object).any(|one| one == ["Prune=false", "Delete=false"][usize::from(with_target)])
+        || options(object).any(|option| option == ["Prune=false", "Delete=false"][usize::from(with_target)])
 }
 
-/// Returns whether an object says that somebody has to confirm that.
+/// Whether an object says that somebody has to confirm that.
 pub(crate) fn is_asked_for(object: &Value, with_target: bool) -> bool {
-    options(object).any(|one| one == ["Prune=confirm", "Delete=confirm"][usize::from(with_target)])
+    options(object).any(|option| option == ["Prune=confirm", "Delete=confirm"][usize::from(with_target)])
 }
 
-/// Returns whether an object says that it is made anew where it cannot be changed, as a hook is.
+/// Whether an object says that it is made anew where it cannot be changed, as a hook is.
 pub(crate) fn is_replaced(object: &Value) -> bool {
     const HOOKS: [&str; 2] = ["argocd.argoproj.io/hook", "helm.sh/hook"];
     annotation(object, "kustomize.toolkit.fluxcd.io/force") == "enabled"
-        || options(object).any(|one| FORCING.contains(&one))
+        || options(object).any(|option| FORCING.contains(&option))
         || HOOKS.iter().any(|name| !annotation(object, name).is_empty())
 }

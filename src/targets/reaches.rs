@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::{Found, Here, Place, Reached, Revision, Target, Targets, at_other_revision};
+use super::{PathContent, Reached, Revision, Target, TargetDir, TargetLocation, Targets, at_other_revision};
 use crate::graph::named::Namer;
 use crate::graph::{Explored, RootId};
 use crate::message::failure::Result;
@@ -22,20 +22,20 @@ impl Targets {
         let namer = Namer::of(explored)?;
         let of_target = |target: &Target| {
             // What is here says nothing of another revision.
-            let here = target.here().filter(|here| is_it(&here.revision))?;
-            let (Found::Kustomization(_) | Found::Directory(_)) = &here.found else { return None };
-            let roots: Option<Vec<RootId>> = target.roots(here).map(|root| explored.graph.user_root(root)).collect();
+            let dir = target.local_dir().filter(|dir| is_it(&dir.revision))?;
+            let (PathContent::Kustomization(_) | PathContent::Directory(_)) = &dir.content else { return None };
+            let roots: Option<Vec<RootId>> = target.roots(dir).map(|root| explored.graph.user_root(root)).collect();
             let mut reached = beyond(&namer, roots?);
             for component in target.build.components() {
-                let state = match &component.found {
+                let state = match &component.content {
                     None if is_url(&component.text.text) => "not locked".to_owned(),
-                    Some(Found::Directory(_)) => "without a kustomization".to_owned(),
-                    Some(Found::Nothing(why)) => why.clone(),
-                    Some(Found::Submodule(_)) => "in a submodule".to_owned(),
+                    Some(PathContent::Directory(_)) => "without a kustomization".to_owned(),
+                    Some(PathContent::Nothing(why)) => why.clone(),
+                    Some(PathContent::Submodule(_)) => "in a submodule".to_owned(),
                     _ => continue,
                 };
                 reached.push(Reached {
-                    is_remote: component.found.is_none(),
+                    is_remote: component.content.is_none(),
                     name: redact::url(&component.text.text),
                     state: format!("component of the object, {state}"),
                 });
@@ -83,22 +83,26 @@ impl State {
 }
 
 impl Target {
-    /// Returns its state, of what its build [`reaches`](Targets::reaches).
+    /// Its state, of what its build [`reaches`](Targets::reaches).
     pub(crate) fn state(&self, reaches: Option<&[Reached]>) -> State {
-        let said = |one: &Reached| format!("{}: {}", one.name, one.state);
+        let line = |reached: &Reached| format!("{}: {}", reached.name, reached.state);
         if let Some(why) = self.unknown() {
             return State::Unknown { why };
         }
-        match (&self.place, reaches) {
-            (place, _) if at_other_revision(self).is_some() => State::Other { why: place.described() },
-            (Place::External(why), _) => State::External { why: why.clone() },
-            (Place::Here(Here { found: Found::Nothing(why), .. }), _) => State::Missing { why: why.clone() },
-            (_, Some([])) => State::Localized,
-            (_, Some([first, rest @ ..])) if !first.is_remote && !rest.iter().any(|one| one.is_remote) => {
-                State::Invalid { why: said(first) }
+        match (&self.location, reaches) {
+            (path, _) if at_other_revision(self).is_some() => State::Other { why: path.described() },
+            (TargetLocation::External(why), _) => State::External { why: why.clone() },
+            (TargetLocation::Local(TargetDir { content: PathContent::Nothing(why), .. }), _) => {
+                State::Missing { why: why.clone() }
             }
-            (_, Some(all)) => State::Remote { reaches: all.iter().filter(|one| one.is_remote).map(said).collect() },
-            (place, None) => State::Other { why: place.described() },
+            (_, Some([])) => State::Localized,
+            (_, Some([first, rest @ ..])) if !first.is_remote && !rest.iter().any(|reached| reached.is_remote) => {
+                State::Invalid { why: line(first) }
+            }
+            (_, Some(all)) => {
+                State::Remote { reaches: all.iter().filter(|reached| reached.is_remote).map(line).collect() }
+            }
+            (path, None) => State::Other { why: path.described() },
         }
     }
 }
@@ -121,7 +125,7 @@ mod tests {
     use crate::graph::testing;
     use crate::message::failure::Failure;
     use crate::targets::built::{Builder, Output};
-    use crate::targets::{self, Identity, Place};
+    use crate::targets::{self, Identity, TargetLocation};
     use crate::tree::overlay::OverlayTree;
 
     const LOCK: &str = "version: 1
@@ -146,7 +150,7 @@ remotes:
         Identity::new(remotes, config, ["main".to_owned()])
     }
 
-    /// Returns the targets of a tree, settled, with what they reach.
+    /// The targets of a tree, settled, with what they reach.
     fn of_tree(tree: &Rc<OverlayTree>) -> (Targets, Vec<Option<Vec<Reached>>>) {
         let config = Config::default();
         let found = targets::find(tree, &config, &|| Ok(identity(&config))).unwrap();
@@ -162,7 +166,7 @@ remotes:
 
     fn reached((targets, reaches): &(Targets, Vec<Option<Vec<Reached>>>), name: &str) -> Option<Vec<String>> {
         let at = targets.targets.iter().position(|target| target.object.name == name).unwrap();
-        Some(reaches[at].as_ref()?.iter().map(|one| format!("{}: {}", one.name, one.state)).collect())
+        Some(reaches[at].as_ref()?.iter().map(|reached| format!("{}: {}", reached.name, reached.state)).collect())
     }
 
     #[test]
@@ -307,12 +311,12 @@ spec:
     fn built(files: &[(&str, &str)], outputs: &[(&str, Output)]) -> (Vec<String>, Vec<String>) {
         let tree = tree(files);
         let config = Config::default();
-        let found = targets::find(&tree, &config, &|| Ok(identity(&config))).unwrap();
+        let targets = targets::find(&tree, &config, &|| Ok(identity(&config))).unwrap();
         let explored = explore_all(tree).unwrap();
         let mut names = Vec::new();
         let run = |builders: &[&Builder]| {
             let output = |builder: &&Builder| {
-                let reaches = builder.reaches.iter().map(|one| one.name.as_str());
+                let reaches = builder.reaches.iter().map(|reached| reached.name.as_str());
                 let reaches: Vec<&str> = reaches.collect();
                 names.push(format!("{}{reaches:?}", builder.by));
                 let output = outputs.iter().find(|(by, _)| *by == builder.by);
@@ -321,17 +325,17 @@ spec:
             };
             builders.iter().map(output).collect()
         };
-        let found = found.built(&explored, &config, &|| Ok(identity(&config)), &|_| false, &[], run).unwrap();
+        let targets = targets.built(&explored, &config, &|| Ok(identity(&config)), &|_| false, &[], run).unwrap();
         let line = |target: &targets::Target| {
-            let path = match &target.place {
-                Place::Here(here) => here.path.as_str(),
+            let path = match &target.location {
+                TargetLocation::Local(dir) => dir.path.as_str(),
                 _ => "",
             };
             let changed = target.changed_by.as_ref();
             let changed = changed.map(|by| (by.name.as_str(), by.not_built.as_ref().map(|why| &*why.message)));
             format!("{} {path} {changed:?}", target.object)
         };
-        (names, found.targets.iter().map(line).collect())
+        (names, targets.targets.iter().map(line).collect())
     }
 
     const PATCHED: &str = "resources: [../apps]
@@ -344,7 +348,7 @@ patches:
     #[test]
     fn each_overlay_of_one_base_makes_an_object() {
         let objects = target("web", "web");
-        let (names, found) = built(
+        let (names, lines) = built(
             &[
                 ("apps/kustomization.yaml", "resources: [apps.yaml]\n"),
                 ("apps/apps.yaml", &objects),
@@ -367,7 +371,7 @@ patches:
         ];
         assert_eq!(names, expected);
         assert_eq!(
-            found,
+            lines,
             [
                 "Kustomization flux-system/more-web (apps/apps.yaml:1, built by more/kustomization.yaml) web None",
                 "Kustomization flux-system/web (apps/apps.yaml:1) web Some((\"prod/kustomization.yaml\", Some(\"away/kustomization.yaml: it is away\")))",
@@ -376,7 +380,7 @@ patches:
         );
     }
 
-    /// Returns an object that patches what it deploys.
+    /// An object that patches what it deploys.
     fn patching(name: &str, path: &str) -> String {
         target(name, path).replace(
             "  sourceRef",
@@ -388,14 +392,14 @@ patches:
     fn rings_are_built_by_nothing() {
         // Two that deploy and patch each other.
         let by = |name: &str| format!("Some((\"Flux Kustomization {name} ({name}/x.yaml:1)\", None))");
-        let (names, found) =
+        let (names, lines) =
             built(&[("one/x.yaml", &patching("one", "two")), ("two/x.yaml", &patching("two", "one"))], &[]);
         assert_eq!(names, [""; 0]);
         let line =
             |name: &str, path: &str| format!("Kustomization flux-system/{name} ({name}/x.yaml:1) {path} {}", by(path));
-        assert_eq!(found, [line("one", "two"), line("two", "one")]);
+        assert_eq!(lines, [line("one", "two"), line("two", "one")]);
         // Kustomizations that lead to each other.
-        let (names, found) = built(
+        let (names, lines) = built(
             &[
                 ("apps/kustomization.yaml", "resources: [x.yaml, ../prod]\n"),
                 ("apps/x.yaml", &target("web", "web")),
@@ -404,7 +408,7 @@ patches:
             &[],
         );
         assert_eq!(names, [""; 0]);
-        assert!(found[0].contains("kustomization.yaml\", None))"), "{found:?}");
+        assert!(lines[0].contains("kustomization.yaml\", None))"), "{lines:?}");
     }
 
     #[test]
@@ -419,7 +423,7 @@ patches:
         let files: Vec<(&str, &str)> = files.iter().map(|(file, text)| (file.as_str(), text.as_str())).collect();
         let (targets, _) = surveyed(&files);
         assert_eq!(targets.targets.len(), 4001);
-        let changed = |one: &&targets::Target| one.changed_by.is_some();
+        let changed = |target: &&targets::Target| target.changed_by.is_some();
         assert_eq!(targets.targets.iter().filter(changed).count(), 4000);
     }
 
@@ -427,7 +431,7 @@ patches:
     fn what_a_build_makes_builds_others() {
         let patched = patching("root", "apps").replace("path: ./apps", "path: ./more");
         let by = "Flux Kustomization root (base/root.yaml:1, built by prod/kustomization.yaml)";
-        let (names, found) = built(
+        let (names, lines) = built(
             &[
                 ("base/kustomization.yaml", "resources: [root.yaml]\n"),
                 ("base/root.yaml", &patching("root", "apps")),
@@ -439,7 +443,7 @@ patches:
         );
         assert_eq!(names, ["prod/kustomization.yaml[]", &format!("{by}[]")]);
         assert_eq!(
-            found,
+            lines,
             [
                 "Kustomization flux-system/root (base/root.yaml:1, built by prod/kustomization.yaml) more None"
                     .to_owned(),
@@ -460,10 +464,10 @@ patches:
         let itself = "Flux Kustomization root (all/root.yaml:1)";
         let first = "Flux Kustomization root (all/root.yaml:1, built by all/kustomization.yaml)";
         let output = || Ok(patching("root", "all").into());
-        let (names, found) =
+        let (names, lines) =
             built(&files, &[("all/kustomization.yaml", output()), (first, output()), (itself, output())]);
         assert_eq!(names, ["all/kustomization.yaml[]", &format!("{first}[]"), &format!("{itself}[]")]);
-        assert!(found.iter().all(|one| one.ends_with(" None")), "{found:?}");
+        assert!(lines.iter().all(|line| line.ends_with(" None")), "{lines:?}");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Found, Here, Target};
+use super::{PathContent, Target, TargetDir};
 use crate::graph::Graph;
 use crate::graph::inputs::{self, Input};
 use crate::kustomization::{Value, read_object};
@@ -15,35 +15,40 @@ const CHARTS: [&str; 2] = ["Chart.yaml", "requirements.yaml"];
 
 /// Returns what an engine reads for a target besides roots. `plain` are the files that it takes of a directory of plain files;
 /// `None` if that is all of it.
-pub(crate) fn inputs(tree: &dyn Tree, target: &Target, here: &Here, plain: Option<Vec<String>>) -> Result<Vec<Input>> {
+pub(crate) fn inputs(
+    tree: &dyn Tree,
+    target: &Target,
+    dir: &TargetDir,
+    plain: Option<Vec<String>>,
+) -> Result<Vec<Input>> {
     let mut whole = target.build.values.clone();
-    let beside = target.engine.beside(here, &target.object.name);
-    let scanned = here.scanned.iter().filter(|one| !one.is_root).map(|one| one.path.clone());
-    match &here.found {
+    let beside = target.engine.beside(dir, &target.object.name);
+    let scanned = dir.scanned.iter().filter(|resource| !resource.is_root).map(|resource| resource.path.clone());
+    match &dir.content {
         // Flux does not take all of it.
-        Found::Directory(_) if target.engine.generates() => {}
-        Found::Chart(directory) => whole.extend(charts(tree, directory)?),
-        Found::Directory(directory) => whole.extend(plain.unwrap_or_else(|| vec![directory.clone()])),
-        Found::Plugin(directory) => whole.push(directory.clone()),
-        Found::Kustomization(_) | Found::Submodule(_) | Found::Nothing(_) => {}
+        PathContent::Directory(_) if target.engine.generates() => {}
+        PathContent::Chart(directory) => whole.extend(charts(tree, directory)?),
+        PathContent::Directory(directory) => whole.extend(plain.unwrap_or_else(|| vec![directory.clone()])),
+        PathContent::Plugin(directory) => whole.push(directory.clone()),
+        PathContent::Kustomization(_) | PathContent::Submodule(_) | PathContent::Nothing(_) => {}
     }
-    let mut all = inputs::of_no_root(tree, &here.path, &whole)?;
-    let patches = target.build.patches.iter().filter(|one| !is_url(&one.text));
-    let patches = patches.filter_map(|one| path::resolve(&here.path, &one.text));
+    let mut all = inputs::of_no_root(tree, &dir.path, &whole)?;
+    let patches = target.build.patches.iter().filter(|patch| !is_url(&patch.text));
+    let patches = patches.filter_map(|patch| path::resolve(&dir.path, &patch.text));
     all.extend(scanned.chain(beside).chain(patches).map(Input::At));
     Ok(all)
 }
 
-/// Returns the directories of a chart and of those in the repository that it depends on.
+/// The directories of a chart and of those in the repository that it depends on.
 fn charts(tree: &dyn Tree, directory: &str) -> Result<Vec<String>> {
     let mut charts = Vec::new();
     let mut todo = vec![directory.to_owned()];
     while let Some(chart) = todo.pop() {
-        let beside = dependencies(tree, &chart)?.into_iter().filter_map(|one| {
-            let url = one.get("repository")?.text()?;
+        let beside = dependencies(tree, &chart)?.into_iter().filter_map(|dependency| {
+            let url = dependency.get("repository")?.text()?;
             path::resolve(&chart, url.strip_prefix("file://")?)
         });
-        todo.extend(beside.filter(|one| !charts.contains(one)));
+        todo.extend(beside.filter(|beside| !charts.contains(beside)));
         charts.push(chart);
     }
     Ok(charts)
@@ -53,10 +58,10 @@ fn charts(tree: &dyn Tree, directory: &str) -> Result<Vec<String>> {
 fn dependencies(tree: &dyn Tree, chart: &str) -> Result<Vec<Value>> {
     let mut all = Vec::new();
     for name in CHARTS {
-        let Resolved::File { path: place, .. } = tree::resolve(tree, &path::join(chart, name))? else {
+        let Resolved::File { path, .. } = tree::resolve(tree, &path::join(chart, name))? else {
             continue;
         };
-        let read = read_object(&String::from_utf8_lossy(&tree.read(&place)?), 0).ok().flatten();
+        let read = read_object(&String::from_utf8_lossy(&tree.read(&path)?), 0).ok().flatten();
         let listed = read.as_ref().and_then(|read| read.get("dependencies")).and_then(Value::list);
         all.extend(listed.unwrap_or_default().iter().cloned());
     }
@@ -74,7 +79,7 @@ pub(crate) struct MissingChart {
     pub repository: String,
 }
 
-/// Returns the charts that an engine downloads for a chart in a directory, because the tree lacks them.
+/// The charts that an engine downloads for a chart in a directory, because the tree lacks them.
 pub(crate) fn missing_charts(tree: &dyn Tree, directory: &str) -> Result<Vec<MissingChart>> {
     let mut missing = Vec::new();
     for chart in charts(tree, directory)? {
@@ -83,12 +88,15 @@ pub(crate) fn missing_charts(tree: &dyn Tree, directory: &str) -> Result<Vec<Mis
             Resolved::Directory { path } => tree.names(&path)?,
             _ => Vec::new(),
         };
-        for one in dependencies(tree, &chart)? {
-            let text = |key: &str| one.get(key).and_then(Value::scalar).unwrap_or_default();
+        for dependency in dependencies(tree, &chart)? {
+            let text = |key: &str| dependency.get(key).and_then(Value::scalar).unwrap_or_default();
             let (name, repository) = (text("name"), text("repository"));
             let packed = format!("{name}-");
-            let is_there = |file: &String| *file == name || file.starts_with(&packed) && file.ends_with(".tgz");
-            if !repository.starts_with("file://") && !there.iter().any(is_there) {
+            if !repository.starts_with("file://")
+                && !there
+                    .iter()
+                    .any(|file: &String| *file == name || file.starts_with(&packed) && file.ends_with(".tgz"))
+            {
                 missing.push(MissingChart { home: home.clone(), name, version: text("version"), repository });
             }
         }
@@ -96,21 +104,21 @@ pub(crate) fn missing_charts(tree: &dyn Tree, directory: &str) -> Result<Vec<Mis
     Ok(missing)
 }
 
-/// Returns the paths of the tree of a walk that the build of a target reads, or all below which it reads, and the roots that
+/// The paths of the tree of a walk that the build of a target reads, or all below which it reads, and the roots that
 /// it leads to. A directory is there as long as something is in it.
-pub(super) fn read(graph: &Graph, target: &Target, here: &Here) -> Result<[BTreeSet<String>; 2]> {
+pub(super) fn read(graph: &Graph, target: &Target, dir: &TargetDir) -> Result<[BTreeSet<String>; 2]> {
     let tree = &*graph.sources[0].tree;
-    let mut all = inputs(tree, target, here, None)?;
-    let mut roots: BTreeSet<String> = target.roots(here).map(str::to_owned).collect();
-    for root in graph.reach_localized(target.walked(here, graph)) {
+    let mut all = inputs(tree, target, dir, None)?;
+    let mut roots: BTreeSet<String> = target.roots(dir).map(str::to_owned).collect();
+    for root in graph.reach_localized(target.walked(dir, graph)) {
         roots.insert(graph.roots[root].directory.clone());
         all.extend(graph.inputs(root)?.own);
     }
     let mut read = BTreeSet::new();
     for input in all {
         match input {
-            Input::At(place) if tree.entry(&place)? == Some(Entry::Directory) => {}
-            Input::At(place) | Input::Below(place) => drop(read.insert(place)),
+            Input::At(path) if tree.entry(&path)? == Some(Entry::Directory) => {}
+            Input::At(path) | Input::Below(path) => drop(read.insert(path)),
             Input::Remote(_) | Input::Chart(_) => {}
         }
     }

@@ -17,7 +17,7 @@ use crate::record::sha256_hex;
 use crate::tree::{Entry, Search, Tree, path};
 
 use super::unread::{Why, is_of_chart};
-use super::{Build, EngineName, Object, Place, Target, Text, Unread, place};
+use super::{Build, EngineName, Object, Target, TargetLocation, Text, Unread, place};
 
 /// A kind of objects that is read.
 #[derive(Clone, Copy)]
@@ -133,17 +133,17 @@ impl Document {
         tree: &dyn Tree,
         engine: EngineName,
         spot: Position,
-        place: Place,
+        location: TargetLocation,
         mut build: Build,
     ) -> Result<Target> {
-        if let Place::Here(here) = &place {
+        if let TargetLocation::Local(dir) = &location {
             let may_be_missing = build.ignore_missing_components;
-            for one in &mut build.components {
-                one.found = place::component(tree, engine, &here.path, &one.text.text)?;
-                one.is_left_out = may_be_missing && place::is_left_out(tree, engine, &here.path, one)?;
+            for component in &mut build.components {
+                component.content = place::component(tree, engine, &dir.path, &component.text.text)?;
+                component.is_left_out = may_be_missing && place::is_left_out(tree, engine, &dir.path, component)?;
             }
         }
-        let target = Target::new(engine, self.object.clone(), spot, place, build, &self.value.json());
+        let target = Target::new(engine, self.object.clone(), spot, location, build, &self.value.json());
         Ok(Target { home: self.home.clone(), ..target })
     }
 
@@ -182,13 +182,13 @@ pub(crate) fn candidates(tree: &dyn Tree) -> Result<Search<'_>> {
 static MARKS: LazyLock<BTreeSet<&'static str>> =
     LazyLock::new(|| kinds().map(|kind| kind.mark).chain(BINARY).collect());
 
-/// Returns whether a text holds something as it stands, or as a reader of YAML may take it, as far as names of objects go:
+/// Whether a text holds something as it stands, or as a reader of YAML may take it, as far as names of objects go:
 /// of UTF-16 every second byte, and escapes resolved.
 fn holds(text: &str, is_it: impl Fn(&str) -> bool) -> bool {
     is_it(text) || text.contains(['\\', '\0']) && is_it(&unescaped(&text.replace('\0', "")))
 }
 
-/// Returns whether a text that cannot be read may declare an object that matters: it names one outside of comments.
+/// Whether a text that cannot be read may declare an object that matters: it names one outside of comments.
 fn declares(text: &str) -> bool {
     holds(text, |text| {
         let lines: Vec<&str> = text.lines().filter(|line| !line.trim_start().starts_with('#')).collect();
@@ -197,9 +197,9 @@ fn declares(text: &str) -> bool {
         let has_tag = |text: &str| BINARY.iter().any(|tag| text.contains(tag));
         let is_hidden = text.split("kind").skip(1).any(|rest| rest.split_whitespace().take(3).any(has_tag));
         // Values may be more than what is read of them, as with anchors.
-        kinds().filter(|one| one.is_certain).any(|one| {
-            let is_marked = one.is_version && has_tag(&text) || text.contains(one.mark);
-            is_marked && (is_hidden || text.contains(one.kind))
+        kinds().filter(|kind| kind.is_certain).any(|kind| {
+            let is_marked = kind.is_version && has_tag(&text) || text.contains(kind.mark);
+            is_marked && (is_hidden || text.contains(kind.kind))
         })
     })
 }
@@ -244,7 +244,7 @@ pub(super) fn scan(tree: &dyn Tree, candidates: &BTreeSet<String>) -> Result<Sca
     Ok(scan)
 }
 
-/// Returns whether a search looks into a file, by its name.
+/// Whether a search looks into a file, by its name.
 pub(super) fn is_searched(path: &str) -> bool {
     SEARCHED.iter().any(|end| path.ends_with(end))
 }
@@ -303,11 +303,11 @@ impl Scan {
         }
         if let Some((object, kind)) = identify(file, &value) {
             let home = path::parent(file).to_owned();
-            let found = Document { object, value, home, is_template };
-            match (kind.matters)(&found.value) {
-                Ok(true) => self.objects.push(found),
+            let document = Document { object, value, home, is_template };
+            match (kind.matters)(&document.value) {
+                Ok(true) => self.objects.push(document),
                 Ok(false) => {}
-                Err(wrong) => self.unread.push(found.mistyped(&wrong)),
+                Err(wrong) => self.unread.push(document.mistyped(&wrong)),
             }
         }
     }
@@ -318,8 +318,14 @@ fn identify(file: &str, value: &Value) -> Option<(Object, &'static Kind)> {
     let text = |keys: &[&str]| value.at(keys).and_then(Value::scalar);
     let (version, kind) = (text(&["apiVersion"])?, text(&["kind"])?);
     let [namespace, name] = ["namespace", "name"].map(|key| text(&["metadata", key]).unwrap_or_default());
-    let is_it =
-        |one: &&Kind| one.kind == kind && if one.is_version { version.starts_with(one.mark) } else { name == one.mark };
+    let is_it = |kind_of_object: &&Kind| {
+        kind_of_object.kind == kind
+            && if kind_of_object.is_version {
+                version.starts_with(kind_of_object.mark)
+            } else {
+                name == kind_of_object.mark
+            }
+    };
     let known = kinds().find(is_it)?;
     Some((Object { file: file.to_owned(), line: value.start.line, kind, namespace, name, ..Object::default() }, known))
 }

@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 use super::deploys::Deploys;
 use super::unread::read_as;
 use super::variables::POST_BUILD;
-use super::{Changer, Found, Object, Place, Target, Targets, Unsettled};
+use super::{Changer, Object, PathContent, Target, TargetLocation, Targets, Unsettled};
 use crate::graph::{Edge, Graph, Root, RootId, SourceId, Target as Leads};
 use crate::kustomization::{Accepts, KustomizationKind, documents, is_same_key, read_object};
 use crate::tree::{self, Resolved, path};
@@ -81,43 +81,47 @@ impl Unsettled {
     /// Finds which targets stand in objects that a kustomization of `graph` (a walk over all of the tree), or another target,
     /// may change, and which nothing deploys. What a build made of an object is changed by nothing else that was built.
     pub(crate) fn settle(self, graph: &Graph) -> Targets {
-        let Unsettled(mut found) = self;
+        let Unsettled(mut targets) = self;
         let read = read_as(graph);
         let is_patch = |target: &Target| read.get(&*target.object.file) == Some(&false);
-        let is_applied = |target: &Target| found.here().any(|(one, here)| one.takes(here, &target.object.file));
-        let is_object = |one: &Target| one.object.built_by.is_some() || !is_patch(one) || is_applied(one);
-        let are_objects: Vec<bool> = found.targets.iter().map(is_object).collect();
+        let is_applied =
+            |target: &Target| targets.local_targets().any(|(user, dir)| user.takes(dir, &target.object.file));
+        let are_objects: Vec<bool> = targets
+            .targets
+            .iter()
+            .map(|target: &Target| target.object.built_by.is_some() || !is_patch(target) || is_applied(target))
+            .collect();
         let mut are_objects = are_objects.into_iter();
-        found.targets.retain(|_| are_objects.next().unwrap_or(true));
-        let files: BTreeSet<&str> = found.targets.iter().flat_map(Target::object_files).collect();
-        let deploys = Deploys::of(graph, &found.targets, &files);
-        let undeployed = found.undeployed(graph, &deploys);
-        let changed = Changes::of(&found, graph, &deploys, &files).changers();
-        for (target, changer) in found.targets.iter_mut().zip(changed) {
+        targets.targets.retain(|_| are_objects.next().unwrap_or(true));
+        let files: BTreeSet<&str> = targets.targets.iter().flat_map(Target::object_files).collect();
+        let deploys = Deploys::of(graph, &targets.targets, &files);
+        let undeployed = targets.undeployed(graph, &deploys);
+        let changed = Changes::of(&targets, graph, &deploys, &files).changers();
+        for (target, changer) in targets.targets.iter_mut().zip(changed) {
             target.changed_by = changer;
         }
-        found.undeployed = undeployed;
-        found
+        targets.undeployed = undeployed;
+        targets
     }
 }
 
 /// What may change the objects of targets.
 struct Changes<'t> {
-    found: &'t Targets,
+    targets: &'t Targets,
     graph: &'t Graph,
     deploys: &'t Deploys<'t>,
     of_files: HashMap<&'t str, Vec<Change>>,
 }
 
 impl<'t> Changes<'t> {
-    fn of(found: &'t Targets, graph: &'t Graph, deploys: &'t Deploys<'t>, files: &BTreeSet<&'t str>) -> Changes<'t> {
-        let mut changes = Changes { found, graph, deploys, of_files: HashMap::new() };
+    fn of(targets: &'t Targets, graph: &'t Graph, deploys: &'t Deploys<'t>, files: &BTreeSet<&'t str>) -> Changes<'t> {
+        let mut changes = Changes { targets, graph, deploys, of_files: HashMap::new() };
         if files.is_empty() {
             return changes;
         }
         let mut writers = Writers { graph, of_roots: HashMap::new() };
         changes.of_files = writers.of_files(files);
-        for (number, target) in found.targets.iter().enumerate() {
+        for (number, target) in targets.targets.iter().enumerate() {
             changes.add(number, &writers.of_target(target));
         }
         changes.follow();
@@ -130,7 +134,7 @@ impl<'t> Changes<'t> {
             return;
         }
         for file in self.deploys.files(number) {
-            let by = self.found.targets[number].builder();
+            let by = self.targets.targets[number].builder();
             self.of_files.entry(file).or_default().push(Change { by, target: Some(number), reach: reach.clone() });
         }
     }
@@ -138,14 +142,14 @@ impl<'t> Changes<'t> {
     /// Adds that what may be built in another way may change what it deploys, too, and so on.
     fn follow(&mut self) {
         let mut in_files: HashMap<&str, Vec<usize>> = HashMap::new();
-        for (number, target) in self.found.targets.iter().enumerate() {
+        for (number, target) in self.targets.targets.iter().enumerate() {
             target.object_files().for_each(|file| in_files.entry(file).or_default().push(number));
         }
-        let mut done = vec![false; self.found.targets.len()];
-        let mut todo: VecDeque<usize> = (0..self.found.targets.len()).collect();
+        let mut done = vec![false; self.targets.targets.len()];
+        let mut todo: VecDeque<usize> = (0..self.targets.targets.len()).collect();
         while let Some(number) = todo.pop_front() {
             let files = self.deploys.files(number);
-            let may_be_another = || self.of_target(&self.found.targets[number]).iter().any(|(_, writes)| *writes);
+            let may_be_another = || self.of_target(&self.targets.targets[number]).iter().any(|(_, writes)| *writes);
             if files.is_empty() || done[number] || !may_be_another() {
                 continue;
             }
@@ -158,53 +162,53 @@ impl<'t> Changes<'t> {
     /// Returns what may change the objects that say what a target is, each with whether it does more than fill in variables.
     fn of_target(&self, target: &Target) -> Vec<(&Change, bool)> {
         let is_built = target.object.built_by.is_some();
-        let (own, is_open) = (target.builder(), target.said.contains("${"));
-        let mut found = Vec::new();
+        let (own, is_open) = (target.builder(), target.manifest.contains("${"));
+        let mut patches = Vec::new();
         for object in target.objects() {
             for change in self.of_files.get(object.file.as_str()).into_iter().flatten() {
                 // Another cluster may build an object of its own of the same file.
                 let is_other = change.target.is_none_or(|number| !self.is_home(&target.home, number));
-                let is_done = is_built && (is_other || self.found.builds.done.contains(&change.by));
+                let is_done = is_built && (is_other || self.targets.builds.done.contains(&change.by));
                 let writes = change.reach.is_of(object.written_kind());
                 if change.by != own && !is_done && (writes || is_open && change.reach.variables) {
-                    found.push((change, writes));
+                    patches.push((change, writes));
                 }
             }
         }
-        found
+        patches
     }
 
-    /// Returns whether a target deploys what is built in a directory.
+    /// Whether a target deploys what is built in a directory.
     fn is_home(&self, directory: &str, number: usize) -> bool {
         let root = self.graph.user_root(directory);
         root.is_none_or(|root| self.deploys.roots(number).contains(&root))
-            || matches!(&self.found.targets[number].place, Place::Here(here) if here.path == directory)
+            || matches!(&self.targets.targets[number].location, TargetLocation::Local(dir) if dir.path == directory)
     }
 
     /// Returns for each target what may change its object.
     fn changers(&self) -> Vec<Option<Changer>> {
         let changer = |target: &Target| {
             let (change, _) = self.of_target(target).into_iter().next()?;
-            let not_built = target.object_files().find_map(|file| self.found.builds.failed.get(file));
+            let not_built = target.object_files().find_map(|file| self.targets.builds.failed.get(file));
             Some(Changer { name: change.by.clone(), not_built: not_built.cloned() })
         };
-        self.found.targets.iter().map(changer).collect()
+        self.targets.targets.iter().map(changer).collect()
     }
 }
 
 impl Target {
-    /// Returns its name as one who builds: what deploys itself was no other one before.
+    /// Its name as one who builds: what deploys itself was no other one before.
     pub(super) fn builder(&self) -> String {
         let name = self.title();
         if self.object.built_by.as_ref() == Some(&name) { name } else { self.by() }
     }
 
-    /// Returns the objects that say what it is: its own, and those of its source.
+    /// The objects that say what it is: its own, and those of its source.
     fn objects(&self) -> impl Iterator<Item = &Object> {
         std::iter::once(&self.object).chain(&self.sources)
     }
 
-    /// Returns the files of these objects.
+    /// The files of these objects.
     pub(crate) fn object_files(&self) -> impl Iterator<Item = &str> {
         self.objects().map(|object| object.file.as_str())
     }
@@ -242,32 +246,36 @@ impl<'a> Writers<'a> {
         changed
     }
 
-    /// Returns the roots whose configurations may change objects, each with those that lead to it: kustomize takes what they
+    /// The roots whose configurations may change objects, each with those that lead to it: kustomize takes what they
     /// say of names for what roots above have read, too.
     fn configured(&self) -> Vec<(RootId, BTreeSet<RootId>)> {
         let graph = self.graph;
-        let says = |edge: &Edge| ["configurations", "crds"].iter().any(|key| edge.reference.field.starts_with(key));
         let own = graph.user_roots().into_values();
-        let all = own.filter(|root| graph.roots[*root].edges.iter().any(says));
+        let all = own.filter(|root| {
+            graph.roots[*root]
+                .edges
+                .iter()
+                .any(|edge: &Edge| ["configurations", "crds"].iter().any(|key| edge.reference.field.starts_with(key)))
+        });
         all.map(|root| (root, graph.leading_to([root]))).collect()
     }
 
-    /// Returns which objects a target may write into, of those that it deploys.
+    /// Which objects a target may write into, of those that it deploys.
     fn of_target(&mut self, target: &Target) -> Reach {
-        let here = match &target.place {
-            Place::Here(here) if !matches!(here.found, Found::Nothing(_)) => here,
+        let dir = match &target.location {
+            TargetLocation::Local(dir) if !matches!(dir.content, PathContent::Nothing(_)) => dir,
             _ => return Reach::default(),
         };
-        let components: Vec<_> = target.build.components().map(|one| &one.found).collect();
+        let components: Vec<_> = target.build.components().map(|component| &component.content).collect();
         if components.contains(&&None) {
             return Reach::all();
         }
         let mut reach = Reach::default();
         let overrides = target.build.overrides.iter().filter(|(key, _)| *key != POST_BUILD);
-        overrides.for_each(|(key, value)| reach.join(self.of_field(key, value, &here.path)));
+        overrides.for_each(|(key, value)| reach.join(self.of_field(key, value, &dir.path)));
         reach.variables |= !target.build.variables.is_empty();
-        let roots = components.into_iter().filter_map(|found| match found {
-            Some(Found::Kustomization(root)) => self.graph.user_root(root),
+        let roots = components.into_iter().filter_map(|content| match content {
+            Some(PathContent::Kustomization(root)) => self.graph.user_root(root),
             _ => None,
         });
         for root in self.with_components(roots.collect::<Vec<_>>()) {
@@ -282,16 +290,19 @@ impl<'a> Writers<'a> {
         self.graph.reach(roots, |_, edge| is_component(edge))
     }
 
-    /// Returns which objects a root writes into by itself. One that cannot be read may write into all.
+    /// Which objects a root writes into by itself. One that cannot be read may write into all.
     fn of_root(&mut self, root: RootId) -> Reach {
         if let Some(known) = self.of_roots.get(&root) {
             return known.clone();
         }
         let Root { source, directory, file, edges, .. } = &self.graph.roots[root];
         // What is remote is read as what names it.
-        let is_unknown =
-            |edge: &Edge| edge.reference.accepts == Accepts::Component && !matches!(edge.target, Leads::Root { .. });
-        let bytes = self.graph.read(*file).ok().filter(|_| *source == SourceId::FIRST && !edges.iter().any(is_unknown));
+        let bytes = self.graph.read(*file).ok().filter(|_| {
+            *source == SourceId::FIRST
+                && !edges.iter().any(|edge: &Edge| {
+                    edge.reference.accepts == Accepts::Component && !matches!(edge.target, Leads::Root { .. })
+                })
+        });
         let text = bytes.as_deref().and_then(|bytes| std::str::from_utf8(bytes).ok());
         let read = text.and_then(|text| read_object(text, 0).ok()?).map(|read| read.json());
         let mut reach = Reach { all: read.as_ref().is_none_or(|read| !read.is_object()), ..Reach::default() };
@@ -301,7 +312,7 @@ impl<'a> Writers<'a> {
         self.of_roots.entry(root).or_insert(reach).clone()
     }
 
-    /// Returns which objects a field of a kustomization in a directory writes into, or one of an object that changes it.
+    /// Which objects a field of a kustomization in a directory writes into, or one of an object that changes it.
     fn of_field(&self, key: &str, value: &Json, directory: &str) -> Reach {
         let is_one_of = |keys: &[&str]| keys.iter().any(|known| is_same_key(known, key));
         let is_empty = match value {
@@ -325,15 +336,15 @@ impl<'a> Writers<'a> {
         }
     }
 
-    /// Returns the kinds of the objects that a patch is for; none where that cannot be read.
+    /// The kinds of the objects that a patch is for; none where that cannot be read.
     fn kinds(&self, patch: &Json, directory: &str) -> Option<Vec<String>> {
         if let Some(target) = patch.get("target") {
             return Some(vec![target.get("kind")?.as_str()?.to_owned()]);
         }
         let named = |text: &str| {
-            let place = path::resolve(directory, text)?;
+            let file_path = path::resolve(directory, text)?;
             let tree = &*self.graph.sources[0].tree;
-            let Resolved::File { path, .. } = tree::resolve(tree, &place).ok()? else { return None };
+            let Resolved::File { path, .. } = tree::resolve(tree, &file_path).ok()? else { return None };
             String::from_utf8(tree.read(&path).ok()?).ok()
         };
         let text = match (patch, patch.get("patch"), patch.get("path")) {
@@ -353,8 +364,11 @@ fn is_plain(kind: &str) -> bool {
     !kind.is_empty() && kind.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
 
-/// Returns the roots of a graph whose builds read one of some files of the tree.
+/// The roots of a graph whose builds read one of some files of the tree.
 pub(crate) fn readers(graph: &Graph, is_wanted: &dyn Fn(&str) -> bool) -> BTreeSet<RootId> {
-    let reads = |edge: &Edge| graph.user_file(edge).is_some_and(is_wanted);
-    graph.leading_to(graph.root_ids().filter(|id| graph.roots[*id].edges.iter().any(reads)))
+    graph.leading_to(
+        graph
+            .root_ids()
+            .filter(|id| graph.roots[*id].edges.iter().any(|edge: &Edge| graph.user_file(edge).is_some_and(is_wanted))),
+    )
 }

@@ -23,23 +23,23 @@ fn find_in(files: &[(&str, &str)]) -> Targets {
 }
 
 /// Returns the name of what is found, as in JSON.
-fn id(found: &Found) -> String {
+fn id(found: &PathContent) -> String {
     let json = serde_json::to_value(found).unwrap();
     json.as_object().unwrap().keys().next().unwrap().clone()
 }
 
 /// Returns a target in a line: what names it, and where it is.
 fn line(target: &Target) -> String {
-    let place = match &target.place {
-        Place::Here(here) => {
+    let place = match &target.location {
+        TargetLocation::Local(here) => {
             let revision = match &here.revision {
                 Revision { name: None, is_this: true, .. } => String::new(),
                 Revision { name, is_this, .. } => format!("@{name:?}{is_this}"),
             };
-            format!("{}{revision} {}", here.path, id(&here.found))
+            format!("{}{revision} {}", here.path, id(&here.content))
         }
-        Place::External(why) => format!("external: {why}"),
-        Place::Templated(why) => format!("templated: {why}"),
+        TargetLocation::External(why) => format!("external: {why}"),
+        TargetLocation::Templated(why) => format!("templated: {why}"),
     };
     format!("{} {place}", target.object)
 }
@@ -103,7 +103,9 @@ fn the_tree_tells_which_url_is_its_own() {
         let roots = [("apps/a/kustomization.yaml", ""), ("apps/b/kustomization.yaml", "")];
         let files = [&roots[..], &[("argo.yaml", &*argo), ("flux/all.yaml", &*flux)]].concat();
         let found = find(&tree(&files), &config, &|| Ok(Identity::new([], &config, ["main".to_owned()]))).unwrap().0;
-        let missing = found.here().filter(|(_, here)| here.revision.is_this && matches!(here.found, Found::Nothing(_)));
+        let missing = found
+            .local_targets()
+            .filter(|(_, here)| here.revision.is_this && matches!(here.content, PathContent::Nothing(_)));
         let missing: Vec<&str> = missing.map(|(target, _)| target.object.name.as_str()).collect();
         assert_eq!(missing == ["typo"], is_missing, "{apps:?} {url} {more}: {missing:?}");
         assert!(is_missing || missing.is_empty(), "{apps:?} {url} {more}: {missing:?}");

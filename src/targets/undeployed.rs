@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::deploys::Deploys;
-use super::{Found, Targets};
+use super::{PathContent, Targets};
 use crate::graph::{Graph, RootId};
 use crate::tree::path;
 
 impl Targets {
-    /// Returns the files of objects that nothing deploys, each with the topmost directory of which nothing is deployed;
+    /// The files of objects that nothing deploys, each with the topmost directory of which nothing is deployed;
     /// none where what is deployed reaches no object, so that all are deployed from elsewhere. An object may be so, too,
     /// in whose directory there is another one that nothing reaches, and that deploys something.
     pub(super) fn undeployed(&self, graph: &Graph, deploys: &Deploys<'_>) -> BTreeMap<String, String> {
@@ -16,17 +16,17 @@ impl Targets {
         let mut reached: BTreeSet<&str> = BTreeSet::new();
         let mut deploying = BTreeSet::new();
         for (number, target) in self.targets.iter().enumerate() {
-            let Some(here) = target.here() else { continue };
-            let (Found::Kustomization(directory)
-            | Found::Directory(directory)
-            | Found::Chart(directory)
-            | Found::Plugin(directory)) = &here.found
+            let Some(dir) = target.local_dir() else { continue };
+            let (PathContent::Kustomization(directory)
+            | PathContent::Directory(directory)
+            | PathContent::Chart(directory)
+            | PathContent::Plugin(directory)) = &dir.content
             else {
                 continue;
             };
             deploying.insert(target.object.file.as_str());
             reached.insert(directory);
-            reached.extend(here.scanned.iter().map(|one| one.path.as_str()));
+            reached.extend(dir.scanned.iter().map(|resource| resource.path.as_str()));
             roots.extend(&**deploys.roots(number));
         }
         let edges = roots.into_iter().flat_map(|root| &graph.roots[root].edges);

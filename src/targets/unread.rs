@@ -26,7 +26,7 @@ pub(crate) struct Unread {
 
 impl Unread {
     /// Returns where that is.
-    pub(crate) fn place(&self) -> String {
+    pub(crate) fn location_text(&self) -> String {
         match self.line {
             0 => self.file.clone(),
             line => format!("{}:{line}", self.file),
@@ -56,7 +56,7 @@ impl Unread {
     }
 }
 
-/// Returns whether a file is a template of a Helm chart.
+/// Whether a file is a template of a Helm chart.
 pub(super) fn is_of_chart(file: &str, tree: &dyn Tree) -> Result<bool> {
     for directory in path::and_above(path::parent(file)) {
         if path::name(directory) == "templates" {
@@ -69,7 +69,7 @@ pub(super) fn is_of_chart(file: &str, tree: &dyn Tree) -> Result<bool> {
     Ok(false)
 }
 
-/// Returns the files that roots read, each with whether one lists it as a resource: it may be read as a patch alone.
+/// The files that roots read, each with whether one lists it as a resource: it may be read as a patch alone.
 pub(super) fn read_as(graph: &Graph) -> HashMap<&str, bool> {
     let mut read: HashMap<&str, bool> = HashMap::new();
     for edge in graph.roots.iter().flat_map(|root| &root.edges) {
@@ -86,7 +86,7 @@ impl Targets {
     /// else, as a patch.
     pub(crate) fn unread_objects<'a>(&'a self, graph: &'a Graph) -> impl Iterator<Item = &'a Unread> {
         let read = if self.unread.is_empty() { HashMap::new() } else { read_as(graph) };
-        let is_deployed = |file: &str| self.here().any(|(target, here)| target.takes(here, file));
+        let is_deployed = |file: &str| self.local_targets().any(|(target, dir)| target.takes(dir, file));
         self.unread.iter().filter(move |unread| {
             let read = read.get(unread.file.as_str());
             read.copied().unwrap_or_else(|| unread.why != Why::Template || is_deployed(&unread.file))

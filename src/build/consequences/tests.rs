@@ -389,9 +389,9 @@ fn what_is_removed_is_deleted_or_orphaned_as_the_target_says() {
     // Argo CD: what an object says of both, and what is confirmed.
     let finalized = |policy: &str| {
         let mut app = target("a", &format!("source: {{repoURL: x, path: .}}, syncPolicy: {{{policy}}}"));
-        let mut said: serde_json::Value = serde_json::from_str(&app.said).unwrap();
+        let mut said: serde_json::Value = serde_json::from_str(&app.manifest).unwrap();
         said["metadata"]["finalizers"] = serde_json::json!(["resources-finalizer.argocd.argoproj.io"]);
-        app.said = said.to_string().into();
+        app.manifest = said.to_string().into();
         app
     };
     let (app, by_hand) = (finalized("automated: {prune: true}"), finalized(""));
@@ -429,7 +429,8 @@ fn what_deploys_it_is_looked_at_with_what_it_deploys() {
     assert_eq!(of(&old, &old, [Some(&suspended), Some(&runs)]), ["resumed: no longer `suspend: true`"]);
     // It is an object among those that differ, unless another build shows it.
     let objects = |text: [&str; 2]| objects(text[0].as_bytes(), text[1].as_bytes(), ["", ""]);
-    let yaml = |target: &Target| serde_yaml::to_string(&serde_json::from_str::<Value>(&target.said).unwrap()).unwrap();
+    let yaml =
+        |target: &Target| serde_yaml::to_string(&serde_json::from_str::<Value>(&target.manifest).unwrap()).unwrap();
     let parent = objects([&yaml(&suspended), &yaml(&runs)]);
     let suffixed = [&suspended, &runs].map(|one| yaml(one).replace("name: a\n", "name: a-b\n"));
     let suffixed = objects([&suffixed[0], &suffixed[1]]);
@@ -449,7 +450,7 @@ fn what_is_needed_or_comes_elsewhere_is_said() {
     let (infra, apps) =
         (target("infra", "path: ., prune: true"), target("apps", "path: ., dependsOn: [{name: infra}]"));
     let mut needed = Needs::new();
-    needs(apps.said.as_bytes(), &mut needed);
+    needs(apps.manifest.as_bytes(), &mut needed);
     let set = text(SET, "");
     let objects = |old: &str, new: &str| objects(old.as_bytes(), new.as_bytes(), ["", ""]);
     let found = |all: &mut [Build<'_>]| {

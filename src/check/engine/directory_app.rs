@@ -11,7 +11,7 @@ use crate::message::position::Position;
 use crate::record::Lock;
 use crate::reference::localized_path::LOCALIZED_FILES;
 use crate::targets::plain::manifests;
-use crate::targets::{Found, GitGenerator};
+use crate::targets::{GitGenerator, PathContent};
 use crate::tree::path;
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
@@ -88,7 +88,7 @@ fn generated(context: &Context<'_>, generator: &GitGenerator, made: &Made) -> Op
 fn recursive(context: &Context<'_>, local: &LocalTarget<'_>) -> Result<Option<Finding>> {
     let files =
         manifests(context.tree, local.target, local.directory)?.filter(|_| local.target.build.directory.recurse);
-    let (Found::Directory(directory), Some(files)) = (&local.directory.found, files) else { return Ok(None) };
+    let (PathContent::Directory(directory), Some(files)) = (&local.directory.content, files) else { return Ok(None) };
     let is_made = |file: &&String| {
         let inside = path::below(file, directory).unwrap_or_default();
         path::components(inside).any(|name| name == LOCALIZED_FILES)

@@ -4,13 +4,13 @@ use crate::check::Context;
 use crate::check::deployed::LocalTarget;
 use crate::kustomization::{KustomizationKind, looks_like_resources};
 use crate::message::finding::{Finding, Rule};
-use crate::targets::Found;
+use crate::targets::PathContent;
 use crate::tree::path;
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for local in &context.deployed.local {
-        if let (true, Found::Directory(directory)) = (local.target.engine.generates(), &local.directory.found) {
+        if let (true, PathContent::Directory(directory)) = (local.target.engine.generates(), &local.directory.content) {
             findings.extend(context.looked(scan(context, local, directory)).into_iter().flatten());
         }
     }

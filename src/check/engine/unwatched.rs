@@ -15,7 +15,7 @@ fn look(context: &Context<'_>) -> Result<Vec<Finding>> {
     let targets = context.deployed.targets;
     let mut findings = Vec::new();
     let mut values = None;
-    for local in context.deployed.local.iter().filter(|local| local.target.said.contains(GENERATE_PATHS)) {
+    for local in context.deployed.local.iter().filter(|local| local.target.manifest.contains(GENERATE_PATHS)) {
         let unwatched = unwatched(context.graph, targets, local.target, local.directory)?;
         let Some(first) = unwatched.first() else { continue };
         let more = match unwatched.len() {

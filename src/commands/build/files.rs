@@ -75,7 +75,7 @@ impl Outcome for Written {
         lines(vec![format!("{directory} has {files}: {changed} written, {} removed", removed.len())])
     }
 
-    fn said(&self, _output: &OutputArgs) -> String {
+    fn stderr(&self, _output: &OutputArgs) -> String {
         lines(self.missing.clone())
     }
 

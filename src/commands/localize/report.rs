@@ -24,7 +24,7 @@ impl Outcome for Report {
         }
     }
 
-    fn said(&self, output: &OutputArgs) -> String {
+    fn stderr(&self, output: &OutputArgs) -> String {
         let differs = self.localized.builds.as_ref().and_then(refusal);
         let (diff, kept, unresolved) = (&self.locking.diff, &self.locking.kept, &self.locking.unresolved);
         let failures = kept.iter().chain(unresolved).cloned().chain(differs);
@@ -37,7 +37,7 @@ impl Outcome for Report {
             + &self.localized.uncommitted(output.verbose)
             + &findings::of_localizing(&self.localized.findings, self.localized.source(), output.verbose)
             + &messages::first_failures(&failures, output.verbose);
-        let stderr = stderr + &diff.as_ref().map_or(String::new(), |diff| diff.said(output));
+        let stderr = stderr + &diff.as_ref().map_or(String::new(), |diff| diff.stderr(output));
         if unresolved.is_empty() {
             return stderr;
         }

@@ -34,7 +34,7 @@ pub(super) fn run_by(
     let builds = Builds::of(&workspace, &subjects, &mut fetcher, with.programs())?;
     let built = Progress::new("building", quiet)
         .each(processors(), &names, String::clone, |number, _| Ok(images(&builds.build(number)?.stdout)?));
-    let unread = unread.iter().map(|file| Failure::new(format!("{}: {}", file.place(), file.message)));
+    let unread = unread.iter().map(|file| Failure::new(format!("{}: {}", file.location_text(), file.message)));
     let (mut run_by, mut not_built) = (RunBy::new(), unread.collect::<Vec<_>>());
     for (name, built) in names.iter().zip(built) {
         let images = built.unwrap_or_else(|failures: Failures| {

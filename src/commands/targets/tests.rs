@@ -11,7 +11,7 @@ const SCHEMA: &str = include_str!("schema.json");
 
 fn survey(found: Unsettled) -> Deployed {
     let found = found.as_written().clone();
-    Deployed { reaches: vec![None; found.targets.len()], found, ..Deployed::default() }
+    Deployed { reaches: vec![None; found.targets.len()], targets: found, ..Deployed::default() }
 }
 
 fn found() -> Deployed {
@@ -86,8 +86,8 @@ fn where_paths_of_another_repository_are_here_it_says_how_this_one_is_known() {
 #[test]
 fn of_another_revision_nothing_is_said() {
     let mut found = found();
-    for target in &mut found.found.targets {
-        if let Place::Here(here) = &mut target.place {
+    for target in &mut found.targets.targets {
+        if let TargetLocation::Local(here) = &mut target.location {
             here.revision.is_this = false;
         }
     }

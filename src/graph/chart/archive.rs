@@ -71,7 +71,7 @@ pub fn unpack(bytes: &[u8]) -> Result<Files, String> {
     Ok(files)
 }
 
-/// Returns the path below the chart's directory that a name in the archive means.
+/// The path below the chart's directory that a name in the archive means.
 fn place(text: &str) -> Result<String, &'static str> {
     if text.len() > LONGEST_PATH {
         return Err("is too long for a path in a chart");

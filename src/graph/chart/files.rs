@@ -93,7 +93,7 @@ impl Walker {
         self.troubles.len() == before
     }
 
-    /// Returns the files of the chart at a path of a source; a link is what it leads to.
+    /// The files of the chart at a path of a source; a link is what it leads to.
     fn files_of_chart(&self, source: SourceId, place: &str) -> WalkResult<Listed> {
         let Source { tree, scope, .. } = &self.graph.sources[source];
         let mut files = Listed::new();

@@ -48,7 +48,7 @@ impl Part {
     }
 }
 
-/// Returns whether a file of a chart has to be read.
+/// Whether a file of a chart has to be read.
 pub(super) fn is_read(path: &str) -> bool {
     Part::of(path).is_some()
 }
@@ -106,7 +106,7 @@ impl Draft {
         }
     }
 
-    /// Returns the URL that a schema gives to itself.
+    /// The URL that a schema gives to itself.
     fn id(self, schema: &Value, base: &Url) -> Option<Url> {
         let text = schema.get("$id")?.as_str()?;
         let text = text.strip_suffix('#').unwrap_or(text);
@@ -115,7 +115,7 @@ impl Draft {
     }
 }
 
-/// Returns which of the drafts that helm has itself a URL names.
+/// Which of the drafts that helm has itself a URL names.
 fn official(url: &str) -> Option<&str> {
     let url = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"))?;
     let path = url.strip_prefix("json-schema.org/")?;
@@ -167,7 +167,7 @@ fn outside(bytes: &[u8]) -> Result<Vec<Named>, String> {
     Ok(reader.asked.into_iter().map(|(written, url)| (url, position(&text, written))).collect())
 }
 
-/// Returns the URLs that schemas directly below the definitions of another give to themselves.
+/// The URLs that schemas directly below the definitions of another give to themselves.
 fn named(schema: &Value, draft: Draft, base: &Url) -> BTreeMap<*const Value, Url> {
     let keys: &[&str] = match draft {
         Draft::New => &["$defs", "definitions"],
@@ -178,7 +178,7 @@ fn named(schema: &Value, draft: Draft, base: &Url) -> BTreeMap<*const Value, Url
     all.filter_map(|one| Some((std::ptr::from_ref(one), Draft::of(one, draft).id(one, base)?))).collect()
 }
 
-/// Returns whether relative references in a schema may be relative to something else than around it.
+/// Whether relative references in a schema may be relative to something else than around it.
 fn moves(schema: &Value) -> bool {
     let id = |key: &str| schema.get(key).and_then(Value::as_str).is_some_and(|id| !id.starts_with('#'));
     id("$id") || id("id")
@@ -229,7 +229,7 @@ impl Reader {
     }
 }
 
-/// Returns the position where a string first stands in a text.
+/// The position where a string first stands in a text.
 fn position(text: &str, string: String) -> Position {
     let Some(at) = text.find(&Value::String(string).to_string()) else { return Position::default() };
     let line = text[..at].rsplit('\n').next().unwrap_or_default();

@@ -81,7 +81,7 @@ pub(super) enum Asked {
     Refused,
 }
 
-/// Returns the program; `None` if there is none for this processor. `requests` says what becomes of them if the network is
+/// The program; `None` if there is none for this processor. `requests` says what becomes of them if the network is
 /// closed. With `local` the child may talk to servers on this machine by path, as container engines do.
 pub(super) fn program(requests: Option<Asked>, local: bool) -> Option<Vec<sock_filter>> {
     let allow = end(libc::SECCOMP_RET_ALLOW);

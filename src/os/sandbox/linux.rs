@@ -168,7 +168,7 @@ impl Filter {
     }
 }
 
-/// Returns whether Landlock decides over connections here.
+/// Whether Landlock decides over connections here.
 fn has_ports() -> bool {
     let rules = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
     rules.handle_access(AccessNet::from_all(RIGHTS)).is_ok()
@@ -197,7 +197,7 @@ fn ruleset(command: &Command, isolation: &Isolation<'_>) -> Result<Option<OwnedF
     Ok(created.into())
 }
 
-/// Returns the directories and files which, with all that is below, are what a build may read: everything but where servers
+/// The directories and files which, with all that is below, are what a build may read: everything but where servers
 /// listen, and where this user's programs keep their logins, unless they keep programs there.
 fn readable(programs: &[Option<PathBuf>], path: &OsStr) -> Vec<PathBuf> {
     let entries = |place: &Path| place.read_dir().into_iter().flatten().flatten().collect::<Vec<_>>();

@@ -224,7 +224,7 @@ fn socket(asked: &seccomp_notif) -> Option<Request> {
     }
 }
 
-/// Returns whether a Unix socket is made as a C library makes it to look up a user: most scripts do that, and need no answer.
+/// Whether a Unix socket is made as a C library makes it to look up a user: most scripts do that, and need no answer.
 fn is_lookup(process: u32, kind: i32) -> bool {
     let plain = libc::SOCK_STREAM | libc::SOCK_CLOEXEC;
     let library = match kind {

@@ -38,13 +38,12 @@ impl Changes {
     /// Compares two trees, which differ at `paths`: each as deep as both have directories.
     pub(crate) fn of(old: Rc<dyn Tree>, new: Rc<dyn Tree>, paths: BTreeSet<String>) -> Result<Changes> {
         let lock = |tree: &dyn Tree| -> Result<_> { Ok(Lock::at(tree, LOCK_NAME)?.unwrap_or_default()) };
-        let is_attributes = |place: &&String| path::name(place) == ".gitattributes";
-        let attributes = paths.iter().filter(is_attributes);
+        let attributes = paths.iter().filter(|path: &&String| path::name(path) == ".gitattributes");
         let (was, is) = (lock(&*old)?, lock(&*new)?);
         let sources = sources(&was, &is);
         Ok(Changes {
             ignores: ignores([&*old, &*new], &paths)?,
-            attributes: attributes.map(|place| path::parent(place).to_owned()).collect(),
+            attributes: attributes.map(|path| path::parent(path).to_owned()).collect(),
             moved: moved(&was, &is, &sources),
             sources,
             old,
@@ -55,25 +54,25 @@ impl Changes {
 
     /// Compares two commits, by the files that a build sees of them.
     pub(crate) fn of_commits(
-        here: &LocalRepo,
+        repo: &LocalRepo,
         [old, new]: [&CommitId; 2],
         [was, is]: [SharedTree; 2],
     ) -> Result<Changes> {
         let differences =
-            trees::differences(here.repository()?, object_id(&old.tree)?, object_id(&new.tree)?, &BTreeSet::new())?;
+            trees::differences(repo.repository()?, object_id(&old.tree)?, object_id(&new.tree)?, &BTreeSet::new())?;
         Changes::of(was, is, differences.into_iter().collect())
     }
 
     /// Compares a commit with another one, or with the files of the working tree, by the files that a build sees of them.
     pub(crate) fn since(
-        here: &LocalRepo,
+        repo: &LocalRepo,
         base: &CommitId,
         files: &Files,
         [was, is]: [SharedTree; 2],
     ) -> Result<Changes> {
         match files {
-            Files::Commit { id, .. } => Changes::of_commits(here, [base, id], [was, is]),
-            _ => Changes::among(was, is, here.changed_since(&base.commit, &Snapshot::WorkingTree)?),
+            Files::Commit { id, .. } => Changes::of_commits(repo, [base, id], [was, is]),
+            _ => Changes::among(was, is, repo.changed_since(&base.commit, &Snapshot::WorkingTree)?),
         }
     }
 
@@ -86,21 +85,21 @@ impl Changes {
         let mut paths = BTreeSet::new();
         for file in files {
             // The directories that only one of them has are different as a whole.
-            let mut place = file.as_str();
+            let mut path = file.as_str();
             for above in path::and_above(&file) {
                 if [old.entry(above)?, new.entry(above)?] != [Some(tree::Entry::Directory); 2] {
-                    place = above;
+                    path = above;
                 }
             }
-            let is_same = match (old.entry(place)?, new.entry(place)?) {
+            let is_same = match (old.entry(path)?, new.entry(path)?) {
                 (None, None) => true,
                 (Some(was @ (tree::Entry::File { .. } | tree::Entry::Link)), Some(is)) if was == is => {
-                    is_same_file(&*old, &*new, place)
+                    is_same_file(&*old, &*new, path)
                 }
                 _ => false,
             };
             if !is_same {
-                paths.insert(place.to_owned());
+                paths.insert(path.to_owned());
             }
         }
         Changes::of(old, new, paths)
@@ -108,12 +107,17 @@ impl Changes {
 
     /// Returns for each path at which the trees differ the innermost directory with a kustomization.
     pub(super) fn directories(&self) -> impl Iterator<Item = String> {
-        let is_root = |directory: &&str| kustomization_in(&*self.new, directory).is_ok_and(|found| found.is_some());
-        let innermost = move |place: &String| path::and_above(place).chain([""]).find(is_root).map(str::to_owned);
-        self.paths.iter().filter_map(innermost)
+        self.paths.iter().filter_map(move |path: &String| {
+            path::and_above(path)
+                .chain([""])
+                .find(|directory: &&str| {
+                    kustomization_in(&*self.new, directory).is_ok_and(|kustomization| kustomization.is_some())
+                })
+                .map(str::to_owned)
+        })
     }
 
-    /// Returns the charts in which the trees differ, each as the outermost directory.
+    /// The charts in which the trees differ, each as the outermost directory.
     pub(super) fn charts(&self) -> Result<BTreeSet<String>> {
         let mut charts: BTreeSet<String> = BTreeSet::new();
         let paths = || self.paths.iter().map(String::as_str);
@@ -128,13 +132,13 @@ impl Changes {
         Ok(charts)
     }
 
-    /// Returns the files in which the trees differ, of those that are wanted.
+    /// The files in which the trees differ, of those that are wanted.
     pub(super) fn files(&self, is_wanted: impl Fn(&str) -> bool) -> Result<BTreeSet<String>> {
         let mut files = BTreeSet::new();
-        for place in &self.paths {
-            files.insert(place.clone());
+        for path in &self.paths {
+            files.insert(path.clone());
             for tree in [&self.old, &self.new] {
-                files.extend(tree.below(place)?);
+                files.extend(tree.below(path)?);
             }
         }
         files.retain(|file| is_wanted(file));
@@ -145,19 +149,24 @@ impl Changes {
     /// one of them has, with any of these in it. A list of files holds none of them.
     pub(super) fn others(&self, directory: &str) -> Result<Vec<String>> {
         let mut others = Vec::new();
-        for place in self.paths.iter().filter(|place| path::is_in(place, directory)) {
-            let there = [self.old.entry(place)?, self.new.entry(place)?];
-            let is_other = |entry: &tree::Entry| !matches!(entry, tree::Entry::File { .. });
-            others.extend(there.iter().flatten().any(is_other).then(|| place.clone()));
+        for path in self.paths.iter().filter(|path| path::is_in(path, directory)) {
+            let there = [self.old.entry(path)?, self.new.entry(path)?];
+            others.extend(
+                there
+                    .iter()
+                    .flatten()
+                    .any(|entry: &tree::Entry| !matches!(entry, tree::Entry::File { .. }))
+                    .then(|| path.clone()),
+            );
         }
         Ok(others)
     }
 
-    /// Returns the first of these inputs that is different.
+    /// The first of these inputs that is different.
     pub(crate) fn first_of(&self, inputs: &[Input]) -> Result<Option<Cause>> {
         for input in inputs {
             let cause = match input {
-                Input::At(place) => self.at(place)?.map(Cause::Path),
+                Input::At(path) => self.at(path)?.map(Cause::Path),
                 Input::Below(directory) => self.below(directory)?.map(Cause::Path),
                 Input::Remote(remote) => remote.locked(&self.moved).map(|upstream| Cause::Remote(upstream.source())),
                 Input::Chart(chart) => chart.locked(&self.moved).map(|_| Cause::Remote(chart.upstream())),
@@ -169,7 +178,7 @@ impl Changes {
         Ok(None)
     }
 
-    /// Returns the sources that are something else now and that some roots of the new tree lead to. `named` keeps what each
+    /// The sources that are something else now and that some roots of the new tree lead to. `named` keeps what each
     /// root names, for the next call.
     pub(crate) fn moved_below(
         &self,
@@ -196,20 +205,20 @@ impl Changes {
         Ok(reached.iter().map(Upstream::source).filter(|source| self.sources.contains(source)).collect())
     }
 
-    /// Returns whether a checkout may give what is at a place other bytes, although the same are stored.
-    pub(crate) fn may_convert(&self, place: &str) -> bool {
-        self.attributes.iter().any(|directory| path::is_in(place, directory))
+    /// Whether a checkout may give what is at a place other bytes, although the same are stored.
+    pub(crate) fn may_convert(&self, path: &str) -> bool {
+        self.attributes.iter().any(|directory| path::is_in(path, directory))
     }
 
     /// Returns where the trees differ, if that makes a difference to who asks for `place`.
-    pub(crate) fn at(&self, place: &str) -> Result<Option<String>> {
-        if let Some(changed) = path::and_above(place).find(|above| self.paths.contains(*above)) {
+    pub(crate) fn at(&self, path: &str) -> Result<Option<String>> {
+        if let Some(changed) = path::and_above(path).find(|above| self.paths.contains(*above)) {
             return Ok(Some(changed.to_owned()));
         }
-        let is_converted = self.may_convert(place)
-            && matches!(self.new.entry(place)?, Some(tree::Entry::File { .. }))
-            && !is_same_file(&*self.old, &*self.new, place);
-        Ok(is_converted.then(|| place.to_owned()))
+        let is_converted = self.may_convert(path)
+            && matches!(self.new.entry(path)?, Some(tree::Entry::File { .. }))
+            && !is_same_file(&*self.old, &*self.new, path);
+        Ok(is_converted.then(|| path.to_owned()))
     }
 
     /// Returns where the trees differ at or below a directory.
@@ -220,8 +229,8 @@ impl Changes {
         if changed.is_some() || self.attributes.is_empty() {
             return Ok(changed);
         }
-        for place in self.new.below(directory)? {
-            if let Some(changed) = self.at(&place)? {
+        for path in self.new.below(directory)? {
+            if let Some(changed) = self.at(&path)? {
                 return Ok(Some(changed));
             }
         }
@@ -229,17 +238,17 @@ impl Changes {
     }
 }
 
-/// Returns whether a file holds the same in two trees. One that cannot be read may not.
-fn is_same_file(old: &dyn Tree, new: &dyn Tree, place: &str) -> bool {
-    matches!((old.read(place), new.read(place)), (Ok(old), Ok(new)) if old == new)
+/// Whether a file holds the same in two trees. One that cannot be read may not.
+fn is_same_file(old: &dyn Tree, new: &dyn Tree, path: &str) -> bool {
+    matches!((old.read(path), new.read(path)), (Ok(old), Ok(new)) if old == new)
 }
 
-/// Returns the first file with patterns of Flux in what differs: also in a directory that only one of the trees has.
+/// The first file with patterns of Flux in what differs: also in a directory that only one of the trees has.
 fn ignores(trees: [&dyn Tree; 2], paths: &BTreeSet<String>) -> Result<Option<String>> {
-    for place in paths {
-        let mut files = vec![place.clone()];
+    for path in paths {
+        let mut files = vec![path.clone()];
         for tree in trees {
-            files.extend(tree.below(place)?);
+            files.extend(tree.below(path)?);
         }
         if let Some(file) = files.into_iter().find(|file| path::name(file) == IGNORE_NAME) {
             return Ok(Some(file));
@@ -248,19 +257,23 @@ fn ignores(trees: [&dyn Tree; 2], paths: &BTreeSet<String>) -> Result<Option<Str
     Ok(None)
 }
 
-/// Returns the sources that are something else in the other lock.
+/// The sources that are something else in the other lock.
 fn sources(old: &Lock, new: &Lock) -> BTreeSet<Upstream> {
     let changes = Lock::changes(old, new).into_iter();
     // Where more of one is in use, what was there is the same.
     changes.filter(|change| change.kind != ChangeKind::Extended).map(|change| change.upstream).collect()
 }
 
-/// Returns these sources, and those that lead to one.
+/// These sources, and those that lead to one.
 fn moved(old: &Lock, new: &Lock, changed: &BTreeSet<Upstream>) -> Lock {
     let above = [old, new].map(Lock::named_by);
-    let above = |one: &Upstream| above.iter().filter_map(|above| above.get(one)).flatten().cloned().collect::<Vec<_>>();
-    let starts = old.upstreams().chain(new.upstreams()).filter(|one| changed.contains(&one.source()));
-    let sources: BTreeSet<Upstream> = reach(starts, above).iter().map(Upstream::source).collect();
+    let starts = old.upstreams().chain(new.upstreams()).filter(|upstream| changed.contains(&upstream.source()));
+    let sources: BTreeSet<Upstream> = reach(starts, |upstream: &Upstream| {
+        above.iter().filter_map(|above| above.get(upstream)).flatten().cloned().collect::<Vec<_>>()
+    })
+    .iter()
+    .map(Upstream::source)
+    .collect();
     let both = old.remotes.iter().chain(&new.remotes).filter(|(source, _)| sources.contains(source));
     let remotes = both.map(|(source, pinned)| (source.clone(), pinned.clone())).collect();
     Lock { remotes, ..Lock::default() }

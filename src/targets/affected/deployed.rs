@@ -13,7 +13,7 @@ use crate::graph::inputs::Input;
 use crate::message::failure::Result;
 use crate::reference::is_url;
 use crate::targets::plain::manifests;
-use crate::targets::{self, Changer, Place, Target, Targets};
+use crate::targets::{self, Changer, Target, TargetLocation, Targets};
 use crate::tree::path;
 
 /// What names the object of a target, wherever it stands.
@@ -53,7 +53,7 @@ fn pairs(old: &[Target], new: &[Target]) -> Vec<Option<usize>> {
 }
 
 impl Causes<'_> {
-    /// Returns the targets of `new` whose build can differ, and those that are gone. One that may be gone, for all that is
+    /// The targets of `new` whose build can differ, and those that are gone. One that may be gone, for all that is
     /// known, counts as there, with what may deploy it.
     pub(super) fn targets(&self, config: &Config, sides: [&Reached<'_>; 2]) -> Result<Vec<AffectedTarget>> {
         let [was, is] = sides;
@@ -110,7 +110,7 @@ impl Causes<'_> {
         Ok(before.map(Target::by).or(chart).map(|name| Changer { name, not_built: None }))
     }
 
-    /// Returns the first chart that differs and has a template for objects of the kind of a target that was not in it.
+    /// The first chart that differs and has a template for objects of the kind of a target that was not in it.
     fn chart(&self, target: &Target) -> Result<Option<String>> {
         let (tree, kind) = (&self.changes.new, format!("kind: {}", target.object.written_kind()));
         let mut looked = BTreeSet::new();
@@ -144,7 +144,8 @@ impl Causes<'_> {
         let both = || [target].into_iter().chain(old);
         let mut inputs = Vec::new();
         if !is_same {
-            let builders = object.built_by.iter().flat_map(|by| all.targets.iter().filter(move |one| one.by() == *by));
+            let builders =
+                object.built_by.iter().flat_map(|by| all.targets.iter().filter(move |builder| builder.by() == *by));
             let files = both().chain(builders).flat_map(Target::object_files);
             // A kustomization that built it, or might have, may be gone.
             let before = old.map(|old| (&old.object.built_by, &old.changed_by));
@@ -152,31 +153,31 @@ impl Causes<'_> {
             let files = files.chain(before.map(String::as_str)).chain([config.file.as_str()]);
             inputs.extend(files.filter(|file| !file.is_empty()).map(|file| Input::At(file.to_owned())));
         }
-        let here = both().filter_map(|target| match &target.place {
+        let dir = both().filter_map(|target| match &target.location {
             // What a tag names is what it was.
-            Place::Here(here) if !here.revision.is_fixed => Some((target, here)),
-            Place::Here(_) | Place::External(_) | Place::Templated(_) => None,
+            TargetLocation::Local(dir) if !dir.revision.is_fixed => Some((target, dir)),
+            TargetLocation::Local(_) | TargetLocation::External(_) | TargetLocation::Templated(_) => None,
         });
-        let here: Vec<_> = here.collect();
-        let from = here.first().map_or("", |(_, here)| &*here.path);
+        let dir: Vec<_> = dir.collect();
+        let from = dir.first().map_or("", |(_, dir)| &*dir.path);
         if target.unknown().is_some() {
-            inputs.extend(written(&target.said, from).into_iter().map(Input::Below));
+            inputs.extend(written(&target.manifest, from).into_iter().map(Input::Below));
         }
-        for (target, here) in &here {
+        for (target, dir) in &dir {
             // A file may be one of them only now, or no longer.
-            let [is, was] = [&self.changes.new, &self.changes.old].map(|tree| manifests(&**tree, target, here));
+            let [is, was] = [&self.changes.new, &self.changes.old].map(|tree| manifests(&**tree, target, dir));
             let plain = is?.zip(was?).map(|(is, was)| [is, was].concat()).filter(|_| target.build.unread.is_none());
             if plain.is_some() && target.build.directory.recurse {
-                inputs.extend(self.changes.others(&here.path)?.into_iter().map(Input::At));
+                inputs.extend(self.changes.others(&dir.path)?.into_iter().map(Input::At));
             }
-            inputs.extend(targets::inputs(&*self.changes.new, target, here, plain)?);
+            inputs.extend(targets::inputs(&*self.changes.new, target, dir, plain)?);
         }
         // A chart from elsewhere may have its values from here.
         inputs.extend(both().flat_map(|target| target.build.values.iter().cloned().map(Input::Below)));
         if let Some(cause) = self.changes.first_of(&inputs)? {
             return Ok(Some(cause));
         }
-        for directory in here.iter().flat_map(|(target, here)| target.roots(here)) {
+        for directory in dir.iter().flat_map(|(target, dir)| target.roots(dir)) {
             if let Some(cause) = self.of_directory(directory)? {
                 return Ok(Some(cause));
             }
@@ -190,7 +191,7 @@ impl Causes<'_> {
             }
         }
         // A file with patterns may hide something anywhere, or no longer, and turns the defaults of Flux off.
-        let is_packed = here.first().is_some_and(|(_, here)| here.artifact.is_some());
+        let is_packed = dir.first().is_some_and(|(_, dir)| dir.artifact.is_some());
         let ignores = self.changes.ignores.as_ref().filter(|_| is_packed);
         Ok(ignores.or(Some(&object.file).filter(|_| !is_same)).map(|file| Cause::Path(file.clone())))
     }
@@ -198,12 +199,12 @@ impl Causes<'_> {
 
 /// Returns what is written of the paths that an object, as JSON, leaves to the cluster: directories, which what it deploys
 /// lies below. Its components are named as `from` a directory.
-fn written(said: &str, from: &str) -> Vec<String> {
-    let (mut todo, mut found) = (Vec::from_iter(serde_json::from_str::<Value>(said).ok()), Vec::new());
+fn written(manifest: &str, from: &str) -> Vec<String> {
+    let (mut todo, mut texts) = (Vec::from_iter(serde_json::from_str::<Value>(manifest).ok()), Vec::new());
     let mut add = |from: &str, text: &str| {
         let literal = text.split(['$', '{', '<', '*', '?', '[']).next().unwrap_or_default();
         let above = if literal == text { text } else { literal.rsplit_once('/').map_or("", |(above, _)| above) };
-        found.extend(path::resolve(from, above));
+        texts.extend(path::resolve(from, above));
     };
     while let Some(value) = todo.pop() {
         match value {
@@ -225,5 +226,5 @@ fn written(said: &str, from: &str) -> Vec<String> {
             _ => {}
         }
     }
-    found
+    texts
 }

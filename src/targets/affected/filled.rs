@@ -16,16 +16,19 @@ use crate::tree::{Tree, path};
 /// The names of objects with values, each with the file that has it.
 type Maps = HashMap<String, String>;
 
-/// Returns these targets, and adds them to those that the change touches.
+/// These targets, and adds them to those that the change touches.
 pub(super) fn filled(
     causes: &Causes<'_>,
     targets: &[Target],
     touched: &mut Vec<AffectedTarget>,
 ) -> Result<Vec<Target>> {
-    let is_filled = |target: &Target| target.build.variables.from().next().is_some();
-    let maps = if targets.iter().any(is_filled) { causes.maps()? } else { Maps::new() };
+    let maps = if targets.iter().any(|target: &Target| target.build.variables.from().next().is_some()) {
+        causes.maps()?
+    } else {
+        Maps::new()
+    };
     let key = |target: &Target| (target.object.clone(), target.spot);
-    let known: HashMap<_, usize> = touched.iter().enumerate().map(|(at, one)| (key(&one.target), at)).collect();
+    let known: HashMap<_, usize> = touched.iter().enumerate().map(|(at, target)| (key(&target.target), at)).collect();
     let mut filled = Vec::new();
     for target in targets {
         let map = target.build.variables.from().find_map(|name| maps.get_key_value(name));
@@ -34,8 +37,8 @@ pub(super) fn filled(
         }
         let at = known.get(&key(target)).copied();
         let was = at.and_then(|at| touched[at].was.as_ref());
-        let is_moved =
-            was.is_some_and(|was| was.here().is_some() && target.here().is_some() && was.url() != target.url());
+        let is_moved = was
+            .is_some_and(|was| was.local_dir().is_some() && target.local_dir().is_some() && was.url() != target.url());
         let by = map.map(|(name, file)| format!("`{name}` in {file}"));
         let Some(name) = by.or_else(|| is_moved.then(|| "the URL of its source".to_owned())) else { continue };
         if let (None, Some((_, file))) = (at, map) {
@@ -49,7 +52,7 @@ pub(super) fn filled(
 }
 
 impl Causes<'_> {
-    /// Returns the objects with values that a change has: as they stand in files, and as kustomizations generate them.
+    /// The objects with values that a change has: as they stand in files, and as kustomizations generate them.
     fn maps(&self) -> Result<Maps> {
         let mut maps = Maps::new();
         for file in self.changes.files(scan::is_searched)? {
@@ -57,8 +60,8 @@ impl Causes<'_> {
             let differs = |(name, object): (&String, &Json), other: &HashMap<String, Json>| {
                 (other.get(name) != Some(object)).then(|| (name.clone(), file.clone()))
             };
-            maps.extend(old.iter().filter_map(|one| differs(one, &new)));
-            maps.extend(new.iter().filter_map(|one| differs(one, &old)));
+            maps.extend(old.iter().filter_map(|map| differs(map, &new)));
+            maps.extend(new.iter().filter_map(|map| differs(map, &old)));
         }
         for (root, _) in self.graph.roots.iter().zip(&self.of_roots).filter(|(_, cause)| cause.is_some()) {
             let Some(file) = self.graph.user_path(root.file) else { continue };
@@ -74,7 +77,7 @@ impl Causes<'_> {
     }
 }
 
-/// Returns the objects with values in a file.
+/// The objects with values in a file.
 fn objects(tree: &dyn Tree, file: &str) -> HashMap<String, Json> {
     let bytes = tree.read(file).unwrap_or_default();
     let text = str::from_utf8(&bytes).ok().filter(|text| text.len() <= FILE.most).unwrap_or_default();
@@ -84,20 +87,20 @@ fn objects(tree: &dyn Tree, file: &str) -> HashMap<String, Json> {
     values.filter_map(|object| Some((object["metadata"]["name"].as_str()?.to_owned(), object))).collect()
 }
 
-/// Returns the objects that a kustomization generates, each with the files that it does so of.
+/// The objects that a kustomization generates, each with the files that it does so of.
 fn generated(tree: &dyn Tree, file: &str) -> Vec<(String, Vec<String>)> {
     let bytes = tree.read(file).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
     let read = Some(()).filter(|()| text.contains("Generator")).and_then(|()| read_object(&text, 0).ok()?);
     let Some(read) = read.map(|read| read.json()) else { return Vec::new() };
     let all = ["configMapGenerator", "secretGenerator"].into_iter().filter_map(|key| read[key].as_array()).flatten();
-    let generated = all.filter_map(|one| {
-        let lists = ["files", "envs"].into_iter().filter_map(|key| one[key].as_array()).flatten();
-        let texts = lists.chain(one.get("env")).filter_map(Json::as_str);
+    let generated = all.filter_map(|source| {
+        let lists = ["files", "envs"].into_iter().filter_map(|key| source[key].as_array()).flatten();
+        let texts = lists.chain(source.get("env")).filter_map(Json::as_str);
         let files = texts.filter_map(|text| {
             path::resolve(path::parent(file), text.split_once('=').map_or(text, |(_, named)| named))
         });
-        Some((one["name"].as_str()?.to_owned(), files.collect()))
+        Some((source["name"].as_str()?.to_owned(), files.collect()))
     });
     generated.collect()
 }

@@ -6,7 +6,7 @@ use super::hidden;
 use crate::graph::{Explored, RootId};
 use crate::kustomization::NoteKind;
 use crate::targets::deploys::Deploys;
-use crate::targets::{Found, Target, Targets, Unread};
+use crate::targets::{PathContent, Target, Targets, Unread};
 
 /// The targets of one tree, as they reach the objects of each other.
 pub(super) struct Reached<'a> {
@@ -23,27 +23,31 @@ impl<'a> Reached<'a> {
         Reached { explored, targets, hidden: hidden(explored), deploys }
     }
 
-    /// Returns the numbers of the targets that deploy the object of a target.
+    /// The numbers of the targets that deploy the object of a target.
     fn by(&self, target: &Target) -> Vec<usize> {
         let all = self.deploys.by(&target.object.file).iter().copied();
-        all.filter(|number| self.targets.targets[*number].here().is_some()).collect()
+        all.filter(|number| self.targets.targets[*number].local_dir().is_some()).collect()
     }
 
     fn has(&self, target: &Target) -> bool {
         target.object.built_by.is_some() || !self.by(target).is_empty()
     }
 
-    /// Returns whether nothing deploys a target of this tree, but in the other one something did so with its file, where a
+    /// Whether nothing deploys a target of this tree, but in the other one something did so with its file, where a
     /// build may have given it another name: then it is neither new nor gone itself.
     pub(super) fn is_idle(&self, target: &Target, other: &Reached<'_>) -> bool {
-        let is_it = |one: &Target| one.object.file == target.object.file && other.has(one);
-        !self.has(target) && other.targets.targets.iter().any(is_it)
+        !self.has(target)
+            && other
+                .targets
+                .targets
+                .iter()
+                .any(|candidate: &Target| candidate.object.file == target.object.file && other.has(candidate))
     }
 
-    /// Returns whether all is known of what a target deploys: what does not build deploys what it did.
+    /// Whether all is known of what a target deploys: what does not build deploys what it did.
     fn is_known(&self, number: usize) -> bool {
         let target = &self.targets.targets[number];
-        if target.here().is_none() || target.changed_by.is_some() || target.unknown().is_some() {
+        if target.local_dir().is_none() || target.changed_by.is_some() || target.unknown().is_some() {
             return false;
         }
         let (graph, roots) = (&self.explored.graph, self.deploys.roots(number));
@@ -63,8 +67,8 @@ impl<'a> Reached<'a> {
             NoteKind::Code { kind, .. } => Some(kind.as_str()),
             NoteKind::ExtraDocument | NoteKind::Replaced { .. } => None,
         });
-        let own = self.targets.targets[number].here().and_then(|here| match &here.found {
-            Found::Chart(directory) | Found::Plugin(directory) => Some(directory.as_str()),
+        let own = self.targets.targets[number].local_dir().and_then(|dir| match &dir.content {
+            PathContent::Chart(directory) | PathContent::Plugin(directory) => Some(directory.as_str()),
             _ => None,
         });
         own.into_iter().chain(remote).chain(notes).collect()
@@ -92,23 +96,28 @@ impl<'a> Turned<'a> {
         Turned { was, is, before, now }
     }
 
-    /// Returns those that are none now.
+    /// Those that are none now.
     pub(super) fn gone(&self) -> impl Iterator<Item = usize> {
         (0..self.now.len()).filter(|before| self.now[*before].is_none())
     }
 
-    /// Returns whether a target is new since a target that was known names its object from now on. The object was there.
+    /// Whether a target is new since a target that was known names its object from now on. The object was there.
     pub(super) fn is_new(&self, number: usize, before: usize) -> bool {
         let [old, new] = [&self.was.targets.targets[before], &self.is.targets.targets[number]];
-        let was_known = |by: usize| self.before[by].is_some_and(|before| self.was.is_known(before));
-        !self.was.has(old) && self.is.has(new) && self.is.by(new).into_iter().any(was_known)
+        !self.was.has(old)
+            && self.is.has(new)
+            && self
+                .is
+                .by(new)
+                .into_iter()
+                .any(|by: usize| self.before[by].is_some_and(|before| self.was.is_known(before)))
     }
 
-    /// Returns whether nothing names the object of a target any more that was named before, wherever the object is.
+    /// Whether nothing names the object of a target any more that was named before, wherever the object is.
     pub(super) fn is_unnamed(&self, before: usize) -> bool {
-        let is_named = |now: usize| self.is.has(&self.is.targets.targets[now]);
         let old = &self.was.targets.targets[before];
-        !self.was.by(old).is_empty() && !self.now[before].is_some_and(is_named)
+        !self.was.by(old).is_empty()
+            && !self.now[before].is_some_and(|now: usize| self.is.has(&self.is.targets.targets[now]))
     }
 
     /// Returns what may still deploy a target of before, of what did so: it is not known what that makes now. `None` if

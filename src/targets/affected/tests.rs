@@ -59,7 +59,7 @@ fn by_file(files: &[(&str, &str)], file: &str, text: &str) -> Vec<(String, bool)
     let found = compared(&old, &new);
     let is_known = |target: &Target| {
         let is_open = found.unbuilt.iter().any(|one| one.object == target.object);
-        !is_open && target.open().is_none() && target.here().is_some_and(|here| here.revision.is_this)
+        !is_open && target.open().is_none() && target.local_dir().is_some_and(|here| here.revision.is_this)
     };
     found.targets.iter().map(|one| (one.target.object.name.clone(), is_known(&one.target))).collect()
 }
@@ -659,8 +659,8 @@ fn fingerprint(tree: &Rc<dyn Tree>, directory: &str) -> Vec<String> {
             read(path);
         }
     }
-    let places = graph.charts.iter().filter_map(|chart| match &chart.place {
-        crate::graph::Place::There(path) => Some(path.clone()),
+    let places = graph.charts.iter().filter_map(|chart| match &chart.lookup {
+        crate::graph::ChartLookup::There(path) => Some(path.clone()),
         _ => None,
     });
     let mut whole: Vec<String> = places.collect();
@@ -1073,7 +1073,7 @@ fn what_argo_cd_watches_covers_every_file_that_makes_a_difference() {
     assert_eq!(uses, expected.collect());
     // What the help says is enough.
     let (explored, found) = side(&tree(&that_share(|name| values[name].clone())));
-    for (target, here) in found.here() {
+    for (target, here) in found.local_targets() {
         let unwatched = targets::unwatched(&explored.graph, &found, target, here).unwrap();
         assert!(unwatched.is_empty(), "{}: {unwatched:?}", target.object.name);
     }

@@ -26,8 +26,8 @@ pub(super) fn expand(
     targets: &mut Targets,
 ) -> Result<()> {
     let Some((generators, template)) = made_of(&set.value) else { return Ok(()) };
-    let said: Set = set.spec();
-    let is_go = said.go_template;
+    let spec: Set = set.spec();
+    let is_go = spec.go_template;
     let mut reader = Reader { argo, set, is_go, targets };
     let mut count = 0;
     for generator in generators.iter().flat_map(Generator::all) {
@@ -35,7 +35,7 @@ pub(super) fn expand(
         let own = generator.template();
         let template = own.map_or_else(|| template.clone(), |own| merge(template, &stated(own), own.start, &[]));
         // Argo CD adds it.
-        let finalizer = finalizer(&template).filter(|_| !said.sync_policy.preserve_resources_on_deletion);
+        let finalizer = finalizer(&template).filter(|_| !spec.sync_policy.preserve_resources_on_deletion);
         let template = match finalizer {
             Some(more) => merge(&template, &more, template.start, &[]),
             None => template,
@@ -51,15 +51,15 @@ pub(super) fn expand(
                 reader.targets.unread.push(Unread { why: Why::Limit, ..unread });
                 return Ok(());
             }
-            let found = make(set, &template, &parameters, is_go);
-            let mut made = Application { found, untold: given.more.clone(), is_open: false };
-            if let Some(patch) = &said.template_patch {
+            let generated = make(set, &template, &parameters, is_go);
+            let mut made = Application { document: generated, untold: given.more.clone(), is_open: false };
+            if let Some(patch) = &spec.template_patch {
                 let (text, is_all) = fill(&patch.value, &parameters, is_go);
                 if !is_all {
                     (made.untold, made.is_open) = (Some("`templatePatch` may change it".to_owned()), true);
                 }
-                match patched(&made.found, patch, &if is_all { text } else { unacted(&text) }) {
-                    Ok(value) => made.found.value = value,
+                match patched(&made.document, patch, &if is_all { text } else { unacted(&text) }) {
+                    Ok(value) => made.document.value = value,
                     Err(_) if !is_all => {}
                     Err(wrong) => reader.targets.unread.push(wrong),
                 }
@@ -70,7 +70,7 @@ pub(super) fn expand(
     Ok(())
 }
 
-/// Returns the template of a generator without what it leaves empty: Argo CD takes that from the set.
+/// The template of a generator without what it leaves empty: Argo CD takes that from the set.
 fn stated(own: &Value) -> Value {
     let Data::Mapping(pairs) = &own.data else { return own.clone() };
     let is_empty = |value: &Value| match &value.data {
@@ -83,16 +83,16 @@ fn stated(own: &Value) -> Value {
     own.with(Data::Mapping(pairs.map(|(key, value)| (key.clone(), stated(value))).collect()))
 }
 
-/// Returns an application as a filled in `templatePatch` changes it.
-fn patched(found: &Document, patch: &Placed<String>, filled: &str) -> std::result::Result<Value, Unread> {
-    let change = change(&found.object.file, filled, patch.start().line - 1)?;
+/// An application as a filled in `templatePatch` changes it.
+fn patched(document: &Document, patch: &Placed<String>, filled: &str) -> std::result::Result<Value, Unread> {
+    let change = change(&document.object.file, filled, patch.start().line - 1)?;
     Ok(match change {
-        Some(change) if change.mapping().is_some() => merge(&found.value, &known(&change), patch.start(), &[]),
-        _ => found.value.clone(),
+        Some(change) if change.mapping().is_some() => merge(&document.value, &known(&change), patch.start(), &[]),
+        _ => document.value.clone(),
     })
 }
 
-/// Returns a value without the keys of which only the cluster knows the value.
+/// A value without the keys of which only the cluster knows the value.
 fn known(value: &Value) -> Value {
     let is_known = |value: &Value| value.text().is_none_or(|text| !text.contains(UNKNOWN));
     match &value.data {
@@ -106,7 +106,7 @@ fn known(value: &Value) -> Value {
     }
 }
 
-/// Returns a template with [`UNKNOWN`] for each action that prints something, and without the others.
+/// A template with [`UNKNOWN`] for each action that prints something, and without the others.
 fn unacted(text: &str) -> String {
     let mut pieces = text.split("{{");
     let mut all = pieces.next().unwrap_or_default().to_owned();
@@ -123,7 +123,7 @@ fn unacted(text: &str) -> String {
     all
 }
 
-/// Returns an application. What does not matter may stay a template: only where it is built from has to be known.
+/// An application. What does not matter may stay a template: only where it is built from has to be known.
 fn make(set: &Document, template: &Value, parameters: &Parameters, is_go: bool) -> Document {
     let filled = template.map_texts(&mut |text| fill(text, parameters, is_go).0);
     let [namespace, name] = names(&filled);
@@ -146,7 +146,7 @@ impl GitGenerator {
         }
         let [wanted, unwanted] = globs.map(|globs| globs.build().ok());
         let (wanted, unwanted) = (wanted?, unwanted?);
-        Some(move |place: &str| wanted.is_match(place) && !unwanted.is_match(place))
+        Some(move |path: &str| wanted.is_match(path) && !unwanted.is_match(path))
     }
 
     /// Returns what tells whether it makes an application of a directory or file, named from the top of what it reads;
@@ -157,24 +157,26 @@ impl GitGenerator {
             // What is broken matches no directory.
             if is_files { of_git } else { |text| Some(glob(&in_go(text)).into_iter().collect()) };
         let takes = self.takes(read)?;
-        Some(move |place: &str| {
-            let is_hidden = path::components(place).any(|name| name.starts_with('.'));
-            (is_files || !is_hidden) && takes(place)
+        Some(move |path: &str| {
+            let is_hidden = path::components(path).any(|name| name.starts_with('.'));
+            (is_files || !is_hidden) && takes(path)
         })
     }
 
-    /// Returns the entry that excludes what localizing adds, and what is like it in other applications.
-    pub(crate) fn exclusion(&self, place: &str) -> String {
-        let names: Vec<&str> = path::components(place).collect();
+    /// The entry that excludes what localizing adds, and what is like it in other applications.
+    pub(crate) fn exclusion(&self, path: &str) -> String {
+        let names: Vec<&str> = path::components(path).collect();
         let at = names.iter().position(|name| *name == LOCALIZED_FILES);
         let pattern = match at {
-            None => place.to_owned(),
+            None => path.to_owned(),
             Some(0) if self.is_files => format!("{LOCALIZED_FILES}/**"),
             Some(_) if self.is_files => format!("**/{LOCALIZED_FILES}/**"),
-            Some(at) => {
-                let star = |(index, name)| if index == at { name } else { "*" };
-                names.into_iter().enumerate().map(star).collect::<Vec<_>>().join("/")
-            }
+            Some(at) => names
+                .into_iter()
+                .enumerate()
+                .map(|(index, name)| if index == at { name } else { "*" })
+                .collect::<Vec<_>>()
+                .join("/"),
         };
         format!("{{path: {}, exclude: true}}", quoted(&pattern))
     }

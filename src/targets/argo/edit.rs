@@ -14,11 +14,11 @@ const REVISION: &str = "ARGOCD_APP_REVISION";
 /// The namespaces of Argo CD itself: the name of an application in another one has that before it.
 const OWN: [&str; 3] = ["", "argocd", "openshift-gitops"];
 
-/// Returns the arguments of `kustomize edit` for a source of an application, in Argo CD's order and without components; or why
+/// The arguments of `kustomize edit` for a source of an application, in Argo CD's order and without components; or why
 /// one is not known.
-pub(super) fn commands(found: &Document, source: &Source, said: &Kustomize) -> Result<Vec<Vec<String>>, String> {
-    let application: Application = found.spec();
-    let fill_in = |text: &str| expand(text, &|name| variable(&found.object, &application, source, name));
+pub(super) fn commands(document: &Document, source: &Source, spec: &Kustomize) -> Result<Vec<Vec<String>>, String> {
+    let application: Application = document.spec();
+    let fill_in = |text: &str| expand(text, &|name| variable(&document.object, &application, source, name));
     let mut all = Vec::new();
     let mut run = |words: &[&str], values: Vec<String>| {
         if !values.is_empty() {
@@ -26,10 +26,10 @@ pub(super) fn commands(found: &Document, source: &Source, said: &Kustomize) -> R
         }
     };
     let set = |text: &String| Some(text.clone()).filter(|text| !text.is_empty()).into_iter().collect();
-    run(&["set", "nameprefix", "--"], set(&said.name_prefix));
-    run(&["set", "namesuffix", "--"], set(&said.name_suffix));
-    run(&["set", "image"], said.images.iter().map(|image| fill_in(image)).collect::<Result<_, _>>()?);
-    let replicas = said.replicas.iter().map(|one| format!("{}={}", one.name, count(&one.count)));
+    run(&["set", "nameprefix", "--"], set(&spec.name_prefix));
+    run(&["set", "namesuffix", "--"], set(&spec.name_suffix));
+    run(&["set", "image"], spec.images.iter().map(|image| fill_in(image)).collect::<Result<_, _>>()?);
+    let replicas = spec.replicas.iter().map(|replica| format!("{}={}", replica.name, count(&replica.count)));
     run(&["set", "replicas"], replicas.collect());
     let pairs = |pairs: &BTreeMap<String, String>, fills: bool| -> Result<Vec<String>, String> {
         let value = |value: &String| if fills { fill_in(value) } else { Ok(value.clone()) };
@@ -40,24 +40,24 @@ pub(super) fn commands(found: &Document, source: &Source, said: &Kustomize) -> R
         ["add", command].into_iter().chain(flags).collect()
     };
     let flags = [
-        (said.force_common_labels, "--force"),
-        (said.label_without_selector, "--without-selector"),
-        (said.label_include_templates, "--include-templates"),
+        (spec.force_common_labels, "--force"),
+        (spec.label_without_selector, "--without-selector"),
+        (spec.label_include_templates, "--include-templates"),
     ];
-    run(&with("label", &flags), pairs(&said.common_labels, true)?);
-    let annotations = pairs(&said.common_annotations, said.common_annotations_envsubst)?;
-    run(&with("annotation", &[(said.force_common_annotations, "--force")]), annotations);
-    run(&["set", "namespace", "--"], set(&said.namespace));
+    run(&with("label", &flags), pairs(&spec.common_labels, true)?);
+    let annotations = pairs(&spec.common_annotations, spec.common_annotations_envsubst)?;
+    run(&with("annotation", &[(spec.force_common_annotations, "--force")]), annotations);
+    run(&["set", "namespace", "--"], set(&spec.namespace));
     Ok(all)
 }
 
-/// Returns a number as Go prints it; what is none as it is written, for kustomize to refuse.
+/// A number as Go prints it; what is none as it is written, for kustomize to refuse.
 fn count(value: &Json) -> String {
     let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     text.parse().map_or(text, |number: i64| number.to_string())
 }
 
-/// Returns the value of a variable; why it is not known if it is not. One that Argo CD does not know is empty.
+/// The value of a variable; why it is not known if it is not. One that Argo CD does not know is empty.
 fn variable(object: &Object, application: &Application, source: &Source, name: &str) -> Result<String, String> {
     let unknown = || format!("`{name}` is only known to Argo CD");
     let value = match name {
@@ -76,7 +76,7 @@ fn variable(object: &Object, application: &Application, source: &Source, name: &
     if value.contains("{{") { Err(unknown()) } else { Ok(value.to_owned()) }
 }
 
-/// Returns a text with its variables filled in as Go's `os.Expand` does: `$NAME` and `${NAME}`.
+/// A text with its variables filled in as Go's `os.Expand` does: `$NAME` and `${NAME}`.
 fn expand(text: &str, value: &dyn Fn(&str) -> Result<String, String>) -> Result<String, String> {
     let (mut filled, mut rest) = (String::new(), text);
     while let Some((before, after)) = rest.split_once('$') {
@@ -92,17 +92,16 @@ fn expand(text: &str, value: &dyn Fn(&str) -> Result<String, String>) -> Result<
     Ok(filled + rest)
 }
 
-/// Returns the name of the variable that a text begins with, behind its `$`, and how many bytes belong to it.
+/// The name of the variable that a text begins with, behind its `$`, and how many bytes belong to it.
 fn name(text: &str) -> (&str, usize) {
-    let is_special = |one: char| "*#$@!?-".contains(one) || one.is_ascii_digit();
     if let Some(inner) = text.strip_prefix('{') {
         return match inner.find('}') {
             Some(end) => (&inner[..end], end + 2),
             None => ("", 1),
         };
     }
-    let end = match text.find(|one: char| !(one.is_ascii_alphanumeric() || one == '_')) {
-        _ if text.starts_with(is_special) => 1,
+    let end = match text.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')) {
+        _ if text.starts_with(|c: char| "*#$@!?-".contains(c) || c.is_ascii_digit()) => 1,
         end => end.unwrap_or(text.len()),
     };
     (&text[..end], end)

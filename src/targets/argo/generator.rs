@@ -54,7 +54,7 @@ pub(super) struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Returns the parameters of each application that a generator makes.
+    /// The parameters of each application that a generator makes.
     pub(super) fn generate(&mut self, generator: Generator<'_>) -> Result<Given> {
         let given = match generator.kind {
             "" => Given::unknown("it has a generator without a type"),
@@ -70,7 +70,7 @@ impl Reader<'_> {
             },
             MERGE => self.merge(generator)?,
             MATRIX => match generator.inside() {
-                [one, two] => self.matrix(generator, one, two)?,
+                [first, two] => self.matrix(generator, first, two)?,
                 _ => self.unread(generator, "a matrix must have exactly two generators")?,
             },
             GIT => self.git(generator)?,
@@ -103,13 +103,13 @@ impl Reader<'_> {
 
     /// Combines two generators; the second may name the parameters of the first.
     fn matrix(&mut self, matrix: Generator<'_>, one: &Value, two: &Value) -> Result<Given> {
-        let (&[one], &[second]) = (&*Generator::all(one), &*Generator::all(two)) else {
+        let (&[first_generator], &[second]) = (&*Generator::all(one), &*Generator::all(two)) else {
             return self.unread(matrix, "a generator in its `matrix` has two types");
         };
-        if [one.kind, second.kind].contains(&MATRIX) {
+        if [first_generator.kind, second.kind].contains(&MATRIX) {
             return self.unread(matrix, "its `matrix` contains another");
         }
-        let first = self.generate(one)?;
+        let first = self.generate(first_generator)?;
         let is_read = [GIT, LIST].contains(&second.kind);
         let (mut all, mut more) = (Vec::new(), first.more);
         let size = two.json().to_string().len() / BYTES + 1;
@@ -132,8 +132,11 @@ impl Reader<'_> {
             let is_too_much = second.more.as_deref() == Some(TOO_MUCH);
             more = more.or(second.more);
             for mut both in second.all {
-                let is_other = |(key, value): &(&String, &String)| both.get(*key).is_some_and(|own| own != *value);
-                if let Some((key, _)) = outer.iter().find(is_other).filter(|_| !self.is_go) {
+                if let Some((key, _)) = outer
+                    .iter()
+                    .find(|(key, value): &(&String, &String)| both.get(*key).is_some_and(|own| own != *value))
+                    .filter(|_| !self.is_go)
+                {
                     return Ok(Given::unknown(format!("both generators of its `matrix` set `{key}`")));
                 }
                 // In Go the first one wins.
@@ -161,27 +164,31 @@ impl Reader<'_> {
     /// Adds to what the first generator gives what the others give for the same keys.
     fn merge(&mut self, merge: Generator<'_>) -> Result<Given> {
         let keys = match self.typed::<Merge>(merge) {
-            Ok(said) => said.merge_keys,
+            Ok(spec) => spec.merge_keys,
             Err(given) => return Ok(given),
         };
         if keys.is_empty() || merge.inside().len() < 2 || self.is_go && keys.iter().any(|key| key.contains('.')) {
             let why = "its `merge` needs `mergeKeys`, without a `.` in templates of Go, and two `generators`";
             return self.unread(merge, why);
         }
-        let key = |one: &Parameters| -> Vec<Option<String>> { keys.iter().map(|key| one.get(key).cloned()).collect() };
+        let key = |parameters: &Parameters| -> Vec<Option<String>> {
+            keys.iter().map(|key| parameters.get(key).cloned()).collect()
+        };
         let (mut merged, mut more): (Option<Vec<Parameters>>, _) = (None, None);
-        for one in merge.inside() {
-            let &[generator] = &*Generator::all(one) else {
+        for inner in merge.inside() {
+            let &[generator] = &*Generator::all(inner) else {
                 return self.unread(merge, "a generator in its `merge` has two types");
             };
             if [MATRIX, MERGE].contains(&generator.kind) {
                 return self.unread(merge, "its `merge` contains a `matrix` or `merge`");
             }
             let given = self.generate(generator)?;
-            let by_key: BTreeMap<_, _> = given.all.iter().map(|one| (key(one), one)).collect();
+            let by_key: BTreeMap<_, _> = given.all.iter().map(|parameters| (key(parameters), parameters)).collect();
             if given.more.is_some() && merged.is_some() || by_key.len() < given.all.len() {
-                let twice = || "a generator in its `merge` sets a key twice".to_owned();
-                return self.unread(merge, given.more.unwrap_or_else(twice));
+                return self.unread(
+                    merge,
+                    given.more.unwrap_or_else(|| "a generator in its `merge` sets a key twice".to_owned()),
+                );
             }
             let Some(all) = &mut merged else {
                 (merged, more) = (Some(given.all), given.more);
@@ -218,7 +225,7 @@ impl Reader<'_> {
             (None, Some(files)) => (files, true),
             (None, None) => return Ok(Given::unknown("its generator names neither directories nor files")),
         };
-        let patterns = patterns.into_iter().filter_map(|one| Some((one.path?, one.exclude)));
+        let patterns = patterns.into_iter().filter_map(|pattern| Some((pattern.path?, pattern.exclude)));
         let object = self.set.object.clone();
         let generator =
             GitGenerator { object, is_files, base: base.to_owned(), patterns: patterns.collect(), revision };
@@ -227,7 +234,7 @@ impl Reader<'_> {
             Given::unknown(TOO_MUCH)
         } else if let Some(takes) = generator.matcher() {
             let all = if is_files { files } else { argo.directories()? };
-            let taken = inside(all, base).filter(|place| takes(place));
+            let taken = inside(all, base).filter(|path| takes(path));
             if is_files {
                 self.files(base, taken, style)?
             } else {
@@ -306,18 +313,18 @@ fn weight(parameters: &Parameters) -> usize {
     parameters.iter().map(|(key, value)| key.len() + value.len() + 16).sum()
 }
 
-/// Returns those of some paths that are in a directory, as they are named from there.
+/// Those of some paths that are in a directory, as they are named from there.
 fn inside<'a>(all: &'a [String], directory: &'a str) -> impl Iterator<Item = &'a str> {
-    all.iter().filter_map(move |one| path::below(one, directory)).filter(|one| !one.is_empty())
+    all.iter().filter_map(move |path| path::below(path, directory)).filter(|path| !path.is_empty())
 }
 
-/// Returns the elements in a text; none where it is not filled in, or no list.
+/// The elements in a text; none where it is not filled in, or no list.
 fn elements(text: &str) -> Option<Vec<Parameters>> {
     let read = read_object(text, 0).ok()?.filter(|_| !text.contains("{{"))?;
     Some(read.list()?.iter().map(flat).collect())
 }
 
-/// Returns the scalars of an element by the keys that lead to them, and its lists by what prints them.
+/// The scalars of an element by the keys that lead to them, and its lists by what prints them.
 pub(super) fn flat(element: &Value) -> Parameters {
     let mut parameters = Parameters::new();
     let mut todo = vec![(String::new(), element)];

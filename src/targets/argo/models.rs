@@ -207,7 +207,7 @@ pub(super) fn sources(application: &Value) -> Vec<Value> {
     let at = |keys: &[&str]| application.at(keys).cloned();
     let many = [at(&["spec", "sources"]), at(&["operation", "sync", "sources"])];
     let many = many.iter().flatten().filter_map(Value::list).flatten().cloned();
-    let one = at(&["spec", "source"]).filter(|_| at(&["spec", "sources"]).is_none());
+    let source = at(&["spec", "source"]).filter(|_| at(&["spec", "sources"]).is_none());
     let hydrator = |key: &str| at(&["spec", "sourceHydrator", key]);
     let written = hydrator("syncSource").map(|sync| {
         let branch = sync.get("targetBranch").map(|branch| ("targetRevision".to_owned(), branch.clone()));
@@ -215,7 +215,7 @@ pub(super) fn sources(application: &Value) -> Vec<Value> {
     });
     // The source of a single sync, which runs as soon as the object exists.
     let once = at(&["operation", "sync", "source"]);
-    many.chain([one, hydrator("drySource"), written, once].into_iter().flatten()).collect()
+    many.chain([source, hydrator("drySource"), written, once].into_iter().flatten()).collect()
 }
 
 /// Whether a value has a misspelled key that Argo CD reads as one of those that decide what an application is built from.
@@ -247,7 +247,7 @@ impl Source {
     /// The files with values of a chart, as the source names them.
     pub(super) fn values_files(&self) -> impl Iterator<Item = &str> {
         let files = self.helm.iter().flat_map(|helm| {
-            let parameters = helm.file_parameters.iter().filter_map(|one| one.path.as_ref());
+            let parameters = helm.file_parameters.iter().filter_map(|parameter| parameter.path.as_ref());
             helm.value_files.iter().chain(parameters)
         });
         // A plugin of helm decrypts such a file.
@@ -267,7 +267,7 @@ impl Written {
 impl Helm {
     /// Whether it contains template expressions.
     pub(super) fn is_open(&self) -> bool {
-        serde_json::to_string(self).is_ok_and(|said| said.contains("{{"))
+        serde_json::to_string(self).is_ok_and(|json| json.contains("{{"))
     }
 
     /// The first field that changes the rendered chart and that the program does not read. `None` if none is set.

@@ -2,7 +2,7 @@
 
 use globset::{Glob, GlobBuilder, GlobMatcher};
 
-/// Returns a pattern as one of [`glob`]: braces are nothing special, and two stars are one.
+/// A pattern as one of [`glob`]: braces are nothing special, and two stars are one.
 pub(in crate::targets) fn in_go(pattern: &str) -> String {
     one_star(pattern.replace('{', "\\{").replace('}', "\\}"))
 }
@@ -66,8 +66,8 @@ mod tests {
             ("a\\*", "ab", false),
         ] {
             let globs = of_git(pattern).unwrap();
-            let found = globs.iter().any(|glob| glob.compile_matcher().is_match(name));
-            assert_eq!(found, expected, "{pattern} {name}");
+            let is_match = globs.iter().any(|glob| glob.compile_matcher().is_match(name));
+            assert_eq!(is_match, expected, "{pattern} {name}");
         }
         assert!(of_git("[").is_none());
     }
@@ -107,8 +107,8 @@ mod tests {
             ("{a,b}", "a", Some(false)),
             ("{a,b}", "{a,b}", Some(true)),
         ] {
-            let found = matcher(pattern).map(|pattern| pattern.is_match(name));
-            assert_eq!(found, expected, "{pattern} {name}");
+            let is_match = matcher(pattern).map(|pattern| pattern.is_match(name));
+            assert_eq!(is_match, expected, "{pattern} {name}");
         }
     }
 }

@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 use super::crossing;
 use crate::kustomization::{documents, read_object};
 use crate::message::failure::Result;
-use crate::targets::{Directory, Here, Target};
+use crate::targets::{Directory, Target, TargetDir};
 use crate::tree::{self, Resolved, Tree, path};
 
 /// How the names of manifests end.
@@ -16,10 +16,10 @@ const MANIFESTS: [&str; 3] = [".yaml", ".yml", ".json"];
 /// A file with this text is none for Argo CD.
 const SKIPPED: &str = "+argocd:skip-file-rendering";
 
-/// Returns the objects that an engine applies of a directory of plain files, one after the other; none where it does
+/// The objects that an engine applies of a directory of plain files, one after the other; none where it does
 /// something else. They are all of them, if [`Build::unread`](super::Build::unread) says nothing else.
-pub(crate) fn plain(tree: &dyn Tree, target: &Target, here: &Here) -> Result<Option<Vec<u8>>> {
-    let Some(files) = manifests(tree, target, here)? else { return Ok(None) };
+pub(crate) fn plain(tree: &dyn Tree, target: &Target, dir: &TargetDir) -> Result<Option<Vec<u8>>> {
+    let Some(files) = manifests(tree, target, dir)? else { return Ok(None) };
     let mut all = String::new();
     for file in files {
         if let Resolved::File { path: real, .. } = tree::resolve(tree, &file)? {
@@ -33,12 +33,12 @@ pub(crate) fn plain(tree: &dyn Tree, target: &Target, here: &Here) -> Result<Opt
     Ok(Some(all.into_bytes()))
 }
 
-/// Returns the files that an engine takes for manifests of a directory of plain files; `None` if it does something else.
-pub(crate) fn manifests(tree: &dyn Tree, target: &Target, here: &Here) -> Result<Option<Vec<String>>> {
-    target.engine.manifests(tree, here, &target.build.directory)
+/// The files that an engine takes for manifests of a directory of plain files; `None` if it does something else.
+pub(crate) fn manifests(tree: &dyn Tree, target: &Target, dir: &TargetDir) -> Result<Option<Vec<String>>> {
+    target.engine.manifests(tree, dir, &target.build.directory)
 }
 
-/// Returns the files of a directory that Argo CD takes for manifests.
+/// The files of a directory that Argo CD takes for manifests.
 pub(super) fn files(tree: &dyn Tree, directory: &str, read: &Directory) -> Result<Vec<String>> {
     let mut files = tree.below(directory)?;
     let is_read = reads(directory, read);
@@ -75,11 +75,11 @@ fn add(text: &str, is_json: bool, all: &mut String) {
         Err(_) => serde_yaml::from_str::<Json>(part).map(Some),
     };
     let objects: Vec<_> = parts.iter().map(read).collect();
-    let is_object = |read: &Result<Option<Json>, _>| {
-        read.as_ref().is_ok_and(|json| json.as_ref().is_none_or(|json| json["kind"].is_string()))
-    };
     let looks_so = is_json || ["apiVersion:", "kind:", "metadata:"].iter().all(|key| text.contains(key));
-    if !objects.iter().all(is_object) && !looks_so {
+    if !objects.iter().all(|read: &Result<Option<Json>, _>| {
+        read.as_ref().is_ok_and(|json| json.as_ref().is_none_or(|json| json["kind"].is_string()))
+    }) && !looks_so
+    {
         return;
     }
     for ((_, part), read) in parts.iter().zip(objects) {

@@ -17,26 +17,26 @@ impl Argo<'_> {
     /// repository.
     pub(super) fn release(
         &self,
-        found: &Document,
+        document: &Document,
         source: &Source,
         base: &str,
         directory: &str,
     ) -> Result<Release, String> {
         let nothing = Helm::default();
         let helm = source.helm.as_ref().unwrap_or(&nothing);
-        if found.object.set.is_some() && helm.is_open() {
+        if document.object.set.is_some() && helm.is_open() {
             return Err("its `helm` is filled in elsewhere".to_owned());
         }
         if let Some(field) = helm.unread() {
             return Err(chart::unread(field));
         }
-        let Application { destination, .. } = found.spec();
+        let Application { destination, .. } = document.spec();
         let first = |text: &Option<Scalar>, other: &str| {
             let text = text.as_ref().map(|text| text.0.as_str()).filter(|text| !text.is_empty());
             text.unwrap_or(other).to_owned()
         };
         let rendered = Said {
-            name: &first(&helm.release_name, &found.object.name),
+            name: &first(&helm.release_name, &document.object.name),
             namespace: &first(&helm.namespace, &destination.namespace.0),
             files: &helm.value_files,
             may_be_missing: helm.ignore_missing_value_files,
@@ -45,16 +45,16 @@ impl Argo<'_> {
             options: helm.options(),
         };
         rendered.release(self.tree, &|text| {
-            let place = self.values_file(found, Some([base, directory]), text)?;
-            if place.contains(PATTERN) { Err(format!("`{place}` is not the name of one file")) } else { Ok(place) }
+            let path = self.values_file(document, Some([base, directory]), text)?;
+            if path.contains(PATTERN) { Err(format!("`{path}` is not the name of one file")) } else { Ok(path) }
         })
     }
 
-    /// Returns the place of a file with values, or the pattern for several; else why that is not known. It may lie in a source
+    /// The place of a file with values, or the pattern for several; else why that is not known. It may lie in a source
     /// that is named (`$REF/…`), else in one whose top and directory are known.
     pub(super) fn values_file(
         &self,
-        found: &Document,
+        document: &Document,
         places: Option<[&str; 2]>,
         text: &str,
     ) -> Result<String, String> {
@@ -63,7 +63,7 @@ impl Argo<'_> {
         }
         let named = text.strip_prefix('$').and_then(|text| text.split_once('/'));
         let (from, inside) = match named {
-            Some((name, inside)) => (self.named(found, name), inside),
+            Some((name, inside)) => (self.named(document, name), inside),
             None if text.starts_with('/') => (places.map(|[base, _]| base), text.trim_start_matches('/')),
             None => (places.map(|[_, directory]| directory), text),
         };
@@ -71,10 +71,10 @@ impl Argo<'_> {
         path::resolve(from, inside).ok_or_else(|| format!("`{}` leads out of the repository", shown(text)))
     }
 
-    /// Returns the top of the source that has a name, if it is this repository, as it is looked at.
-    fn named(&self, found: &Document, name: &str) -> Option<&str> {
-        let mut all = sources(&found.value).into_iter().filter_map(|source| source.read::<Source>().ok());
-        let named = all.find(|one| one.name.as_deref() == Some(name))?;
+    /// The top of the source that has a name, if it is this repository, as it is looked at.
+    fn named(&self, document: &Document, name: &str) -> Option<&str> {
+        let mut all = sources(&document.value).into_iter().filter_map(|source| source.read::<Source>().ok());
+        let named = all.find(|source| source.name.as_deref() == Some(name))?;
         let url = named.repo_url?;
         let revision = super::revision(self.identity, &url, named.target_revision.as_deref());
         self.identity.directory_of(&url).filter(|_| revision.is_this)

@@ -47,12 +47,13 @@ pub(super) fn fill(text: &str, parameters: &Parameters, is_go: bool) -> (String,
     (filled, is_all)
 }
 
-/// Returns the name of the parameter that an action of a Go template prints.
+/// The name of the parameter that an action of a Go template prints.
 fn go_name(action: &str) -> Option<String> {
-    let is_plain = |character: char| character.is_ascii_alphanumeric() || "._".contains(character);
     let plain = |name: &str| {
         let name = name.strip_prefix('.')?;
-        name.chars().all(is_plain).then(|| name.to_owned())
+        name.chars()
+            .all(|character: char| character.is_ascii_alphanumeric() || "._".contains(character))
+            .then(|| name.to_owned())
     };
     if let Some((name, "toJson")) = action.split_once('|').map(|(name, filter)| (name.trim(), filter.trim())) {
         return Some(plain(name)? + TO_JSON);
@@ -65,7 +66,7 @@ fn go_name(action: &str) -> Option<String> {
     Some(format!("{}[{index}]", plain(name)?))
 }
 
-/// Returns the parameters of a directory that a git generator found.
+/// The parameters of a directory that a git generator found.
 pub(super) fn of_path(path: &str, style: Style<'_>) -> Parameters {
     let base = path.rsplit('/').next().unwrap_or(path);
     let name = style.name();
@@ -81,7 +82,7 @@ pub(super) fn of_path(path: &str, style: Style<'_>) -> Parameters {
     parameters
 }
 
-/// Returns the parameters of a file that a git generator found, but for what stands in it.
+/// The parameters of a file that a git generator found, but for what stands in it.
 pub(super) fn of_file(file: &str, style: Style<'_>) -> Parameters {
     let mut parameters = of_path(path::parent(file), style);
     let (name, file) = (style.name(), path::name(file));
@@ -99,7 +100,7 @@ impl Style<'_> {
     }
 }
 
-/// Returns a name as Kubernetes takes it, as Argo CD makes it.
+/// A name as Kubernetes takes it, as Argo CD makes it.
 fn normalized(name: &str) -> String {
     let name = name.to_ascii_lowercase();
     let kept = name.chars().map(|character| match character {

@@ -10,26 +10,26 @@ use super::models::{APPLICATION, Annotated};
 use crate::graph::Graph;
 use crate::message::failure::Result;
 use crate::targets::read_paths::read;
-use crate::targets::{Here, Object, Place, Target, Targets, unfilled};
+use crate::targets::{Object, Target, TargetDir, TargetLocation, Targets, unfilled};
 use crate::tree::path;
 
 pub(crate) use super::models::GENERATE_PATHS;
 
-/// Returns the value for each application that lies in the tree of a walk: it covers every file of it that makes a
+/// The value for each application that lies in the tree of a walk: it covers every file of it that makes a
 /// difference. `.` is the path of the application itself, what begins with a slash is seen from the top.
 pub(crate) fn generate_paths(graph: &Graph, targets: &Targets) -> Result<BTreeMap<Object, String>> {
     let mut paths: BTreeMap<Object, BTreeSet<String>> = BTreeMap::new();
-    for target in targets.targets.iter().filter(|one| one.object.kind == APPLICATION) {
-        let Place::Here(here) = &target.place else { continue };
-        let [mut read, mut roots] = read(graph, target, here)?;
+    for target in targets.targets.iter().filter(|target| target.object.kind == APPLICATION) {
+        let TargetLocation::Local(dir) = &target.location else { continue };
+        let [mut read, mut roots] = read(graph, target, dir)?;
         read.append(&mut roots);
         // What lies in something else that is watched is watched.
-        let is_watched = |place: &str| {
-            path::is_in(place, &here.path)
-                || (!place.is_empty() && read.contains(""))
-                || path::and_above(path::parent(place)).any(|above| read.contains(above))
+        let is_watched = |path: &str| {
+            path::is_in(path, &dir.path)
+                || (!path.is_empty() && read.contains(""))
+                || path::and_above(path::parent(path)).any(|above| read.contains(above))
         };
-        let outside = read.iter().filter(|place| !is_watched(place)).map(|place| format!("/{place}"));
+        let outside = read.iter().filter(|path| !is_watched(path)).map(|path| format!("/{path}"));
         paths.entry(target.object.clone()).or_default().extend(outside.chain([".".to_owned()]));
     }
     let values = paths.into_iter().map(|(object, paths)| {
@@ -41,12 +41,17 @@ pub(crate) fn generate_paths(graph: &Graph, targets: &Targets) -> Result<BTreeMa
 
 /// Returns what of the tree of a walk an application reads, and its annotation leaves out; nothing where it has none.
 /// Argo CD (util/app/path) takes a path for itself and for all that is in it, and a pattern for whole paths.
-pub(crate) fn unwatched(graph: &Graph, targets: &Targets, target: &Target, here: &Here) -> Result<BTreeSet<String>> {
-    let said: Json = serde_json::from_str(&target.said).unwrap_or_default();
-    let said = Annotated::deserialize(said).unwrap_or_default();
-    let annotation = said.metadata.annotations.generate_paths.as_str();
-    let all = targets.targets.iter().filter(|one| one.object == target.object);
-    let sources: Vec<&str> = all.filter_map(|one| Some(one.here()?.path.as_str())).collect();
+pub(crate) fn unwatched(
+    graph: &Graph,
+    targets: &Targets,
+    target: &Target,
+    dir: &TargetDir,
+) -> Result<BTreeSet<String>> {
+    let manifest: Json = serde_json::from_str(&target.manifest).unwrap_or_default();
+    let annotated = Annotated::deserialize(manifest).unwrap_or_default();
+    let annotation = annotated.metadata.annotations.generate_paths.as_str();
+    let all = targets.targets.iter().filter(|other_target| other_target.object == target.object);
+    let sources: Vec<&str> = all.filter_map(|target| Some(target.local_dir()?.path.as_str())).collect();
     let items = annotation.split(';').filter(|item| !item.is_empty());
     let watched: Vec<String> = items
         .flat_map(|item| match item.strip_prefix('/') {
@@ -59,12 +64,12 @@ pub(crate) fn unwatched(graph: &Graph, targets: &Targets, target: &Target, here:
         return Ok(BTreeSet::new());
     }
     let patterns: Vec<_> = watched.iter().filter_map(|item| matcher(item)).collect();
-    let is_watched = |place: &String| {
-        watched.iter().any(|item| path::is_in(place, item)) || patterns.iter().any(|pattern| pattern.is_match(place))
+    let is_watched = |path: &String| {
+        watched.iter().any(|item| path::is_in(path, item)) || patterns.iter().any(|pattern| pattern.is_match(path))
     };
     let tree = &*graph.sources[0].tree;
-    let [mut unwatched, _] = read(graph, target, here)?;
+    let [mut unwatched, _] = read(graph, target, dir)?;
     // What is not there may be read once it is, and changes nothing until then.
-    unwatched.retain(|place| !is_watched(place) && !matches!(tree.entry(place), Ok(None)));
+    unwatched.retain(|path| !is_watched(path) && !matches!(tree.entry(path), Ok(None)));
     Ok(unwatched)
 }

@@ -19,23 +19,23 @@ const MORE: &str = "copies more than files and directories";
 type Made = Vec<(String, Bound, Vec<Object>)>;
 
 /// Returns what a generator makes, and why it may make something that is not among it, if it may.
-pub(super) fn made(sources: &Sources<'_>, found: &Document) -> (Made, Option<String>) {
-    let why = |why: &str| format!("the {GENERATOR} `{}` {why}", found.object.full_name());
-    let said: models::Generator = found.read();
-    let generator = Generator { sources, found, said: &said.spec };
+pub(super) fn made(sources: &Sources<'_>, document: &Document) -> (Made, Option<String>) {
+    let why = |why: &str| format!("the {GENERATOR} `{}` {why}", document.object.full_name());
+    let spec: models::Generator = document.read();
+    let generator = Generator { sources, document, spec: &spec.spec };
     let (sets, said_by) = match generator.sets() {
-        Ok(found) => found,
+        Ok(generator) => generator,
         Err(reason) => return (Made::new(), Some(why(&reason))),
     };
-    let mut more = (!said.spec.path_pattern.is_empty()).then(|| why("matches no directory"));
-    let mut wrong = refused(&said).map(str::to_owned);
+    let mut more = (!spec.spec.path_pattern.is_empty()).then(|| why("matches no directory"));
+    let mut wrong = refused(&spec).map(str::to_owned);
     let (mut wanted, mut names) = (Vec::new(), HashSet::new());
     for captures in &sets {
         let lower = path_pattern::lower(captures);
         if let Some((_, value)) = lower.iter().find(|(_, value)| !is_label(value)) {
             wrong.get_or_insert(format!("matches `{value}`, which is not a valid label value"));
         }
-        for artifact in &said.spec.artifacts {
+        for artifact in &spec.spec.artifacts {
             let written = artifact.name.as_str();
             let reason = match fill(written, &lower).filter(|name| is_object_name(name)) {
                 Some(name) if names.insert(name.clone()) => {
@@ -81,34 +81,35 @@ fn refused(generator: &models::Generator) -> Option<&'static str> {
 /// A generator, and what it may copy from.
 struct Generator<'a, 's> {
     sources: &'a Sources<'s>,
-    found: &'a Document,
-    said: &'a GeneratorSpec,
+    document: &'a Document,
+    spec: &'a GeneratorSpec,
 }
 
 impl Generator<'_, '_> {
     /// Returns what the names in its `pathPattern` stand for, each time that it makes its artifacts, and the objects that say
     /// where; without one it makes them once.
     fn sets(&self) -> Result<(Vec<Captures>, Vec<Object>), String> {
-        let text = self.said.path_pattern.as_str();
+        let text = self.spec.path_pattern.as_str();
         if text.is_empty() {
             return Ok((vec![Captures::new()], Vec::new()));
         }
         let parts = text.strip_prefix('@').filter(|_| unfilled([text]).is_none()).and_then(|text| text.split_once('/'));
         let (alias, pattern) = parts.ok_or("has a `pathPattern` that cannot be read here")?;
         let (source, said_by) = self.source(alias)?;
-        let found = path_pattern::matches(self.sources, &source, pattern)?;
-        self.sources.spend(found.len().saturating_mul(self.said.artifacts.len()).saturating_mul(FILE))?;
-        Ok((found, said_by))
+        let matches = path_pattern::matches(self.sources, &source, pattern)?;
+        self.sources.spend(matches.len().saturating_mul(self.spec.artifacts.len()).saturating_mul(FILE))?;
+        Ok((matches, said_by))
     }
 
     /// Returns what the source with an alias is, and the objects that say so.
     fn source(&self, alias: &str) -> Result<(Bound, Vec<Object>), String> {
-        let source = self.said.sources.iter().find(|one| one.alias == alias).ok_or("references an unknown source")?;
+        let source =
+            self.spec.sources.iter().find(|source| source.alias == alias).ok_or("references an unknown source")?;
         let reference = source.reference();
         if [ARTIFACT, CHART].contains(&&*reference.kind) {
             return Err("copies from a generated source".to_owned());
         }
-        Ok(self.sources.bind(self.found, &reference))
+        Ok(self.sources.bind(self.document, &reference))
     }
 
     /// Returns what an artifact holds, and adds the objects that say what its sources are.
@@ -135,7 +136,7 @@ fn combined(sources: &Sources<'_>, copies: &[(Bound, Step)]) -> Result<Bound, St
     if copies.iter().any(|(source, _)| source != first) {
         return Err("copies from several sources".to_owned());
     }
-    let Bound::Here { base: top, revision, artifact } = first else { return Ok(first.clone()) };
+    let Bound::TargetDir { base: top, revision, artifact } = first else { return Ok(first.clone()) };
     // What localizing makes, and another revision, may be there only.
     let is_known = revision.is_this && !revision.is_localized();
     let (mut above, mut placed): (Option<String>, Vec<(String, Copied)>) = (None, Vec::new());
@@ -152,7 +153,11 @@ fn combined(sources: &Sources<'_>, copies: &[(Bound, Step)]) -> Result<Bound, St
         placed.push((to, copied));
     }
     artifact.ignores = artifact.ignores.copied(placed.into_iter().map(|(_, copied)| copied).collect());
-    Ok(Bound::Here { base: above.unwrap_or_default(), revision: revision.clone(), artifact: Some(Rc::new(artifact)) })
+    Ok(Bound::TargetDir {
+        base: above.unwrap_or_default(),
+        revision: revision.clone(),
+        artifact: Some(Rc::new(artifact)),
+    })
 }
 
 /// Returns what a step copies out of a source whose top is a directory of this repository. What is known to be missing is
@@ -175,7 +180,7 @@ fn copied(sources: &Sources<'_>, top: &str, source: &Artifact, step: &Step, is_k
     if is_known && step.is_contents {
         let names = sources.names(from)?;
         let mut places = names.iter().map(|name| path::join(from, name));
-        places.find(|place| copied.excludes(place).is_none()).ok_or_else(nothing)?;
+        places.find(|path| copied.excludes(path).is_none()).ok_or_else(nothing)?;
     }
     Ok(copied)
 }
@@ -184,13 +189,13 @@ fn copied(sources: &Sources<'_>, top: &str, source: &Artifact, step: &Step, is_k
 fn destination(sources: &Sources<'_>, step: &Step, from: &str, placed: &[(String, Copied)]) -> Result<String, String> {
     let is_made = |(known, copied): &(String, Copied)| -> Result<bool, String> {
         let Some(rest) = path::below(&step.to, known) else { return Ok(path::is_in(known, &step.to)) };
-        let place = path::join(&copied.from, rest);
-        Ok(sources.entry(&place)? == Some(Entry::Directory) && copied.excludes(&place).is_none())
+        let path = path::join(&copied.from, rest);
+        Ok(sources.entry(&path)? == Some(Entry::Directory) && copied.excludes(&path).is_none())
     };
     let is_file = matches!(sources.entry(from)?, Some(Entry::File { .. }));
     let mut is_into = !is_file || step.is_into || step.to.is_empty();
-    for one in placed.iter().filter(|_| !step.is_contents) {
-        is_into |= is_made(one)?;
+    for copy in placed.iter().filter(|_| !step.is_contents) {
+        is_into |= is_made(copy)?;
     }
     let name = if is_into && !step.is_contents { path::name(&step.from) } else { "" };
     Ok(path::join(&step.to, name))
@@ -217,13 +222,13 @@ fn step(entry: &models::Copy, captures: &Captures) -> Option<Step> {
     let contents = if from == "**" { Some(".") } else { from.strip_suffix("/**") };
     let from = contents.unwrap_or(from);
     let is_plain = |text: &str| !text.starts_with('/') && !text.contains(['*', '?', '[', ']', '{', '\\', '$']);
-    let place = path::resolve("", from)?;
+    let path = path::resolve("", from)?;
     // Before a pattern nothing is cleaned.
-    let is_clean = contents.is_none() || from == "." || !from.is_empty() && from == place;
+    let is_clean = contents.is_none() || from == "." || !from.is_empty() && from == path;
     let is_read = is_plain(from) && is_plain(to) && is_clean && entry.is_overwriting();
     is_read.then_some(Step {
         alias: alias.to_owned(),
-        from: place,
+        from: path,
         is_contents: contents.is_some(),
         is_into: to.ends_with('/'),
         to: path::resolve("", to)?,

@@ -13,9 +13,12 @@ pub(in crate::targets) fn edit(kustomization: &mut Map<String, Value>, build: &B
         let origins = json!(["originAnnotations"]);
         kustomization.insert("buildMetadata".to_owned(), origins);
     }
-    let said = Overrides::of(&build.overrides);
-    let texts =
-        [("namespace", said.target_namespace), ("namePrefix", said.name_prefix), ("nameSuffix", said.name_suffix)];
+    let overrides = Overrides::of(&build.overrides);
+    let texts = [
+        ("namespace", overrides.target_namespace),
+        ("namePrefix", overrides.name_prefix),
+        ("nameSuffix", overrides.name_suffix),
+    ];
     for (key, text) in texts {
         if let Some(text) = text.filter(|text| !text.is_empty()) {
             kustomization.insert(key.to_owned(), json!(text));
@@ -28,20 +31,20 @@ pub(in crate::targets) fn edit(kustomization: &mut Map<String, Value>, build: &B
         }
         patch
     };
-    let patches = said.patches.iter().flatten().map(patch).collect();
+    let patches = overrides.patches.iter().flatten().map(patch).collect();
     append(kustomization, "patches", patches);
-    let merges = said.patches_strategic_merge.iter().flatten();
+    let merges = overrides.patches_strategic_merge.iter().flatten();
     let merges = merges.map(|patch| json!(patch.to_string())).collect();
     append(kustomization, "patchesStrategicMerge", merges);
-    let operations = said.patches_json6902.iter().flatten().map(|patch| {
+    let operations = overrides.patches_json6902.iter().flatten().map(|patch| {
         let operations = patch.get("patch").cloned().unwrap_or_default();
         json!({"patch": operations.to_string(), "target": patch.get("target")})
     });
     append(kustomization, "patchesJson6902", operations.collect());
-    for image in said.images.iter().flatten() {
+    for image in overrides.images.iter().flatten() {
         put(kustomization, image);
     }
-    if let Some(metadata) = said.build_metadata {
+    if let Some(metadata) = overrides.build_metadata {
         kustomization.insert("buildMetadata".to_owned(), metadata);
     }
 }

@@ -11,7 +11,7 @@ use std::rc::Rc;
 use globset::{Glob, GlobSet, GlobSetBuilder};
 
 use super::super::argo::{glob, in_go};
-use super::super::{Here, Target};
+use super::super::{Target, TargetDir};
 use crate::message::failure::Result;
 use crate::os::limits::PATTERNS;
 use crate::tree::{Entry, Tree, path};
@@ -33,7 +33,7 @@ const DEFAULTS: [&str; 3] = [
 #[derive(Debug, Clone)]
 struct Patterns {
     /// Where they stand: `.sourceignore`, `spec.ignore`, or that they are defaults.
-    place: String,
+    location: String,
     /// The directory of the file that they are in, to which they are relative.
     domain: String,
     /// Whether their lines are those of a file.
@@ -66,7 +66,7 @@ struct Pattern {
 struct Texts(Rc<RefCell<HashMap<String, Rc<Compiled>>>>);
 
 impl Texts {
-    /// Returns the patterns in a text.
+    /// The patterns in a text.
     fn get(&self, text: &str) -> Rc<Compiled> {
         if let Some(known) = self.0.borrow().get(text) {
             return known.clone();
@@ -78,8 +78,11 @@ impl Texts {
     }
 
     fn count(&self) -> usize {
-        let count = |text: &Rc<Compiled>| text.globs.as_ref().map_or(usize::MAX, |_| text.patterns.len());
-        self.0.borrow().values().map(count).fold(0, usize::saturating_add)
+        self.0
+            .borrow()
+            .values()
+            .map(|text: &Rc<Compiled>| text.globs.as_ref().map_or(usize::MAX, |_| text.patterns.len()))
+            .fold(0, usize::saturating_add)
     }
 }
 
@@ -103,14 +106,16 @@ impl Compiled {
         Compiled { patterns, globs: globs.build().ok().filter(|_| has_room), of_globs }
     }
 
-    /// Returns the last pattern that matches a path, or a directory above it.
+    /// The last pattern that matches a path, or a directory above it.
     fn last(&self, path: &str) -> Option<&Pattern> {
         let globs = self.globs.as_ref()?;
-        let matching = |above: &str| {
-            let all = globs.matches(above).into_iter().rev().map(|glob| self.of_globs[glob]);
-            all.into_iter().find(|index| above != path || !self.patterns[*index].is_directory)
-        };
-        path::and_above(path).filter_map(matching).max().map(|index| &self.patterns[index])
+        path::and_above(path)
+            .filter_map(|above: &str| {
+                let all = globs.matches(above).into_iter().rev().map(|glob| self.of_globs[glob]);
+                all.into_iter().find(|index| above != path || !self.patterns[*index].is_directory)
+            })
+            .max()
+            .map(|index| &self.patterns[index])
     }
 }
 
@@ -120,7 +125,7 @@ pub(crate) struct Ignored {
     /// The pattern, as it is written, or the directories that alone are taken in.
     pub pattern: String,
     /// Where it stands, as `.sourceignore:3`.
-    pub place: String,
+    pub location: String,
     /// What helps where no later pattern takes it in again.
     otherwise: Option<&'static str>,
 }
@@ -131,26 +136,25 @@ const ONLY: &str = "add a directory that contains it there";
 impl Ignored {
     /// Returns why it is left out.
     pub(crate) fn why(&self) -> String {
-        let Ignored { pattern, place, otherwise } = self;
+        let Ignored { pattern, location, otherwise } = self;
         match *otherwise {
-            Some(ONLY) => format!("{place} includes only `{pattern}`"),
-            _ => format!("`{pattern}` in {place} excludes it"),
+            Some(ONLY) => format!("{location} includes only `{pattern}`"),
+            _ => format!("`{pattern}` in {location} excludes it"),
         }
     }
 
     /// Returns how to take `what` in again, of which `pattern` says where it is.
     pub(crate) fn help(&self, what: &str, pattern: &str) -> String {
-        let again = || format!("include {what} with a later pattern: `!{pattern}`");
-        self.otherwise.map_or_else(again, str::to_owned)
+        self.otherwise.map_or_else(|| format!("include {what} with a later pattern: `!{pattern}`"), str::to_owned)
     }
 }
 
 impl Target {
-    /// Returns whether its engine does not get to see something: Flux leaves links out of an artifact, too.
-    pub(crate) fn hides(&self, here: &Here, place: &str, entry: Entry) -> bool {
+    /// Whether its engine does not get to see something: Flux leaves links out of an artifact, too.
+    pub(crate) fn hides(&self, dir: &TargetDir, path: &str, entry: Entry) -> bool {
         match entry {
             Entry::Link => self.engine.packs(),
-            Entry::File { .. } => here.left_out(place).is_some(),
+            Entry::File { .. } => dir.left_out(path).is_some(),
             Entry::Directory | Entry::Submodule => false,
         }
     }
@@ -168,17 +172,19 @@ pub(in crate::targets) struct Copied {
 }
 
 impl Copied {
-    /// Returns the pattern that excludes what is in it, or a directory above that, if one does. Patterns are compared with
+    /// The pattern that excludes what is in it, or a directory above that, if one does. Patterns are compared with
     /// paths from the top of the source and from here; those for names with those, too (source-watcher, `shouldExcludePath`).
-    pub(in crate::targets) fn excludes(&self, place: &str) -> Option<&str> {
-        let rest = path::below(place, &self.from)?;
+    pub(in crate::targets) fn excludes(&self, path: &str) -> Option<&str> {
+        let rest = path::below(path, &self.from)?;
         path::and_above(rest).find_map(|rest| {
             let whole = path::join(&self.inside, rest);
-            let matches = |(text, globs): &&(String, Rc<GlobSet>)| {
-                let name = if text.contains('/') { rest } else { path::name(rest) };
-                [rest, &whole, name].iter().any(|one| globs.is_match(one))
-            };
-            self.excluded.iter().find(matches).map(|(text, _)| text.as_str())
+            self.excluded
+                .iter()
+                .find(|(text, globs): &&(String, Rc<GlobSet>)| {
+                    let name = if text.contains('/') { rest } else { path::name(rest) };
+                    [rest, &whole, name].iter().any(|name| globs.is_match(name))
+                })
+                .map(|(text, _)| text.as_str())
         })
     }
 }
@@ -217,7 +223,7 @@ impl Ignores {
                 let bytes = tree.read(file)?;
                 let text = String::from_utf8_lossy(&bytes);
                 let (domain, compiled) = (path::parent(file).to_owned(), texts.get(&text));
-                given.push(Patterns { place: file.clone(), domain, has_lines: true, compiled });
+                given.push(Patterns { location: file.clone(), domain, has_lines: true, compiled });
             }
         }
         Ok(Ignores { given: given.into(), texts, ..Ignores::default() })
@@ -235,9 +241,9 @@ impl Ignores {
 
     /// Returns what is left out of the artifact that a generator makes of one, of files and directories in it.
     pub(in crate::targets) fn copied(&self, copied: Vec<Copied>) -> Ignores {
-        let place = "the defaults of Flux, which apply to every ArtifactGenerator";
+        let location = "the defaults of Flux, which apply to every ArtifactGenerator";
         let after = [&ALWAYS[..], &DEFAULTS].concat().join(",").replace(',', "\n");
-        let after = Some(plain(&self.texts, &after, place));
+        let after = Some(plain(&self.texts, &after, location));
         Ignores { copied, after, known: Rc::default(), ..self.clone() }
     }
 
@@ -246,8 +252,8 @@ impl Ignores {
         excluded(text).map(Rc::new)
     }
 
-    fn defaults(&self, place: &str) -> Patterns {
-        plain(&self.texts, &DEFAULTS.join(",").replace(',', "\n"), place)
+    fn defaults(&self, location: &str) -> Patterns {
+        plain(&self.texts, &DEFAULTS.join(",").replace(',', "\n"), location)
     }
 
     /// Refuses more patterns than are compared with every file.
@@ -256,14 +262,14 @@ impl Ignores {
     }
 
     /// Returns what the source says of it.
-    pub(in crate::targets) fn said(&self) -> (Vec<&str>, &[String], Vec<&String>) {
+    pub(in crate::targets) fn fingerprint(&self) -> (Vec<&str>, &[String], Vec<&String>) {
         let copied = self.copied.iter();
-        let copied = copied.flat_map(|one| [&one.from].into_iter().chain(one.excluded.iter().map(|(text, _)| text)));
+        let copied = copied.flat_map(|step| [&step.from].into_iter().chain(step.excluded.iter().map(|(text, _)| text)));
         let patterns = self.own.iter().chain(&self.after).flat_map(|all| &all.compiled.patterns);
         (patterns.map(|pattern| &*pattern.text).collect(), &self.sparse, copied.collect())
     }
 
-    /// Returns the pattern that leaves a file out, if one does.
+    /// The pattern that leaves a file out, if one does.
     pub(in crate::targets) fn rule(&self, file: &str) -> Option<Ignored> {
         if let Some(known) = self.known.borrow().get(file) {
             return known.clone();
@@ -274,16 +280,16 @@ impl Ignores {
     }
 
     fn find(&self, file: &str) -> Option<Ignored> {
-        let only = |pattern: String, place: &str, help| {
-            Some(Ignored { pattern, place: place.to_owned(), otherwise: Some(help) })
+        let only = |pattern: String, location: &str, help| {
+            Some(Ignored { pattern, location: location.to_owned(), otherwise: Some(help) })
         };
-        if !self.sparse.is_empty() && !self.sparse.iter().any(|place| file.starts_with(place)) {
+        if !self.sparse.is_empty() && !self.sparse.iter().any(|path| file.starts_with(path)) {
             return only(self.sparse.join(", "), "`spec.sparseCheckout`", ONLY);
         }
-        let steps = self.copied.iter().filter(|one| path::is_in(file, &one.from));
-        let steps: Vec<Option<&str>> = steps.map(|one| one.excludes(file)).collect();
+        let steps = self.copied.iter().filter(|step| path::is_in(file, &step.from));
+        let steps: Vec<Option<&str>> = steps.map(|step| step.excludes(file)).collect();
         if !self.copied.is_empty() && steps.iter().all(Option::is_some) {
-            let copied: Vec<&str> = self.copied.iter().map(|one| one.from.as_str()).collect();
+            let copied: Vec<&str> = self.copied.iter().map(|step| step.from.as_str()).collect();
             return match steps.into_iter().flatten().next() {
                 Some(pattern) => only(pattern.to_owned(), "`exclude` of its ArtifactGenerator", "exclude less"),
                 None => only(copied.join(", "), "`copy` of its ArtifactGenerator", ONLY),
@@ -291,25 +297,27 @@ impl Ignores {
         }
         let source = self.own.iter().chain(self.given.iter().rev()).find_map(|all| all.decide(file)).flatten();
         let after = || self.after.as_ref()?.decide(file).flatten();
-        let rename = |ignored| Ignored { otherwise: Some("rename it so that they do not match"), ..ignored };
-        source.or_else(|| after().map(rename))
+        source.or_else(|| {
+            after().map(|ignored| Ignored { otherwise: Some("rename it so that they do not match"), ..ignored })
+        })
     }
 }
 
-/// Returns the patterns that always hold.
-fn always(texts: &Texts, place: &str) -> Patterns {
-    plain(texts, &ALWAYS.join("\n"), place)
+/// The patterns that always hold.
+fn always(texts: &Texts, location: &str) -> Patterns {
+    plain(texts, &ALWAYS.join("\n"), location)
 }
 
-/// Returns the patterns of a text that is no file.
-fn plain(texts: &Texts, text: &str, place: &str) -> Patterns {
-    Patterns { place: place.to_owned(), domain: String::new(), has_lines: false, compiled: texts.get(text) }
+/// The patterns of a text that is no file.
+fn plain(texts: &Texts, text: &str, location: &str) -> Patterns {
+    Patterns { location: location.to_owned(), domain: String::new(), has_lines: false, compiled: texts.get(text) }
 }
 
 /// Returns what a pattern of an `ArtifactGenerator` excludes; none for one that is not followed here.
 fn excluded(pattern: &str) -> Option<GlobSet> {
-    let is_plain = |name: &str| !name.is_empty() && (name == "**" || !name.contains("**"));
-    if pattern.contains(['[', ']', '{', '}', '\\', '$']) || !pattern.split('/').all(is_plain) {
+    if pattern.contains(['[', ']', '{', '}', '\\', '$'])
+        || !pattern.split('/').all(|name: &str| !name.is_empty() && (name == "**" || !name.contains("**")))
+    {
         return None;
     }
     let mut globs = GlobSetBuilder::new();
@@ -340,8 +348,8 @@ impl Patterns {
     /// taken in. `None` if none matches.
     fn decide(&self, file: &str) -> Option<Option<Ignored>> {
         let last = self.compiled.last(path::below(file, &self.domain)?)?;
-        let place = if self.has_lines { format!("{}:{}", self.place, last.line) } else { self.place.clone() };
-        Some((!last.takes_in).then(|| Ignored { pattern: last.text.clone(), place, otherwise: None }))
+        let location = if self.has_lines { format!("{}:{}", self.location, last.line) } else { self.location.clone() };
+        Some((!last.takes_in).then(|| Ignored { pattern: last.text.clone(), location, otherwise: None }))
     }
 }
 
@@ -352,7 +360,7 @@ mod tests {
 
     fn left_out(files: &[(&str, &str)], ignore: &str, file: &str) -> Option<String> {
         let rule = Ignores::of(&tree(files)).unwrap().with(ignore, "").rule(file);
-        rule.map(|rule| format!("{} {}", rule.pattern, rule.place))
+        rule.map(|rule| format!("{} {}", rule.pattern, rule.location))
     }
 
     #[test]
@@ -367,8 +375,8 @@ mod tests {
             (".pre-commit-config.yaml", None),
             ("localized-files/github.com/x.yaml", None),
         ] {
-            let found = left_out(&[], "", file);
-            assert_eq!(found.as_deref(), expected, "{file}");
+            let rule = left_out(&[], "", file);
+            assert_eq!(rule.as_deref(), expected, "{file}");
         }
     }
 
@@ -392,8 +400,8 @@ mod tests {
             ("a\\ \n", "a ", Some("a\\ .sourceignore:1")),
             ("[\n", "[", None),
         ] {
-            let found = left_out(&[(".sourceignore", text)], "", file);
-            assert_eq!(found.as_deref(), expected, "{text} {file}");
+            let rule = left_out(&[(".sourceignore", text)], "", file);
+            assert_eq!(rule.as_deref(), expected, "{text} {file}");
         }
     }
 
@@ -407,6 +415,6 @@ mod tests {
         assert_eq!(left_out(&files, ignore, "a/x.yaml").as_deref(), Some("/a/x.yaml `spec.ignore`"));
         let sparse = Ignores { sparse: vec!["apps".to_owned()], ..Ignores::default() };
         assert!(sparse.rule("apps/x.yaml").is_none());
-        assert_eq!(sparse.rule("base/x.yaml").unwrap().place, "`spec.sparseCheckout`");
+        assert_eq!(sparse.rule("base/x.yaml").unwrap().location, "`spec.sparseCheckout`");
     }
 }

@@ -9,37 +9,37 @@ pub(super) type Captures = Vec<(String, String)>;
 
 /// Returns what the names stand for in each directory of `source` that `pattern` matches. Fails where that is not known.
 pub(super) fn matches(sources: &Sources<'_>, source: &Bound, pattern: &str) -> Result<Vec<Captures>, String> {
-    let Bound::Here { base, revision, artifact } = source else {
+    let Bound::TargetDir { base, revision, artifact } = source else {
         return Err("looks for directories in another source".to_owned());
     };
     if !revision.is_this {
         return Err("looks for directories in another revision".to_owned());
     }
-    let mut found = vec![(base.clone(), Captures::new())];
+    let mut matches = vec![(base.clone(), Captures::new())];
     for segment in pattern.split('/') {
         let Some(part) = Part::of(segment) else {
             return Err(format!("has `{segment}` in its `pathPattern`, which is not supported here"));
         };
         if let Some(name) = part.name
-            && found.iter().any(|(_, known)| known.iter().any(|(known, _)| known == name))
+            && matches.iter().any(|(_, known)| known.iter().any(|(known, _)| known == name))
         {
             return Err(format!("names `{name}` twice in its `pathPattern`"));
         }
         let mut inside = Vec::new();
-        for (directory, captures) in found {
+        for (directory, captures) in matches {
             for name in sources.names(&directory)? {
-                let place = path::join(&directory, &name);
+                let path = path::join(&directory, &name);
                 let Some(value) = part.value(&name) else { continue };
-                if sources.entry(&place)? == Some(Entry::Directory) {
+                if sources.entry(&path)? == Some(Entry::Directory) {
                     let named = part.name.map(|name| (name.to_owned(), value.to_owned()));
-                    inside.push((place, captures.iter().cloned().chain(named).collect()));
+                    inside.push((path, captures.iter().cloned().chain(named).collect()));
                 }
             }
         }
-        found = inside;
+        matches = inside;
     }
     let (mut all, artifact) = (Vec::new(), artifact.as_deref().cloned().unwrap_or_default());
-    for (directory, captures) in found {
+    for (directory, captures) in matches {
         if sources.packs(&artifact, &directory)? {
             all.push(captures);
         }
@@ -95,18 +95,22 @@ pub(super) fn fill(text: &str, captures: &Captures) -> Option<String> {
     (!rest.contains('}')).then(|| filled + rest)
 }
 
-/// Returns whether a text can be the value of a label, and is one.
+/// Whether a text can be the value of a label, and is one.
 pub(super) fn is_label(text: &str) -> bool {
     let is_at_end = |end: Option<char>| end.is_some_and(|end| end.is_ascii_alphanumeric());
-    let is_inside = |inside: char| inside.is_ascii_alphanumeric() || "-_.".contains(inside);
-    text.len() <= 63 && is_at_end(text.chars().next()) && is_at_end(text.chars().last()) && text.chars().all(is_inside)
+    text.len() <= 63
+        && is_at_end(text.chars().next())
+        && is_at_end(text.chars().last())
+        && text.chars().all(|inside: char| inside.is_ascii_alphanumeric() || "-_.".contains(inside))
 }
 
-/// Returns whether a text can be the name of an object.
+/// Whether a text can be the name of an object.
 pub(super) fn is_object_name(text: &str) -> bool {
-    let is_part = |part: &str| {
-        let is_inside = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-        !part.is_empty() && !part.starts_with('-') && !part.ends_with('-') && part.bytes().all(is_inside)
-    };
-    text.len() <= 253 && text.split('.').all(is_part)
+    text.len() <= 253
+        && text.split('.').all(|part: &str| {
+            !part.is_empty()
+                && !part.starts_with('-')
+                && !part.ends_with('-')
+                && part.bytes().all(|byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
+        })
 }

@@ -10,35 +10,37 @@ use crate::tree::Tree;
 /// The longest name of a release. Flux shortens others.
 const LONGEST: usize = 53;
 
-/// Returns the files that take the place of the values of the chart, if there are any; `base` is the top of its source.
-pub(super) fn values_files(said: &Release, base: &str) -> Vec<String> {
-    said.chart.spec.values_files.iter().filter_map(|file| Flux.resolve(base, file)).collect()
+/// The files that take the place of the values of the chart, if there are any; `base` is the top of its source.
+pub(super) fn values_files(spec: &Release, base: &str) -> Vec<String> {
+    spec.chart.spec.values_files.iter().filter_map(|file| Flux.resolve(base, file)).collect()
 }
 
 /// Returns how the chart of a `HelmRelease` is rendered; else why that is not known.
-pub(super) fn release(tree: &dyn Tree, object: &Object, said: &Release, base: &str) -> Result<chart::Release, String> {
-    if let Some(field) = said.unread() {
+pub(super) fn release(tree: &dyn Tree, object: &Object, spec: &Release, base: &str) -> Result<chart::Release, String> {
+    if let Some(field) = spec.unread() {
         return Err(chart::unread(field));
     }
-    let written = [&said.target_namespace, &said.release_name].map(|text| text.as_ref().map(|text| text.0.as_str()));
+    let written = [&spec.target_namespace, &spec.release_name].map(|text| text.as_ref().map(|text| text.0.as_str()));
     let [namespace, name] = written.map(|text| text.filter(|text| !text.is_empty()));
-    let own = || namespace.map_or(object.name.clone(), |namespace| format!("{namespace}-{}", object.name));
-    let name = name.map_or_else(own, str::to_owned);
+    let name = name.map_or_else(
+        || namespace.map_or(object.name.clone(), |namespace| format!("{namespace}-{}", object.name)),
+        str::to_owned,
+    );
     if name.len() > LONGEST {
         return Err(format!("the name of its release has more than {LONGEST} letters"));
     }
-    let chart = &said.chart.spec;
+    let chart = &spec.chart.spec;
     let rendered = Said {
         name: &name,
         namespace: namespace.unwrap_or(&object.namespace),
         files: &chart.values_files,
         may_be_missing: chart.ignore_missing_values_files,
-        values: said.values.as_ref(),
-        skips_crds: said.install.skips_crds(),
+        values: spec.values.as_ref(),
+        skips_crds: spec.install.skips_crds(),
         options: Vec::new(),
     };
-    let place = |file: &str| Flux.resolve(base, file).ok_or_else(|| format!("`{file}` is not in it"));
-    let mut release = rendered.release(tree, &place)?;
-    release.replaces_own = !values_files(said, base).is_empty();
+    let path = |file: &str| Flux.resolve(base, file).ok_or_else(|| format!("`{file}` is not in it"));
+    let mut release = rendered.release(tree, &path)?;
+    release.replaces_own = !values_files(spec, base).is_empty();
     Ok(release)
 }

@@ -16,7 +16,7 @@ use crate::tree::{Entry, Tree, path};
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Bound {
     /// This repository.
-    Here {
+    TargetDir {
         /// The directory that is its top there.
         base: String,
         revision: Revision,
@@ -68,18 +68,18 @@ impl<'a> Sources<'a> {
     ) -> Self {
         let targets = RefCell::new(targets);
         let mut sources = Sources { tree, identity, ignores, targets, all: Vec::new(), more: None };
-        for found in objects {
-            let Object { kind, name, .. } = &found.object;
+        for document in objects {
+            let Object { kind, name, .. } = &document.object;
             match kind.as_str() {
-                GIT | OCI => sources.add(found, kind, name, sources.of_url(found, objects), &[]),
+                GIT | OCI => sources.add(document, kind, name, sources.of_url(document, objects), &[]),
                 BUCKET | ARTIFACT => {
-                    sources.add(found, kind, name, Some(Bound::Unsaid(format!("its source is a {kind}"))), &[]);
+                    sources.add(document, kind, name, Some(Bound::Unsaid(format!("its source is a {kind}"))), &[]);
                 }
                 INSTANCE => {
-                    let Instance { sync, .. } = found.spec();
-                    let namespace = Some(&*found.object.namespace).filter(|namespace| !namespace.is_empty());
+                    let Instance { sync, .. } = document.spec();
+                    let namespace = Some(&*document.object.namespace).filter(|namespace| !namespace.is_empty());
                     let name = sync.name.as_deref().or(namespace).unwrap_or(BOOTSTRAPPED.1);
-                    sources.add(found, &sync.kind, name, sources.of_instance(&sync), &[]);
+                    sources.add(document, &sync.kind, name, sources.of_instance(&sync), &[]);
                 }
                 _ => {}
             }
@@ -89,49 +89,49 @@ impl<'a> Sources<'a> {
                 namespace: BOOTSTRAPPED.1.to_owned(),
                 ..Object::of("", 0, BOOTSTRAPPED.0, BOOTSTRAPPED.1.to_owned())
             };
-            let bound = Bound::Here { base: String::new(), revision: Revision::this(), artifact: sources.whole() };
+            let bound = Bound::TargetDir { base: String::new(), revision: Revision::this(), artifact: sources.whole() };
             sources.all.push(Source { object, said_by: Vec::new(), home: String::new(), bound });
         }
         sources.add_copied(objects);
         sources
     }
 
-    fn add(&mut self, found: &Document, kind: &str, name: &str, bound: Option<Bound>, others: &[Object]) {
-        let object = Object { kind: kind.to_owned(), name: name.to_owned(), ..found.object.clone() };
-        let said_by = [std::slice::from_ref(&found.object), others].concat();
-        self.all.extend(bound.map(|bound| Source { object, said_by, home: found.home.clone(), bound }));
+    fn add(&mut self, document: &Document, kind: &str, name: &str, bound: Option<Bound>, others: &[Object]) {
+        let object = Object { kind: kind.to_owned(), name: name.to_owned(), ..document.object.clone() };
+        let said_by = [std::slice::from_ref(&document.object), others].concat();
+        self.all.extend(bound.map(|bound| Source { object, said_by, home: document.home.clone(), bound }));
     }
 
-    /// Returns whether an object says what bootstrapping made.
+    /// Whether an object says what bootstrapping made.
     pub(super) fn has_bootstrapped(&self) -> bool {
         self.all.iter().any(|source| (&*source.object.kind, &*source.object.name) == BOOTSTRAPPED)
     }
 
     /// Returns what a source with a URL is; `None` without one: it is a patch for a source.
-    fn of_url(&self, found: &Document, objects: &[Document]) -> Option<Bound> {
-        let said: Repository = found.spec();
-        let is_git = found.object.kind == GIT;
-        Some(self.bound(said.url.as_deref()?, said.revision.named(is_git), |base| {
+    fn of_url(&self, document: &Document, objects: &[Document]) -> Option<Bound> {
+        let spec: Repository = document.spec();
+        let is_git = document.object.kind == GIT;
+        Some(self.bound(spec.url.as_deref()?, spec.revision.named(is_git), |base| {
             let below = |written: &str| path::join(base, &path::resolve("", written).unwrap_or_default());
             // Nobody here knows what else is packed.
-            let own = || self.ignores.with(&said.ignore, &format!(" of {}", found.object));
+            let own = || self.ignores.with(&spec.ignore, &format!(" of {}", document.object));
             let mut ignores = if is_git { own() } else { Ignores::default() };
-            ignores.sparse = said.sparse_checkout.iter().map(|written| below(written)).collect();
-            let included = said.include.iter().map(|one| {
-                let name = &one.repository.name;
-                let from = self.top_of(objects, name).and_then(|top| path::resolve(top, &one.from_path));
-                (below(if one.to_path.is_empty() { name } else { &one.to_path }), from)
+            ignores.sparse = spec.sparse_checkout.iter().map(|written| below(written)).collect();
+            let included = spec.include.iter().map(|include| {
+                let name = &include.repository.name;
+                let from = self.top_of(objects, name).and_then(|top| path::resolve(top, &include.from_path));
+                (below(if include.to_path.is_empty() { name } else { &include.to_path }), from)
             });
             let included = included.collect();
-            Some(Rc::new(Artifact { ignores, included, has_submodules: said.recurse_submodules }))
+            Some(Rc::new(Artifact { ignores, included, has_submodules: spec.recurse_submodules }))
         }))
     }
 
-    /// Returns the directory that is the top of a `GitRepository`; `None` if that is another repository.
+    /// The directory that is the top of a `GitRepository`; `None` if that is another repository.
     fn top_of(&self, objects: &[Document], name: &str) -> Option<&'a str> {
-        let is_it = |one: &&Document| one.object.kind == GIT && one.object.name == name;
-        let said: Repository = objects.iter().find(is_it)?.spec();
-        self.identity.directory_of(&said.url?)
+        let spec: Repository =
+            objects.iter().find(|top_of: &&Document| top_of.object.kind == GIT && top_of.object.name == name)?.spec();
+        self.identity.directory_of(&spec.url?)
     }
 
     /// Returns what the source is that a `FluxInstance` makes; `None` without a URL.
@@ -139,7 +139,7 @@ impl<'a> Sources<'a> {
         Some(self.bound(sync.url.as_deref()?, (sync.revision.as_deref(), false), |_| self.whole()))
     }
 
-    /// Returns the artifact of a source that says nothing of what is in it.
+    /// The artifact of a source that says nothing of what is in it.
     fn whole(&self) -> Option<Rc<Artifact>> {
         Some(Rc::new(Artifact { ignores: self.ignores.with("", ""), ..Artifact::default() }))
     }
@@ -155,7 +155,7 @@ impl<'a> Sources<'a> {
             return Bound::Templated(why);
         }
         match self.identity.directory_of(url) {
-            Some(base) => Bound::Here {
+            Some(base) => Bound::TargetDir {
                 base: base.to_owned(),
                 revision: self.identity.revision(url, named, is_tag),
                 artifact: artifact(base),
@@ -170,12 +170,12 @@ impl<'a> Sources<'a> {
 
     /// Adds what each `ArtifactGenerator` makes of these sources.
     fn add_copied(&mut self, objects: &[Document]) {
-        let generators = objects.iter().filter(|found| found.object.kind == GENERATOR);
-        let all: Vec<_> = generators.map(|found| (found, copied::made(self, found))).collect();
-        for (found, (made, more)) in all {
+        let generators = objects.iter().filter(|document| document.object.kind == GENERATOR);
+        let all: Vec<_> = generators.map(|document| (document, copied::made(self, document))).collect();
+        for (generator, (made, more)) in all {
             self.more = self.more.take().or(more);
             for (name, bound, others) in made {
-                self.add(found, ARTIFACT, &name, Some(bound), &others);
+                self.add(generator, ARTIFACT, &name, Some(bound), &others);
             }
         }
     }
@@ -185,27 +185,27 @@ impl<'a> Sources<'a> {
         self.targets.borrow_mut().may_do(work).then_some(()).ok_or("is one of too many".to_owned())
     }
 
-    pub(super) fn entry(&self, place: &str) -> Result<Option<Entry>, String> {
-        self.tree.entry(place).map_err(|failure| format!("copies from `{place}`: {}", failure.message))
+    pub(super) fn entry(&self, path: &str) -> Result<Option<Entry>, String> {
+        self.tree.entry(path).map_err(|failure| format!("copies from `{path}`: {}", failure.message))
     }
 
-    pub(super) fn names(&self, place: &str) -> Result<Vec<String>, String> {
-        let names = self.tree.names(place);
-        let names = names.map_err(|failure| format!("copies from `{place}`: {}", failure.message))?;
+    pub(super) fn names(&self, path: &str) -> Result<Vec<String>, String> {
+        let names = self.tree.names(path);
+        let names = names.map_err(|failure| format!("copies from `{path}`: {}", failure.message))?;
         self.spend(names.len())?;
         Ok(names)
     }
 
-    /// Returns whether a file, or one in a directory, is in an artifact of this repository.
-    pub(super) fn packs(&self, artifact: &Artifact, place: &str) -> Result<bool, String> {
-        match self.entry(place)? {
+    /// Whether a file, or one in a directory, is in an artifact of this repository.
+    pub(super) fn packs(&self, artifact: &Artifact, path: &str) -> Result<bool, String> {
+        match self.entry(path)? {
             None | Some(Entry::Link) => Ok(false),
-            Some(Entry::File { .. }) => Ok(artifact.ignores.rule(place).is_none()),
+            Some(Entry::File { .. }) => Ok(artifact.ignores.rule(path).is_none()),
             // Nobody here knows.
             Some(Entry::Submodule) => Ok(true),
             Some(Entry::Directory) => {
-                for name in self.names(place)? {
-                    if self.packs(artifact, &path::join(place, &name))? {
+                for name in self.names(path)? {
+                    if self.packs(artifact, &path::join(path, &name))? {
                         return Ok(true);
                     }
                 }
@@ -219,24 +219,27 @@ impl<'a> Sources<'a> {
     /// A namespace need not be written: a kustomization gives it. Of several sources of one name, as in a repository
     /// with many clusters, the nearest counts: one of the same build, else one whose directory is near, of these one of the
     /// same file.
-    pub(super) fn bind(&self, found: &Document, reference: &Reference) -> (Bound, Vec<Object>) {
-        let object = &found.object;
+    pub(super) fn bind(&self, document: &Document, reference: &Reference) -> (Bound, Vec<Object>) {
+        let object = &document.object;
         let Reference { kind, namespace, name } = reference;
         if let Some(why) = unfilled([kind, namespace, name].map(String::as_str)) {
             return (Bound::Templated(why), Vec::new());
         }
         // Its own where it names none.
         let namespace = if namespace.is_empty() { &object.namespace } else { namespace };
-        let fits = |source: &&Source| {
-            let is_in = |other: &str| other == namespace || other.is_empty() || namespace.is_empty();
-            source.object.kind == *kind && source.object.name == *name && is_in(&source.object.namespace)
-        };
         let near = |source: &Source| {
             let is_of_same = object.built_by.is_some() && source.object.built_by == object.built_by;
-            let distance = path::common(&source.home, &found.home).len();
+            let distance = path::common(&source.home, &document.home).len();
             (is_of_same, distance, source.object.file == object.file)
         };
-        let candidates: Vec<&Source> = self.all.iter().filter(fits).collect();
+        let candidates: Vec<&Source> = self
+            .all
+            .iter()
+            .filter(|source: &&Source| {
+                let is_in = |other: &str| other == namespace || other.is_empty() || namespace.is_empty();
+                source.object.kind == *kind && source.object.name == *name && is_in(&source.object.namespace)
+            })
+            .collect();
         let best = candidates.iter().map(|source| near(source)).max();
         let nearest: Vec<&Source> = candidates.iter().copied().filter(|source| Some(near(source)) == best).collect();
         let said_by = nearest.iter().flat_map(|source| source.said_by.iter().cloned()).collect();
@@ -249,8 +252,12 @@ impl<'a> Sources<'a> {
             Some(first) if nearest.iter().all(|other| other.bound == *first) => first.clone(),
             Some(_) => {
                 let why = format!("there are several {kind} `{name}`");
-                let is_elsewhere = |source: &&Source| matches!(source.bound, Bound::Elsewhere(_) | Bound::Unsaid(_));
-                if nearest.iter().all(is_elsewhere) { Bound::Unsaid(why) } else { Bound::Templated(why) }
+                if nearest.iter().all(|source: &&Source| matches!(source.bound, Bound::Elsewhere(_) | Bound::Unsaid(_)))
+                {
+                    Bound::Unsaid(why)
+                } else {
+                    Bound::Templated(why)
+                }
             }
         };
         (bound, said_by)
@@ -258,8 +265,8 @@ impl<'a> Sources<'a> {
 }
 
 impl Artifact {
-    /// Returns the directory of another source that a path lies in, with where that is in this repository.
-    pub(super) fn covers(&self, place: &str) -> Option<&(String, Option<String>)> {
-        self.included.iter().find(|(to, _)| !to.is_empty() && path::is_in(place, to))
+    /// The directory of another source that a path lies in, with where that is in this repository.
+    pub(super) fn covers(&self, path: &str) -> Option<&(String, Option<String>)> {
+        self.included.iter().find(|(to, _)| !to.is_empty() && path::is_in(path, to))
     }
 }

@@ -38,10 +38,10 @@ pub(crate) struct Filled {
 }
 
 impl Variables {
-    pub(super) fn of(said: &PostBuild) -> Variables {
-        let own = said.substitute.iter().map(|(name, value)| (name.clone(), value.replace('\n', "")));
-        let from = said.substitute_from.iter().map(|one| one.name.clone());
-        Variables { own: own.collect(), from: from.collect(), always: said.is_always(), may_be_unset: false }
+    pub(super) fn of(spec: &PostBuild) -> Variables {
+        let own = spec.substitute.iter().map(|(name, value)| (name.clone(), value.replace('\n', "")));
+        let from = spec.substitute_from.iter().map(|reference| reference.name.clone());
+        Variables { own: own.collect(), from: from.collect(), always: spec.is_always(), may_be_unset: false }
     }
 
     /// Takes those that nothing sets for empty, as Flux did before it failed.
@@ -49,17 +49,17 @@ impl Variables {
         self.may_be_unset = true;
     }
 
-    /// Returns the names of the objects that say more.
+    /// The names of the objects that say more.
     pub(crate) fn from(&self) -> impl Iterator<Item = &str> {
         self.from.iter().map(String::as_str)
     }
 
-    /// Returns whether nothing is sure to be filled in. Flux looks for no variable where it knows none.
+    /// Whether nothing is sure to be filled in. Flux looks for no variable where it knows none.
     pub(crate) fn is_empty(&self) -> bool {
         self.own.is_empty() && !self.always
     }
 
-    /// Returns the output of a build with the variables filled in.
+    /// The output of a build with the variables filled in.
     pub(crate) fn fill_in(&self, output: &[u8]) -> Filled {
         let mut unset = BTreeSet::new();
         let Ok(text) = std::str::from_utf8(output) else { return Filled { text: output.to_vec(), unset } };
@@ -87,7 +87,7 @@ impl Variables {
         filled + rest
     }
 
-    /// Returns the name that an expression reads, if nothing sets it and the expression has no default.
+    /// The name that an expression reads, if nothing sets it and the expression has no default.
     fn unset<'a>(&self, inner: &'a str) -> Option<&'a str> {
         if self.may_be_unset {
             return None;
@@ -99,7 +99,7 @@ impl Variables {
         } else {
             rest.is_empty()
                 || rest.starts_with(['^', ',', '/', '#', '%'])
-                || rest.strip_prefix(':').is_some_and(|rest| rest.starts_with(|one: char| one.is_ascii_digit()))
+                || rest.strip_prefix(':').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
         };
         (is_read && self.from.is_empty() && !name.is_empty() && !self.own.contains_key(name)).then_some(name)
     }
@@ -125,13 +125,13 @@ const STRICT: [(&str, [u32; 2]); 2] = [("", [2, 9]), (CONTROLLER, [1, 9])];
 /// What turns that off.
 const LAX: &str = "StrictPostBuildSubstitutions=false";
 
-/// Returns whether Flux fails where a variable is not set: also where it is not known which one runs.
+/// Whether Flux fails where a variable is not set: also where it is not known which one runs.
 pub(in crate::targets) fn are_strict(tree: &dyn Tree, installed: &[Installed]) -> bool {
-    let mut all = installed.iter().filter(|one| one.engine == EngineName::Flux).peekable();
-    let is_lax = |one: &Installed| {
-        let beside = FILE_NAMES.map(|name| path::join(path::parent(&one.file), name));
-        let mut files = beside.iter().chain([&one.file]).filter_map(|file| tree.read(file).ok());
-        !is_strict(&one.version) || files.any(|bytes| String::from_utf8_lossy(&bytes).contains(LAX))
+    let mut all = installed.iter().filter(|flux| flux.engine == EngineName::Flux).peekable();
+    let is_lax = |flux: &Installed| {
+        let beside = FILE_NAMES.map(|name| path::join(path::parent(&flux.file), name));
+        let mut files = beside.iter().chain([&flux.file]).filter_map(|file| tree.read(file).ok());
+        !is_strict(&flux.version) || files.any(|bytes| String::from_utf8_lossy(&bytes).contains(LAX))
     };
     all.peek().is_none() || !all.all(is_lax)
 }
@@ -145,8 +145,8 @@ fn is_strict(version: &str) -> bool {
 
 /// Splits an expression behind its name.
 fn split(inner: &str) -> (&str, &str) {
-    let is_of_name = |one: char| one.is_ascii_alphanumeric() || one == '_';
-    inner.split_at(inner.find(|one| !is_of_name(one)).unwrap_or(inner.len()))
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    inner.split_at(inner.find(|c| !is_of_name(c)).unwrap_or(inner.len()))
 }
 
 /// Returns where a variable that begins with `${` ends, with those inside it.
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn what_is_sure_is_filled_in() {
-        let of = |said: &str| Variables::of(&serde_yaml::from_str(said).unwrap());
+        let of = |yaml: &str| Variables::of(&serde_yaml::from_str(yaml).unwrap());
         let own = "substitute: {APP: \"we\\nb\", EMPTY: '', N: '3'}\n";
         let all = of(own);
         let variables = of(&format!("{own}substituteFrom: [{{name: x}}]"));
@@ -230,13 +230,13 @@ mod tests {
     fn which_flux_fails_is_told_by_what_installs_it() {
         let are_strict = |versions: &[&str], beside: &str| {
             let tree = crate::graph::testing::tree(&[("f/kustomization.yaml", beside)]);
-            let one = |version: &&str| Installed {
+            let flux = |version: &&str| Installed {
                 engine: EngineName::Flux,
                 version: (*version).to_owned(),
                 file: "f/gotk-components.yaml".to_owned(),
                 line: 1,
             };
-            are_strict(&tree, &versions.iter().map(one).collect::<Vec<_>>())
+            are_strict(&tree, &versions.iter().map(flux).collect::<Vec<_>>())
         };
         for (versions, strict) in [
             (&[][..], true),

@@ -165,9 +165,9 @@ fn paths_of(text: &str) -> Vec<String> {
     ]);
     let targets = found.targets.iter();
     targets
-        .map(|target| match &target.place {
-            Place::Here(here) => here.path.clone(),
-            Place::External(why) | Place::Templated(why) => why.clone(),
+        .map(|target| match &target.location {
+            TargetLocation::Local(here) => here.path.clone(),
+            TargetLocation::External(why) | TargetLocation::Templated(why) => why.clone(),
         })
         .collect()
 }
@@ -408,7 +408,7 @@ fn a_file_that_changes_an_application_by_its_name_may_change_any() {
     let text = set("clusters: {}", "apps/web").replace("name: 'x'", "name: '{{.name}}'");
     let place = |file: &str| {
         let found = find_in(&[("set.yaml", &text), (file, "")]);
-        matches!(found.targets[0].place, Place::Here(_))
+        matches!(found.targets[0].location, TargetLocation::Local(_))
     };
     assert!(place("apps/web/sub/.argocd-source-one.yaml"));
     assert!(!place("apps/web/.argocd-source-one.yaml"));

@@ -207,8 +207,11 @@ fn a_link_on_the_way_is_nothing_to_flux() {
     tree.link("apps", "real");
     let config = Config::default();
     let found = find(&tree, &config, &|| Ok(identity(&config))).unwrap().0;
-    let Place::Here(here) = &found.targets[0].place else { panic!() };
-    assert_eq!(here.found, Found::Nothing("`apps` is a link, which Flux leaves out of its artifacts".to_owned()));
+    let TargetLocation::Local(here) = &found.targets[0].location else { panic!() };
+    assert_eq!(
+        here.content,
+        PathContent::Nothing("`apps` is a link, which Flux leaves out of its artifacts".to_owned())
+    );
 }
 
 #[test]
@@ -312,8 +315,8 @@ spec: {inputs: [{tenant: one}], resources: [{kind: Kustomization, metadata: {nam
         [(set, "the cluster generates its objects"), (&variable, "`apps/${cluster}` is substituted elsewhere")]
     {
         let found = find_in(&[("set.yaml", text), ("s.yaml", SOURCE)]);
-        let places: Vec<&Place> = found.targets.iter().map(|target| &target.place).collect();
-        assert_eq!(places, [&Place::Templated(why.to_owned())], "{text}");
+        let places: Vec<&TargetLocation> = found.targets.iter().map(|target| &target.location).collect();
+        assert_eq!(places, [&TargetLocation::Templated(why.to_owned())], "{text}");
     }
 }
 

@@ -9,7 +9,7 @@ const SOURCE: &str = "apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitReposito
 
 fn made(files: &[(&str, &str)]) -> Generated {
     let found = find_in(files);
-    let (target, here) = found.here().next().unwrap();
+    let (target, here) = found.local_targets().next().unwrap();
     generated(&tree(files), target, here).unwrap().unwrap()
 }
 

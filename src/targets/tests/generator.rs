@@ -259,8 +259,8 @@ fn what_is_left_out_is_not_in_it() {
     let left_out = |copy: &str, path: &str, file: &str| {
         let generator = generator(&format!("artifacts: [{{name: apps, copy: [{copy}]}}]"));
         let targets = targets_of(&[&generator], "apps", path).targets;
-        let here = targets[0].here().unwrap();
-        here.left_out(file).map(|rule| format!("{} in {}", rule.pattern, rule.place))
+        let here = targets[0].local_dir().unwrap();
+        here.left_out(file).map(|rule| format!("{} in {}", rule.pattern, rule.location))
     };
     let prod = "{from: '@repo/apps/prod', to: '@artifact/'}";
     assert_eq!(left_out(prod, "prod", "apps/prod/app.yaml"), None);
@@ -307,10 +307,10 @@ fn what_it_excludes_is_not_in_it() {
         let copy = format!("{{from: '@repo/{from}', to: '@artifact/{to}', exclude: [{exclude}]}}");
         let generator = generator(&format!("artifacts: [{{name: apps, copy: [{copy}]}}]"));
         let targets = targets_of(&[&generator], "apps", ".").targets;
-        let here = targets[0].here().unwrap_or_else(|| panic!("{copy}: {targets:?}"));
+        let here = targets[0].local_dir().unwrap_or_else(|| panic!("{copy}: {targets:?}"));
         for file in left_out {
             let rule = here.left_out(file).unwrap_or_else(|| panic!("{copy} {file}"));
-            assert_eq!(rule.place, "`exclude` of its ArtifactGenerator", "{copy} {file}");
+            assert_eq!(rule.location, "`exclude` of its ArtifactGenerator", "{copy} {file}");
         }
         for file in kept {
             assert_eq!(here.left_out(file), None, "{copy} {file}");
@@ -333,7 +333,7 @@ fn what_it_excludes_is_not_in_it() {
     let copy = "{from: '@repo/apps', to: '@artifact/', exclude: [prod]}, {from: '@repo/apps/prod/app.yaml', to: '@artifact/apps/prod/'}";
     let generator = generator(&format!("artifacts: [{{name: apps, copy: [{copy}]}}]"));
     let targets = targets_of(&[&generator], "apps", "apps").targets;
-    let is_out = |file: &str| targets[0].here().unwrap().left_out(file).is_some();
+    let is_out = |file: &str| targets[0].local_dir().unwrap().left_out(file).is_some();
     assert_eq!(["apps/prod/app.yaml", "apps/prod/kustomization.yaml", WEB].map(is_out), [false, true, false]);
 }
 

@@ -12,7 +12,7 @@ fn applied(files: &[(&str, &str)]) -> Option<Vec<String>> {
     let tree = tree(files);
     let targets = find_in(files);
     let target = &targets.targets[0];
-    let here = target.here().unwrap();
+    let here = target.local_dir().unwrap();
     if target.build.unread.is_some() {
         assert!(target.unknown().is_some());
         return None;
@@ -82,7 +82,7 @@ fn what_is_no_yaml_is_shown_if_it_looks_like_a_manifest() {
         let files = [("0.yaml", object.as_str()), ("d/a.yaml", text)];
         let targets = find_in(&files);
         let target = &targets.targets[0];
-        let output = plain(&tree(&files), target, target.here().unwrap()).unwrap().unwrap();
+        let output = plain(&tree(&files), target, target.local_dir().unwrap()).unwrap().unwrap();
         let expected = expected.map(|text| format!("---\n{text}")).unwrap_or_default();
         assert_eq!(String::from_utf8(output).unwrap(), expected, "{text}");
     }
