@@ -28,14 +28,15 @@ impl Pool {
 }
 
 /// Writes what is at some paths of a tree below `top`: a directory empty, a link if it leads somewhere in the tree. With a
-/// conversion the files are those of a checkout. Links come last, so that nothing is written through one.
+/// conversion the files are those of a checkout. Links come last, so that nothing is written through one. What cannot be read
+/// fails at once; the result is that of writing.
 pub(crate) fn write<P: AsRef<str>>(
     tree: &dyn Tree,
     places: impl IntoIterator<Item = P>,
     conversion: Option<&Conversion>,
     top: &Path,
     mut pool: Option<&mut Pool>,
-) -> Result<()> {
+) -> Result<Result<()>> {
     let mut links: Vec<(PathBuf, String)> = Vec::new();
     for place in places {
         let place = place.as_ref();
@@ -58,9 +59,11 @@ pub(crate) fn write<P: AsRef<str>>(
             }
             Some(Entry::Submodule) | None => Ok(()),
         };
-        written.map_err(|error| not_written(place, &error))?;
+        if let Err(error) = written {
+            return Ok(Err(not_written(place, &error)));
+        }
     }
-    links.iter().try_for_each(|(to, text)| link(text, to).map_err(|error| not_written(text, &error)))
+    Ok(links.iter().try_for_each(|(to, text)| link(text, to).map_err(|error| not_written(text, &error))))
 }
 
 /// Writes the same below the temporary directory.
@@ -71,7 +74,7 @@ pub(crate) fn write_temporary<P: AsRef<str>>(
     top: &Path,
     pool: Option<&mut Pool>,
 ) -> Result<()> {
-    write(tree, places, conversion, top, pool).map_err(|failure| unusable(&failure))
+    write(tree, places, conversion, top, pool)?.map_err(|failure| unusable(&failure))
 }
 
 fn not_written(place: &str, error: &io::Error) -> Failure {

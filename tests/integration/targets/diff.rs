@@ -29,6 +29,19 @@ fn report(work: &Repo, args: &[&str]) -> Value {
 }
 
 #[test]
+fn an_object_that_git_lacks_is_named() {
+    let Some((_sandbox, work)) = overlays() else { return };
+    work.write("prod/more.yaml", deployment("other"));
+    work.commit("other");
+    let id = work.id("HEAD:prod/more.yaml");
+    std::fs::remove_file(work.path().join(".git/objects").join(&id[..2]).join(&id[2..])).unwrap();
+    work.run(&["diff", "HEAD^", "--rev", "HEAD"]).fails(2).says(expect![[r#"
+        error: `prod/more.yaml` is damaged: there is no object <0>
+          hint: list missing objects: git fsck
+    "#]]);
+}
+
+#[test]
 fn a_change_is_shown_object_by_object() {
     let Some((_sandbox, work)) = overlays() else { return };
     let output = work.run_unchanged(&["diff", "HEAD", "--exit-code"]);
