@@ -4,13 +4,13 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
+use super::disk;
 use super::inputs::Answers;
 use super::program::{Kind, Program};
 use super::roots::Unbuilt;
 use super::run::{Build, Building};
 use super::secrets::Secrets;
 use super::subject::Subject;
-use super::{disk, unread_reference};
 use crate::graph::Graph;
 use crate::graph::inputs::{of_no_root, paths_of};
 use crate::message::failure::{Failure, FailureKind, Result, command};
@@ -79,9 +79,8 @@ impl Edits {
         }
         for words in &self.commands {
             let build = self.building(program, words).run(self.scratch.path())?;
-            if !build.refused.is_empty() {
-                let by = program.kind.name();
-                return Err(Unbuilt::Unread(build.refused.iter().map(|one| unread_reference(by, one)).collect()));
+            if let Some(unread) = Unbuilt::unread(&build, program) {
+                return Err(unread);
             }
             if !build.success {
                 let (command, reason) = (command("kustomize edit", words), build.reason());

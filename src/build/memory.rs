@@ -84,8 +84,7 @@ impl Memory {
         let Head { said, success, size, hides, unset } = serde_json::from_slice(&rest[..end]).ok()?;
         // What was used last goes last.
         File::open(file).and_then(|file| file.set_modified(SystemTime::now())).ok();
-        let (stdout, refused) = (rest[end + 1..].to_vec(), Default::default());
-        Some(Build { stdout, said, success, refused, size, hides, unset, is_steady: true, unobserved: None })
+        Some(Build { said, success, size, hides, unset, ..Build::known(rest[end + 1..].to_vec()) })
     }
 
     /// Remembers what a build came to, which [hides](Memory::hide) all values. Where that cannot be stored it is not.
@@ -262,18 +261,7 @@ mod tests {
     use super::*;
 
     fn build(stdout: &str) -> Build {
-        let (stdout, said) = (stdout.as_bytes().to_vec(), "said\n".to_owned());
-        Build {
-            size: stdout.len() as u64,
-            stdout,
-            said,
-            success: true,
-            refused: Default::default(),
-            hides: false,
-            unset: BTreeSet::new(),
-            is_steady: true,
-            unobserved: None,
-        }
+        Build { said: "said\n".to_owned(), ..Build::known(stdout.as_bytes().to_vec()) }
     }
 
     #[test]

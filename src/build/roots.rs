@@ -41,6 +41,14 @@ pub(crate) enum Unbuilt {
     Unknown(Failures),
 }
 
+impl Unbuilt {
+    /// Returns what a build asked for and did not get; `None` if there is nothing of that.
+    pub(super) fn unread(build: &Build, by: &Program) -> Option<Unbuilt> {
+        let messages = build.refused.iter().map(|one| unread_reference(by.kind.name(), one));
+        (!build.refused.is_empty()).then(|| Unbuilt::Unread(messages.collect()))
+    }
+}
+
 impl From<Failure> for Unbuilt {
     fn from(failure: Failure) -> Self {
         Unbuilt::Unknown(failure.into())
@@ -295,9 +303,8 @@ impl Roots {
 
     fn built(&self, building: &Building<'_>, wants: Wants) -> Built {
         let build = building.output(self.scratch.path(), wants)?;
-        if !build.refused.is_empty() {
-            let by = building.program.kind.name();
-            return Err(Unbuilt::Unread(build.refused.iter().map(|one| unread_reference(by, one)).collect()));
+        if let Some(unread) = Unbuilt::unread(&build, building.program) {
+            return Err(unread);
         }
         if build.success && !build.unset.is_empty() {
             let names: Vec<String> = build.unset.iter().map(|name| format!("`${{{name}}}`")).collect();

@@ -255,8 +255,7 @@ impl Building<'_> {
         let is_plain = self.variables.is_empty();
         let filled = Filled { text: output.stdout, unset: BTreeSet::new() };
         let Filled { text: stdout, unset } = if is_plain { filled } else { self.variables.fill_in(&filled.text) };
-        let (size, hides, is_steady) = (stdout.len() as u64, false, true);
-        let build = Build { size, success, stdout, said, refused, hides, unset, is_steady, unobserved };
+        let build = Build { success, said, refused, unset, unobserved, ..Build::known(stdout) };
         match shortage(&build.said).filter(|_| !success && build.refused.is_empty()) {
             Some(way_on) => Err(stopped(format!("`{program}` fails: {}", build.reason()), way_on)),
             None => Ok(build),

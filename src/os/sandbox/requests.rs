@@ -92,7 +92,7 @@ impl Supervisor {
                     refused.extend(request);
                 }
             }
-            self.reply(&reply).ok();
+            self.tell(libc::SECCOMP_IOCTL_NOTIF_SEND, &mut reply).ok();
         }
     }
 
@@ -127,7 +127,7 @@ impl Supervisor {
         let memory = File::open(format!("/proc/{}/mem", asked.pid)).ok()?;
         let read = memory.read_at(&mut bytes[..length], at).ok()?;
         // The number may belong to another process by now.
-        let is_valid = self.is_waiting(asked);
+        let is_valid = self.tell(libc::SECCOMP_IOCTL_NOTIF_ID_VALID, &mut { asked.id }).is_ok();
         (is_valid && read == length).then(|| Address::read(&bytes)).flatten()
     }
 
@@ -139,49 +139,31 @@ impl Supervisor {
         let flags = flags.and_then(|flags| i32::from_str_radix(flags.trim(), 8).ok()).unwrap_or(libc::O_CLOEXEC);
         let ours = TcpStream::connect(self.allowed.address)?;
         ours.set_nonblocking(flags & libc::O_NONBLOCK != 0)?;
-        let added = seccomp_notif_addfd {
+        let mut added = seccomp_notif_addfd {
             id: asked.id,
             flags: 1,
             srcfd: ours.as_raw_fd().unsigned_abs(),
             newfd: socket,
             newfd_flags: (flags & libc::O_CLOEXEC).unsigned_abs(),
         };
-        self.add(&added)
+        self.tell(libc::SECCOMP_IOCTL_NOTIF_ADDFD, &mut added)
     }
 
     #[allow(unsafe_code)]
     fn receive(&self) -> io::Result<seccomp_notif> {
         // SAFETY: all of it may be zero, and the kernel wants it to be.
         let mut asked: seccomp_notif = unsafe { std::mem::zeroed() };
-        // SAFETY: this request writes a `struct seccomp_notif`.
-        done(unsafe { libc::ioctl(self.kernel.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_RECV, &raw mut asked) })?;
+        self.tell(libc::SECCOMP_IOCTL_NOTIF_RECV, &mut asked)?;
         Ok(asked)
     }
 
+    /// Makes a request to the kernel, with the value that seccomp_unotify(2) names for it.
     #[allow(unsafe_code)]
-    fn reply(&self, reply: &seccomp_notif_resp) -> io::Result<()> {
-        let mut reply = *reply;
-        // SAFETY: this request reads a `struct seccomp_notif_resp`.
-        done(unsafe { libc::ioctl(self.kernel.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SEND, &raw mut reply) })
+    fn tell<T>(&self, request: libc::Ioctl, value: &mut T) -> io::Result<()> {
+        // SAFETY: each request reads or writes a value of that type and nothing else.
+        let status = unsafe { libc::ioctl(self.kernel.as_raw_fd(), request, std::ptr::from_mut(value)) };
+        if status < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
-
-    #[allow(unsafe_code)]
-    fn is_waiting(&self, asked: &seccomp_notif) -> bool {
-        let mut id = asked.id;
-        // SAFETY: this request reads a number of 64 bits.
-        done(unsafe { libc::ioctl(self.kernel.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_ID_VALID, &raw mut id) }).is_ok()
-    }
-
-    #[allow(unsafe_code)]
-    fn add(&self, added: &seccomp_notif_addfd) -> io::Result<()> {
-        let mut added = *added;
-        // SAFETY: this request reads a `struct seccomp_notif_addfd`.
-        done(unsafe { libc::ioctl(self.kernel.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_ADDFD, &raw mut added) })
-    }
-}
-
-fn done(status: i32) -> io::Result<()> {
-    if status < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 /// What a `struct sockaddr` says.
