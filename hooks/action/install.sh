@@ -28,6 +28,13 @@ download() {
   curl --fail --silent --show-error --location --proto '=https' --retry 3 --output "$2" "$1"
 }
 
+# The digest is of this commit; the attestation says which workflow built the archive. Where gh, its login or GitHub's
+# own server is missing, the digest alone decides.
+attested() {
+  [[ $GITHUB_SERVER_URL == https://github.com && -n ${GH_TOKEN:-} ]] && command -v gh >/dev/null || return 0
+  gh attestation verify "$1" --repo "$KL_REPOSITORY" >/dev/null
+}
+
 # Ends with 1 where there is no such release, and the whole script where it is not what it should be.
 release() {
   local tag name url expected actual file
@@ -47,6 +54,7 @@ release() {
     actual=$(shasum -a 256 "$file" | cut -d ' ' -f 1)
   fi
   [[ $actual == "$expected" ]] || fail "$url has the SHA-256 $actual, and not $expected"
+  attested "$file" || fail "$url was not built by a workflow of $KL_REPOSITORY: gh attestation verify fails"
   mkdir -p "$bin"
   if [[ $name == *.zip ]]; then
     unzip -qjo "$file" '*/git-kustomize-localize.exe' -d "$bin"

@@ -723,6 +723,28 @@ fn only_the_release_that_the_action_comes_with_is_installed() {
 }
 
 #[test]
+fn an_archive_without_an_attestation_is_refused_where_gh_can_tell() {
+    let sandbox = Sandbox::new();
+    let script = crate::support::pages::source("hooks/action/install.sh");
+    let (_, rest) = script.split_once("\nattested() {").unwrap();
+    let (function, _) = rest.split_once("\n}\n").unwrap();
+    let run = format!("attested() {{{function}\n}}\nKL_REPOSITORY=owner/repository\nattested archive");
+    for (server, token, gh, is_taken) in [
+        ("https://github.com", "t", "exit 0", true),
+        ("https://github.com", "t", "exit 1", false),
+        ("https://github.com", "", "exit 1", true),
+        ("https://ghe.example.com", "t", "exit 1", true),
+    ] {
+        let wanted = "[ \"$*\" = 'attestation verify archive --repo owner/repository' ] || exit 9";
+        sandbox.script("gh", &format!("{wanted}\n{gh}"));
+        let mut bash = sandbox.command("bash", &sandbox.path(""));
+        let path = format!("{}:/usr/bin:/bin", sandbox.path("bin").display());
+        bash.args(["-euc", &run]).env("GITHUB_SERVER_URL", server).env("GH_TOKEN", token).env("PATH", path);
+        assert_eq!(bash.status().unwrap().success(), is_taken, "{server} {token} {gh}");
+    }
+}
+
+#[test]
 fn the_source_is_compiled_where_there_is_no_release() {
     let mut runner = Runner::without_the_program();
     runner.run().fails(2).says(expect![[r#"

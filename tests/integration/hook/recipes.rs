@@ -60,6 +60,17 @@ fn what_calls_grants_and_gives_what_is_asked_for() {
     }
 }
 
+#[test]
+fn the_component_of_gitlab_is_the_job_of_the_page() {
+    let template = source("templates/check/template.yml");
+    let (_, job) = template.split_once("\n---\n").unwrap();
+    let job: Value = serde_yaml::from_str(&job.replace(" $[[ inputs.paths ]]", "")).unwrap();
+    let job = &job["kustomize-localize"];
+    let script: Vec<&str> = job["script"].as_array().unwrap().iter().map(|line| line.as_str().unwrap()).collect();
+    assert_eq!(script.join("\n"), gitlab("check"));
+    assert_eq!(job["artifacts"]["reports"]["codequality"], "gl-code-quality-report.json");
+}
+
 /// Returns the script of a job on the page about CI, as GitLab runs it: in one shell.
 fn gitlab(job: &str) -> String {
     let page = source("src/manual/ci.md");

@@ -8,6 +8,7 @@ use std::sync::Mutex;
 
 use git_kustomize_localize::seams::record::{Lock, Mode, StoredFile, sha256_hex};
 
+use super::schema::validate;
 use super::state::GitDirectory;
 use super::{Output, Running, Sandbox, State, files};
 
@@ -89,6 +90,8 @@ impl Repo {
         let Ok(lock) = fs::read_to_string(self.path.join(LOCK)) else {
             return output;
         };
+        let as_json: serde_json::Value = serde_yaml::from_str(&lock).unwrap();
+        validate(include_str!("../../../src/record/lock/schema.json"), &as_json.to_string());
         let held = self.try_git(&["cat-file", "blob", &format!("HEAD:{LOCK}")]);
         if held.status != 0 || held.stdout != lock {
             self.git(&["add", "-f", "--", LOCK]);
