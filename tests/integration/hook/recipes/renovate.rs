@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{Hosting, json};
 use crate::hook::step;
 use crate::support::pages::source;
-use crate::support::{Output, Project, Repo, World, base_of, config_map};
+use crate::support::{Output, Project, Repo, Sandbox, World, base_of, config_map, tool};
 
 const BASE: &str = "example/base/kustomization.yaml";
 const BRANCH: &str = "renovate/acme-remote-2.x";
@@ -428,4 +428,62 @@ fn renovate_finds_the_urls_of_files() {
         assert_eq!(files.is_match(path), is_file, "{path}");
         assert_eq!(more.is_match(path), is_more, "{path}");
     }
+}
+
+/// Returns a preset as Renovate 39 reads it, which calls patterns of files otherwise.
+fn older(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let field = |(name, value): (&String, &Value)| match (name.as_str(), value) {
+                ("managerFilePatterns", Value::Array(all)) => {
+                    let pattern = |one: &Value| Value::from(one.as_str().unwrap().trim_matches('/'));
+                    ("fileMatch".to_owned(), all.iter().map(pattern).collect())
+                }
+                _ => (name.clone(), older(value)),
+            };
+            Value::Object(fields.iter().map(field).collect())
+        }
+        Value::Array(all) => all.iter().map(older).collect(),
+        value => value.clone(),
+    }
+}
+
+#[test]
+#[ignore = "needs Renovate 39"]
+fn renovate_itself_extracts_each_entry_by_the_name_in_the_kustomization() {
+    let Some(renovate) = tool("renovate") else { return };
+    let sandbox = Sandbox::new();
+    let work = sandbox.repo("work");
+    let entry = |url: &str, reference: &str| {
+        let (commit, paths_of) = ("a".repeat(40), "a".repeat(12));
+        format!(
+            "- url: {url}\n    ref: {reference}\n    commit: {commit}\n    paths-of: {paths_of}\n    paths:\n      web: {{}}\n"
+        )
+    };
+    let all = [("https://github.com/acme/app", "v1.0.6"), ("https://gitlab.example.com/acme/bases", "v1.2.0")];
+    let lock: String = all.iter().map(|(url, reference)| format!("  {}", entry(url, reference))).collect();
+    let named: String = all.iter().map(|(url, reference)| format!("- {url}.git//web?ref={reference}\n")).collect();
+    work.commit_files(&[
+        ("renovate.json", &older(&preset()).to_string()),
+        ("apps/kustomization.yaml", &format!("resources:\n{named}")),
+        ("kustomize-localize.lock", &format!("version: 1\nremotes:\n{lock}")),
+    ]);
+    let path = std::env::var("PATH").unwrap();
+    let mut command = sandbox.command(renovate, work.path());
+    command.args(["--platform=local", "--dry-run=extract"]).env("LOG_LEVEL", "debug").env("LOG_FORMAT", "json");
+    let output = command.env("PATH", path).output().unwrap();
+    let log = String::from_utf8(output.stdout).unwrap();
+    let lines = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let extracted = lines.into_iter().find(|line| line["msg"] == "Extracted dependencies");
+    let extracted = &extracted.unwrap_or_else(|| panic!("{log}"))["packageFiles"];
+    let names = |manager: &str| {
+        let files = extracted[manager].as_array().unwrap().iter();
+        let all = files.flat_map(|file| file["deps"].as_array().unwrap());
+        let name = |one: &Value| (one["depName"].as_str().unwrap().to_owned(), one["currentValue"].clone());
+        // What the first manager has, a rule leaves out of the second.
+        let all = all.map(name).filter(|(name, _)| !name.starts_with("github.com/"));
+        all.collect::<std::collections::BTreeMap<_, _>>()
+    };
+    assert_eq!(names("regex"), names("kustomize"));
+    assert_eq!(names("regex").len(), all.len());
 }
