@@ -6,7 +6,7 @@ use std::hash::Hash;
 use std::time::Duration;
 
 use serde::Serialize;
-use serde_yaml::Value;
+use serde_yaml::{Mapping, Value};
 use similar::TextDiff;
 
 use super::secrets;
@@ -211,7 +211,8 @@ fn diff(before: &str, after: &str) -> String {
     /// How long lines are compared: after that the diff is right, and longer than it has to be.
     const PATIENCE: Duration = Duration::from_millis(500);
     if before.len() + after.len() > LARGE {
-        return "too large to show\n".to_owned();
+        let [removed, added] = [(before, after), (after, before)].map(|(one, other)| missing_lines(one, other));
+        return format!("too large to show: {removed} lines removed, {added} added\n");
     }
     let diff = TextDiff::configure().timeout(PATIENCE).diff_lines(before, after);
     let text = diff.unified_diff().context_radius(3).missing_newline_hint(false).to_string();
@@ -222,6 +223,20 @@ fn diff(before: &str, after: &str) -> String {
         text + if is_same { "  (differs in the hidden part)\n" } else { "\n" }
     };
     text.lines().map(shown).collect()
+}
+
+/// Returns how many lines another text lacks, wherever they stand.
+fn missing_lines(text: &str, other: &str) -> usize {
+    let mut counts: HashMap<&str, usize> = HashMap::new();
+    other.lines().for_each(|line| *counts.entry(line).or_default() += 1);
+    let mut missing = 0;
+    for line in text.lines() {
+        match counts.get_mut(line) {
+            Some(count @ 1..) => *count -= 1,
+            _ => missing += 1,
+        }
+    }
+    missing
 }
 
 /// Returns the beginning of a text, with lines that are not too long.
@@ -338,13 +353,37 @@ pub(super) fn condensed(value: Value) -> Value {
         Value::Sequence(items) => Value::Sequence(items.into_iter().map(condensed).collect()),
         Value::Mapping(fields) => {
             let short = |(key, value): (Value, Value)| match key.as_str() {
-                Some(SCHEMA) => (key, digest(&serde_yaml::to_string(&value).unwrap_or_default())),
+                Some(SCHEMA) => {
+                    let digest = digest(&serde_yaml::to_string(&value).unwrap_or_default());
+                    let mut names = outline(&value);
+                    names.insert("digest".into(), digest);
+                    (key, Value::Mapping(names))
+                }
                 _ => (key, condensed(value)),
             };
             Value::Mapping(fields.into_iter().map(short).collect())
         }
         other => other,
     }
+}
+
+/// Returns the names of the fields that a schema has, as it nests them.
+fn outline(schema: &Value) -> Mapping {
+    const KEEPS: &str = "x-kubernetes-preserve-unknown-fields";
+    let mut names = Mapping::new();
+    if let Some(Value::Mapping(fields)) = schema.get("properties") {
+        let fields = fields.iter().map(|(name, field)| (name.clone(), Value::Mapping(outline(field))));
+        names.insert("properties".into(), Value::Mapping(fields.collect()));
+    }
+    for field in ["items", "additionalProperties"] {
+        if let Some(inner @ Value::Mapping(_)) = schema.get(field) {
+            names.insert(field.into(), Value::Mapping(outline(inner)));
+        }
+    }
+    if schema.get(KEEPS) == Some(&Value::Bool(true)) {
+        names.insert(KEEPS.into(), Value::Bool(true));
+    }
+    names
 }
 
 /// Returns what names it on both sides: without the version of its group, and the hash that a generator adds.

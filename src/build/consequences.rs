@@ -4,7 +4,7 @@
 //! One table: a row is a function of an object as it was and as it is. It says nothing that is not sure: a field that is
 //! only on one side may be what the API server fills in.
 
-mod facts;
+pub(crate) mod facts;
 mod immutable;
 #[cfg(test)]
 mod tests;
@@ -57,6 +57,7 @@ rows! {
     "removed-namespace" |seen| seen.removed(|old| is_kind(old, "/Namespace"));
     "removed-crd" |seen| seen.removed(policy::is_crd);
     "removed-networkpolicy" |seen| seen.removed(|old| text(old, "kind").ends_with("NetworkPolicy"));
+    "removed-field" |seen| facts::removed_fields(seen.old?, seen.new?);
     "smaller-pvc" |seen| immutable::smaller(seen.old?, seen.new?);
     "immutable-field" |seen| seen.immutable();
     "privileged" |seen| seen.gains(facts::privileged);
@@ -310,6 +311,11 @@ impl Build<'_> {
         }
         all
     }
+}
+
+/// How bad a consequence is: the row of the table.
+pub(crate) fn rank(consequence: &Consequence) -> usize {
+    TABLE.iter().position(|row| row.id == consequence.id).unwrap_or(TABLE.len())
 }
 
 /// Returns what one object has and another one has not.

@@ -18,7 +18,7 @@ use super::output::{Done, Format, Json as _, Outcome, OutputArgs, Shown};
 use crate::build::builds::Builds;
 use crate::build::choice::{Choice, Choices};
 use crate::build::compare::{self, ObjectChange};
-use crate::build::consequences::{Build, Consequence, Needs, consequences, namespace, needs};
+use crate::build::consequences::{Build, Consequence, Needs, consequences, namespace, needs, rank};
 use crate::build::parts::{Parts, parts};
 use crate::build::program::Programs;
 use crate::build::rendered::How;
@@ -36,7 +36,7 @@ use crate::targets::affected::{Cause, Status};
 use crate::targets::{Target, Unread, stopped};
 use crate::tree::path;
 use crate::workspace::{Files, Workspace, commit, fetcher_of, merge_base, repository_offline};
-use summary::Moved;
+use summary::{ImageMove, Moved};
 
 /// Arguments of `diff`.
 #[derive(Debug, Clone, Args)]
@@ -104,6 +104,8 @@ pub(super) struct Diff {
     now_remote: Vec<NowRemote>,
     /// Whether the base has no lock, and was built with the lock of the change.
     takes_lock: bool,
+    /// The images that run in another version.
+    images: Vec<ImageMove>,
     /// The upstreams that no lock contains, built in their current version.
     unlocked: BTreeSet<Upstream>,
     /// The effects of each changed lock entry.
@@ -300,10 +302,16 @@ impl Diff {
         }
         let (affected, moved) = (chosen.len(), Moved::of(&sources, &chosen, &all));
         let all = all.into_iter().filter(|build| build.has_news() || build.is_unknown());
-        let builds = renamed(all.collect());
-        let consequences = builds.iter().flat_map(|build: &Compared| build.consequences.clone()).collect();
+        let mut builds = renamed(all.collect());
+        // What is worst comes first, in every format.
+        let worst = |build: &Compared| build.consequences.iter().map(rank).min().unwrap_or(usize::MAX);
+        builds.sort_by_key(worst);
+        let images = ImageMove::of(&builds);
+        let mut consequences: Vec<Consequence> =
+            builds.iter().flat_map(|build: &Compared| build.consequences.clone()).collect();
+        consequences.sort_by_key(rank);
         let takes_lock = old.lock.is_none() && lock.is_some();
-        let diff = Diff { affected, builds, consequences, unbuilt, unread, now_remote, ..Diff::default() };
+        let diff = Diff { affected, builds, consequences, images, unbuilt, unread, now_remote, ..Diff::default() };
         let unlocked = was.unlocked().chain(is.unlocked()).collect();
         Ok(Diff { programs: names, takes_lock, unlocked, moved, ..diff })
     }

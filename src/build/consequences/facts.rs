@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_yaml::Value;
 
-use crate::targets::policy::{Policy, at, full_name_at, is_kind, is_true, items, text};
+use crate::targets::policy::{Policy, at, full_name_at, is_crd, is_kind, is_true, items, text};
 use crate::tree::path;
 
 const RBAC: &str = "rbac.authorization.k8s.io";
@@ -125,6 +125,65 @@ pub(super) fn major_version(old: &Value, new: &Value) -> Option<String> {
         }
     }
     (!moves.is_empty()).then(|| moves.join(", "))
+}
+
+/// Returns which versions and fields of a CustomResourceDefinition are gone.
+pub(super) fn removed_fields(old: &Value, new: &Value) -> Option<String> {
+    /// How many are named.
+    const NAMED: usize = 5;
+    if !is_crd(old) || !is_crd(new) {
+        return None;
+    }
+    let served = |object| {
+        let all = items(object, "spec.versions").filter(|version| is_true(version, "served"));
+        all.map(|version| (text(version, "name"), version)).collect::<BTreeMap<&str, &Value>>()
+    };
+    let (served, mut gone) = ([served(old), served(new)], Vec::new());
+    for (name, was) in &served[0] {
+        match served[1].get(name) {
+            None => gone.push(format!("version {name}")),
+            Some(is) => {
+                let schema = "schema.openAPIV3Schema";
+                if let (Some(was), Some(is)) = (at(was, schema), at(is, schema)) {
+                    without_fields(was, is, name, &mut gone);
+                }
+            }
+        }
+    }
+    let more = gone.len().saturating_sub(NAMED);
+    gone.truncate(NAMED);
+    gone.extend((more > 0).then(|| format!("and {more} more")));
+    (!gone.is_empty()).then(|| gone.join(", "))
+}
+
+/// Adds the properties that a schema has no longer. Where it keeps what it does not know, none is lost.
+fn without_fields(was: &Value, is: &Value, place: &str, gone: &mut Vec<String>) {
+    if is_true(is, "x-kubernetes-preserve-unknown-fields") {
+        return;
+    }
+    for (name, was) in at(was, "properties").and_then(Value::as_mapping).into_iter().flatten() {
+        let place = format!("{place}.{}", name.as_str().unwrap_or_default());
+        match is.get("properties").and_then(|all| all.get(name)) {
+            Some(is) => without_fields(was, is, &place, gone),
+            None => gone.push(format!("`{place}`")),
+        }
+    }
+    for (field, mark) in [("items", "[]"), ("additionalProperties", ".*")] {
+        if let (Some(was), Some(is)) = (was.get(field), is.get(field)) {
+            without_fields(was, is, &format!("{place}{mark}"), gone);
+        }
+    }
+}
+
+/// Returns the images of containers that an object runs otherwise, as they were and are.
+pub(crate) fn moved_images(old: &Value, new: &Value) -> Vec<(String, String)> {
+    let named = |object| {
+        let all = containers(object).map(|one| (text(one, "name").to_owned(), text(one, "image").to_owned()));
+        all.collect::<BTreeMap<String, String>>()
+    };
+    let (old, new) = (named(old), named(new));
+    let moved = new.into_iter().filter_map(|(name, is)| Some((old.get(&name)?.clone(), is)));
+    moved.filter(|(was, is)| was != is && !was.is_empty()).collect()
 }
 
 /// Names with their versions: by what it is, where it stands and the last part of the name, which may come from elsewhere.

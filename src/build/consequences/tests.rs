@@ -38,6 +38,7 @@ fn of(old: &str, new: &str, by: [Option<&Target>; 2]) -> Vec<String> {
 const FLUX: &str = "kustomize.toolkit.fluxcd.io/v1 Kustomization";
 const RELEASE: &str = "helm.toolkit.fluxcd.io/v2 HelmRelease";
 const ARGO: &str = "argoproj.io/v1alpha1 Application";
+const CRD: &str = "apiextensions.k8s.io/v1 CustomResourceDefinition";
 const PVC: &str = "v1 PersistentVolumeClaim";
 const SET: &str = "apps/v1 StatefulSet";
 const DEPLOYMENT: &str = "apps/v1 Deployment";
@@ -59,7 +60,19 @@ fn cases() -> Vec<(&'static str, &'static str, &'static str, Vec<String>)> {
         (SET, "", "-", removed("removed-statefulset")),
         (PVC, "", "-", removed("removed-pvc")),
         ("v1 Namespace", "", "-", removed("removed-namespace")),
-        ("apiextensions.k8s.io/v1 CustomResourceDefinition", "", "-", removed("removed-crd")),
+        (CRD, "", "-", removed("removed-crd")),
+        (
+            CRD,
+            "spec: {versions: [{name: v1, served: true, schema: {openAPIV3Schema: {properties: {spec: {properties: {a: {}, b: {items: {properties: {c: {}}}}}}}}}}, {name: v1beta1, served: true}, {name: v0, served: false}]}",
+            "spec: {versions: [{name: v1, served: true, schema: {openAPIV3Schema: {properties: {spec: {properties: {b: {items: {properties: {d: {}}}}}}}}}}, {name: v1beta1, served: false}]}",
+            one("removed-field: `v1.spec.a`, `v1.spec.b[].c`, version v1beta1"),
+        ),
+        (
+            CRD,
+            "spec: {versions: [{name: v1, served: true, schema: {openAPIV3Schema: {properties: {spec: {properties: {a: {}}}}}}}]}",
+            "spec: {versions: [{name: v1, served: true, schema: {openAPIV3Schema: {properties: {spec: {x-kubernetes-preserve-unknown-fields: true}, more: {}}}}}]}",
+            none(),
+        ),
         ("networking.k8s.io/v1 NetworkPolicy", "", "-", removed("removed-networkpolicy")),
         ("cilium.io/v2 CiliumClusterwideNetworkPolicy", "", "-", removed("removed-networkpolicy")),
         ("crd.projectcalico.org/v1 GlobalNetworkPolicy", "", "-", removed("removed-networkpolicy")),

@@ -28,7 +28,8 @@ impl Diff {
         let unknown = summary("Not known", unknown.map(|line| text(&line)).collect());
         let remote = self.now_remote.iter().map(|upstream| text(&upstream.line())).collect();
         let builds = groups.iter().enumerate().map(|(number, group)| section(number, group, self.is_short));
-        let main = consequences + &unknown + &summary("Remote now", remote) + &builds.collect::<String>();
+        let images = summary("Images", self.images.iter().map(|one| text(&one.line())).collect());
+        let main = images + &consequences + &unknown + &summary("Remote now", remote) + &builds.collect::<String>();
         let [repository, sides] = self.sides();
         let title = text(&format!("What {repository} deploys: {sides}"));
         let mut rest = TEMPLATE.split(PART);

@@ -2,6 +2,7 @@
 
 use console::Style;
 
+use super::summary::ImageMove;
 use super::{Compared, Diff};
 use crate::build::consequences::Consequence;
 use crate::commands::messages::{NAMED, first, fitting, named};
@@ -12,7 +13,8 @@ use crate::targets::affected::Status;
 /// The differences: the names of builds, their consequences and their objects.
 pub(super) fn text(diff: &Diff, shown: Shown) -> String {
     let bold = styled(shown, Style::new().bold());
-    let mut out = String::new();
+    let images = first(diff.images.iter().map(ImageMove::line), if shown.verbose { usize::MAX } else { NAMED });
+    let mut out: String = images.into_iter().map(|line| line + "\n").collect();
     for group in diff.groups(shown.verbose) {
         let build = group[0];
         out += &titles(&group, shown.verbose, |name| bold.apply_to(name).to_string());

@@ -22,6 +22,10 @@ impl Diff {
         let mut out = format!("{MARKER}\n**{}** in {repository}, {sides}\n\n", self.counts());
         let not_compared = self.unlocked(false).into_iter().chain(self.left(false));
         not_compared.for_each(|text| out += &format!("<p>{}</p>\n\n", code(&text)));
+        let images: Vec<String> = self.images.iter().map(|one| inert(&format!("- {}", code(&one.line())))).collect();
+        if !images.is_empty() {
+            out += &(first(images.into_iter(), NAMED).join("\n") + "\n\n");
+        }
         let (mut used, mut left) = (out.chars().count() + LAST, [0, 0, 0]);
         let mut fits = |text: &str, left: &mut usize| {
             let length = text.chars().count();

@@ -1,11 +1,12 @@
 //! The numbers of differing objects, and of builds that could not be compared.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
 use super::{Compared, Diff};
 use crate::build::choice::Choice;
+use crate::build::consequences::facts::moved_images;
 use crate::commands::messages::{self, NAMED, counted, fitting};
 use crate::message::failure::short;
 use crate::message::redact::visible;
@@ -22,6 +23,51 @@ pub(super) struct Moved {
     consequences: usize,
     /// How many of these builds could not be compared.
     not_known: usize,
+}
+
+/// An image that runs in another version.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub(super) struct ImageMove {
+    from: String,
+    to: String,
+    /// How many objects run it.
+    objects: usize,
+    /// What a reviewer should know: that its digest is gone, or that its tag may name something else tomorrow.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<&'static str>,
+}
+
+impl ImageMove {
+    /// Sums up the images of all objects that change, those first that say the least.
+    pub(super) fn of(builds: &[Compared]) -> Vec<ImageMove> {
+        let mut counts: BTreeMap<(String, String), usize> = BTreeMap::new();
+        for object in builds.iter().flat_map(|build| &build.objects) {
+            if let [Some(old), Some(new)] = &object.values {
+                let moved: BTreeSet<(String, String)> = moved_images(old, new).into_iter().collect();
+                moved.into_iter().for_each(|images| *counts.entry(images).or_default() += 1);
+            }
+        }
+        let image = |((from, to), objects): ((String, String), usize)| {
+            let is_pinned = |image: &str| image.contains('@');
+            let tag = to.rsplit_once('/').map_or(to.as_str(), |(_, name)| name).split_once(':').map(|(_, tag)| tag);
+            let note = match tag {
+                _ if is_pinned(&to) => None,
+                _ if is_pinned(&from) => Some("the digest was lost"),
+                Some(tag) if tag.contains(|digit: char| digit.is_ascii_digit()) => None,
+                _ => Some("a floating tag"),
+            };
+            ImageMove { from, to, objects, note }
+        };
+        let mut all: Vec<ImageMove> = counts.into_iter().map(image).collect();
+        all.sort_by_key(|one| one.note.is_none());
+        all
+    }
+
+    pub(super) fn line(&self) -> String {
+        let ImageMove { from, to, objects, note } = self;
+        let note = note.map_or(String::new(), |note| format!(", {note}"));
+        visible(&format!("image {from} -> {to} ({}{note})", counted(*objects, "object")))
+    }
 }
 
 impl Moved {

@@ -125,6 +125,52 @@ fn a_change_is_shown_object_by_object() {
 }
 
 #[test]
+fn images_come_first_each_once_and_then_what_is_worst() {
+    let Some((_sandbox, work)) = overlays() else { return };
+    let images = ["nginx:1.2@sha256:0", "redis:7.0", "registry:5000/app:1.0"];
+    let three = |images: [&str; 3]| {
+        let one = |(name, image): (&str, &str)| deployment(name).replace("nginx", image);
+        ["a", "b", "c"].into_iter().zip(images).map(one).collect::<Vec<_>>().join("---\n")
+    };
+    work.commit_files(&[
+        ("prod/more.yaml", &three(images)),
+        ("dev/kustomization.yaml", "resources: [../base, more.yaml]\nnamespace: dev\n"),
+        ("dev/more.yaml", &three(images)),
+        ("crds/kustomization.yaml", "resources: [crd.yaml]\n"),
+        ("crds/crd.yaml", "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: as.x.io}\nspec:\n  versions:\n  - {name: v1, served: true}\n  - {name: v2, served: true}\n"),
+    ]);
+    let moved = ["nginx:1.2", "redis:latest", "registry:5000/app:1.1"];
+    work.write("prod/more.yaml", three(moved));
+    work.write("dev/more.yaml", three(moved));
+    work.write("crds/crd.yaml", work.read("crds/crd.yaml").replace("  - {name: v1, served: true}\n", ""));
+    work.write("base/map.yaml", format!("{}data: {{a: '{}'}}\n", config_map("map"), "x\n\n".repeat(400_000)));
+    work.run_unchanged(&["diff", "HEAD", "--stat"]).success().says(expect![[r#"
+        image nginx:1.2@sha256:0 -> nginx:1.2 (2 objects, the digest was lost)
+        image redis:7.0 -> redis:latest (2 objects, a floating tag)
+        image registry:5000/app:1.0 -> registry:5000/app:1.1 (2 objects)
+        crds: crds/crd.yaml
+          changed apiextensions.k8s.io/v1 CustomResourceDefinition as.x.io
+            consequence[removed-field]: a CustomResourceDefinition no longer has a version or field that objects may use (version v1)
+        dev: dev/more.yaml
+          changed v1 ConfigMap dev/map
+          changed apps/v1 Deployment dev/a
+          changed apps/v1 Deployment dev/b
+          changed apps/v1 Deployment dev/c
+        prod: prod/more.yaml
+          changed v1 ConfigMap prod/map
+          changed apps/v1 Deployment prod/a
+          changed apps/v1 Deployment prod/b
+          changed apps/v1 Deployment prod/c
+        9 objects (9 changed) in 3 of 3 affected builds, 1 consequence since <0>
+    "#]]);
+    let markdown = work.run_unchanged(&["diff", "HEAD", "--format=markdown"]);
+    markdown
+        .success()
+        .stdout_has("- <code>image nginx:1.2@sha256:0 -&gt; nginx:1.2 (2 objects, the digest was lost)</code>");
+    markdown.stdout_has("too large to show: 0 lines removed, ");
+}
+
+#[test]
 fn one_tree_is_built_by_two_programs() {
     let Some((sandbox, work)) = overlays() else { return };
     let real = sandbox.builds().unwrap().program().display().to_string();
