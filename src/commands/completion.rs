@@ -10,7 +10,7 @@ pub(crate) enum Shell {
     Zsh,
     Fish,
     #[value(name = "powershell")]
-    PowerShell,
+    Pwsh,
 }
 
 /// Connects git's completion for bash with ours. zsh finds ours by its name.
@@ -31,7 +31,7 @@ pub(crate) fn completion(shell: Shell, command: clap::Command) -> String {
         // With TARGET and NEW_DIR before it, a command would be looked for as the third word.
         Shell::Zsh => script(clap_complete::Shell::Zsh, without_positionals(&command), &name),
         Shell::Fish => script(clap_complete::Shell::Fish, command, &name) + FISH_GLUE,
-        Shell::PowerShell => script(clap_complete::Shell::PowerShell, command, &name),
+        Shell::Pwsh => script(clap_complete::Shell::PowerShell, command, &name),
     }
 }
 
