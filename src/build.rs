@@ -114,12 +114,12 @@ pub(crate) struct TargetCheck {
 }
 
 impl BuildCheck {
-    /// Returns a proof without a build, and why.
+    /// A proof without a build, and why.
     pub(crate) fn without(reason: &str) -> BuildCheck {
         BuildCheck { without: Some(reason.to_owned()), ..BuildCheck::default() }
     }
 
-    /// Returns whether some result does not build to what its original builds to.
+    /// Whether some result does not build to what its original builds to.
     pub(crate) fn differs(&self) -> bool {
         self.targets.iter().any(|target| target.verdict.differs())
     }
@@ -127,9 +127,9 @@ impl BuildCheck {
     /// Returns what the record says; none where nothing was built.
     pub(crate) fn verified(&self) -> Option<Verified> {
         let same = self.targets.iter().filter(|target| target.verdict.is_same()).count();
-        let is_not_built =
-            |one: &&TargetCheck| matches!(one.verdict, Verdict::NotBuilt { .. } | Verdict::Skipped { .. });
-        let not_built = self.targets.iter().filter(is_not_built);
+        let not_built = self.targets.iter().filter(|target: &&TargetCheck| {
+            matches!(target.verdict, Verdict::NotBuilt { .. } | Verdict::Skipped { .. })
+        });
         let not_built: BTreeSet<String> = not_built.map(|target| target.target.clone()).collect();
         let by = self.by.as_ref().filter(|_| same > 0 || !not_built.is_empty())?;
         Some(Verified { same, not_built, by: by.recorded() })
@@ -155,7 +155,7 @@ pub(crate) fn missing_flag(reason: &str) -> Option<&'static str> {
             "a function needs the flag --build-arg=--enable-alpha-plugins; a plugin of this machine never runs",
         ),
     ];
-    FLAGS.into_iter().find(|(said, _)| reason.contains(said)).map(|(_, help)| help)
+    FLAGS.into_iter().find(|(message, _)| reason.contains(message)).map(|(_, help)| help)
 }
 
 fn program_of<S: Serializer>(by: &Option<BuildTool>, serializer: S) -> Result<S::Ok, S::Error> {

@@ -102,6 +102,8 @@ pub(crate) fn surveyed(survey: &Survey, input: Input<'_>) -> Result<Checked> {
     let lock_paths = input.tree.locks()?;
     let locks = locks(&input, &lock_paths, &mut failures);
     let top = locks.iter().find(|(directory, _)| directory.is_empty()).map(|(_, lock)| &**lock);
+    // The configuration that counts is that of the base, if there is one: comments of the change itself must not allow
+    // anything.
     let policy = graph::Policy {
         load_restrictor: input.config.load_restrictor,
         leave: Some(input.config),
@@ -113,14 +115,16 @@ pub(crate) fn surveyed(survey: &Survey, input: Input<'_>) -> Result<Checked> {
     failures.extend(top.and_then(|lock| lock.refuse_without(&kustomizations).err()));
     let Walked { targets, written, mut explored } =
         deployed::walk(&input, survey, &kustomizations, policy, &mut failures)?;
+    // An object of Flux is no kustomization, so its troubles as one are noise.
     let flux = targets::flux_objects(&explored);
     let graph = &explored.graph;
     explored.troubles.retain(|trouble| graph.file_at(trouble.at).is_none_or(|file| !flux.contains(&file)));
     let failed = explored.troubles.iter();
     let failed = failed.filter(|trouble| trouble.kind == TroubleKind::Failed);
     failures.extend(failed.map(|trouble| trouble.failure.clone()));
-    let broken_lock = lock_paths.iter().any(|place| place == LOCK_NAME) && top.is_none();
+    let broken_lock = lock_paths.iter().any(|path| path == LOCK_NAME) && top.is_none();
     let context = Context::new(&explored, &input, &targets, &locks, broken_lock);
+    // Rules only find. Exceptions, severities and source lines are added below, once for all of them.
     let mut findings = find(&context, &RULES);
     failures.extend(context.deployed.stored_otherwise(&*input.tree));
     failures.append(&mut context.failures.borrow_mut());
@@ -129,6 +133,7 @@ pub(crate) fn surveyed(survey: &Survey, input: Input<'_>) -> Result<Checked> {
         let written = written.as_ref().map(|targets| Deployed::new(targets, &explored.graph, input.paths));
         starts::name(&context, written.as_ref().unwrap_or(&context.deployed), &mut findings);
     }
+    // Counted before exceptions apply, because the summary tells allowed references apart.
     let remote = RemoteReferences::of(&findings);
     suppression::apply(&context, &mut findings, failures.is_empty());
     let remote = remote.allowed_in(&findings);
@@ -229,6 +234,7 @@ fn find(context: &Context<'_>, rules: &[Find]) -> Vec<Finding> {
 /// Fills in the source line of each finding in a tree, and the end of its span if only the start is known. Findings on one
 /// line share its text.
 pub(crate) fn fill(tree: &dyn Tree, findings: &mut [Finding]) {
+    // Each file is read once, however many findings it has.
     let mut by_path: BTreeMap<String, Vec<&mut Finding>> = BTreeMap::new();
     for finding in findings {
         if finding.url.is_empty() && finding.span.is_some() && finding.line_text.is_empty() {

@@ -142,6 +142,7 @@ pub(crate) fn run() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return not_parsed(error),
     };
+    // Colours are decided before the first failure can be printed.
     let output = cli.output;
     output.apply();
     if let Some(failure) = wrong_format(output.format) {

@@ -310,10 +310,11 @@ impl Fetcher {
     fn tip_repository(&self, key: &RepoSpec, request: &GitRequest) -> Result<Option<Rc<Repository>>> {
         let source = Upstream::git(key);
         // The lock of the source may have another commit than the one that a tip was made from.
-        let has_commit =
-            |tip: &&Tip| tip.lock.get(&source).map(|entry| entry.digest.hex()) == request.commit.as_deref();
         let (Some(commit), tips) = (&request.commit, self.tips()?) else { return Ok(None) };
-        let Some((tip, files)) = tips.iter().filter(has_commit).find_map(|tip| Some((tip, tip.repository(&source)?)))
+        let Some((tip, files)) = tips
+            .iter()
+            .filter(|tip: &&Tip| tip.lock.get(&source).map(|entry| entry.digest.hex()) == request.commit.as_deref())
+            .find_map(|tip| Some((tip, tip.repository(&source)?)))
         else {
             return Ok(None);
         };

@@ -4,7 +4,7 @@
 //!
 //! # The main job
 //!
-//! [`localize`] does what `git kustomize-localize TARGET` asks for in five steps:
+//! [`localize`] runs `git kustomize-localize TARGET` in five steps:
 //!
 //! 1. It opens a [`workspace`]: the files of a commit or on disk ([`tree`]), with the lock and the configuration.
 //! 2. It makes a [`plan`]: each kustomization is parsed into references with their exact places ([`kustomization`]),
@@ -17,37 +17,58 @@
 //!    step; in a working tree each file does, and running it again finishes.
 //! 5. It reports the outcome.
 //!
-//! A copy or in place, on a branch or on disk: these differ in what the plan writes and where it goes, and in nothing
-//! else.
+//! A copy or in place, on a branch or on disk: these differ only in the files that the plan writes, and in its
+//! destination.
 //!
-//! Nothing that `check` calls reaches the network, unless it builds: then what the lock holds is fetched.
+//! `check` never reaches the network, unless it builds: then it fetches the content of the lock.
 //!
 //! # The rooms
 //!
 //! A room uses only rooms below it. Its own page has the rest of its files; tests of `NAME.rs` stand in it or in
 //! `NAME/tests.rs`.
 //!
-//! | room | job | where its name does not tell |
+//! | room | job | files whose names do not tell |
 //! |---|---|---|
-//! | [`commands`] | what the program does, one file per command with its arguments, run and outcome, a page (`NAME.md`) and a schema of its JSON | findings as people see them: `findings.rs`; a format of `check`: `check/FORMAT.rs`; of `diff`: `diff/FORMAT.rs`; what a copy, `branch` and `vendor` have in common: `localize.rs`, their reports `localize/report.rs`; hooks: `hook/`; what was meant by a word that is no command: `usage.rs` |
-//! | [`localize`] | one run of a copy, `branch` or `vendor`, from what the user named to what was written | what was named: `target.rs` |
-//! | [`destination`] | where a plan goes | a branch: `on_branch.rs`; its worktree: `worktree.rs`; NEW_DIR: `directory.rs`; the working tree: `working.rs`; what a commit says of its change: `message.rs` |
+//! | [`commands`] | the commands, one file each with arguments, run and outcome, a page (`NAME.md`) and a schema of its JSON | findings for people: `findings.rs`; a format of `check`: `check/FORMAT.rs`; of `diff`: `diff/FORMAT.rs`; the common part of a copy, `branch` and `vendor`: `localize.rs`, their reports: `localize/report.rs`; hooks: `hook/`; guesses about unknown words: `usage.rs`; exit statuses: `output.rs` |
+//! | [`localize`] | one run of a copy, `branch` or `vendor`, from the arguments to the written files | the named target: `target.rs` |
+//! | [`destination`] | where a plan goes | a branch: `on_branch.rs`; its worktree: `worktree.rs`; NEW_DIR: `directory.rs`; the working tree: `working.rs`; the message of a commit: `message.rs` |
 //! | [`verify`](mod@verify) | compares a localized commit with its lock and trailers, and with upstream | |
-//! | [`check`](mod@check) | the gate: what a hermetic build could not resolve, one file and one page per rule | exceptions: `suppression.rs`; what a base has, too: `known.rs`, and the roots and targets that lead to a finding: `starts.rs`; what is deployed: `deployed.rs`. The ids of rules: `message/rule.rs`; a repository against its base: `gate.rs`; what builds find: `build.rs`; what engines do to what was localized: `localized.rs` |
-//! | [`build`] | builds original and result with kustomize, and compares the outputs | how a difference is found and shown, Secrets masked: `compare.rs`; what is built, and the one way to do it: `subject.rs`, `builds.rs`, `roots.rs`; of what a change touches: `choice.rs`; objects of engines as builds make them: `deployed.rs`; one build, with its environment: `run.rs`; builds that are remembered: `memory.rs`; which values are those of Secrets: `secrets.rs`; what it gets for a URL: `stand_in.rs`, `proxy.rs`; what a difference brings about: `consequences.rs`; what it asks for on the way: `os/sandbox/requests.rs` |
-//! | [`plan`] | what localizing changes, as a copy or in place, and what locking does | `localized-files`: `layout.rs`; the new text of a reference: `spelling.rs`; `update`: `update.rs` |
+//! | [`check`](mod@check) | the gate: finds references that a hermetic build could not resolve, one file and one page per rule | exceptions: `suppression.rs`; findings of the base: `known.rs`, and the roots and targets that lead to a finding: `starts.rs`; targets: `deployed.rs`. The ids of rules: `message/rule.rs`; a repository against its base: `gate.rs`; findings of builds: `build.rs`; effects of engines on localized files: `localized.rs` |
+//! | [`build`] | builds original and result with kustomize, and compares the outputs | differences, with Secrets masked: `compare.rs`; the subject of a build, and the one way to build it: `subject.rs`, `builds.rs`, `roots.rs`; the builds that a change touches: `choice.rs`; objects of engines as builds make them: `deployed.rs`; one build, with its environment: `run.rs`; remembered builds: `memory.rs`; values of Secrets: `secrets.rs`; responses for URLs: `stand_in.rs`, `proxy.rs`; consequences of a difference: `consequences.rs`; the requests of a build: `os/sandbox/requests.rs` |
+//! | [`plan`] | the changes of localizing, as a copy or in place, and of locking | `localized-files`: `layout.rs`; the new text of a reference: `spelling.rs`; `update`: `update.rs` |
 //! | [`targets`] | what Flux and Argo CD deploy from a tree, how they build it, what they refuse, and what a change of it touches | an engine: `flux.rs` (its objects: `flux/models.rs`, its sources: `flux/source.rs`), `argo.rs` (its objects: `argo/models.rs`, what an ApplicationSet makes: `argo/generator.rs`), asked in `engine.rs`; the kinds of objects that are read at all: `scan.rs`; which URLs and revisions are this repository: `identity.rs`; which targets deploy an object: `deploys.rs`; what helm gets for a chart: `chart.rs`; what a change touches: `affected.rs` |
-//! | [`workspace`] | what a run starts from: files of a commit or on disk, with configuration and lock | how what it names is fetched: `remotes.rs`; a lock in the middle of a merge: `conflict.rs` (two locks as one: `record/lock/merge.rs`) |
-//! | [`fetch`] | git, http, helm, cache, earlier results: the only room that reaches the network | a request with its headers: `http/transport.rs`; redirects: `http.rs`; retries and waiting: `limit.rs`; which login a host gets: `reach.rs`; what upstream has now of what a lock lists: `answers.rs`; how much may come: `budget.rs`; its age and signature: `trust.rs` |
-//! | [`graph`] | the survey: roots, files and references | a walk, and a part of what was walked: `survey.rs`; what counts of it, by configuration and lock: `judge.rs`; what they are called, and what `tree` says of them: `named.rs`; a local reference: `local.rs`; a remote one: `remote.rs`; charts: `chart.rs`, what is in them: `chart/archive.rs`, `chart/files.rs`, `chart/schema.rs`; [`graph::Remotes`], which `fetch` implements: `remote_ref.rs` |
-//! | [`config`] | `.kustomize-localize`: the configuration of a repository | its keys: `config.rs`, `schema.json`, and how their values are read: `read.rs`; `allow`: `allow.rs`, what an entry covers `address.rs`; `sources`: `source.rs`; comments: `comment.rs` |
-//! | [`record`] | lock and trailers, written, read and checked by the same code | the lock: `lock/`; the trailers of a commit: `trailers.rs`; what a localized branch holds of them: `history/` |
+//! | [`workspace`] | the input of a run: files of a commit or on disk, with configuration and lock | its fetcher: `remotes.rs`; a lock in the middle of a merge: `conflict.rs` (two locks as one: `record/lock/merge.rs`) |
+//! | [`fetch`] | git, http, helm, cache, earlier results: the only room that reaches the network | a request with its headers: `http/transport.rs`; redirects: `http.rs`; retries and waiting: `limit.rs`; logins and hosts: `reach.rs`; the current state of locked upstreams: `answers.rs`; limits of size: `budget.rs`; age and signature: `trust.rs` |
+//! | [`graph`] | the survey: roots, files and references | a walk, and parts of it: `survey.rs`; the decisions of configuration and lock: `judge.rs`; names of nodes for people: `named.rs`; a local reference: `local.rs`; a remote one: `remote.rs`; charts: `chart.rs`, their files: `chart/archive.rs`, `chart/files.rs`, `chart/schema.rs`; [`graph::Remotes`], which `fetch` implements: `remote_ref.rs` |
+//! | [`config`] | `.kustomize-localize`: the configuration of a repository | its keys: `config.rs`, `schema.json`, and how their values are read: `read.rs`; `allow`: `allow.rs`, the URLs of an entry: `address.rs`; `sources`: `source.rs`; comments: `comment.rs` |
+//! | [`record`] | lock and trailers, written, read and checked by the same code | the lock: `lock/`; the trailers of a commit: `trailers.rs`; the records of a localized branch: `history/` |
 //! | [`kustomization`] | YAML with places, and edits of its scalars | the one table of fields: `fields.rs`; plugin configurations: `plugin.rs`; YAML of our own formats: `format.rs`; values as types of `serde`: `typed.rs` |
-//! | [`reference`](mod@reference) | the grammar of a reference | of a git URL: `spec.rs`, its query: `query.rs`; what else a text may be: `classify.rs`; what nobody should be given: `unsafe_text.rs`; which upstream a text names: `upstream.rs`; where it is put: `localized_path.rs` |
+//! | [`reference`](mod@reference) | the grammar of a reference | a git URL: `spec.rs`, its query: `query.rs`; other kinds of texts: `classify.rs`; unsafe texts: `unsafe_text.rs`; the upstream of a text: `upstream.rs`; its directory in `localized-files`: `localized_path.rs` |
 //! | [`tree`] | read-only files: of a commit, on disk, in memory | as a checkout converts them: `checkout.rs` |
 //! | [`git`] | the git executable | for this repository, with its connection settings and the commits that are made and signed: `local_repo.rs`, `local_repo/`; for a remote one: `remote_git/` (`git fetch`: `remote_git/fetching.rs`); signatures of upstreams: `signature.rs` |
-//! | [`os`] | processes, signals, threads | starting a program: `process.rs`; what keeps it from the rest of the machine: `sandbox.rs`; how much is read of a child or file: `limits.rs` |
-//! | [`message`] | what stopped the work, what is wrong with the files, what must not be shown | `failure.rs`, `finding.rs`, `redact.rs`; the identity of what is remote: `upstream.rs`, how firmly a ref names a commit: `pin.rs`; what looks like a token: `redact/token.rs` |
+//! | [`os`] | processes, signals, threads | starting a program: `process.rs`; its isolation from the machine: `sandbox.rs`; limits for output and files: `limits.rs` |
+//! | [`message`] | failures, findings, and secrets that must not be shown | `failure.rs`, `finding.rs`, `redact.rs`; the identity of an upstream: `upstream.rs`, how firmly a ref names a commit: `pin.rs`; patterns of tokens: `redact/token.rs` |
+//!
+//! # Outside of `src`
+//!
+//! | path | content |
+//! |---|---|
+//! | `action.yml`, `hooks/action` | the GitHub Action: runs the program, and comments on a pull request |
+//! | `hooks/` | hooks and configurations for people to copy: git, pre-commit, lefthook, Renovate, a server |
+//! | `.ci/` | `run` checks a change, `release` builds the files of a release; the others install tools |
+//! | `tests/integration` | the program as people run it; `tests/snapshots` has its output, `tests/parity` what kustomize does, `tests/fuzz` the fuzz targets |
+//!
+//! Exit statuses are those of `commands/output.rs`: 0 clean, done, or nothing to do; 1 findings, or builds differ; 2
+//! ([`FAILED`](commands)) the work could not be done. A command returns 0 or 1 by `Outcome::status`, and an error for 2.
+//!
+//! Variables for debugging, read by debug builds or tests only:
+//!
+//! | variable | effect |
+//! |---|---|
+//! | `KUSTOMIZE_LOCALIZE_FAILPOINTS=FILE`, `…_STOP_AT=N` | list the effects of a run; end it at the Nth, as SIGKILL does (`os/failpoint.rs`) |
+//! | `KUSTOMIZE_LOCALIZE_WALKS=FILE` | write a line for each walk of a tree |
+//! | `KUSTOMIZE_LOCALIZE_KEEP_SANDBOX=1` | keep the directories of the integration tests |
+//! | `KUSTOMIZE_LOCALIZE_WORLDS=N`, `…_CASE=NAME` | the number of random worlds, one case of `parity::` |
 //!
 //! # Rules that hold everywhere
 //!
@@ -55,7 +76,7 @@
 //!   that git could take for an option is refused before git is started; paths from outside never leave
 //!   their directory.
 //! - A secret (userinfo, token, signed query) is never written to a path, a record or a message.
-//! - A [`message::failure::Failure`] says where, what, and what to do. It is not a finding.
+//! - A [`message::failure::Failure`] has a location, a message and hints. It is not a finding.
 
 #![cfg_attr(test, allow(clippy::expect_used, clippy::unwrap_used))]
 
@@ -95,7 +116,7 @@ pub fn as_git() -> Option<ExitCode> {
     build::stand_in::run()
 }
 
-/// What tests, benches and fuzz targets call without starting the program. No interface for others.
+/// The functions that tests, benches and fuzz targets call without starting the program. It is not an interface.
 #[doc(hidden)]
 pub mod seams {
     pub mod check {

@@ -365,8 +365,12 @@ impl<'a> Run<'a> {
         // For a branch the lock decides, so nothing is resolved.
         let resolves = self.request.branch.is_none();
         // A run that was killed is completed.
-        let was_killed = |repo: &Rc<LocalRepo>| interrupt::is_left(&repo.git_dir, interrupt::TEMPORARY);
-        let restores = resolves && (self.request.overwrite || self.workspace.repo().is_some_and(was_killed));
+        let restores = resolves
+            && (self.request.overwrite
+                || self
+                    .workspace
+                    .repo()
+                    .is_some_and(|repo: &Rc<LocalRepo>| interrupt::is_left(&repo.git_dir, interrupt::TEMPORARY)));
         let mut findings = gate::before(&self.workspace, targets, how, planned)?;
         findings.retain(|finding| match (finding.rule.mended_by(), finding.rule, &finding.subject) {
             (MendedBy::Nothing, ..) => true,

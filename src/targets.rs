@@ -1,28 +1,29 @@
-//! What is deployed: the objects of Flux and Argo CD that name directories to build, and how each engine builds them. Found in the YAML files of a tree, without a network and without a build.
+//! Targets: the objects of Flux and Argo CD that name directories to build, and how each engine builds them. They are
+//! found in the YAML files of a tree, without a network and without a build.
 //!
-//! [`find`] reads every YAML file that can hold such an object, binds each object to the repository that it names, and
-//! asks the tree what is at its path. What it cannot resolve stays a [`Target`] with the reason; what it cannot read is
-//! among [`Targets::unread`]. Nothing is left out silently.
+//! [`find`] reads every YAML file that may contain such an object, binds each object to the repository that it names,
+//! and inspects the path in the tree. A target that cannot be resolved stays a [`Target`] with the reason; a file that
+//! cannot be read is in [`Targets::unread`]. Nothing is left out silently.
 //!
-//! | module | what it holds |
+//! | module | content |
 //! |---|---|
 //! | `scan` | the YAML documents in which an engine is interested |
 //! | `flux`, `argo` | the engines; the objects of each, as types: its `models` |
-//! | [`chart`] | what engines give to helm |
+//! | [`chart`] | the arguments that engines give to helm |
 //! | [`deploys`] | which targets deploy an object |
-//! | `engine` | what is asked of an engine |
+//! | `engine` | the questions that each engine answers |
 //! | `identity` | which URLs are this repository |
 //! | [`generated`] | the kustomization that an engine builds |
-//! | `read_paths` | what engines read |
-//! | `place` | what the tree holds where a target says |
-//! | [`policy`] | what becomes of what an object deploys |
+//! | `read_paths` | the paths that engines read |
+//! | `place` | the content of the tree at the path of a target |
+//! | [`policy`] | pruning, waiting and deletion of deployed objects |
 //! | `settle` | which objects a build may change before they are deployed |
-//! | [`built`] | what builds make of these objects |
+//! | [`built`] | objects of engines as builds make them |
 //! | `installed` | which versions of the engines run |
 //! | `undeployed` | which objects nothing deploys |
-//! | `unread` | what could not be read |
-//! | [`affected`] | what a change touches |
-//! | `reaches` | what builds reach that the tree does not hold |
+//! | `unread` | files that could not be read |
+//! | [`affected`] | targets and roots that a change touches |
+//! | `reaches` | inputs of builds that the tree lacks |
 
 pub(crate) mod affected;
 mod argo;
@@ -75,14 +76,14 @@ pub(crate) use scan::candidates;
 pub(crate) use settle::readers;
 pub(crate) use unread::{Unread, Why};
 
-/// What names a target: an object of an engine, or an entry of the configuration.
+/// The identity of a target: an object of an engine, or an entry of the configuration.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub(crate) struct Object {
     /// The file, from the top of the repository.
     pub file: String,
     /// The line on which it begins.
     pub line: usize,
-    /// Its kind, as `Kustomization`; `target` for an entry of the configuration.
+    /// The kind, such as `Kustomization`; `target` for an entry of the configuration.
     pub kind: String,
     /// Its namespace; empty where nothing says it.
     pub namespace: String,
@@ -92,7 +93,7 @@ pub(crate) struct Object {
     /// The directory that it deploys, if others of its set have its name.
     #[serde(skip)]
     pub apart: Option<String>,
-    /// The build that made it what it is; none where it is deployed as its file has it.
+    /// The build that made the object; `None` if it is deployed as written.
     pub built_by: Option<String>,
 }
 
@@ -101,40 +102,40 @@ pub(crate) struct Object {
 pub(crate) struct Target {
     /// Who builds it.
     pub engine: EngineName,
-    /// What names it.
+    /// The identity of the target.
     #[serde(flatten)]
     pub object: Object,
     /// The sha256 of all that the object and its source say, in hex.
     #[serde(skip)]
     pub digest: String,
-    /// The objects that say what its source is.
+    /// The objects that define its source.
     #[serde(skip)]
     pub sources: Vec<Object>,
     /// All that the object says, as JSON.
     #[serde(skip)]
     pub manifest: Rc<str>,
-    /// Where the object names its path, or the object itself: 1-based line and column.
+    /// The position of its path, or else of the object.
     #[serde(skip)]
     pub spot: Position,
-    /// Where that is.
+    /// The location of its directory.
     #[serde(flatten)]
     #[serde(rename = "place")]
     pub location: TargetLocation,
     /// How it is built.
     pub build: Build,
-    /// The directory from which its object is deployed: that of its file, or of what builds it.
+    /// The directory from which its object is deployed: that of its file, or of the build that makes it.
     #[serde(skip)]
     pub home: String,
-    /// What may change the object before it is deployed, so that it may name something else then.
+    /// The build that may change the object before it is deployed, so that it may name something else.
     pub changed_by: Option<Changer>,
 }
 
-/// What may change an object.
+/// A build that may change an object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Changer {
-    /// Its name: a kustomization, or what deploys one.
+    /// The name: a kustomization, or the target that deploys one.
     pub name: String,
-    /// Why it is not known what it makes of the object; none where it was not built at all.
+    /// Why the result of that build is unknown; `None` if it was not run.
     #[serde(serialize_with = "message")]
     pub not_built: Option<Failure>,
 }
@@ -155,14 +156,14 @@ pub(crate) fn stopped<'a>(targets: impl IntoIterator<Item = &'a Target>) -> impl
 pub(crate) struct Reached {
     /// The URL without secrets, or the path from the top.
     pub name: String,
-    /// What there is to know about it, as `tag, locked 0123456789ab`.
+    /// The known facts, such as `tag, locked 0123456789ab`.
     pub state: String,
     /// Whether it is on another host; else it cannot be used, as something that is missing.
     #[serde(skip)]
     pub is_remote: bool,
 }
 
-/// Where what is deployed lies.
+/// The location of the directory of a target.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum TargetLocation {
@@ -176,7 +177,7 @@ pub(crate) enum TargetLocation {
 }
 
 impl TargetLocation {
-    /// Returns where it is, and what is there.
+    /// A description of the location and its content.
     pub(crate) fn described(&self) -> String {
         let dir = match self {
             TargetLocation::Local(dir) => dir,
@@ -209,18 +210,18 @@ pub(crate) struct TargetDir {
     pub path: String,
     /// Which revision is deployed.
     pub revision: Revision,
-    /// What is there.
+    /// The content at the path.
     #[serde(rename = "found")]
     pub content: PathContent,
-    /// What of the repository the engine gets to see; none where it is the whole repository.
+    /// The part of the repository that the engine sees; `None` for the whole repository.
     #[serde(skip)]
     pub artifact: Option<Rc<Artifact>>,
-    /// What Flux takes for resources where it makes the kustomization.
+    /// The resources that Flux finds, if it generates the kustomization.
     #[serde(skip)]
     pub scanned: Vec<Resource>,
 }
 
-/// What Flux takes for a resource of a directory without a kustomization.
+/// A resource that Flux finds in a directory without a kustomization.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Resource {
     /// Its path from the top of the repository.
@@ -230,7 +231,7 @@ pub(crate) struct Resource {
 }
 
 impl TargetDir {
-    /// Returns what leaves a file out of the artifact, if something does.
+    /// The pattern that leaves a file out of the artifact; `None` if it is included.
     pub(crate) fn left_out(&self, file: &str) -> Option<Ignored> {
         self.artifact.as_ref()?.ignores.rule(file)
     }
@@ -247,15 +248,15 @@ impl TargetDir {
 /// Which revision of this repository is deployed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct Revision {
-    /// As it is written: a branch, a tag, a commit; none for what the engine takes by default.
+    /// The name as written: a branch, a tag, a commit; `None` for the default of the engine.
     pub name: Option<String>,
-    /// Whether it can be the one that is looked at: its branch, or a branch that is localized from it. Only then does
-    /// what is there today say something about what is deployed.
+    /// Whether it may be the revision that is inspected: its branch, or a branch that is localized from it. Only then
+    /// the tree says something about the deployment.
     pub is_this: bool,
-    /// Whether it is what it was, whatever changes: a commit, a tag, the digest of an artifact.
+    /// Whether it can never change: a commit, a tag, the digest of an artifact.
     #[serde(skip)]
     is_fixed: bool,
-    /// The URL of the repository, where the tree alone tells that it is this one, or where that is what is asked.
+    /// The URL of the repository, if only the tree shows that it means this repository, or if that is the question.
     #[serde(skip)]
     url: Option<String>,
 }
@@ -275,7 +276,7 @@ impl Revision {
         name.is_some_and(|name| name.starts_with(LOCALIZED))
     }
 
-    /// Returns it as messages name it.
+    /// The name for messages.
     pub fn shown(&self) -> String {
         match self.name.as_deref() {
             None | Some("HEAD") => "the default branch".to_owned(),
@@ -284,7 +285,7 @@ impl Revision {
     }
 }
 
-/// What is at the path of a target.
+/// The content at the path of a target.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum PathContent {
@@ -303,20 +304,20 @@ pub(crate) enum PathContent {
     Nothing(String),
 }
 
-/// A source of Flux: what of the repository it packs.
+/// A source of Flux: the part of the repository that it packs.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Artifact {
-    /// What it leaves out.
+    /// The patterns that leave files out.
     ignores: Ignores,
-    /// The directories that come from other sources: `spec.include[].toPath`, each with where that lies in this repository;
-    /// none of another one.
+    /// The directories from other sources: `spec.include[].toPath`, each with its directory in this repository; `None`
+    /// for another repository.
     included: Vec<(String, Option<String>)>,
     /// Whether submodules are in it.
     has_submodules: bool,
 }
 
 impl Artifact {
-    /// Returns what the objects say of it, whatever their names.
+    /// A text that is equal for artifacts with equal content, whatever the names of their objects.
     fn fingerprint(&self) -> String {
         format!("{:?} {} {:?}", self.included, self.has_submodules, self.ignores.fingerprint())
     }
@@ -334,11 +335,11 @@ impl Eq for Artifact {}
 /// How an engine builds a target.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize)]
 pub(crate) struct Build {
-    /// Which files a root may load, where the engine decides that; none where it is not known.
+    /// The files that a root may load, if the engine decides; `None` if that is unknown.
     pub load_restrictor: Option<LoadRestrictor>,
-    /// The options of `kustomize build`, as `argocd-cm` gives them.
+    /// The options of `kustomize build` from `argocd-cm`.
     pub options: Vec<String>,
-    /// What is filled in afterwards.
+    /// The variables that are filled in after the build.
     #[serde(skip)]
     pub variables: variables::Variables,
     /// The components that the object adds.
@@ -347,7 +348,7 @@ pub(crate) struct Build {
     pub patches: Vec<Text>,
     /// Whether a component that is not there is left out.
     pub ignore_missing_components: bool,
-    /// What the object changes in the kustomization, under the names of the engine: `targetNamespace`, `namePrefix`,
+    /// The changes of the object to the kustomization, under the names of the engine: `targetNamespace`, `namePrefix`,
     /// `nameSuffix`, `patches`, `images`, `commonLabels` and so on. Without `components`.
     pub overrides: Map<String, Json>,
     /// The files from which a chart takes values, from the top; of a pattern the directory that it begins with.
@@ -356,7 +357,7 @@ pub(crate) struct Build {
     /// The URLs from which it takes more.
     #[serde(skip)]
     pub remote_values: Vec<String>,
-    /// How a chart is rendered, or why that is not known; none where nothing says it.
+    /// How a chart is rendered, or why that is unknown; `None` if no object says it.
     #[serde(skip)]
     pub release: Option<Result<chart::Release, String>>,
     /// The arguments of `kustomize edit` with which the engine changes the kustomization, without components, or why they
@@ -378,7 +379,7 @@ pub(crate) struct Directory {
     pub recurse: bool,
     /// Only files that match this glob; all when empty.
     pub include: String,
-    /// Not those that match this one.
+    /// The pattern of excluded files.
     pub exclude: String,
 }
 
@@ -388,7 +389,7 @@ pub(crate) struct Component {
     /// As it is written.
     #[serde(flatten)]
     pub text: Text,
-    /// What there is; none for a URL, and where only the engine knows what is meant: a pattern, a variable.
+    /// The content at its path; `None` for a URL, and for a pattern or variable that only the engine resolves.
     #[serde(skip)]
     #[serde(rename = "found")]
     pub content: Option<PathContent>,
@@ -408,7 +409,7 @@ impl From<Text> for Component {
 pub(crate) struct Text {
     /// The text.
     pub text: String,
-    /// The file that it stands in, from the top of the repository.
+    /// The file with the text, from the top of the repository.
     pub file: String,
     #[serde(flatten)]
     pub position: Position,
@@ -421,7 +422,7 @@ pub(crate) struct GitGenerator {
     pub object: Object,
     /// Whether it takes files, else it takes directories.
     pub is_files: bool,
-    /// The directory that is the top of what it reads, from the top of the repository.
+    /// The directory that its path is relative to, from the top of the repository.
     pub base: String,
     /// The patterns, with whether they exclude.
     pub patterns: Vec<(String, bool)>,
@@ -429,7 +430,7 @@ pub(crate) struct GitGenerator {
     pub revision: Revision,
 }
 
-/// What is deployed from a tree as its objects are written: what [changes](Target::changed_by) them is not known.
+/// Targets as their objects are written, before it is known which builds [change](Target::changed_by) them.
 #[derive(Debug, Default)]
 pub(crate) struct Unsettled(Targets);
 
@@ -439,28 +440,29 @@ impl Unsettled {
     }
 }
 
-/// What is deployed from a tree.
+/// The targets of a tree.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Targets {
     /// Every target, by file, line, name and path.
     pub targets: Vec<Target>,
     /// The git generators that read this repository.
     pub generators: Vec<GitGenerator>,
-    /// What could not be read, and was passed over.
+    /// The files that could not be read.
     pub unread: Vec<Unread>,
-    /// Whether none is known to be here, and one of their paths is.
+    /// Whether no target is known to use this repository, but a path of one exists in it.
     pub assumes_this_repo: bool,
-    /// What is missing if its repository is this one, which the tree does not tell: as many paths are here as are not.
+    /// Targets that are missing if their repository is this one, which the tree does not show: as many paths exist as
+    /// are missing.
     pub perhaps_missing: Vec<Target>,
     /// The files of objects that nothing deploys, each with the topmost directory of which nothing is deployed.
     pub undeployed: BTreeMap<String, String>,
-    /// The options of `kustomize build` that the tree gives Argo CD; none where nothing in it says them.
+    /// The options of `kustomize build` in the configuration of Argo CD; `None` if the tree does not have it.
     argo_options: Option<Vec<String>>,
     /// The files of the tree that hold objects of engines, and whether that is more than options of Argo CD.
     files: BTreeMap<String, bool>,
     /// Which builds the objects are taken from.
     builds: built::Builds,
-    /// What was done of [`MOST_WORK`], and taken of [`MOST_BYTES`].
+    /// The used parts of [`MOST_WORK`] and [`MOST_BYTES`].
     spent: [usize; 2],
 }
 
@@ -474,27 +476,26 @@ const FILE: usize = 1000;
 const MOST_BYTES: usize = 30_000_000;
 
 impl Targets {
-    /// Adds to what was done, and returns whether that is not too much.
+    /// Counts work, and returns whether it is within the limit.
     fn may_do(&mut self, work: usize) -> bool {
         self.spent[0] = self.spent[0].saturating_add(work);
         self.spent[0] <= MOST_WORK
     }
 
-    /// Adds to what was made, and returns whether that is not too much.
+    /// Counts bytes, and returns whether they are within the limit.
     fn has_room(&mut self, bytes: usize) -> bool {
         self.spent[1] = self.spent[1].saturating_add(bytes);
         self.spent[1] <= MOST_BYTES
     }
 
-    /// The targets that lie in this repository, at a revision that can be the one that is looked at, as their
-    /// objects are written.
+    /// The targets in this repository at a revision that may be the inspected one, as their objects are written.
     pub(crate) fn local_targets(&self) -> impl Iterator<Item = (&Target, &TargetDir)> {
         let targets = self.targets.iter();
         targets.filter_map(|target| Some((target, target.local_dir()?)))
     }
 
-    /// Says how many targets are deployed from what is called `name`, and names one that is not; none where nothing is
-    /// deployed from here.
+    /// A sentence about the number of targets that are deployed from `name`, with one that is not; `None` if there are
+    /// none.
     pub(crate) fn deployed_from(&self, name: &str, is_it: impl Fn(&Revision) -> bool) -> Option<String> {
         let (from, other): (Vec<_>, Vec<_>) = self.local_targets().partition(|(_, dir)| is_it(&dir.revision));
         let all = from.len() + other.len();
@@ -522,7 +523,7 @@ impl fmt::Display for Object {
 }
 
 impl Object {
-    /// The kind of what the configuration lists.
+    /// The kind of entries of the configuration.
     pub(crate) const LISTED: &str = "target";
 
     /// Whether it is an entry of the configuration.
@@ -530,13 +531,13 @@ impl Object {
         self.kind == Object::LISTED
     }
 
-    /// One of no namespace, as its file has it.
+    /// An object without a namespace, as its file has it.
     fn of(file: &str, line: usize, kind: &str, name: String) -> Object {
         let [file, kind] = [file, kind].map(str::to_owned);
         Object { file, line, kind, name, ..Object::default() }
     }
 
-    /// Returns namespace and name, as `kubectl` shows them.
+    /// The namespace and the name, as `kubectl` prints them.
     pub(crate) fn full_name(&self) -> String {
         match self.namespace.as_str() {
             "" => self.name.clone(),
@@ -544,17 +545,17 @@ impl Object {
         }
     }
 
-    /// Returns what sets it apart from others of its name, to be put behind that; empty if there are none.
+    /// A suffix that distinguishes it from objects with the same name; empty if there are none.
     pub(crate) fn own_directory(&self) -> String {
         self.apart.as_ref().map_or(String::new(), |directory| format!(", {}", path::shown(directory)))
     }
 
-    /// The kind of what stands in its file.
+    /// The kind in its file.
     fn written_kind(&self) -> &str {
         if self.set.is_some() { argo::SET } else { &self.kind }
     }
 
-    /// Returns where it stands, and what made it what it is.
+    /// The location of the object, and the build that made it.
     pub(crate) fn location_text(&self) -> String {
         let mut path = format!("{}:{}", self.file, self.line);
         if let Some(set) = &self.set {
@@ -575,12 +576,12 @@ impl Build {
         components.chain(&self.patches).map(|component| component.text.as_str()).collect()
     }
 
-    /// The components that the object adds, without those that its engine leaves out.
+    /// The components that the object adds, without those that its engine skips.
     pub(crate) fn components(&self) -> impl Iterator<Item = &Component> {
         self.components.iter().filter(|component| !component.is_left_out)
     }
 
-    /// Adds what another one adds by name.
+    /// Adds the named items of another build.
     fn join(&mut self, other: Build) {
         self.components.extend(other.components);
         self.patches.extend(other.patches);
@@ -588,7 +589,7 @@ impl Build {
 }
 
 impl Target {
-    /// Makes one of an object that says `said`.
+    /// Makes the target of an object with this manifest.
     fn new(
         engine: EngineName,
         object: Object,
@@ -610,8 +611,8 @@ impl Target {
         Target { engine, object, sources, digest, manifest, spot, location, build, home, changed_by: None }
     }
 
-    /// Returns why it is not known what is built; `None` if it is, if that is missing, and of a release: no chart names
-    /// a root.
+    /// Why its output is unknown. `None` if it is known, if the path is missing, and for a release, whose chart names
+    /// no root.
     pub(crate) fn unknown(&self) -> Option<String> {
         if self.engine.leads_to_no_root(&self.object.kind) {
             return None;
@@ -623,7 +624,7 @@ impl Target {
         self.open().filter(|_| !is_missing)
     }
 
-    /// Returns why its object does not say what is built; none where it does.
+    /// Why its object does not define the build; `None` if it does.
     pub(crate) fn open(&self) -> Option<String> {
         match &self.location {
             TargetLocation::External(_) => None,
@@ -637,7 +638,7 @@ impl Target {
         self.local_dir()?.revision.url.as_deref()
     }
 
-    /// Returns where it lies in this repository, if the revision can be the one that is looked at.
+    /// The directory in this repository, if the revision may be the inspected one.
     pub(crate) fn local_dir(&self) -> Option<&TargetDir> {
         match &self.location {
             TargetLocation::Local(dir) if dir.revision.is_this => Some(dir),
@@ -645,8 +646,8 @@ impl Target {
         }
     }
 
-    /// The kustomization roots that its engine builds, by their real paths: its own, or those that Flux finds in
-    /// a directory without one, and the components that the object adds.
+    /// The kustomization roots that its engine builds, by their real paths: its own, or those that Flux finds in a
+    /// directory without a kustomization, and the components that the object adds.
     pub(crate) fn roots<'a>(&'a self, dir: &'a TargetDir) -> impl Iterator<Item = &'a str> {
         let components = self.build.components().filter_map(|component| component.content.as_ref());
         let own = std::iter::once(&dir.content).chain(components).filter_map(|content| match content {
@@ -662,18 +663,19 @@ impl Target {
         self.roots(dir).filter_map(|root| graph.user_root(root))
     }
 
-    /// Returns what deploys it, as `Flux Kustomization apps (clusters/prod/apps.yaml:3)`, and what built that.
+    /// The target and its location, such as `Flux Kustomization apps (clusters/prod/apps.yaml:3)`, and the build that
+    /// made it.
     pub(crate) fn by(&self) -> String {
         self.named(&self.object.location_text())
     }
 
-    /// Returns what deploys it.
+    /// The engine, kind and name of the target.
     pub(crate) fn title(&self) -> String {
         let Object { file, line, .. } = &self.object;
         self.named(&format!("{file}:{line}{}", self.object.own_directory()))
     }
 
-    /// Returns what it is, wherever its object stands, and whatever builds that.
+    /// The name of the target, independent of its location and of the build that makes it.
     pub(crate) fn name(&self) -> String {
         let Object { kind, name, .. } = &self.object;
         format!("{} {kind} {name}", self.engine.name())
@@ -688,7 +690,7 @@ impl Target {
     }
 }
 
-/// Returns why one of some texts is not known here, if one is not: a template, or a variable of Flux.
+/// The first text that is unknown here, because it is a template or has a variable of Flux; `None` if all are known.
 fn unfilled<'a>(texts: impl IntoIterator<Item = &'a str>) -> Option<String> {
     let text = texts.into_iter().find(|text| text.contains("{{") || text.replace("$${", "").contains("${"))?;
     Some(format!("`{}` is substituted elsewhere", redact::url(text)))
@@ -702,13 +704,13 @@ pub(crate) fn at_other_revision(target: &Target) -> Option<&str> {
     }
 }
 
-/// Finds what is deployed from a tree. `identity` is asked only where an object names a repository.
+/// Finds the targets of a tree. `identity` is called only if an object names a repository.
 #[cfg(test)]
 pub(crate) fn find(tree: &OverlayTree, config: &Config, identity: &dyn Fn() -> Result<Identity>) -> Result<Unsettled> {
     find_from(&Survey::of(Rc::new(tree.clone())), &[], config, identity)
 }
 
-/// Finds what is deployed from a tree as its objects are written, where a walk starts in `paths`, or everywhere without any.
+/// Finds the targets of a tree as written, with a walk that starts in `paths`, or everywhere without any.
 pub(crate) fn find_in(
     survey: &Survey,
     paths: &[String],
@@ -720,9 +722,9 @@ pub(crate) fn find_in(
     find_from(survey, &begun.unwrap_or_default(), config, identity)
 }
 
-/// Finds what is deployed from a tree as its objects are written: the only search for it. Of what the configuration leaves
-/// out it reads what is deployed all the same: what roots list in these directories, or those that are deployed, and what
-/// stands in a directory that a target applies.
+/// Finds the targets of a tree as written: the only search for them. In directories that the configuration excludes it
+/// reads the files that are deployed anyway: resources of roots in `directories` or of deployed roots, and files in a
+/// directory that a target applies.
 pub(crate) fn find_from(
     survey: &Survey,
     directories: &[String],
@@ -762,7 +764,7 @@ pub(crate) fn find_from(
     }
 }
 
-/// Finds what the objects of a scan deploy, and what is deployed without one.
+/// Finds the targets of a scan, and those that are deployed without an object.
 fn of_scan(
     tree: &dyn Tree,
     config: &Config,
@@ -838,8 +840,8 @@ fn tell_apart(targets: &mut [Target]) {
     }
 }
 
-/// The kustomizations of roots that are none: objects of Flux, which are named so. One that a reference leads to is
-/// meant as a root, and `kustomize build` refuses it.
+/// The files that are named like kustomizations, but are objects of Flux. If a reference leads to one, a root is
+/// expected, and `kustomize build` refuses it.
 pub(crate) fn flux_objects(explored: &Explored) -> HashSet<FileId> {
     let candidates: HashSet<FileId> = explored
         .troubles

@@ -143,9 +143,10 @@ fn is_inflated<T: Tree + ?Sized>(tree: &T, directory: &str) -> Result<bool> {
         return Ok(false);
     }
     let beside = FILE_NAMES.map(|name| path::join(path::parent(home), name));
-    let names_charts =
-        |file: &String| tree.read(file).is_ok_and(|bytes| String::from_utf8_lossy(&bytes).contains("helm"));
-    Ok(path::is_pulled_chart(directory) || beside.iter().any(names_charts))
+    Ok(path::is_pulled_chart(directory)
+        || beside
+            .iter()
+            .any(|file: &String| tree.read(file).is_ok_and(|bytes| String::from_utf8_lossy(&bytes).contains("helm"))))
 }
 
 /// The directory beside a kustomization in which its charts lie, unless it says another one.
@@ -209,8 +210,11 @@ where
 fn search<T: Tree + ?Sized>(tree: &T, endings: &[&str], marks: &[&[u8]]) -> Result<Vec<String>> {
     let mut holding = Vec::new();
     for path in tree.below("")?.into_iter().filter(|path| endings.iter().any(|ending| path.ends_with(ending))) {
-        let holds = |bytes: Vec<u8>| marks.iter().any(|mark| memchr::memmem::find(&bytes, mark).is_some());
-        if matches!(tree.entry(&path)?, Some(Entry::File { .. })) && tree.read(&path).map_or(true, holds) {
+        if matches!(tree.entry(&path)?, Some(Entry::File { .. }))
+            && tree
+                .read(&path)
+                .map_or(true, |bytes: Vec<u8>| marks.iter().any(|mark| memchr::memmem::find(&bytes, mark).is_some()))
+        {
             holding.push(path);
         }
     }

@@ -69,10 +69,12 @@ impl Builds {
         remotes: &mut dyn Remotes,
         programs: Programs<'_>,
     ) -> Result<Builds> {
-        let reach =
-            |survey: &Survey, directories: &[String]| plan::reached(survey, &workspace.config, directories, remotes);
-        let here = workspace.repo().map(|here| &**here);
-        Builds::open(programs, &workspace.config, here)?.write(workspace.survey(), subjects, reach)
+        let repo = workspace.repo().map(|rc| &**rc);
+        Builds::open(programs, &workspace.config, repo)?.write(
+            workspace.survey(),
+            subjects,
+            |survey: &Survey, directories: &[String]| plan::reached(survey, &workspace.config, directories, remotes),
+        )
     }
 
     /// Writes subjects of a tree that need nothing else.
@@ -81,22 +83,24 @@ impl Builds {
         subjects: &[Wanted],
         programs: Programs<'_>,
         config: &Config,
-        here: Option<&LocalRepo>,
+        repo: Option<&LocalRepo>,
     ) -> Result<Builds> {
         // kustomize says what is wrong.
-        let reach =
-            |survey: &Survey, directories: &[String]| Explored { troubles: Vec::new(), ..survey.read(directories) };
-        Builds::open(programs, config, here)?.write(survey, subjects, reach)
+        Builds::open(programs, config, repo)?.write(survey, subjects, |survey: &Survey, directories: &[String]| {
+            Explored { troubles: Vec::new(), ..survey.read(directories) }
+        })
     }
 
     /// Finds the program that the configuration wants.
-    fn open(programs: Programs<'_>, config: &Config, here: Option<&LocalRepo>) -> Result<Builds> {
+    fn open(programs: Programs<'_>, config: &Config, repo: Option<&LocalRepo>) -> Result<Builds> {
         let Programs { kustomize, helm, arguments: more } = programs;
         refuse_arguments(more)?;
-        let missing =
-            |reason| Failure::new(reason).hint("install kustomize, or name it in the environment variable KUSTOMIZE");
-        let program =
-            program::find(kustomize)?.map_err(missing)?.configured(config, Memory::of(here))?.with_helm(helm)?;
+        let program = program::find(kustomize)?
+            .map_err(|reason| {
+                Failure::new(reason).hint("install kustomize, or name it in the environment variable KUSTOMIZE")
+            })?
+            .configured(config, Memory::of(repo))?
+            .with_helm(helm)?;
         let (roots, outputs, edited) = (Vec::new(), Vec::new(), BTreeMap::new());
         Ok(Builds { program, more: more.to_vec(), roots, pool: Pool::default(), outputs, edited })
     }
@@ -109,8 +113,8 @@ impl Builds {
         mut reach: impl FnMut(&Survey, &[String]) -> Explored,
     ) -> Result<Builds> {
         let tree = &survey.tree();
-        let is_root = |one: &&Subject| matches!(one.by, By::Kustomize) && Rc::ptr_eq(&one.tree, tree);
-        let roots = subjects.iter().flatten().flatten().filter(is_root).map(|one| one.directory.clone());
+        let is_root = |subject: &&Subject| matches!(subject.by, By::Kustomize) && Rc::ptr_eq(&subject.tree, tree);
+        let roots = subjects.iter().flatten().flatten().filter(is_root).map(|subject| subject.directory.clone());
         let roots: Vec<String> = roots.collect::<BTreeSet<String>>().into_iter().collect();
         if !roots.is_empty() {
             self.add(&reach(survey, &roots), &roots)?;
@@ -151,7 +155,7 @@ impl Builds {
         Ok(failed)
     }
 
-    /// Returns a subject as its edits leave it.
+    /// A subject as its edits leave it.
     fn as_edited<'a>(&self, number: usize, subject: &'a Subject) -> Cow<'a, Subject> {
         match self.edited.get(&number) {
             Some(text) => Cow::Owned(subject.clone().with(text)),
@@ -211,7 +215,7 @@ impl Builds {
         BuildTool { program: self.program.name(), arguments: self.more.clone() }
     }
 
-    /// Returns the programs that build.
+    /// The programs that build.
     pub(crate) fn programs(&self) -> String {
         self.program.full_name()
     }
@@ -233,11 +237,18 @@ impl Builds {
     pub(crate) fn bytes(&self, subject: usize) -> Result<Vec<u8>, Failures> {
         let built = self.output(subject, Wants::Bytes, false).map(|build| build.stdout).map_err(Failures::from);
         let Ok(Some(Output::Run(run))) = &self.outputs[subject] else { return built };
-        let named = |failure: Failure| match failure.location {
-            Some(_) => failure,
-            None => failure.context(format!("cannot build `{}`", path::shown(&run.directory))),
-        };
-        built.map_err(|failures| Failures(failures.0.into_iter().map(named).collect()))
+        built.map_err(|failures| {
+            Failures(
+                failures
+                    .0
+                    .into_iter()
+                    .map(|failure: Failure| match failure.location {
+                        Some(_) => failure,
+                        None => failure.context(format!("cannot build `{}`", path::shown(&run.directory))),
+                    })
+                    .collect(),
+            )
+        })
     }
 
     /// Builds a subject to what declares objects of engines.
@@ -296,14 +307,14 @@ pub(crate) fn build_all(
     survey: &Survey,
     all: &[&Generated],
     config: &Config,
-    here: &LocalRepo,
+    repo: &LocalRepo,
 ) -> Vec<Result<Vec<u8>, Failures>> {
     if all.is_empty() {
         return Vec::new();
     }
     let tree = survey.tree();
     let subjects: Vec<Wanted> = all.iter().map(|made| Ok(Some(Subject::made(tree.clone(), made)?))).collect();
-    match Builds::closed(survey, &subjects, Programs::default(), config, Some(here)) {
+    match Builds::closed(survey, &subjects, Programs::default(), config, Some(repo)) {
         Ok(builds) => {
             side_by_side(all, processors(), |number, _| Ok(builds.objects(number, false).map(|build| build.stdout)?))
         }

@@ -55,19 +55,19 @@ enum What {
 impl Choice {
     /// Returns what a change touches, as far as it is asked for. A root that a target deploys is built as that.
     pub(crate) fn of(
-        here: &Rc<LocalRepo>,
+        repo: &Rc<LocalRepo>,
         config: &Config,
         changes: &Changes,
         surveys: [&Survey; 2],
         only: &[String],
     ) -> Result<Choices, Failures> {
-        let [was, is] = both(here, surveys, config)?;
+        let [was, is] = both(repo, surveys, config)?;
         let affected = affected(changes, config, &was, &is)?;
         let mut needed = Needs::new();
         is.1.targets.iter().for_each(|target| needs(target.manifest.as_bytes(), &mut needed));
         let named = [was.1.targets, is.1.targets.clone()].concat();
         let asked =
-            only.iter().map(|text| Argument::of_change(here, changes, &named, text)).collect::<Result<Vec<_>>>()?;
+            only.iter().map(|text| Argument::of_change(repo, changes, &named, text)).collect::<Result<Vec<_>>>()?;
         let is_asked = |is_it: &dyn Fn(&Argument<'_>) -> bool| asked.is_empty() || asked.iter().any(is_it);
         let (mut all, mut built) = (Vec::new(), HashSet::new());
         let graph = &is.0.graph;
@@ -99,7 +99,8 @@ impl Choice {
         // A base that is named is built, too.
         for directory in asked.iter().filter_map(|asked| asked.path.as_deref()) {
             let is_root = [&was.0.graph, &is.0.graph].map(|graph| graph.user_roots().contains_key(directory));
-            let is_built = all.iter().any(|one: &Choice| matches!(&one.what, What::Root(root) if root == directory));
+            let is_built =
+                all.iter().any(|choice: &Choice| matches!(&choice.what, What::Root(root) if root == directory));
             let status = match is_root {
                 [true, true] => Status::Changed,
                 [false, true] => Status::Added,
@@ -115,13 +116,13 @@ impl Choice {
         Ok(Choices { builds: all, unbuilt, unread, needs: needed, targets: is.1.targets, differing })
     }
 
-    /// Returns all builds of a workspace, as far as they are asked for: what both sides have.
-    pub(crate) fn all(here: &Rc<LocalRepo>, workspace: &Workspace, only: &[String]) -> Result<Choices, Failures> {
+    /// All builds of a workspace, as far as they are asked for: what both sides have.
+    pub(crate) fn all(repo: &Rc<LocalRepo>, workspace: &Workspace, only: &[String]) -> Result<Choices, Failures> {
         // To a tree that holds nothing, everything is a change.
         let paths = workspace.tree.names("")?.into_iter().collect();
         let changes = Changes::of(Rc::new(OverlayTree::default()), workspace.tree.clone(), paths)?;
         let surveys = [&Survey::of(changes.old.clone()), &**workspace.survey()];
-        let mut choices = Choice::of(here, &workspace.config, &changes, surveys, only)?;
+        let mut choices = Choice::of(repo, &workspace.config, &changes, surveys, only)?;
         choices.builds.retain(|choice| !choice.is_elsewhere());
         for Choice { what, status, .. } in &mut choices.builds {
             *status = Status::Changed;
@@ -151,12 +152,12 @@ impl Choice {
         set.as_ref().map(|set| format!("ApplicationSet {set} ({file}:{line})"))
     }
 
-    /// Returns the target as it is, or was.
+    /// The target as it is, or was.
     fn target(&self) -> Option<&Target> {
         self.targets().into_iter().rev().flatten().next()
     }
 
-    /// Returns the target, as it was and as it is; none of a root.
+    /// The target, as it was and as it is; none of a root.
     pub(crate) fn targets(&self) -> [Option<&Target>; 2] {
         match &self.what {
             What::Root(_) => [None, None],
@@ -169,30 +170,28 @@ impl Choice {
         self.target()?.object.built_by.clone()
     }
 
-    /// Returns whether what is deployed is known, and lies in another repository or at another revision.
+    /// Whether what is deployed is known, and lies in another repository or at another revision.
     fn is_elsewhere(&self) -> bool {
-        let is_elsewhere =
-            |one: &Target| one.local_dir().is_none() && !matches!(one.location, TargetLocation::Templated(_));
-        matches!(&self.what, What::Target(both) if both.iter().flatten().all(is_elsewhere))
+        matches!(&self.what, What::Target(both) if both.iter().flatten().all(|target: &Target| target.local_dir().is_none() && !matches!(target.location, TargetLocation::Templated(_))))
     }
 
-    /// Returns the directories of the roots that its build is made of, as it is: each that is built with something else.
+    /// The directories of the roots that its build is made of, as it is: each that is built with something else.
     pub(super) fn tops(&self) -> Vec<String> {
-        let (target, here) = match (&self.what, self.target().and_then(|target| Some((target, target.local_dir()?)))) {
+        let (target, dir) = match (&self.what, self.target().and_then(|target| Some((target, target.local_dir()?)))) {
             (What::Root(directory), _) => return vec![directory.clone()],
             (_, Some(there)) => there,
             (_, None) => return Vec::new(),
         };
-        let is_generated = |root: &str| here.scanned.iter().any(|one| one.is_root && one.path == root);
-        target.roots(here).filter(|root| !is_generated(root)).map(str::to_owned).collect()
+        let is_generated = |root: &str| dir.scanned.iter().any(|resource| resource.is_root && resource.path == root);
+        target.roots(dir).filter(|root| !is_generated(root)).map(str::to_owned).collect()
     }
 
-    /// Returns the directories of the roots below these.
+    /// The directories of the roots below these.
     pub(super) fn below(&self, graph: &Graph) -> Vec<String> {
         let there = self.target().and_then(Target::local_dir);
-        let generated = there.into_iter().flat_map(|here| &here.scanned).filter(|one| one.is_root);
+        let generated = there.into_iter().flat_map(|dir| &dir.scanned).filter(|resource| resource.is_root);
         let named = self.tops().into_iter().flat_map(|top| named(graph, &top));
-        generated.map(|one| one.path.clone()).chain(named).collect()
+        generated.map(|resource| resource.path.clone()).chain(named).collect()
     }
 
     /// Returns what to build as it was (0) or as it is (1); nothing where it was not, or is not.
@@ -218,8 +217,8 @@ impl<'a> Argument<'a> {
     /// # Errors
     ///
     /// If neither side has such a directory or target.
-    fn of_change(here: &LocalRepo, changes: &Changes, targets: &[Target], text: &'a str) -> Result<Argument<'a>> {
-        let path = from_top(here, &*changes.new, text).ok();
+    fn of_change(repo: &LocalRepo, changes: &Changes, targets: &[Target], text: &'a str) -> Result<Argument<'a>> {
+        let path = from_top(repo, &*changes.new, text).ok();
         let path = path.map(|path| match path::name(&path) {
             name if FILE_NAMES.contains(&name) => path::parent(&path).to_owned(),
             _ => path,
@@ -250,11 +249,11 @@ impl<'a> Argument<'a> {
     }
 }
 
-/// Returns whether a text names a target: by the name of the object, with or without its namespace, by its file and line, or by
+/// Whether a text names a target: by the name of the object, with or without its namespace, by its file and line, or by
 /// where it names one of several sources.
 pub(crate) fn is_meant(target: &Target, text: &str) -> bool {
     let object = &target.object;
-    object.name == text || object.full_name() == text || places(target).iter().any(|one| one == text)
+    object.name == text || object.full_name() == text || places(target).iter().any(|name| name == text)
 }
 
 /// Returns what no directory is called and names a target, the shortest first.
@@ -265,9 +264,12 @@ fn places(target: &Target) -> [String; 4] {
 
 /// Returns what names a target and no other.
 pub(crate) fn typed(target: &Target, all: &[Target]) -> String {
-    let is_of_it = |text: &&String| all.iter().filter(|one| is_meant(one, text)).count() == 1;
     let places = places(target);
-    places.iter().find(is_of_it).unwrap_or(&places[0]).clone()
+    places
+        .iter()
+        .find(|text: &&String| all.iter().filter(|target| is_meant(target, text)).count() == 1)
+        .unwrap_or(&places[0])
+        .clone()
 }
 
 /// Says that a text names nothing that could be built.

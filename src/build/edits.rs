@@ -98,7 +98,7 @@ impl Edits {
         Ok(text)
     }
 
-    /// Returns the digest of all that the result is a function of; `None` if that cannot be read.
+    /// The digest of all that the result is a function of; `None` if that cannot be read.
     fn name(&self, program: &Program) -> Result<Option<String>> {
         let Some(identity) = program.identity() else { return Ok(None) };
         let (Edits { directory, commands, .. }, version) = (self, env!("CARGO_PKG_VERSION"));

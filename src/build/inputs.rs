@@ -72,14 +72,13 @@ impl Answers {
         }
         let edges = graph.roots.iter().flat_map(|root| &root.edges);
         let repositories = edges.filter(|edge| matches!(edge.target, Target::Root { remote: true, .. }));
-        let is_direct = |file: &&RemoteFile| proxy::is_direct(file.url.exposed());
-        let is_closed = offline || !remote.iter().any(is_direct);
+        let is_closed = offline || !remote.iter().any(|file: &&RemoteFile| proxy::is_direct(file.url.exposed()));
         let remote = remote.iter().map(|file| (file.url.exposed(), &*file.bytes));
         let served = Served::new(remote, repositories.map(|edge| edge.reference.text.as_str()), top)?;
         answers(Files::Served { served: Arc::new(served), is_closed })
     }
 
-    /// Returns the digest of all that a build may read which sees the files below `top`; `None` if it may read or ask
+    /// The digest of all that a build may read which sees the files below `top`; `None` if it may read or ask
     /// elsewhere.
     pub(super) fn digest(&self, top: &Path) -> Result<Option<String>> {
         if self.reads_outside {
@@ -94,7 +93,7 @@ impl Answers {
         Ok(Some(format!("{}{}{}", lines.concat(), served.digest(), self.below(top)?)))
     }
 
-    /// Returns the digest of what is below a directory, which stays as it is.
+    /// The digest of what is below a directory, which stays as it is.
     fn below(&self, directory: &Path) -> Result<String> {
         let known = || self.digests.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(digest) = known().get(directory) {
@@ -110,7 +109,7 @@ fn place(source: SourceId, top: &Path) -> PathBuf {
     top.join(format!("upstream/{}", source.0))
 }
 
-/// Returns the top of the tree that one of several roots is built in, by its number. Each of the user's has a tree of its
+/// The top of the tree that one of several roots is built in, by its number. Each of the user's has a tree of its
 /// own: what another one reads does not happen to be there.
 pub(super) fn own(graph: &Graph, number: usize, top: &Path) -> PathBuf {
     match graph.sources[0].repository {
@@ -188,8 +187,8 @@ pub(super) fn outside(graph: &Graph, roots: &BTreeSet<RootId>) -> Result<Option<
         }
         for input in graph.inputs(id)?.own {
             let Input::Below(directory) = input else { continue };
-            for place in tree.below(&directory)? {
-                if let Some(why) = leads_out(&**tree, &place)? {
+            for path in tree.below(&directory)? {
+                if let Some(why) = leads_out(&**tree, &path)? {
                     let reader = if graph.roots[id].runs_code { "code" } else { "helm" };
                     return Ok(Some(format!("{why}, and {reader} may read what is there")));
                 }
@@ -208,12 +207,12 @@ pub(super) fn whole(source: &Source, checks_out: bool, top: &Path) -> Result<()>
 pub(super) fn of_copy(plan: &Plan, into: &str, checkout: Option<&SharedTree>, top: &Path) -> Result<()> {
     let mut tree = OverlayTree::new(checkout.cloned().unwrap_or_else(|| Rc::new(OverlayTree::default())));
     let mut places = Vec::new();
-    for (place, file) in &plan.changes {
+    for (path, file) in &plan.changes {
         if let Some(file) = file
-            && path::is_in(place, into)
+            && path::is_in(path, into)
         {
-            tree.file(place, &file.bytes, file.executable);
-            places.push(place);
+            tree.file(path, &file.bytes, file.executable);
+            places.push(path);
         }
     }
     disk::write_temporary(&tree, places, conversion(checkout.is_some()).as_ref(), top, None)
@@ -245,24 +244,24 @@ impl<'a> Part<'a> {
         let tree = &*self.source.tree;
         for input in inputs {
             let places = match input {
-                Input::At(place) => vec![place.clone()],
+                Input::At(path) => vec![path.clone()],
                 Input::Below(directory) => tree.below(directory)?,
                 Input::Remote(_) | Input::Chart(_) => continue,
             };
-            for place in places {
+            for path in places {
                 let is_fetched = || self.source.repository.is_some();
-                let is_file = || Ok(matches!(tree.entry(&place)?, Some(tree::Entry::File { .. })));
-                if path::is_in(&place, &self.source.scope) && !(is_fetched() && is_file()?) {
-                    self.places.insert(place);
+                let is_file = || Ok(matches!(tree.entry(&path)?, Some(tree::Entry::File { .. })));
+                if path::is_in(&path, &self.source.scope) && !(is_fetched() && is_file()?) {
+                    self.places.insert(path);
                 }
             }
         }
         Ok(())
     }
 
-    fn put(&mut self, place: &str, bytes: &[u8], executable: bool) {
-        self.tree.file(place, bytes, executable);
-        self.places.insert(place.to_owned());
+    fn put(&mut self, path: &str, bytes: &[u8], executable: bool) {
+        self.tree.file(path, bytes, executable);
+        self.places.insert(path.to_owned());
     }
 
     /// Puts the charts that were pulled for a root where kustomize looks for them, so that it pulls none itself.

@@ -131,7 +131,7 @@ impl Memory {
         *total = total.map(|total| total + more);
     }
 
-    /// Returns a build with a hash in the place of each value of a Secret; none of what cannot be read.
+    /// A build with a hash in the place of each value of a Secret; none of what cannot be read.
     pub(super) fn hide(&self, build: &Build) -> Option<Build> {
         let stdout = &build.stdout;
         let mut build = Build { stdout: Vec::new(), ..build.clone() };
@@ -148,7 +148,7 @@ impl Memory {
         Some(build)
     }
 
-    /// Returns a document without values of Secrets, and with a hash of all of it; none if it has none.
+    /// A document without values of Secrets, and with a hash of all of it; none if it has none.
     fn hidden(&self, document: &str) -> serde_yaml::Result<Option<String>> {
         let mut value: Value = serde_yaml::from_str(document)?;
         if !secrets::is_in(&value) {
@@ -164,7 +164,7 @@ impl Memory {
     }
 }
 
-/// Returns whether YAML may have the kind of a Secret, also if that is written with escapes.
+/// Whether YAML may have the kind of a Secret, also if that is written with escapes.
 fn may_hold_secret(text: &[u8]) -> bool {
     ["Secret", "\\u", "\\U", "\\x"].iter().any(|part| memchr::memmem::find(text, part.as_bytes()).is_some())
 }
@@ -196,7 +196,7 @@ impl Building<'_> {
         Ok(if wants == Wants::Objects { hidden } else { build })
     }
 
-    /// Returns whether it is remembered what it was built to.
+    /// Whether it is remembered what it was built to.
     pub(super) fn is_remembered(&self, wants: Wants) -> Result<bool> {
         Ok(self.known_as(self.name()?.as_deref(), wants).is_some())
     }
@@ -206,21 +206,26 @@ impl Building<'_> {
         known.filter(|known| wants == Wants::Objects || !known.hides)
     }
 
-    /// Returns whether building again, whatever is remembered, gives the same.
+    /// Whether building again, whatever is remembered, gives the same.
     pub(super) fn is_steady(&self, parent: &Path, first: &Build) -> Result<bool> {
         let again = self.run(parent)?;
         Ok(!again.success || again.stdout == first.stdout)
     }
 
-    /// Returns the digest of everything that it is a function of; `None` if it may be one of something else, or nothing is
+    /// The digest of everything that it is a function of; `None` if it may be one of something else, or nothing is
     /// remembered.
     fn name(&self) -> Result<Option<String>> {
         /// The flags that let kustomize run or read nothing else.
         const PURE: [&str; 5] =
             ["--enable-helm", "--load-restrictor", "--reorder", "--helm-api-versions", "--helm-kube-version"];
-        let is_pure = |argument: &String| PURE.contains(&argument.split('=').next().unwrap_or_default());
         let is_kustomize = self.program.kind != Kind::Helm;
-        if self.program.memory.is_none() || is_kustomize && !self.arguments.iter().all(is_pure) {
+        if self.program.memory.is_none()
+            || is_kustomize
+                && !self
+                    .arguments
+                    .iter()
+                    .all(|argument: &String| PURE.contains(&argument.split('=').next().unwrap_or_default()))
+        {
             return Ok(None);
         }
         let (Some(program), Some(answers)) =
@@ -246,7 +251,7 @@ impl Building<'_> {
     }
 }
 
-/// Returns whether nothing but its inputs has made a build what it is.
+/// Whether nothing but its inputs has made a build what it is.
 fn is_settled(build: &Build) -> bool {
     /// What programs say if the machine fails, or somebody ends what they have started.
     const ODD: [&str; 4] = ["text file busy", "input/output error", "signal: ", "timed out"];

@@ -24,7 +24,7 @@ pub(crate) struct Parts {
     pub(crate) are_all: bool,
 }
 
-/// Returns the parts of some builds that failed, among the roots that differ. `build` builds on a side.
+/// The parts of some builds that failed, among the roots that differ. `build` builds on a side.
 pub(crate) fn parts(
     failed: &[&Choice],
     workspaces: [&Workspace; 2],
@@ -39,13 +39,15 @@ pub(crate) fn parts(
         let differs = tops.iter().map(|top| own_differs(&graphs[1], top, changes)).collect::<Result<Vec<_>>>()?;
         all.push(Parts { outputs: Default::default(), are_all: !tops.is_empty() && !differs.contains(&true) });
     }
-    let differs = |directories: Vec<String>| directories.into_iter().filter(|one| differing.contains(one)).collect();
+    let differs =
+        |directories: Vec<String>| directories.into_iter().filter(|directory| differing.contains(directory)).collect();
     let mut todo: Vec<BTreeSet<String>> = failed.iter().map(|choice| differs(choice.below(&graphs[1]))).collect();
     let mut known: BTreeMap<String, Option<[String; 2]>> = BTreeMap::new();
     for _ in 0..DEEPEST {
-        let is_new = |directory: &&String| !known.contains_key(*directory);
-        let next: BTreeSet<String> = todo.iter().flatten().filter(is_new).cloned().collect();
-        let (next, other): (Vec<String>, Vec<String>) = next.into_iter().partition(|one| is_built_alone(&graphs, one));
+        let next: BTreeSet<String> =
+            todo.iter().flatten().filter(|directory: &&String| !known.contains_key(*directory)).cloned().collect();
+        let (next, other): (Vec<String>, Vec<String>) =
+            next.into_iter().partition(|directory| is_built_alone(&graphs, directory));
         known.extend(other.into_iter().map(|directory| (directory, None)));
         if !next.is_empty() {
             let subjects = workspaces.map(|workspace| -> Vec<Wanted> {
@@ -76,21 +78,21 @@ pub(crate) fn parts(
     Ok(all)
 }
 
-/// Returns whether what the root in a directory reads itself differs, or may.
+/// Whether what the root in a directory reads itself differs, or may.
 fn own_differs(graph: &Graph, directory: &str, changes: &Changes) -> Result<bool> {
     let Some(root) = graph.user_root(directory) else { return Ok(true) };
     Ok(graph.roots[root].kind == Some(KustomizationKind::Component)
         || changes.first_of(&graph.inputs(root)?.own)?.is_some())
 }
 
-/// Returns the directories of the roots of the tree that the root in one names.
+/// The directories of the roots of the tree that the root in one names.
 pub(super) fn named(graph: &Graph, directory: &str) -> Vec<String> {
     let named = graph.user_root(directory).into_iter().flat_map(|root| graph.named(root));
     let own = named.filter(|(_, root)| graph.user_path(graph.roots[*root].file).is_some());
     own.map(|(_, root)| graph.roots[root].directory.clone()).collect()
 }
 
-/// Returns whether both sides have a root in a directory that is built without what adds it.
+/// Whether both sides have a root in a directory that is built without what adds it.
 fn is_built_alone(graphs: &[Graph; 2], directory: &str) -> bool {
     graphs.iter().all(|graph| {
         let root = graph.user_root(directory);

@@ -148,7 +148,7 @@ impl Program {
         Some(format!("{} {}", self.name(), self.digest.get_or_init(|| digest(&self.path)).as_ref()?))
     }
 
-    /// Returns the helm that is named, else the one on `PATH`, to run no longer than this program.
+    /// The helm that is named, else the one on `PATH`, to run no longer than this program.
     pub(super) fn helm(&self) -> Result<Program> {
         let path = self.helm.clone().or_else(|| on_path(Kind::Helm.name()));
         let path = path.ok_or_else(|| Failure::new("it is a Helm chart, and no `helm` was found on PATH"))?;
@@ -159,20 +159,24 @@ impl Program {
     /// Returns it with the helm at a path.
     pub(super) fn with_helm(self, named: Option<&Path>) -> Result<Program> {
         let Some(named) = named else { return Ok(self) };
-        let refused = |error: std::io::Error| Failure::new(format!("`{}` cannot be used: {error}", named.display()));
-        let program = Program { helm: Some(std::path::absolute(named).map_err(refused)?), ..self };
+        let program = Program {
+            helm: Some(std::path::absolute(named).map_err(|error: std::io::Error| {
+                Failure::new(format!("`{}` cannot be used: {error}", named.display()))
+            })?),
+            ..self
+        };
         program.helm().map_err(|failure| failure.hint("set --helm to the executable of helm"))?;
         Ok(program)
     }
 
-    /// Returns the command that edits a kustomization, without arguments.
+    /// The command that edits a kustomization, without arguments.
     pub(super) fn editing(&self) -> Command {
         let mut command = Command::new(&self.path);
         command.arg("edit");
         command
     }
 
-    /// Returns the command that builds, without arguments.
+    /// The command that builds, without arguments.
     pub(super) fn command(&self) -> Command {
         let mut command = Command::new(&self.path);
         command.arg(match self.kind {
@@ -323,7 +327,7 @@ fn said(path: &Path, kind: Kind) -> Result<(Network, Output), process::Error> {
     Ok((Network::Proxies, run(Network::Proxies)?))
 }
 
-/// Returns a version; where it is none, with the digest of the program, so that another build is another version.
+/// A version; where it is none, with the digest of the program, so that another build is another version.
 fn identified(version: String, path: &Path, known: &OnceLock<Option<String>>) -> String {
     const DIGITS: usize = 16;
     if version != UNVERSIONED {
@@ -339,7 +343,7 @@ fn digest(program: &Path) -> Option<String> {
     File::open(program).and_then(sha256_of).ok()
 }
 
-/// Returns whether a version begins with these numbers.
+/// Whether a version begins with these numbers.
 fn is_version(version: &str, numbers: &str) -> bool {
     let rest = version.trim_start_matches('v').strip_prefix(numbers);
     rest.is_some_and(|rest| !rest.starts_with(|next: char| next.is_ascii_digit()))
@@ -347,26 +351,30 @@ fn is_version(version: &str, numbers: &str) -> bool {
 
 /// Reads what a program says of its version, and of that of the kustomize in it: `v5.8.1`, `(devel)`, in older ones
 /// `{Version:kustomize/v4.5.7 …}`; kubectl says both in JSON.
-fn version(kind: Kind, said: &[u8]) -> Option<(String, Option<String>)> {
+fn version(kind: Kind, stdout: &[u8]) -> Option<(String, Option<String>)> {
     let mut kustomize = None;
     let word = match kind {
         Kind::Kustomize | Kind::Helm => {
-            let word = str::from_utf8(said).ok()?.split_whitespace().next()?;
+            let word = str::from_utf8(stdout).ok()?.split_whitespace().next()?;
             let word = word.strip_prefix("{Version:").unwrap_or(word);
             word.strip_prefix("kustomize/").unwrap_or(word).to_owned()
         }
         Kind::Kubectl => {
-            let json: serde_json::Value = serde_json::from_slice(said).ok()?;
+            let json: serde_json::Value = serde_json::from_slice(stdout).ok()?;
             kustomize = json["kustomizeVersion"].as_str().map(str::to_owned);
             json["clientVersion"]["gitVersion"].as_str()?.to_owned()
         }
     };
-    let plain = |character: char| character.is_ascii_alphanumeric() || matches!(character, '.' | '-' | '+' | '_');
     let numbered = word.strip_prefix('v').is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_digit()));
     if kind == Kind::Kustomize {
         kustomize = Some(word.clone()).filter(|word| word != UNVERSIONED);
     }
-    (word == UNVERSIONED || (numbered && word.chars().all(plain))).then_some((word, kustomize))
+    (word == UNVERSIONED
+        || (numbered
+            && word.chars().all(|character: char| {
+                character.is_ascii_alphanumeric() || matches!(character, '.' | '-' | '+' | '_')
+            })))
+    .then_some((word, kustomize))
 }
 
 #[cfg(test)]

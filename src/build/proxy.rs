@@ -61,7 +61,7 @@ fn key(url: &Url) -> Option<String> {
     Some(format!("{scheme}://{host}:{port}{path}"))
 }
 
-/// Returns whether a URL names a host on this machine, which Go asks directly.
+/// Whether a URL names a host on this machine, which Go asks directly.
 pub(super) fn is_direct(url: &str) -> bool {
     Url::parse(url).is_ok_and(|url| is_loopback(&url))
 }
@@ -101,20 +101,23 @@ impl Served {
         Ok(Served { files, repositories, authority, certificate, hosts: Mutex::default() })
     }
 
-    /// Returns whether builds may ask a host on this machine, for which Go uses no proxy.
+    /// Whether builds may ask a host on this machine, for which Go uses no proxy.
     pub(super) fn is_asked_directly(&self) -> bool {
         self.files.keys().chain(&self.repositories).any(|key| is_direct(key))
     }
 
-    /// Returns whether a file of such a host lies below a URL: as no build gets it through the proxy, kustomize takes it for
+    /// Whether a file of such a host lies below a URL: as no build gets it through the proxy, kustomize takes it for
     /// a part of a repository there.
     pub(super) fn is_asked_directly_below(&self, url: &str) -> bool {
         let Some(above) = Url::parse(url).ok().as_ref().and_then(key) else { return false };
-        let is_below = |file: &String| file.strip_prefix(&above).is_some_and(|rest| rest.starts_with('/'));
-        is_direct(url) && self.files.keys().any(is_below)
+        is_direct(url)
+            && self
+                .files
+                .keys()
+                .any(|file: &String| file.strip_prefix(&above).is_some_and(|rest| rest.starts_with('/')))
     }
 
-    /// Returns whether a request is for a port of this machine that a known URL or one of these calls names: Go asks for such a
+    /// Whether a request is for a port of this machine that a known URL or one of these calls names: Go asks for such a
     /// URL directly, before it is asked of git.
     pub(super) fn is_at(&self, request: &sandbox::Request, calls: &[String]) -> bool {
         let sandbox::Request::Connection(Some(address)) = request else { return false };
@@ -124,7 +127,7 @@ impl Served {
         urls.any(|url| Url::parse(url).is_ok_and(|url| url.port_or_known_default() == Some(address.port())))
     }
 
-    /// Returns the digest of all that is served.
+    /// The digest of all that is served.
     pub(super) fn digest(&self) -> String {
         let files = self.files.iter().map(|(url, bytes)| format!("{url:?} {}\n", sha256_hex(bytes)));
         let all: BTreeSet<String> = files.chain(self.repositories.iter().map(|url| format!("{url:?}\n"))).collect();
@@ -363,7 +366,7 @@ impl Shared {
         // Where TLS cannot begin, only the host is known.
         let is_tunnel = request.method == "CONNECT" && !key.is_empty();
         let mut known = self.served.repositories.iter();
-        if !known.any(|one| is_read && *one == key || is_tunnel && one.starts_with(&key)) {
+        if !known.any(|prefix| is_read && *prefix == key || is_tunnel && prefix.starts_with(&key)) {
             self.note(url.map_or_else(|| request.target.clone(), |url| url.to_string()));
         }
         answer(stream, "403 Forbidden", b"this was not fetched\n", true)

@@ -109,8 +109,8 @@ impl Rendered {
 
     /// Whether an earlier file stays because it is not known what its build comes to now.
     pub(crate) fn keeps(&self, file: &str) -> bool {
-        let is_unknown = |unknown: &String| crate::tree::path::is_in(file, unknown);
-        self.not_built.contains_key(file) || self.unknown_files.iter().any(is_unknown)
+        self.not_built.contains_key(file)
+            || self.unknown_files.iter().any(|unknown: &String| crate::tree::path::is_in(file, unknown))
     }
 
     /// Says of each build without a file why, in lines.
@@ -120,17 +120,19 @@ impl Rendered {
         unknown.chain(not_built).collect()
     }
 
-    /// Returns the Secrets whose values anybody can read, each with its file.
+    /// The Secrets whose values anybody can read, each with its file.
     pub(crate) fn clear_secrets(&self) -> Vec<String> {
-        let named = |(file, bytes): (&String, &Vec<u8>)| {
-            let file = file.clone();
-            clear_secrets(bytes).into_iter().map(move |name| format!("{name} ({file})"))
-        };
-        self.files.iter().flat_map(named).collect()
+        self.files
+            .iter()
+            .flat_map(|(file, bytes): (&String, &Vec<u8>)| {
+                let file = file.clone();
+                clear_secrets(bytes).into_iter().map(move |name| format!("{name} ({file})"))
+            })
+            .collect()
     }
 }
 
-/// Returns the names of the Secrets in an output that have a value which is not encrypted.
+/// The names of the Secrets in an output that have a value which is not encrypted.
 fn clear_secrets(output: &[u8]) -> Vec<String> {
     let documents = str::from_utf8(output).map_or(Vec::new(), |text| super::compare::documents(text).collect());
     let documents = documents.into_iter().filter(|document| document.contains("Secret"));
@@ -194,8 +196,7 @@ fn plain(text: &str) -> String {
 
 /// Whether a path can be one of [`Rendered::files`].
 pub(crate) fn is_plain(file: &str) -> bool {
-    let is_plain = |name: &str| !name.is_empty() && plain(&name.replace('%', "-")) == name.replace('%', "-");
-    file.split('/').all(is_plain)
+    file.split('/').all(|name: &str| !name.is_empty() && plain(&name.replace('%', "-")) == name.replace('%', "-"))
 }
 
 #[cfg(test)]

@@ -57,16 +57,20 @@ impl From<Failure> for Unbuilt {
 
 impl From<Unbuilt> for Failures {
     fn from(unbuilt: Unbuilt) -> Self {
-        let unread = |message: String| {
-            let failure = Failure::new(message).because(FailureKind::UnreadReference);
-            failure.hint("git kustomize-localize explain unread-reference")
-        };
         match unbuilt {
             Unbuilt::Skipped(failure) => failure.into(),
             Unbuilt::Failed(reason) | Unbuilt::Refused(reason) => {
                 Failure::new(reason).because(FailureKind::NotBuilt).into()
             }
-            Unbuilt::Unread(messages) => Failures(messages.into_iter().map(unread).collect()),
+            Unbuilt::Unread(messages) => Failures(
+                messages
+                    .into_iter()
+                    .map(|message: String| {
+                        let failure = Failure::new(message).because(FailureKind::UnreadReference);
+                        failure.hint("git kustomize-localize explain unread-reference")
+                    })
+                    .collect(),
+            ),
             Unbuilt::Unknown(failures) => failures,
         }
     }
@@ -285,18 +289,18 @@ impl Roots {
         self.built(&self.building(call, &known.top, known.runs, None), wants)
     }
 
-    /// Returns whether building again, whatever is remembered, gives the same.
+    /// Whether building again, whatever is remembered, gives the same.
     pub(super) fn is_steady(&self, call: Call<'_>, first: &Build) -> Result<bool> {
         let Ok(known) = &self.known[call.directory] else { return Ok(true) };
         self.building(call, &known.top, known.runs, None).is_steady(self.scratch.path(), first)
     }
 
-    /// Returns the top of the tree that the root in a directory is built in; `None` if it is not.
+    /// The top of the tree that the root in a directory is built in; `None` if it is not.
     pub(super) fn top(&self, directory: &str) -> Option<&Path> {
         Some(&self.known.get(directory)?.as_ref().ok()?.top)
     }
 
-    /// Returns whether the root in a directory reaches one that names a file outside of itself.
+    /// Whether the root in a directory reaches one that names a file outside of itself.
     pub(super) fn leaves(&self, directory: &str) -> bool {
         self.known.get(directory).and_then(|known| known.as_ref().ok()).is_some_and(|known| known.leaves)
     }

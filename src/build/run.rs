@@ -75,11 +75,15 @@ impl Build {
     /// Returns why it failed, on one line.
     pub(super) fn reason(&self) -> String {
         // What is deprecated is no reason, and kustomize says it before the reason.
-        let is_cause = |line: &&str| {
-            let is_flag = line.starts_with("Flag --") && line.contains(" has been deprecated");
-            !is_flag && !line.starts_with("# Warning:") && *line != HELM_DEBUG
-        };
-        let text = self.said.lines().filter(is_cause).collect::<Vec<_>>().join("\n");
+        let text = self
+            .said
+            .lines()
+            .filter(|line: &&str| {
+                let is_flag = line.starts_with("Flag --") && line.contains(" has been deprecated");
+                !is_flag && !line.starts_with("# Warning:") && *line != HELM_DEBUG
+            })
+            .collect::<Vec<_>>()
+            .join("\n");
         // The message of a command that it ran has several lines.
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         let text = logged(&text);
@@ -93,7 +97,7 @@ fn logged(text: &str) -> String {
     said.map_or_else(|| text.to_owned(), |said| said.replace(r#"\""#, "\"").replace(r"\\", r"\"))
 }
 
-/// Returns a text without the names of what lies in a directory for temporary files: they are others each time.
+/// A text without the names of what lies in a directory for temporary files: they are others each time.
 fn without_temporary(text: &str, directory: &Path) -> String {
     let directory = format!("{}/", directory.display());
     let mut parts = text.split(&directory);
@@ -264,26 +268,26 @@ impl Building<'_> {
 }
 
 impl Building<'_> {
-    /// Returns a text without the directories that it builds in, which have other names each time.
+    /// A text without the directories that it builds in, which have other names each time.
     fn without_directories(&self, text: &str, private: &Path) -> String {
         let text = without_temporary(text, &private.join("tmp"));
-        let shown = |one: &Path| one.display().to_string().trim_end_matches('/').to_owned();
-        let [private, top, input] = [private, self.top, self.input].map(shown);
+        let [private, top, input] = [private, self.top, self.input]
+            .map(|one: &Path| one.display().to_string().trim_end_matches('/').to_owned());
         let text = [&private, &top].into_iter().fold(text, |text, one| text.replace(&format!("{one}/"), ""));
         text.replace(&top, ".").replace(&format!("{input}/"), "")
     }
 
-    /// Returns whether functions may run.
+    /// Whether functions may run.
     fn has_functions(&self) -> bool {
         self.arguments.iter().any(|one| one.starts_with("--enable-alpha-plugins"))
     }
 
-    /// Returns whether container engines may run, which need a server on this machine.
+    /// Whether container engines may run, which need a server on this machine.
     fn runs_images(&self) -> bool {
         self.answers.has_images && self.has_functions()
     }
 
-    /// Returns whether kubectl may ask a cluster which version it has, as Google's does first. It is refused, and no build
+    /// Whether kubectl may ask a cluster which version it has, as Google's does first. It is refused, and no build
     /// depends on the answer; without a configuration the cluster is the one at this port. What a reference names there is in
     /// the messages, too.
     fn is_for_cluster(&self, request: &Request) -> bool {
@@ -301,7 +305,7 @@ impl Building<'_> {
     }
 }
 
-/// Returns the failure of a build that came to nothing, whatever it builds.
+/// The failure of a build that came to nothing, whatever it builds.
 fn stopped(why: String, way_on: &str) -> Failure {
     Failure::new(why).because(FailureKind::Stopped).hint(way_on)
 }
@@ -326,14 +330,14 @@ fn shortage(said: &str) -> Option<&'static str> {
     SHORT.iter().find(|(short, _)| said.contains(short)).map(|(_, way_on)| *way_on)
 }
 
-/// Returns the address that a build asked for without the proxy, as its messages name it: Go does so for what is on this
+/// The address that a build asked for without the proxy, as its messages name it: Go does so for what is on this
 /// machine.
 fn direct(said: &str) -> Option<String> {
     let (_, rest) = said.split_once("dial tcp ")?;
     Some(rest.split(": ").next().unwrap_or(rest).to_owned())
 }
 
-/// Returns the call that kustomize gave up before the stand-in could note it: a reference says how long one may take.
+/// The call that kustomize gave up before the stand-in could note it: a reference says how long one may take.
 fn given_up(said: &str) -> Option<String> {
     let (_, rest) = said.split_once(" timeout running '")?;
     let call = rest.split('\'').next().unwrap_or(rest);
@@ -348,7 +352,7 @@ pub(super) struct Spent {
 }
 
 impl Spent {
-    /// Returns whether one more may begin, which may take so long: a few that take as long as they may, and any number
+    /// Whether one more may begin, which may take so long: a few that take as long as they may, and any number
     /// that takes half of that.
     fn has_left(&self, one: Duration) -> bool {
         const FULL: u32 = 5;

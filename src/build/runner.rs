@@ -35,10 +35,10 @@ pub(crate) fn check_builds(job: &Job<'_>, options: &Options) -> Result<BuildChec
     let by = BuildTool { program: program.name(), arguments: arguments.clone() };
     let refusals = Refusals::of(graph, &[], &arguments, &program);
     let absolute = |root| absolute(graph, root).map(|why| Unbuilt::Skipped(Failure::new(why)));
-    let refused = |one: &Affected| absolute(one.root).or_else(|| refusals.why(one.root));
+    let refused = |root: &Affected| absolute(root.root).or_else(|| refusals.why(root.root));
     let mut verdicts: Vec<Option<Verdict>> = Vec::new();
-    for one in affected {
-        verdicts.push(refused(one).map(verdict).transpose()?);
+    for root in affected {
+        verdicts.push(refused(root).map(verdict).transpose()?);
     }
     if let Some(earlier) = &job.earlier {
         for (verdict, recorded) in verdicts.iter_mut().zip(earlier.verdicts(job, &by)?) {
@@ -51,27 +51,28 @@ pub(crate) fn check_builds(job: &Job<'_>, options: &Options) -> Result<BuildChec
             .map_err(|failure| failure.context("nothing was written")),
     };
     let todo = affected.iter().zip(&verdicts).filter(|(_, verdict)| verdict.is_none());
-    let todo: Vec<&Affected> = todo.map(|(one, _)| one).collect();
+    let todo: Vec<&Affected> = todo.map(|(root, _)| root).collect();
     let network = (!todo.is_empty()).then_some(program.network);
     let mut built = run(&todo)?.into_iter();
-    let targets = affected.iter().zip(verdicts).filter_map(|(one, verdict)| match verdict {
-        Some(verdict) => Some(TargetCheck::new(one, verdict)),
+    let targets = affected.iter().zip(verdicts).filter_map(|(root, verdict)| match verdict {
+        Some(verdict) => Some(TargetCheck::new(root, verdict)),
         None => built.next(),
     });
     let mut checked = BuildCheck { by: Some(by), network, targets: targets.collect(), without: None };
     let came = |target: &TargetCheck| (target.root, target.verdict.is_same());
     let mut known: BTreeMap<RootId, bool> = checked.targets.iter().map(came).collect();
     while let Some(next) = unseen(job.plan, &known) {
-        let (out, todo): (Vec<_>, Vec<_>) = next.iter().partition(|one| refused(one).is_some());
+        let (out, todo): (Vec<_>, Vec<_>) = next.iter().partition(|root| refused(root).is_some());
         let built = run(&todo)?;
-        known.extend(out.into_iter().map(|one| (one.root, false)).chain(built.iter().map(came)));
-        let is_wrong = |one: &TargetCheck| one.verdict.differs() || matches!(one.verdict, Verdict::Unread { .. });
-        checked.targets.extend(built.into_iter().filter(is_wrong));
+        known.extend(out.into_iter().map(|root| (root.root, false)).chain(built.iter().map(came)));
+        checked.targets.extend(built.into_iter().filter(|target: &TargetCheck| {
+            target.verdict.differs() || matches!(target.verdict, Verdict::Unread { .. })
+        }));
     }
     Ok(checked)
 }
 
-/// Returns the roots to build next, of those that no build may have come to. `known` says of each root whether its own did.
+/// The roots to build next, of those that no build may have come to. `known` says of each root whether its own did.
 fn unseen(plan: &Plan, known: &BTreeMap<RootId, bool>) -> Option<Vec<Affected>> {
     let graph = &plan.before;
     let that = |is: bool| known.iter().filter(move |(_, built)| **built == is).map(|(root, _)| *root);
@@ -125,12 +126,16 @@ impl<'a> Pairs<'a> {
         roots: &[&Affected],
     ) -> Result<Vec<TargetCheck>> {
         let pairs = Pairs::write(job, options, by, roots)?;
-        let (two, one): (Vec<_>, Vec<_>) = roots.iter().enumerate().partition(|(_, root)| root.is_changed);
+        let (two, single): (Vec<_>, Vec<_>) = roots.iter().enumerate().partition(|(_, root)| root.is_changed);
         let mut checked = BTreeMap::new();
-        for (group, most) in [(two, processors().div_ceil(2)), (one, processors())] {
-            let name = |(_, root): &(usize, &&Affected)| root.name.clone();
+        for (group, most) in [(two, processors().div_ceil(2)), (single, processors())] {
             let progress = Progress::new("building", options.quiet);
-            let built = progress.each(most, &group, name, |_, (_, root)| pairs.one(root).map_err(|one| of(one, root)));
+            let built = progress.each(
+                most,
+                &group,
+                |(_, root): &(usize, &&Affected)| root.name.clone(),
+                |_, (_, root)| pairs.one(root).map_err(|failure| of(failure, root)),
+            );
             for ((number, _), target) in group.iter().zip(built) {
                 checked.insert(*number, target?);
             }
@@ -141,7 +146,7 @@ impl<'a> Pairs<'a> {
             let known = pairs.original.top(&root.original).or_else(|| pairs.localized.top(&root.localized));
             let (Some(known), call) = (known, pairs.call(root, &root.original)) else { continue };
             let messages = pairs.original.among_all(&job.plan.before.sources[0], call, known, reason);
-            if let Some(messages) = messages.map_err(|one| of(one, root))? {
+            if let Some(messages) = messages.map_err(|failure| of(failure, root))? {
                 *target = TargetCheck::new(root, Verdict::Unread { messages });
             }
         }
@@ -159,8 +164,10 @@ impl<'a> Pairs<'a> {
         roots: &[&Affected],
     ) -> Result<Pairs<'a>> {
         let (after, none) = (plan.after.user_roots(), HashSet::new());
-        let original = roots.iter().filter(|one| one.is_changed).map(|one| (one.original.clone(), Ok(Some(one.root))));
-        let localized = roots.iter().map(|one| (one.localized.clone(), Ok(after.get(one.localized.as_str()).copied())));
+        let original =
+            roots.iter().filter(|root| root.is_changed).map(|root| (root.original.clone(), Ok(Some(root.root))));
+        let localized =
+            roots.iter().map(|root| (root.localized.clone(), Ok(after.get(root.localized.as_str()).copied())));
         let closed = Writing { checks_out: checkout.is_some(), trusted: &none, offline: true, name: "localized" };
         let writing = Writing { trusted: &plan.trusted, offline: options.offline, name: "original", ..closed };
         let mut pool = Pool::default();
@@ -181,7 +188,7 @@ impl<'a> Pairs<'a> {
     /// Returns how a root is built in a directory. The engine that builds one which leaves itself may let it.
     fn call<'b>(&'b self, root: &Affected, directory: &'b str) -> Call<'b> {
         let leaves = self.original.leaves(&root.original) || self.localized.leaves(&root.localized);
-        let is_free = !leaves || self.arguments.iter().any(|one| one == ANY_FILE);
+        let is_free = !leaves || self.arguments.iter().any(|argument| argument == ANY_FILE);
         let arguments = if is_free { self.arguments } else { &self.unrestricted };
         Call { program: self.program, directory, arguments, variables: &self.variables, is_tested: false }
     }
@@ -205,8 +212,7 @@ impl<'a> Pairs<'a> {
         let [original, localized] = std::thread::scope(|threads| {
             let localized = threads.spawn(localized);
             let original = self.original.build(call, wants);
-            let lost = |_| Err(Failure::new("a build was lost").into());
-            [original, localized.join().unwrap_or_else(lost)]
+            [original, localized.join().unwrap_or_else(|_| Err(Failure::new("a build was lost").into()))]
         });
         let (original, localized) = match (original, localized) {
             (Ok(original), Ok(localized)) => (original, localized),
@@ -261,11 +267,13 @@ fn of(failure: Failure, root: &Affected) -> Failure {
 
 /// Refuses what would leave nothing to compare.
 pub(super) fn refuse_arguments(arguments: &[String]) -> Result<()> {
-    let is_refused = |argument: &&String| {
-        let name = argument.split('=').next().unwrap_or_default();
-        matches!(name, "--output" | "--help" | "--") || argument.starts_with("-o") || argument.starts_with("-h")
-    };
-    arguments.iter().find(is_refused).map_or(Ok(()), |argument| {
-        Err(Failure::new(format!("`--build-arg {argument}` would leave nothing to compare")).hint("remove it"))
-    })
+    arguments
+        .iter()
+        .find(|argument: &&String| {
+            let name = argument.split('=').next().unwrap_or_default();
+            matches!(name, "--output" | "--help" | "--") || argument.starts_with("-o") || argument.starts_with("-h")
+        })
+        .map_or(Ok(()), |argument| {
+            Err(Failure::new(format!("`--build-arg {argument}` would leave nothing to compare")).hint("remove it"))
+        })
 }

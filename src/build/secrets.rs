@@ -46,11 +46,11 @@ fn annotations(value: &mut Value, call: &mut dyn FnMut(&mut Value)) {
 /// pairs, such as those of a private key.
 fn keys(values: &mut Value, call: &mut dyn FnMut(&mut Value)) {
     let Value::Mapping(values) = values else { return };
-    let is_taken = |key: &Value| {
-        let is_plain = |one: char| one.is_ascii_alphanumeric() || "-_.".contains(one);
-        key.as_str().is_some_and(|key| !key.is_empty() && key.chars().all(is_plain))
-    };
-    if !values.keys().all(is_taken) {
+    if !values.keys().all(|key: &Value| {
+        key.as_str().is_some_and(|key| {
+            !key.is_empty() && key.chars().all(|c: char| c.is_ascii_alphanumeric() || "-_.".contains(c))
+        })
+    }) {
         for (mut key, value) in std::mem::take(values) {
             call(&mut key);
             values.insert(key, value);
@@ -68,7 +68,7 @@ fn scalars(value: &mut Value, call: &mut dyn FnMut(&mut Value)) {
     }
 }
 
-/// Returns a scalar as text; none of what is no scalar.
+/// A scalar as text; none of what is no scalar.
 pub(super) fn text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
@@ -78,12 +78,12 @@ pub(super) fn text(value: &Value) -> Option<String> {
     }
 }
 
-/// Returns the size of a value and the beginning of its digest: enough to see that it changes.
+/// The size of a value and the beginning of its digest: enough to see that it changes.
 pub(super) fn size(text: &str) -> String {
     format!("…({} bytes, sha256 {}…)", text.len(), &sha256_hex(text.as_bytes())[..4])
 }
 
-/// Returns the same of a value, or of what a [memory](super::memory) has in its place.
+/// The same of a value, or of what a [memory](super::memory) has in its place.
 pub(super) fn shown_size(text: &str) -> String {
     /// The digits of a hash.
     const HASH: usize = 64;
@@ -96,14 +96,14 @@ pub(super) fn shown_size(text: &str) -> String {
     remembered().unwrap_or_else(|| size(text))
 }
 
-/// Returns whether a mapping is a Secret, and not what names one.
+/// Whether a mapping is a Secret, and not what names one.
 fn is_secret(object: &Mapping) -> bool {
     let text = |key: &str| object.get(key).and_then(Value::as_str);
     let has_more = || ["data", "stringData", "metadata"].iter().any(|key| object.contains_key(*key));
     text("kind") == Some("Secret") && (text("apiVersion") == Some("v1") || has_more())
 }
 
-/// Returns whether something is a Secret, or holds one at any depth, as a list may.
+/// Whether something is a Secret, or holds one at any depth, as a list may.
 pub(super) fn is_in(value: &Value) -> bool {
     match value {
         Value::Sequence(items) => items.iter().any(is_in),
@@ -129,7 +129,7 @@ impl Secrets {
         secrets
     }
 
-    /// Returns a text without them.
+    /// A text without them.
     pub(super) fn hide(&self, text: &str) -> String {
         let mut values: Vec<&String> = self.0.iter().collect();
         // One may be a part of another.
@@ -177,7 +177,7 @@ impl Secrets {
                     self.add_generator(object, directory);
                 }
                 let generators = object.get("secretGenerator").and_then(Value::as_sequence).into_iter().flatten();
-                generators.filter_map(Value::as_mapping).for_each(|one| self.add_generator(one, directory));
+                generators.filter_map(Value::as_mapping).for_each(|generator| self.add_generator(generator, directory));
                 self.add_patch(object, directory);
                 object.values_mut().for_each(|value| self.find(value, directory, depth));
             }
@@ -194,7 +194,7 @@ impl Secrets {
         let texts = |key: &str| {
             let value = generator.get(key);
             let all =
-                value.and_then(Value::as_sequence).into_iter().flatten().chain(value.filter(|one| one.is_string()));
+                value.and_then(Value::as_sequence).into_iter().flatten().chain(value.filter(|value| value.is_string()));
             all.filter_map(text).collect::<Vec<String>>()
         };
         texts("literals").iter().for_each(|literal| self.add_pair(literal));
@@ -227,7 +227,7 @@ impl Secrets {
                 }
             };
             let values = patch.iter_mut().filter_map(Value::as_mapping_mut).flat_map(Mapping::iter_mut);
-            let values = values.filter(|(key, _)| ["value", "data", "stringData"].iter().any(|one| *key == one));
+            let values = values.filter(|(key, _)| ["value", "data", "stringData"].iter().any(|name| *key == name));
             values.for_each(|(_, value)| scalars(value, &mut |value| self.add_scalar(value)));
         }
     }
@@ -257,8 +257,8 @@ impl Secrets {
     fn add_pair(&mut self, pair: &str) {
         let is_name = |key: &str| {
             let mut first = key.chars().take(1);
-            first.any(|one| one.is_ascii_alphabetic() || one == '_')
-                && key.chars().all(|one| one.is_ascii_alphanumeric() || "_-.".contains(one))
+            first.any(|c| c.is_ascii_alphabetic() || c == '_')
+                && key.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c))
         };
         let pair = pair.trim_start_matches(['#', ' ']);
         match pair.split_once('=') {
@@ -278,7 +278,7 @@ impl Secrets {
     }
 }
 
-/// Returns a text without a value: a short one where it is a word.
+/// A text without a value: a short one where it is a word.
 fn without(text: &str, value: &str) -> String {
     /// From this length on a value is not found by chance.
     const LONG: usize = 4;

@@ -131,14 +131,14 @@ pub(super) fn put(command: &mut Command, manifest: &Path, directory: &Path, helm
     Ok(())
 }
 
-/// Returns whether programs in a directory cannot be run.
+/// Whether programs in a directory cannot be run.
 #[cfg(unix)]
 fn is_noexec(directory: &Path) -> bool {
     use rustix::fs::{StatVfsMountFlags, statvfs};
     !statvfs(directory).is_ok_and(|found| !found.f_flag.contains(StatVfsMountFlags::NOEXEC))
 }
 
-/// Returns the calls that were refused in a build for which programs were [put](put) into a directory, without secrets.
+/// The calls that were refused in a build for which programs were [put](put) into a directory, without secrets.
 pub(super) fn refused(directory: &Path) -> Vec<String> {
     let text = fs::read(directory.join("refused")).unwrap_or_default();
     String::from_utf8_lossy(&text).lines().map(str::to_owned).collect()

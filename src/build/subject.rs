@@ -75,9 +75,9 @@ impl Subject {
         // Only Flux packs what it builds. Who sees everything shares the tree with the roots.
         let all = if target.engine.packs() { tree.below("")? } else { Vec::new() };
         let (mut packed, mut hides) = (OverlayTree::new(tree.clone()), false);
-        for place in all {
-            if tree.entry(&place)?.is_some_and(|entry| target.hides(there, &place, entry)) {
-                packed.remove(&place);
+        for path in all {
+            if tree.entry(&path)?.is_some_and(|entry| target.hides(there, &path, entry)) {
+                packed.remove(&path);
                 hides = true;
             }
         }

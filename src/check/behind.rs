@@ -45,6 +45,7 @@ pub(super) struct Behind<'a> {
 pub(super) fn behind<'a>(context: &'a Context<'_>, lock: &'a Lock, wanted: &BTreeSet<&'a Upstream>) -> Vec<Behind<'a>> {
     let unlocked = wanted.iter().filter(|upstream| !lock.holds(upstream)).map(|upstream| (*upstream).clone());
     let upstreams: Vec<Upstream> = lock.upstreams().chain(unlocked).collect();
+    // Numbers instead of names: a lock may have thousands of entries, and the search visits each edge.
     let ids: HashMap<&Upstream, usize> = upstreams.iter().zip(0..).collect();
     let mut users = vec![Vec::new(); upstreams.len()];
     for (id, upstream) in upstreams.iter().enumerate() {
@@ -55,6 +56,7 @@ pub(super) fn behind<'a>(context: &'a Context<'_>, lock: &'a Lock, wanted: &BTre
         let named = lock.names(upstream).into_iter().flatten().filter_map(|named| ids.get(named));
         named.for_each(|named| users[*named].push(id));
     }
+    // The search goes backwards, from the wanted entries to the references, so that one search serves all references.
     let wanted: BTreeMap<usize, &Upstream> =
         wanted.iter().filter_map(|upstream| Some((*ids.get(upstream)?, *upstream))).collect();
     let steps = first_steps(&users, wanted.keys().copied());

@@ -82,8 +82,8 @@ pub(crate) struct Before {
 }
 
 impl Before {
-    pub(crate) fn open(here: &Rc<LocalRepo>, commit: &CommitId) -> Result<Before> {
-        let files = Files::open(here, &Snapshot::of(Some(&commit.commit)))?;
+    pub(crate) fn open(repo: &Rc<LocalRepo>, commit: &CommitId) -> Result<Before> {
+        let files = Files::open(repo, &Snapshot::of(Some(&commit.commit)))?;
         Ok(Before { commit: commit.clone(), survey: Survey::of(files.checked_out()), files })
     }
 }
@@ -91,7 +91,7 @@ impl Before {
 impl<'a> Building<'a> {
     /// Prepares to build what a tree holds; with `base` what a change since then affects.
     pub(crate) fn open(
-        here: &Rc<LocalRepo>,
+        repo: &Rc<LocalRepo>,
         (files, survey): (&Files, &Rc<Survey>),
         (paths, policy): (&'a [String], &'a Config),
         base: Option<&Before>,
@@ -99,23 +99,24 @@ impl<'a> Building<'a> {
     ) -> Result<Building<'a>, Failures> {
         let mut workspace = Workspace::surveyed(survey)?;
         if base.is_some() {
+            // A change must not choose the programs that check it.
             workspace.config = workspace.config.run_by(policy);
         }
         let config = &workspace.config;
         let affected = base.map(|base| -> Result<Affected> {
-            let changes = Changes::since(here, &base.commit, files, [base.survey.tree(), survey.tree()])?;
+            let changes = Changes::since(repo, &base.commit, files, [base.survey.tree(), survey.tree()])?;
             let settled = |survey| -> Result<_> {
-                let (explored, found) = written(here, survey, config)?;
+                let (explored, found) = written(repo, survey, config)?;
                 let targets = found.settle(&explored.graph);
                 Ok((explored, targets))
             };
             let [was, is] = [&base.survey, &**survey].map(settled);
             affected(&changes, config, &was?, &is?)
         });
-        let (affected, fetcher) = (affected.transpose()?, from_lock(Some(here), &workspace, how.offline, how.quiet)?);
-        let (here, fetcher) = (here.clone(), RefCell::new(fetcher));
+        let (affected, fetcher) = (affected.transpose()?, from_lock(Some(repo), &workspace, how.offline, how.quiet)?);
+        let (repo, fetcher) = (repo.clone(), RefCell::new(fetcher));
         let (planned, came) = (None, RefCell::default());
-        Ok(Building { here, workspace, how, paths, policy, affected, planned, fetcher, came })
+        Ok(Building { here: repo, workspace, how, paths, policy, affected, planned, fetcher, came })
     }
 
     /// Takes what was localized already.
@@ -124,33 +125,36 @@ impl<'a> Building<'a> {
     }
 
     /// Builds, and returns what is deployed as it came out.
-    pub(crate) fn targets(&self, found: Unsettled) -> Result<Targets> {
+    pub(crate) fn targets(&self, unsettled: Unsettled) -> Result<Targets> {
         let config = &self.workspace.config;
         let explored = self.workspace.survey().read_all()?;
-        let (tree, deployed) = (&self.workspace.tree, found.as_written().roots());
+        let (tree, deployed) = (&self.workspace.tree, unsettled.as_written().roots());
         let starts = self.policy.starting_points(&**tree, self.paths, &tree.kustomizations()?, deployed)?;
         let begun = self.workspace.survey().graph(&starts);
         let is_whole = !self.how.only_objects;
         let is_wanted = |target: &Target| is_whole && self.wants(target, &begun);
         let named = if is_whole { self.paths } else { &[] };
         let identity = || Identity::of_any_clone(&self.here, config);
-        let found = found.built(&explored, config, &identity, &is_wanted, named, |builders| self.build(builders))?;
-        if is_whole && let Err(failures) = self.render(&found, &begun) {
+        let targets =
+            unsettled.built(&explored, config, &identity, &is_wanted, named, |builders| self.build(builders))?;
+        if is_whole && let Err(failures) = self.render(&targets, &begun) {
             self.came.borrow_mut().failures.extend(failures.0);
         }
-        Ok(found)
+        Ok(targets)
     }
 
     /// Renders the charts that are deployed. What is deployed and nothing here builds is unknown.
     fn render(&self, found: &Targets, begun: &Graph) -> Result<(), Failures> {
         // What is missing, and what cannot be told before, the rules say. kustomize has built the others.
-        let is_other = |target: &Target| match target.local_dir().map(|here| &here.content) {
+        let is_other = |target: &Target| match target.local_dir().map(|dir| &dir.content) {
             None | Some(PathContent::Nothing(_) | PathContent::Kustomization(_)) => false,
             Some(PathContent::Directory(_)) => !target.engine.packs(),
             Some(PathContent::Chart(_) | PathContent::Plugin(_) | PathContent::Submodule(_)) => true,
         };
-        let is_open = |target: &&Target| is_other(target) && self.wants(target, begun) && target.unknown().is_none();
-        let wanted = found.targets.iter().filter(is_open);
+        let wanted = found
+            .targets
+            .iter()
+            .filter(|target: &&Target| is_other(target) && self.wants(target, begun) && target.unknown().is_none());
         let subjects = wanted.map(|target| (target, Subject::deployed(&self.workspace, target)));
         // A directory of plain files is what is deployed.
         let others = subjects.filter(|(_, subject)| subject.as_ref().map_or(true, Subject::is_chart));
@@ -162,7 +166,7 @@ impl<'a> Building<'a> {
         for (target, built) in targets.iter().zip(self.run(self.workspace.survey(), &subjects)?) {
             let help = "fix the chart, or the values that its object gives";
             if let Some(failures) = self.note(&target.object.file, &target.by(), &built, Some(help)) {
-                if failures.0.iter().all(|one| one.kind == FailureKind::Stopped) {
+                if failures.0.iter().all(|failure| failure.kind == FailureKind::Stopped) {
                     self.failed(&target.object.file, failures);
                 } else {
                     self.unknown(&target.by(), &reason(&failures));
@@ -184,7 +188,7 @@ impl<'a> Building<'a> {
             if is_told(failures, &checked.findings) {
                 self.unknown(by, &reason(failures));
             } else {
-                let help = failures.0.iter().flat_map(|one| &one.hints).next().map(String::as_str);
+                let help = failures.0.iter().flat_map(|failure| &failure.hints).next().map(String::as_str);
                 self.came.borrow_mut().findings.push(not_built(file, &reason(failures), by, help));
             }
         }
@@ -193,37 +197,40 @@ impl<'a> Building<'a> {
         checked.builds = Some(builds);
         // What stops a build stops it whatever is wrong elsewhere.
         let is_clean = checked.status() == 0;
-        checked.failures.extend(failures.into_iter().filter(|one| is_clean || one.kind == FailureKind::Stopped));
+        checked
+            .failures
+            .extend(failures.into_iter().filter(|failure| is_clean || failure.kind == FailureKind::Stopped));
         checked.add(findings, self.policy, &*self.workspace.tree);
     }
 
     /// Whether a target is to be built: what no object deploys, where what the run begins at leads there.
     fn wants(&self, target: &Target, begun: &Graph) -> bool {
-        let Some(here) = target.local_dir() else { return false };
-        if !target.engine.has_objects() && !target.roots(here).any(|root| begun.user_root(root).is_some()) {
+        let Some(dir) = target.local_dir() else { return false };
+        if !target.engine.has_objects() && !target.roots(dir).any(|root| begun.user_root(root).is_some()) {
             return false;
         }
-        let is_in = |place: &str| self.paths.is_empty() || self.paths.iter().any(|path| path::is_in(place, path));
-        if !is_in(&here.path) && !is_in(&target.object.file) {
+        let is_in =
+            |directory: &str| self.paths.is_empty() || self.paths.iter().any(|path| path::is_in(directory, path));
+        if !is_in(&dir.path) && !is_in(&target.object.file) {
             return false;
         }
         let Some(affected) = &self.affected else { return true };
         let mut targets = affected.targets.iter();
         // A build may have given it another name.
-        let place = |target: &Target| (target.object.file.clone(), target.object.line);
-        targets.any(|one| place(&one.target) == place(target))
-            || target.roots(here).any(|root| affected.directories.contains(root))
+        let location = |target: &Target| (target.object.file.clone(), target.object.line);
+        targets.any(|other| location(&other.target) == location(target))
+            || target.roots(dir).any(|root| affected.directories.contains(root))
     }
 
     fn build(&self, builders: &[&Builder]) -> Vec<Output> {
-        let has_all = |plan: &&Plan| {
+        let outputs = match self.planned.filter(|plan: &&Plan| {
             let known = plan.before.user_roots();
             builders.iter().flat_map(|builder| builder.roots()).all(|root| known.contains_key(root))
-        };
-        let outputs = match self.planned.filter(has_all) {
+        }) {
             Some(plan) => self.outputs(builders, plan),
             None => self.localized(builders).and_then(|plan| self.outputs(builders, &plan)),
         };
+        // One unlocked reference would hide the results of all other builds.
         match outputs {
             Ok(outputs) => outputs,
             // The base may have that, too. The others are built all the same.
@@ -234,7 +241,7 @@ impl<'a> Building<'a> {
                     self.came.borrow_mut().unlocked.push(unlocked);
                     vec![output]
                 }
-                all => all.iter().flat_map(|one| self.build(&[one])).collect(),
+                all => all.iter().flat_map(|builder| self.build(&[builder])).collect(),
             },
             Err(failures) => {
                 self.came.borrow_mut().failures.extend(failures.0.clone());
@@ -245,8 +252,12 @@ impl<'a> Building<'a> {
 
     /// Notes why what a file says could not be built.
     fn failed(&self, file: &str, failures: Failures) {
-        let at = |failure: Failure| failure.at(Location { file: file.to_owned(), ..Location::default() });
-        self.came.borrow_mut().failures.extend(failures.0.into_iter().map(at));
+        self.came.borrow_mut().failures.extend(
+            failures
+                .0
+                .into_iter()
+                .map(|failure: Failure| failure.at(Location { file: file.to_owned(), ..Location::default() })),
+        );
     }
 
     fn unknown(&self, by: &str, why: &str) {
@@ -262,7 +273,7 @@ impl<'a> Building<'a> {
         let mut plan = in_place::plan(&self.workspace, request, &options, &mut *self.fetcher.borrow_mut())?;
         deployed_from(&self.here, &self.workspace, &mut plan)?;
         self.policy.judge(&mut plan.findings);
-        let errors = plan.findings.iter().filter(|one| one.fails());
+        let errors = plan.findings.iter().filter(|finding| finding.fails());
         self.came.borrow_mut().findings.extend(errors.cloned());
         Ok(plan)
     }
@@ -275,12 +286,16 @@ impl<'a> Building<'a> {
             let roots = builder.roots().filter_map(|root| known.get(root).copied());
             left_among(&plan.before, &plan.before.reach(roots, |_, _| true))
         };
+        // A build that reaches an allowed remote reference cannot run without the network, and is skipped.
         let left: Vec<Option<String>> = builders.iter().map(|builder| left(builder)).collect();
-        let subject = |(builder, left): (&&Builder, &Option<String>)| match left {
-            Some(_) => Ok(None),
-            None => Ok(builder.made_in(&*tree)?.map(|made| Subject::made(tree.clone(), &made)).transpose()?),
-        };
-        let subjects: Vec<Wanted> = builders.iter().zip(&left).map(subject).collect();
+        let subjects: Vec<Wanted> = builders
+            .iter()
+            .zip(&left)
+            .map(|(builder, left): (&&Builder, &Option<String>)| match left {
+                Some(_) => Ok(None),
+                None => Ok(builder.made_in(&*tree)?.map(|made| Subject::made(tree.clone(), &made)).transpose()?),
+            })
+            .collect();
         let mut outputs = Vec::new();
         for ((builder, built), left) in builders.iter().zip(self.run(survey, &subjects)?).zip(left) {
             if let Some(reason) = left {
@@ -333,7 +348,9 @@ impl<'a> Building<'a> {
             Err(Unbuilt::Skipped(Failure { message, hints, .. })) => {
                 came.findings.push(not_built(file, message, by, hints.first().map(String::as_str)));
             }
-            Err(Unbuilt::Unknown(failures)) if failures.0.iter().all(|one| one.kind == FailureKind::NotKnown) => {
+            Err(Unbuilt::Unknown(failures))
+                if failures.0.iter().all(|failure| failure.kind == FailureKind::NotKnown) =>
+            {
                 came.builds.unknown.push(format!("{by}: {}", reason(failures)));
             }
             Err(Unbuilt::Unknown(failures)) => return Some(failures.clone()),

@@ -54,6 +54,7 @@ impl<'a> Context<'a> {
         locks: &'a [(String, Rc<Lock>)],
         broken_lock: bool,
     ) -> Self {
+        // The directories of localized files, in which findings get other help.
         let homes = locks.iter().flat_map(|(directory, lock)| {
             let homes: HashSet<&str> = lock.files.iter().filter_map(|file| stored::home(&file.path)).collect();
             homes.into_iter().map(move |home| path::join(directory, home))
@@ -123,6 +124,7 @@ impl<'a> Context<'a> {
             }
             At::Nothing => return None,
         };
+        // The subject is a path that an exception can name; the other troubles are about their reference.
         let path = match &trouble.kind {
             TroubleKind::Missing { path, .. } | TroubleKind::Submodule { path } => path.clone(),
             TroubleKind::NoKustomization { directory, .. } => path::join(directory, FILE_NAMES[0]),

@@ -34,9 +34,10 @@ pub(super) fn walk(
     let starts = |deployed| input.config.starting_points(&*input.tree, input.paths, kustomizations, deployed);
     let all: BTreeSet<&str> = kustomizations.iter().map(|file| path::parent(file)).collect();
     let all: Vec<String> = all.into_iter().map(str::to_owned).collect();
-    let find = |identity| targets::find_in(survey, input.paths, kustomizations, input.config, identity);
-    let unsettled = input.identity.map(find);
+    let unsettled =
+        input.identity.map(|identity| targets::find_in(survey, input.paths, kustomizations, input.config, identity));
     let unsettled = unsettled.unwrap_or_else(|| Ok(Unsettled::default()));
+    // With builds the objects are known as they are deployed. The written ones are kept to name what led there.
     let unsettled = unsettled.and_then(|unsettled| match &input.build {
         Some(build) => {
             let written = unsettled.as_written().clone();
@@ -51,6 +52,8 @@ pub(super) fn walk(
     let (built, written) = built.unzip();
     let targets = built.as_ref().unwrap_or_else(|| unsettled.as_written());
     let starts = starts(targets.roots())?;
+    // A root that an engine builds without the load restrictor may leave its directory, so that is decided before the
+    // troubles are.
     let graph = survey.walk(&starts);
     let deployed = survey.leaves_roots().then(|| Deployed::new(targets, &graph, &[]));
     let unrestricted = deployed.map(|deployed| deployed.unrestricted()).unwrap_or_default();
@@ -92,9 +95,10 @@ impl<'a> Deployed<'a> {
         }
         let deploys = Deploys::of(graph, deployed.distinct.iter().copied(), &BTreeSet::new());
         for (number, target) in deployed.distinct.iter().copied().enumerate() {
-            let is_wanted =
-                |here: &&TargetDir| deployed.is_wanted(&target.object.file) || deployed.is_wanted(&here.path);
-            if let Some(directory) = target.local_dir().filter(is_wanted) {
+            if let Some(directory) = target
+                .local_dir()
+                .filter(|dir: &&TargetDir| deployed.is_wanted(&target.object.file) || deployed.is_wanted(&dir.path))
+            {
                 deployed.local.push(LocalTarget { target, directory, roots: deploys.roots(number).clone() });
             }
         }
@@ -115,10 +119,9 @@ impl<'a> Deployed<'a> {
 
     /// All targets. With paths, only those whose object or directory is in one of them.
     pub(super) fn all(&self) -> impl Iterator<Item = &'a Target> {
-        let is_in = |target: &&Target| {
-            self.is_wanted(&target.object.file) || target.local_dir().is_some_and(|here| self.is_wanted(&here.path))
-        };
-        self.distinct.iter().copied().filter(is_in)
+        self.distinct.iter().copied().filter(|target: &&Target| {
+            self.is_wanted(&target.object.file) || target.local_dir().is_some_and(|dir| self.is_wanted(&dir.path))
+        })
     }
 
     /// The objects that cannot be read. With paths, only those in one of them.
@@ -176,6 +179,7 @@ impl<'a> Deployed<'a> {
                 by_file.entry(file).or_default().push(local.target);
             }
         }
+        // Many targets may deploy one file with many findings: the product is limited.
         let mut bytes = 0;
         for (index, finding) in findings.iter_mut().enumerate() {
             let targets = by_file.get(&*finding.path).into_iter().flatten();
@@ -228,9 +232,9 @@ mod tests {
         let deployed: Vec<(&str, Vec<&str>)> = checked
             .findings
             .iter()
-            .map(|one| {
-                let by = one.deployed.iter().map(String::as_str);
-                (one.path.as_str(), by.collect())
+            .map(|finding| {
+                let by = finding.deployed.iter().map(String::as_str);
+                (finding.path.as_str(), by.collect())
             })
             .collect();
         assert_eq!(
@@ -249,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn only_targets_are_looked_at_if_that_is_asked_for() {
+    fn excluded_roots_are_checked_if_they_are_deployed() {
         let scene = || {
             Scene::default()
                 .file("clusters/source.yaml", &source(""))

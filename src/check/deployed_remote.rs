@@ -18,6 +18,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     if fetched.is_empty() {
         return Vec::new();
     }
+    // A target of a localized branch is the goal of this rule, not a finding.
     let deployed = context.deployed.local.iter();
     let deployed = deployed.filter(|local| !local.directory.revision.is_localized());
     let findings = deployed.filter_map(|local| {

@@ -16,6 +16,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for local in &context.deployed.local {
         let engine = local.target.engine;
+        // kustomize by hand runs what the user lets it run, so only engines refuse something.
         if engine.runs_plugins() {
             continue;
         }

@@ -66,12 +66,14 @@ pub(crate) fn checked(
     let paths = paths.iter().map(|text| from_top(repo, &*tree, text)).collect::<Result<Vec<String>>>()?;
     let config = base_config.as_ref().unwrap_or(&own_config);
     let change_config = base_config.as_ref().map(|_| &own_config);
+    // The merge base, not the tip of the base: what others changed there since is not a part of this change.
     let since = match (base, files) {
         (Base::Of(rev), Files::Commit { id, .. }) => Some(merge_base(repo, rev, Some(&id.commit))?),
         (Base::Of(rev), _) => Some(merge_base(repo, rev, None)?),
         (Base::Own | Base::Nothing, _) => None,
     };
     let before = since.as_ref().map(|since| Before::open(repo, since)).transpose()?;
+    // Builds are prepared before the check, because they show objects that files do not.
     let building = how.map(|how| Building::open(repo, (files, survey), (&paths, config), before.as_ref(), how));
     let building = building.transpose()?;
     let checked = check_tree(files, survey, &paths, config, change_config, building.as_ref());
@@ -82,12 +84,14 @@ pub(crate) fn checked(
     if checked.kustomizations == 0 {
         checked.unseen = count_unseen(files, &paths);
     }
+    // Untracked files that a kustomization reads make the check green here and red elsewhere.
     checked.untracked = tree.untracked()?;
     let read = &checked.read;
     checked.untracked.retain(|path| {
         let is_read = path::and_above(path).any(|above| read.contains(above));
         path == FILE_NAME || path::name(path) == LOCK_NAME || is_read
     });
+    // Exceptions of the change count only for findings that the base had.
     match (base, &before) {
         (Base::Of(rev), Some(before)) => {
             let locked = judge(repo, (files, &tree), &mut checked, rev, before, config)?;
@@ -206,6 +210,7 @@ fn verify_claims(
     if let Snapshot::Commit { rev, .. } = &checked.source {
         arguments.extend(["--rev", rev]);
     }
+    // A wrong signature is a finding of the change. Anything else only says that nobody could look.
     let (mut findings, mut failures) = (Vec::new(), Vec::new());
     for claim in Claim::all(config, &lock, before) {
         match building.map_or_else(|| Err(claim.unverified(&arguments)), |building| building.verify(&claim)) {
@@ -229,6 +234,7 @@ fn check_tree(
     building: Option<&Building<'_>>,
 ) -> Result<Checked> {
     let tree = &survey.tree();
+    // The room `check` does not know how builds are made: it gets a function.
     let build = building.map(|building| |targets| building.targets(targets));
     let identity = files.repo().map(|repo| || Identity::of_any_clone(repo, config));
     let absences = files.absences(tree);

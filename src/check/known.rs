@@ -100,11 +100,10 @@ fn has_comment(finding: &Finding) -> bool {
 
 /// Cuts `version` out of a URL, if it is a whole segment of its path or a whole value of its query.
 fn without(url: &str, version: &str) -> String {
-    let is_whole = |(at, _): &(usize, &str)| {
+    match url.match_indices(version).find(|(at, _): &(usize, &str)| {
         let rest = &url[at + version.len()..];
         url[..*at].ends_with(['/', '=']) && (rest.is_empty() || rest.starts_with(['/', '?', '&']))
-    };
-    match url.match_indices(version).find(is_whole) {
+    }) {
         Some((at, _)) => format!("{}\0{}", &url[..at], &url[at + version.len()..]),
         None => url.to_owned(),
     }
@@ -133,6 +132,7 @@ impl Checked {
                 *count -= 1;
             }
         }
+        // Identity is the rule and the location, never the text: a message may change with the version of an upstream.
         let before = self.findings.len();
         self.findings.retain_mut(|finding| {
             let is_covered = finding.allowed.as_ref().is_some_and(|allowed| !allowed.is_new);

@@ -31,6 +31,7 @@ pub(crate) fn find(repo: &Rc<LocalRepo>, source: &Snapshot, before: Option<&Lock
     if is_meant {
         return Ok(None);
     }
+    // Only a merge that is already committed has to be undone with another command.
     let head = repo.commit(last)?;
     let head = head.map(|head| Ok((GitTree::of_commit(repo, &head)?, head.commit))).transpose()?;
     let has_files =

@@ -21,6 +21,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
             return None;
         }
         let path = path::join(directory, "values.yaml");
+        // kustomize applies the restrictor to the values of a chart like to any other file.
         let bound = match context.config.load_restrictor {
             LoadRestrictor::None => "",
             LoadRestrictor::RootOnly => &context.graph.roots[chart.root].directory,

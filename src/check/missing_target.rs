@@ -24,30 +24,36 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     }
     findings.extend(perhaps(context));
     let undeployed = &context.deployed.targets.undeployed;
-    let finding = |finding: Finding| match undeployed.get(&finding.path) {
-        Some(directory) => undeployed_object(finding, directory),
-        None => finding,
-    };
-    findings.into_iter().map(finding).collect()
+    findings
+        .into_iter()
+        .map(|finding: Finding| match undeployed.get(&finding.path) {
+            Some(directory) => undeployed_object(finding, directory),
+            None => finding,
+        })
+        .collect()
 }
 
 /// Finds targets that are missing if the repository that they name is this one. The tree does not tell whether it is.
 fn perhaps<'a>(context: &'a Context<'_>) -> impl Iterator<Item = Finding> + 'a {
     let deployed = &context.deployed;
     // A build may move an object that it changes.
-    let is_sure = |target: &&Target| {
-        let mut written = deployed.targets.targets.iter().filter(|other| other.object == target.object);
-        deployed.is_wanted(&target.object.file) && written.all(|other| other.changed_by.is_none())
-    };
-    deployed.targets.perhaps_missing.iter().filter(is_sure).filter_map(move |target| {
-        let (directory, url) = (target.local_dir()?, target.url()?);
-        let (by, path) = (target.by(), directory.shown());
-        let message = format!("{by} deploys {path}, which is missing if {url} is this repository");
-        let help = "write the URL of this repository below `repository` in .kustomize-localize".to_owned();
-        let subject = Subject::Path { path: directory.path.clone() };
-        let found = context.at_target(Rule::MissingTarget, target, message, vec![help]);
-        Some(Context::warning(Finding { subject, ..found }))
-    })
+    deployed
+        .targets
+        .perhaps_missing
+        .iter()
+        .filter(|target: &&Target| {
+            let mut written = deployed.targets.targets.iter().filter(|other| other.object == target.object);
+            deployed.is_wanted(&target.object.file) && written.all(|other| other.changed_by.is_none())
+        })
+        .filter_map(move |target| {
+            let (directory, url) = (target.local_dir()?, target.url()?);
+            let (by, path) = (target.by(), directory.shown());
+            let message = format!("{by} deploys {path}, which is missing if {url} is this repository");
+            let help = "write the URL of this repository below `repository` in .kustomize-localize".to_owned();
+            let subject = Subject::Path { path: directory.path.clone() };
+            let finding = context.at_target(Rule::MissingTarget, target, message, vec![help]);
+            Some(Context::warning(Finding { subject, ..finding }))
+        })
 }
 
 /// The finding as a warning, because nothing deploys the object: nothing references its `directory`.
@@ -120,12 +126,12 @@ fn patches(context: &Context<'_>, local: &LocalTarget<'_>) -> Vec<Finding> {
     }
     let mut findings = Vec::new();
     for Text { text, file, position } in target.build.patches.iter().filter(|patch| !is_url(&patch.text)) {
-        let place = path::resolve(&directory.path, text).unwrap_or_default();
-        let found = context.looked(tree::resolve(context.tree, &place));
-        if matches!(found, None | Some(Resolved::File { .. })) {
+        let target_path = path::resolve(&directory.path, text).unwrap_or_default();
+        let resolved = context.looked(tree::resolve(context.tree, &target_path));
+        if matches!(resolved, None | Some(Resolved::File { .. })) {
             continue;
         }
-        let message = format!("{} adds the patch `{text}`: there is no file `{place}`", target.by());
+        let message = format!("{} adds the patch `{text}`: there is no file `{target_path}`", target.by());
         let help = vec!["correct the path, or remove the patch".to_owned()];
         findings.push(Finding {
             about: format!("{} {text}", target.name()),

@@ -72,6 +72,7 @@ fn new(covered: &[(&Allowed, &Finding)], severity: Severity) -> Finding {
     let worst = covered.iter().map(|(_, finding)| finding.severity).min();
     let line = first.span.map_or(String::new(), |span| format!(":{}", span.start.line));
     let location = format!("{}{line}", first.path);
+    // An exception may cover many findings; the first one is enough to recognize it.
     let subject = match &*first.reference {
         "" => format!("{} at {location}", first.rule),
         reference => format!("{} at {location}: `{reference}`", first.rule),

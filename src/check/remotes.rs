@@ -25,6 +25,7 @@ pub(super) fn all<'a>(graph: &'a Graph, lock: Option<&'a Lock>) -> Vec<RemoteUse
     let mut all = Vec::new();
     for (id, root) in graph.root_ids().zip(graph.roots.iter()) {
         for edge in &root.edges {
+            // A reference that was localized is a local one here.
             if edge.target != Target::Remote {
                 continue;
             }

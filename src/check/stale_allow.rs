@@ -26,6 +26,7 @@ pub(super) fn unmatched(context: &Context<'_>) -> Vec<Finding> {
     }
     // If the tree cannot be listed, the check has failed already.
     let roots = context.tree.kustomizations().unwrap_or_default();
+    // A pattern is stale if removing it would change nothing.
     let included = covering(&written.include, &roots);
     let effects = effects(context, &written.exclude, &roots);
     let matches_no_root = |index: &usize| !effects[*index].has_roots;
@@ -38,6 +39,7 @@ pub(super) fn unmatched(context: &Context<'_>) -> Vec<Finding> {
         (0..written.include.len()).filter(|index| !included.contains(index)).map(|index| &written.include[index]);
     let exclude = (0..effects.len()).filter(matches_no_root).filter(|index| !in_use.contains(index));
     let exclude = exclude.map(|index| &written.exclude[index]);
+    // A pattern that the change adds may be for files of a later change.
     let known: HashSet<&str> = config.include.iter().chain(config.exclude.iter()).map(|glob| &*glob.text).collect();
     let known = |glob: &&Glob| known.contains(&*glob.text);
     let unmatched = |glob: &Glob| {
@@ -77,6 +79,7 @@ fn effects(context: &Context<'_>, exclude: &Globs, roots: &[String]) -> Vec<Effe
             effects[index].keeps_out |= !walked.contains_key(directory);
         }
     }
+    // The searches below read many files, so they run only if a pattern may be stale.
     if !effects.iter().any(Effect::may_be_none) {
         return effects;
     }

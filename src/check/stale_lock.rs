@@ -16,6 +16,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let Some(lock) = context.lock().filter(|lock| lock.target.is_none()) else {
         return Vec::new();
     };
+    // A partial walk does not know all references, so every entry might look unused.
     if !context.input.paths.is_empty() || context.troubles.iter().any(|trouble| trouble.kind.hides_references()) {
         return Vec::new();
     }
@@ -23,6 +24,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let charts = context.graph.charts.iter().filter_map(|chart| Some(chart.wanted.as_ref()?.upstream()));
     let needed = lock.reach(named.chain(charts).chain(lock.stored()));
     let needed: BTreeSet<Upstream> = needed.iter().map(Upstream::source).collect();
+    // First the entries that nothing needs, then those whose own references may have changed.
     let stale: Vec<&Upstream> = lock.remotes.keys().filter(|source| !needed.contains(source)).collect();
     let changed = lock.remotes.iter().filter(|(source, pinned)| pinned.is_stale() && needed.contains(source));
     let changed = changed.map(|(source, pinned)| {

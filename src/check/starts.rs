@@ -33,8 +33,8 @@ fn starts(context: &Context<'_>, deployed: &Deployed<'_>, users: &[Vec<RootId>],
     let above = reach(holders.iter().copied(), |root| users[root.0].iter().copied());
     let directory = |root: &RootId| context.graph.roots[*root].directory.clone();
     // A root that lists itself is still a top root. In a cycle no root is above the others, so all of them are.
-    let is_top = |root: &&RootId| users[root.0].iter().all(|user| user == *root);
-    let mut tops: BTreeSet<String> = above.iter().filter(is_top).map(directory).collect();
+    let mut tops: BTreeSet<String> =
+        above.iter().filter(|root: &&RootId| users[root.0].iter().all(|user| user == *root)).map(directory).collect();
     if tops.is_empty() {
         tops = above.iter().map(directory).collect();
     }

@@ -43,6 +43,7 @@ fn allow(context: &Context<'_>, findings: &mut Vec<Finding>, complete: bool) {
     let files = comments(context, findings);
     let mut used: HashMap<&str, BTreeSet<(usize, Rule)>> = HashMap::new();
     let mut locked: BTreeSet<(&str, usize)> = BTreeSet::new();
+    // Entries for upstreams behind locked ones have no finding of their own, but are in use.
     let mut used_entries = behind::entries(context, written);
     for finding in findings.iter_mut().filter(|finding| !finding.unread) {
         let mut comment = None;
@@ -67,8 +68,10 @@ fn allow(context: &Context<'_>, findings: &mut Vec<Finding>, complete: bool) {
         used_entries.extend(by_written);
         let base = change_config.and_then(|_| entry(config)).map(|index| by_entry(config, index, false));
         let by_written = by_written.map(|index| by_entry(written, index, change_config.is_some()));
+        // An exception of the base comes first: it was reviewed before.
         finding.allowed = base.or(comment).or(by_written);
     }
+    // Only now it is known which comments allowed nothing.
     for (path, comments) in &files {
         let used = used.remove(path.as_str()).unwrap_or_default();
         for (index, comment) in comments.comments.iter().enumerate() {

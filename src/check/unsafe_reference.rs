@@ -31,6 +31,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
             findings.push(Finding { severity, ..finding });
         }
     }
+    // The repository of a chart becomes an argument of helm, so the same rules hold as for a git URL.
     for noted in context.graph.notes.iter() {
         let NoteKind::Chart { repo: url, .. } = &noted.note.kind else {
             continue;

@@ -111,6 +111,7 @@ pub(super) fn number(findings: &[Finding], verbose: bool) -> Option<String> {
 /// is not repeated.
 pub(super) fn each(findings: &[&Finding], shown: Shown) -> String {
     let (mut out, mut is_shortened) = (String::new(), false);
+    // The same help for twenty findings would hide the findings.
     let mut given: HashSet<Vec<&str>> = HashSet::new();
     let key = |finding: &Finding| (finding.rule, finding.severity, finding.path.clone(), finding.message.clone());
     let mut lines: HashMap<_, BTreeSet<usize>> = HashMap::new();
@@ -162,6 +163,7 @@ fn write_finding(out: &mut String, finding: &Finding, notes: &[String], help: &[
         (None, Severity::Error) => ("red.bold", "error"),
         (None, Severity::Warning | Severity::Off) => ("yellow.bold", "warning"),
     };
+    // The layout is that of rustc, which people know.
     let number = finding.span.map_or(String::new(), |span| span.start.line.to_string());
     let gutter = " ".repeat(number.len());
     let [number, arrow, bar, equals] = [&*number, "-->", "|", "="].map(|mark| paint(mark, "blue.bold"));

@@ -115,6 +115,7 @@ impl HookCommand {
             Running::PreReceive => judged::received(&repo, &refs()?)?,
             Running::Framework => vec![judged::framework(&repo)?],
         };
+        // A hook must answer for each ref, so a failure of one does not end the others.
         let judge = |judged: Judged| {
             let checked = check(&repo, &judged.what, &[], &judged.base, None);
             let mut checked = checked.unwrap_or_else(|failures| Checked::failed(judged.what.clone(), failures.0));

@@ -76,6 +76,7 @@ impl Setup {
         };
         // For a lock with a conflict, the entries of both sides are the old lock.
         let file = workspace.merged.is_some().then(|| File::of(&before)).transpose()?;
+        // Nothing is written before all of it is known, so the first state is the old one.
         let mut setup = Setup {
             before: (*before).clone(),
             fetcher,
@@ -138,10 +139,12 @@ impl Setup {
         let directory = |finding: &Finding| path::parent(&finding.path).to_owned();
         let directories = failing(&self.checked).filter(|finding| is_template(finding)).map(directory);
         let mut templates: BTreeSet<String> = directories.filter(|directory| !directory.is_empty()).collect();
+        // A directory with a readable root is not a template as a whole.
         let roots = self.workspace.roots()?;
         let roots = roots.into_iter().filter(|root| !templates.contains(*root) && !is_filled_in(root));
         let roots: Vec<String> = roots.map(str::to_owned).collect();
         templates.retain(|directory| !roots.iter().any(|root| path::is_in(root, directory)));
+        // Excluding a directory may show that another one is still reached. A second attempt leaves that one in.
         for _ in 0..2 {
             let entries: Vec<String> =
                 templates.iter().map(|directory| format!("- {}", Config::path_entry(directory))).collect();
@@ -180,6 +183,7 @@ impl Setup {
         // Each entry with its cause.
         let (text, mut entries) = (self.texts[1].clone(), BTreeMap::new());
         loop {
+            // Each round allows what is gone, and may reach further references behind them.
             let known = entries.len();
             for failure in self.relocked.unresolved.iter().filter(|failure| failure.kind.is_gone()) {
                 for entry in Config::entries(&Vec::from_iter(failure.exception.as_deref())) {
@@ -191,6 +195,7 @@ impl Setup {
             }
             self.allow(&text, entries.keys().cloned().collect())?;
         }
+        // An entry is kept only if something uses it: the last rounds may have made an earlier one superfluous.
         let allow = &self.workspace.config.allow[..entries.len()];
         let allowed = self.checked.findings.iter().filter_map(|finding| finding.allowed.as_ref());
         let spans: HashSet<Span> = allowed.filter(|by| by.path == FILE_NAME).map(|by| by.span).collect();
@@ -263,6 +268,7 @@ impl Setup {
             repository: None,
             is_unlocked: false,
         }));
+        // By file and line, so that people can work through them from top to bottom.
         edits.sort_by(|left, other| (&left.path, left.line).cmp(&(&other.path, other.line)));
         edits
     }
@@ -428,6 +434,7 @@ struct Initialized {
 impl Initialized {
     /// The references that must be edited, by cause, with common help once.
     fn edits(&self) -> Vec<String> {
+        // People fix causes, not places: fifty references to one repository are one edit for them.
         let mut groups: BTreeMap<(Rule, &str), Vec<&Edit>> = BTreeMap::new();
         for edit in &self.edit {
             groups.entry((edit.rule, &edit.cause)).or_default().push(edit);

@@ -99,6 +99,7 @@ pub(super) fn first_failures(failures: &[Failure], verbose: bool) -> String {
     let mark = Style::new().for_stderr().red().bold().apply_to("error:");
     let mut out = String::new();
     let groups = by_reason(failures);
+    // A terminal has some fifty lines. The first failures are usually the cause of the others.
     let (groups, more) = groups.split_at(groups.len().min(if verbose { usize::MAX } else { NAMED }));
     for (index, group) in groups.iter().enumerate() {
         let failure = group[0];

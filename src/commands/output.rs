@@ -14,7 +14,8 @@ use crate::message::failure::{Failure, Failures};
 use crate::message::redact::inert;
 use crate::os::interrupt::hold;
 
-/// Exit status when the work could not be done: usage, git, network, unreadable input.
+/// The exit status if the work could not be done: usage, git, network, unreadable input. The others are 0, and 1 for
+/// findings or differing builds: see [`Outcome::status`].
 pub(super) const FAILED: u8 = 2;
 
 /// How results are shown, by every command.

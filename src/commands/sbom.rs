@@ -65,6 +65,7 @@ impl SbomArgs {
         if self.images && (directory.is_some() || output.format == Format::Slsa) {
             return Err(Failure::new("`--images` needs a commit, and a format other than `slsa`").into());
         }
+        // A directory that was handed over has no repository, so the lock in it is the only source.
         if let Some(directory) = directory {
             let tree = DiskTree::of_directory(Path::new(directory), repo.is_some())?;
             let Some(lock) = Lock::at(&tree, LOCK_NAME)? else {
@@ -86,6 +87,7 @@ impl SbomArgs {
         for lock in tree.locks()? {
             locks.extend(Lock::at(&tree, &lock)?.map(|content| (path::parent(&lock).to_owned(), content)));
         }
+        // An empty bill of materials would look as if everything had been accounted for.
         if locks.is_empty() && !self.images && !has_nothing_to_lock(&Workspace::of_rev(repo.clone(), Some(rev))?)? {
             return Err(no_lock(rev).hint("lock the remote references: git kustomize-localize lock").into());
         }
@@ -123,6 +125,7 @@ fn components(tree: SharedTree, locks: &[(String, Rc<Lock>)], images: RunBy) -> 
             known.licenses.extend(component.licenses);
         }
     }
+    // The lock does not know lines, so the locations come from the files.
     let mut all: Vec<Component> = all.into_values().collect();
     let named = ReferenceTree::survey(tree.clone(), &Config::of(&*tree, "")?, &[])?;
     let mut named_by: BTreeMap<Option<&Upstream>, BTreeSet<String>> = BTreeMap::new();

@@ -47,13 +47,18 @@ impl NewDirectory {
             _ => resolve_new_dir(cwd, shown)?,
         };
         let git_dir = repo.as_ref().and_then(|repo| repo.git_dir.canonicalize().ok());
+        // git could delete or misread foreign files among its own.
         if git_dir.is_some_and(|git_dir| disk_path.starts_with(git_dir)) {
             return Err(Failure::new(format!("`{shown}` is in the git directory")).hint("choose another NEW_DIR"));
         }
+        // The copy would land outside of the repository, or in another directory of it, while its paths say something
+        // else.
         if let Some(link) = top.and_then(|top| link_in(top, cwd, shown)) {
             return Err(Failure::new(format!("`{shown}` goes through the link `{}`", link.display()))
                 .hint("name the target of the link"));
         }
+        // The copy is written beside its destination and then exchanged, so both must be on one file system. The git
+        // directory is the best place: git never shows files in it as untracked.
         let staging = match (repo, top) {
             (Some(repo), Some(top)) if disk_path.starts_with(top) => {
                 history::refuse_checked_out(repo)?;

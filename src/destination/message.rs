@@ -27,6 +27,7 @@ pub(super) fn text(
     let histories = histories(&moves);
     let mut moved: Vec<String> =
         moves.iter().zip(histories).map(|(moved, history)| told_move(moved, history.as_ref())).collect();
+    // What remains of the changes are entries that were not told as a move of their repository.
     let (mut added, mut removed) = (Vec::new(), Vec::new());
     for change in Lock::changes(before, after) {
         let Change { kind, upstream, old, new, .. } = change;
@@ -46,6 +47,7 @@ pub(super) fn text(
     if let more @ 1.. = discarded.len().saturating_sub(MOST_LINES) {
         edits.push(format!("and {more} more"));
     }
+    // In this order, because reviewers read the moves first.
     let mut text = format!("{subject}\n");
     for (title, lines) in [
         ("Moved", moved),

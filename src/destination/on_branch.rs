@@ -158,6 +158,8 @@ impl OnBranch {
         let Files::Commit { repo, id, name: source_name, is_head, .. } = &workspace.files else {
             return Err(Failure::new("only a commit can be localized on a branch"));
         };
+        // Lock and configuration are checked first: with edits in them every later error would be about the wrong
+        // files.
         refuse_changed(workspace, &Graph::default())?;
         let into = new_dir.map(|shown| into(workspace, shown)).transpose()?;
         // A localized branch must not be localized again.
@@ -166,6 +168,7 @@ impl OnBranch {
             let shown = if *is_head { "HEAD" } else { "the revision" };
             history::refuse_tip(repo, &id.commit, shown)?;
         }
+        // The name of the branch follows from that of the source, so that two source branches do not share one.
         let named = source.and_then(branch_of);
         let is_local = source.is_some_and(|name| name.starts_with("refs/heads/"));
         let prefix = if options.rendered { history::RENDERED } else { history::PREFIX };
@@ -189,6 +192,7 @@ impl OnBranch {
             let worktree = options.worktree.as_deref().map(|path| Linked::find(repo, path, &full)).transpose()?;
             (branch::open(repo, &name, worktree.as_ref(), published.as_ref(), is_pushed)?, worktree)
         };
+        // Starting a new history would be rejected by the remote, or would replace the work of others there.
         if let (None, Some(published)) = (&branch.tip, &published) {
             published.refuse_unseen()?;
         }

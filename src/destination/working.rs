@@ -58,12 +58,14 @@ pub(super) fn apply(git_dir: &Path, top: &Path, changes: &Changes) -> Result<()>
         interrupt::sweep(git_dir, TEMPORARY);
         return Ok(());
     }
+    // All paths are checked before the first change: a link could lead a write out of the repository.
     for path in changes.keys() {
         refuse_links(top, path)?;
     }
     let scratch =
         Scratch::beside(git_dir, TEMPORARY).map_err(|error| not_written(&git_dir.display().to_string(), &error))?;
     let mut steps = Vec::new();
+    // A full disk or a missing permission fails here, while nothing has changed yet.
     for (number, (path, to)) in changes.iter().enumerate() {
         let staged = scratch.path().join(format!("{number}.new"));
         if let Some(file) = to {
@@ -72,7 +74,9 @@ pub(super) fn apply(git_dir: &Path, top: &Path, changes: &Changes) -> Result<()>
         }
         steps.push((rank(path, to.as_ref()), path, to.as_ref().map(|_| staged)));
     }
+    // The rank keeps the order that lets an interrupted run be continued.
     steps.sort();
+    // From here an interruption waits, because half of the changes would not build.
     let _signals = interrupt::hold();
     for (_, path, staged) in &steps {
         step(top, path, staged.as_deref()).map_err(|error| not_written(path, &error))?;
@@ -111,6 +115,7 @@ fn step(top: &Path, path: &str, staged: Option<&Path>) -> io::Result<()> {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
+        // git does not store empty directories, so a fresh clone would not have them either.
         for directory in path::and_above(path::parent(path)) {
             failpoint::before("remove a directory of the working tree if it is empty");
             if fs::remove_dir(top.join(directory)).is_err() {

@@ -94,6 +94,7 @@ impl Network {
         if let Err(failure) = refuse(source) {
             return Answer::unreachable(failure);
         }
+        // The URL stands in the user's lock, so it gets the user's login like a URL in a kustomization.
         self.reach.name(source.url());
         let answer = match (source, listing) {
             (Upstream::Git { .. }, Some(listing)) if is_floating(source) => {
@@ -114,6 +115,7 @@ impl Network {
             (Upstream::Image { .. }, _) => Err(Failure::new("an image is not locked")),
         };
         let answer = answer.unwrap_or_else(failed);
+        // An update by its name only is offered for versions: a branch is meant to move, a version is not.
         let listing = listing.and_then(|listing| listing.as_ref().ok());
         let name = listing.and_then(|listing| Some(listing.find(source.reference()?)?.0));
         let is_tag = name.is_some_and(|name| name.starts_with(TAGS));
@@ -140,6 +142,7 @@ impl Network {
             }));
         };
         let now = Digest::GitCommit(id.clone());
+        // Only a ref that moved needs its history, which costs another request.
         if id == pinned.digest.hex() {
             return Ok(Answer::moved(now, ""));
         }

@@ -280,15 +280,19 @@ impl Network {
             if missing.is_empty() {
                 return;
             }
-            let label = |missing: &Missing| missing.commits[0].request.url.shown();
-            self.progress.each(SIDE_BY_SIDE, &missing, label, |_, missing| {
-                if let Err(failure) = self.fetch_files(missing) {
-                    // The failure is reported when one of the files is read.
-                    for commit in &missing.commits {
-                        let _ = commit.stop.set(failure.clone());
+            self.progress.each(
+                SIDE_BY_SIDE,
+                &missing,
+                |missing: &Missing| missing.commits[0].request.url.shown(),
+                |_, missing| {
+                    if let Err(failure) = self.fetch_files(missing) {
+                        // The failure is reported when one of the files is read.
+                        for commit in &missing.commits {
+                            let _ = commit.stop.set(failure.clone());
+                        }
                     }
-                }
-            });
+                },
+            );
         }
     }
 
@@ -330,6 +334,7 @@ fn fetched_commit(
         |name: &str| std::fs::read_to_string(directory.join(name)).map_err(|error| unreadable(&error.to_string()));
     let id = read(&format!("refs/kl/{number}"))?;
     let id = id.trim_end();
+    // A tag is peeled here: the lock names commits, because only these say which files are there.
     let repository = open_fetched(directory, budget.memory())?;
     let commit = repository
         .find_object(object_id(id)?)

@@ -26,7 +26,7 @@ use crate::os::interrupt::{Scratch, unusable};
 use crate::os::process::{self, Output, Terminal};
 use crate::record::sha256_hex;
 
-/// Returns the archive of a chart. helm and servers get the user's logins only for a host that the user's files name.
+/// The archive of a chart. helm and servers get the user's logins only for a host that the user's files name.
 pub(super) fn pull(network: &Network, chart: &ChartRef) -> Result<Vec<u8>> {
     // Arguments are seen by everybody on this machine.
     if chart.repo.has_secret() {
@@ -41,6 +41,8 @@ pub(super) fn pull(network: &Network, chart: &ChartRef) -> Result<Vec<u8>> {
     if chart.is_oci() {
         return of_registry(network, chart);
     }
+    // The index may list an archive anywhere. The checks below keep it from lowering the protection of the URL that the
+    // user wrote.
     let repository = Url::parse(chart.repo.exposed()).map_err(|error| odd_url(chart, error))?;
     let listed = choose(chart, listed(network, chart)?)?;
     let odd = |why: &str| {
@@ -60,10 +62,11 @@ pub(super) fn pull(network: &Network, chart: &ChartRef) -> Result<Vec<u8>> {
         ("https", "http") => return Err(odd("https is never downgraded to http")),
         _ => return Err(odd("not an http, https or oci URL")),
     }
+    // The digest of the index is the only proof that the archive is the one that its owner published.
     let bytes = network.client.get(url.as_str())?;
-    let (wanted, found) = (listed.digest.trim_start_matches("sha256:"), sha256_hex(&bytes));
-    if !wanted.is_empty() && !wanted.eq_ignore_ascii_case(&found) {
-        return Err(odd(&format!("its sha256 is {found}, and the index says {wanted}")));
+    let (wanted, digest) = (listed.digest.trim_start_matches("sha256:"), sha256_hex(&bytes));
+    if !wanted.is_empty() && !wanted.eq_ignore_ascii_case(&digest) {
+        return Err(odd(&format!("its sha256 is {digest}, and the index says {wanted}")));
     }
     Ok(bytes)
 }
@@ -72,7 +75,7 @@ fn odd_url(chart: &ChartRef, error: url::ParseError) -> Failure {
     Failure::new(format!("{}: `repo` is not a URL: {error}", chart.upstream()))
 }
 
-/// Returns the versions of a chart that its repository lists.
+/// The versions of a chart that its repository lists.
 pub(super) fn versions(network: &Network, chart: &ChartRef) -> Result<Vec<String>> {
     Ok(listed(network, chart)?.into_iter().map(|listed| listed.version).collect())
 }
@@ -98,7 +101,7 @@ fn below(repository: &Url, reference: &str) -> Result<Url, url::ParseError> {
     Ok(url)
 }
 
-/// Returns the version that helm takes: the one that is asked for, or else the newest of a range.
+/// The version that helm takes: the one that is asked for, or else the newest of a range.
 fn choose(chart: &ChartRef, versions: Vec<Release>) -> Result<Release> {
     let is_listed = versions.iter().any(|listed| listed.version == chart.version);
     let version = if is_listed { chart.version.clone() } else { newest(chart, &versions)? };
@@ -113,7 +116,7 @@ fn choose(chart: &ChartRef, versions: Vec<Release>) -> Result<Release> {
     })
 }
 
-/// Returns the newest version that helm takes for the one that is written; empty if there is none. helm gets an index of
+/// The newest version that helm takes for the one that is written; empty if there is none. helm gets an index of
 /// our own, and asks nobody.
 fn newest(chart: &ChartRef, versions: &[Release]) -> Result<String> {
     let entries: Vec<Value> =
@@ -121,6 +124,7 @@ fn newest(chart: &ChartRef, versions: &[Release]) -> Result<String> {
     if entries.is_empty() {
         return Ok(String::new());
     }
+    // helm itself chooses, because only its code knows which versions a range accepts.
     let helm = Helm::new(chart)?;
     let repositories = json!({"repositories": [{"name": "charts", "url": "https://charts.invalid"}]});
     let index = json!({"apiVersion": "v1", "entries": {&*chart.name: entries}});
@@ -139,16 +143,16 @@ fn newest(chart: &ChartRef, versions: &[Release]) -> Result<String> {
         .args(["search", "repo", "--output=json", &format!("--version={range}")]);
     let output = helm.run(&mut command)?;
     if !output.status.success() {
-        let said = git::error_message(&output);
-        return Err(Failure::new(format!("{}: helm could not choose a version: {said}", chart.upstream())));
+        let stderr = git::error_message(&output);
+        return Err(Failure::new(format!("{}: helm could not choose a version: {stderr}", chart.upstream())));
     }
-    let found: Value = serde_json::from_slice(&output.stdout).map_err(|error| {
+    let tags: Value = serde_json::from_slice(&output.stdout).map_err(|error| {
         Failure::new(format!("{}: cannot read the output of helm search repo: {error}", chart.upstream()))
     })?;
-    Ok(found[0]["version"].as_str().unwrap_or_default().to_owned())
+    Ok(tags[0]["version"].as_str().unwrap_or_default().to_owned())
 }
 
-/// Returns the artifact of a registry that an index names for a version.
+/// The artifact of a registry that an index names for a version.
 fn artifact(url: &Url, listed: &Release) -> Option<ChartRef> {
     let (repo, name) = url.as_str().rsplit_once('/')?;
     let (name, _tag) = name.split_once(':').unwrap_or((name, ""));
@@ -200,6 +204,7 @@ impl<'c> Helm<'c> {
 
 /// Runs `helm pull` as kustomize does, except that nothing is unpacked.
 fn of_registry(network: &Network, chart: &ChartRef) -> Result<Vec<u8>> {
+    // helm connects on its own, so the address is checked before it starts.
     network.reach.refuse(chart.repo.exposed())?;
     let helm = Helm::new(chart)?;
     let mut command = helm.command();
@@ -212,7 +217,7 @@ fn of_registry(network: &Network, chart: &ChartRef) -> Result<Vec<u8>> {
     command.arg("pull").arg("--destination").arg(helm.path("pulled")).args(words(chart, chart.repo.exposed()));
     let output = helm.run(&mut command)?;
     if !output.status.success() {
-        let said = git::error_message(&output);
+        let stderr = git::error_message(&output);
         let trouble = if says_that_it_is_gone(&output) {
             FailureKind::NotInRepository
         } else if output.says(NOT_ANSWERED) {
@@ -220,7 +225,7 @@ fn of_registry(network: &Network, chart: &ChartRef) -> Result<Vec<u8>> {
         } else {
             FailureKind::Other
         };
-        return Err(Failure::new(format!("{}: helm could not pull it: {said}", chart.upstream()))
+        return Err(Failure::new(format!("{}: helm could not pull it: {stderr}", chart.upstream()))
             .hint(format!(
                 "to see what helm does: {}",
                 failure::command("helm pull", words(chart, &chart.repo.shown()))
@@ -259,7 +264,7 @@ const NOT_ANSWERED: &[&str] = &[
     "gateway timeout",
 ];
 
-/// Returns whether the repository answered, and has no such chart. helm has one exit status for everything.
+/// Whether the repository answered, and has no such chart. helm has one exit status for everything.
 fn says_that_it_is_gone(output: &Output) -> bool {
     /// What it says of the reference, and never of a login or a program: `basic credential not found`.
     const GONE: &[&str] = &[
@@ -274,7 +279,7 @@ fn says_that_it_is_gone(output: &Output) -> bool {
     output.says(GONE) && !output.says(NOT_ANSWERED)
 }
 
-/// Returns the one archive that helm left.
+/// The one archive that helm left.
 fn the_archive(chart: &ChartRef, directory: &Path, largest: u64) -> Result<Vec<u8>> {
     let unreadable = |error: std::io::Error| Failure::new(format!("cannot read the output of helm pull: {error}"));
     let entries = directory.read_dir().map_err(unreadable)?;

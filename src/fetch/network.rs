@@ -63,6 +63,7 @@ impl Network {
 
     /// Fetches the content of jobs. Commits of one repository are fetched with one request.
     pub(super) fn fetch_all(&self, jobs: Vec<FetchJob>) -> Vec<(FetchJob, Result<Downloaded>)> {
+        // One request for each repository: servers count requests, and a connection costs more than most objects.
         let mut groups: Vec<Vec<FetchJob>> = Vec::new();
         let mut repositories = HashMap::new();
         for job in jobs {
@@ -134,8 +135,6 @@ impl Network {
         let git = self.reach.git(url)?;
         // Asking git for the rewritten URL starts a process, so it is done only if a login is at stake.
         let rewritten = || self.remote_git.rewritten(url);
-        let at_once = || self.reach.sends_login(url, rewritten);
-        let ask = |_: Option<&Login>| self.client.login_of_git(url, &rewritten());
         let send = |login: Option<&Login>| -> Result<Exchange, Stop> {
             let git = login.map_or_else(|| git.clone(), |login| git.with_login(&rewritten(), login));
             let exchange = say(&git, Terminal::Detached)?;
@@ -146,7 +145,19 @@ impl Network {
                 None => Ok(exchange),
             }
         };
-        let exchange = self.client.patience.persist(url, None, at_once, ask, send).map_err(|stop| *stop.failure)?;
+        // The first attempt is anonymous, so that a public server never sees a login that it does not need.
+        let exchange = self
+            .client
+            .patience
+            .persist(
+                url,
+                None,
+                || self.reach.sends_login(url, rewritten),
+                |_: Option<&Login>| self.client.login_of_git(url, &rewritten()),
+                send,
+            )
+            .map_err(|stop| *stop.failure)?;
+        // Two prompts at a time on one terminal could not be told apart, and would be hidden by the progress bar.
         let may_ask = request.may_ask && std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
         if may_ask && self.reach.access(url).named && self.explain(request, "", &exchange).kind == FailureKind::Login {
             let _guard = self.terminal.lock().unwrap_or_else(PoisonError::into_inner);

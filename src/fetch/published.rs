@@ -31,6 +31,7 @@ impl Published {
         }
         let [named, origin] = [named, Some("origin")].map(|name| name.map(str::to_owned));
         let only = remotes.first().filter(|_| remotes.len() == 1).map(|only| (*only).to_owned());
+        // The order goes from the explicit to the usual: git itself falls back to `origin` last.
         let candidates = [named, remote_of(name)?, source.map(remote_of).transpose()?.flatten(), origin, only];
         let Some(remote) = candidates.into_iter().flatten().find(|remote| remotes.contains(&**remote)) else {
             return Ok(None);

@@ -36,12 +36,18 @@ impl Fetcher {
         let reference = spec.reference.as_deref().unwrap_or_default();
         let short = ["refs/tags/", "tags/"].iter().find_map(|start| reference.strip_prefix(start)).unwrap_or(reference);
         let Some((before, current)) = version(short) else { return Ok((None, Vec::new())) };
+        // The user's file names the repository, so it may get the user's login.
         self.network.reach.name(spec.clone_spec().exposed());
         let listing = self.network.list(&GitRequest::new(spec.clone_spec(), None, None), &["refs/tags/*"])?;
-        let is_newer = |tag: &&str| {
-            version(tag).is_some_and(|(other, version)| other == before && version.pre.is_empty() && version > current)
-        };
-        let mut newer: Vec<&str> = listing.tags().filter(|tag| pattern.is_match(tag)).filter(is_newer).collect();
+        let mut newer: Vec<&str> = listing
+            .tags()
+            .filter(|tag| pattern.is_match(tag))
+            .filter(|tag: &&str| {
+                version(tag)
+                    .is_some_and(|(other, version)| other == before && version.pre.is_empty() && version > current)
+            })
+            .collect();
+        // The newest one comes first, because the first that may be locked ends the search.
         newer.sort_by_cached_key(|tag| std::cmp::Reverse(version(tag).map(|(_, version)| version)));
         let mut refused = Vec::new();
         for tag in newer.into_iter().take(TRIED) {

@@ -28,6 +28,7 @@ impl Fetcher {
     /// Refuses an upstream that lacks what `policy` demands. With `is_lifted`, it may be younger than `min-age`.
     pub(super) fn trusted(&self, upstream: &Upstream, policy: &SourcePolicy, is_lifted: bool) -> Result<()> {
         let source = &upstream.source();
+        // Only a commit has a date and a signature, so any other upstream can never satisfy the policy.
         let min_age = policy.min_age.filter(|_| !is_lifted);
         if !matches!(source, Upstream::Git { .. }) {
             let lacks = policy.signed_by.as_ref().map(|_| "signature").or(min_age.map(|_| "date"));
@@ -79,6 +80,7 @@ impl Fetcher {
         if let Some(known) = self.verified.borrow().get(&key) {
             return known.clone();
         }
+        // Another key than the recorded one may mean that somebody replaced the release, even if both keys are allowed.
         let signed = self.network.signer(fetched, signers, recorded).and_then(|signed| match recorded {
             Some(recorded) if !is_same_key(&signed, recorded) => {
                 Err(Failure::new(format!("expected a signature by {recorded}, found one by {signed}"))

@@ -1,6 +1,6 @@
 //! When commits and tags say that they were made.
 
-/// Returns the date of a commit (its committer's) or a tag, in seconds; none where it has none, or one before 1970.
+/// The date of a commit (its committer's) or a tag, in seconds; none where it has none, or one before 1970.
 pub(crate) fn made(object: &[u8]) -> Option<u64> {
     let text = String::from_utf8_lossy(object);
     let mut head = text.lines().take_while(|line| !line.is_empty());
@@ -8,7 +8,7 @@ pub(crate) fn made(object: &[u8]) -> Option<u64> {
     line.rsplit(' ').nth(1)?.parse().ok()
 }
 
-/// Returns a date as RFC 3339 writes it.
+/// A date as RFC 3339 writes it.
 pub(crate) fn date(seconds: u64) -> String {
     let time = gix::date::Time::new(i64::try_from(seconds).unwrap_or_default(), 0);
     time.format_or_unix(gix::date::time::format::ISO8601_STRICT).replace("+00:00", "Z")

@@ -186,11 +186,13 @@ impl Walker {
                 Err(stop) => stops.push((note, stop)),
             }
         }
+        // `charts_of` finds the charts of a root by a binary search.
         charts.sort_by_key(|chart| chart.root);
         self.graph.charts = charts;
         for (note, stop) in stops {
             self.trouble(*stop, At::Note(note));
         }
+        // Charts in the tree are read first: only those that are missing need a request, and all of them share it.
         let (mut asked, mut sound) = (Vec::new(), HashSet::new());
         for chart in 0..self.graph.charts.len() {
             match self.bring_along(chart, remotes.is_some(), &mut sound, policy) {
@@ -205,6 +207,7 @@ impl Walker {
 
     /// Brings in charts that are not in the tree.
     fn bring_in(&mut self, asked: Vec<(usize, ChartRef)>, remotes: &mut dyn Remotes, policy: &Policy<'_>) {
+        // A chart that an upstream names must not get the user's logins, so the request says who names it.
         let upstream_url = |chart: usize| self.upstream_url(self.graph.notes[self.graph.charts[chart].note].file);
         let wanted: Vec<_> = asked.iter().map(|(chart, wanted)| (wanted.clone(), upstream_url(*chart))).collect();
         for ((chart, wanted), answer) in asked.into_iter().zip(remotes.charts(&wanted)) {

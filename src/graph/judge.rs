@@ -163,6 +163,7 @@ impl Walker {
     /// Judges local references: whether they may lead out of their root or to a missing file, and why the file is
     /// missing.
     fn judge_paths(&mut self, policy: &Policy<'_>) {
+        // First it is collected which rules apply to each reference, because one of them can make another irrelevant.
         let (mut allowed_missing, mut restricted, mut outside) = (HashSet::new(), HashSet::new(), HashSet::new());
         for Trouble { kind, at, .. } in &self.troubles {
             let At::Edge(id) = *at else { continue };

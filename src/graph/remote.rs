@@ -140,6 +140,7 @@ impl Walker {
         accepts: Accepts,
         answer: Result<RemoteContent>,
     ) -> WalkResult<Target> {
+        // A file needs no more than its bytes. A root must be a directory of its repository that kustomize could load.
         let (repository, spec) = match (answer?, &wanted.spec) {
             (RemoteContent::File(remote), _) => return Ok(Target::File(self.downloaded(&remote))),
             (RemoteContent::Root(repository), Some(spec)) => (repository, spec),

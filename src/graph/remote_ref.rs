@@ -93,8 +93,11 @@ impl RemoteRef {
     pub(crate) fn locked(&self, lock: &Lock) -> Option<Upstream> {
         let file = (self.wants != Wants::Root).then(|| self.file());
         // If kustomize drops a part of the query, it builds HEAD, which the entry of a lock does not pin.
-        let is_repository = |spec: &&RepoSpec| self.wants != Wants::File && !spec.query_dropped;
-        let repository = self.spec.as_ref().filter(is_repository).map(Upstream::git);
+        let repository = self
+            .spec
+            .as_ref()
+            .filter(|spec: &&RepoSpec| self.wants != Wants::File && !spec.query_dropped)
+            .map(Upstream::git);
         file.into_iter().chain(repository).find(|upstream| lock.get(upstream).is_some())
     }
 

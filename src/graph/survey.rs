@@ -225,6 +225,7 @@ impl Renumbering {
             notes: notes.collect::<Vec<_>>().into(),
             ..Graph::default()
         };
+        // Edges to roots outside of the part do not occur: the caller has collected everything that `roots` reach.
         for (id, root) in roots.iter().enumerate().map(|(id, root)| (RootId(id), root)) {
             let mut root = of.roots[*root].clone();
             root.file = self.files[&root.file];

@@ -28,6 +28,7 @@ impl Subject {
     pub(super) fn find(mode: &LocalizeMode, workspace: &Workspace) -> Result<(Subject, Option<String>)> {
         match mode {
             LocalizeMode::Copy { target, new_dir, scope } => {
+                // A URL is recognized before a path, as kustomize does, so that no directory can shadow it.
                 let (subject, default) = match remote(target, scope.is_some())? {
                     Some(spec) => {
                         let default = spec.reference.is_some().then(|| default_new_dir(None, Some(&spec)));
@@ -168,6 +169,7 @@ const HINT_NAME_DIRECTORY: &str = "name the directory of the kustomization, rela
 fn directory(part: &str, text: &str, workspace: &Workspace) -> Result<String> {
     let tree = &*workspace.tree;
     let path = tree::argument_path(tree, workspace.top.as_deref(), &workspace.prefix, text);
+    // A directory that exists only on disk is the most common mistake, so it gets its own message.
     let is_committed = matches!(workspace.files, Files::Commit { .. }) && Path::new(text).exists();
     let (why, hint) = match path.map(|path| tree::resolve(tree, &path)).transpose()? {
         _ if text.is_empty() => ("is empty", HINT_NAME_DIRECTORY),

@@ -250,8 +250,9 @@ pub(crate) fn sweep(parent: &Path, prefix: &str) {
     for entry in parent.read_dir().into_iter().flatten().flatten() {
         let name = entry.file_name();
         let random = name.to_str().and_then(|name| name.strip_prefix(prefix));
-        let is_named = |random: &str| random.len() == RANDOM && random.chars().all(|one| one.is_ascii_alphanumeric());
-        if !random.is_some_and(is_named) {
+        if !random
+            .is_some_and(|random: &str| random.len() == RANDOM && random.chars().all(|c| c.is_ascii_alphanumeric()))
+        {
             continue;
         }
         let Ok(metadata) = entry.metadata() else {

@@ -60,16 +60,16 @@ pub(crate) const LOCK: Limit = limit(32 << 20, "bytes", "");
 
 impl Limit {
     /// Fails where `place` has more.
-    pub(crate) fn check(self, count: usize, place: impl FnOnce() -> String) -> Result<()> {
+    pub(crate) fn check(self, count: usize, location: impl FnOnce() -> String) -> Result<()> {
         if count <= self.most {
             return Ok(());
         }
-        Err(self.exceeded(&place()))
+        Err(self.exceeded(&location()))
     }
 
     /// The failure of a place that has more.
-    pub(crate) fn exceeded(self, place: &str) -> Failure {
-        Failure::new(format!("`{place}` has {}", self.more())).hint(self.hint)
+    pub(crate) fn exceeded(self, location: &str) -> Failure {
+        Failure::new(format!("`{location}` has {}", self.more())).hint(self.hint)
     }
 
     /// Returns what there is too much of: `more than 1000 objects`.

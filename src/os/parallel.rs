@@ -15,13 +15,13 @@ pub fn processors() -> usize {
 
 /// Does the jobs on a few threads, `most` at once, and returns their results, in their order. `one` gets the index of
 /// its job.
-pub fn side_by_side<J: Sync, D: Send>(jobs: &[J], most: usize, one: impl Fn(usize, &J) -> D + Sync) -> Vec<D> {
+pub fn side_by_side<J: Sync, D: Send>(jobs: &[J], most: usize, run: impl Fn(usize, &J) -> D + Sync) -> Vec<D> {
     let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let worker = || {
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
             let Some(job) = jobs.get(index) else { return };
-            let result = one(index, job);
+            let result = run(index, job);
             done.lock().unwrap_or_else(PoisonError::into_inner).push((index, result));
         }
     };

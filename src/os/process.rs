@@ -52,11 +52,14 @@ impl Output {
 
 /// A text in lower case, a blank between words, without words with a slash.
 fn own_words(text: &str) -> String {
-    let own = |line: &str| {
-        let words = line.split_whitespace().filter(|word| !word.contains('/'));
-        words.collect::<Vec<_>>().join(" ")
-    };
-    text.lines().map(own).collect::<Vec<_>>().join("\n").to_lowercase()
+    text.lines()
+        .map(|line: &str| {
+            let words = line.split_whitespace().filter(|word| !word.contains('/'));
+            words.collect::<Vec<_>>().join(" ")
+        })
+        .collect::<Vec<_>>()
+        .join("\n")
+        .to_lowercase()
 }
 
 /// Why there is no [`Output`].
@@ -260,15 +263,15 @@ fn wait(
 /// Returns how much of all that a process has started is resident, in bytes, and with `itself` of the process as well, where the
 /// system tells.
 fn resident(process: u32, itself: bool) -> Option<u64> {
-    let place = Path::new("/proc").join(process.to_string());
-    let status = fs::read_to_string(place.join("status")).ok()?;
+    let directory = Path::new("/proc").join(process.to_string());
+    let status = fs::read_to_string(directory.join("status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
     let own = line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok()? << 10;
-    let threads = fs::read_dir(place.join("task")).into_iter().flatten().flatten();
+    let threads = fs::read_dir(directory.join("task")).into_iter().flatten().flatten();
     let started = threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
     let started: Vec<u32> = started.flat_map(|all| all.split(' ').flat_map(str::parse).collect::<Vec<u32>>()).collect();
     let own = if itself { own } else { 0 };
-    Some(own + started.into_iter().filter_map(|one| resident(one, true)).sum::<u64>())
+    Some(own + started.into_iter().filter_map(|child| resident(child, true)).sum::<u64>())
 }
 
 /// Ends the child, and with it its whole group if it has one of its own.

@@ -15,6 +15,7 @@ impl LayoutBuilder<'_> {
         let stays = self.stays(source);
         for chart in graph.charts_of(root) {
             let at_chart = |failure: Failure| failure.at(graph.note_location(chart.note));
+            // kustomize looks for a chart in exactly one directory, so it must be laid out there whatever its origin.
             let directory = match (&chart.lookup, &chart.archive) {
                 (ChartLookup::There(_), _) if stays => continue,
                 (ChartLookup::There(path), _) => {

@@ -40,6 +40,7 @@ pub(crate) fn plan(
     let leave_missing = |path: &str| path::below(path, base).is_some_and(|path| config.may_be_missing(path));
     let absences = workspace.absences();
     let old_lock = workspace.lock.as_deref().cloned().unwrap_or_default();
+    // The lock of the user decides about what it has, and `into` must not become a part of the copy.
     let policy = graph::Policy {
         load_restrictor: config.load_restrictor,
         leave: Some(config),
@@ -68,10 +69,12 @@ pub(crate) fn plan(
             .hint("choose a scope above the target: `--scope DIR`")
             .into());
     }
+    // The lock lists all files but itself.
     let files = localized.files.into_iter().map(|(path, (file, _))| (path, file));
     let files = files.chain([(LOCK_NAME.to_owned(), File::of(&lock)?)]);
     let mut findings = graph.findings.clone();
     findings.extend(localized.findings);
+    // A copy has one target, so one build of each side proves it.
     let affected = Affected {
         name: target.name,
         root: RootId(0),

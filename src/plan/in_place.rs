@@ -235,6 +235,7 @@ fn relocked(
 ) -> Result<Lock> {
     let before = Lock { files, ..old_lock.clone() };
     let user_remotes = remotes::user_remotes(&after.graph, &workspace.config, old_lock);
+    // The files of the user no longer name what was just localized, but the lock must still say where it came from.
     let mut user_remotes = lock::with(user_remotes, &before, keep);
     let fetched = localized.remotes.iter();
     let fetched = fetched.flat_map(|(source, pinned)| pinned.paths.keys().map(|path| source.at(path)));
@@ -244,6 +245,7 @@ fn relocked(
         (!old_lock.holds(upstream)).then(|| lock::excepted(&workspace.config, upstream)).flatten()
     };
     let mut lock = lock::joined(&before, &localized.remotes, &BTreeSet::new(), &user_remotes, &exception);
+    // On a branch the commit has trailers; a lock in a working tree must not claim that.
     if options.trailers {
         lock.trailers = !lock.files.is_empty()
     } else {

@@ -20,12 +20,14 @@ impl LayoutBuilder<'_> {
         findings: &mut Vec<Finding>,
     ) -> Result<()> {
         let graph = self.graph;
+        // The licence of a directory is in it or at the top of its repository.
         let mut covered: BTreeMap<(SourceId, &str), BTreeSet<&str>> = BTreeMap::new();
         for (instance, root) in &self.visited {
             for directory in [graph.roots[*root].directory.as_str(), ""] {
                 covered.entry((instance.source, directory)).or_default().insert(&instance.base);
             }
         }
+        // The user's own licences are not copied: the result stays in the user's repository.
         for ((source, directory), bases) in covered {
             let Some(repository) = &graph.sources[source].repository else { continue };
             let tree = &*graph.sources[source].tree;

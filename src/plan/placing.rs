@@ -169,6 +169,7 @@ impl LayoutBuilder<'_> {
         let node = &graph.roots[root];
         let kustomization = self.kustomization(instance, root);
         let mut holders = Holders::from([(node.file, BTreeSet::from([kustomization]))]);
+        // Most roots list no plugin configurations, and need no walk.
         if node.edges.iter().all(|edge| edge.from == node.file) {
             return Ok(holders);
         }
@@ -246,6 +247,7 @@ impl LayoutBuilder<'_> {
         let stays = self.stays(node.source);
         let location = || graph.location(edge.from, &edge.reference);
         Ok(match self.target(instance, id)? {
+            // A root that stays at its place keeps its text, unless it is in another instance.
             PlacedTarget::Root(inner, root) => {
                 let is_local = inner == *instance;
                 let destination = self.destination(&inner, &graph.roots[root].directory);
@@ -300,12 +302,14 @@ impl LayoutBuilder<'_> {
             protect_windows: false,
             ..gix::validate::path::component::Options::default()
         };
+        // git refuses some names only when the tree is written. Here the message can still name the reference.
         for component in path::components(destination) {
             if let Err(error) = gix::validate::path::component(component.into(), None, options) {
                 return Err(Failure::new(format!("`{destination}` cannot be written: {error}"))
                     .hint("git cannot store that name: rename the file or directory"));
             }
         }
+        // Two different files for one path would silently lose one; equal ones are the same file to a build.
         match self.placed.get(destination) {
             None => {
                 self.placed.insert(destination.to_owned(), Placed { file, edits: Vec::new(), run_at: None });

@@ -41,6 +41,7 @@ pub(crate) fn remotes(graph: &Graph, old_lock: &Lock) -> Result<Remotes> {
     if let Some((upstream, pinned)) = graph.roots.first().and_then(|root| rooted(graph, RootId(0), &root.directory)) {
         add(&mut remotes, &upstream, pinned, names.of_root(RootId(0)))?;
     }
+    // Several references may share an upstream; `add` joins their paths and checks that they agree on the digest.
     for edge in graph.roots.iter().flat_map(|root| &root.edges) {
         let Some((upstream, pinned)) = resolved(graph, edge) else { continue };
         let named = match edge.target {
@@ -51,6 +52,7 @@ pub(crate) fn remotes(graph: &Graph, old_lock: &Lock) -> Result<Remotes> {
         let added = add(&mut remotes, &upstream, pinned, named);
         added.map_err(|failure| failure.at(graph.location(edge.from, &edge.reference)))?;
     }
+    // Charts are notes, not edges, so they are collected separately.
     for chart in &graph.charts {
         let Some(archive) = &chart.archive else { continue };
         let (upstream, pinned) = archive.pinned();
@@ -73,6 +75,7 @@ pub(super) fn user_remotes(graph: &Graph, config: &Config, old_lock: &Lock) -> U
         let rule = upstream.rule();
         let exception = graph.exception(config, rule, &upstream.subject(), lines);
         let default = (rule == Rule::RemoteReference).then(|| REASON_NOT_AN_ERROR.to_owned());
+        // An exception counts only for what was really left: an older lock may still have it localized.
         match exception.or(default).filter(|_| is_left) {
             Some(reason) => {
                 remotes.stays_remote.insert(upstream, reason);
@@ -97,6 +100,7 @@ struct Names<'a> {
 impl<'a> Names<'a> {
     fn of(graph: &'a Graph, old_lock: &Lock) -> Names<'a> {
         let mut names = Names { graph, roots: vec![BTreeSet::new(); graph.roots.len()], files: HashMap::new() };
+        // A file can be listed by roots of several repositories, each of which gets the reference.
         let mut listed_by: HashMap<FileId, Vec<RootId>> = HashMap::new();
         for (id, edge) in graph.edges() {
             if let Target::File(file) = edge.target {
@@ -136,8 +140,9 @@ fn named(graph: &Graph, old_lock: &Lock) -> Vec<Named> {
     let mut references = Vec::new();
     for (id, edge) in graph.edges() {
         let wanted = edge.remote.as_ref().filter(|_| edge.target == Target::Remote);
-        let unresolved = || wanted.map(|wanted| wanted.locked(old_lock).unwrap_or_else(|| wanted.upstream()));
-        let upstream = resolved(graph, edge).map(|(upstream, _)| upstream).or_else(unresolved);
+        let upstream = resolved(graph, edge)
+            .map(|(upstream, _)| upstream)
+            .or_else(|| wanted.map(|wanted| wanted.locked(old_lock).unwrap_or_else(|| wanted.upstream())));
         let is_left = graph.stays_remote.contains_key(&id);
         references.extend(upstream.map(|upstream| Named { upstream, root: id.root, lines: edge.lines(), is_left }));
     }

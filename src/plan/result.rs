@@ -165,6 +165,7 @@ impl LayoutBuilder<'_> {
                 to: edit.text.clone(),
             });
         }
+        // Without edits the stored object is used again: its bytes need not be read.
         if edits.is_empty() {
             return Ok(None);
         }

@@ -69,18 +69,19 @@ impl Name {
     pub(crate) fn is_of_reference(&self, url: &str) -> bool {
         let named = Name::of(url);
         self.prefixes.iter().any(|(prefix, wanted)| {
-            let names_other = |(other, reference): &(String, Option<String>)| {
-                begins(other, prefix) && (wanted.is_none() || wanted == reference)
-            };
-            bare(&named.shown) == prefix || named.prefixes.iter().any(names_other)
+            bare(&named.shown) == prefix
+                || named.prefixes.iter().any(|(other, reference): &(String, Option<String>)| {
+                    begins(other, prefix) && (wanted.is_none() || wanted == reference)
+                })
         })
     }
 }
 
 /// Whether the text after `#` is the name of a chart, with or without a version. Any other text could be a secret.
 fn is_chart(text: &str) -> bool {
-    let is_plain = |character: char| character.is_ascii_alphanumeric() || "._-@+^~*".contains(character);
-    !text.is_empty() && text.len() <= 100 && text.chars().all(is_plain)
+    !text.is_empty()
+        && text.len() <= 100
+        && text.chars().all(|character: char| character.is_ascii_alphanumeric() || "._-@+^~*".contains(character))
 }
 
 /// A URL without its optional parts: the scheme, and a `/` or `.git` at its end.
@@ -188,6 +189,7 @@ pub(crate) fn retargeted(
     let starts = super::starts(workspace)?;
     let graph = &workspace.survey().judged(&starts, &Policy::default()).graph;
     let mut edits: BTreeMap<&str, Vec<Edit<'_>>> = BTreeMap::new();
+    // An argument that selects nothing is an error, or else a typing error would look like success.
     let mut is_named = false;
     for chart in &graph.charts {
         let Noted { file, note, .. } = &graph.notes[chart.note];
@@ -216,6 +218,7 @@ pub(crate) fn retargeted(
         else {
             continue;
         };
+        // kustomize ignores a ref in some spellings of a URL, so each edit is read back.
         let new = with_ref(text, spec, &to).ok_or_else(|| {
             let shown = redact::url(text);
             Failure::new(format!("`{shown}` cannot be written with the ref `{to}`"))
@@ -254,9 +257,8 @@ fn with_version<'a>(chart: &ChartRef, note: &'a NoteKind, to: &str) -> Result<Op
 
 /// Whether a reference of `file` is one that `names` name, below `paths`. An empty list selects all.
 fn is_selected(names: &[Name], paths: &[String], reference: &str, file: &str) -> bool {
-    let is_below = |path: &String| file == path || path::is_in(path::parent(file), path);
     (names.is_empty() || names.iter().any(|name| name.is_of_reference(reference)))
-        && (paths.is_empty() || paths.iter().any(is_below))
+        && (paths.is_empty() || paths.iter().any(|path: &String| file == path || path::is_in(path::parent(file), path)))
 }
 
 /// A reference with another ref. `None` if kustomize would parse it differently.

@@ -55,6 +55,7 @@ impl fmt::Display for FileDifference {
 pub(crate) fn differences(tree: &dyn Tree, directory: &str, lock: &Lock) -> Result<Vec<(String, FileDifference)>> {
     let mut differences = Vec::new();
     let mut listed = BTreeSet::new();
+    // Files that no lock lists are differences too, but only in directories that belong to the lock.
     let mut homes = BTreeSet::new();
     if lock.target.is_some() {
         homes.insert(directory.to_owned());
@@ -73,6 +74,7 @@ pub(crate) fn differences(tree: &dyn Tree, directory: &str, lock: &Lock) -> Resu
                 // Compared again with the line ends that git stores.
                 let is_same =
                     sha256 == file.sha256 || tree.converts() && sha256_hex(&bytes.replace("\r\n", "\n")) == file.sha256;
+                // In this order, because other bytes explain a difference better than another mode.
                 if !is_same {
                     Some(FileDifference::Edited { sha256 })
                 } else if executable != (file.mode == Mode::Executable) {

@@ -144,6 +144,8 @@ impl Trailers {
         if let Some(into) = into {
             valid::path_or_top(into).map_err(invalid("new directory"))?;
         }
+        // Whoever can commit can write any trailers, so each value is checked before a path or a command is made from
+        // it.
         let is_top = target == "." && scope.is_none();
         if into.is_none() && !is_top || into.is_some() && *rendered {
             return Err(Failure::new("the target is neither a copy nor the repository"));

@@ -4,7 +4,7 @@ use super::go_url::{HttpUrl, strip_prefix_ignore_case};
 use super::spec::{RepoSpec, marker_split, split_host};
 use crate::message::redact;
 
-/// Returns whether kustomize takes a text for a URL.
+/// Whether kustomize takes a text for a URL.
 pub(crate) fn is_url(text: &str) -> bool {
     RepoSpec::parse(text).is_ok() || is_remote_file(text)
 }

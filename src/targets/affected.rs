@@ -1,8 +1,8 @@
-//! What a change touches: the roots and the targets whose build can differ between two trees.
+//! Finds the roots and targets whose builds may differ between two trees.
 //!
-//! A build is a function of what it asks the tree: what is at a path, and what that holds ([`inputs`]). Where no answer
-//! is another one, the same questions follow, and the same output. So what builds of the new tree ask is enough, and of the
-//! old one it is enough to know where it differs ([`changes`]).
+//! A build is a function of its inputs: the nodes and bytes at the paths that it reads ([`inputs`]). If none of them
+//! differs, the build reads the same paths again, and its output is the same. So the inputs in the new tree are enough,
+//! together with the differences to the old tree ([`changes`]).
 
 pub(crate) mod changes;
 mod deployed;
@@ -27,10 +27,10 @@ use crate::tree::path;
 use changes::Changes;
 use reached::Reached;
 
-/// What can be built to something else.
+/// The roots and targets whose builds may differ.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(crate) struct Affected {
-    /// The roots that no other one names, sorted by their directory.
+    /// The top roots, sorted by directory.
     pub roots: Vec<AffectedRoot>,
     /// How many of these there are now.
     pub total: usize,
@@ -38,9 +38,9 @@ pub(crate) struct Affected {
     pub targets: Vec<AffectedTarget>,
     /// How many targets there are now.
     pub targets_total: usize,
-    /// The targets of now of which it is not known what a build makes of their objects: looked at is what their files say.
+    /// The targets of the new tree that an unknown build may change: they are compared as written.
     pub unbuilt: Vec<Target>,
-    /// What could not be read, so that what it deploys is not known.
+    /// The files that could not be read, so that their deployments are unknown.
     pub unread: Vec<Unread>,
     /// The directories of all roots whose build can differ, and those in which something does that nothing may read.
     #[serde(skip)]
@@ -52,12 +52,12 @@ pub(crate) struct Affected {
 pub(crate) struct AffectedTarget {
     /// The target; of one that is gone as it was.
     pub target: Target,
-    /// What it was, if it is one that changed.
+    /// The old target, if its object changed.
     #[serde(skip)]
     pub was: Option<Target>,
     /// How it differs.
     pub status: Status,
-    /// One of the things that differ.
+    /// One of the differences.
     #[serde(flatten)]
     pub cause: Cause,
 }
@@ -70,7 +70,7 @@ pub(crate) struct AffectedRoot {
     pub directory: String,
     /// How it differs.
     pub status: Status,
-    /// One of the things that differ; of a root that is gone its directory.
+    /// One of the differences; for a removed root its directory.
     #[serde(flatten)]
     pub cause: Cause,
 }
@@ -98,18 +98,18 @@ impl Status {
     }
 }
 
-/// What differs.
+/// A difference.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Cause {
-    /// What is at this path, from the top of the repository.
+    /// The content at this path, from the top of the repository.
     Path(String),
-    /// What the lock holds for this source.
+    /// The lock entry of this source.
     Remote(Upstream),
 }
 
-/// Returns what can be built to something else in the tree of `is`, or is gone: for each tree a walk over all of it, and
-/// what is deployed.
+/// The roots and targets whose builds may differ, or that were removed. For each tree it takes a walk over the whole
+/// tree, and its targets.
 pub(crate) fn affected(
     changes: &Changes,
     config: &Config,
@@ -161,7 +161,7 @@ pub(crate) fn affected(
         ..Affected::default()
     };
     let (deployed, above) = (was.1.roots(), unnamed(was, &before));
-    // One that a root names only now was deployed by itself, if anything was.
+    // If another root now references it, its output was deployed before, if at all.
     let is_still = |directory: &&String| directories.contains(*directory) && !deployed.contains(*directory);
     let still: BTreeSet<String> = above.iter().filter(is_still).cloned().collect();
     for directory in still.into_iter().chain(unnamed(is, &directories)).collect::<BTreeSet<_>>() {
@@ -227,8 +227,8 @@ fn charts(changes: &Changes, config: &Config, (explored, targets): &(Explored, T
     Ok(charts.into_iter().map(unread).collect())
 }
 
-/// Those of some directories with a root that no other one names, among those that the configuration does not
-/// leave out, or that are deployed. An object of Flux may be named like a root.
+/// The top roots among some directories that the configuration does not exclude, or that are deployed. An object of
+/// Flux may be named like a root.
 fn unnamed((explored, targets): &(Explored, Targets), directories: &BTreeSet<String>) -> Vec<String> {
     let graph = &explored.graph;
     let flux = flux_objects(explored);
@@ -240,16 +240,16 @@ fn unnamed((explored, targets): &(Explored, Targets), directories: &BTreeSet<Str
     directories.iter().filter(|directory| graph.user_root(directory).as_ref().is_none_or(is_shown)).cloned().collect()
 }
 
-/// What differs for each root of the new tree.
+/// A difference for each root of the new tree.
 struct Causes<'a> {
     changes: &'a Changes,
     graph: &'a Graph,
-    /// One of the things that differ; none for a root whose build is the same.
+    /// One of the differences; `None` for a root whose build is the same.
     of_roots: Vec<Option<Cause>>,
 }
 
 impl<'a> Causes<'a> {
-    /// Of a root that is not read whole, everything in its directory counts.
+    /// For a root that cannot be read completely, every change in its directory counts.
     fn of(graph: &'a Graph, changes: &'a Changes, hidden: &BTreeMap<RootId, Unread>) -> Result<Causes<'a>> {
         let mut users = vec![Vec::new(); graph.roots.len()];
         let mut of_roots = Vec::new();
@@ -283,7 +283,7 @@ impl<'a> Causes<'a> {
         own.filter(|(_, root)| self.of_roots[root.0].is_some()).map(|(directory, _)| directory.to_owned())
     }
 
-    /// One of the things that differ for what is built of a directory.
+    /// One of the differences for the build of a directory; `None` if there is none.
     fn of_directory(&self, directory: &str) -> Result<Option<Cause>> {
         match self.graph.user_root(directory) {
             Some(root) => Ok(self.of_roots[root.0].clone()),

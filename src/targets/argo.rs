@@ -37,7 +37,7 @@ use pattern::{crossing, matcher};
 pub(super) use pattern::{glob, in_go};
 use release::PATTERN;
 
-/// How the names of files begin that change a source of an application beside them.
+/// The beginning of the names of files that change a source of an application beside them.
 const OVERRIDES: &str = ".argocd-source";
 
 /// The option of `kustomize build` that lets a root load any file, as people write it.
@@ -127,10 +127,10 @@ impl Engine for ArgoCd {
     }
 }
 
-/// What builds for Argo CD.
+/// The container that builds for Argo CD.
 const SERVER: &str = "argocd-repo-server";
 
-/// What Argo CD builds from.
+/// The context of a build by Argo CD.
 struct Argo<'a> {
     tree: &'a dyn Tree,
     identity: &'a Identity,
@@ -150,7 +150,7 @@ struct Application {
     is_open: bool,
 }
 
-/// Adds what Argo CD deploys.
+/// Adds the targets of Argo CD.
 fn find(tree: &dyn Tree, identity: &Identity, objects: &[Document], targets: &mut Targets) -> Result<()> {
     let options = options(objects);
     let argo = Argo { tree, identity, options, files: OnceCell::new(), directories: OnceCell::new() };
@@ -175,8 +175,8 @@ fn find(tree: &dyn Tree, identity: &Identity, objects: &[Document], targets: &mu
     Ok(())
 }
 
-/// Adds an application for each file that adds something to one by its directory, which no application of this tree reads:
-/// one of another repository may.
+/// Adds an application for each override file whose application is not in this tree: an application of another
+/// repository may read it.
 pub(super) fn find_elsewhere(tree: &dyn Tree, config: &Config, targets: &mut Targets) -> Result<()> {
     let is_override = |name: &str| name.starts_with(OVERRIDES) && name.ends_with(".yaml");
     for file in tree.files_named(&is_override)? {
@@ -231,7 +231,7 @@ fn options(objects: &[Document]) -> Option<Vec<String>> {
     options
 }
 
-/// Which files Argo CD lets a root load; none where nothing in the tree says it.
+/// The files that Argo CD lets a root load; `None` if the tree does not say it.
 fn restrictor(options: Option<&[String]>) -> Option<LoadRestrictor> {
     let is_none = options?.iter().any(|option| option.ends_with(ANY_FILE));
     Some(if is_none { LoadRestrictor::None } else { LoadRestrictor::RootOnly })
@@ -250,7 +250,7 @@ impl Argo<'_> {
         Ok(self.directories.get_or_init(|| path::directories(files).into_iter().map(str::to_owned).collect()))
     }
 
-    /// Returns what one source deploys; `None` for one that only holds values for others.
+    /// The target of one source; `None` for a source that only has values for others.
     fn of_source(&self, of: &Application, written: &Value, unread: &mut Vec<Unread>) -> Result<Option<Target>> {
         let document = &of.document;
         let source: Source = match written.read() {
@@ -296,7 +296,7 @@ impl Argo<'_> {
         let (merged, mut build) = self.changed(of, written, &beside, unread)?;
         let named = source.target_revision.as_deref();
         let revision = self::revision(self.identity, url, named);
-        // What lies in a tag does not change.
+        // The files of a tag never change.
         let below = path::resolve(base, path).filter(|_| !revision.is_fixed);
         build.values = self.values(document, &merged, below.as_deref().map(|below| [base, below]));
         let path = match self.open(of, [url, path, named.unwrap_or_default()], &beside) {
@@ -311,7 +311,7 @@ impl Argo<'_> {
         document.target(self.tree, EngineName::ArgoCd, spot, path, build).map(Some)
     }
 
-    /// A source as the files beside it change it, and how it is built.
+    /// A source with the changes of the files beside it, and its build.
     fn changed(
         &self,
         of: &Application,
@@ -341,12 +341,12 @@ impl Argo<'_> {
         Ok((source, build))
     }
 
-    /// Returns how Argo CD builds a source.
+    /// The build of a source by Argo CD.
     fn build(&self, document: &Document, written: &Value, source: &Source) -> Build {
         build(self.options.as_deref(), document, written, source)
     }
 
-    /// Adds to how a source is built what depends on what is there.
+    /// Adds the parts of a build that depend on the content of the directory.
     fn look(&self, of: &Application, source: &Source, base: &str, dir: &TargetDir, build: &mut Build) -> Result<()> {
         if let PathContent::Directory(directory) = &dir.content {
             let files = self.read_in(directory, build.directory.recurse)?;
@@ -362,7 +362,7 @@ impl Argo<'_> {
         Ok(())
     }
 
-    /// Returns why it is not known where an application is built from, or how; none where it is.
+    /// Why the directory or the build of an application is unknown; `None` if both are known.
     fn open(&self, of: &Application, texts: [&str; 3], beside: &[String]) -> Option<String> {
         let name = &of.document.object.name;
         // The name says nothing about the place, but for the variables that a parent gives each of its copies.
@@ -375,7 +375,7 @@ impl Argo<'_> {
         if why.is_some() || of.is_open { of.untold.clone().or(why) } else { None }
     }
 
-    /// The files beside those of an application that change its source: all, where its name is not known here.
+    /// The files beside those of an application that change its source: all of them, if its name is unknown.
     fn beside(&self, directory: &str, name: &str) -> Result<Vec<String>> {
         if unfilled([name]).is_none() {
             return Ok(override_files(directory, name));
@@ -399,7 +399,7 @@ impl Argo<'_> {
             .collect()
     }
 
-    /// Returns what Argo CD looks at in a directory of plain files.
+    /// The files that Argo CD reads in a directory of plain files.
     fn read_in(&self, directory: &str, recurse: bool) -> Result<Vec<String>> {
         if recurse {
             return self.tree.below(directory);
@@ -408,7 +408,7 @@ impl Argo<'_> {
         Ok(names.iter().map(|name| path::join(directory, name)).collect())
     }
 
-    /// The libraries of files of Jsonnet, and what these and they import from elsewhere in this repository.
+    /// The libraries of Jsonnet files, and the files of this repository that they import.
     fn imports(&self, source: &Source, files: &[String], base: &str) -> Result<Vec<String>> {
         let libraries = source.directory.iter().flat_map(|directory| &directory.jsonnet.libs);
         let mut read: Vec<String> = libraries.filter_map(|library| path::resolve(base, library)).collect();
@@ -432,7 +432,7 @@ impl Argo<'_> {
     }
 }
 
-/// Returns why not every object is known that Argo CD applies from the files of a directory; `None` if all are.
+/// Why some objects are unknown that Argo CD applies from the files of a directory; `None` if all are known.
 fn unread(source: &Source, files: &[String]) -> Option<String> {
     let jsonnet = || {
         let file = files.iter().find(|file| file.ends_with(".jsonnet"))?;
@@ -445,7 +445,7 @@ fn unread(source: &Source, files: &[String]) -> Option<String> {
     unfilled([&*plain.include, &plain.exclude]).or_else(jsonnet)
 }
 
-/// A revision as Argo CD reads it: what looks like a version is a tag.
+/// A revision as Argo CD reads it: a name that looks like a version is a tag.
 fn revision(identity: &Identity, url: &str, name: Option<&str>) -> Revision {
     identity.revision(
         url,
@@ -458,7 +458,7 @@ fn revision(identity: &Identity, url: &str, name: Option<&str>) -> Revision {
     )
 }
 
-/// Returns how Argo CD builds a source.
+/// The build of a source by Argo CD.
 fn build(options: Option<&[String]>, document: &Document, written: &Value, source: &Source) -> Build {
     let mut build = Build {
         load_restrictor: restrictor(options),
@@ -480,7 +480,7 @@ fn build(options: Option<&[String]>, document: &Document, written: &Value, sourc
     build
 }
 
-/// Reads what changes a source or an application; `None` if it is empty.
+/// Reads the changes to a source or an application; `None` if the text is empty.
 fn change(file: &str, text: &str, before: usize) -> std::result::Result<Option<Value>, Unread> {
     match read_object(text, before) {
         Ok(Some(change)) if is_respelled(&change) => {
@@ -492,10 +492,10 @@ fn change(file: &str, text: &str, before: usize) -> std::result::Result<Option<V
     }
 }
 
-/// What a file changes in a source: as it is written, and as a source; or why it cannot be read.
+/// The changes of a file to a source, as written and as a source; or why the file cannot be read.
 type Change = std::result::Result<(Value, Source), Unread>;
 
-/// Reads a file that changes a source; `None` if there is none, and if it is empty.
+/// Reads a file that changes a source; `None` if the file is missing or empty.
 fn change_in(tree: &dyn Tree, file: &str) -> Result<Option<Change>> {
     let Resolved::File { path, .. } = tree::resolve(tree, file)? else { return Ok(None) };
     let text = tree.read(&path)?;
@@ -508,7 +508,7 @@ fn change_in(tree: &dyn Tree, file: &str) -> Result<Option<Change>> {
     }))
 }
 
-/// The files beside those of an application that change its source, whether they are there or not.
+/// The paths of the files beside those of an application that change its source, whether they exist or not.
 fn override_files(directory: &str, application: &str) -> Vec<String> {
     if application.is_empty() || application.contains('/') {
         return Vec::new();
@@ -517,8 +517,8 @@ fn override_files(directory: &str, application: &str) -> Vec<String> {
     [".argocd-source.yaml", &own].map(|name| path::join(directory, name)).into()
 }
 
-/// A value with a JSON merge patch applied, but for some keys. What the patch brings in is put at `place`. It
-/// takes nothing away: Argo CD reads what comes out into what was there.
+/// A value after a JSON merge patch, except for some keys. Values from the patch are put at `position`. The patch
+/// removes nothing: Argo CD reads the result into the old value.
 fn merge(value: &Value, patch: &Value, position: Position, kept: &[&str]) -> Value {
     let Data::Mapping(changes) = &patch.data else {
         let mut patch = patch.clone();
@@ -540,7 +540,7 @@ fn merge(value: &Value, patch: &Value, position: Position, kept: &[&str]) -> Val
     value.with(Data::Mapping(pairs))
 }
 
-/// Returns what Argo CD takes a directory for: the object decides, then the files in it.
+/// The content that Argo CD sees in a directory: the object decides, then the files in it.
 fn explicit(source: &Source, there: PathContent) -> PathContent {
     let is_plain = source.directory.is_some() && source.kustomize.is_none();
     match there {

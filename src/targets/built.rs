@@ -1,5 +1,5 @@
-//! What builds make of the objects in the tree: an overlay for an app of apps patches the paths of its applications, a
-//! parent those of its children. Several overlays of one base make several objects of one.
+//! The objects that builds make from those in the tree: an overlay for an app of apps patches the paths of its
+//! applications, a parent those of its children. Several overlays of one base make several objects from one.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -26,25 +26,25 @@ use crate::tree::{Tree, path};
 /// How often objects that builds make may deploy others that are to be built.
 const DEEPEST: usize = 10;
 
-/// How many objects of engines are read in what one build makes.
+/// The largest number of objects of engines in the output of one build.
 const MOST: usize = 100_000;
 
 /// A build that deploys objects of the tree.
 #[derive(Debug, Clone)]
 pub(crate) struct Builder {
-    /// Its name: the kustomization, or what deploys a changed one.
+    /// The name: the kustomization, or the target that deploys a changed one.
     pub by: String,
-    /// The same without what built that in turn.
+    /// The same without the builds that made the builder.
     name: String,
-    /// What deploys what it builds.
+    /// The target that is built.
     pub target: Target,
-    /// What it builds.
+    /// The kustomization that is built.
     pub made: Generated,
-    /// What no other one has.
+    /// A unique key.
     key: String,
-    /// What it reaches that the tree does not hold.
+    /// The inputs that the tree lacks.
     pub reaches: Vec<Reached>,
-    /// Where an object stands of which no single one in the tree is the source.
+    /// The location of an object that does not come from a single object of the tree.
     location: (String, usize),
     /// The files of the tree with objects that it reads.
     files: BTreeSet<String>,
@@ -56,13 +56,13 @@ pub(crate) fn declaring(output: &[u8]) -> Vec<u8> {
     scan::declaring(&output).map(|(_, document)| document).collect::<String>().into_bytes()
 }
 
-/// What a build made: its output, as far as it [declares](declaring) objects, or why there is none.
+/// The output of a build, as far as it [declares](declaring) objects, or its failure.
 pub(crate) type Output = Result<Vec<u8>>;
 
 /// The builds from which objects are taken.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Builds {
-    /// The names of those that succeeded.
+    /// The names of the builds that succeeded.
     pub(super) done: BTreeSet<String>,
     /// Why the objects in a file are not known, by file.
     pub(super) failed: BTreeMap<String, Failure>,
@@ -71,9 +71,9 @@ pub(super) struct Builds {
 }
 
 impl Unsettled {
-    /// These targets, settled, with objects as the builds that change them make them, and the objects that these deploy in
-    /// turn. `explored` is a walk over all of the tree; `run` builds. What is `wanted` is built too, whether it changes an
-    /// object or not, and the roots in the directories `named`, whoever names them.
+    /// These targets with objects as builds make them, and the targets that these objects define. `explored` is a walk
+    /// over the whole tree; `run` builds. The `wanted` targets and the roots in the directories `named` are built too,
+    /// whether they change an object or not.
     pub(crate) fn built(
         self,
         explored: &Explored,
@@ -101,7 +101,7 @@ impl Unsettled {
             let roots = |all: Vec<&'_ Builder>| -> Vec<RootId> {
                 all.into_iter().flat_map(Builder::roots).filter_map(root_in).collect()
             };
-            // What no build can load as a whole is not built in parts.
+            // A root that no build can load as a whole is not built in parts.
             let failed = roots(failed).into_iter().filter(|root| !overloaded.contains(root));
             alone.extend(explored.graph.unverified_roots(roots(built), failed));
             let built = builders.iter().filter_map(|builder| Some((builder, known.get(&builder.key)?)));
@@ -113,9 +113,9 @@ impl Unsettled {
 }
 
 impl Targets {
-    /// The builds that show what becomes of the objects that something may change: for each file of those, the
-    /// targets that deploy it, and the topmost roots that nothing here deploys. Those from which objects are taken
-    /// already are among them, and what is `wanted` besides.
+    /// The builds that show the final objects that something may change: for each file of them, the targets that deploy
+    /// it, and the top roots that no target deploys. Those whose objects are already known are included, and the
+    /// `wanted` ones.
     fn builders(
         &self,
         explored: &Explored,
@@ -147,7 +147,8 @@ impl Targets {
             let Some(dir) = target.local_dir() else { continue };
             let Some(made) = generated(tree, target, dir)? else { continue };
             let file = path::join(&made.directory, made.file_name);
-            // Whoever built the object of a builder is not named by what that builds: objects may deploy themselves.
+            // The builder of an object is not named by the result of that object, because objects may deploy
+            // themselves.
             let (by, name, location) = match &target.object {
                 object if made.is_changed || !made.variables.is_empty() => {
                     (target.builder(), target.title(), (object.file.clone(), object.line))
@@ -173,8 +174,7 @@ impl Targets {
         Ok(builders.into_values().collect())
     }
 
-    /// Returns what is deployed as it is written, and as if they were the topmost roots that nothing deploys, and those that
-    /// stand `alone`.
+    /// The targets as written, and targets for the top roots that nothing deploys and for those that are `alone`.
     fn buildable(&self, graph: &Graph, config: &Config, alone: &BTreeSet<RootId>) -> Result<Vec<Target>> {
         let deployed = || {
             self.local_targets()
@@ -197,8 +197,8 @@ impl Targets {
     }
 }
 
-/// Finds what is deployed, as [`find_from`](super::find_from) did `before`, with objects as builds made them. Where one of the builds
-/// that deploy an object failed, the object is looked at as its file has it, too.
+/// Finds the targets, as [`find_from`](super::find_from) did `before`, with objects as builds made them. If a build
+/// that deploys an object failed, the object in its file counts, too.
 fn find_built<'a>(
     (tree, graph): (&dyn Tree, &Graph),
     config: &Config,
@@ -250,7 +250,7 @@ impl Builder {
         self.target.local_dir().into_iter().flat_map(|dir| self.target.roots(dir))
     }
 
-    /// Returns what it builds in another tree.
+    /// The kustomization that it builds in another tree.
     pub(crate) fn made_in(&self, tree: &dyn Tree) -> Result<Option<Generated>> {
         self.target.local_dir().map_or(Ok(None), |dir| generated(tree, &self.target, dir))
     }
@@ -264,7 +264,7 @@ impl Builder {
         made.objects.retain(|document| !document.has_options());
         for unread in &mut made.unread {
             unread.line = *line;
-            // The place is that of a kustomization, with which nothing is wrong.
+            // The location is that of a kustomization, which is correct itself.
             unread.why = Why::Limit;
         }
         let named = |object: &Object| (object.kind.clone(), object.name.clone());

@@ -1,4 +1,4 @@
-//! What engines give to helm for a chart of the tree.
+//! The arguments that engines give to helm for a chart of the tree.
 
 use std::rc::Rc;
 
@@ -18,7 +18,7 @@ pub(crate) struct Release {
     pub arguments: Vec<String>,
     /// The values; the last ones win.
     pub values: Vec<Values>,
-    /// Whether those of the chart itself do not count.
+    /// Whether the values of the chart itself are ignored.
     pub replaces_own: bool,
 }
 
@@ -31,7 +31,7 @@ pub(crate) enum Values {
     Text(String),
 }
 
-/// What the object of an engine says of the chart that it renders.
+/// The fields of an engine's object about the chart that it renders.
 pub(super) struct Said<'a> {
     /// Those of the release.
     pub(super) name: &'a str,
@@ -47,19 +47,19 @@ pub(super) struct Said<'a> {
     pub(super) options: Vec<String>,
 }
 
-/// Returns why it is not known what is rendered where an object has a field that is not read.
+/// Why the output is unknown if an object has a field that is not read.
 pub(super) fn unread(field: &str) -> String {
     format!("`{field}` may change it, and is not read")
 }
 
 impl Said<'_> {
-    /// Returns how it is rendered; else why that is not known. `place` finds files.
+    /// How the chart is rendered, or why that is unknown. `resolve` finds files.
     pub(super) fn release(
         self,
         tree: &dyn Tree,
         resolve: &dyn Fn(&str) -> Result<String, String>,
     ) -> Result<Release, String> {
-        // No engine runs tests with what it deploys, and these often have random names.
+        // Engines do not deploy tests, and tests often have random names.
         let mut release = Release { arguments: vec!["--skip-tests".to_owned()], ..Release::default() };
         for (option, value) in [("--name-template", self.name), ("--namespace", self.namespace)] {
             if value.starts_with('-')
@@ -85,7 +85,7 @@ impl Said<'_> {
     }
 }
 
-/// Returns how the chart of a target is rendered; else why that is not known.
+/// How the chart of a target is rendered, or why that is unknown.
 pub(crate) fn release(target: &Target) -> Result<Release> {
     if let Some(changer) = &target.changed_by {
         return Err(Failure::new(format!("{} may change it", changer.name)));
@@ -98,7 +98,7 @@ pub(crate) fn release(target: &Target) -> Result<Release> {
         .map_err(Failure::new)
 }
 
-/// The values that an engine gives to helm for a chart, as texts of YAML; else why it is not known what is rendered.
+/// The values that an engine gives to helm for a chart, as YAML, or why the output is unknown.
 pub(crate) fn values(tree: &dyn Tree, target: &Target, release: &Release, chart: &str) -> Result<Vec<Vec<u8>>> {
     let refuse = |why: String| Err(Failure::new(why));
     let asks = target.engine.gives_lookup();
@@ -134,13 +134,13 @@ pub(crate) fn values(tree: &dyn Tree, target: &Target, release: &Release, chart:
     Ok(texts)
 }
 
-/// Every path at which helm finds something of a chart, and of what links in it lead to.
+/// Every path at which helm finds a file of a chart, with the targets of links in it.
 pub(crate) fn places(tree: &dyn Tree, chart: &str) -> Result<Vec<String>> {
     paths_of(tree, of_no_root(tree, chart, &[chart.to_owned()])?)
 }
 
-/// Returns why a chart may render to something else in a cluster than here; none where nothing in it asks for that. What
-/// differs here differs there, too.
+/// Why a chart may render differently in a cluster; `None` if it does not ask for the cluster. Differences that show
+/// here also exist there.
 pub(crate) fn asks(tree: &dyn Tree, target: &Target, release: &Release, chart: &str) -> Result<Option<String>> {
     const VERSIONS: [&str; 2] = ["--api-versions", "--kube-version"];
     let is_said = release.arguments.iter().any(|argument| VERSIONS.iter().any(|option| argument.starts_with(option)));
@@ -159,7 +159,7 @@ pub(crate) fn asks(tree: &dyn Tree, target: &Target, release: &Release, chart: &
     Ok(None)
 }
 
-/// The same of a file of a chart, and of what is packed in it; also if that cannot be told.
+/// As [`names`], for a file of a chart and the files packed in it; also true if it cannot be read.
 pub(super) fn names_within(path: &str, bytes: Rc<[u8]>, all: &[&str]) -> bool {
     let (mut todo, mut unpacked) = (vec![(path.to_owned(), bytes)], 0);
     while let Some((path, bytes)) = todo.pop() {
@@ -180,7 +180,7 @@ pub(super) fn names_within(path: &str, bytes: Rc<[u8]>, all: &[&str]) -> bool {
     false
 }
 
-/// Whether an action of a text names one of these, or a field of one.
+/// Whether an action in a text uses one of these names, or a field of one.
 fn names(text: &[u8], all: &[&str]) -> bool {
     let text = String::from_utf8_lossy(text);
     let mut actions = text.split("{{").skip(1).filter_map(|rest| rest.split("}}").next());

@@ -7,14 +7,14 @@ use std::rc::Rc;
 use super::{PathContent, Target, TargetDir, TargetLocation};
 use crate::graph::{Graph, RootId};
 
-/// What targets deploy. A target is known by its number.
+/// The roots and files of targets, which are known by their numbers.
 #[derive(Default)]
 pub(crate) struct Deploys<'a> {
     of: Vec<Deployed<'a>>,
     by: HashMap<&'a str, Vec<usize>>,
 }
 
-/// What a target deploys.
+/// The roots and files of a target.
 #[derive(Default, Clone)]
 struct Deployed<'a> {
     roots: Rc<BTreeSet<RootId>>,
@@ -22,7 +22,7 @@ struct Deployed<'a> {
 }
 
 impl<'a> Deploys<'a> {
-    /// Finds what targets deploy of a tree with objects in the files `objects`.
+    /// Finds the roots and files that targets of a tree deploy. `objects` are the files with objects.
     pub(crate) fn of<'t>(
         graph: &Graph,
         targets: impl IntoIterator<Item = &'t Target>,
@@ -60,7 +60,7 @@ impl<'a> Deploys<'a> {
         deploys
     }
 
-    /// The roots that a target builds, and those that they lead to.
+    /// The roots that a target builds, and those that they reference.
     pub(crate) fn roots(&self, number: usize) -> &Rc<BTreeSet<RootId>> {
         &self.of[number].roots
     }
@@ -77,7 +77,7 @@ impl<'a> Deploys<'a> {
 }
 
 impl Target {
-    /// Those of some files that its engine applies without a root, or that may be a part of what something else renders.
+    /// The files of these that its engine applies without a root, or that may be a part of a rendered chart.
     fn plain<'a>(&self, dir: &TargetDir, objects: &BTreeSet<&'a str>) -> Vec<&'a str> {
         let (PathContent::Directory(directory) | PathContent::Chart(directory) | PathContent::Plugin(directory)) =
             &dir.content

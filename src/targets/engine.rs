@@ -41,7 +41,7 @@ pub(crate) trait Engine: Sync {
         None
     }
 
-    /// Whether objects tell it what to deploy. Without objects, messages name a target by its file.
+    /// Whether objects define its targets. Without objects, messages name a target by its file.
     fn has_objects(&self) -> bool {
         false
     }
@@ -120,7 +120,7 @@ pub(crate) trait Engine: Sync {
         Ok(None)
     }
 
-    /// The files beside the deployed directory that it reads for a target of this name.
+    /// The files beside the deployed directory that it reads for a target with this name.
     fn beside(&self, _: &TargetDir, _name: &str) -> Vec<String> {
         Vec::new()
     }

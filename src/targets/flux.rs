@@ -1,5 +1,5 @@
-//! Flux: `Kustomization`, `FluxInstance` and the `HelmRelease` of a chart in git, bound to the sources that they name or
-//! that an `ArtifactGenerator` makes. What a `ResourceSet` makes is the cluster's.
+//! Flux: `Kustomization`, `FluxInstance` and the `HelmRelease` of a chart in git, bound to the sources that they name
+//! or that an `ArtifactGenerator` makes. The objects of a `ResourceSet` are known only in the cluster.
 
 mod copied;
 mod edit;
@@ -109,14 +109,14 @@ impl Engine for Flux {
     }
 }
 
-/// What builds for Flux.
+/// The controller that builds for Flux.
 const CONTROLLER: &str = "kustomize-controller";
 
 /// The kinds that name a directory to build, or a chart.
 const DEPLOYING: [&str; 4] = [KUSTOMIZATION, INSTANCE, RESOURCE_SET, RELEASE];
 
-/// Adds what Flux deploys. What bootstrapping made, where no object says what that is, is this repository, unless none of
-/// the paths that are deployed from it is here.
+/// Adds the targets of Flux. If no object defines the source that bootstrapping made, it is this repository, unless
+/// none of the paths that are deployed from it exists here.
 fn find(tree: &dyn Tree, identity: &Identity, objects: &[Document], targets: &mut Targets) -> Result<()> {
     if !objects.iter().any(|document| DEPLOYING.contains(&&*document.object.kind)) {
         return Ok(());
@@ -149,13 +149,13 @@ fn find(tree: &dyn Tree, identity: &Identity, objects: &[Document], targets: &mu
     Ok(())
 }
 
-/// What an object says of what it deploys.
+/// The fields of an object that define its target.
 struct Said {
     bound: Bound,
     /// The objects that say so.
     by: Vec<Object>,
     path: String,
-    /// Where that is written, or else the object.
+    /// The position of the path, or else of the object.
     spot: Position,
     build: Build,
     release: Option<Release>,
@@ -197,7 +197,7 @@ impl Said {
     }
 }
 
-/// Returns what an object deploys; `None` for one that is a source, or a patch.
+/// The target of an object; `None` for a source, or a patch.
 fn target(tree: &dyn Tree, sources: &Sources<'_>, document: &Document) -> Result<Option<Target>> {
     let Some(Said { bound, by, path, spot, mut build, release }) = Said::of(sources, document) else { return Ok(None) };
     let written = path.as_str();
@@ -229,7 +229,7 @@ fn target(tree: &dyn Tree, sources: &Sources<'_>, document: &Document) -> Result
     Ok(Some(Target { sources: by, ..target }))
 }
 
-/// Returns where something is that a source has at a place: an include may bring that from elsewhere.
+/// The location of a path in a source: an include may bring it from another repository.
 fn placed(tree: &dyn Tree, dir: TargetDir, build: &mut Build) -> Result<TargetLocation> {
     let artifact = dir.artifact.as_ref();
     Ok(match artifact.and_then(|artifact| artifact.covers(&dir.path)) {
@@ -249,7 +249,7 @@ fn placed(tree: &dyn Tree, dir: TargetDir, build: &mut Build) -> Result<TargetLo
     })
 }
 
-/// Returns how Flux builds a `Kustomization`.
+/// The build of a `Kustomization` by Flux.
 fn build(document: &Document, spec: Kustomization) -> Build {
     Build {
         load_restrictor: Some(LoadRestrictor::None),

@@ -1,4 +1,4 @@
-//! The kustomization that an engine builds for a target: what it finds at the path, with what the object changes in it.
+//! The kustomization that an engine builds for a target: the content at the path, with the changes of the object.
 
 use serde_json::{Map, Value, json};
 
@@ -12,26 +12,26 @@ use crate::tree::{self, Tree, path};
 /// The option of `kustomize build` that lets a root load any file.
 pub(crate) const ANY_FILE: &str = "--load-restrictor=LoadRestrictionsNone";
 
-/// What an engine builds.
+/// A kustomization that an engine builds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Generated {
     /// The directory, from the top of the repository.
     pub directory: String,
     /// The name of the kustomization in it.
     pub file_name: &'static str,
-    /// What that holds.
+    /// Its text.
     pub text: Vec<u8>,
-    /// Whether the engine changes what is there.
+    /// Whether the engine changes the content of the path.
     pub is_changed: bool,
     /// The arguments of `kustomize build`.
     pub arguments: Vec<String>,
-    /// What Flux fills in afterwards.
+    /// The variables that Flux fills in afterwards.
     pub variables: Variables,
     /// The arguments of `kustomize edit` that is run before it is built, or why they are not known.
     pub edits: Result<Vec<Vec<String>>, String>,
 }
 
-/// Returns what an engine builds for a target; none where it does not build with kustomize.
+/// The kustomization that an engine builds for a target; `None` if it does not build with kustomize.
 pub(crate) fn generated(tree: &dyn Tree, target: &Target, dir: &TargetDir) -> Result<Option<Generated>> {
     let (directory, is_root) = match (&dir.content, target.engine) {
         (PathContent::Kustomization(directory), _) => (directory.clone(), true),
@@ -86,7 +86,7 @@ pub(crate) fn generated(tree: &dyn Tree, target: &Target, dir: &TargetDir) -> Re
 }
 
 impl Target {
-    /// Whether its engine builds what it deploys with kustomize.
+    /// Whether its engine builds it with kustomize.
     pub(crate) fn is_built(&self, dir: &TargetDir) -> bool {
         match dir.content {
             PathContent::Kustomization(_) => true,
@@ -96,8 +96,8 @@ impl Target {
     }
 }
 
-/// The arguments of kustomize that change what it builds. What would run code is not among them, whatever the
-/// tree says: only the user can give that.
+/// The arguments of kustomize that change its output. Arguments that would run code are not included, whatever the tree
+/// says: only the user can give these.
 fn arguments(target: &Target) -> Vec<String> {
     let mut arguments = Vec::new();
     if target.build.load_restrictor == Some(LoadRestrictor::None) {

@@ -12,7 +12,7 @@ use crate::message::failure::Result;
 use crate::reference::Pin;
 use crate::tree::git::GitTree;
 
-/// What is known of the repository that is looked at.
+/// The known names of the inspected repository.
 #[derive(Debug, Clone, Default)]
 pub struct Identity {
     /// Its URLs in one form, each with the directory that is its top there.
@@ -23,15 +23,14 @@ pub struct Identity {
     known: usize,
     /// Whether every URL is taken for its own, to find out which are.
     is_any: bool,
-    /// The branches that can be what is looked at.
+    /// The branches that may be the inspected revision.
     branches: BTreeSet<String>,
-    /// The repository itself; none where there is only a tree.
+    /// The repository itself; `None` if there is only a tree.
     repo: Option<Rc<LocalRepo>>,
 }
 
 impl Identity {
-    /// Makes it of the URLs of remotes, of what the configuration adds, and of the branches that can be what is looked
-    /// at.
+    /// `urls` are those of the remotes; the configuration adds others. `branches` may be the inspected revision.
     pub fn new(
         remotes: impl IntoIterator<Item = String>,
         config: &Config,
@@ -51,18 +50,17 @@ impl Identity {
         }
     }
 
-    /// Returns what is known of a repository, and of the configuration of the tree that is looked at.
+    /// The identity of a repository, with the configuration of the inspected tree.
     pub fn of(repo: &Rc<LocalRepo>, config: &Config) -> Result<Identity> {
         Ok(Identity { repo: Some(repo.clone()), ..Identity::new(repo.remote_urls()?, config, repo.main_branches()?) })
     }
 
-    /// The same for what judges: the remotes of a clone count for nothing, so that each clone says the same of a
-    /// commit.
+    /// As [`Identity::of`] without the remotes of the clone, for checks that must have the same result in each clone.
     pub fn of_any_clone(repo: &Rc<LocalRepo>, config: &Config) -> Result<Identity> {
         Ok(Identity { repo: Some(repo.clone()), ..Identity::new([], config, repo.main_branches()?) })
     }
 
-    /// One that takes every URL for its own.
+    /// An identity that accepts every URL.
     pub(super) fn of_any_url(&self) -> Identity {
         Identity { is_any: true, repo: None, ..self.clone() }
     }
@@ -72,14 +70,15 @@ impl Identity {
         self.is_declared
     }
 
-    /// Adds the URLs that the tree itself says: those from which more paths are deployed that are here than paths that are
-    /// not. `targets` are those of [`Self::of_any_url`]. Returns those that are not here where there are as many of both.
+    /// Adds the URLs that the tree itself shows: those with more deployed paths that exist than paths that are missing.
+    /// `targets` are those of [`Self::of_any_url`]. Returns the targets with missing paths if there are as many of
+    /// both.
     pub(super) fn add_told_by<'t>(&mut self, targets: impl Iterator<Item = &'t Target> + Clone) -> Vec<Target> {
         let mut paths: BTreeMap<(&str, &str), bool> = BTreeMap::new();
         for dir in targets.clone().filter_map(Target::local_dir) {
             let is_here = !matches!(dir.content, PathContent::Nothing(_));
-            // The top is in every repository, what is localized on a branch of its own, and nobody knows what is packed
-            // into an artifact.
+            // The top exists in every repository, localized files are on a branch of their own, and the content of an
+            // artifact is unknown.
             if let Some(url) = dir.revision.url.as_deref()
                 && !url.starts_with("oci://")
                 && !dir.path.is_empty()
@@ -109,13 +108,13 @@ impl Identity {
         missing
     }
 
-    /// The files at the tip of a branch, here or at a remote; none where it is not here.
+    /// The files at the tip of a branch, local or remote-tracking; `None` if there is no such branch.
     pub(crate) fn tip(&self, branch: &Revision) -> Result<Option<GitTree>> {
         let (Some(repo), Some(name)) = (&self.repo, &branch.name) else {
             return Ok(None);
         };
         let refs = repo.refs(&[format!("refs/heads/{name}"), format!("refs/remotes/*/{name}")])?;
-        // A branch comes before those of remotes.
+        // Local branches come first.
         let Some(tip) = refs.into_values().next() else {
             return Ok(None);
         };
@@ -125,7 +124,7 @@ impl Identity {
         GitTree::of_commit(repo, &commit).map(Some)
     }
 
-    /// The directory of this repository that is the top of what a URL names; none where that is another one.
+    /// The directory of this repository that is the top at a URL; `None` if the URL names another repository.
     pub fn directory_of(&self, url: &str) -> Option<&str> {
         let url = normal(url);
         if self.is_any {
@@ -135,8 +134,7 @@ impl Identity {
         own.map(|(_, directory)| directory.as_str())
     }
 
-    /// A revision of a repository that is named, or what stands for one. `is_tag` tells whether that is said to be a tag,
-    /// or the digest of an artifact.
+    /// The revision with a name. `is_tag` tells whether the object calls it a tag, or the digest of an artifact.
     pub fn revision(&self, url: &str, name: Option<&str>, is_tag: bool) -> Revision {
         let branch = name.map(|name| name.strip_prefix("refs/heads/").unwrap_or(name));
         let is_this = match branch {
@@ -149,7 +147,7 @@ impl Identity {
         let is_fixed = is_tag
             || matches!(Pin::of(branch), Pin::Commit)
             || branch.is_some_and(|name| name.starts_with("refs/tags/"));
-        // The tag of an artifact is none of the repository that it is made of.
+        // The tag of an artifact is not a tag of the repository that it is made from.
         let is_this = is_this || url.starts_with("oci://") && !is_fixed;
         let own = normal(url);
         let is_known = !self.is_any && self.urls.iter().take(self.known).any(|(known, _)| *known == own);

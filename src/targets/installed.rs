@@ -19,7 +19,7 @@ const NAMES: &[&str] = &["gotk-components.yaml", "install.yaml"];
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Installed {
     pub engine: EngineName,
-    /// Its version as written, or that of the part of it that builds.
+    /// Its version as written, or that of the component that builds.
     pub version: String,
     pub file: String,
     /// The line on which the manifest begins.
@@ -32,8 +32,8 @@ impl Installed {
     }
 }
 
-/// Finds the engines that manifests of a tree install, in files of the usual names and in those with objects of engines.
-/// One that cannot be read says no version.
+/// Finds the engines that manifests of a tree install, in files with the usual names and in those with objects of
+/// engines. A file that cannot be read has no version.
 pub(crate) fn installed(tree: &dyn Tree, config: &Config, targets: &Targets) -> Result<Vec<Installed>> {
     let marks: Vec<&'static str> = EngineName::ALL.iter().flat_map(|engine| engine.installers()).copied().collect();
     let bytes: Vec<&'static [u8]> = marks.iter().map(|mark| mark.as_bytes()).collect();
@@ -68,7 +68,7 @@ fn version(object: &Value) -> Option<(EngineName, String)> {
 }
 
 models! {
-    /// What may run an engine.
+    /// An object that may run an engine.
     Workload {
         kind: String,
         metadata: Metadata,

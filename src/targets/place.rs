@@ -1,4 +1,4 @@
-//! What the tree holds where a target says.
+//! The content of the tree at the paths of targets.
 
 use std::rc::Rc;
 
@@ -13,7 +13,7 @@ use crate::message::failure::Result;
 use crate::reference::is_url;
 use crate::tree::{self, Entry, Resolved, Tree, path};
 
-/// Returns what an engine finds at a path in what it has of this repository.
+/// The content that an engine finds at a path in its part of this repository.
 pub(super) fn inspect_path(
     tree: &dyn Tree,
     engine: EngineName,
@@ -35,7 +35,7 @@ pub(super) fn inspect_path(
     Ok(dir)
 }
 
-/// Takes what is there for a chart, which may be packed.
+/// Reads the content as a chart, which may be packed.
 pub(super) fn chart(tree: &dyn Tree, mut dir: TargetDir) -> Result<TargetDir> {
     dir.scanned.clear();
     dir.content = match dir.content {
@@ -49,8 +49,8 @@ pub(super) fn chart(tree: &dyn Tree, mut dir: TargetDir) -> Result<TargetDir> {
     Ok(dir)
 }
 
-/// Returns what is at the path of a component that an object adds to a directory; none for a URL, and where only the
-/// engine knows what is meant: a pattern, a variable.
+/// The content at the path of a component that an object adds to a directory; `None` for a URL, and for a pattern or
+/// variable that only the engine resolves.
 pub(super) fn component(
     tree: &dyn Tree,
     engine: EngineName,
@@ -61,13 +61,13 @@ pub(super) fn component(
         return Ok(None);
     }
     let path = path::resolve(directory, text).filter(|_| !path::is_absolute(text));
-    // A chart is none.
+    // A chart is not a component.
     let engine = if engine.packs() { engine } else { EngineName::Kustomize };
     look(tree, engine, path.as_deref()).map(Some)
 }
 
-/// Whether an engine leaves out a component that may be missing. What is no component, as a file, is not missing.
-/// Argo CD takes whatever is written for a path.
+/// Whether an engine skips a component that may be missing. Other content, such as a file, is not missing. Argo CD
+/// reads any text as a path.
 pub(super) fn is_left_out(tree: &dyn Tree, engine: EngineName, directory: &str, component: &Component) -> Result<bool> {
     let text = &component.text.text;
     let is_read = match &component.content {
@@ -81,7 +81,7 @@ pub(super) fn is_left_out(tree: &dyn Tree, engine: EngineName, directory: &str, 
     Ok(is_link || !matches!(there, Resolved::File { .. } | Resolved::Directory { .. } | Resolved::Submodule { .. }))
 }
 
-/// Returns what an engine finds at a place of the tree; none for one that is not in it.
+/// The content that an engine finds at a path of the tree; `None` means a path outside of it.
 fn look(tree: &dyn Tree, engine: EngineName, file_path: Option<&str>) -> Result<PathContent> {
     let nothing = |why: String| Ok(PathContent::Nothing(why));
     let Some(file_path) = file_path else { return nothing("it is outside of the repository".to_owned()) };
@@ -111,8 +111,8 @@ fn link_to<'a>(tree: &dyn Tree, path: &'a str) -> Result<Option<&'a str>> {
     Ok(None)
 }
 
-/// Returns what Flux takes for resources of a directory without a kustomization: directories with one, which it does not
-/// enter, and YAML files at any depth.
+/// The resources that Flux finds in a directory without a kustomization: directories with one, which it does not enter,
+/// and YAML files at any depth.
 fn scan(tree: &dyn Tree, dir: &TargetDir, directory: &str) -> Result<Vec<Resource>> {
     let mut scanned = Vec::new();
     let is_in = |file: &str| dir.left_out(file).is_none();
@@ -136,7 +136,7 @@ fn scan(tree: &dyn Tree, dir: &TargetDir, directory: &str) -> Result<Vec<Resourc
     Ok(scanned)
 }
 
-/// Looks at the tips of localized branches for what the tree does not hold: copies are only there.
+/// Looks for missing paths at the tips of localized branches: copies exist only there.
 pub(super) fn on_localized(identity: &Identity, targets: &mut Targets) -> Result<()> {
     for target in &mut targets.targets {
         if let TargetLocation::Local(dir) = &mut target.location
@@ -151,7 +151,7 @@ pub(super) fn on_localized(identity: &Identity, targets: &mut Targets) -> Result
 }
 
 impl Build {
-    /// Notes which of the plain files that are read are submodules: this repository does not hold what is in them.
+    /// Notes the plain files that are submodules: this repository lacks their content.
     pub(super) fn hold_submodule(&mut self, tree: &dyn Tree, files: &[String]) -> Result<()> {
         for path in files {
             if tree.entry(path)? == Some(Entry::Submodule) {
@@ -163,7 +163,7 @@ impl Build {
     }
 }
 
-/// Adds what the configuration declares.
+/// Adds the targets of the configuration.
 pub(super) fn declared(tree: &dyn Tree, config: &Config, targets: &mut Targets) -> Result<()> {
     for declared in &config.targets {
         let dir = inspect_path(tree, declared.engine, "", &declared.path, Revision::this(), None)?;

@@ -1,30 +1,30 @@
-//! What an object of an engine says of what becomes of the objects that it deploys.
+//! The fields of an engine's object about the fate of the objects that it deploys.
 
 use serde_yaml::Value;
 
 use super::argo::FINALIZER;
 use super::flux::RELEASE;
 
-/// What becomes of what an object deploys.
+/// The fate of the objects that a target deploys.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Policy {
-    /// Whether what is no longer built is deleted; none where that is not known.
+    /// Whether objects that are no longer built are deleted; `None` if that is unknown.
     pub prunes: Option<bool>,
-    /// Whether its objects are deleted with it; none where it deploys nothing itself.
+    /// Whether its objects are deleted with it; `None` if it deploys nothing itself.
     pub takes_along: Option<bool>,
     /// Whether a CustomResourceDefinition is not deleted with it.
     pub leaves_crds: bool,
-    /// Whether what cannot be changed is deleted, and made anew.
+    /// Whether objects that cannot be changed are deleted and made again.
     pub forces: bool,
     /// Whether nothing is deployed until it is resumed.
     pub is_suspended: bool,
     /// Whether a change is deployed without anybody who asks for it.
     pub is_automatic: bool,
-    /// The namespace of what says none, if its kind has one; empty where that is not known.
+    /// The namespace of objects without one, if their kind has namespaces; empty if that is unknown.
     pub namespace: String,
-    /// Where it is deployed: names of fields with their values.
+    /// The destination of the deployment: names of fields with their values.
     pub destination: Vec<(&'static str, String)>,
-    /// The objects of its kind that have to be ready before, as `NAMESPACE/NAME`.
+    /// The objects of its kind that must be ready before, as `NAMESPACE/NAME`.
     pub depends_on: Vec<String>,
 }
 
@@ -32,12 +32,12 @@ const FLUX: &str = ".toolkit.fluxcd.io";
 pub(crate) const KUSTOMIZATION: &str = "kustomize.toolkit.fluxcd.io/Kustomization";
 pub(crate) const ARGO: &str = "argoproj.io";
 
-/// Returns what is at these keys.
+/// The value at these keys.
 pub(crate) fn at<'a>(value: &'a Value, keys: &str) -> Option<&'a Value> {
     keys.split('.').try_fold(value, |value, key| value.get(key))
 }
 
-/// The text at these keys; empty where there is none.
+/// The text at these keys; empty if there is none.
 pub(crate) fn text<'a>(value: &'a Value, keys: &str) -> &'a str {
     at(value, keys).and_then(Value::as_str).unwrap_or_default()
 }
@@ -60,19 +60,19 @@ pub(crate) fn is_kind(object: &Value, kind: &str) -> bool {
     kind.split_once('/') == Some((group(object), text(object, "kind")))
 }
 
-/// Returns `NAMESPACE/NAME` of an object.
+/// `NAMESPACE/NAME` of an object.
 pub(crate) fn full_name(object: &Value) -> String {
     full_name_at(object, "metadata.")
 }
 
-/// Returns `NAMESPACE/NAME`, whose keys begin with `below`.
+/// `NAMESPACE/NAME` from keys that begin with `below`.
 pub(crate) fn full_name_at(value: &Value, below: &str) -> String {
     let [namespace, name] = ["namespace", "name"].map(|key| text(value, &format!("{below}{key}")));
     if namespace.is_empty() { name.to_owned() } else { format!("{namespace}/{name}") }
 }
 
 impl Policy {
-    /// Reads an object of an engine; none for any other one.
+    /// Reads an object of an engine; `None` for any other object.
     pub(crate) fn of(object: &Value) -> Option<Policy> {
         match (group(object), text(object, "kind")) {
             (ARGO, "Application") => Some(Policy::argo(object)),
@@ -90,7 +90,7 @@ impl Policy {
         let depends_on = items(object, "spec.dependsOn");
         let is_kustomization = kind == "Kustomization";
         let is_suspended = is_true(object, "spec.suspend");
-        // Helm deletes what a release no longer has.
+        // Helm deletes objects that a release no longer has.
         let prunes = match kind {
             "Kustomization" => Some(is_true(object, "spec.prune")),
             _ => (kind == RELEASE).then_some(true),
@@ -102,11 +102,11 @@ impl Policy {
         };
         let fields = ["targetNamespace", "kubeConfig.secretRef.name", "kubeConfig.configMapRef.name"];
         let destination = fields.map(|field| (field, text(object, &format!("spec.{field}")).to_owned()));
-        // The build writes any other one into all that can have one.
+        // Any other namespace is written by the build into all objects that can have one.
         let is_default = is_kustomization && destination[0].1.is_empty();
         Policy {
             prunes,
-            // What is suspended is deleted without more.
+            // A suspended object is deleted without its objects.
             takes_along: takes_along.map(|takes| takes && !is_suspended),
             leaves_crds: false,
             forces: is_kustomization && is_true(object, "spec.force"),
@@ -163,7 +163,7 @@ pub(crate) fn is_crd(object: &Value) -> bool {
     is_kind(object, "apiextensions.k8s.io/CustomResourceDefinition")
 }
 
-/// Whether an object says that it is not pruned, or not deleted with what deploys it.
+/// Whether an object must not be pruned, or not be deleted with its target.
 pub(crate) fn stays(object: &Value, with_target: bool) -> bool {
     annotation(object, "kustomize.toolkit.fluxcd.io/prune") == "disabled"
         || annotation(object, "helm.sh/resource-policy") == "keep"

@@ -1,4 +1,4 @@
-//! What the builds of targets reach that the tree does not hold, and the one word for what that makes of them.
+//! The inputs of the builds of targets that the tree lacks, and the one word for that state.
 
 use std::collections::BTreeSet;
 
@@ -12,8 +12,8 @@ use crate::message::redact;
 use crate::reference::is_url;
 
 impl Targets {
-    /// Returns for each target that is deployed from such a revision, and that the tree of a walk holds, what its build
-    /// reaches that the tree does not hold; none of others. That it is nothing is said of nothing that is not known.
+    /// For each target at a revision that `is_it` accepts, the inputs of its build that the tree lacks: empty if there
+    /// are none, `None` if that is unknown.
     pub(crate) fn reaches(
         &self,
         explored: &Explored,
@@ -21,7 +21,7 @@ impl Targets {
     ) -> Result<Vec<Option<Vec<Reached>>>> {
         let namer = Namer::of(explored)?;
         let of_target = |target: &Target| {
-            // What is here says nothing of another revision.
+            // The tree says nothing about another revision.
             let dir = target.local_dir().filter(|dir| is_it(&dir.revision))?;
             let (PathContent::Kustomization(_) | PathContent::Directory(_)) = &dir.content else { return None };
             let roots: Option<Vec<RootId>> = target.roots(dir).map(|root| explored.graph.user_root(root)).collect();
@@ -46,13 +46,13 @@ impl Targets {
     }
 }
 
-/// What there is to say of a target, in the word that every command has for it.
+/// The state of a target, with the same word in every command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "state", rename_all = "kebab-case")]
 pub(crate) enum State {
     /// Its build needs nothing but the tree.
     Localized,
-    /// Its build needs these of other hosts.
+    /// Its build needs these from other hosts.
     Remote { reaches: Vec<String> },
     /// Its directory is not there.
     Missing { why: String },
@@ -62,7 +62,7 @@ pub(crate) enum State {
     External { why: String },
     /// It is deployed from another revision, or something else than kustomize makes it.
     Other { why: String },
-    /// It is not known what is deployed.
+    /// The content of the deployment is unknown.
     Unknown { why: String },
 }
 
@@ -83,7 +83,7 @@ impl State {
 }
 
 impl Target {
-    /// Its state, of what its build [`reaches`](Targets::reaches).
+    /// The state that follows from the inputs that its build [`reaches`](Targets::reaches).
     pub(crate) fn state(&self, reaches: Option<&[Reached]>) -> State {
         let line = |reached: &Reached| format!("{}: {}", reached.name, reached.state);
         if let Some(why) = self.unknown() {
@@ -107,7 +107,7 @@ impl Target {
     }
 }
 
-/// Returns what is not in the tree among what roots lead to, sorted.
+/// The inputs outside of the tree that roots reference, sorted.
 pub(super) fn beyond(namer: &Namer<'_>, roots: impl IntoIterator<Item = RootId>) -> Vec<Reached> {
     let reached =
         namer.beyond(roots).map(|node| Reached { state: node.state(), is_remote: node.is_remote(), name: node.name });

@@ -1,4 +1,4 @@
-//! What an engine reads for a target.
+//! The paths that an engine reads for a target.
 
 use std::collections::BTreeSet;
 
@@ -10,11 +10,11 @@ use crate::message::failure::Result;
 use crate::reference::is_url;
 use crate::tree::{self, Entry, Resolved, Tree, path};
 
-/// The files that say what a chart depends on.
+/// The files with the dependencies of a chart.
 const CHARTS: [&str; 2] = ["Chart.yaml", "requirements.yaml"];
 
-/// Returns what an engine reads for a target besides roots. `plain` are the files that it takes of a directory of plain files;
-/// `None` if that is all of it.
+/// The paths that an engine reads for a target, without those of roots. `plain` are the files of a directory of plain
+/// files; `None` means all of them.
 pub(crate) fn inputs(
     tree: &dyn Tree,
     target: &Target,
@@ -54,7 +54,7 @@ fn charts(tree: &dyn Tree, directory: &str) -> Result<Vec<String>> {
     Ok(charts)
 }
 
-/// Returns what the chart in a directory depends on, as it says it.
+/// The dependencies of the chart in a directory, as written.
 fn dependencies(tree: &dyn Tree, chart: &str) -> Result<Vec<Value>> {
     let mut all = Vec::new();
     for name in CHARTS {
@@ -68,14 +68,14 @@ fn dependencies(tree: &dyn Tree, chart: &str) -> Result<Vec<Value>> {
     Ok(all)
 }
 
-/// A chart that another one in the tree depends on, and that is not beside it.
+/// A dependency of a chart in the tree that is not beside it.
 pub(crate) struct MissingChart {
     /// The directory in which the tree lacks it.
     pub home: String,
     pub name: String,
     /// As it is written.
     pub version: String,
-    /// Where helm downloads it; empty if that is not said.
+    /// The repository that helm downloads it from; empty if it is not written.
     pub repository: String,
 }
 

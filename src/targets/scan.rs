@@ -90,7 +90,7 @@ pub(super) use models;
 /// How the names of the files end that are searched.
 const SEARCHED: &[&str] = &[".yaml", ".yml", ".json"];
 
-/// The ends of the tag of base64, which hides what a text holds.
+/// The ends of the tag of base64, which hides the content of a text.
 const BINARY: [&str; 2] = ["!binary", ":binary"];
 
 /// An object that matters.
@@ -98,14 +98,14 @@ const BINARY: [&str; 2] = ["!binary", ":binary"];
 pub(crate) struct Document {
     pub(super) object: Object,
     pub(super) value: Value,
-    /// The directory from which it is deployed: that of its file, or of what builds it.
+    /// The directory from which it is deployed: that of its file, or of the build that makes it.
     pub(super) home: String,
     /// Whether something else makes the object of it first.
     pub(super) is_template: bool,
 }
 
 impl Document {
-    /// Returns what is wrong with a line of it.
+    /// An error at a line of it.
     pub(super) fn wrong(&self, line: usize, message: &str) -> Unread {
         let Object { kind, file, .. } = &self.object;
         let message = format!("{kind} {}: {message}", self.object.full_name());
@@ -127,7 +127,7 @@ impl Document {
         self.wrong(wrong.start.line, &wrong.to_string())
     }
 
-    /// Returns something that it deploys.
+    /// A target that it defines.
     pub(super) fn target(
         &self,
         tree: &dyn Tree,
@@ -163,7 +163,7 @@ impl Document {
     }
 }
 
-/// What a scan comes to.
+/// The result of a scan.
 #[derive(Clone, Default)]
 pub(super) struct Scan {
     pub(super) objects: Vec<Document>,
@@ -196,7 +196,7 @@ fn declares(text: &str) -> bool {
         // `kind: !!binary QXBw…`, perhaps with an anchor before the tag.
         let has_tag = |text: &str| BINARY.iter().any(|tag| text.contains(tag));
         let is_hidden = text.split("kind").skip(1).any(|rest| rest.split_whitespace().take(3).any(has_tag));
-        // Values may be more than what is read of them, as with anchors.
+        // Anchors can make a value much larger than its text, so only some kinds are read completely.
         kinds().filter(|kind| kind.is_certain).any(|kind| {
             let is_marked = kind.is_version && has_tag(&text) || text.contains(kind.mark);
             is_marked && (is_hidden || text.contains(kind.kind))
@@ -313,7 +313,7 @@ impl Scan {
     }
 }
 
-/// Returns what an object is, and its kind, if that may matter.
+/// The identity of an object and its kind; `None` if it does not matter.
 fn identify(file: &str, value: &Value) -> Option<(Object, &'static Kind)> {
     let text = |keys: &[&str]| value.at(keys).and_then(Value::scalar);
     let (version, kind) = (text(&["apiVersion"])?, text(&["kind"])?);

@@ -1,5 +1,6 @@
-//! Which objects something may change before they are deployed: a kustomization above reads the file of the object, as a
-//! parent of Flux or Argo CD does, and writes into what it reads. What comes of it, only its build shows.
+//! Finds the objects that something may change before they are deployed: a kustomization above reads the file of the
+//! object, as a parent of Flux or Argo CD does, and writes into the objects that it reads. Only its build shows the
+//! result.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
@@ -13,7 +14,7 @@ use crate::graph::{Edge, Graph, Root, RootId, SourceId, Target as Leads};
 use crate::kustomization::{Accepts, KustomizationKind, documents, is_same_key, read_object};
 use crate::tree::{self, Resolved, path};
 
-/// The fields of a kustomization that say what is read, or write into no object that says what is deployed.
+/// The fields of a kustomization that select inputs, or never write into an object that defines a target.
 const READING: [&str; 18] = [
     "apiVersion",
     "kind",
@@ -38,10 +39,10 @@ const READING: [&str; 18] = [
 /// The fields with patches, each of which is for objects of some kinds.
 const PATCHES: [&str; 3] = ["patches", "patchesJson6902", "patchesStrategicMerge"];
 
-/// Which objects something may write into, of those that it reads.
+/// The objects that something may write into, among those that it reads.
 #[derive(Debug, Clone, Default)]
 struct Reach {
-    /// Whether those of all kinds.
+    /// Whether objects of all kinds.
     all: bool,
     /// The others' kinds.
     kinds: BTreeSet<String>,
@@ -78,8 +79,8 @@ struct Change {
 }
 
 impl Unsettled {
-    /// Finds which targets stand in objects that a kustomization of `graph` (a walk over all of the tree), or another target,
-    /// may change, and which nothing deploys. What a build made of an object is changed by nothing else that was built.
+    /// Finds the targets whose objects a kustomization of `graph` (a walk over the whole tree), or another target, may
+    /// change, and those that nothing deploys. An object that a build made is only changed by that build.
     pub(crate) fn settle(self, graph: &Graph) -> Targets {
         let Unsettled(mut targets) = self;
         let read = read_as(graph);
@@ -105,7 +106,7 @@ impl Unsettled {
     }
 }
 
-/// What may change the objects of targets.
+/// The builds that may change the objects of targets.
 struct Changes<'t> {
     targets: &'t Targets,
     graph: &'t Graph,
@@ -128,7 +129,7 @@ impl<'t> Changes<'t> {
         changes
     }
 
-    /// Adds what a target may make of the objects that it deploys.
+    /// Adds the changes of a target to the objects that it deploys.
     fn add(&mut self, number: usize, reach: &Reach) {
         if reach.is_nothing() {
             return;
@@ -139,7 +140,7 @@ impl<'t> Changes<'t> {
         }
     }
 
-    /// Adds that what may be built in another way may change what it deploys, too, and so on.
+    /// A target whose build may change may also change the objects that it deploys, and so on.
     fn follow(&mut self) {
         let mut in_files: HashMap<&str, Vec<usize>> = HashMap::new();
         for (number, target) in self.targets.targets.iter().enumerate() {
@@ -159,7 +160,8 @@ impl<'t> Changes<'t> {
         }
     }
 
-    /// Returns what may change the objects that say what a target is, each with whether it does more than fill in variables.
+    /// The builds that may change the objects that define a target, each with whether it does more than fill in
+    /// variables.
     fn of_target(&self, target: &Target) -> Vec<(&Change, bool)> {
         let is_built = target.object.built_by.is_some();
         let (own, is_open) = (target.builder(), target.manifest.contains("${"));
@@ -178,14 +180,14 @@ impl<'t> Changes<'t> {
         patches
     }
 
-    /// Whether a target deploys what is built in a directory.
+    /// Whether a target deploys the build of a directory.
     fn is_home(&self, directory: &str, number: usize) -> bool {
         let root = self.graph.user_root(directory);
         root.is_none_or(|root| self.deploys.roots(number).contains(&root))
             || matches!(&self.targets.targets[number].location, TargetLocation::Local(dir) if dir.path == directory)
     }
 
-    /// Returns for each target what may change its object.
+    /// For each target the build that may change its object; `None` if none may.
     fn changers(&self) -> Vec<Option<Changer>> {
         let changer = |target: &Target| {
             let (change, _) = self.of_target(target).into_iter().next()?;
@@ -197,13 +199,13 @@ impl<'t> Changes<'t> {
 }
 
 impl Target {
-    /// Its name as one who builds: what deploys itself was no other one before.
+    /// The target's name as a builder. If it deploys its own object, `built by` would only repeat it.
     pub(super) fn builder(&self) -> String {
         let name = self.title();
         if self.object.built_by.as_ref() == Some(&name) { name } else { self.by() }
     }
 
-    /// The objects that say what it is: its own, and those of its source.
+    /// The objects that define it: its own, and those of its source.
     fn objects(&self) -> impl Iterator<Item = &Object> {
         std::iter::once(&self.object).chain(&self.sources)
     }
@@ -214,7 +216,7 @@ impl Target {
     }
 }
 
-/// What tells which objects roots and targets write into, of those that they read.
+/// Finds the objects that roots and targets write into, among those that they read.
 struct Writers<'a> {
     graph: &'a Graph,
     /// Those of each root, as far as it was asked for.
@@ -222,7 +224,7 @@ struct Writers<'a> {
 }
 
 impl<'a> Writers<'a> {
-    /// Returns who may change objects in some files, of those that roots read.
+    /// The builds that may change objects in some files, among those that roots read.
     fn of_files<'t>(&mut self, files: &BTreeSet<&'t str>) -> HashMap<&'t str, Vec<Change>> {
         let graph = self.graph;
         let configured = self.configured();
@@ -246,8 +248,8 @@ impl<'a> Writers<'a> {
         changed
     }
 
-    /// The roots whose configurations may change objects, each with those that lead to it: kustomize takes what they
-    /// say of names for what roots above have read, too.
+    /// The roots whose configurations may change objects, each with the roots above it: in kustomize, rules for names
+    /// also apply to objects that the roots above read.
     fn configured(&self) -> Vec<(RootId, BTreeSet<RootId>)> {
         let graph = self.graph;
         let own = graph.user_roots().into_values();
@@ -260,7 +262,7 @@ impl<'a> Writers<'a> {
         all.map(|root| (root, graph.leading_to([root]))).collect()
     }
 
-    /// Which objects a target may write into, of those that it deploys.
+    /// The objects that a target may write into, among those that it deploys.
     fn of_target(&mut self, target: &Target) -> Reach {
         let dir = match &target.location {
             TargetLocation::Local(dir) if !matches!(dir.content, PathContent::Nothing(_)) => dir,
@@ -284,19 +286,19 @@ impl<'a> Writers<'a> {
         reach
     }
 
-    /// Returns roots with the components that they add: these change what their users have accumulated.
+    /// These roots with the components that they add: a component changes everything that its user has accumulated.
     fn with_components(&self, roots: impl IntoIterator<Item = RootId>) -> BTreeSet<RootId> {
         let is_component = |edge: &Edge| matches!(edge.target, Leads::Root { id, .. } if self.graph.roots[id].kind == Some(KustomizationKind::Component));
         self.graph.reach(roots, |_, edge| is_component(edge))
     }
 
-    /// Which objects a root writes into by itself. One that cannot be read may write into all.
+    /// The objects that a root writes into by itself. A root that cannot be read may write into all.
     fn of_root(&mut self, root: RootId) -> Reach {
         if let Some(known) = self.of_roots.get(&root) {
             return known.clone();
         }
         let Root { source, directory, file, edges, .. } = &self.graph.roots[root];
-        // What is remote is read as what names it.
+        // A remote file has the role of the reference to it.
         let bytes = self.graph.read(*file).ok().filter(|_| {
             *source == SourceId::FIRST
                 && !edges.iter().any(|edge: &Edge| {
@@ -312,7 +314,7 @@ impl<'a> Writers<'a> {
         self.of_roots.entry(root).or_insert(reach).clone()
     }
 
-    /// Which objects a field of a kustomization in a directory writes into, or one of an object that changes it.
+    /// The objects that a field of a kustomization in a directory writes into, or a field of an object that changes it.
     fn of_field(&self, key: &str, value: &Json, directory: &str) -> Reach {
         let is_one_of = |keys: &[&str]| keys.iter().any(|known| is_same_key(known, key));
         let is_empty = match value {
@@ -336,7 +338,7 @@ impl<'a> Writers<'a> {
         }
     }
 
-    /// The kinds of the objects that a patch is for; none where that cannot be read.
+    /// The kinds of the objects that a patch applies to; `None` if it cannot be read.
     fn kinds(&self, patch: &Json, directory: &str) -> Option<Vec<String>> {
         if let Some(target) = patch.get("target") {
             return Some(vec![target.get("kind")?.as_str()?.to_owned()]);
@@ -364,7 +366,7 @@ fn is_plain(kind: &str) -> bool {
     !kind.is_empty() && kind.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
 
-/// The roots of a graph whose builds read one of some files of the tree.
+/// The roots of a graph whose builds read one of these files of the tree.
 pub(crate) fn readers(graph: &Graph, is_wanted: &dyn Fn(&str) -> bool) -> BTreeSet<RootId> {
     graph.leading_to(
         graph

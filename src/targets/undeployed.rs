@@ -1,4 +1,4 @@
-//! Which objects nothing deploys: what is archived names directories that are no longer there.
+//! Finds the objects that nothing deploys: archived objects often name directories that no longer exist.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,9 +8,9 @@ use crate::graph::{Graph, RootId};
 use crate::tree::path;
 
 impl Targets {
-    /// The files of objects that nothing deploys, each with the topmost directory of which nothing is deployed;
-    /// none where what is deployed reaches no object, so that all are deployed from elsewhere. An object may be so, too,
-    /// in whose directory there is another one that nothing reaches, and that deploys something.
+    /// The files of objects that nothing deploys, each with the topmost directory without a deployment. Empty if no
+    /// target reaches an object, because then all are deployed from elsewhere. An object in the directory of an
+    /// unreached object that deploys something may also be deployed from elsewhere.
     pub(super) fn undeployed(&self, graph: &Graph, deploys: &Deploys<'_>) -> BTreeMap<String, String> {
         let mut roots: BTreeSet<RootId> = BTreeSet::new();
         let mut reached: BTreeSet<&str> = BTreeSet::new();
@@ -31,7 +31,7 @@ impl Targets {
         }
         let edges = roots.into_iter().flat_map(|root| &graph.roots[root].edges);
         reached.extend(edges.filter_map(|edge| graph.user_file(edge)));
-        // What the configuration declares is deployed because it says so.
+        // An entry of the configuration is deployed by definition.
         let objects = self.targets.iter().map(|target| &target.object);
         let objects = objects.filter(|object| object.kind != super::Object::LISTED);
         let files: BTreeSet<&str> = objects.map(|object| object.file.as_str()).collect();

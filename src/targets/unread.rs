@@ -1,4 +1,4 @@
-//! What could not be read, and whether that keeps something from being deployed.
+//! Files that could not be read, and whether they hide a deployment.
 
 use std::collections::HashMap;
 
@@ -19,13 +19,13 @@ pub(crate) struct Unread {
     pub line: usize,
     /// Why: a lower-case phrase.
     pub message: String,
-    /// What sort of reason that is.
+    /// The kind of reason.
     #[serde(skip)]
     pub why: Why,
 }
 
 impl Unread {
-    /// Returns where that is.
+    /// The location for messages.
     pub(crate) fn location_text(&self) -> String {
         match self.line {
             0 => self.file.clone(),
@@ -41,14 +41,14 @@ pub(crate) enum Why {
     Invalid,
     /// It is a template: something else makes objects of it.
     Template,
-    /// Nothing is wrong with it, but it is not here. With what to do.
+    /// It is correct, but not available. With hints.
     Away(Vec<String>),
-    /// It is too much, or what a build made of it cannot be read.
+    /// It exceeds a limit, or the output of a build cannot be read.
     Limit,
 }
 
 impl Unread {
-    /// Returns what is wrong, or that it is a template.
+    /// An invalid file, or a template.
     pub(super) fn invalid(file: &str, line: usize, message: impl Into<String>, is_template: bool) -> Unread {
         let template = || ("a template, which is rendered elsewhere".to_owned(), Why::Template);
         let (message, why) = if is_template { template() } else { (message.into(), Why::Invalid) };
@@ -69,7 +69,7 @@ pub(super) fn is_of_chart(file: &str, tree: &dyn Tree) -> Result<bool> {
     Ok(false)
 }
 
-/// The files that roots read, each with whether one lists it as a resource: it may be read as a patch alone.
+/// The files that roots read, each with whether a root lists it as a resource: it may also be only a patch.
 pub(super) fn read_as(graph: &Graph) -> HashMap<&str, bool> {
     let mut read: HashMap<&str, bool> = HashMap::new();
     for edge in graph.roots.iter().flat_map(|root| &root.edges) {
@@ -81,9 +81,9 @@ pub(super) fn read_as(graph: &Graph) -> HashMap<&str, bool> {
 }
 
 impl Targets {
-    /// Returns what could not be read, but is deployed as it is, for all that `graph` tells: what a root reads as a
-    /// resource, and what no root reads but for templates of charts that nothing deploys. A root may read a file for something
-    /// else, as a patch.
+    /// The files that could not be read, but are deployed as they are, as far as `graph` shows: resources of roots, and
+    /// files that no root reads, except for templates of charts that nothing deploys. A root may read a file in another
+    /// role, for example as a patch.
     pub(crate) fn unread_objects<'a>(&'a self, graph: &'a Graph) -> impl Iterator<Item = &'a Unread> {
         let read = if self.unread.is_empty() { HashMap::new() } else { read_as(graph) };
         let is_deployed = |file: &str| self.local_targets().any(|(target, dir)| target.takes(dir, file));

@@ -213,6 +213,7 @@ impl Tree for DiskTree {
             return Ok(self.nothing(path));
         }
         let entry = look(&self.disk_path(path)).map_err(self.failed(path))?.filter(|_| !self.is_hidden(path));
+        // git's view wins over the disk: other checkouts have the submodules and the modes of the index.
         let entry = match (entry, &self.git) {
             (None, Some(git)) if git.left_out.contains(path) => git.index()?.entry(path)?,
             (None | Some(Entry::Directory), Some(git)) if git.submodules.contains(path) => Some(Entry::Submodule),
@@ -254,6 +255,7 @@ impl Tree for DiskTree {
                 }
             }
         }
+        // A list that depends on the order of the file system would make reports differ between machines.
         names.retain(|name| name != ".git" && !self.is_hidden(&path::join(directory, name)));
         names.sort();
         Ok(names)
@@ -353,8 +355,10 @@ impl Tree for DiskTree {
             // Missing paths and directories could not be read, so they count as marked until here. A file that is left out
             // must be searched in the index.
             let marked = marked.filter(|path| {
-                let contains = |bytes: Vec<u8>| marks.iter().any(|mark| memmem::find(&bytes, mark).is_some());
-                (!self.is_left_out(path) || self.read(path).map_or(true, contains))
+                (!self.is_left_out(path)
+                    || self
+                        .read(path)
+                        .map_or(true, |bytes: Vec<u8>| marks.iter().any(|mark| memmem::find(&bytes, mark).is_some())))
                     && matches!(self.entry(path), Ok(Some(Entry::File { .. })) | Err(_))
             });
             Ok(marked.cloned().collect())
@@ -390,6 +394,7 @@ fn look(disk_path: &Path) -> io::Result<Option<Entry>> {
         }
         Err(error) => return Err(error),
     };
+    // Of the modes only the executable bit of the owner counts, as in git.
     let kind = metadata.file_type();
     Ok(if kind.is_symlink() {
         Some(Entry::Link)

@@ -51,6 +51,7 @@ fn is_plain(name: &str) -> bool {
 /// The licence files of a directory: `LICENSE*` and similar names, and the contents of a `LICENSES`.
 pub(crate) fn find(tree: &dyn Tree, directory: &str) -> Result<Licenses> {
     let mut licenses = Licenses::default();
+    // A cached upstream knows its licence files already.
     if let Some(known) = tree.licenses(directory) {
         for path in known {
             let bytes = tree.read(&path)?;
@@ -97,6 +98,7 @@ fn named(tree: &dyn Tree, directory: &str) -> Result<Vec<(String, Resolved)>> {
             continue;
         }
         let path = path::join(directory, &name);
+        // A licence is often a link to that at the top of the repository.
         match resolve(tree, &path)? {
             Resolved::Directory { path: real } if is_directory => {
                 let names = tree.names(&real)?;

@@ -126,6 +126,7 @@ impl<'a> History<'a> {
             _ => lookup(repository, whole, directory)?.map(|(_, id)| id),
         };
         let recorded = object_id(trailers.tree.hex())?;
+        // Equal ids prove every file at once.
         let Some(tree) = tree.filter(|tree| *tree != recorded) else {
             return Ok(());
         };
@@ -163,6 +164,7 @@ impl<'a> History<'a> {
         let text = String::from_utf8_lossy(&bytes);
         let header = text.lines().take_while(|line| !line.is_empty());
         let mut parents = header.filter_map(|line| line.strip_prefix("parent "));
+        // The usual case needs no walk through the history.
         if parents.any(|parent| parent == source) {
             return Ok(());
         }
@@ -222,6 +224,7 @@ impl<'a> History<'a> {
         let Some(directory) = &newest.trailers.target.into else {
             return Ok(());
         };
+        // A copy without its lock can no longer be verified, and whoever removed it may have changed it.
         let exists = matches!(verifier.tree.entry(directory)?, Some(Entry::Directory));
         let name = path::join(directory, LOCK_NAME);
         let has_lock = locks.iter().any(|(other, _)| other == directory);

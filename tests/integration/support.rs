@@ -33,3 +33,6 @@ pub(crate) use sandbox::Sandbox;
 pub(crate) use state::{State, each_file, files};
 pub(crate) use tool::{NO_MOUNT, full, program, rows, skip, tool};
 pub(crate) use world::{World, config_map, deployment};
+
+/// No texts: the expected value of an empty list of texts, such as the requests of a server.
+pub(crate) const NONE: [&str; 0] = [];

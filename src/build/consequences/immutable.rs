@@ -17,10 +17,10 @@ const FIELDS: &str = "
     rbac.authorization.k8s.io/ClusterRoleBinding roleRef?
     /Service spec.clusterIP?";
 
-/// Returns the fields that surely change, and cannot be changed.
+/// The fields that surely change, and cannot be changed.
 pub(super) fn changed(old: &Value, new: &Value) -> Option<String> {
     // The cluster takes the address of such a Service away.
-    if [old, new].iter().any(|one| text(one, "spec.type") == "ExternalName") {
+    if [old, new].iter().any(|object| text(object, "spec.type") == "ExternalName") {
         return None;
     }
     let mut all = Vec::new();
@@ -33,16 +33,16 @@ pub(super) fn changed(old: &Value, new: &Value) -> Option<String> {
     (!all.is_empty()).then(|| all.join(", "))
 }
 
-/// Returns a field, if it surely changes.
+/// A field, if it surely changes.
 fn change<'a>(old: &Value, new: &Value, field: &'a str) -> Option<&'a str> {
     let (name, absent) = field.split_once(['=', '?']).unwrap_or((field, ""));
     let is_filled_in = field.ends_with('?');
-    let there = |object| at(object, name).filter(|one| !is_empty(one));
+    let there = |object| at(object, name).filter(|value| !is_empty(value));
     let is_other = match (there(old), there(new)) {
         (Some(old), Some(new)) => differs(old, new),
-        (one, other) => {
-            let is_other = |one: &Value| one.as_str().is_none_or(|text| text != absent);
-            !is_filled_in && one.or(other).is_some_and(is_other)
+        (value, other) => {
+            !is_filled_in
+                && value.or(other).is_some_and(|value: &Value| value.as_str().is_none_or(|text| text != absent))
         }
     };
     is_other.then_some(name)
@@ -58,18 +58,18 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// Returns whether two values are surely not the same to the API server, which fills in what is not there: but for lists,
+/// Whether two values are surely not the same to the API server, which fills in what is not there: but for lists,
 /// and labels.
 fn differs(old: &Value, new: &Value) -> bool {
     const WHOLE: [&str; 3] = ["labels", "matchLabels", "nodeSelector"];
     let of_mappings = |old: &Mapping, new: &Mapping, key: &Value| {
-        let both = [old, new].map(|one| one.get(key).filter(|one| !is_empty(one)));
+        let both = [old, new].map(|side| side.get(key).filter(|value| !is_empty(value)));
         let is_whole = key.as_str().is_some_and(|key| WHOLE.contains(&key));
         match both {
             [Some(old), Some(new)] if !is_whole => differs(old, new),
             [Some(Value::Sequence(_)), None] | [None, Some(Value::Sequence(_))] => true,
-            [Some(one @ Value::Mapping(_)), None] | [None, Some(one @ Value::Mapping(_))] => {
-                is_whole || differs(one, &Value::Mapping(Mapping::new()))
+            [Some(mapping @ Value::Mapping(_)), None] | [None, Some(mapping @ Value::Mapping(_))] => {
+                is_whole || differs(mapping, &Value::Mapping(Mapping::new()))
             }
             [old, new] => is_whole && old != new,
         }
@@ -88,7 +88,7 @@ fn differs(old: &Value, new: &Value) -> bool {
     }
 }
 
-/// Returns a scalar as a text; anything else as no scalar is.
+/// A scalar as a text; anything else as no scalar is.
 fn scalar(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -101,14 +101,14 @@ fn scalar(value: &Value) -> String {
 /// Returns how much less a claim asks for.
 pub(super) fn smaller(old: &Value, new: &Value) -> Option<String> {
     let claim = Some(old).filter(|old| is_kind(old, "/PersistentVolumeClaim"))?;
-    let asked = |one| at(one, "spec.resources.requests.storage").map(scalar);
+    let asked = |claim| at(claim, "spec.resources.requests.storage").map(scalar);
     let (old, new) = (asked(claim)?, asked(new)?);
     (quantity(&new)? < quantity(&old)?).then(|| format!("{old} -> {new}"))
 }
 
 /// Reads a quantity of Kubernetes, as `10Gi`.
 fn quantity(text: &str) -> Option<f64> {
-    let end = text.trim_end_matches(|one: char| one.is_ascii_alphabetic()).len();
+    let end = text.trim_end_matches(|c: char| c.is_ascii_alphabetic()).len();
     let (number, unit) = text.split_at(end);
     let (unit, base) = match unit.strip_suffix('i') {
         Some(unit) => (unit, 1024_f64),

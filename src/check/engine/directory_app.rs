@@ -18,8 +18,9 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     let generators = context.deployed.targets.generators.iter();
     // A generator looks at the whole tree, so a check of given paths leaves it out.
-    let is_current = |generator: &&GitGenerator| context.input.paths.is_empty() && generator.revision.is_this;
-    let mut generators = generators.filter(is_current).peekable();
+    let mut generators = generators
+        .filter(|generator: &&GitGenerator| context.input.paths.is_empty() && generator.revision.is_this)
+        .peekable();
     if generators.peek().is_some()
         && let Some(made) = context.looked(made(context))
     {
@@ -40,14 +41,21 @@ struct Made {
 fn made(context: &Context<'_>) -> Result<Made> {
     let mut made = Made::default();
     for file in context.tree.below("")? {
-        let is_copied = |(copy, lock): &(String, Rc<Lock>)| lock.target.is_some() && path::is_in(&file, copy);
-        if is_vendored(&file) || context.locks.iter().any(is_copied) {
+        if is_vendored(&file)
+            || context
+                .locks
+                .iter()
+                .any(|(copy, lock): &(String, Rc<Lock>)| lock.target.is_some() && path::is_in(&file, copy))
+        {
             made.files.insert(file);
         }
     }
-    let is_made = |directory: &&str| is_vendored(directory) || context.locks.iter().any(|(copy, _)| copy == directory);
     let directories = path::directories(made.files.iter().map(String::as_str));
-    made.directories = directories.into_iter().filter(is_made).map(str::to_owned).collect();
+    made.directories = directories
+        .into_iter()
+        .filter(|directory: &&str| is_vendored(directory) || context.locks.iter().any(|(copy, _)| copy == directory))
+        .map(str::to_owned)
+        .collect();
     Ok(made)
 }
 
@@ -70,6 +78,7 @@ fn generated(context: &Context<'_>, generator: &GitGenerator, made: &Made) -> Op
     let (all, kind) = if generator.is_files { (&made.files, "files") } else { (&made.directories, "directories") };
     let taken = all.iter().filter_map(|path| from(path));
     let taken: BTreeSet<&str> = taken.filter(|path| takes(path) && (is_vendored(path) || is_copied(path))).collect();
+    // One finding for each generator: it is one entry that excludes all of them.
     let first = taken.first()?;
     let more = match taken.len() {
         1 => String::new(),
@@ -89,11 +98,10 @@ fn recursive(context: &Context<'_>, local: &LocalTarget<'_>) -> Result<Option<Fi
     let files =
         manifests(context.tree, local.target, local.directory)?.filter(|_| local.target.build.directory.recurse);
     let (PathContent::Directory(directory), Some(files)) = (&local.directory.content, files) else { return Ok(None) };
-    let is_made = |file: &&String| {
+    let Some(first) = files.iter().find(|file: &&String| {
         let inside = path::below(file, directory).unwrap_or_default();
         path::components(inside).any(|name| name == LOCALIZED_FILES)
-    };
-    let Some(first) = files.iter().find(is_made) else {
+    }) else {
         return Ok(None);
     };
     let message =

@@ -49,6 +49,7 @@ fn finding(context: &Context<'_>, target: &Target, added: &Text, kind: &str) -> 
         _ => "which each build fetches again",
     };
     let message = format!("{} adds the {kind} `{shown}`, {why}", target.by());
+    // Localizing does not edit objects of engines, so the fix is to move it to the kustomization.
     let help = if is_pattern {
         "begin it with a directory name, or name each component".to_owned()
     } else {

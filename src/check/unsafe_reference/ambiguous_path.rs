@@ -71,6 +71,7 @@ fn split(text: &str, spec: &RepoSpec) -> Option<Ambiguity> {
     };
     let at = location.find(&spec.repo_path)?;
     let (host, path) = location.split_at(at);
+    // kustomize cuts at `.git` and `_git/` wherever they occur, also within a name.
     let rest = &path[spec.repo_path.len()..];
     let better = if spec.repo_path.ends_with(".git") && !rest.is_empty() && !rest.starts_with('/') {
         let mut segments = path.splitn(3, '/');

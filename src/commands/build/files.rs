@@ -36,6 +36,7 @@ struct Written {
 
 /// Builds the selected targets and roots, and makes `directory` contain exactly their outputs.
 pub(super) fn write(args: &BuildArgs, workspace: &Workspace, directory: &Path, output: &OutputArgs) -> Done {
+    // A directory of somebody else is refused before anything is built.
     let before = listed(directory)?;
     let repo = workspace.repo().map_or_else(repository_offline, |repo| Ok(repo.clone()))?;
     let choices = match &args.base {
@@ -63,6 +64,7 @@ fn changed(args: &BuildArgs, workspace: &Workspace, repo: &Rc<LocalRepo>, base: 
         _ => commit(repo, "HEAD")?,
     };
     let base = merge_base(repo, base, Some(&head.commit))?;
+    // Both sides are compared as a checkout writes them, because builds read those files.
     let old = Workspace::of_rev(repo.clone(), Some(&base.commit))?.into_checkout();
     let changes = Changes::since(repo, &base, &workspace.files, [old.tree.clone(), workspace.tree.clone()])?;
     Choice::of(repo, &workspace.config, &changes, [&**old.survey(), &**workspace.survey()], &args.what)

@@ -33,6 +33,7 @@ pub fn human(checked: &Checked, shown: Shown) -> String {
             (false, allowed) => allowed.is_none() || shown.verbose,
         })
         .collect();
+    // Hundreds of findings would scroll their own summary away.
     let is_brief =
         blocks(&wanted, shown.verbose).len() > MANY && shown.width.is_some() && !shown.verbose && !shown.quiet;
     let mut out = if is_brief { overview(&wanted, shown.color) } else { each(&wanted, shown) };
@@ -41,6 +42,7 @@ pub fn human(checked: &Checked, shown: Shown) -> String {
     }
     let counting = wanted.iter().filter(|finding| finding.allowed.is_none());
     let rules: BTreeSet<Rule> = counting.map(|finding| finding.rule).collect();
+    // After the findings, because these lines help only if somebody has read those.
     let mut notes = Vec::new();
     if !rules.is_empty() {
         notes.push(("for more:", explain(rules)));
@@ -108,6 +110,7 @@ fn summary(checked: &Checked) -> String {
             .filter(|finding| finding.rule == rule)
             .count()
     });
+    // These two are counted apart: they say what nobody could look at, not what is wrong.
     let warnings = warnings - unknown - not_built;
     let left_out = checked.known.as_ref().map_or(0, |known| known.left_out);
     let failed = checked.failures.len();

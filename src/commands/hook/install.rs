@@ -66,6 +66,7 @@ pub(super) fn install(repo: &LocalRepo, names: &[String]) -> Result<Changed, Fai
         let all = names.iter().map(|name| format!("to run it in all of them, {}", line(name)));
         return Err(all.fold(failure, Failure::hint).into());
     }
+    // All hooks are examined first: a half installed set would check only some of the ways to commit.
     let (mut files, mut failures) = (BTreeMap::new(), Vec::new());
     for (name, script) in named(names) {
         let path = directory.join(name);
@@ -82,6 +83,7 @@ pub(super) fn install(repo: &LocalRepo, names: &[String]) -> Result<Changed, Fai
     if !failures.is_empty() {
         return Err(Failures(failures));
     }
+    // The contents are written beside their paths first, so that a full disk leaves no empty hook.
     let ready = files.into_iter().map(|(path, script)| match prepared(&path, script.as_bytes()) {
         Ok(file) => Ok((path, file)),
         Err(error) => Err(failed("write", &path, &error)),

@@ -22,6 +22,7 @@ pub(super) fn proof(checked: &BuildCheck, verbose: bool) -> Vec<String> {
     let proofs = checked.targets.iter().filter(|target| target.is_changed || !is_any_changed);
     let is_verified = proofs.map(|target| &target.verdict).any(Verdict::is_same);
     let not = if is_verified { "" } else { "not " };
+    // One reason, such as a missing program, often stops many builds.
     let mut unbuilt: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     let is_skipped = |target: &&TargetCheck| matches!(target.verdict, Verdict::Skipped { .. });
     let skipped: Vec<&str> = checked.targets.iter().filter(is_skipped).map(|target| &*target.target).collect();
@@ -75,6 +76,7 @@ pub(super) fn differences(checked: &BuildCheck) -> Vec<String> {
     let differ = targets.len();
     let mut out = vec![format!("not localized: the localized build differs from the original, in {differ} of {all}")];
     for TargetCheck { target, verdict, outputs, .. } in targets.iter().take(NAMED) {
+        // The first lines of the difference tell more than its size.
         let (what, difference) = match verdict {
             Verdict::Broken { reason } => (format!("the original builds, the result does not: {reason}"), None),
             Verdict::Unsteady(difference) => {

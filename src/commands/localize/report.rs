@@ -70,6 +70,7 @@ impl Report {
             Status::Unchanged => self.unchanged(),
             Status::Warned | Status::Differs => return Vec::new(),
         }];
+        // This comes right after the headline, because it changes how the lock must be reviewed.
         if locking.merged {
             out.push("  merged both sides of the conflict".to_owned());
         }

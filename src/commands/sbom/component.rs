@@ -201,6 +201,7 @@ impl Component {
     fn of_repository(mut self, url: &str, version: Option<&str>, path: &str) -> Self {
         let spec = RepoSpec::parse(url).ok();
         let repository = spec.as_ref().map_or(url, |spec| spec.repo_path.trim_matches('/').trim_end_matches(".git"));
+        // Only these two forges have a type of their own in the specification of package URLs.
         let segments = spec.as_ref().map(|spec| root_segments(spec, "")).unwrap_or_default();
         let url = match url.split_once("://") {
             Some(_) => url.to_owned(),

@@ -35,6 +35,7 @@ pub(super) fn run_by(
     let built = Progress::new("building", quiet)
         .each(processors(), &names, String::clone, |number, _| Ok(images(&builds.build(number)?.stdout)?));
     let unread = unread.iter().map(|file| Failure::new(format!("{}: {}", file.location_text(), file.message)));
+    // A build that fails may run images that nobody knows, so it is reported with the others.
     let (mut run_by, mut not_built) = (RunBy::new(), unread.collect::<Vec<_>>());
     for (name, built) in names.iter().zip(built) {
         let images = built.unwrap_or_else(|failures: Failures| {

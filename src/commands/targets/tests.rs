@@ -84,7 +84,7 @@ fn where_paths_of_another_repository_are_here_it_says_how_this_one_is_known() {
 }
 
 #[test]
-fn of_another_revision_nothing_is_said() {
+fn a_target_of_another_revision_is_shown_as_not_read() {
     let mut found = found();
     for target in &mut found.targets.targets {
         if let TargetLocation::Local(here) = &mut target.location {

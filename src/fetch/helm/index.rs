@@ -24,9 +24,10 @@ enum Open {
     Value(String),
 }
 
-/// Returns the versions that an index lists.
+/// The versions that an index lists.
 pub(super) fn versions(bytes: &[u8], chart: &str) -> Result<Vec<Release>, String> {
     let text = std::str::from_utf8(bytes).map_err(|_| "it is not UTF-8")?;
+    // Indexes have tens of megabytes: they are read as a stream, and only the entries of one chart are kept.
     let (mut open, mut listed, mut has_entries) = (Vec::new(), Vec::<Release>::new(), false);
     for (count, event) in Parser::new_from_str(text).enumerate() {
         let bounds = [(count, INDEX), (listed.len(), CHART_VERSIONS)];
@@ -73,6 +74,7 @@ pub(super) fn versions(bytes: &[u8], chart: &str) -> Result<Vec<Release>, String
             _ => {}
         }
     }
+    // helm also skips entries without a version.
     listed.retain(|listed| !listed.version.is_empty());
     if has_entries { Ok(listed) } else { Err("it has no `entries`".to_owned()) }
 }

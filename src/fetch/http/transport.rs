@@ -83,13 +83,14 @@ impl Client {
         traffic::count(url.as_str(), 1, 0);
         let response = request.send().map_err(|error| self.failed(url, error))?;
         let status = response.status();
-        let header = |name| response.headers().get(name)?.to_str().ok();
         match (status.as_u16(), response.headers().get(LOCATION)) {
             (200..=299, _) => self.read(url, response),
             (301 | 302 | 303 | 307 | 308, Some(location)) => {
                 Ok(Response::Redirect(String::from_utf8_lossy(location.as_bytes()).into_owned()))
             }
-            (code, _) => Err(refused(url, status, limit::of_answer(code, header))),
+            (code, _) => {
+                Err(refused(url, status, limit::of_answer(code, |name| response.headers().get(name)?.to_str().ok())))
+            }
         }
     }
 

@@ -92,7 +92,7 @@ mod tests {
         Exchange::of(output)
     }
 
-    /// Returns a trace of these headers: what was sent and received.
+    /// A trace of these headers: what was sent and received.
     fn traced(headers: &[&str]) -> String {
         let arrow = |header: &&str| match header.strip_prefix('>') {
             Some(sent) => format!("11:26:01.013522 http.c:872              => Send header: {sent}\n"),

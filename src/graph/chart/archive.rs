@@ -33,6 +33,7 @@ pub fn unpack(bytes: &[u8]) -> Result<Files, String> {
     let mut total = 0;
     for entry in archive.entries().map_err(broken)? {
         let mut entry = entry.map_err(broken)?;
+        // A link could lead out of the chart, or make one file many: helm charts need neither.
         let kind = entry.header().entry_type();
         let raw = entry.path_bytes().into_owned();
         let shown = crate::message::failure::shown(&String::from_utf8_lossy(&raw));

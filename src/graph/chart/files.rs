@@ -26,7 +26,7 @@ impl Walker {
         &mut self,
         chart: usize,
         source: SourceId,
-        place: &str,
+        file_path: &str,
         sound: &mut HashSet<String>,
         policy: &Policy<'_>,
         has_network: bool,
@@ -34,10 +34,10 @@ impl Walker {
         let is_own = self.graph.sources[source].repository.is_none();
         // Only a copy takes along what is the user's.
         let stays = is_own && policy.forbidden.is_none();
-        if stays && sound.contains(place) {
+        if stays && sound.contains(file_path) {
             return Ok(());
         }
-        let listed = self.files_of_chart(source, place)?;
+        let listed = self.files_of_chart(source, file_path)?;
         let mut read = Files::new();
         for (inside, (path, _)) in listed.iter().filter(|(inside, _)| schema::is_read(inside)) {
             read.insert(inside.clone(), self.graph.sources[source].tree.read(path)?.into());
@@ -50,7 +50,7 @@ impl Walker {
             let files = listed.into_iter().map(|(inside, (path, mode))| (inside, self.file(source, &path, mode)));
             self.graph.charts[chart].files = files.collect();
         } else if is_sound {
-            sound.insert(place.to_owned());
+            sound.insert(file_path.to_owned());
         }
         Ok(())
     }
@@ -65,6 +65,8 @@ impl Walker {
         is_excepted: &dyn Fn(&str) -> bool,
     ) -> bool {
         let before = self.troubles.len();
+        // A schema of the user can be edited, so the trouble is reported there. For a fetched chart only the reference
+        // can be.
         let (note, name) = (self.graph.charts[chart].note, self.graph.charts[chart].name.clone());
         for Asked { carrier, inside, what, position } in schema::asked(files) {
             let file = own.get(&carrier).map(|(path, mode)| self.file(SourceId::FIRST, path, *mode));
@@ -94,14 +96,15 @@ impl Walker {
     }
 
     /// The files of the chart at a path of a source; a link is what it leads to.
-    fn files_of_chart(&self, source: SourceId, place: &str) -> WalkResult<Listed> {
+    fn files_of_chart(&self, source: SourceId, chart_path: &str) -> WalkResult<Listed> {
         let Source { tree, scope, .. } = &self.graph.sources[source];
         let mut files = Listed::new();
-        let Resolved::Directory { path: top } = tree::resolve(&**tree, place)? else {
+        let Resolved::Directory { path: top } = tree::resolve(&**tree, chart_path)? else {
             return Ok(files);
         };
         let shown = tree.label(&top);
-        if !path::is_in(place, scope) || !path::is_in(&top, scope) {
+        // Both the path and the target of a link must be inside, because a copy has only the scope.
+        if !path::is_in(chart_path, scope) || !path::is_in(&top, scope) {
             let message = format!("the chart `{shown}` is outside the scope `{}`", tree.label(scope));
             return Err(Trouble::new(TroubleKind::OutOfScope, message).hint(HINT_WIDER_SCOPE));
         }
@@ -113,38 +116,38 @@ impl Walker {
                 if name.eq_ignore_ascii_case(".git") {
                     continue;
                 }
-                let (place, inside) = (path::join(&directory, &name), path::join(&inside, &name));
+                let (file_path, inside) = (path::join(&directory, &name), path::join(&inside, &name));
                 entries += 1;
                 CARRIED_FILES.check(entries, || shown.clone())?;
-                match tree::resolve(&**tree, &place)? {
+                match tree::resolve(&**tree, &file_path)? {
                     Resolved::File { path, .. } | Resolved::Directory { path } if !path::is_in(&path, scope) => {
                         let message = format!(
                             "the link `{}` points to `{}`, outside of `{scope}`",
-                            tree.label(&place),
+                            tree.label(&file_path),
                             tree.label(&path)
                         );
                         return Err(Trouble::new(TroubleKind::OutOfScope, message)
                             .hint("replace the link with a copy of its target"));
                     }
                     // What a link leads to there holds that link again.
-                    Resolved::Directory { path } if path != place && path::is_in(&place, &path) => {
+                    Resolved::Directory { path } if path != file_path && path::is_in(&file_path, &path) => {
                         return Err(self.unresolved(
                             source,
-                            &tree.label(&place),
-                            Resolved::Loop { link: place.clone() },
+                            &tree.label(&file_path),
+                            Resolved::Loop { link: file_path.clone() },
                         ));
                     }
                     Resolved::Directory { path } => {
-                        if path != place {
+                        if path != file_path {
                             // Where links lead back, it grows and grows.
-                            PATH.check(inside.len(), || tree.label(&place))?;
+                            PATH.check(inside.len(), || tree.label(&file_path))?;
                         }
                         todo.push((inside, path));
                     }
                     Resolved::File { path, executable } => {
                         files.insert(inside, (path, executable));
                     }
-                    other => return Err(self.unresolved(source, &tree.label(&place), other)),
+                    other => return Err(self.unresolved(source, &tree.label(&file_path), other)),
                 }
             }
         }
@@ -193,7 +196,7 @@ mod tests {
         let tree = Rc::new(Noting(testing::tree(&[&own, more].concat()), Rc::clone(&noted)));
         let source = Source { tree, scope: String::new(), repository: None };
         let explored = explore(source, &["a".to_owned(), "b".to_owned()], None, policy);
-        let noted = noted.borrow().iter().filter(|place| place.starts_with("charts/")).cloned().collect();
+        let noted = noted.borrow().iter().filter(|path| path.starts_with("charts/")).cloned().collect();
         (explored, noted)
     }
 

@@ -55,7 +55,8 @@ pub(super) fn is_read(path: &str) -> bool {
 
 /// Returns what the schemas of a chart and of its subcharts refer to outside of themselves. An archive may hold itself.
 pub(super) fn asked(files: Files) -> Vec<Asked> {
-    let mut found = Vec::new();
+    let mut references = Vec::new();
+    // An archive can contain archives without end, so the total of unpacked bytes is limited, not the depth.
     let mut unpacked = 0;
     let mut todo: Vec<(String, String, String, Rc<[u8]>)> =
         files.into_iter().map(|(path, bytes)| (path.clone(), String::new(), path, bytes)).collect();
@@ -74,14 +75,14 @@ pub(super) fn asked(files: Files) -> Vec<Asked> {
         let new = |(what, position)| Asked { carrier: carrier.clone(), inside: inside.clone(), what, position };
         match read {
             // A place in an archive is none of a file.
-            Ok(all) => found.extend(all.into_iter().map(|(url, place)| {
-                let place = if inside.is_empty() { place } else { Position::default() };
-                new((Ok(url), place))
+            Ok(all) => references.extend(all.into_iter().map(|(url, position)| {
+                let position = if inside.is_empty() { position } else { Position::default() };
+                new((Ok(url), position))
             })),
-            Err(why) => found.push(new((Err(why), Position::default()))),
+            Err(why) => references.push(new((Err(why), Position::default()))),
         }
     }
-    found
+    references
 }
 
 /// What a draft knows of names in a document.
@@ -133,12 +134,14 @@ fn official(url: &str) -> Option<&str> {
 
 /// Returns what a text means, if every program reads it alike: only then can it be what the document itself holds.
 fn resolve(text: &str, base: Option<&Url>) -> Option<Url> {
-    let is_plain = |part: &str| {
-        !matches!(part, "" | "." | "..") && part.chars().all(|one| one.is_ascii_alphanumeric() || "-_.~".contains(one))
-    };
     match Url::parse(text) {
         Ok(url) => Some(url).filter(|url| url.as_str() == text),
-        Err(ParseError::RelativeUrlWithoutBase) if text.strip_prefix('/').unwrap_or(text).split('/').all(is_plain) => {
+        Err(ParseError::RelativeUrlWithoutBase)
+            if text.strip_prefix('/').unwrap_or(text).split('/').all(|part: &str| {
+                !matches!(part, "" | "." | "..")
+                    && part.chars().all(|c| c.is_ascii_alphanumeric() || "-_.~".contains(c))
+            }) =>
+        {
             base?.join(text).ok()
         }
         Err(_) => None,
@@ -175,7 +178,7 @@ fn named(schema: &Value, draft: Draft, base: &Url) -> BTreeMap<*const Value, Url
         Draft::Other => &[],
     };
     let all = keys.iter().filter_map(|key| schema.get(key)?.as_object()).flat_map(|all| all.values());
-    all.filter_map(|one| Some((std::ptr::from_ref(one), Draft::of(one, draft).id(one, base)?))).collect()
+    all.filter_map(|value| Some((std::ptr::from_ref(value), Draft::of(value, draft).id(value, base)?))).collect()
 }
 
 /// Whether relative references in a schema may be relative to something else than around it.

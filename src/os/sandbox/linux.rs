@@ -200,7 +200,7 @@ fn ruleset(command: &Command, isolation: &Isolation<'_>) -> Result<Option<OwnedF
 /// The directories and files which, with all that is below, are what a build may read: everything but where servers
 /// listen, and where this user's programs keep their logins, unless they keep programs there.
 fn readable(programs: &[Option<PathBuf>], path: &OsStr) -> Vec<PathBuf> {
-    let entries = |place: &Path| place.read_dir().into_iter().flatten().flatten().collect::<Vec<_>>();
+    let entries = |path: &Path| path.read_dir().into_iter().flatten().flatten().collect::<Vec<_>>();
     let path = std::env::split_paths(path).filter_map(|directory| directory.canonicalize().ok());
     let used: Vec<PathBuf> = path.chain(programs.iter().flatten().cloned()).collect();
     let mut hidden = vec![PathBuf::from("/run")];
@@ -208,15 +208,15 @@ fn readable(programs: &[Option<PathBuf>], path: &OsStr) -> Vec<PathBuf> {
         let names = entries(&home).into_iter().filter(|entry| entry.file_name().as_bytes().starts_with(b"."));
         hidden.extend(names.map(|entry| entry.path()));
     }
-    hidden.retain(|one| !used.iter().any(|used| used.starts_with(one)));
+    hidden.retain(|directory| !used.iter().any(|used| used.starts_with(directory)));
     let (mut todo, mut readable) = (vec![PathBuf::from("/")], Vec::new());
-    while let Some(place) = todo.pop() {
-        if !hidden.iter().any(|one| one.starts_with(&place)) {
-            readable.push(place);
-        } else if !hidden.contains(&place) {
+    while let Some(path) = todo.pop() {
+        if !hidden.iter().any(|directory| directory.starts_with(&path)) {
+            readable.push(path);
+        } else if !hidden.contains(&path) {
             // What a link leads to is there by itself.
             let real =
-                entries(&place).into_iter().filter(|entry| entry.file_type().is_ok_and(|kind| !kind.is_symlink()));
+                entries(&path).into_iter().filter(|entry| entry.file_type().is_ok_and(|kind| !kind.is_symlink()));
             todo.extend(real.map(|entry| entry.path()));
         }
     }

@@ -41,8 +41,11 @@ impl Answering {
     pub(super) fn start(from: Outside, allowed: Allowed) -> io::Result<Answering> {
         let has_ended = Arc::new(AtomicBool::new(false));
         let ended = has_ended.clone();
-        let serve = move || Some(Supervisor { kernel: from.handed()?, allowed }.serve(&ended));
-        Ok(Answering { refused: std::thread::Builder::new().spawn(serve)?, has_ended })
+        Ok(Answering {
+            refused: std::thread::Builder::new()
+                .spawn(move || Some(Supervisor { kernel: from.handed()?, allowed }.serve(&ended)))?,
+            has_ended,
+        })
     }
 
     pub(super) fn refused(self) -> Option<BTreeSet<Request>> {

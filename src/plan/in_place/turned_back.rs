@@ -57,6 +57,7 @@ pub(crate) fn restored(workspace: &Workspace, old_lock: &Lock) -> Result<Restore
             restored_urls.references.insert((from.to_owned(), field.clone(), text.clone()));
         }
     }
+    // Nothing is written to disk: the overlay lets one pipeline localize again from URLs.
     let mut overlay = OverlayTree::new(restored_urls.tree.clone());
     for (path, edits) in edits {
         let file = edited(&*restored_urls.tree, path, &edits)?;

@@ -34,6 +34,7 @@ fn ends_here(graph: &Graph, edge: EdgeId, old_lock: &Lock) -> bool {
 fn failed(explored: &Explored, old_lock: &Lock) -> BTreeSet<EdgeId> {
     let graph = &explored.graph;
     let (mut failed, mut broken) = (BTreeSet::new(), Vec::new());
+    // A failure inside of an upstream is one of the reference to it, because only that can be left out of the lock.
     for trouble in &explored.troubles {
         if !is_remote(graph, trouble) {
             continue;

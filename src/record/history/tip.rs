@@ -315,6 +315,7 @@ pub(crate) fn claim(tree: &dyn Tree, new_dir: &str, target: &str, in_whose: &str
         };
         return Err(taken(format!("`{above}` is {kind}{in_whose}, so `{shown}` cannot be below it")));
     }
+    // Only a copy of the same target may be replaced: anything else may be the work of somebody.
     if tree.entry(new_dir)?.is_none() {
         return Ok(None);
     }

@@ -48,6 +48,7 @@ pub(crate) fn differences(
     let mut paths = Vec::new();
     let mut todo = vec![(String::new(), Some(old), new)];
     while let Some((directory, old, new)) = todo.pop() {
+        // Equal ids mean equal content, so a large unchanged directory costs nothing.
         if old == Some(new) {
             continue;
         }
@@ -70,6 +71,7 @@ pub(crate) fn differences(
                 paths.push(path)
             }
         }
+        // What the new tree did not take out was removed.
         for name in old.into_keys() {
             paths.push(path::join(&directory, &String::from_utf8_lossy(&name)));
         }
@@ -86,6 +88,7 @@ pub(crate) fn changed_files(
 ) -> Result<BTreeMap<String, Option<TreeEntry>>> {
     let mut changed = BTreeMap::new();
     for path in differences(repository, old, new, &BTreeSet::new())? {
+        // The new side comes last, so that its entry replaces that of the old one.
         for (tree, is_new) in [(old, false), (new, true)] {
             let mut todo = vec![(path.clone(), lookup(repository, tree, &path)?)];
             while let Some((path, entry)) = todo.pop() {

@@ -89,7 +89,8 @@ fn as_written(bytes: &[u8], file: &str) -> Result<(LockKeys, Yaml)> {
     Ok((keys, root))
 }
 
-/// The only version of the format that is read and written.
+/// The only version of the format that is read and written. Raise it with any key that is added: a program refuses a lock
+/// with a key that it does not know, because the key may decide what is localized, allowed or verified.
 const VERSION: u64 = 1;
 
 fn version<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<u64, D::Error> {

@@ -1,4 +1,4 @@
-//! What is different between two trees.
+//! The differences between two trees.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
@@ -18,9 +18,9 @@ use crate::workspace::Files;
 
 /// Two trees, and where they differ.
 pub(crate) struct Changes {
-    /// What was.
+    /// The old tree.
     pub old: Rc<dyn Tree>,
-    /// What is.
+    /// The new tree.
     pub new: Rc<dyn Tree>,
     /// The paths at which they differ, each as deep as both have directories.
     paths: BTreeSet<String>,
@@ -28,9 +28,9 @@ pub(crate) struct Changes {
     attributes: BTreeSet<String>,
     /// A file with patterns of Flux that is different, or is there no longer, or only now.
     pub ignores: Option<String>,
-    /// The sources that are something else now, or only in one of the locks.
+    /// The sources with different entries, or that only one of the locks has.
     pub sources: BTreeSet<Upstream>,
-    /// Those, and what leads to one of them, as either lock lists them.
+    /// These sources, and the entries that lead to them in either lock.
     moved: Lock,
 }
 
@@ -84,7 +84,7 @@ impl Changes {
     ) -> Result<Changes> {
         let mut paths = BTreeSet::new();
         for file in files {
-            // The directories that only one of them has are different as a whole.
+            // A directory that only one tree has differs as a whole.
             let mut path = file.as_str();
             for above in path::and_above(&file) {
                 if [old.entry(above)?, new.entry(above)?] != [Some(tree::Entry::Directory); 2] {
@@ -105,7 +105,7 @@ impl Changes {
         Changes::of(old, new, paths)
     }
 
-    /// Returns for each path at which the trees differ the innermost directory with a kustomization.
+    /// For each path at which the trees differ, the innermost directory with a kustomization.
     pub(super) fn directories(&self) -> impl Iterator<Item = String> {
         self.paths.iter().filter_map(move |path: &String| {
             path::and_above(path)
@@ -121,7 +121,7 @@ impl Changes {
     pub(super) fn charts(&self) -> Result<BTreeSet<String>> {
         let mut charts: BTreeSet<String> = BTreeSet::new();
         let paths = || self.paths.iter().map(String::as_str);
-        // What holds another directory comes before it.
+        // Sorted, so that a directory comes before those in it.
         for directory in path::directories(paths()).into_iter().chain(paths()).chain([""]).collect::<BTreeSet<_>>() {
             let file = path::join(directory, "Chart.yaml");
             let is_inner = path::and_above(directory).chain([""]).any(|above| charts.contains(above));
@@ -132,7 +132,7 @@ impl Changes {
         Ok(charts)
     }
 
-    /// The files in which the trees differ, of those that are wanted.
+    /// The files that differ, without unwanted ones.
     pub(super) fn files(&self, is_wanted: impl Fn(&str) -> bool) -> Result<BTreeSet<String>> {
         let mut files = BTreeSet::new();
         for path in &self.paths {
@@ -145,8 +145,8 @@ impl Changes {
         Ok(files)
     }
 
-    /// Returns where the trees differ below a directory in something else than a file: a link, a submodule, a directory that only
-    /// one of them has, with any of these in it. A list of files holds none of them.
+    /// The paths below a directory at which the trees differ in something else than a file: a link, a submodule, a
+    /// directory that only one tree has, with any of these in it. They are missing in a list of files.
     pub(super) fn others(&self, directory: &str) -> Result<Vec<String>> {
         let mut others = Vec::new();
         for path in self.paths.iter().filter(|path| path::is_in(path, directory)) {
@@ -178,8 +178,8 @@ impl Changes {
         Ok(None)
     }
 
-    /// The sources that are something else now and that some roots of the new tree lead to. `named` keeps what each
-    /// root names, for the next call.
+    /// The sources that differ and that some roots of the new tree lead to. `named` remembers the sources of each root
+    /// for the next call.
     pub(crate) fn moved_below(
         &self,
         graph: &Graph,
@@ -205,12 +205,12 @@ impl Changes {
         Ok(reached.iter().map(Upstream::source).filter(|source| self.sources.contains(source)).collect())
     }
 
-    /// Whether a checkout may give what is at a place other bytes, although the same are stored.
+    /// Whether a checkout may write other bytes for a path, although the stored bytes are equal.
     pub(crate) fn may_convert(&self, path: &str) -> bool {
         self.attributes.iter().any(|directory| path::is_in(path, directory))
     }
 
-    /// Returns where the trees differ, if that makes a difference to who asks for `place`.
+    /// The path of the difference, if a reader of `path` would notice it; `None` if nothing differs.
     pub(crate) fn at(&self, path: &str) -> Result<Option<String>> {
         if let Some(changed) = path::and_above(path).find(|above| self.paths.contains(*above)) {
             return Ok(Some(changed.to_owned()));
@@ -221,7 +221,7 @@ impl Changes {
         Ok(is_converted.then(|| path.to_owned()))
     }
 
-    /// Returns where the trees differ at or below a directory.
+    /// The path of a difference at or below a directory; `None` if there is none.
     fn below(&self, directory: &str) -> Result<Option<String>> {
         let first = if directory.is_empty() { String::new() } else { format!("{directory}/") };
         let inside = self.paths.range(first..).next().filter(|changed| path::is_in(changed, directory));
@@ -238,12 +238,12 @@ impl Changes {
     }
 }
 
-/// Whether a file holds the same in two trees. One that cannot be read may not.
+/// Whether a file has equal bytes in two trees. A file that cannot be read may differ.
 fn is_same_file(old: &dyn Tree, new: &dyn Tree, path: &str) -> bool {
     matches!((old.read(path), new.read(path)), (Ok(old), Ok(new)) if old == new)
 }
 
-/// The first file with patterns of Flux in what differs: also in a directory that only one of the trees has.
+/// The first file with patterns of Flux that differs, also in a directory that only one of the trees has.
 fn ignores(trees: [&dyn Tree; 2], paths: &BTreeSet<String>) -> Result<Option<String>> {
     for path in paths {
         let mut files = vec![path.clone()];
@@ -260,11 +260,11 @@ fn ignores(trees: [&dyn Tree; 2], paths: &BTreeSet<String>) -> Result<Option<Str
 /// The sources that are something else in the other lock.
 fn sources(old: &Lock, new: &Lock) -> BTreeSet<Upstream> {
     let changes = Lock::changes(old, new).into_iter();
-    // Where more of one is in use, what was there is the same.
+    // If only more paths of an entry are in use, the content of the others is the same.
     changes.filter(|change| change.kind != ChangeKind::Extended).map(|change| change.upstream).collect()
 }
 
-/// These sources, and those that lead to one.
+/// These sources, and those that lead to one of them.
 fn moved(old: &Lock, new: &Lock, changed: &BTreeSet<Upstream>) -> Lock {
     let above = [old, new].map(Lock::named_by);
     let starts = old.upstreams().chain(new.upstreams()).filter(|upstream| changed.contains(&upstream.source()));

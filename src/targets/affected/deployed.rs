@@ -1,5 +1,4 @@
-//! The targets whose build can differ: those of which the object, or its source, says something else, and those of whose
-//! inputs one is different.
+//! The targets whose builds may differ: those whose objects or sources changed, and those with a different input.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,7 +15,7 @@ use crate::targets::plain::manifests;
 use crate::targets::{self, Changer, Target, TargetLocation, Targets};
 use crate::tree::path;
 
-/// What names the object of a target, wherever it stands.
+/// The identity of an object, independent of its location.
 type Name<'a> = (EngineName, &'a str, &'a str, &'a str);
 
 fn name(target: &Target) -> Name<'_> {
@@ -24,7 +23,7 @@ fn name(target: &Target) -> Name<'_> {
     (target.engine, &object.kind, &object.namespace, &object.name)
 }
 
-/// What makes a target the same as one of that name was, the best first: each cluster may have one.
+/// Ways to recognize a target among several with the same name, the most precise first: each cluster may have one.
 const LIKE: [fn(&Target, &Target) -> bool; 4] = [
     |old, new| old.digest == new.digest && is_there(old, new),
     |old, new| old.digest == new.digest,
@@ -36,7 +35,7 @@ fn is_there(old: &Target, new: &Target) -> bool {
     old.object.file == new.object.file && old.object.built_by == new.object.built_by
 }
 
-/// Returns what each of the targets of now was, by its number.
+/// For each new target its old target, by number.
 fn pairs(old: &[Target], new: &[Target]) -> Vec<Option<usize>> {
     let mut was: BTreeMap<Name<'_>, Vec<usize>> = BTreeMap::new();
     for (number, target) in old.iter().enumerate() {
@@ -53,8 +52,8 @@ fn pairs(old: &[Target], new: &[Target]) -> Vec<Option<usize>> {
 }
 
 impl Causes<'_> {
-    /// The targets of `new` whose build can differ, and those that are gone. One that may be gone, for all that is
-    /// known, counts as there, with what may deploy it.
+    /// The targets of `new` whose builds may differ, and those that were removed. A target that may only seem to be
+    /// removed counts as present, with the build that may deploy it.
     pub(super) fn targets(&self, config: &Config, sides: [&Reached<'_>; 2]) -> Result<Vec<AffectedTarget>> {
         let [was, is] = sides;
         let [old, new] = sides.map(|side| &side.targets.targets);
@@ -103,8 +102,8 @@ impl Causes<'_> {
         Ok(affected)
     }
 
-    /// Returns what may still deploy a target that nothing names any more: what did so before, or a chart that differs, and
-    /// makes objects of that kind.
+    /// The build that may still deploy a target that nothing references any more: its former builder, or a chart that
+    /// differs and makes objects of that kind.
     fn changer(&self, target: &Target, before: Option<&Target>) -> Result<Option<Changer>> {
         let chart = if before.is_none() { self.chart(target)? } else { None };
         Ok(before.map(Target::by).or(chart).map(|name| Changer { name, not_built: None }))
@@ -131,7 +130,7 @@ impl Causes<'_> {
         Ok(None)
     }
 
-    /// Returns what differs for a target, of what is said of it, and among its inputs now and before.
+    /// The difference for a target, in its object or among its inputs now and before; `None` if there is none.
     fn of_target(
         &self,
         target: &Target,
@@ -154,7 +153,7 @@ impl Causes<'_> {
             inputs.extend(files.filter(|file| !file.is_empty()).map(|file| Input::At(file.to_owned())));
         }
         let dir = both().filter_map(|target| match &target.location {
-            // What a tag names is what it was.
+            // A tag always names the same content.
             TargetLocation::Local(dir) if !dir.revision.is_fixed => Some((target, dir)),
             TargetLocation::Local(_) | TargetLocation::External(_) | TargetLocation::Templated(_) => None,
         });
@@ -164,7 +163,7 @@ impl Causes<'_> {
             inputs.extend(written(&target.manifest, from).into_iter().map(Input::Below));
         }
         for (target, dir) in &dir {
-            // A file may be one of them only now, or no longer.
+            // A file may have become a manifest, or may no longer be one.
             let [is, was] = [&self.changes.new, &self.changes.old].map(|tree| manifests(&**tree, target, dir));
             let plain = is?.zip(was?).map(|(is, was)| [is, was].concat()).filter(|_| target.build.unread.is_none());
             if plain.is_some() && target.build.directory.recurse {
@@ -197,8 +196,8 @@ impl Causes<'_> {
     }
 }
 
-/// Returns what is written of the paths that an object, as JSON, leaves to the cluster: directories, which what it deploys
-/// lies below. Its components are named as `from` a directory.
+/// The texts of the paths that an object, as JSON, leaves to the cluster: directories below which its content is. Its
+/// components are relative to `from`.
 fn written(manifest: &str, from: &str) -> Vec<String> {
     let (mut todo, mut texts) = (Vec::from_iter(serde_json::from_str::<Value>(manifest).ok()), Vec::new());
     let mut add = |from: &str, text: &str| {

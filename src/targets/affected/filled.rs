@@ -16,7 +16,7 @@ use crate::tree::{Tree, path};
 /// The names of objects with values, each with the file that has it.
 type Maps = HashMap<String, String>;
 
-/// These targets, and adds them to those that the change touches.
+/// Adds the targets that fill in changed values to those that the change touches.
 pub(super) fn filled(
     causes: &Causes<'_>,
     targets: &[Target],
@@ -52,7 +52,7 @@ pub(super) fn filled(
 }
 
 impl Causes<'_> {
-    /// The objects with values that a change has: as they stand in files, and as kustomizations generate them.
+    /// The objects with values in a change, as written in files and as kustomizations generate them.
     fn maps(&self) -> Result<Maps> {
         let mut maps = Maps::new();
         for file in self.changes.files(scan::is_searched)? {

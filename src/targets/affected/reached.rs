@@ -33,8 +33,8 @@ impl<'a> Reached<'a> {
         target.object.built_by.is_some() || !self.by(target).is_empty()
     }
 
-    /// Whether nothing deploys a target of this tree, but in the other one something did so with its file, where a
-    /// build may have given it another name: then it is neither new nor gone itself.
+    /// Whether nothing deploys a target of this tree, but in the other tree something did so with its file, where a
+    /// build may have given it another name: then it is neither new nor removed itself.
     pub(super) fn is_idle(&self, target: &Target, other: &Reached<'_>) -> bool {
         !self.has(target)
             && other
@@ -44,7 +44,7 @@ impl<'a> Reached<'a> {
                 .any(|candidate: &Target| candidate.object.file == target.object.file && other.has(candidate))
     }
 
-    /// Whether all is known of what a target deploys: what does not build deploys what it did.
+    /// Whether everything is known about the output of a target: a build that fails deploys what it deployed before.
     fn is_known(&self, number: usize) -> bool {
         let target = &self.targets.targets[number];
         if target.local_dir().is_none() || target.changed_by.is_some() || target.unknown().is_some() {
@@ -56,7 +56,7 @@ impl<'a> Reached<'a> {
             && !troubles.any(|trouble| graph.is_in(trouble.at, roots))
     }
 
-    /// Returns what a target takes objects from that no file shows: charts, functions, plugins, and what is on other hosts.
+    /// The inputs of a target that no file shows: charts, functions, plugins, and remote references.
     fn makers(&self, number: usize) -> BTreeSet<&str> {
         let (graph, roots) = (&self.explored.graph, self.deploys.roots(number));
         let edges = roots.iter().flat_map(|root| &graph.roots[*root].edges);
@@ -75,13 +75,13 @@ impl<'a> Reached<'a> {
     }
 }
 
-/// What became of the targets of before. They are known by their numbers.
+/// The fate of the old targets, by their numbers.
 pub(super) struct Turned<'a> {
     was: &'a Reached<'a>,
     is: &'a Reached<'a>,
-    /// What each target of now was.
+    /// The old target of each new target.
     before: &'a [Option<usize>],
-    /// What each target of before is now.
+    /// The new target of each old target.
     now: Vec<Option<usize>>,
 }
 
@@ -96,7 +96,7 @@ impl<'a> Turned<'a> {
         Turned { was, is, before, now }
     }
 
-    /// Those that are none now.
+    /// The old targets that have no new target.
     pub(super) fn gone(&self) -> impl Iterator<Item = usize> {
         (0..self.now.len()).filter(|before| self.now[*before].is_none())
     }
@@ -120,8 +120,8 @@ impl<'a> Turned<'a> {
             && !self.now[before].is_some_and(|now: usize| self.is.has(&self.is.targets.targets[now]))
     }
 
-    /// Returns what may still deploy a target of before, of what did so: it is not known what that makes now. `None` if
-    /// nothing may.
+    /// A builder of an old target that may still deploy it, because its new output is unknown. `None` if no builder
+    /// may.
     pub(super) fn stays_with(&self, before: usize) -> Option<&'a Target> {
         let mut seen = BTreeSet::new();
         let mut todo = vec![before];

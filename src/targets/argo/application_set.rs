@@ -15,10 +15,10 @@ use crate::message::failure::Result;
 use crate::reference::localized_path::LOCALIZED_FILES;
 use crate::tree::path;
 
-/// What stands for a value that only the cluster knows while a patch is read: no template has it.
+/// A placeholder for a value that only the cluster knows while a patch is read: no template contains it.
 const UNKNOWN: &str = "\u{e000}";
 
-/// Adds the applications of a set. Where only the cluster knows how many there are, one stands for all.
+/// Adds the applications of a set. If only the cluster knows their number, one represents all.
 pub(super) fn expand(
     argo: &Argo<'_>,
     set: &Document,
@@ -70,7 +70,7 @@ pub(super) fn expand(
     Ok(())
 }
 
-/// The template of a generator without what it leaves empty: Argo CD takes that from the set.
+/// The template of a generator without empty values: Argo CD takes these from the set.
 fn stated(own: &Value) -> Value {
     let Data::Mapping(pairs) = &own.data else { return own.clone() };
     let is_empty = |value: &Value| match &value.data {
@@ -123,7 +123,7 @@ fn unacted(text: &str) -> String {
     all
 }
 
-/// An application. What does not matter may stay a template: only where it is built from has to be known.
+/// An application. Only the values that locate its source must be filled in, others may stay templates.
 fn make(set: &Document, template: &Value, parameters: &Parameters, is_go: bool) -> Document {
     let filled = template.map_texts(&mut |text| fill(text, parameters, is_go).0);
     let [namespace, name] = names(&filled);
@@ -135,8 +135,8 @@ fn make(set: &Document, template: &Value, parameters: &Parameters, is_go: bool) 
 }
 
 impl GitGenerator {
-    /// Returns what tells which paths its patterns take in and none excludes, as `read` understands them; none where one is
-    /// broken.
+    /// A function that tells which paths match its patterns and no exclusion, as `read` understands them; `None` if a
+    /// pattern is broken.
     fn takes(&self, read: fn(&str) -> Option<Vec<Glob>>) -> Option<impl Fn(&str) -> bool + use<>> {
         let mut globs = [GlobSetBuilder::new(), GlobSetBuilder::new()];
         for (text, excludes) in &self.patterns {
@@ -149,12 +149,12 @@ impl GitGenerator {
         Some(move |path: &str| wanted.is_match(path) && !unwanted.is_match(path))
     }
 
-    /// Returns what tells whether it makes an application of a directory or file, named from the top of what it reads;
-    /// none where a pattern is broken.
+    /// A function that tells whether it makes an application of a directory or file, named from the top of its
+    /// repository; `None` if a pattern is broken.
     pub(crate) fn matcher(&self) -> Option<impl Fn(&str) -> bool + use<>> {
         let is_files = self.is_files;
         let read: fn(&str) -> Option<Vec<Glob>> =
-            // What is broken matches no directory.
+            // A broken pattern matches no directory.
             if is_files { of_git } else { |text| Some(glob(&in_go(text)).into_iter().collect()) };
         let takes = self.takes(read)?;
         Some(move |path: &str| {
@@ -163,7 +163,7 @@ impl GitGenerator {
         })
     }
 
-    /// The entry that excludes what localizing adds, and what is like it in other applications.
+    /// The entry that excludes the directories that localizing adds, and similar ones in other applications.
     pub(crate) fn exclusion(&self, path: &str) -> String {
         let names: Vec<&str> = path::components(path).collect();
         let at = names.iter().position(|name| *name == LOCALIZED_FILES);

@@ -1,4 +1,5 @@
-//! What an application changes in a kustomization: the commands that Argo CD runs (argo-cd, `util/kustomize/kustomize.go`).
+//! The changes of an application to a kustomization: the commands that Argo CD runs (argo-cd,
+//! `util/kustomize/kustomize.go`).
 
 use std::collections::BTreeMap;
 
@@ -51,13 +52,13 @@ pub(super) fn commands(document: &Document, source: &Source, spec: &Kustomize) -
     Ok(all)
 }
 
-/// A number as Go prints it; what is none as it is written, for kustomize to refuse.
+/// A number as Go prints it; any other value as written, for kustomize to refuse.
 fn count(value: &Json) -> String {
     let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     text.parse().map_or(text, |number: i64| number.to_string())
 }
 
-/// The value of a variable; why it is not known if it is not. One that Argo CD does not know is empty.
+/// The value of a variable, or why it is unknown. A variable that Argo CD does not define is empty.
 fn variable(object: &Object, application: &Application, source: &Source, name: &str) -> Result<String, String> {
     let unknown = || format!("`{name}` is only known to Argo CD");
     let value = match name {

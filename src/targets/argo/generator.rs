@@ -1,4 +1,4 @@
-//! The generators of an `ApplicationSet`: what each gives, as far as the tree tells.
+//! The generators of an `ApplicationSet`: the parameters of each, as far as the tree shows them.
 
 use std::collections::BTreeMap;
 
@@ -26,11 +26,11 @@ const BYTES: usize = 100;
 /// Why a generator is not read further.
 const TOO_MUCH: &str = "its generators take too much work";
 
-/// What a generator gives.
+/// The parameters of a generator.
 pub(super) struct Given {
     /// The parameters that the tree tells, of each application.
     pub(super) all: Vec<Parameters>,
-    /// Why there are others; then each of `all` stands for any number of applications.
+    /// Why there are others; then each of `all` represents any number of applications.
     pub(super) more: Option<String>,
 }
 
@@ -39,13 +39,13 @@ impl Given {
         Given { all, more: None }
     }
 
-    /// Returns what is left of parameters that are not known.
+    /// No parameters, with the reason why they are unknown.
     fn unknown(why: impl Into<String>) -> Self {
         Given { all: vec![Parameters::new()], more: Some(why.into()) }
     }
 }
 
-/// What reads the generators of a set.
+/// Evaluates the generators of a set.
 pub(super) struct Reader<'a> {
     pub(super) argo: &'a Argo<'a>,
     pub(super) set: &'a Document,
@@ -76,7 +76,7 @@ impl Reader<'_> {
             GIT => self.git(generator)?,
             kind => Given::unknown(format!("its `{kind}` generator can only be evaluated in the cluster")),
         };
-        // Which of them it takes is not known, but they are no others.
+        // The selector is not evaluated. It can only drop some of these, not add any.
         let given = match &given.more {
             None if generator.is_selective => Given::unknown("its generator has a `selector`"),
             _ => given,
@@ -93,7 +93,7 @@ impl Reader<'_> {
         Ok(Given { all, more: given.more })
     }
 
-    /// Reads what a generator says; else says what is wrong with it.
+    /// Reads the fields of a generator, or tells what is wrong with them.
     fn typed<T: DeserializeOwned>(&mut self, generator: Generator<'_>) -> std::result::Result<T, Given> {
         generator.body.read().map_err(|wrong| {
             self.targets.unread.push(self.set.mistyped(&wrong));
@@ -153,7 +153,7 @@ impl Reader<'_> {
         Ok(Given { all, more })
     }
 
-    /// Returns what an entry with one generator gives.
+    /// The parameters of an entry with one generator.
     fn only(&mut self, entry: &Value) -> Result<Given> {
         match *Generator::all(entry) {
             [generator] => self.generate(generator),
@@ -161,7 +161,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Adds to what the first generator gives what the others give for the same keys.
+    /// Merges the parameters of the other generators into those of the first with the same keys.
     fn merge(&mut self, merge: Generator<'_>) -> Result<Given> {
         let keys = match self.typed::<Merge>(merge) {
             Ok(spec) => spec.merge_keys,
@@ -196,7 +196,7 @@ impl Reader<'_> {
             };
             for own in all {
                 if more.is_some() {
-                    // Any of these may be for one of those that are not known.
+                    // Any of these may belong to an unknown set of parameters.
                     own.retain(|name, _| !given.all.iter().any(|other| other.contains_key(name)));
                 } else if let Some(other) = by_key.get(&key(own)) {
                     own.extend((*other).clone());
@@ -250,7 +250,7 @@ impl Reader<'_> {
         Ok(given)
     }
 
-    /// Returns that what a generator of others gives is not known, and looks at the git generators in it all the same.
+    /// No parameters for a generator of generators; the git generators in it are still inspected.
     fn unread(&mut self, generator: Generator<'_>, why: impl Into<String>) -> Result<Given> {
         let mut todo = vec![generator];
         while let Some(generator) = todo.pop() {
@@ -264,7 +264,7 @@ impl Reader<'_> {
         Ok(Given::unknown(why))
     }
 
-    /// Returns what is made of files: each, or each element of a list in it, makes an application.
+    /// The parameters of files: each file, or each element of a list in it, makes an application.
     fn files<'f>(&mut self, base: &str, taken: impl Iterator<Item = &'f str>, style: Style<'_>) -> Result<Given> {
         let tree = self.argo.tree;
         let mut all = Vec::new();
@@ -308,7 +308,7 @@ impl Reader<'_> {
     }
 }
 
-/// Returns about how many bytes parameters take.
+/// The approximate number of bytes of parameters.
 fn weight(parameters: &Parameters) -> usize {
     parameters.iter().map(|(key, value)| key.len() + value.len() + 16).sum()
 }
@@ -318,13 +318,13 @@ fn inside<'a>(all: &'a [String], directory: &'a str) -> impl Iterator<Item = &'a
     all.iter().filter_map(move |path| path::below(path, directory)).filter(|path| !path.is_empty())
 }
 
-/// The elements in a text; none where it is not filled in, or no list.
+/// The elements in a text; `None` if it is a template, or not a list.
 fn elements(text: &str) -> Option<Vec<Parameters>> {
     let read = read_object(text, 0).ok()?.filter(|_| !text.contains("{{"))?;
     Some(read.list()?.iter().map(flat).collect())
 }
 
-/// The scalars of an element by the keys that lead to them, and its lists by what prints them.
+/// The scalars of an element by their keys, and its lists by the actions that print them.
 pub(super) fn flat(element: &Value) -> Parameters {
     let mut parameters = Parameters::new();
     let mut todo = vec![(String::new(), element)];

@@ -18,7 +18,7 @@ const VERSIONS: &str = "argoproj.io/v";
 /// The annotation that lists the files whose changes make Argo CD build an application again.
 pub(crate) const GENERATE_PATHS: &str = "argocd.argoproj.io/manifest-generate-paths";
 
-/// The kinds that decide what is deployed, and the ConfigMap with options.
+/// The kinds of objects that define targets, and the ConfigMap with options.
 pub(in crate::targets) const KINDS: &[Kind] = &[
     Kind::of(VERSIONS, APPLICATION, is_application),
     Kind::of(VERSIONS, SET, is_set),
@@ -218,7 +218,7 @@ pub(super) fn sources(application: &Value) -> Vec<Value> {
     many.chain([source, hydrator("drySource"), written, once].into_iter().flatten()).collect()
 }
 
-/// Whether a value has a misspelled key that Argo CD reads as one of those that decide what an application is built from.
+/// Whether a value has a misspelled key that Argo CD reads as one of the keys that locate a source.
 pub(super) fn is_respelled(value: &Value) -> bool {
     const KEYS: [&str; 10] = [
         "spec",
@@ -314,7 +314,7 @@ pub(super) fn finalizer(template: &Value) -> Option<Value> {
     (!is_there).then(|| pair("metadata", pair("finalizers", template.with(Data::List(vec![text])))))
 }
 
-/// One of the generators of a set.
+/// A generator of a set.
 #[derive(Clone, Copy)]
 pub(super) struct Generator<'v> {
     /// Its type; empty if it has none.

@@ -1,8 +1,8 @@
-//! Go's `path.Match`: `*` and `?` within one name, `[a-z]`, `\` before what stands for itself; no `**`.
+//! Go's `path.Match`: `*` and `?` within one name, `[a-z]`, `\` before a literal character; no `**`.
 
 use globset::{Glob, GlobBuilder, GlobMatcher};
 
-/// A pattern as one of [`glob`]: braces are nothing special, and two stars are one.
+/// A pattern for [`glob`]: braces are literal, and two stars equal one.
 pub(in crate::targets) fn in_go(pattern: &str) -> String {
     one_star(pattern.replace('{', "\\{").replace('}', "\\}"))
 }
@@ -14,24 +14,24 @@ fn one_star(mut pattern: String) -> String {
     pattern
 }
 
-/// Reads a glob of which a star goes over any number of directories; none where it is broken.
+/// Reads a glob in which a star matches any number of directories; `None` if it is broken.
 pub(in crate::targets) fn crossing(pattern: &str) -> Option<Glob> {
     let pattern = one_star(pattern.to_owned());
     GlobBuilder::new(&pattern).literal_separator(false).backslash_escape(true).build().ok()
 }
 
-/// Reads a glob of paths, in which `**` stands for any number of directories; none where it is broken.
+/// Reads a glob of paths, in which `**` matches any number of directories; `None` if it is broken.
 pub(in crate::targets) fn glob(text: &str) -> Option<Glob> {
     GlobBuilder::new(text).literal_separator(true).backslash_escape(true).build().ok()
 }
 
-/// Reads a pattern for the whole of a path; none where it is broken.
+/// Reads a pattern for the whole of a path; `None` if it is broken.
 pub(in crate::targets) fn matcher(pattern: &str) -> Option<GlobMatcher> {
     Some(glob(&in_go(pattern))?.compile_matcher())
 }
 
-/// Reads a pattern of files as `git ls-files` does, which is what Argo CD asks: `*` goes over any number of directories, and
-/// a directory stands for all that is in it. None where it is broken.
+/// Reads a pattern as `git ls-files` does, which Argo CD runs: `*` matches any number of directories, and a directory
+/// matches everything in it. `None` if it is broken.
 pub(super) fn of_git(pattern: &str) -> Option<Vec<Glob>> {
     let text = in_go(pattern);
     let mut globs = vec![crossing(&text)?];

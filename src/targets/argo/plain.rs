@@ -1,4 +1,4 @@
-//! What Argo CD applies of a directory of plain files: every object in its manifests, as it stands there
+//! The objects that Argo CD applies from a directory of plain files: every object in its manifests, as written
 //! (`getPotentiallyValidManifests` in its `reposerver/repository/repository.go`).
 
 use globset::GlobMatcher;
@@ -13,11 +13,11 @@ use crate::tree::{self, Resolved, Tree, path};
 /// How the names of manifests end.
 const MANIFESTS: [&str; 3] = [".yaml", ".yml", ".json"];
 
-/// A file with this text is none for Argo CD.
+/// Argo CD skips a file with this text.
 const SKIPPED: &str = "+argocd:skip-file-rendering";
 
-/// The objects that an engine applies of a directory of plain files, one after the other; none where it does
-/// something else. They are all of them, if [`Build::unread`](super::Build::unread) says nothing else.
+/// The objects that an engine applies from a directory of plain files; `None` if it does something else. They are
+/// complete unless [`Build::unread`](super::Build::unread) says otherwise.
 pub(crate) fn plain(tree: &dyn Tree, target: &Target, dir: &TargetDir) -> Result<Option<Vec<u8>>> {
     let Some(files) = manifests(tree, target, dir)? else { return Ok(None) };
     let mut all = String::new();
@@ -46,14 +46,14 @@ pub(super) fn files(tree: &dyn Tree, directory: &str, read: &Directory) -> Resul
     Ok(files)
 }
 
-/// Returns what tells whether Argo CD takes a file for a manifest of a directory.
+/// A function that tells whether Argo CD reads a file of a directory as a manifest.
 pub(super) fn reads(directory: &str, read: &Directory) -> impl Fn(&str) -> bool {
     let matcher =
         |text: &str| Some(text).filter(|text| !text.is_empty()).map(|text| Some(crossing(text)?.compile_matcher()));
     let (include, exclude) = (matcher(&read.include), matcher(&read.exclude));
     move |file| {
         let Some(inside) = path::below(file, directory) else { return false };
-        // What is broken matches nothing.
+        // A broken pattern matches nothing.
         let matches = |glob: &Option<GlobMatcher>| glob.as_ref().is_some_and(|glob| glob.is_match(inside));
         (read.recurse || !inside.contains('/'))
             && is_manifest(file)
@@ -66,10 +66,10 @@ fn is_manifest(file: &str) -> bool {
     MANIFESTS.iter().any(|end| file.ends_with(end))
 }
 
-/// Adds the objects in a text. One in which something is no object is passed over, unless it looks like manifests.
+/// Adds the objects in a text. If something in it is not an object, it is skipped, unless it looks like manifests.
 fn add(text: &str, is_json: bool, all: &mut String) {
     let parts: Vec<(usize, &str)> = if is_json { vec![(0, text)] } else { documents(text).collect() };
-    // The engines take more for YAML than what may declare targets.
+    // The engines accept more as YAML than the files that may declare targets.
     let read = |(before, part): &(usize, &str)| match read_object(part, *before) {
         Ok(value) => Ok(value.map(|value| value.json())),
         Err(_) => serde_yaml::from_str::<Json>(part).map(Some),

@@ -1,4 +1,4 @@
-//! What Argo CD gives to helm (`template` in its `util/helm/cmd.go`).
+//! The arguments that Argo CD gives to helm (`template` in its `util/helm/cmd.go`).
 
 use super::Argo;
 use super::models::{Application, Helm, Source, sources};
@@ -9,11 +9,11 @@ use crate::targets::chart::{self, Release, Said};
 use crate::targets::scan::Document;
 use crate::tree::path;
 
-/// What makes several files of one, or is filled in.
+/// The characters that make a path mean several files, or are filled in.
 pub(super) const PATTERN: [char; 5] = ['*', '?', '[', '{', '$'];
 
 impl Argo<'_> {
-    /// Returns how the chart of a source in a directory is rendered; else why that is not known. `base` is the top of its
+    /// How the chart of a source in a directory is rendered, or why that is unknown. `base` is the top of its
     /// repository.
     pub(super) fn release(
         &self,
@@ -50,8 +50,8 @@ impl Argo<'_> {
         })
     }
 
-    /// The place of a file with values, or the pattern for several; else why that is not known. It may lie in a source
-    /// that is named (`$REF/…`), else in one whose top and directory are known.
+    /// The path of a file with values, or a pattern for several, or why it is unknown. It may be in a named source
+    /// (`$REF/…`), or in one whose top and directory are known.
     pub(super) fn values_file(
         &self,
         document: &Document,

@@ -7,14 +7,14 @@ use crate::tree::path;
 /// The parameters that a generator gives one application, by their names in a template: `path.basename`, `cluster`.
 pub(super) type Parameters = BTreeMap<String, String>;
 
-/// What follows the name of a list that an action prints.
+/// The text after the name of a list in an action that prints it.
 pub(super) const TO_JSON: &str = " | toJson";
 
 /// How the parameters of a git generator are named.
 #[derive(Clone, Copy)]
 pub(super) struct Style<'a> {
     pub(super) is_go: bool,
-    /// What stands before `path`, so that two generators of a matrix are told apart.
+    /// The prefix of `path`, which distinguishes the two generators of a matrix.
     pub(super) prefix: &'a str,
 }
 
@@ -82,7 +82,7 @@ pub(super) fn of_path(path: &str, style: Style<'_>) -> Parameters {
     parameters
 }
 
-/// The parameters of a file that a git generator found, but for what stands in it.
+/// The parameters of a file of a git generator, without those from its content.
 pub(super) fn of_file(file: &str, style: Style<'_>) -> Parameters {
     let mut parameters = of_path(path::parent(file), style);
     let (name, file) = (style.name(), path::name(file));

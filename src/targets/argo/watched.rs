@@ -1,4 +1,4 @@
-//! What Argo CD has to watch because it reads it: the value of `argocd.argoproj.io/manifest-generate-paths`.
+//! The paths that Argo CD must watch because it reads them: the value of `argocd.argoproj.io/manifest-generate-paths`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,15 +15,15 @@ use crate::tree::path;
 
 pub(crate) use super::models::GENERATE_PATHS;
 
-/// The value for each application that lies in the tree of a walk: it covers every file of it that makes a
-/// difference. `.` is the path of the application itself, what begins with a slash is seen from the top.
+/// The value for each application in the tree of a walk: it covers every file that matters to it. `.` is the path of
+/// the application itself; a path that begins with a slash is relative to the top.
 pub(crate) fn generate_paths(graph: &Graph, targets: &Targets) -> Result<BTreeMap<Object, String>> {
     let mut paths: BTreeMap<Object, BTreeSet<String>> = BTreeMap::new();
     for target in targets.targets.iter().filter(|target| target.object.kind == APPLICATION) {
         let TargetLocation::Local(dir) = &target.location else { continue };
         let [mut read, mut roots] = read(graph, target, dir)?;
         read.append(&mut roots);
-        // What lies in something else that is watched is watched.
+        // A path below a watched directory is already watched.
         let is_watched = |path: &str| {
             path::is_in(path, &dir.path)
                 || (!path.is_empty() && read.contains(""))
@@ -39,8 +39,8 @@ pub(crate) fn generate_paths(graph: &Graph, targets: &Targets) -> Result<BTreeMa
     Ok(values.collect())
 }
 
-/// Returns what of the tree of a walk an application reads, and its annotation leaves out; nothing where it has none.
-/// Argo CD (util/app/path) takes a path for itself and for all that is in it, and a pattern for whole paths.
+/// The files of the tree of a walk that an application reads, and its annotation leaves out; empty without an
+/// annotation. In Argo CD (util/app/path) a path means itself and everything in it, and a pattern means whole paths.
 pub(crate) fn unwatched(
     graph: &Graph,
     targets: &Targets,
@@ -69,7 +69,7 @@ pub(crate) fn unwatched(
     };
     let tree = &*graph.sources[0].tree;
     let [mut unwatched, _] = read(graph, target, dir)?;
-    // What is not there may be read once it is, and changes nothing until then.
+    // A missing file changes nothing until it exists.
     unwatched.retain(|path| !is_watched(path) && !matches!(tree.entry(path), Ok(None)));
     Ok(unwatched)
 }

@@ -1,4 +1,4 @@
-//! What an `ArtifactGenerator` makes of its sources, where that lies in an artifact as it lies in this repository
+//! The artifacts that an `ArtifactGenerator` makes from its sources, if they have the paths of this repository
 //! (source-watcher, `internal/builder/builder.go`).
 
 use std::collections::HashSet;
@@ -12,13 +12,13 @@ use super::path_pattern::{self, Captures, fill, is_label, is_object_name};
 use super::source::{Bound, Sources};
 use crate::tree::{Entry, path};
 
-/// Why it is not known what a step copies.
+/// The reason for a step whose copies are unknown.
 const MORE: &str = "copies more than files and directories";
 
-/// What a generator makes: each artifact by its name, and the objects that say what its sources are.
+/// The artifacts of a generator, each by its name, and the objects that define its sources.
 type Made = Vec<(String, Bound, Vec<Object>)>;
 
-/// Returns what a generator makes, and why it may make something that is not among it, if it may.
+/// The artifacts of a generator, and the reason why there may be others; `None` if there are none.
 pub(super) fn made(sources: &Sources<'_>, document: &Document) -> (Made, Option<String>) {
     let why = |why: &str| format!("the {GENERATOR} `{}` {why}", document.object.full_name());
     let spec: models::Generator = document.read();
@@ -55,7 +55,7 @@ pub(super) fn made(sources: &Sources<'_>, document: &Document) -> (Made, Option<
     let mut made = Made::new();
     for (name, captures, artifact) in wanted {
         let mut said_by = said_by.clone();
-        // They are made in turn: where one fails, what was made before is all that there is of those that follow.
+        // They are made one after the other: if one fails, the old ones remain for those that follow.
         let bound = match &wrong {
             Some(reason) => Err(reason.clone()),
             None => generator.holds(artifact, captures, &mut said_by),
@@ -66,7 +66,7 @@ pub(super) fn made(sources: &Sources<'_>, document: &Document) -> (Made, Option<
     (made, more)
 }
 
-/// Returns why Flux makes nothing of a generator.
+/// Why Flux makes nothing from a generator; `None` if it does.
 fn refused(generator: &models::Generator) -> Option<&'static str> {
     let mut aliases = HashSet::new();
     if generator.is_disabled() {
@@ -78,7 +78,7 @@ fn refused(generator: &models::Generator) -> Option<&'static str> {
     }
 }
 
-/// A generator, and what it may copy from.
+/// A generator, and the sources that it may copy from.
 struct Generator<'a, 's> {
     sources: &'a Sources<'s>,
     document: &'a Document,
@@ -86,8 +86,8 @@ struct Generator<'a, 's> {
 }
 
 impl Generator<'_, '_> {
-    /// Returns what the names in its `pathPattern` stand for, each time that it makes its artifacts, and the objects that say
-    /// where; without one it makes them once.
+    /// The values of the names in its `pathPattern`, one set for each time that it makes its artifacts, and the objects
+    /// that define where. Without a pattern there is one set.
     fn sets(&self) -> Result<(Vec<Captures>, Vec<Object>), String> {
         let text = self.spec.path_pattern.as_str();
         if text.is_empty() {
@@ -101,7 +101,7 @@ impl Generator<'_, '_> {
         Ok((matches, said_by))
     }
 
-    /// Returns what the source with an alias is, and the objects that say so.
+    /// The source with an alias, and the objects that define it.
     fn source(&self, alias: &str) -> Result<(Bound, Vec<Object>), String> {
         let source =
             self.spec.sources.iter().find(|source| source.alias == alias).ok_or("references an unknown source")?;
@@ -112,7 +112,7 @@ impl Generator<'_, '_> {
         Ok(self.sources.bind(self.document, &reference))
     }
 
-    /// Returns what an artifact holds, and adds the objects that say what its sources are.
+    /// The content of an artifact; adds the objects that define its sources.
     fn holds(
         &self,
         artifact: &models::Output,
@@ -130,14 +130,14 @@ impl Generator<'_, '_> {
     }
 }
 
-/// Returns what steps copy together, each from its source.
+/// The content that steps copy together, each from its source.
 fn combined(sources: &Sources<'_>, copies: &[(Bound, Step)]) -> Result<Bound, String> {
     let (first, _) = copies.first().ok_or("copies nothing")?;
     if copies.iter().any(|(source, _)| source != first) {
         return Err("copies from several sources".to_owned());
     }
     let Bound::TargetDir { base: top, revision, artifact } = first else { return Ok(first.clone()) };
-    // What localizing makes, and another revision, may be there only.
+    // A localized branch, or another revision, may contain more files than the tree.
     let is_known = revision.is_this && !revision.is_localized();
     let (mut above, mut placed): (Option<String>, Vec<(String, Copied)>) = (None, Vec::new());
     let mut artifact = artifact.as_deref().cloned().unwrap_or_default();
@@ -160,8 +160,8 @@ fn combined(sources: &Sources<'_>, copies: &[(Bound, Step)]) -> Result<Bound, St
     })
 }
 
-/// Returns what a step copies out of a source whose top is a directory of this repository. What is known to be missing is
-/// an error.
+/// The content that a step copies out of a source whose top is a directory of this repository. Fails if it is known to
+/// be missing.
 fn copied(sources: &Sources<'_>, top: &str, source: &Artifact, step: &Step, is_known: bool) -> Result<Copied, String> {
     let from = path::join(top, &step.from);
     if let Some((included, _)) = source.covers(&from) {
@@ -185,7 +185,7 @@ fn copied(sources: &Sources<'_>, top: &str, source: &Artifact, step: &Step, is_k
     Ok(copied)
 }
 
-/// Returns where a step puts what it copies: `to` may be its new name, or a directory that an earlier step made.
+/// The destination of the copy of a step: `to` may be its new name, or a directory that an earlier step made.
 fn destination(sources: &Sources<'_>, step: &Step, from: &str, placed: &[(String, Copied)]) -> Result<String, String> {
     let is_made = |(known, copied): &(String, Copied)| -> Result<bool, String> {
         let Some(rest) = path::below(&step.to, known) else { return Ok(path::is_in(known, &step.to)) };
@@ -201,11 +201,11 @@ fn destination(sources: &Sources<'_>, step: &Step, from: &str, placed: &[(String
     Ok(path::join(&step.to, name))
 }
 
-/// A step of `copy`: what it copies out of a source, and where that goes in the artifact.
+/// A step of `copy`: the path that it copies out of a source, and the destination in the artifact.
 struct Step {
     alias: String,
     from: String,
-    /// Whether it copies what is in the directory, and not the directory itself.
+    /// Whether it copies the content of the directory, and not the directory itself.
     is_contents: bool,
     to: String,
     /// Whether `to` can only be a directory.
@@ -213,8 +213,8 @@ struct Step {
     exclude: Vec<String>,
 }
 
-/// Reads a step that copies a file, or a directory without what it excludes; none where it copies anything else, for example
-/// what a pattern matches.
+/// Reads a step that copies a file, or a directory without excluded files; `None` for any other copy, for example of a
+/// pattern.
 fn step(entry: &models::Copy, captures: &Captures) -> Option<Step> {
     let (written, to) = (fill(entry.from.as_ref()?, captures)?, fill(entry.to.as_ref()?, captures)?);
     let (alias, from) = written.strip_prefix('@')?.split_once('/')?;

@@ -1,4 +1,4 @@
-//! What an object of Flux changes in a kustomization (fluxcd/pkg, `kustomize/kustomize_generator.go`).
+//! The changes of an object of Flux to a kustomization (fluxcd/pkg, `kustomize/kustomize_generator.go`).
 
 use serde_json::{Map, Value, json};
 

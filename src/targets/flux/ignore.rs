@@ -1,8 +1,8 @@
-//! What Flux leaves out of the artifact of a `GitRepository`: `.sourceignore`, `spec.ignore`, its defaults and
-//! `sparseCheckout`; and out of what an `ArtifactGenerator` copies of it.
+//! The files that Flux leaves out of the artifact of a `GitRepository`: `.sourceignore`, `spec.ignore`, its defaults
+//! and `sparseCheckout`; and out of the copies of an `ArtifactGenerator`.
 //!
-//! Patterns look like those of `.gitignore` and are not: the last one that matches a path decides, and whatever is below
-//! a directory matches with it, so that a file can be taken in again out of a directory that is left out.
+//! Patterns look like those of `.gitignore`, but differ: the last pattern that matches a path decides, and a directory
+//! matches with everything below it, so that a file in an excluded directory can be included again.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -19,10 +19,10 @@ use crate::tree::{Entry, Tree, path};
 /// The name of the files with patterns.
 pub(crate) const FILE_NAME: &str = ".sourceignore";
 
-/// What is always left out.
+/// The patterns of files that are always left out.
 const ALWAYS: [&str; 4] = [".git/", ".gitignore", ".gitmodules", ".gitattributes"];
 
-/// What is left out where no pattern is given.
+/// The patterns of files that are left out without other patterns.
 const DEFAULTS: [&str; 3] = [
     "*.jpg,*.jpeg,*.gif,*.png,*.wmv,*.flv,*.tar.gz,*.zip",
     ".github/,.circleci/,.travis.yml,.gitlab-ci.yml,appveyor.yml,.drone.yml,cloudbuild.yaml,codeship-services.yml,codeship-steps.yml",
@@ -32,11 +32,11 @@ const DEFAULTS: [&str; 3] = [
 /// The patterns of one text.
 #[derive(Debug, Clone)]
 struct Patterns {
-    /// Where they stand: `.sourceignore`, `spec.ignore`, or that they are defaults.
+    /// The location: `.sourceignore`, `spec.ignore`, or the defaults.
     location: String,
     /// The directory of the file that they are in, to which they are relative.
     domain: String,
-    /// Whether their lines are those of a file.
+    /// Whether they are the lines of a file.
     has_lines: bool,
     compiled: Rc<Compiled>,
 }
@@ -122,19 +122,19 @@ impl Compiled {
 /// A pattern that leaves something out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Ignored {
-    /// The pattern, as it is written, or the directories that alone are taken in.
+    /// The pattern as written, or the only directories that are included.
     pub pattern: String,
-    /// Where it stands, as `.sourceignore:3`.
+    /// The location, such as `.sourceignore:3`.
     pub location: String,
-    /// What helps where no later pattern takes it in again.
+    /// The fix if no later pattern can include it again.
     otherwise: Option<&'static str>,
 }
 
-/// What to do where only some directories are taken in.
+/// The fix if only some directories are included.
 const ONLY: &str = "add a directory that contains it there";
 
 impl Ignored {
-    /// Returns why it is left out.
+    /// Why it is left out.
     pub(crate) fn why(&self) -> String {
         let Ignored { pattern, location, otherwise } = self;
         match *otherwise {
@@ -143,7 +143,7 @@ impl Ignored {
         }
     }
 
-    /// Returns how to take `what` in again, of which `pattern` says where it is.
+    /// How to include `what` again with `pattern`.
     pub(crate) fn help(&self, what: &str, pattern: &str) -> String {
         self.otherwise.map_or_else(|| format!("include {what} with a later pattern: `!{pattern}`"), str::to_owned)
     }
@@ -160,20 +160,21 @@ impl Target {
     }
 }
 
-/// A file that an `ArtifactGenerator` copies, or a directory, without what it excludes.
+/// A file or directory that an `ArtifactGenerator` copies, without what it excludes.
 #[derive(Debug, Clone)]
 pub(in crate::targets) struct Copied {
     /// Its path from the top of the repository.
     pub(in crate::targets) from: String,
     /// Its path from the top of the source.
     pub(in crate::targets) inside: String,
-    /// The patterns, and what they match.
+    /// The patterns and their globs.
     pub(in crate::targets) excluded: Vec<(String, Rc<GlobSet>)>,
 }
 
 impl Copied {
-    /// The pattern that excludes what is in it, or a directory above that, if one does. Patterns are compared with
-    /// paths from the top of the source and from here; those for names with those, too (source-watcher, `shouldExcludePath`).
+    /// The pattern that excludes a path in it, or a directory above that path; `None` if it is included. Patterns are
+    /// compared with paths from the top of the source and from this directory; those for names with names, too
+    /// (source-watcher, `shouldExcludePath`).
     pub(in crate::targets) fn excludes(&self, path: &str) -> Option<&str> {
         let rest = path::below(path, &self.from)?;
         path::and_above(rest).find_map(|rest| {
@@ -189,20 +190,21 @@ impl Copied {
     }
 }
 
-/// What is left out of an artifact.
+/// The patterns that leave files out of an artifact.
 #[derive(Debug, Clone, Default)]
 pub(in crate::targets) struct Ignores {
-    /// What is left out always, and by every `.sourceignore`.
+    /// The patterns that always apply, and those of every `.sourceignore`.
     given: Rc<[Patterns]>,
-    /// Those of the source, which have the last word; `None` if there are none.
+    /// The patterns of the source, which are decisive; `None` if there are none.
     own: Option<Patterns>,
-    /// Directories that alone are packed, each with a slash at its end, and what says so; all when empty.
+    /// The only directories that are packed, each with a slash at its end, and the object that says so; all if it is
+    /// empty.
     pub(in crate::targets) sparse: Vec<String>,
-    /// What alone an `ArtifactGenerator` copies; all when empty.
+    /// The only files and directories that an `ArtifactGenerator` copies; all if it is empty.
     copied: Vec<Copied>,
-    /// What is left out of what it makes, whatever the source says.
+    /// The patterns for the result of a generator, whatever the source says.
     after: Option<Patterns>,
-    /// What the patterns say of files: many targets ask for the same.
+    /// The results for files: many targets ask about the same files.
     known: Rc<RefCell<HashMap<String, Option<Ignored>>>>,
     texts: Texts,
 }
@@ -213,7 +215,7 @@ impl Ignores {
         let texts = Texts::default();
         let mut given = vec![always(&texts, "the fixed patterns of Flux")];
         let mut files = tree.files_named(&|name| name == FILE_NAME)?;
-        // Those of a directory stand before those of the directories in it, by name.
+        // The patterns of a directory come before those of the directories in it, by name.
         files.sort_by_cached_key(|file| {
             let names = path::components(path::parent(file));
             names.map(str::to_owned).collect::<Vec<_>>()
@@ -229,17 +231,17 @@ impl Ignores {
         Ok(Ignores { given: given.into(), texts, ..Ignores::default() })
     }
 
-    /// Returns what is left out of the artifact of a source that has an `ignore` of its own, or has none.
+    /// The patterns for the artifact of a source with its own `ignore`, or without.
     pub(in crate::targets) fn with(&self, ignore: &str, source: &str) -> Ignores {
         let mut own = plain(&self.texts, ignore, &format!("`spec.ignore`{source}"));
-        // The first are those that always hold.
+        // The first patterns always apply, so they do not replace the defaults.
         if [&own].into_iter().chain(self.given.iter().skip(1)).all(|all| all.compiled.patterns.is_empty()) {
             own = self.defaults("the defaults of Flux");
         }
         Ignores { given: self.given.clone(), own: Some(own), texts: self.texts.clone(), ..Ignores::default() }
     }
 
-    /// Returns what is left out of the artifact that a generator makes of one, of files and directories in it.
+    /// The patterns for the artifact that a generator makes from these copies.
     pub(in crate::targets) fn copied(&self, copied: Vec<Copied>) -> Ignores {
         let location = "the defaults of Flux, which apply to every ArtifactGenerator";
         let after = [&ALWAYS[..], &DEFAULTS].concat().join(",").replace(',', "\n");
@@ -247,7 +249,7 @@ impl Ignores {
         Ignores { copied, after, known: Rc::default(), ..self.clone() }
     }
 
-    /// Returns what a pattern excludes of what is copied; none for one that is not followed here.
+    /// The paths of a copy that a pattern excludes; `None` for a pattern that is not supported.
     pub(in crate::targets) fn excluding(text: &str) -> Option<Rc<GlobSet>> {
         excluded(text).map(Rc::new)
     }
@@ -261,7 +263,7 @@ impl Ignores {
         PATTERNS.check(self.texts.count(), || "spec.ignore".to_owned())
     }
 
-    /// Returns what the source says of it.
+    /// The fields of the source that decide.
     pub(in crate::targets) fn fingerprint(&self) -> (Vec<&str>, &[String], Vec<&String>) {
         let copied = self.copied.iter();
         let copied = copied.flat_map(|step| [&step.from].into_iter().chain(step.excluded.iter().map(|(text, _)| text)));
@@ -308,12 +310,12 @@ fn always(texts: &Texts, location: &str) -> Patterns {
     plain(texts, &ALWAYS.join("\n"), location)
 }
 
-/// The patterns of a text that is no file.
+/// The patterns of a text that is not a file.
 fn plain(texts: &Texts, text: &str, location: &str) -> Patterns {
     Patterns { location: location.to_owned(), domain: String::new(), has_lines: false, compiled: texts.get(text) }
 }
 
-/// Returns what a pattern of an `ArtifactGenerator` excludes; none for one that is not followed here.
+/// The glob of a pattern of an `ArtifactGenerator`; `None` for a pattern that is not supported.
 fn excluded(pattern: &str) -> Option<GlobSet> {
     if pattern.contains(['[', ']', '{', '}', '\\', '$'])
         || !pattern.split('/').all(|name: &str| !name.is_empty() && (name == "**" || !name.contains("**")))
@@ -321,14 +323,14 @@ fn excluded(pattern: &str) -> Option<GlobSet> {
         return None;
     }
     let mut globs = GlobSetBuilder::new();
-    // What is in a directory goes with it.
+    // If a directory is excluded, so is everything in it.
     for text in [Some(pattern), pattern.strip_suffix("/**")].into_iter().flatten() {
         globs.add(glob(text)?);
     }
     globs.build().ok()
 }
 
-/// Returns what a pattern matches; none for one that Flux takes for broken: it matches nothing.
+/// The glob of a pattern; `None` for a pattern that Flux considers broken, which matches nothing.
 fn pattern(pattern: &str) -> Option<Glob> {
     let inside = pattern.strip_suffix('/').unwrap_or(pattern);
     let names: Vec<&str> = path::components(inside).collect();
@@ -344,8 +346,7 @@ fn pattern(pattern: &str) -> Option<Glob> {
 }
 
 impl Patterns {
-    /// Returns what the last pattern that matches a file, or a directory above it, says: what leaves it out, or that it is
-    /// taken in. `None` if none matches.
+    /// The decision of the last pattern that matches a file, or a directory above it. `None` if none matches.
     fn decide(&self, file: &str) -> Option<Option<Ignored>> {
         let last = self.compiled.last(path::below(file, &self.domain)?)?;
         let location = if self.has_lines { format!("{}:{}", self.location, last.line) } else { self.location.clone() };

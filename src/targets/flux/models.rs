@@ -22,7 +22,7 @@ pub(super) const GENERATOR: &str = "ArtifactGenerator";
 const SOURCES: &str = "source.toolkit.fluxcd.io/v";
 const OPERATOR: &str = "fluxcd.controlplane.io/v";
 
-/// The kinds that decide what is deployed.
+/// The kinds of objects that define targets.
 pub(in crate::targets) const KINDS: &[Kind] = &[
     Kind::of("kustomize.toolkit.fluxcd.io/v", KUSTOMIZATION, is_kustomization),
     Kind::of(SOURCES, GIT, is_readable::<Spec<Repository>>),

@@ -4,10 +4,10 @@
 use super::source::{Bound, Sources};
 use crate::tree::{Entry, path};
 
-/// What the names in braces stand for in a directory that matches, as it is written there.
+/// The values of the names in braces for a directory that matches.
 pub(super) type Captures = Vec<(String, String)>;
 
-/// Returns what the names stand for in each directory of `source` that `pattern` matches. Fails where that is not known.
+/// The values of the names for each directory of `source` that `pattern` matches. Fails if they are unknown.
 pub(super) fn matches(sources: &Sources<'_>, source: &Bound, pattern: &str) -> Result<Vec<Captures>, String> {
     let Bound::TargetDir { base, revision, artifact } = source else {
         return Err("looks for directories in another source".to_owned());
@@ -47,7 +47,7 @@ pub(super) fn matches(sources: &Sources<'_>, source: &Bound, pattern: &str) -> R
     Ok(all)
 }
 
-/// A segment of a pattern: a name in braces with what stands before and after it, or what it is itself.
+/// A segment of a pattern: a name in braces with the text around it, or a literal.
 struct Part<'a> {
     before: &'a str,
     name: Option<&'a str>,
@@ -55,7 +55,7 @@ struct Part<'a> {
 }
 
 impl<'a> Part<'a> {
-    /// Reads a segment; none for one that is refused, and for one with several names, which has no one meaning.
+    /// Reads a segment; `None` for an invalid segment, and for one with several names, which is ambiguous.
     fn of(segment: &'a str) -> Option<Part<'a>> {
         let Some((before, rest)) = segment.split_once('{') else {
             return (!segment.contains('}')).then_some(Part { before: segment, name: None, after: "" });
@@ -67,19 +67,19 @@ impl<'a> Part<'a> {
         is_one.then_some(Part { before, name: Some(name), after })
     }
 
-    /// Returns what its name stands for in the name of a directory; none where it does not match.
+    /// The value of its name in the name of a directory; `None` if it does not match.
     fn value<'n>(&self, name: &'n str) -> Option<&'n str> {
         let value = name.strip_prefix(self.before)?.strip_suffix(self.after)?;
         (value.is_empty() != self.name.is_some()).then_some(value)
     }
 }
 
-/// Returns what the names stand for in names of objects.
+/// The values in lower case, for names of objects.
 pub(super) fn lower(captures: &Captures) -> Captures {
     captures.iter().map(|(name, value)| (name.clone(), value.to_lowercase())).collect()
 }
 
-/// Fills in what names in braces stand for; none where one stands for nothing.
+/// Fills in the names in braces; `None` if one has no value.
 pub(super) fn fill(text: &str, captures: &Captures) -> Option<String> {
     let mut filled = String::new();
     let mut rest = text;

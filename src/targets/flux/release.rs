@@ -1,4 +1,4 @@
-//! What Flux gives to helm: `GetReleaseName` and the like in its `api/v2/helmrelease_types.go`.
+//! The arguments that Flux gives to helm: `GetReleaseName` and others in its `api/v2/helmrelease_types.go`.
 
 use super::super::Object;
 use super::super::chart::{self, Said};
@@ -15,7 +15,7 @@ pub(super) fn values_files(spec: &Release, base: &str) -> Vec<String> {
     spec.chart.spec.values_files.iter().filter_map(|file| Flux.resolve(base, file)).collect()
 }
 
-/// Returns how the chart of a `HelmRelease` is rendered; else why that is not known.
+/// How the chart of a `HelmRelease` is rendered, or why that is unknown.
 pub(super) fn release(tree: &dyn Tree, object: &Object, spec: &Release, base: &str) -> Result<chart::Release, String> {
     if let Some(field) = spec.unread() {
         return Err(chart::unread(field));

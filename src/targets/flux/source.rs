@@ -12,7 +12,7 @@ use crate::message::failure::Result;
 use crate::message::redact;
 use crate::tree::{Entry, Tree, path};
 
-/// What a `sourceRef` leads to.
+/// The meaning of a `sourceRef`.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Bound {
     /// This repository.
@@ -31,9 +31,9 @@ pub(super) enum Bound {
 }
 
 struct Source {
-    /// What makes it, under its own kind and name.
+    /// The object that makes it, under its own kind and name.
     object: Object,
-    /// The objects that say what it is.
+    /// The objects that define it.
     said_by: Vec<Object>,
     /// The directory from which that is deployed.
     home: String,
@@ -45,7 +45,7 @@ pub(super) struct Sources<'a> {
     pub(super) tree: &'a dyn Tree,
     identity: &'a Identity,
     ignores: &'a Ignores,
-    /// What bounds the work.
+    /// The counters that limit the work.
     targets: RefCell<&'a mut Targets>,
     all: Vec<Source>,
     /// Why an artifact that is not among them may be made.
@@ -56,8 +56,8 @@ pub(super) struct Sources<'a> {
 const BOOTSTRAPPED: (&str, &str) = (GIT, "flux-system");
 
 impl<'a> Sources<'a> {
-    /// Finds what the objects say. With `is_bootstrapped`, what bootstrapping made is this repository: the command line of
-    /// Flux made it elsewhere, or the chart of a `FluxInstance` did.
+    /// Finds the sources. With `is_bootstrapped`, the source that bootstrapping made is this repository: the command
+    /// line of Flux, or the chart of a `FluxInstance`, made its object elsewhere.
     pub(super) fn of(
         tree: &'a dyn Tree,
         objects: &[Document],
@@ -102,18 +102,18 @@ impl<'a> Sources<'a> {
         self.all.extend(bound.map(|bound| Source { object, said_by, home: document.home.clone(), bound }));
     }
 
-    /// Whether an object says what bootstrapping made.
+    /// Whether an object defines the source that bootstrapping made.
     pub(super) fn has_bootstrapped(&self) -> bool {
         self.all.iter().any(|source| (&*source.object.kind, &*source.object.name) == BOOTSTRAPPED)
     }
 
-    /// Returns what a source with a URL is; `None` without one: it is a patch for a source.
+    /// The meaning of a source with a URL; `None` without a URL, as in a patch for a source.
     fn of_url(&self, document: &Document, objects: &[Document]) -> Option<Bound> {
         let spec: Repository = document.spec();
         let is_git = document.object.kind == GIT;
         Some(self.bound(spec.url.as_deref()?, spec.revision.named(is_git), |base| {
             let below = |written: &str| path::join(base, &path::resolve("", written).unwrap_or_default());
-            // Nobody here knows what else is packed.
+            // The other content of an included artifact is unknown.
             let own = || self.ignores.with(&spec.ignore, &format!(" of {}", document.object));
             let mut ignores = if is_git { own() } else { Ignores::default() };
             ignores.sparse = spec.sparse_checkout.iter().map(|written| below(written)).collect();
@@ -134,17 +134,17 @@ impl<'a> Sources<'a> {
         self.identity.directory_of(&spec.url?)
     }
 
-    /// Returns what the source is that a `FluxInstance` makes; `None` without a URL.
+    /// The source that a `FluxInstance` makes; `None` without a URL.
     pub(super) fn of_instance(&self, sync: &Sync) -> Option<Bound> {
         Some(self.bound(sync.url.as_deref()?, (sync.revision.as_deref(), false), |_| self.whole()))
     }
 
-    /// The artifact of a source that says nothing of what is in it.
+    /// The artifact of a source that packs the whole repository.
     fn whole(&self) -> Option<Rc<Artifact>> {
         Some(Rc::new(Artifact { ignores: self.ignores.with("", ""), ..Artifact::default() }))
     }
 
-    /// Returns what a URL is, at a revision that is named or not, and that is said to be a tag or not.
+    /// The meaning of a URL at a revision, if it has one; `is_tag` tells whether the object calls it a tag.
     fn bound(
         &self,
         url: &str,
@@ -168,7 +168,7 @@ impl<'a> Sources<'a> {
         }
     }
 
-    /// Adds what each `ArtifactGenerator` makes of these sources.
+    /// Adds the artifacts that each `ArtifactGenerator` makes from these sources.
     fn add_copied(&mut self, objects: &[Document]) {
         let generators = objects.iter().filter(|document| document.object.kind == GENERATOR);
         let all: Vec<_> = generators.map(|document| (document, copied::made(self, document))).collect();
@@ -214,11 +214,11 @@ impl<'a> Sources<'a> {
         }
     }
 
-    /// Returns what an object means by a `sourceRef`, and the objects that say what that is.
+    /// The meaning of the `sourceRef` of an object, and the objects that define it.
     ///
-    /// A namespace need not be written: a kustomization gives it. Of several sources of one name, as in a repository
-    /// with many clusters, the nearest counts: one of the same build, else one whose directory is near, of these one of the
-    /// same file.
+    /// A namespace need not be written: a kustomization may add it. Of several sources with the same name, as in a
+    /// repository with many clusters, the nearest counts: one from the same build, then one in a near directory,
+    /// preferably in the same file.
     pub(super) fn bind(&self, document: &Document, reference: &Reference) -> (Bound, Vec<Object>) {
         let object = &document.object;
         let Reference { kind, namespace, name } = reference;
@@ -265,7 +265,8 @@ impl<'a> Sources<'a> {
 }
 
 impl Artifact {
-    /// The directory of another source that a path lies in, with where that is in this repository.
+    /// The directory of another source that contains a path, with its directory in this repository; `None` if the path
+    /// is in no other source.
     pub(super) fn covers(&self, path: &str) -> Option<&(String, Option<String>)> {
         self.included.iter().find(|(to, _)| !to.is_empty() && path::is_in(path, to))
     }

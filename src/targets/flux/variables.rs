@@ -1,5 +1,5 @@
-//! The variables that Flux fills in after a build (fluxcd/pkg, `kustomize/kustomize_varsub.go`, drone/envsubst), as far as
-//! it is sure what comes of them: `${NAME}`, and with a default. The rest stays as it is written.
+//! The variables that Flux fills in after a build (fluxcd/pkg, `kustomize/kustomize_varsub.go`, drone/envsubst), as far
+//! as their values are certain: `${NAME}`, also with a default. Others stay as written.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,13 +13,13 @@ use crate::tree::{Tree, path};
 /// How far a variable is looked at, in bytes.
 const LONGEST: usize = 1000;
 
-/// What an object says of which Flux fills in nothing.
+/// The label or annotation of an object in which Flux fills in nothing.
 const DISABLED: &str = "kustomize.toolkit.fluxcd.io/substitute: disabled";
 
 /// The variables of an object of Flux.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub(crate) struct Variables {
-    /// What the object itself says; that comes before what others say.
+    /// The values in the object itself, which take precedence over those of others.
     own: BTreeMap<String, String>,
     /// The names of the objects that say more.
     from: Vec<String>,
@@ -29,7 +29,7 @@ pub(crate) struct Variables {
     may_be_unset: bool,
 }
 
-/// What is built, with the variables filled in.
+/// The output of a build with the variables filled in.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Filled {
     pub text: Vec<u8>,
@@ -44,7 +44,7 @@ impl Variables {
         Variables { own: own.collect(), from: from.collect(), always: spec.is_always(), may_be_unset: false }
     }
 
-    /// Takes those that nothing sets for empty, as Flux did before it failed.
+    /// Treats variables without a value as empty, as Flux did before it failed for them.
     pub(in crate::targets) fn allow_unset(&mut self) {
         self.may_be_unset = true;
     }
@@ -104,7 +104,7 @@ impl Variables {
         (is_read && self.from.is_empty() && !name.is_empty() && !self.own.contains_key(name)).then_some(name)
     }
 
-    /// Returns what stands in the place of `NAME`, or of `NAME:=DEFAULT`; none where that is not sure.
+    /// The value of `NAME`, or of `NAME:=DEFAULT`; `None` if it is not certain.
     fn value<'a>(&'a self, inner: &'a str) -> Option<&'a str> {
         let (name, rest) = split(inner);
         let own = self.own.get(name).map(String::as_str);
@@ -122,7 +122,7 @@ impl Variables {
 /// The first versions of Flux and of its controller that fail where a variable is not set.
 const STRICT: [(&str, [u32; 2]); 2] = [("", [2, 9]), (CONTROLLER, [1, 9])];
 
-/// What turns that off.
+/// The option that disables it.
 const LAX: &str = "StrictPostBuildSubstitutions=false";
 
 /// Whether Flux fails where a variable is not set: also where it is not known which one runs.
@@ -149,7 +149,7 @@ fn split(inner: &str) -> (&str, &str) {
     inner.split_at(inner.find(|c| !is_of_name(c)).unwrap_or(inner.len()))
 }
 
-/// Returns where a variable that begins with `${` ends, with those inside it.
+/// The end of a variable that begins with `${`, with those inside it.
 fn end(text: &str) -> usize {
     let mut open = 0;
     for (at, byte) in text.bytes().take(LONGEST).enumerate() {

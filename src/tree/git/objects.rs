@@ -71,6 +71,7 @@ impl Objects {
         for entry in gix::objs::TreeRefIter::from_bytes(&bytes, self.repository.object_hash()) {
             let entry = entry.map_err(|error| Failure::new(format!("tree {id} cannot be read: {error}")))?;
             let name = entry.filename;
+            // A hostile tree may have such names: a checkout of it would write outside of its directory.
             if name.is_empty()
                 || name.contains(&b'/')
                 || [&b"."[..], b".."].contains(&&**name)

@@ -180,7 +180,7 @@ fn a_localized_branch_cannot_be_the_source() {
 }
 
 #[test]
-fn a_remote_may_have_any_name() {
+fn a_localized_branch_at_a_remote_of_any_name_is_not_a_source() {
     let project = Project::new();
     project.overlay(&[]).success();
     for remote in ["origin", "team"] {

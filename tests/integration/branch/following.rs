@@ -558,5 +558,5 @@ fn it_says_what_the_commit_changes() {
           not verified: --no-verify
           to look at it: git show --stat <0>
     "#]]);
-    assert_eq!(names(&report(&["--overwrite"])["discarded"]["paths"]), [""; 0]);
+    assert_eq!(names(&report(&["--overwrite"])["discarded"]["paths"]), crate::support::NONE);
 }

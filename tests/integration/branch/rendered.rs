@@ -47,7 +47,7 @@ fn the_branch_holds_what_everything_is_built_to() {
     for (file, what) in [("flux/flux-system/web.yaml", "flux-system/web"), ("roots/tools.yaml", "./tools")] {
         assert_eq!(work.show("rendered/main", file), work.run(&["build", what]).success().stdout);
     }
-    assert_eq!(work.parents("rendered/main"), [""; 0]);
+    assert_eq!(work.parents("rendered/main"), crate::support::NONE);
     let message = work.message("rendered/main");
     let keys: Vec<&str> = message.lines().filter_map(|line| line.split_once(": ")).map(|(key, _)| key).collect();
     let expected = ["Target", "Source", "Lock", "Remote", "Remote", "Tree", "Verified", "Tool"];

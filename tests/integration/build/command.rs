@@ -32,7 +32,7 @@ fn a_root_is_built_from_the_lock_without_the_network() {
         assert_eq!(built.success().stdout, expected.stdout);
         assert_eq!(built.stderr, "");
     }
-    assert_eq!(world.server.log(), [""; 0]);
+    assert_eq!(world.server.log(), crate::support::NONE);
     assert_eq!(world.sandbox.run(&world.work.path().join("web"), &["build"]).success().stdout, expected.stdout);
     world.work.run_unchanged(&["build", "web", "--format=json"]).fails(2).says(expect![[r#"
         {
@@ -103,7 +103,7 @@ fn what_cache_and_upstream_lack_comes_from_the_localized_branch() {
             .stdout_has("added   v1 ConfigMap another");
         repo.git(&["checkout", "-q", "web"]);
     }
-    assert_eq!(world.server.log(), [""; 0]);
+    assert_eq!(world.server.log(), crate::support::NONE);
     // One that was edited by hand says nothing, and one of another commit neither.
     let edit = |text: &str, to: &str| {
         let lock = clone.git(&["show", "origin/localized/main:kustomize-localize.lock"]);

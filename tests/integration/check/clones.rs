@@ -18,14 +18,14 @@ fn only_the_branch_that_is_checked_is_this_revision() {
     repo.git(&["switch", "-q", "-c", "topic"]);
     assert_eq!(found(&repo, &[]), missing);
     repo.git(&["branch", "-q", "-D", "main"]);
-    assert_eq!(found(&repo, &[]), [""; 0]);
+    assert_eq!(found(&repo, &[]), crate::support::NONE);
     // A job knows no branch at all.
     repo.git(&["switch", "-q", "--detach"]);
     repo.git(&["branch", "-q", "-D", "topic"]);
     assert_eq!(found(&repo, &[]), missing);
     repo.git(&["update-ref", "refs/remotes/origin/trunk", "HEAD"]);
     repo.git(&["symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/trunk"]);
-    assert_eq!(found(&repo, &[]), [""; 0]);
+    assert_eq!(found(&repo, &[]), crate::support::NONE);
 }
 
 #[test]

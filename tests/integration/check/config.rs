@@ -30,10 +30,10 @@ fn the_configuration_comes_from_the_checked_tree() {
     repo.git(&["add", FILE]);
     repo.write(FILE, "rules: {remote-reference: off}\n");
     assert_eq!(found(&repo, &["--staged"]), warning);
-    assert_eq!(found(&repo, &[]), [""; 0]);
+    assert_eq!(found(&repo, &[]), crate::support::NONE);
     assert_eq!(found(&repo, &["--rev", "HEAD"]), error);
     repo.commit("with one");
-    assert_eq!(found(&repo, &["--rev", "HEAD"]), [""; 0]);
+    assert_eq!(found(&repo, &["--rev", "HEAD"]), crate::support::NONE);
     assert_eq!(found(&repo, &["--rev", "HEAD^"]), error);
     // From a directory below it is the same one; one that lies there is none.
     repo.write(&format!("a/{FILE}"), "rules: {remote-reference: error}\n");

@@ -186,7 +186,7 @@ pub(super) fn agree<T: AsRef<str>>(cases: &[(T, Is)]) {
         let built = kustomize.build(&sandbox, &work, &format!("{place}/app"));
         match is {
             Clean => {
-                assert_eq!(rules, [""; 0], "{text}");
+                assert_eq!(rules, crate::support::NONE, "{text}");
                 assert_eq!(built.status, 0, "{text}: {built:?}");
             }
             Found(rule) => {

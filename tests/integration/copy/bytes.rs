@@ -321,7 +321,7 @@ fn the_tip_gives_back_what_was_localized() {
           to look at it: git show --stat <0>
     "#]]);
     assert_eq!(work.id("localized/main:localized-app/localized-files"), stored);
-    assert_eq!(world.server.log(), [""; 0]);
+    assert_eq!(world.server.log(), crate::support::NONE);
     work.run(&["app", "--offline"]).success().says(expect![[r#"
         nothing to do: branch localized/main (<0>) already has app in localized-app
           not verified: --no-verify

@@ -134,7 +134,7 @@ fn in_the_working_tree_they_go_with_their_files() {
     work.write("app/kustomization.yaml", "namePrefix: a-\n");
     work.git(&["add", "-A"]);
     work.run(&in_place).success();
-    assert_eq!(on_disk(), [""; 0]);
+    assert_eq!(on_disk(), crate::support::NONE);
     assert!(!work.path().join("app/localized-files").exists());
 }
 

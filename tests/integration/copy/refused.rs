@@ -332,7 +332,7 @@ fn references_that_cannot_be_followed() {
         .stderr_has("https://raw.githubusercontent.com/acme/base/v1/dir/map.yaml")
         .stderr_has("https://github.com/acme/base//dir?ref=v1")
         .lacks("\u{1b}[31m");
-    assert_eq!(world.sandbox.leftovers(), [""; 0]);
+    assert_eq!(world.sandbox.leftovers(), crate::support::NONE);
     if let Some(kustomize) = Kustomize::find() {
         let none = "--load-restrictor=LoadRestrictionsNone";
         let args = ["build", "in/in-app", none];
@@ -449,7 +449,7 @@ fn texts_that_git_or_a_terminal_could_misread() {
     let tab = "crds: [\"https://files.example.com/a\\tb\"]\n";
     all.add("tab", tab, "/kustomization.yaml:1:8: crds[0]");
     all.in_one_run(&[]).lacks("\u{1b}[31m");
-    assert_eq!(world.server.log(), [""; 0]);
+    assert_eq!(world.server.log(), crate::support::NONE);
     // Nothing was started for any of these.
     let log = std::fs::read_to_string(world.sandbox.path("home/log")).unwrap();
     assert!(log.contains("rev-parse"), "{log}");
@@ -482,7 +482,7 @@ fn results_that_cannot_be_written() {
     all.in_one_run(&[]);
     all.in_one_run(&["../out", "--no-commit"]);
     assert!(!world.sandbox.path("out").exists());
-    assert_eq!(world.sandbox.leftovers(), [""; 0]);
+    assert_eq!(world.sandbox.leftovers(), crate::support::NONE);
 }
 
 #[test]

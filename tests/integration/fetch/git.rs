@@ -115,7 +115,7 @@ fn the_same_holds_when_the_cache_knows_the_repository() {
         repo.run(&["app", "--dry-run", "--format", "json"]).success().stdout_has(id);
     }
     // `both`, the tag, was the only new commit: one fetch, and then none.
-    assert_eq!(taken(&log, "fetch"), [""; 0]);
+    assert_eq!(taken(&log, "fetch"), crate::support::NONE);
 }
 
 #[test]

@@ -161,7 +161,7 @@ fn locked_versions_stay_although_upstream_moved() {
         nothing to do: branch localized/main (<0>) already has app in localized-app
           not verified: --no-verify
     "#]]);
-    assert_eq!(world.server().log(), [""; 0]);
+    assert_eq!(world.server().log(), crate::support::NONE);
 
     // The lock at the top of the source decides on its own: no tip, no cache.
     review(&repo);
@@ -219,14 +219,14 @@ fn branch_and_offline_report_what_they_lack() {
         .stderr_has("hint: run once without `--offline`");
     naming(&world.sandbox, &[format!("{inner}//base")]);
     repo.run(&["app", "--offline"]).fails(2).stderr_has(&format!("{inner} is not in the cache"));
-    assert_eq!(world.server().log(), [""; 0]);
+    assert_eq!(world.server().log(), crate::support::NONE);
 
     // With the commit in the cache, its id is enough.
     naming(&world.sandbox, &[pinned]);
     repo.run(&["app", "--dry-run"]).success();
     world.server().forget();
     repo.run(&["app", "--offline"]).success();
-    assert_eq!(world.server().log(), [""; 0]);
+    assert_eq!(world.server().log(), crate::support::NONE);
 }
 
 #[test]

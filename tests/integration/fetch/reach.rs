@@ -76,7 +76,7 @@ fn an_upstream_leads_to_public_addresses() {
         let says = |line: &str| line.contains(shown) && line.contains("address");
         assert!(output.stderr.lines().any(says), "{shown}: {output:?}");
     }
-    assert_eq!(world.asked_inside(), [""; 0]);
+    assert_eq!(world.asked_inside(), crate::support::NONE);
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn references_of_the_user_are_fetched_from_anywhere() {
     });
     let work = &world.work;
     work.run_unchanged(&["app"]).fails(2);
-    assert_eq!(world.asked_inside(), [""; 0]);
+    assert_eq!(world.asked_inside(), crate::support::NONE);
     // What the user names makes the host one of the user's.
     let text = work.read("app/kustomization.yaml");
     let named = format!("resources: ['{}secret.yaml']\n", world.server.url());
@@ -119,7 +119,7 @@ fn a_redirect_leads_to_public_addresses() {
     for url in ["http://files.example.com/a.yaml", "http://old.example.com/acme/inside.git?ref=v1"] {
         naming(&world.sandbox, &[url]);
         work.run_unchanged(&["app", "--no-verify"]).fails(2).stderr_has("is not a public address");
-        assert_eq!(world.asked_inside(), [""; 0]);
+        assert_eq!(world.asked_inside(), crate::support::NONE);
     }
     // To the same host it is followed: a repository that moved.
     let refs = "info/refs?service=git-upload-pack";
@@ -339,7 +339,7 @@ fn only_hosts_that_the_user_names_get_a_login_when_they_limit() {
           reached from app/kustomization.yaml:2:3
           hint: try again later, or log in for a higher limit: store a login for code.other.example in git's credential helper, or set git's `http.https://code.other.example/.extraHeader`
     "#]]);
-    assert_eq!(sent, [""; 0]);
+    assert_eq!(sent, crate::support::NONE);
     let text = world.work.read("app/kustomization.yaml");
     world.work.write("app/kustomization.yaml", format!("{text}- {url}\n"));
     world.work.commit("name it");

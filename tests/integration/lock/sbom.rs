@@ -180,7 +180,7 @@ fn images_come_with_what_runs_them() {
         assert_eq!(sbom(format).stdout, output.stdout);
         validate(format, &output.stdout);
     }
-    assert_eq!(world.server.log(), [""; 0]);
+    assert_eq!(world.server.log(), crate::support::NONE);
     let document: Value = serde_json::from_str(&sbom("cyclonedx").stdout).unwrap();
     for (name, purl, by) in [
         (

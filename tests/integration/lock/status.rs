@@ -96,7 +96,7 @@ fn the_printed_commands_lead_to_where_nothing_is_to_do() {
         Repo::new(&world.sandbox, world.sandbox.path(name))
     };
     let shallow = clone(&["--depth=1", "--no-single-branch"], "shallow");
-    assert_eq!(walk(&shallow), [""; 0]);
+    assert_eq!(walk(&shallow), crate::support::NONE);
     shallow.commit("more");
     assert_eq!(walk(&shallow), [branch, push]);
     repo.git(&["fetch", "-q"]);

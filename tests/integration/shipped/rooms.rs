@@ -99,7 +99,7 @@ fn a_room_uses_only_rooms_below_it() {
         }
     }
     assert!(looked_at > 100, "{looked_at}");
-    assert_eq!(wrong, [""; 0]);
+    assert_eq!(wrong, crate::support::NONE);
 }
 
 #[test]

@@ -88,7 +88,7 @@ fn a_program_that_hangs_is_a_failure_and_killed_with_its_group() {
 #[test]
 fn temporary_files_are_seen() {
     let sandbox = Sandbox::new();
-    assert_eq!(sandbox.leftovers(), [""; 0]);
+    assert_eq!(sandbox.leftovers(), crate::support::NONE);
     sandbox.script("leave", "mktemp -d -t leftover-XXXXXX; echo $MARK");
     let leave = || Running::start(&mut sandbox.command("leave", &sandbox.path(""))).wait();
     sandbox.set("MARK", "seen");

@@ -116,7 +116,7 @@ impl World {
         let output = self.work.run(args);
         output.fails(2).stderr_has("error: ");
         before.assert_same(&self.work.state());
-        assert_eq!(self.sandbox.leftovers(), [""; 0]);
+        assert_eq!(self.sandbox.leftovers(), crate::support::NONE);
         output
     }
 

@@ -64,7 +64,7 @@ fn a_change_names_what_it_touches_in_every_format() {
     assert_eq!(report(&output.stdout)["targets"][0]["target"]["here"]["path"], "new");
     // What BASE has beyond the merge base is not of the change.
     let back = lines(work, &["HEAD", "--rev", &since]);
-    assert_eq!(back, [""; 0]);
+    assert_eq!(back, crate::support::NONE);
     let output = work.run(&["affected", "nowhere", "--format", "json"]);
     output.fails(2).says(expect![[r#"
         {

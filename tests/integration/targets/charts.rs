@@ -75,7 +75,7 @@ fn a_chart_is_rendered_as_its_engine_does() {
     output.stdout_has("metadata: {name: a}\n");
     let output = work.run_unchanged(&["build", "flux/web.yaml:1"]);
     output.success().stdout_has("    --name-template=released\n    --namespace=x\n").stdout_has("\n    size: 2\n");
-    assert_eq!(sandbox.leftovers(), [""; 0]);
+    assert_eq!(sandbox.leftovers(), crate::support::NONE);
 }
 
 /// What is deployed and not built is not silence.
@@ -340,7 +340,7 @@ spec: {path: ./apps, sourceRef: {kind: GitRepository, name: flux-system}}
     "#]]);
     // Argo CD gets no answer from it, either.
     work.run(&["build", "web"]).success().stdout_has("lookup");
-    assert_eq!(sandbox.leftovers(), [""; 0]);
+    assert_eq!(sandbox.leftovers(), crate::support::NONE);
 }
 
 #[test]

@@ -350,7 +350,7 @@ fn an_update_says_what_moved() {
     // Both sides are in the cache. How far it moved only the server tells.
     world.server.forget();
     assert_eq!(report(work, &["HEAD", "--offline"])["builds"][0]["because"], because);
-    assert_eq!(world.server.log(), [""; 0]);
+    assert_eq!(world.server.log(), crate::support::NONE);
     // A runner that has no cache fetches what the locks hold, and offline says what it lacks.
     std::fs::remove_dir_all(world.sandbox.path("cache")).unwrap();
     let offline = work.run_unchanged(&["diff", "HEAD", "--offline", "--exit-code"]);

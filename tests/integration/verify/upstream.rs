@@ -33,7 +33,7 @@ fn upstream(sandbox: &Sandbox, path: &str) -> Repo {
 #[track_caller]
 fn ask(repo: &Repo, args: &[&str]) -> Output {
     let output = repo.run_unchanged(&[&["verify", "--upstream"], args].concat());
-    assert_eq!(leftovers(repo), [""; 0]);
+    assert_eq!(leftovers(repo), crate::support::NONE);
     output
 }
 

@@ -122,7 +122,7 @@ fn a_full_disk_leaves_everything_as_it_was() {
                 failed += 1;
             }
             for top in ["cache", "tmp", "work", "out"] {
-                assert_eq!(unfinished(&project.sandbox.path(top)), [""; 0], "{about}: {top}: {output:?}");
+                assert_eq!(unfinished(&project.sandbox.path(top)), crate::support::NONE, "{about}: {top}: {output:?}");
             }
             fs::remove_dir_all(&cache).unwrap();
             fs::create_dir(&cache).unwrap();

@@ -132,7 +132,7 @@ impl Stage {
         let after = Facts::of(&self.project);
         assert_eq!(after.own, self.before.own);
         assert_ne!(after, self.before, "it has no effect");
-        assert_eq!(self.temporary(), [""; 0]);
+        assert_eq!(self.temporary(), crate::support::NONE);
         *self.after.borrow_mut() = Some(after);
         let effects = fs::read_to_string(list).unwrap();
         effects.lines().map(str::to_owned).collect()

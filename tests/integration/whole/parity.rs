@@ -92,7 +92,7 @@ fn compare_with_record(name: &str, repositories: &Sandbox) {
         (Some(_), Some(_)) => panic!("{name} names a culprit, and nothing fails"),
         (None, None) => panic!("{name} fails, and names no culprit"),
     }
-    assert_eq!(sandbox.leftovers(), [""; 0], "{label}");
+    assert_eq!(sandbox.leftovers(), crate::support::NONE, "{label}");
     let untouched = Tree::read(&work);
     for (path, bytes) in &before.files {
         assert_eq!(untouched.files.get(path), Some(bytes), "{path} was changed\n{label}");

@@ -113,7 +113,7 @@ fn a_file_changes_at_its_url(team: &mut Team) {
     // The tip holds what it was.
     team.world.server.forget();
     team.follow_with_an_empty_cache();
-    assert_eq!(team.world.server.log(), [""; 0]);
+    assert_eq!(team.world.server.log(), crate::support::NONE);
     assert_eq!(team.deployed(POLICY_FILE), config_map("policy-one"));
     team.pull_request("Update the policy", |team| {
         team.work().run(&["update", POLICY]).success();

@@ -82,7 +82,7 @@ fn in_place_only_what_reaches_a_change_is_built() {
     assert!(logged.verified().starts_with("identical 4/4 kustomize/"));
 
     // Nothing changed.
-    assert_eq!(logged.built(&IN_PLACE), [""; 0]);
+    assert_eq!(logged.built(&IN_PLACE), crate::support::NONE);
     work.run_as_is(&IN_PLACE).success().says(expect![[r#"
         nothing to do: branch localized/main (<0>) already has <1> localized
     "#]]);
@@ -90,7 +90,7 @@ fn in_place_only_what_reaches_a_change_is_built() {
     // Nothing that a root reaches.
     logged.commit("README.md", "Changed.\n");
     work.run_as_is(&["branch", "--dry-run", "--format=json"]).success().stdout_has("\"verdict\": \"verified-before\"");
-    assert_eq!(logged.built(&IN_PLACE), [""; 0]);
+    assert_eq!(logged.built(&IN_PLACE), crate::support::NONE);
     assert!(logged.verified().starts_with("identical 4/4 kustomize/"));
     // What one of them reaches, and then all of them.
     logged.commit("example/staging/own.yaml", config("another"));
@@ -108,7 +108,7 @@ fn in_place_only_what_reaches_a_change_is_built() {
     assert!(logged.verified().starts_with("identical 5/5 kustomize/"));
     // What decides how files are read.
     logged.commit("example/staging/.gitattributes", "*.yaml text\n");
-    assert_eq!(logged.built(&IN_PLACE), [""; 0]);
+    assert_eq!(logged.built(&IN_PLACE), crate::support::NONE);
     logged.commit("example/staging/.gitattributes", "*.yaml eol=crlf\n");
     assert_eq!(logged.built(&IN_PLACE), ["staging"]);
     // What decides which roots there are.
@@ -121,7 +121,7 @@ fn in_place_only_what_reaches_a_change_is_built() {
     logged.commit("example/base/kustomization.yaml", v2);
     work.lock();
     assert_eq!(logged.built(&IN_PLACE), ["fourth", "overlay", "production", "staging"]);
-    assert_eq!(logged.built(&IN_PLACE), [""; 0]);
+    assert_eq!(logged.built(&IN_PLACE), crate::support::NONE);
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn unverified_roots_are_built() {
     assert!(verified.starts_with("identical 4/5 kustomize/"), "{verified}");
     let format = "--format=%(trailers:key=Kustomize-Localize-Not-Built,valueonly)";
     assert_eq!(work.git(&["log", "-1", format, "localized/main"]), "example/twice");
-    assert_eq!(built(&IN_PLACE), [""; 0]);
+    assert_eq!(built(&IN_PLACE), crate::support::NONE);
     work.run_as_is(&IN_PLACE).success().says(expect![[r#"
         nothing to do: branch localized/main (<0>) already has <1> localized
     "#]]);
@@ -203,7 +203,7 @@ fn targets_of_links_count() {
     logged.commit("example/overlay/kustomization.yaml", "resources: [../linked]\nnamePrefix: dev-\n");
     let first = logged.built(&IN_PLACE);
     assert!(first.contains(&"overlay".to_owned()), "{first:?}");
-    assert_eq!(logged.built(&IN_PLACE), [""; 0]);
+    assert_eq!(logged.built(&IN_PLACE), crate::support::NONE);
     fs::remove_file(work.path().join("example/linked")).unwrap();
     work.symlink("example/linked", "shared/two");
     work.commit("another link");
@@ -230,7 +230,7 @@ fn a_copy_is_built_once() {
     let overlay = crate::support::OVERLAY;
     let production = ["example/production", "--scope", "example"];
     assert_eq!(logged.built(&overlay), ["overlay"]);
-    assert_eq!(logged.built(&overlay), [""; 0]);
+    assert_eq!(logged.built(&overlay), crate::support::NONE);
     work.run_as_is(&overlay).success().says(expect![[r#"
             nothing to do: branch localized/main (<0>) already has example/overlay in localized-overlay
               verified: 1 build verified before, from the same inputs (kustomize/…)
@@ -238,10 +238,10 @@ fn a_copy_is_built_once() {
     // Another copy on the same branch, and something that neither reaches.
     assert_eq!(logged.built(&production), ["production"]);
     logged.commit("README.md", "Changed.\n");
-    assert_eq!(logged.built(&overlay), [""; 0]);
-    assert_eq!(logged.built(&production), [""; 0]);
+    assert_eq!(logged.built(&overlay), crate::support::NONE);
+    assert_eq!(logged.built(&production), crate::support::NONE);
     logged.commit("example/production/own.yaml", config("another"));
-    assert_eq!(logged.built(&overlay), [""; 0]);
+    assert_eq!(logged.built(&overlay), crate::support::NONE);
     assert_eq!(logged.built(&production), ["production"]);
     // On disk there is no record.
     let plain = [&overlay[..], &["--no-commit"]].concat();

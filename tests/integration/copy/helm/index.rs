@@ -53,7 +53,7 @@ fn an_archive_may_lie_anywhere_that_is_public() {
             assert_eq!(stage.server.log(), [index, format!("GET {asked}")], "{url}");
         }
     }
-    assert_eq!(stage.calls(), [""; 0], "an exact version takes no helm");
+    assert_eq!(stage.calls(), crate::support::NONE, "an exact version takes no helm");
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn an_index_leads_nowhere_else() {
         lock(&stage).fails(1).stderr_has(why).lacks("s3cr3t");
         assert_eq!(stage.server.log(), [format!("GET {REPO}/index.yaml")], "{url}");
     }
-    assert_eq!(stage.calls(), [""; 0]);
+    assert_eq!(stage.calls(), crate::support::NONE);
     // A redirect is judged as every other one.
     for from in ["index.yaml", "nginx.tgz"] {
         list(&stage, "nginx.tgz", "");

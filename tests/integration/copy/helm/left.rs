@@ -64,7 +64,7 @@ fn both_gates_report_a_chart_of_an_upstream_until_it_is_accepted() {
     allow(&stage, &format!("{LEAVE_CHART}\nhelm: true"));
     work.run_as_is(&IN_PLACE).success();
     assert!(lock_on_branch(&stage).contains("left:\n"));
-    assert_eq!(stage.pulls(), [""; 0]);
+    assert_eq!(stage.pulls(), crate::support::NONE);
     gates(&stage, 0);
 }
 
@@ -208,7 +208,7 @@ fn a_root_with_a_chart_that_stays_remote_is_not_compared() {
     allow(&stage, LEAVE_CHART);
     for args in [&["branch"][..], &["branch", &enable, &helm], &["app", "--branch=copy", &enable, &helm]] {
         stage.work.run(args).success().stdout_has("1 root not built").stdout_has(LABEL).stdout_has("(allowed)");
-        assert_eq!(stage.pulls(), [""; 0], "{args:?}");
+        assert_eq!(stage.pulls(), crate::support::NONE, "{args:?}");
     }
     stage.work.decide("helm: true\n");
     stage.work.run(&["branch", &enable, &helm]).success().says(expect![[r#"

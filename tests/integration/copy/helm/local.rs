@@ -29,7 +29,7 @@ fn local_charts_and_values_come_along() {
     let mode = |path: &str| fs::metadata(copy.join(path)).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode("charts/nginx/tool.sh") & 0o111, 0o111);
     assert_eq!(mode("charts/nginx/Chart.yaml") & 0o111, 0);
-    assert_eq!(stage.pulls(), [""; 0]);
+    assert_eq!(stage.pulls(), crate::support::NONE);
 }
 
 #[test]

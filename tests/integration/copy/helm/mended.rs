@@ -26,7 +26,7 @@ fn a_locked_chart_is_fulfilled() {
     "#]]);
     // Nothing is requested that was not asked for.
     work.run(&["lock"]).success();
-    assert_eq!(stage.pulls(), [""; 0]);
+    assert_eq!(stage.pulls(), crate::support::NONE);
     work.write(".kustomize-localize", "helm: true\n");
     work.run(&["lock"]).success().says(expect![[r#"
         wrote kustomize-localize.lock: 1 remote reference
@@ -138,7 +138,7 @@ fn in_place_nothing_is_overwritten() {
           hint: for more: git kustomize-localize explain missing-path
     "#]]);
     assert_eq!(work.read("app/charts/nginx-1.2.3/nginx"), "a file\n");
-    assert_eq!(stage.pulls(), [""; 0]);
+    assert_eq!(stage.pulls(), crate::support::NONE);
 }
 
 #[test]

@@ -30,7 +30,7 @@ fn without_helm_a_chart_is_left_remote_and_reported() {
     // No exception leaves it remote: `verify` reports it.
     assert!(!lock.contains("left:") && !lock.contains("remotes:"), "{lock}");
     assert!(!copy.join("charts").exists());
-    assert_eq!(stage.pulls(), [""; 0]);
+    assert_eq!(stage.pulls(), crate::support::NONE);
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn texts_like_helm_options_never_reach_helm() {
         all.add(&number.to_string(), &chart(repo, name, version), said);
     }
     all.in_one_run(&["--no-verify"]);
-    assert_eq!(stage.pulls(), [""; 0]);
+    assert_eq!(stage.pulls(), crate::support::NONE);
 }
 
 #[test]
@@ -200,7 +200,7 @@ fn a_failing_helm_is_reported_with_its_output() {
           - {chart: 'oci://registry.example/charts#absent@1.2.3', reason: 'TODO'}
     "#]]);
     assert!(!stage.sandbox.path("copy").exists());
-    assert_eq!(stage.sandbox.leftovers(), [""; 0]);
+    assert_eq!(stage.sandbox.leftovers(), crate::support::NONE);
 }
 
 #[test]

@@ -36,7 +36,7 @@ fn a_remote_chart_is_pulled_once_and_put_where_kustomize_looks() {
     ] {
         assert!(lock.contains(part), "no {part:?} in {lock}");
     }
-    assert_eq!(stage.sandbox.leftovers(), [""; 0]);
+    assert_eq!(stage.sandbox.leftovers(), crate::support::NONE);
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn a_secret_in_a_url_is_never_an_argument_of_helm() {
         stage.serve(with_login, "nginx", "1.2.3");
         let output = stage.work.run(&["app", "--no-verify", "-v"]);
         output.fails(2).stderr_has("the URL contains a secret, which helm's arguments would expose").lacks("s3cr3t");
-        assert_eq!(stage.pulls(), [""; 0]);
+        assert_eq!(stage.pulls(), crate::support::NONE);
     }
 }
 

@@ -56,7 +56,7 @@ fn each_repository_and_ref_is_fetched_once_and_side_by_side() {
     taken(&log, "");
     server.forget();
     run();
-    assert_eq!(server.log(), [""; 0]);
+    assert_eq!(server.log(), crate::support::NONE);
     let calls = fs::read_to_string(&log).unwrap();
     assert!(!calls.contains(" init ") && !calls.contains(" ls-remote "));
 }
@@ -70,7 +70,7 @@ fn the_cache_is_private_and_may_go_at_any_time() {
     run();
     let cache = sandbox.path("cache/git-kustomize-localize");
     assert_eq!(fs::metadata(&cache).unwrap().permissions().mode() & 0o777, 0o700);
-    assert_eq!(sandbox.leftovers(), [""; 0]);
+    assert_eq!(sandbox.leftovers(), crate::support::NONE);
     let pack = |end: &str| find(&entry(&sandbox, &id), end).unwrap();
     let shorten = |part: usize| {
         let path = pack(".pack");

@@ -44,8 +44,8 @@ fn is_over(sandbox: &Sandbox) {
     let urls = git.read_dir().into_iter().flatten().flatten();
     let mut halves = urls.flat_map(|url| url.path().read_dir().unwrap());
     assert!(halves.next().is_none());
-    assert_eq!(sandbox.leftovers(), [""; 0]);
-    assert_eq!(alive(sandbox), [""; 0]);
+    assert_eq!(sandbox.leftovers(), crate::support::NONE);
+    assert_eq!(alive(sandbox), crate::support::NONE);
 }
 
 #[test]

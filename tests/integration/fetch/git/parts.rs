@@ -106,8 +106,8 @@ fn only_what_a_build_reads_is_fetched() {
     assert!(before.iter().all(|(name, facts)| after[name] == *facts));
     server.forget();
     repo.run(&["app", "--no-commit", "--overwrite", "--offline"]).success();
-    assert_eq!(server.log(), [""; 0]);
-    assert_eq!(sandbox.leftovers(), [""; 0]);
+    assert_eq!(server.log(), crate::support::NONE);
+    assert_eq!(sandbox.leftovers(), crate::support::NONE);
 }
 
 #[test]
@@ -173,7 +173,7 @@ fn runs_may_meet_in_one_repository_of_the_cache() {
     for run in runs {
         run.wait().success();
     }
-    assert_eq!(sandbox.leftovers(), [""; 0]);
+    assert_eq!(sandbox.leftovers(), crate::support::NONE);
     assert!(bytes(&sandbox) < 40_000, "{}", bytes(&sandbox));
 }
 

@@ -37,7 +37,7 @@ fn other(value: &str) -> String {
 fn every_trailer_counts(is_in_place: bool) {
     let branch = Branch::new(is_in_place);
     let (repo, tip) = (&branch.repo, &branch.tip);
-    assert_eq!(kinds(repo, tip), [""; 0]);
+    assert_eq!(kinds(repo, tip), crate::support::NONE);
     let message = repo.git(&["log", "-1", "--format=%B", tip]);
     let lines: Vec<&str> = message.lines().collect();
     let is_ours = |line: &&&str| line.starts_with("Kustomize-Localize-");
@@ -75,7 +75,7 @@ fn every_trailer_counts(is_in_place: bool) {
             let kinds = kinds(repo, &with_message(repo, tip, &text));
             match (what, key) {
                 // What nothing else holds is protected by the signature alone.
-                ("changed", "Kustomize-Localize-Tool") => assert_eq!(kinds, [""; 0], "{text}"),
+                ("changed", "Kustomize-Localize-Tool") => assert_eq!(kinds, crate::support::NONE, "{text}"),
                 ("changed", "Kustomize-Localize-Tree") => assert_eq!(kinds, ["tree"], "{text}"),
                 // Then what it names lies beside what was made.
                 ("changed", "Kustomize-Localize-Target") if !is_in_place => {

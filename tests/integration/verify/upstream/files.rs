@@ -148,7 +148,7 @@ fn an_interrupt_ends_it_at_once() {
     assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
     drop(clients);
     before.assert_same(&repo.state());
-    assert_eq!(leftovers(&repo), [""; 0]);
+    assert_eq!(leftovers(&repo), crate::support::NONE);
 }
 
 #[test]

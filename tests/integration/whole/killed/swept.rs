@@ -61,12 +61,12 @@ fn a_run_that_fetches_cleans_the_whole_cache() {
     let other = stage.sandbox().path("cache/git-kustomize-localize/git/0123/fetching-dead00");
     fs::create_dir_all(&other).unwrap();
     stage.run().success();
-    assert_eq!(stage.temporary(), [""; 0]);
+    assert_eq!(stage.temporary(), crate::support::NONE);
     // Complete cache entries stay.
     fs::create_dir_all(&other).unwrap();
     next_version(&stage.project);
     stage.run().success();
-    assert_eq!(stage.temporary(), [""; 0]);
+    assert_eq!(stage.temporary(), crate::support::NONE);
     let git = stage.sandbox().path("cache/git-kustomize-localize/git");
     let whole = git.read_dir().unwrap().flat_map(|of_url| of_url.unwrap().path().read_dir().unwrap());
     assert_eq!(whole.count(), 2);

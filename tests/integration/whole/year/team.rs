@@ -179,7 +179,7 @@ impl Team {
         let before = work.state().without_ref(BRANCH);
         let output = work.run_as_is(&[self.arguments(), more].concat());
         before.assert_same(&work.state().without_ref(BRANCH));
-        assert_eq!(self.world.sandbox.leftovers(), [""; 0], "{output:?}");
+        assert_eq!(self.world.sandbox.leftovers(), crate::support::NONE, "{output:?}");
         work.git(&["rm", "-q", "-f", "staged.txt"]);
         work.remove("draft/kustomization.yaml");
         output
