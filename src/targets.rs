@@ -811,8 +811,7 @@ fn of_scan(
     {
         targets.targets.iter_mut().for_each(|target| target.build.variables.allow_unset());
     }
-    let path = |target: &Target| target.local_dir().map(|dir| dir.path.clone());
-    targets.targets.sort_by_cached_key(|target| (target.object.clone(), target.spot, path(target)));
+    targets.targets.sort_by_cached_key(|target| (target.object.clone(), target.spot));
     tell_apart(&mut targets.targets);
     let is_left_out = |file: &str| config.leaves_out(path::parent(file));
     targets.unread.retain(|unread| !is_left_out(&unread.file));

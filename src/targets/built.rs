@@ -158,8 +158,8 @@ impl Targets {
             let files = deploys.files(index).iter().map(|file| (*file).to_owned()).collect();
             let reaches = beyond(&namer, target.walked(dir, graph));
             let Generated { directory, text, arguments, variables, edits, .. } = &made;
-            let key = sha256_hex(format!("{directory} {text:?} {arguments:?} {variables:?} {edits:?}").as_bytes());
-            let key = format!("{by} {key}");
+            let key = sha256_hex(format!("{text:?} {arguments:?} {variables:?} {edits:?}").as_bytes());
+            let key = format!("{by} {directory} {key}");
             builders.entry(key.clone()).or_insert_with(|| Builder {
                 by,
                 name,
