@@ -54,36 +54,36 @@ pub(crate) struct Options {
     pub program: Option<PathBuf>,
     /// More arguments for `kustomize build`.
     pub arguments: Vec<String>,
-    /// What the team decided.
+    /// The configuration of the team.
     pub config: Config,
     /// Whether the network is closed for the original as well.
     pub offline: bool,
     /// Whether to show no progress.
     pub quiet: bool,
-    /// Where builds are remembered; none where they are not.
+    /// The memory of builds; `None` if builds are not remembered.
     pub memory: Option<Arc<Memory>>,
-    /// What outputs that differ are kept under: those of the last run under the same name go.
+    /// The name of the directory for differing outputs; those of the last run with this name are deleted.
     pub outputs: String,
 }
 
-/// What is to be built: the roots of a plan, before and after.
+/// The roots of a plan to build, before and after.
 pub(crate) struct Job<'a> {
     pub plan: &'a Plan,
     /// The source commit, if both sides are parts of commits: the builds then see the files as a checkout writes them.
     pub checkout: Option<SharedTree>,
-    /// What an earlier run has checked; none to build everything.
+    /// The results of an earlier run; `None` to build everything.
     pub earlier: Option<Earlier>,
 }
 
 /// The result of the builds.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(crate) struct BuildCheck {
-    /// The program that built, or would have; none if there is none.
+    /// The program that built, or would have; `None` if there is none.
     #[serde(rename = "program", serialize_with = "program_of")]
     pub by: Option<BuildTool>,
     /// Why nothing was built.
     pub without: Option<String>,
-    /// How the network was closed for the result; none where nothing was built.
+    /// How the network was closed for the builds; `None` if nothing was built.
     pub network: Option<program::Network>,
     /// The result of each target.
     pub targets: Vec<TargetCheck>,
@@ -103,7 +103,7 @@ pub(crate) struct TargetCheck {
     /// The result of the comparison.
     #[serde(flatten)]
     pub verdict: Verdict,
-    /// What to do about it.
+    /// The fix; `None` if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_step: Option<&'static str>,
     /// The number of bytes that the original builds to.
@@ -119,12 +119,12 @@ impl BuildCheck {
         BuildCheck { without: Some(reason.to_owned()), ..BuildCheck::default() }
     }
 
-    /// Whether some result does not build to what its original builds to.
+    /// Whether a result builds differently from its original.
     pub(crate) fn differs(&self) -> bool {
         self.targets.iter().any(|target| target.verdict.differs())
     }
 
-    /// Returns what the record says; none where nothing was built.
+    /// The value for the record; `None` if nothing was built.
     pub(crate) fn verified(&self) -> Option<Verified> {
         let same = self.targets.iter().filter(|target| target.verdict.is_same()).count();
         let not_built = self.targets.iter().filter(|target: &&TargetCheck| {
@@ -136,12 +136,12 @@ impl BuildCheck {
     }
 }
 
-/// Says that a build asked for something that was refused.
+/// The message for a build that requested something unknown.
 pub(crate) fn unread_reference(by: &str, request: &str) -> String {
     format!("{by} asks for `{request}`, which no reference names")
 }
 
-/// Says that a root, which fails for a reason, builds where everything else in the tree lies, too.
+/// The message for a root that fails, but builds if all other files of the tree are beside it.
 pub(crate) fn unread_file(reason: &str) -> String {
     format!("kustomize reads a file that no reference names; without that file the build fails: {reason}")
 }

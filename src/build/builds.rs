@@ -25,10 +25,10 @@ use crate::targets::variables::Variables;
 use crate::tree::path;
 use crate::workspace::Workspace;
 
-/// What to build, or why it cannot be; `None` builds to nothing.
+/// The subject of a build, or why there is none; `None` builds to nothing.
 pub(crate) type Wanted = std::result::Result<Option<Subject>, Failures>;
 
-/// What gives the output of a subject: a program, unless it is known.
+/// The source of the output of a subject: a program, or a known text.
 enum Output {
     Known(Vec<u8>),
     Run(Box<Run>),
@@ -54,15 +54,15 @@ pub(crate) struct Builds {
     roots: Vec<Roots>,
     /// The files that all of these share.
     pool: Pool,
-    /// What each subject comes to; `None` comes to nothing.
+    /// The output of each subject; `None` for no output.
     outputs: Vec<std::result::Result<Option<Output>, Unbuilt>>,
-    /// What the kustomizations hold that were edited, by the numbers of their subjects.
+    /// The edited kustomizations, by the numbers of their subjects.
     edited: BTreeMap<usize, Vec<u8>>,
 }
 
 impl Builds {
-    /// Writes subjects of a workspace as a [checkout](Workspace::into_checkout) gives it. `remotes` gives what their references
-    /// lead to.
+    /// Writes subjects of a workspace as a [checkout](Workspace::into_checkout) gives it. `remotes` fetches their
+    /// remote references.
     pub(crate) fn of(
         workspace: &Workspace,
         subjects: &[Wanted],
@@ -85,7 +85,7 @@ impl Builds {
         config: &Config,
         repo: Option<&LocalRepo>,
     ) -> Result<Builds> {
-        // kustomize says what is wrong.
+        // kustomize reports these errors.
         Builds::open(programs, config, repo)?.write(survey, subjects, |survey: &Survey, directories: &[String]| {
             Explored { troubles: Vec::new(), ..survey.read(directories) }
         })
@@ -105,7 +105,7 @@ impl Builds {
         Ok(Builds { program, more: more.to_vec(), roots, pool: Pool::default(), outputs, edited })
     }
 
-    /// Writes subjects with what a walk reaches. Those that are roots of the surveyed tree itself share one.
+    /// Writes subjects with everything that a walk reaches. Roots of the surveyed tree share one copy.
     fn write(
         mut self,
         survey: &Survey,
@@ -198,19 +198,19 @@ impl Builds {
         }
     }
 
-    /// Returns how kustomize builds a subject among roots.
+    /// The build of a subject among roots by kustomize.
     fn kustomize(&self, Subject { directory, arguments, variables, .. }: &Subject, at: usize) -> Output {
         let (program, arguments) = (self.program.clone(), [&**arguments, &self.more].concat());
         let (directory, variables) = (directory.clone(), variables.clone());
         Output::Run(Box::new(Run { program, at, directory, arguments, variables, asks: None }))
     }
 
-    /// Returns what builds, and how the network is closed.
+    /// The program, and how the network is closed.
     pub(crate) fn by(&self) -> String {
         format!("{}, {}", self.program.name(), self.program.network)
     }
 
-    /// Returns what builds, as a record names it.
+    /// The program for a record.
     pub(crate) fn tool(&self) -> BuildTool {
         BuildTool { program: self.program.name(), arguments: self.more.clone() }
     }
@@ -220,7 +220,7 @@ impl Builds {
         self.program.full_name()
     }
 
-    /// Returns why a cluster may get something else than a subject is built to; `None` if nothing says so.
+    /// Why a cluster may get another output than a build here; `None` if nothing indicates that.
     pub(crate) fn asks(&self, subject: usize) -> Option<&str> {
         match &self.outputs[subject] {
             Ok(Some(Output::Run(run))) => run.asks.as_deref(),
@@ -228,7 +228,7 @@ impl Builds {
         }
     }
 
-    /// Builds a subject to what the program wrote, with what its engine fills in; to compare and to read objects in it.
+    /// Builds a subject and fills in the variables of its engine, for comparisons and for reading its objects.
     pub(crate) fn build(&self, subject: usize) -> Built {
         self.output(subject, Wants::Objects, false)
     }
@@ -251,7 +251,7 @@ impl Builds {
         })
     }
 
-    /// Builds a subject to what declares objects of engines.
+    /// Builds a subject, and keeps the objects of engines in the output.
     fn objects(&self, subject: usize, is_tested: bool) -> Built {
         let build = self.output(subject, Wants::Objects, is_tested)?;
         Ok(Build { stdout: declaring(&build.stdout), ..build })
@@ -273,8 +273,8 @@ impl Builds {
         }
     }
 
-    /// Builds all side by side to what declares objects of engines, and finds out whether each comes to the same again. What
-    /// kustomize fails to build it tries once more among all files of the tree.
+    /// Builds all subjects at the same time, keeps the objects of engines, and tests whether a second build is equal. A
+    /// build that fails is repeated among all files of the tree.
     pub(crate) fn all(&self, subjects: &[Wanted]) -> Result<Vec<Built>> {
         let numbers: Vec<usize> = (0..subjects.len()).collect();
         let mut all = side_by_side(&numbers, processors(), |_, number| self.objects(*number, true));
@@ -302,7 +302,7 @@ impl Run {
     }
 }
 
-/// Builds what engines make of a tree to what declares objects of engines, side by side and without anything else.
+/// Builds kustomizations that engines generate for a tree at the same time, and keeps the objects of engines.
 pub(crate) fn build_all(
     survey: &Survey,
     all: &[&Generated],

@@ -1,4 +1,4 @@
-//! Which builds are compared: of what a change touches the roots that are starting points, and the targets.
+//! Chooses the builds to compare: the starting points and targets that a change touches.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
@@ -21,16 +21,16 @@ use crate::tree::overlay::OverlayTree;
 use crate::tree::{Entry, path};
 use crate::workspace::{Workspace, from_top};
 
-/// What a change touches.
+/// The builds that a change touches.
 pub(crate) struct Choices {
     pub(crate) builds: Vec<Choice>,
-    /// The targets of which it is not known what a build makes of their objects.
+    /// The targets whose objects an unknown build may change.
     pub(crate) unbuilt: Vec<Target>,
-    /// What the targets of now need.
+    /// The needs of the new targets.
     pub(crate) needs: Needs,
-    /// What could not be read, so that what it deploys is not known.
+    /// The files that could not be read, so that their deployments are unknown.
     pub(crate) unread: Vec<Unread>,
-    /// All targets, of a change those of now.
+    /// All targets; for a change those of the new side.
     pub(crate) targets: Vec<Target>,
     /// The directories of all roots whose build can differ.
     pub(crate) differing: BTreeSet<String>,
@@ -53,7 +53,7 @@ enum What {
 }
 
 impl Choice {
-    /// Returns what a change touches, as far as it is asked for. A root that a target deploys is built as that.
+    /// The builds that a change touches, if they are requested. A root that a target deploys is built as that target.
     pub(crate) fn of(
         repo: &Rc<LocalRepo>,
         config: &Config,
@@ -116,7 +116,7 @@ impl Choice {
         Ok(Choices { builds: all, unbuilt, unread, needs: needed, targets: is.1.targets, differing })
     }
 
-    /// All builds of a workspace, as far as they are asked for: what both sides have.
+    /// All requested builds of a workspace, with the same content on both sides.
     pub(crate) fn all(repo: &Rc<LocalRepo>, workspace: &Workspace, only: &[String]) -> Result<Choices, Failures> {
         // To a tree that holds nothing, everything is a change.
         let paths = workspace.tree.names("")?.into_iter().collect();
@@ -133,7 +133,7 @@ impl Choice {
         Ok(choices)
     }
 
-    /// Returns what names it, and what built that.
+    /// Its name, and the build that made it.
     pub(crate) fn name(&self) -> String {
         let title = self.title();
         self.built_by().map_or(title.clone(), |by| format!("{title}, built by {by}"))
@@ -146,7 +146,7 @@ impl Choice {
         }
     }
 
-    /// Returns what names the set that makes the target.
+    /// The name of the set that generates the target; `None` if there is none.
     pub(crate) fn set(&self) -> Option<String> {
         let Object { file, line, set, .. } = &self.target()?.object;
         set.as_ref().map(|set| format!("ApplicationSet {set} ({file}:{line})"))
@@ -157,7 +157,7 @@ impl Choice {
         self.targets().into_iter().rev().flatten().next()
     }
 
-    /// The target, as it was and as it is; none of a root.
+    /// The old and the new target; `None` for a root.
     pub(crate) fn targets(&self) -> [Option<&Target>; 2] {
         match &self.what {
             What::Root(_) => [None, None],
@@ -165,12 +165,12 @@ impl Choice {
         }
     }
 
-    /// Returns what built the object of the target, if something did.
+    /// The build that made the object of the target; `None` if it is as written.
     pub(crate) fn built_by(&self) -> Option<String> {
         self.target()?.object.built_by.clone()
     }
 
-    /// Whether what is deployed is known, and lies in another repository or at another revision.
+    /// Whether its directory is known to be in another repository or at another revision.
     fn is_elsewhere(&self) -> bool {
         matches!(&self.what, What::Target(both) if both.iter().flatten().all(|target: &Target| target.local_dir().is_none() && !matches!(target.location, TargetLocation::Templated(_))))
     }
@@ -194,7 +194,7 @@ impl Choice {
         generated.map(|resource| resource.path.clone()).chain(named).collect()
     }
 
-    /// Returns what to build as it was (0) or as it is (1); nothing where it was not, or is not.
+    /// The subject on the old (0) or the new (1) side; `None` if it does not exist there.
     pub(crate) fn subject(&self, side: usize, workspace: &Workspace) -> Result<Option<Subject>, Failures> {
         let absent = [Status::Added, Status::Removed][side];
         Ok(match &self.what {
@@ -256,13 +256,13 @@ pub(crate) fn is_meant(target: &Target, text: &str) -> bool {
     object.name == text || object.full_name() == text || places(target).iter().any(|name| name == text)
 }
 
-/// Returns what no directory is called and names a target, the shortest first.
+/// Names of a target that are not directories, the shortest first.
 fn places(target: &Target) -> [String; 4] {
     let (file, Position { line, column }) = (&target.object.file, target.spot);
     [format!("{file}:{}", target.object.line), format!("{file}:{line}"), format!("{file}:{line}:{column}"), target.by()]
 }
 
-/// Returns what names a target and no other.
+/// A name that means only this target.
 pub(crate) fn typed(target: &Target, all: &[Target]) -> String {
     let places = places(target);
     places
@@ -272,7 +272,7 @@ pub(crate) fn typed(target: &Target, all: &[Target]) -> String {
         .clone()
 }
 
-/// Says that a text names nothing that could be built.
+/// The failure for a text that names nothing to build.
 pub(crate) fn unknown(targets: &[Target], text: &str) -> Failure {
     let failure = Failure::new(format!("`{}` is neither a directory with a kustomization nor a target", shown(text)));
     let known = targets.iter().map(|target| &target.object);

@@ -13,8 +13,7 @@ use crate::tree::checkout::Conversion;
 use crate::tree::disk::DiskTree;
 use crate::tree::{Entry, Tree, path};
 
-/// The files that were written for builds, by what they hold and whether they may be run: the next one is the same file under
-/// another name. Nobody may write to them.
+/// The files that were written for builds, by content and mode: an equal file is a hard link. Nobody may write to them.
 #[derive(Debug, Default)]
 pub(crate) struct Pool(HashMap<(String, bool), PathBuf>);
 
@@ -27,9 +26,9 @@ impl Pool {
     }
 }
 
-/// Writes what is at some paths of a tree below `top`: a directory empty, a link if it leads somewhere in the tree. With a
-/// conversion the files are those of a checkout. Links come last, so that nothing is written through one. What cannot be read
-/// fails at once; the result is that of writing.
+/// Writes the nodes at some paths of a tree below `top`: a directory empty, a link if its target is in the tree. With a
+/// conversion the files are those of a checkout. Links come last, so that nothing is written through a link. An
+/// unreadable node fails at once; the inner result is that of writing.
 pub(crate) fn write<P: AsRef<str>>(
     tree: &dyn Tree,
     places: impl IntoIterator<Item = P>,
@@ -104,7 +103,7 @@ pub(super) fn add(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the digest of all files and links below a directory: names, modes and bytes, or where they lead.
+/// The digest of all files and links below a directory: names, modes and bytes, or targets.
 pub(super) fn digest(top: &Path) -> Result<String> {
     let tree = DiskTree::of_directory(top, false)?;
     let mut lines = String::new();
@@ -133,7 +132,7 @@ pub(crate) fn set_executable(place: &Path, mut permissions: fs::Permissions, exe
     fs::set_permissions(place, permissions)
 }
 
-/// Returns what a link says as a relative path; none where it leads out of the tree.
+/// The target of a link as a relative path; `None` if it is outside of the tree.
 fn link_text(tree: &dyn Tree, place: &str) -> Result<Option<String>> {
     let directory = path::parent(place);
     let Ok(text) = String::from_utf8(tree.read(place)?) else {

@@ -1,5 +1,4 @@
-//! What an earlier run has proven, and of which roots that still holds: what the same version made of the same source and
-//! the same remotes is the same.
+//! The results of an earlier run that still hold: the same version builds the same from equal sources and remotes.
 
 use std::collections::BTreeSet;
 
@@ -10,13 +9,13 @@ use crate::plan::Affected;
 use crate::record::{BuildTool, Remotes, Verified};
 use crate::targets::affected::changes::Changes;
 
-/// What a record says, and everything that is something else now than it was then.
+/// A record, and all differences since then.
 pub(crate) struct Earlier {
-    /// What the record says.
+    /// The verification in the record.
     pub verified: Verified,
-    /// Where the source differs from that of the record.
+    /// The differences between the source and that of the record.
     pub source: Changes,
-    /// What was brought in.
+    /// The fetched upstreams.
     pub remotes: Remotes,
     /// The directories that a kustomization names which has changed or is gone: a root there may have been built only
     /// as part of another one.
@@ -24,7 +23,7 @@ pub(crate) struct Earlier {
 }
 
 impl Earlier {
-    /// Returns what the record says of each root, if `by` built it from nothing but what it would build it from now.
+    /// The recorded verdict of each root, if `by` would build it from the same inputs now.
     pub(super) fn verdicts(&self, job: &Job<'_>, by: &BuildTool) -> Result<Vec<Option<Verdict>>> {
         let (graph, affected) = (&job.plan.before, &job.plan.affected);
         let is_stale = self.stale(graph, affected.iter().map(|root| root.root))?;
@@ -32,7 +31,7 @@ impl Earlier {
         let is_moved = |into: &String| Ok(self.source.may_convert(into) || self.source.at(into)?.is_some());
         let is_moved = job.plan.new_dir.as_ref().map_or(Ok(false), is_moved)?;
         let holds = self.verified.holds_for(by) && !is_moved;
-        // Of what did not build nobody knows what it reads.
+        // The inputs of a failed build are unknown.
         let is_covered = |root: &Affected| {
             holds
                 && !self.verified.not_built.contains(&root.name)
@@ -42,7 +41,7 @@ impl Earlier {
         Ok(affected.iter().map(|root| is_covered(root).then_some(Verdict::VerifiedBefore)).collect())
     }
 
-    /// The roots that themselves would be built from something else, among those that some lead to.
+    /// The roots with different inputs of their own, among those that some roots reach.
     fn stale(&self, graph: &Graph, starts: impl Iterator<Item = RootId>) -> Result<BTreeSet<RootId>> {
         let mut stale = BTreeSet::new();
         for id in graph.reach(starts, |_, _| true) {
@@ -56,7 +55,7 @@ impl Earlier {
         Ok(stale)
     }
 
-    /// Whether a root reads something fetched that is not what it was.
+    /// Whether a root reads a fetched upstream that differs.
     fn has_other_remotes(&self, graph: &Graph, id: RootId) -> bool {
         let mut fetched = graph.read_by(id).into_iter().filter_map(|file| graph.pinned(file));
         !fetched.all(|(source, now)| self.remotes.get(&source).is_some_and(|pinned| pinned.digest == now.digest))

@@ -1,4 +1,4 @@
-//! `kustomize edit`, run before a build as Argo CD runs it: on a copy of the kustomization, with what lies at its components.
+//! Runs `kustomize edit` before a build as Argo CD does: on a copy of the kustomization, with its components beside it.
 
 use std::fs;
 use std::path::PathBuf;
@@ -19,14 +19,14 @@ use crate::record::sha256_hex;
 use crate::targets::variables::Variables;
 use crate::tree::path;
 
-/// What no edit is remembered of: a kustomization with this holds values of Secrets.
+/// A kustomization with this text has values of Secrets, so its edits are not remembered.
 const SECRETS: &[u8] = b"secretGenerator";
 
 /// A kustomization on disk, to be edited. No tree is in it.
 pub(super) struct Edits {
     scratch: Scratch,
     answers: Answers,
-    /// What the program may not change.
+    /// The files that the program must not change.
     input: PathBuf,
     top: PathBuf,
     directory: String,
@@ -34,12 +34,12 @@ pub(super) struct Edits {
     commands: Vec<Vec<String>>,
     /// None are filled in.
     variables: Variables,
-    /// What a failure must not quote.
+    /// The values that a failure must not quote.
     secrets: OnceLock<Secrets>,
 }
 
 impl Edits {
-    /// Writes what the edits of a subject read; `None` if it has none.
+    /// Writes the files that the edits of a subject read; `None` if it has no edits.
     pub(super) fn write(subject: &Subject) -> Result<Option<Edits>> {
         let Subject { tree, directory, file, edits, .. } = subject;
         if edits.is_empty() {
@@ -47,7 +47,7 @@ impl Edits {
         }
         let scratch = Scratch::new().map_err(|error| unusable(&error))?;
         let [input, top] = ["input", "edited"].map(|name| scratch.path().join(name));
-        // Of a pattern all below the directory that it begins with.
+        // For a pattern, everything below the directory that it begins with.
         let literal = |text: &String| match text.find(['*', '?', '[', '\\']) {
             Some(end) => text[..end].rsplit_once('/').map_or("", |(above, _)| above).to_owned(),
             None => text.clone(),
@@ -63,7 +63,7 @@ impl Edits {
         Ok(Some(Edits { scratch, answers, input, top, directory, file, commands, variables, secrets }))
     }
 
-    /// Edits, and returns what the kustomization holds then.
+    /// Runs the edits, and returns the edited kustomization.
     pub(super) fn run(&self, program: &Program) -> Result<Vec<u8>, Unbuilt> {
         if program.kind != Kind::Kustomize {
             let failure = Failure::new("Argo CD runs `kustomize edit` first, which kubectl does not have");

@@ -1,4 +1,4 @@
-//! Where builds find their files: of each tree of a graph what its roots read, and what was fetched.
+//! Lays out the files of builds: for each tree of a graph the files that its roots read, and the fetched files.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -19,22 +19,22 @@ use crate::tree::checkout::Conversion;
 use crate::tree::overlay::OverlayTree;
 use crate::tree::{self, SharedTree, Tree as _, path};
 
-/// What answers a build.
+/// The responses to the requests of a build.
 pub(super) struct Answers {
     /// The manifest of the [stand-in](super::stand_in).
     pub(super) manifest: PathBuf,
     pub(super) files: Files,
     /// Whether functions are images, which container engines run.
     pub(super) has_images: bool,
-    /// Whether a path leads out of the tree: what is there may be read, and may change.
+    /// Whether a path leads out of the tree, so that a file there may be read, and may change.
     reads_outside: bool,
-    /// What identifies each repository, and where its files are.
+    /// The identity of each repository, and the directory with its files.
     fetched: Vec<(String, PathBuf)>,
     /// The digests of directories, once they are asked for.
     digests: Mutex<BTreeMap<PathBuf, String>>,
 }
 
-/// Where a build gets remote files.
+/// The sources of remote files for a build.
 pub(super) enum Files {
     /// From here. With `is_closed` from nowhere else, whatever it asks.
     Served { served: Arc<Served>, is_closed: bool },
@@ -43,7 +43,7 @@ pub(super) enum Files {
 }
 
 impl Answers {
-    /// Takes what a walk has fetched, of which the repositories were [written](of_graph) below `top`.
+    /// The responses from a walk, whose repositories were [written](of_graph) below `top`.
     pub(super) fn of(graph: &Graph, offline: bool, top: &Path) -> Result<Answers> {
         let sources = graph.sources.iter().enumerate();
         let upstreams = sources.filter_map(|(number, source)| {
@@ -93,7 +93,7 @@ impl Answers {
         Ok(Some(format!("{}{}{}", lines.concat(), served.digest(), self.below(top)?)))
     }
 
-    /// The digest of what is below a directory, which stays as it is.
+    /// The digest of a directory, which does not change.
     fn below(&self, directory: &Path) -> Result<String> {
         let known = || self.digests.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(digest) = known().get(directory) {
@@ -104,13 +104,13 @@ impl Answers {
     }
 }
 
-/// Returns where a fetched tree of a graph lies below `top`.
+/// The directory of a fetched tree of a graph below `top`.
 fn place(source: SourceId, top: &Path) -> PathBuf {
     top.join(format!("upstream/{}", source.0))
 }
 
-/// The top of the tree that one of several roots is built in, by its number. Each of the user's has a tree of its
-/// own: what another one reads does not happen to be there.
+/// The top of the tree for one of several roots, by its number. Each root of the user has its own tree, so that files
+/// of other roots are missing there.
 pub(super) fn own(graph: &Graph, number: usize, top: &Path) -> PathBuf {
     match graph.sources[0].repository {
         None => top.join(format!("tree/{number}")),
@@ -118,8 +118,8 @@ pub(super) fn own(graph: &Graph, number: usize, top: &Path) -> PathBuf {
     }
 }
 
-/// Writes what some roots of a graph, each with its number, and all that these lead to, are built from. With `checks_out`
-/// the user's files are those of a checkout.
+/// Writes the inputs of some roots of a graph, each with its number, and of all roots that they reach. With
+/// `checks_out` the user's files are those of a checkout.
 pub(super) fn of_graph(
     graph: &Graph,
     roots: impl IntoIterator<Item = (usize, RootId)>,
@@ -156,7 +156,7 @@ pub(super) fn of_graph(
     fetched.into_iter().try_for_each(|(number, part)| part.write(None, &place(SourceId(number), top), None))
 }
 
-/// Adds what a root reads of what was fetched: the links on the way to the directories that its URLs name, and files.
+/// Adds the fetched files that a root reads, and the links on the way to the directories of its URLs.
 fn read_remotely(graph: &Graph, id: RootId, trusted: &HashSet<FileId>, parts: &mut [Part]) -> Result<()> {
     for edge in &graph.roots[id].edges {
         if let Target::Root { id, remote: true } = edge.target
@@ -177,8 +177,8 @@ fn read_remotely(graph: &Graph, id: RootId, trusted: &HashSet<FileId>, parts: &m
     Ok(())
 }
 
-/// Returns why some roots, with all that they reach, cannot be built elsewhere, if not: a chart or code may read what is not
-/// in the tree.
+/// Why some roots, with all that they reach, cannot be built elsewhere; `None` if they can. A chart or code may read
+/// files outside of the tree.
 pub(super) fn outside(graph: &Graph, roots: &BTreeSet<RootId>) -> Result<Option<String>> {
     for &id in roots {
         let Source { tree, repository, .. } = &graph.sources[graph.roots[id].source];
@@ -218,16 +218,16 @@ pub(super) fn of_copy(plan: &Plan, into: &str, checkout: Option<&SharedTree>, to
     disk::write_temporary(&tree, places, conversion(checkout.is_some()).as_ref(), top, None)
 }
 
-/// Returns what makes files those of a checkout: line ends, `ident` and encodings follow the attributes that hold where a
-/// file lies. Both builds would see what a filter makes of one, which only who configured it knows.
+/// The conversion to files of a checkout: line ends, `ident` and encodings follow the attributes of each directory. A
+/// filter is not run, because its result depends on the configuration of the user.
 pub(super) fn conversion(checks_out: bool) -> Option<Conversion> {
     checks_out.then(|| Conversion::new(false, gix::hash::Kind::Sha1))
 }
 
-/// What builds read of one tree.
+/// The files of one tree that builds read.
 struct Part<'a> {
     source: &'a Source,
-    /// The tree, with what the walk has read of a fetched one, which may be partial.
+    /// The tree. For a fetched tree, which may be partial, the files that the walk has read.
     tree: OverlayTree,
     places: BTreeSet<String>,
     /// The charts that were pulled: no checkout gives these.

@@ -1,8 +1,8 @@
-//! What builds came to, in the repository that they were run in: a closed build is a function of its inputs.
+//! The memory of build outputs, in the repository of the user: a closed build is a function of its inputs.
 //!
-//! No value of a Secret is stored: a keyed hash stands in its place, and the key never leaves the repository. So two outputs
-//! can be compared, whether they were built now or before, and not printed. An entry that was damaged, or stored with
-//! another key, is none.
+//! No value of a Secret is stored, but a keyed hash, and the key never leaves the repository. So two outputs can be
+//! compared, whether they were built now or before, but not printed. An entry that was damaged, or stored with another
+//! key, is ignored.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,10 +29,10 @@ use crate::record::sha256_hex;
 const MOST: u64 = 256 << 20;
 /// How much of that one build may take.
 const SHARE: u64 = 8;
-/// What is asked of a build.
+/// The required form of an output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wants {
-    /// What it wrote, to the byte.
+    /// The exact bytes.
     Bytes,
     /// The same, but for values of Secrets: they may be replaced by something else for each value.
     Objects,
@@ -48,7 +48,7 @@ pub(crate) struct Memory {
     total: Mutex<Option<u64>>,
 }
 
-/// What an entry says before the output.
+/// The header of an entry.
 #[derive(Debug, Serialize, Deserialize)]
 struct Head {
     said: String,
@@ -59,7 +59,7 @@ struct Head {
 }
 
 impl Memory {
-    /// Opens that of a repository; none where nothing can be stored.
+    /// Opens the memory of a repository; `None` if nothing can be stored.
     pub(crate) fn of(here: Option<&LocalRepo>) -> Option<Arc<Memory>> {
         Memory::open(&here?.own_directory(), MOST).map(Arc::new)
     }
@@ -72,7 +72,7 @@ impl Memory {
         Some(Memory { directory, key, most, total: Mutex::default() })
     }
 
-    /// Returns what a build came to whose inputs have this digest.
+    /// The remembered build whose inputs have this digest; `None` if there is none.
     pub(super) fn get(&self, name: &str) -> Option<Build> {
         let file = self.directory.join(name);
         let bytes = fs::read(&file).ok()?;
@@ -82,12 +82,12 @@ impl Memory {
         }
         let end = memchr::memchr(b'\n', rest)?;
         let Head { said, success, size, hides, unset } = serde_json::from_slice(&rest[..end]).ok()?;
-        // What was used last goes last.
+        // The entries that were used last are removed last.
         File::open(file).and_then(|file| file.set_modified(SystemTime::now())).ok();
         Some(Build { said, success, size, hides, unset, ..Build::known(rest[end + 1..].to_vec()) })
     }
 
-    /// Remembers what a build came to, which [hides](Memory::hide) all values. Where that cannot be stored it is not.
+    /// Remembers a build with [hidden](Memory::hide) values. A failure to store it is ignored.
     pub(super) fn put(&self, name: &str, build: &Build) -> Option<()> {
         let Build { stdout, said, success, size, hides, unset, .. } = build;
         let (said, unset) = (said.clone(), unset.clone());
@@ -105,7 +105,7 @@ impl Memory {
         file.persist(self.directory.join(name)).ok().map(drop)
     }
 
-    /// Removes what was not used for the longest time, until there is room for more.
+    /// Removes the least recently used entries, until there is room for more.
     fn make_room(&self, more: u64) {
         let mut total = self.total.lock().unwrap_or_else(PoisonError::into_inner);
         if total.is_none_or(|total| total + more > self.most) {
@@ -131,7 +131,7 @@ impl Memory {
         *total = total.map(|total| total + more);
     }
 
-    /// A build with a hash in the place of each value of a Secret; none of what cannot be read.
+    /// The build with a hash instead of each value of a Secret; `None` if it cannot be read.
     pub(super) fn hide(&self, build: &Build) -> Option<Build> {
         let stdout = &build.stdout;
         let mut build = Build { stdout: Vec::new(), ..build.clone() };
@@ -148,7 +148,7 @@ impl Memory {
         Some(build)
     }
 
-    /// A document without values of Secrets, and with a hash of all of it; none if it has none.
+    /// A document with hashes instead of values of Secrets; `None` if it has none.
     fn hidden(&self, document: &str) -> serde_yaml::Result<Option<String>> {
         let mut value: Value = serde_yaml::from_str(document)?;
         if !secrets::is_in(&value) {
@@ -169,11 +169,11 @@ fn may_hold_secret(text: &[u8]) -> bool {
     ["Secret", "\\u", "\\U", "\\x"].iter().any(|part| memchr::memmem::find(text, part.as_bytes()).is_some())
 }
 
-/// What stands for the directory of the inputs in what a build is known by.
+/// A placeholder for the directory of the inputs in the key of a build.
 const INPUT: &str = "\u{1}INPUT\u{1}";
 
 impl Building<'_> {
-    /// Returns what it builds to: if that is remembered, without building. Each build has a directory of its own in `parent`.
+    /// The output of the build, remembered or new. Each build has its own directory in `parent`.
     pub(super) fn output(&self, parent: &Path, wants: Wants) -> Result<Build> {
         let name = self.name()?;
         if let Some(known) = self.known_as(name.as_deref(), wants) {
@@ -184,7 +184,7 @@ impl Building<'_> {
             build.is_steady = self.is_steady(parent, &build)?;
         }
         let Some(memory) = &self.program.memory else { return Ok(build) };
-        // What is compared with this may be remembered.
+        // Later runs compare this output with a remembered one, so both must have hashes.
         let Some(hidden) = memory.hide(&build) else { return Ok(build) };
         if let Some(name) = name
             && build.is_steady
@@ -196,7 +196,7 @@ impl Building<'_> {
         Ok(if wants == Wants::Objects { hidden } else { build })
     }
 
-    /// Whether it is remembered what it was built to.
+    /// Whether the output is remembered.
     pub(super) fn is_remembered(&self, wants: Wants) -> Result<bool> {
         Ok(self.known_as(self.name()?.as_deref(), wants).is_some())
     }
@@ -212,8 +212,7 @@ impl Building<'_> {
         Ok(!again.success || again.stdout == first.stdout)
     }
 
-    /// The digest of everything that it is a function of; `None` if it may be one of something else, or nothing is
-    /// remembered.
+    /// The digest of all inputs; `None` if the build may have other inputs, or nothing is remembered.
     fn name(&self) -> Result<Option<String>> {
         /// The flags that let kustomize run or read nothing else.
         const PURE: [&str; 5] =
@@ -251,9 +250,9 @@ impl Building<'_> {
     }
 }
 
-/// Whether nothing but its inputs has made a build what it is.
+/// Whether only its inputs have determined a build.
 fn is_settled(build: &Build) -> bool {
-    /// What programs say if the machine fails, or somebody ends what they have started.
+    /// Messages of programs if the machine fails, or somebody kills them.
     const ODD: [&str; 4] = ["text file busy", "input/output error", "signal: ", "timed out"];
     let said = build.said.to_lowercase();
     build.refused.is_empty() && (build.success || !ODD.iter().any(|odd| said.contains(odd)))

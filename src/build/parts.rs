@@ -1,4 +1,4 @@
-//! What can be compared of what cannot be built: the roots below it that can, each on its own.
+//! Compares the parts of a failed build: the roots below it that build on their own.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +18,7 @@ const DEEPEST: usize = 10;
 
 /// The roots below something that cannot be built which both sides build.
 pub(crate) struct Parts {
-    /// What differs of what they are built to, as it was and as it is.
+    /// The differing documents of these roots, old and new.
     pub(crate) outputs: [String; 2],
     /// Whether these are all that may differ.
     pub(crate) are_all: bool,
@@ -78,7 +78,7 @@ pub(crate) fn parts(
     Ok(all)
 }
 
-/// Whether what the root in a directory reads itself differs, or may.
+/// Whether the root in a directory reads a differing file itself, or may.
 fn own_differs(graph: &Graph, directory: &str, changes: &Changes) -> Result<bool> {
     let Some(root) = graph.user_root(directory) else { return Ok(true) };
     Ok(graph.roots[root].kind == Some(KustomizationKind::Component)
@@ -92,7 +92,7 @@ pub(super) fn named(graph: &Graph, directory: &str) -> Vec<String> {
     own.map(|(_, root)| graph.roots[root].directory.clone()).collect()
 }
 
-/// Whether both sides have a root in a directory that is built without what adds it.
+/// Whether both sides have a root in a directory that builds without the root that adds it.
 fn is_built_alone(graphs: &[Graph; 2], directory: &str) -> bool {
     graphs.iter().all(|graph| {
         let root = graph.user_root(directory);

@@ -50,7 +50,7 @@ pub(crate) enum Network {
     Namespace,
     /// The system refuses its requests (Linux).
     Filter,
-    /// What it sends goes to a proxy of ours, if it keeps to that; programs that fetch are stood in for.
+    /// Its requests go to our proxy, if it respects the settings; programs that fetch are replaced by stand-ins.
     Proxies,
 }
 
@@ -77,7 +77,7 @@ impl Network {
 pub(super) const PROXIES: [&str; 6] =
     ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"];
 
-/// Why there is no program that builds.
+/// The message if no program is found.
 const NONE: &str = "neither `kustomize` nor `kubectl` was found on PATH";
 
 /// The programs that build, as the user names them.
@@ -96,7 +96,7 @@ pub(crate) struct Programs<'a> {
 pub(super) struct Program {
     path: PathBuf,
     pub(super) kind: Kind,
-    /// Its version as it prints it; for a build without one, what distinguishes it from others.
+    /// The printed version; for a build without a version, text that distinguishes it from others.
     version: String,
     /// The version of kustomize that it is, or has in it, if it says one.
     kustomize: Option<String>,
@@ -104,23 +104,23 @@ pub(super) struct Program {
     pub(super) network: Network,
     /// How long a build may take, if that is said.
     pub(super) timeout: Option<Duration>,
-    /// Where builds are remembered; none where they are not.
+    /// The memory of builds; `None` if builds are not remembered.
     pub(super) memory: Option<Arc<Memory>>,
     /// The helm that it runs, and that renders charts beside it. `None` finds it on `PATH`.
     pub(super) helm: Option<PathBuf>,
-    /// Its digest, once it is asked for; none where it cannot be read.
+    /// The digest, once it is needed; `None` if the program cannot be read.
     digest: Arc<OnceLock<Option<String>>>,
-    /// What its builds have taken in this run.
+    /// The time that its builds have taken in this run.
     pub(super) spent: Arc<Mutex<Spent>>,
 }
 
 impl Program {
-    /// Returns name and version, as `kustomize/v5.8.1`.
+    /// The name and version, such as `kustomize/v5.8.1`.
     pub(super) fn name(&self) -> String {
         format!("{}/{}", self.kind.name(), self.version)
     }
 
-    /// Returns that, with the kustomize in a kubectl and the helm that is named.
+    /// The full name, with the kustomize in a kubectl and the named helm.
     pub(super) fn full_name(&self) -> String {
         let inner = self.kustomize.as_ref().filter(|_| self.kind == Kind::Kubectl);
         let inner = inner.map_or(String::new(), |version| format!(" (kustomize/{version})"));
@@ -129,7 +129,7 @@ impl Program {
         self.name() + &inner + &helm
     }
 
-    /// Returns it with how long a build may take, and what remembers builds. Refuses another version than the configuration names.
+    /// Adds the time limit of builds, and the memory. Fails if the configuration requires another version.
     pub(super) fn configured(self, config: &Config, memory: Option<Arc<Memory>>) -> Result<Program> {
         if let Some(wanted) = &config.kustomize
             && !self.kustomize.as_deref().is_some_and(|version| is_version(version, wanted))
@@ -143,7 +143,7 @@ impl Program {
         Ok(Program { timeout: config.build_timeout, memory, ..self })
     }
 
-    /// Returns what no other program has: its name, its version and its digest; none if it cannot be read.
+    /// A text that no other program has: name, version and digest; `None` if it cannot be read.
     pub(super) fn identity(&self) -> Option<String> {
         Some(format!("{} {}", self.name(), self.digest.get_or_init(|| digest(&self.path)).as_ref()?))
     }
@@ -156,7 +156,7 @@ impl Program {
         Ok(Program { timeout: self.timeout, memory: self.memory.clone(), ..helm })
     }
 
-    /// Returns it with the helm at a path.
+    /// Uses the helm at a path.
     pub(super) fn with_helm(self, named: Option<&Path>) -> Result<Program> {
         let Some(named) = named else { return Ok(self) };
         let program = Program {
@@ -188,8 +188,8 @@ impl Program {
     }
 }
 
-/// Finds the program: the one that was named (on the command line, else in `KUSTOMIZE`), else `kustomize` on
-/// `PATH`, else `kubectl`. Returns why there is none; fails where the one that was named cannot be used.
+/// Finds the program: the named one (on the command line, else in `KUSTOMIZE`), else `kustomize` on `PATH`, else
+/// `kubectl`. The inner error says why there is none; fails if the named one cannot be used.
 pub(super) fn find(given: Option<&Path>) -> Result<Result<Program, String>> {
     let by_environment = || std::env::var_os("KUSTOMIZE").filter(|value| !value.is_empty());
     let named = match given {
@@ -221,15 +221,15 @@ pub(super) fn find(given: Option<&Path>) -> Result<Result<Program, String>> {
     Ok(Err(reasons.join("; ")))
 }
 
-/// Returns why there is no program that builds, as far as that is seen without starting one; `None` if there is one.
+/// Why no program can be found, without starting one; `None` if there is one.
 pub(crate) fn missing() -> Option<&'static str> {
     let is_named = std::env::var_os("KUSTOMIZE").is_some_and(|value| !value.is_empty());
     let is_there = is_named || [Kind::Kustomize, Kind::Kubectl].iter().any(|kind| on_path(kind.name()).is_some());
     (!is_there).then_some(NONE)
 }
 
-/// Looks for an executable where programs are. A directory of `PATH` that depends on where we are is left out:
-/// what lies there belongs to whoever wrote the repository.
+/// Looks for an executable on `PATH`. A relative directory there is skipped: its files belong to whoever wrote the
+/// repository.
 fn on_path(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     let name = format!("{name}{}", std::env::consts::EXE_SUFFIX);
@@ -327,7 +327,7 @@ fn said(path: &Path, kind: Kind) -> Result<(Network, Output), process::Error> {
     Ok((Network::Proxies, run(Network::Proxies)?))
 }
 
-/// A version; where it is none, with the digest of the program, so that another build is another version.
+/// The version; without one, the digest of the program, so that another build counts as another version.
 fn identified(version: String, path: &Path, known: &OnceLock<Option<String>>) -> String {
     const DIGITS: usize = 16;
     if version != UNVERSIONED {
@@ -349,8 +349,8 @@ fn is_version(version: &str, numbers: &str) -> bool {
     rest.is_some_and(|rest| !rest.starts_with(|next: char| next.is_ascii_digit()))
 }
 
-/// Reads what a program says of its version, and of that of the kustomize in it: `v5.8.1`, `(devel)`, in older ones
-/// `{Version:kustomize/v4.5.7 …}`; kubectl says both in JSON.
+/// Reads the version that a program prints, and that of the kustomize in it: `v5.8.1`, `(devel)`, in older ones
+/// `{Version:kustomize/v4.5.7 …}`; kubectl prints both in JSON.
 fn version(kind: Kind, stdout: &[u8]) -> Option<(String, Option<String>)> {
     let mut kustomize = None;
     let word = match kind {

@@ -31,7 +31,7 @@ use crate::os::interrupt::unusable;
 use crate::os::sandbox;
 use crate::record::sha256_hex;
 
-/// Whether programs written in Go believe what `SSL_CERT_FILE` holds: elsewhere the platform decides.
+/// Whether programs written in Go trust the certificates in `SSL_CERT_FILE`; elsewhere the platform decides.
 pub(super) const IS_TRUSTED: bool = cfg!(all(unix, not(target_vendor = "apple")));
 
 /// How long a client may be silent.
@@ -41,20 +41,20 @@ const HEAD: u64 = 64 << 10;
 /// How many connections are answered at the same time.
 const CONNECTIONS: usize = 64;
 
-/// What builds may ask for.
+/// The responses for builds.
 pub(super) struct Served {
     files: HashMap<String, Arc<[u8]>>,
-    /// What is asked for in vain: kustomize takes the URL of a repository for that of a file first.
+    /// URLs that are requested in vain: kustomize first tries the URL of a repository as a file.
     repositories: HashSet<String>,
     authority: CertifiedIssuer<'static, KeyPair>,
-    /// Where its certificate is.
+    /// The path of its certificate.
     certificate: PathBuf,
     /// How TLS begins as each host.
     hosts: Mutex<HashMap<String, Arc<ServerConfig>>>,
 }
 
-/// Returns what identifies a file: its URL without userinfo and fragment, and with nothing encoded, as a client may encode
-/// more than it has to.
+/// The identity of a file: its URL without userinfo, fragment and encoding, because a client may encode more than
+/// necessary.
 fn key(url: &Url) -> Option<String> {
     let (scheme, host, port) = (url.scheme(), url.host_str()?, url.port_or_known_default()?);
     let path = percent_decode_str(&url[Position::BeforePath..Position::AfterQuery]).decode_utf8_lossy();
@@ -88,7 +88,7 @@ impl Served {
             // They differ in something that a request does not contain, such as a password.
             known.take_if(|known| **known != *bytes);
         }
-        // What is served by none of several contents is no surprise.
+        // A URL with several contents is not served, which is expected.
         let mut repositories: HashSet<String> = repositories.into_iter().filter_map(key_of).collect();
         repositories.extend(contents.iter().filter(|(_, bytes)| bytes.is_none()).map(|(key, _)| key.clone()));
         let files = contents.into_iter().filter_map(|(key, bytes)| Some((key, bytes?))).collect();
@@ -106,7 +106,7 @@ impl Served {
         self.files.keys().chain(&self.repositories).any(|key| is_direct(key))
     }
 
-    /// Whether a file of such a host lies below a URL: as no build gets it through the proxy, kustomize takes it for
+    /// Whether a file of such a host is below a URL: a build cannot get it through the proxy, so kustomize takes it for
     /// a part of a repository there.
     pub(super) fn is_asked_directly_below(&self, url: &str) -> bool {
         let Some(above) = Url::parse(url).ok().as_ref().and_then(key) else { return false };
@@ -117,8 +117,8 @@ impl Served {
                 .any(|file: &String| file.strip_prefix(&above).is_some_and(|rest| rest.starts_with('/')))
     }
 
-    /// Whether a request is for a port of this machine that a known URL or one of these calls names: Go asks for such a
-    /// URL directly, before it is asked of git.
+    /// Whether a request is for a port of this machine in a known URL or in one of these calls: Go requests such a URL
+    /// directly, before git is asked.
     pub(super) fn is_at(&self, request: &sandbox::Request, calls: &[String]) -> bool {
         let sandbox::Request::Connection(Some(address)) = request else { return false };
         let known = self.files.keys().chain(&self.repositories).map(String::as_str);
@@ -134,7 +134,7 @@ impl Served {
         sha256_hex(all.into_iter().collect::<String>().as_bytes())
     }
 
-    /// Returns how TLS begins as a host.
+    /// The TLS configuration for a host.
     fn tls(&self, host: &str) -> io::Result<Arc<ServerConfig>> {
         let mut hosts = locked(&self.hosts);
         if let Some(known) = hosts.get(host) {
@@ -161,7 +161,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Where a proxy listens.
+/// A listening proxy.
 pub(super) enum Listening {
     /// In our network.
     TargetDir(TcpListener),
@@ -174,7 +174,7 @@ pub(super) fn listen() -> Result<TcpListener> {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(not_started)
 }
 
-/// Returns where a build finds a listener of ours.
+/// The address of our listener for a build.
 pub(super) fn address(listener: &TcpListener) -> SocketAddr {
     listener.local_addr().unwrap_or(closed::ADDRESS)
 }
@@ -189,7 +189,7 @@ pub(super) struct Proxy {
 struct Shared {
     served: Arc<Served>,
     refused: Mutex<BTreeSet<String>>,
-    /// What is listened at, once it is there.
+    /// The listener, once it exists.
     listener: Mutex<Option<TcpListener>>,
     stop: AtomicBool,
 }
@@ -229,7 +229,7 @@ impl Proxy {
         command.env("SSL_CERT_FILE", certificate).env_remove("NO_PROXY").env_remove("no_proxy");
     }
 
-    /// Returns everything that was asked for and not answered, without secrets.
+    /// All unanswered requests, without secrets.
     pub(super) fn refused(&self) -> BTreeSet<String> {
         locked(&self.shared.refused).clone()
     }
@@ -285,7 +285,7 @@ struct Request {
     target: String,
 }
 
-/// Reads the head of a request; none when it is not one.
+/// Reads the head of a request; `None` if it is not a request.
 fn request(stream: &mut impl Read) -> io::Result<Option<Request>> {
     let mut reader = BufReader::new(stream.take(HEAD));
     let mut first = String::new();
@@ -332,7 +332,7 @@ impl Shared {
             let url = Url::parse(&request.target).ok();
             return self.give(&mut stream, &request, url);
         }
-        // Only its host and port are said here. What is asked there comes when TLS has begun.
+        // This request contains only host and port; the path follows after TLS has begun.
         let url = Url::parse(&format!("https://{}/", request.target)).ok();
         let Some((url, host)) = url.as_ref().and_then(|url| Some((url, url.host_str()?))).filter(|_| IS_TRUSTED) else {
             return self.give(&mut stream, &request, url);
@@ -363,7 +363,7 @@ impl Shared {
         if let Some(file) = self.served.files.get(&key).filter(|_| is_read) {
             return answer(stream, "200 OK", file, request.method == "GET");
         }
-        // Where TLS cannot begin, only the host is known.
+        // If TLS cannot begin, only the host is known.
         let is_tunnel = request.method == "CONNECT" && !key.is_empty();
         let mut known = self.served.repositories.iter();
         if !known.any(|prefix| is_read && *prefix == key || is_tunnel && prefix.starts_with(&key)) {
@@ -372,7 +372,7 @@ impl Shared {
         answer(stream, "403 Forbidden", b"this was not fetched\n", true)
     }
 
-    /// Notes what is not answered.
+    /// Notes an unanswered request.
     fn note(&self, what: String) {
         locked(&self.refused).insert(redact::text(&what));
     }

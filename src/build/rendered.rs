@@ -1,4 +1,4 @@
-//! What all builds come to, as files: one for each target and each top root, with stable names.
+//! The outputs of all builds as files: one for each target and each top root, with stable names.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -26,8 +26,8 @@ pub(crate) struct Rendered {
     pub not_built: BTreeMap<String, String>,
     /// The targets and objects of which it is unknown what they deploy, each with the reason.
     pub unknown: Vec<String>,
-    /// The paths of the files that these would have; of a set the directory of all that it may make, of what cannot be
-    /// read the top.
+    /// The paths of the files of these targets; for a set the directory of all its targets, for an unreadable file the
+    /// top.
     unknown_files: BTreeSet<String>,
     /// The builds that were stopped, so that it is not known what they come to.
     pub stopped: Vec<Failure>,
