@@ -67,7 +67,7 @@ pub(crate) use unread_reference::{not_built, not_observed, refused, unread_refer
 /// The longest line in which the end of a value is searched for, in bytes.
 const LONGEST_LINE: usize = 10_000;
 
-/// What to check.
+/// The input of a check.
 pub struct Input<'a> {
     /// The snapshot that the tree was read from, for the report.
     pub source: Snapshot,

@@ -49,7 +49,7 @@ pub(super) fn behind<'a>(context: &'a Context<'_>, lock: &'a Lock, wanted: &BTre
     let ids: HashMap<&Upstream, usize> = upstreams.iter().zip(0..).collect();
     let mut users = vec![Vec::new(); upstreams.len()];
     for (id, upstream) in upstreams.iter().enumerate() {
-        // An entry whose commit somebody has changed lists what the old commit names.
+        // An entry whose commit was edited by hand still lists the references of the old commit.
         if lock.get(upstream).is_none_or(|pinned| pinned.is_stale()) {
             continue;
         }

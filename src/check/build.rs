@@ -1,5 +1,5 @@
-//! `check --build`: localizes what is checked in memory, as `branch` does, builds the result without a network, and judges
-//! what comes out.
+//! `check --build`: localizes the checked tree in memory, as `branch` does, builds the result without the network, and
+//! checks the outputs.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -36,7 +36,7 @@ pub(crate) struct How<'a> {
     pub arguments: &'a [String],
     pub offline: bool,
     pub quiet: bool,
-    /// Whether nothing is built but what changes objects of engines.
+    /// Whether only builds run that change objects of engines.
     pub only_objects: bool,
 }
 
@@ -46,22 +46,22 @@ pub(crate) struct Building<'a> {
     workspace: Workspace,
     how: &'a How<'a>,
     paths: &'a [String],
-    /// What the team decided: with `base`, before the change.
+    /// The policy of the team: with `base`, that before the change.
     policy: &'a Config,
-    /// What alone is built; none for everything.
+    /// The only roots and targets to build; `None` for everything.
     affected: Option<Affected>,
-    /// What was localized already; what it lacks each round of builds localizes.
+    /// The plan that exists already; each round of builds localizes the roots that it lacks.
     planned: Option<&'a Plan>,
     fetcher: RefCell<Fetcher>,
     came: RefCell<Came>,
 }
 
-/// What came of them.
+/// The results of the builds.
 #[derive(Default)]
 struct Came {
     builds: Builds,
     findings: Vec<Finding>,
-    /// What was not built because something is not locked.
+    /// The builds that did not run because a reference is not locked.
     unlocked: Vec<Unlocked>,
     /// Why nothing could be localized, or built.
     failures: Vec<Failure>,
@@ -74,7 +74,7 @@ struct Unlocked {
     failures: Failures,
 }
 
-/// What a change began with.
+/// The base of a change.
 pub(crate) struct Before {
     pub commit: CommitId,
     pub files: Files,
@@ -89,7 +89,7 @@ impl Before {
 }
 
 impl<'a> Building<'a> {
-    /// Prepares to build what a tree holds; with `base` what a change since then affects.
+    /// Prepares the builds of a tree; with `base` only those that a change since then affects.
     pub(crate) fn open(
         repo: &Rc<LocalRepo>,
         (files, survey): (&Files, &Rc<Survey>),
@@ -119,12 +119,12 @@ impl<'a> Building<'a> {
         Ok(Building { here: repo, workspace, how, paths, policy, affected, planned, fetcher, came })
     }
 
-    /// Takes what was localized already.
+    /// Uses an existing plan.
     pub(crate) fn of_plan(self, planned: Option<&'a Plan>) -> Building<'a> {
         Building { planned, ..self }
     }
 
-    /// Builds, and returns what is deployed as it came out.
+    /// Builds, and returns the targets as their objects came out.
     pub(crate) fn targets(&self, unsettled: Unsettled) -> Result<Targets> {
         let config = &self.workspace.config;
         let explored = self.workspace.survey().read_all()?;
@@ -143,9 +143,9 @@ impl<'a> Building<'a> {
         Ok(targets)
     }
 
-    /// Renders the charts that are deployed. What is deployed and nothing here builds is unknown.
+    /// Renders the deployed charts. Targets that nothing here builds are unknown.
     fn render(&self, found: &Targets, begun: &Graph) -> Result<(), Failures> {
-        // What is missing, and what cannot be told before, the rules say. kustomize has built the others.
+        // Rules report missing targets and those that are unknown before a build. kustomize has built the others.
         let is_other = |target: &Target| match target.local_dir().map(|dir| &dir.content) {
             None | Some(PathContent::Nothing(_) | PathContent::Kustomization(_)) => false,
             Some(PathContent::Directory(_)) => !target.engine.packs(),
@@ -156,7 +156,7 @@ impl<'a> Building<'a> {
             .iter()
             .filter(|target: &&Target| is_other(target) && self.wants(target, begun) && target.unknown().is_none());
         let subjects = wanted.map(|target| (target, Subject::deployed(&self.workspace, target)));
-        // A directory of plain files is what is deployed.
+        // The files of a plain directory are deployed as they are.
         let others = subjects.filter(|(_, subject)| subject.as_ref().map_or(true, Subject::is_chart));
         let (targets, subjects): (Vec<&Target>, Vec<Wanted>) =
             others.map(|(target, subject)| (target, subject.map(Some).map_err(Failures::from))).unzip();
@@ -176,12 +176,12 @@ impl<'a> Building<'a> {
         Ok(())
     }
 
-    /// Verifies who signed what a change locks.
+    /// Verifies the signer of an entry that a change locks.
     pub(crate) fn verify(&self, claim: &Claim<'_>) -> Result<()> {
         self.fetcher.borrow().verify(claim.source, claim.pinned, claim.signers).map(drop)
     }
 
-    /// Adds to a check what was found. What the check finds wrong is not localized, and said once.
+    /// Adds the results to a check. A tree with errors is not localized, and its errors are reported once.
     pub(crate) fn add_to(self, checked: &mut Checked) {
         let unlocked = std::mem::take(&mut self.came.borrow_mut().unlocked);
         for Unlocked { file, by, failures } in &unlocked {
@@ -195,7 +195,7 @@ impl<'a> Building<'a> {
         let Came { mut builds, findings, failures, .. } = self.came.into_inner();
         builds.stopped = builds.built == 0 && !failures.is_empty();
         checked.builds = Some(builds);
-        // What stops a build stops it whatever is wrong elsewhere.
+        // A stopped build is a failure, whatever the other errors are.
         let is_clean = checked.status() == 0;
         checked
             .failures
@@ -203,7 +203,7 @@ impl<'a> Building<'a> {
         checked.add(findings, self.policy, &*self.workspace.tree);
     }
 
-    /// Whether a target is to be built: what no object deploys, where what the run begins at leads there.
+    /// Whether to build a target: no object deploys it, and it is below the starting points of the run.
     fn wants(&self, target: &Target, begun: &Graph) -> bool {
         let Some(dir) = target.local_dir() else { return false };
         if !target.engine.has_objects() && !target.roots(dir).any(|root| begun.user_root(root).is_some()) {
@@ -250,7 +250,7 @@ impl<'a> Building<'a> {
         }
     }
 
-    /// Notes why what a file says could not be built.
+    /// Notes why the builds of a file failed.
     fn failed(&self, file: &str, failures: Failures) {
         self.came.borrow_mut().failures.extend(
             failures
@@ -264,7 +264,7 @@ impl<'a> Building<'a> {
         self.came.borrow_mut().builds.unknown.push(format!("{by}: {why}"));
     }
 
-    /// Localizes the roots of builds in memory. What stands in the way of `branch` does so here.
+    /// Localizes the roots of builds in memory. It fails for the same reasons as `branch`.
     fn localized(&self, builders: &[&Builder]) -> Result<Plan, Failures> {
         let roots: BTreeSet<&str> = builders.iter().flat_map(|builder| builder.roots()).collect();
         let request =
@@ -278,7 +278,7 @@ impl<'a> Building<'a> {
         Ok(plan)
     }
 
-    /// Builds what comes of a plan.
+    /// Builds the result of a plan.
     fn outputs(&self, builders: &[&Builder], plan: &Plan) -> Result<Vec<Output>, Failures> {
         let Some(survey) = &plan.survey else { return Ok(Vec::new()) };
         let (tree, known) = (survey.tree(), plan.before.user_roots());
@@ -324,8 +324,8 @@ impl<'a> Building<'a> {
         Ok(written.all(subjects)?)
     }
 
-    /// Notes what came of a build, of which `help` says what to do if it fails. Returns why it is not known whether it builds;
-    /// `None` if it is.
+    /// Notes the result of a build, with `help` for a failure. Returns why it is unknown whether it builds; `None` if
+    /// that is known.
     fn note(&self, file: &str, by: &str, built: &Built, help: Option<&str>) -> Option<Failures> {
         let came = &mut *self.came.borrow_mut();
         match built {

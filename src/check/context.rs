@@ -149,7 +149,7 @@ impl<'a> Context<'a> {
         Finding { span: Some(Span::from(start)), ..Finding::new(rule, path, message, help) }
     }
 
-    /// A finding about a target, at the field of its object that names what it deploys.
+    /// A finding about a target, at the field of its object with the path.
     pub(super) fn at_target(&self, rule: Rule, target: &Target, message: String, help: Vec<String>) -> Finding {
         let about = target.name();
         Finding { about, ..self.at_position(rule, &target.object.file, target.spot, message, help) }

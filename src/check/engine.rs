@@ -16,7 +16,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for local in &context.deployed.local {
         let engine = local.target.engine;
-        // kustomize by hand runs what the user lets it run, so only engines refuse something.
+        // The user allows programs for kustomize by hand; only engines refuse some.
         if engine.runs_plugins() {
             continue;
         }

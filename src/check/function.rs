@@ -47,7 +47,7 @@ fn open(context: &Context<'_>, noted: &Noted) -> Option<Finding> {
         }
         _ => return None,
     };
-    // The subject is what an exception names, so that it covers each use of the same program.
+    // Exceptions match the subject, so one covers each use of the same program.
     let (names, mut help) = match runs {
         Runs::Program(path) if is_warning && !path.contains("://") => (path, vec![OBSERVE.to_owned()]),
         Runs::Program(path) => (path, vec!["add the program to this repository, and use its path".to_owned()]),

@@ -66,7 +66,7 @@ pub(crate) fn checked(
     let paths = paths.iter().map(|text| from_top(repo, &*tree, text)).collect::<Result<Vec<String>>>()?;
     let config = base_config.as_ref().unwrap_or(&own_config);
     let change_config = base_config.as_ref().map(|_| &own_config);
-    // The merge base, not the tip of the base: what others changed there since is not a part of this change.
+    // The merge base, not the tip of the base: later changes of others are not a part of this change.
     let since = match (base, files) {
         (Base::Of(rev), Files::Commit { id, .. }) => Some(merge_base(repo, rev, Some(&id.commit))?),
         (Base::Of(rev), _) => Some(merge_base(repo, rev, None)?),
@@ -114,8 +114,8 @@ pub(crate) fn checked(
     Ok(checked)
 }
 
-/// Checks what `branch` and `vendor` are about to localize: `paths` from the top, or everything if there are none.
-/// `planned` is the plan of it, if there is one already: its builds are those of the result.
+/// Checks the tree before `branch` and `vendor` localize it: `paths` from the top, or everything if there are none.
+/// `planned` is an existing plan, whose result is then built.
 pub(crate) fn before(
     workspace: &Workspace,
     paths: &[String],

@@ -65,7 +65,7 @@ fn undo(repo: &LocalRepo, repository: &Repository, head: &str) -> Result<Option<
         Ok(commit) => commit.parent_ids().count(),
         Err(error) => return Err(Failure::new(format!("commit {commit} cannot be read: {error}"))),
     };
-    // Against the second parent, the source: that takes back what localizing changed.
+    // A revert against the second parent, the source, takes the localized files back.
     let mainline = if parents > 1 { "-m 2 " } else { "" };
     Ok(Some(format!("git revert --no-edit {mainline}{}", short(&commit))))
 }

@@ -71,7 +71,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
             distrusted.insert(upstream, reason);
         }
     }
-    // The walk has reported what the tree names.
+    // The walk has reported the references of the tree.
     let named = context.edges().filter_map(|(_, edge)| Some(edge.remote.as_ref()?.locked(lock)?.source()));
     let mut reported: BTreeSet<Upstream> = named.collect();
     let mut findings = Vec::new();

@@ -63,7 +63,7 @@ pub(crate) struct Chart {
     pub home: String,
     /// Where it is looked for.
     pub lookup: ChartLookup,
-    /// What was pulled, where it is not in the tree.
+    /// The pulled archive; `None` if the chart is in the tree.
     pub archive: Option<Rc<Archive>>,
     /// Its files by their path in the directory of the chart; a link is what it leads to. Only where a result takes them
     /// along.
@@ -84,7 +84,7 @@ pub(crate) enum ChartLookup {
 }
 
 impl ChartRef {
-    /// Returns what it is in a record, and what may be shown of it.
+    /// The identity in a record, which may be shown.
     pub(crate) fn upstream(&self) -> Upstream {
         let version = self.version().map(str::to_owned);
         Upstream::Chart { url: self.repo.shown(), chart: self.name.clone(), version }
@@ -113,7 +113,7 @@ impl ChartRef {
         }
     }
 
-    /// Refuses what helm, or a path, could take for something else.
+    /// Rejects a text that helm, or a path, could take for something else.
     pub(crate) fn refuse_unsafe(&self) -> Result<()> {
         let texts = [self.repo.exposed(), &self.name, &self.version];
         let is_refused = texts.iter().any(|text| text.contains(char::is_control) || text.starts_with('-'))
@@ -130,7 +130,7 @@ impl ChartRef {
 }
 
 impl Archive {
-    /// Returns what it is in a lock.
+    /// The entry for a lock.
     pub(crate) fn pinned(&self) -> (Upstream, Pinned) {
         let resolved = Some(self.resolved.clone()).filter(|resolved| *resolved != self.chart.version);
         let pinned = Pinned::new(Digest::Sha256(self.sha256.clone()));
@@ -241,7 +241,7 @@ impl Walker {
 
     /// Returns where a chart is looked for, which is `below` this home.
     fn look_up_chart(&self, root: RootId, home: &str, below: &str) -> WalkResult<ChartLookup> {
-        // What is absolute is somewhere else on another machine.
+        // An absolute path means another directory on another machine.
         let home = self.graph.local_path(root, home).filter(|_| !path::is_absolute(home));
         let Some(path) = home.and_then(|home| path::resolve(&home, below)) else {
             return Ok(ChartLookup::Outside);
@@ -281,7 +281,7 @@ impl Walker {
             }
             (_, Some(wanted)) => {
                 if has_network {
-                    // That concerns the text, not what it leads to.
+                    // The text is unsafe whatever the chart is.
                     wanted.refuse_unsafe().map_err(|failure| Trouble::of(TroubleKind::Refused, failure))?;
                 }
                 if policy.accepts_chart(&self.graph, *note, wanted) {
@@ -333,7 +333,7 @@ impl Policy<'_> {
             && self.exception(graph, Rule::RemoteChart, &wanted.upstream().subject(), graph.lines_of(note)).is_some()
     }
 
-    /// Whether the configuration covers what a schema names.
+    /// Whether the configuration allows a URL in a schema.
     fn covers_schema(&self, url: &str) -> bool {
         let subject = Subject::Remote(Upstream::File { url: redact::url(url) });
         self.leave.is_some_and(|config| config.reason(Rule::RemoteChart, &subject).is_some())

@@ -277,7 +277,7 @@ impl Walker {
     }
 }
 
-/// Returns what to say of what lies outside of what a root may reach.
+/// The trouble of a path outside of the directories that a root may read.
 fn outside(text: &str, shown: &str, is_restricted: bool, is_remote: bool) -> Box<Trouble> {
     if !is_restricted {
         let message = format!("`{text}` is outside the scope `{shown}`");
@@ -292,7 +292,7 @@ fn outside(text: &str, shown: &str, is_restricted: bool, is_remote: bool) -> Box
         .hint(format!("if this is built with `--load-restrictor LoadRestrictionsNone`, as Flux does: write `load-restrictor: none` into {FILE_NAME}"))
 }
 
-/// Returns what to say of what is missing, and what to do; `message` and `hint` where it is nowhere.
+/// The message and the hints for a missing path; `message` and `hint` apply if it exists nowhere.
 pub(super) fn absent(
     absence: &Absence,
     path: &str,
@@ -307,7 +307,7 @@ pub(super) fn absent(
             (message, vec![format!("restore it: {restore}")])
         }
         Absence::Untracked => {
-            // A directory may hold what is ignored for good reason: only a file is added by force.
+            // A directory may contain files that are ignored for good reason, so only a file is added by force.
             let is_file = is_file || path::name(path).contains('.');
             let add = if is_file { stage([path]) } else { command("git add --", [pathspec(path)]) };
             (format!("`{path}` is on disk, but not committed"), vec![add])

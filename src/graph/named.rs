@@ -43,7 +43,7 @@ pub(crate) enum NodeKind {
     Http,
     /// A Helm chart of a repository.
     Chart,
-    /// What cannot be followed.
+    /// A reference that cannot be followed.
     Broken,
 }
 
@@ -64,7 +64,7 @@ impl Node {
         matches!(self.kind, NodeKind::Git | NodeKind::Http | NodeKind::Chart)
     }
 
-    /// Returns what there is to know about it besides its name; empty for an ordinary root or file.
+    /// Its state for people; empty for an ordinary root or file.
     pub(crate) fn state(&self) -> String {
         let origin = match (&self.locked, &self.remote) {
             (Some(digest), _) => Some(format!("locked {}", short(digest.hex()))),

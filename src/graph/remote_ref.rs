@@ -130,7 +130,7 @@ impl RemoteRef {
         }
         let spec = self.repository()?;
         match Pin::of(spec.reference.as_deref()) {
-            // HEAD, which kustomize would build, is not necessarily what was meant.
+            // kustomize would build HEAD, which is probably not the intended ref.
             _ if spec.query_dropped => Some(PLAIN_QUERY.to_owned()),
             Pin::ShortCommit => Some("write the commit id in full, 40 digits: git cannot fetch a short one".to_owned()),
             _ => None,

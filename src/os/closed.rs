@@ -8,7 +8,7 @@ pub(super) use linux::{Inside, pair};
 /// Where a child finds the listener in its network.
 pub(crate) const ADDRESS: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 3128));
 
-/// What receives a descriptor that a child hands out: its listener.
+/// Receives the descriptor of the listener from a child.
 #[derive(Debug)]
 pub(crate) struct Outside(#[cfg(target_os = "linux")] std::os::fd::OwnedFd);
 
@@ -49,7 +49,7 @@ mod linux {
     /// How many connections wait to be accepted.
     const BACKLOG: i32 = 128;
 
-    /// What hands out a descriptor.
+    /// Sends a descriptor to the parent.
     pub(in crate::os) struct Inside(OwnedFd);
 
     pub(in crate::os) fn pair() -> io::Result<(Inside, Outside)> {

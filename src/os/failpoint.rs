@@ -3,8 +3,8 @@
 //! Each of them is announced, in the order in which they happen, so that a test can count them and end the
 //! program at any one of them as SIGKILL does. Only builds with debug assertions listen.
 //!
-//! And the fields that this program is told not to see, so that a test learns what else finds what they name; how often it
-//! walks a tree, so that a test can count that; and where a build may leave a trace.
+//! It also hides a field, so that a test learns who else finds its reference; counts walks; and names a directory in
+//! which a build may leave a trace.
 
 use std::io::Write as _;
 use std::path::PathBuf;

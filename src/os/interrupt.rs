@@ -1,4 +1,4 @@
-//! What must not outlive us: child process groups and unfinished directories.
+//! Removes child process groups and unfinished directories at the end of a run.
 //!
 //! Ctrl-C (and SIGTERM, SIGHUP) ends the program at once, whatever the threads are waiting for:
 //! the handler stops every registered process group, removes every registered directory and exits
@@ -77,7 +77,7 @@ fn end(signal: i32) {
     std::process::exit(128 + signal);
 }
 
-/// Lets an interruption wait until what this returns is dropped: for steps that belong together. Nobody holds two.
+/// Makes an interruption wait until the result is dropped, for steps that belong together. No thread may hold two.
 pub(crate) fn hold() -> MutexGuard<'static, ()> {
     locked(&HELD)
 }
@@ -118,8 +118,8 @@ impl Drop for Group {
 
 /// A directory that is removed when this is dropped, and when the program is interrupted.
 ///
-/// What a run that was killed left is removed by the next one that makes a directory there: a living run
-/// holds a lock on its own, which ends with the process.
+/// A scratch directory. If a run was killed, the next run that makes a directory there removes it: a living run holds a
+/// lock on its own, which ends with the process.
 #[derive(Debug)]
 pub(crate) struct Scratch {
     path: PathBuf,
@@ -224,8 +224,8 @@ pub(crate) fn unusable(error: &dyn std::fmt::Display) -> Failure {
         .hint("set TMPDIR to a directory that can be written and has room")
 }
 
-/// Locks a directory against other runs, which wait as long; where directories cannot be locked it does nothing.
-/// Dropping what it returns, and the end of the process, unlock it.
+/// Locks a directory against other runs, which wait as long; does nothing on file systems without locks. The lock ends
+/// when the result is dropped, or with the process.
 pub(crate) fn lock(directory: &Path, patience: Duration) -> Option<Alone> {
     let Some(opened) = open(directory) else {
         return Some(Alone(None));

@@ -23,14 +23,14 @@ pub(crate) const PATH_BYTES: Limit = limit(100_000_000, "bytes of paths", PATHS.
 
 /// Of a file that is read as YAML.
 pub(crate) const FILE: Limit = limit(10_000_000, "bytes", "split it");
-/// Of a text that is read as YAML. An alias counts as what it stands for, a long scalar as several.
+/// Of a text that is read as YAML. An alias counts as its value, a long scalar as several nodes.
 pub(crate) const NODES: Limit = limit(500_000, "YAML nodes", FILE.hint);
 
 /// Of all that is read in a run.
 pub(crate) const RUN: Limit = limit(250_000, "references", PART);
-/// The references of a run that are remote, and what is wrong or worth to know.
+/// The remote references of a run, with their problems and notes.
 pub(crate) const FINDINGS: Limit = limit(100_000, "remote references and problems", PART);
-/// Of what is said about them.
+/// Of the texts of findings.
 pub(crate) const FINDING_BYTES: Limit = limit(50_000_000, "bytes of findings", PART);
 const PART: &str = "check only a part: name a PATH";
 
@@ -50,7 +50,7 @@ pub(crate) const INDEX: Limit = limit(5_000_000, "YAML nodes", "");
 pub(crate) const CHART_VERSIONS: Limit = limit(50_000, "versions", "");
 /// Of a file that matters to an engine.
 pub(crate) const OBJECTS: Limit = limit(1000, "objects", FILE.hint);
-/// Of what is left out of the artifacts of Flux, in a tree: those of the same text once.
+/// Of the exclusions from artifacts of Flux in a tree; equal texts count once.
 pub(crate) const PATTERNS: Limit = limit(50_000, "patterns", "merge some of them");
 /// Of the attributes of a tree of which some change files: git compares each line with each file.
 pub(crate) const ATTRIBUTES: Limit = limit(200_000_000, "pairs of a line and a file to compare", "write fewer lines");
@@ -72,7 +72,7 @@ impl Limit {
         Failure::new(format!("`{location}` has {}", self.more())).hint(self.hint)
     }
 
-    /// Returns what there is too much of: `more than 1000 objects`.
+    /// The message for an exceeded limit, such as `more than 1000 objects`.
     pub(crate) fn more(self) -> String {
         format!("more than {} {}", self.most, self.what)
     }

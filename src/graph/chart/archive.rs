@@ -1,4 +1,4 @@
-//! The archive of a chart, taken apart in memory. Whoever made it decides nothing but what is in the files.
+//! Unpacks the archive of a chart in memory. An archive decides only about the content of its files.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -16,8 +16,8 @@ const LONGEST_PATH: usize = 1024;
 /// The files of a chart by their path below its directory.
 pub type Files = BTreeMap<String, Rc<[u8]>>;
 
-/// Takes an archive apart. What lies in its one directory are the files of the chart, as for helm
-/// (`LoadArchiveFiles`). Modes are not kept: helm unpacks everything as 0644.
+/// Unpacks an archive. The files in its only directory are those of the chart, as for helm (`LoadArchiveFiles`). Modes
+/// are not kept: helm unpacks everything as 0644.
 ///
 /// With the reason, when it is not an archive, leads out of its directory, holds links or devices, one name twice, or
 /// more than a chart can be.

@@ -11,7 +11,7 @@ use crate::message::redact;
 use crate::os::limits::{CARRIED_FILES, PATH};
 use crate::tree::{self, Resolved, path};
 
-/// What to do about a schema of the user, and about one that others wrote.
+/// Hints for a schema of the user, and for one of an upstream.
 const INLINE: &str = "inline it below `$defs`, or remove `values.schema.json` from the vendored chart";
 const VENDOR: &str =
     "put the chart into this repository, and there inline it below `$defs`, or remove `values.schema.json`";
@@ -20,8 +20,8 @@ const VENDOR: &str =
 type Listed = BTreeMap<String, (String, bool)>;
 
 impl Walker {
-    /// Looks at what helm reads of a chart that is in the tree, and brings along what a result needs of it.
-    /// `sound` are the charts of the user in which nothing is wrong, by their paths.
+    /// Inspects the files that helm reads of a chart in the tree, and adds those that a result needs. `sound` are the
+    /// paths of the user's charts without problems.
     pub(super) fn look_into(
         &mut self,
         chart: usize,
@@ -32,7 +32,7 @@ impl Walker {
         has_network: bool,
     ) -> WalkResult<()> {
         let is_own = self.graph.sources[source].repository.is_none();
-        // Only a copy takes along what is the user's.
+        // Only a copy contains the user's own files.
         let stays = is_own && policy.forbidden.is_none();
         if stays && sound.contains(file_path) {
             return Ok(());
@@ -43,7 +43,7 @@ impl Walker {
             read.insert(inside.clone(), self.graph.sources[source].tree.read(path)?.into());
         }
         let own = if is_own { &listed } else { &Listed::new() };
-        // `check` is told of it all the same: it says what is allowed.
+        // `check` gets it anyway, and reports that it is allowed.
         let is_told = !has_network && policy.leave_missing.is_none();
         let is_sound = self.judge_schemas(chart, read, own, &|url| !is_told && policy.covers_schema(url));
         if !stays {
@@ -55,8 +55,8 @@ impl Walker {
         Ok(())
     }
 
-    /// Notes what the schemas of a chart make helm read: at the schema if that is a file of the user (`own`), else where the
-    /// chart is named. Returns whether there is nothing.
+    /// Notes the requests that the schemas of a chart make in helm: at the schema if it is a file of the user (`own`),
+    /// else at the reference to the chart. Returns whether there are none.
     pub(super) fn judge_schemas(
         &mut self,
         chart: usize,
@@ -95,7 +95,7 @@ impl Walker {
         self.troubles.len() == before
     }
 
-    /// The files of the chart at a path of a source; a link is what it leads to.
+    /// The files of the chart at a path of a source, with links followed.
     fn files_of_chart(&self, source: SourceId, chart_path: &str) -> WalkResult<Listed> {
         let Source { tree, scope, .. } = &self.graph.sources[source];
         let mut files = Listed::new();
@@ -129,7 +129,7 @@ impl Walker {
                         return Err(Trouble::new(TroubleKind::OutOfScope, message)
                             .hint("replace the link with a copy of its target"));
                     }
-                    // What a link leads to there holds that link again.
+                    // The target of such a link contains the link again.
                     Resolved::Directory { path } if path != file_path && path::is_in(&file_path, &path) => {
                         return Err(self.unresolved(
                             source,

@@ -1,4 +1,4 @@
-//! What the schemas of a chart make helm read when it renders the chart.
+//! The files and URLs that the schemas of a chart make helm read when it renders the chart.
 //!
 //! Helm compiles the `values.schema.json` of a chart and of each subchart, and reads whatever these refer to: a URL from
 //! the network, everything else from the machine, as it takes `file:///values.schema.json` for the place of each. Measured
@@ -19,7 +19,7 @@ use crate::tree::path;
 /// Something outside of a schema that the schema refers to; or a schema, or an archive, that cannot be read.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Asked {
-    /// The file of the chart that the schema is, or lies in.
+    /// The file of the chart with the schema: itself, or an archive.
     pub carrier: String,
     /// Its path in that, if that is an archive.
     pub inside: String,
@@ -29,7 +29,7 @@ pub(super) struct Asked {
     pub position: Position,
 }
 
-/// What helm looks into, by its path in a chart.
+/// A file that helm reads in a chart.
 enum Part {
     Schema,
     Archive,
@@ -53,7 +53,7 @@ pub(super) fn is_read(path: &str) -> bool {
     Part::of(path).is_some()
 }
 
-/// Returns what the schemas of a chart and of its subcharts refer to outside of themselves. An archive may hold itself.
+/// The references of the schemas of a chart and its subcharts to other documents. An archive may contain itself.
 pub(super) fn asked(files: Files) -> Vec<Asked> {
     let mut references = Vec::new();
     // An archive can contain archives without end, so the total of unpacked bytes is limited, not the depth.
@@ -85,7 +85,7 @@ pub(super) fn asked(files: Files) -> Vec<Asked> {
     references
 }
 
-/// What a draft knows of names in a document.
+/// The keywords of a draft of JSON Schema.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Draft {
     /// Since 2019: `$id` below `$defs` or `definitions`.
@@ -132,7 +132,7 @@ fn official(url: &str) -> Option<&str> {
     all.contains(&path).then_some(path)
 }
 
-/// Returns what a text means, if every program reads it alike: only then can it be what the document itself holds.
+/// The URL of a text, if every program reads it alike: only then it can mean a part of the document itself.
 fn resolve(text: &str, base: Option<&Url>) -> Option<Url> {
     match Url::parse(text) {
         Ok(url) => Some(url).filter(|url| url.as_str() == text),
@@ -151,7 +151,7 @@ fn resolve(text: &str, base: Option<&Url>) -> Option<Url> {
 /// A URL, with the position at which it is named; of line 0 if it is not found.
 type Named = (String, Position);
 
-/// Returns what a schema refers to outside of itself, each once.
+/// The references of a schema to other documents, each once.
 fn outside(bytes: &[u8]) -> Result<Vec<Named>, String> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     if bytes.len() > FILE.most {
@@ -188,11 +188,11 @@ fn moves(schema: &Value) -> bool {
 }
 
 struct Reader {
-    /// What the document holds.
+    /// The identifiers in the document.
     known: BTreeSet<Url>,
     /// The schemas that hold it.
     named: BTreeMap<*const Value, Url>,
-    /// What lies outside, by the text that says so.
+    /// The references to other documents, by their texts.
     asked: BTreeMap<String, String>,
 }
 
@@ -220,7 +220,7 @@ impl Reader {
 
     fn refer(&mut self, text: &str, base: Option<&Url>) {
         let url = text.split_once('#').map_or(text, |(url, _)| url);
-        // Helm takes any value for what a URN names.
+        // Helm accepts any value for a schema with a URN.
         if url.is_empty() || url.starts_with("urn:") || official(url).is_some() {
             return;
         }
