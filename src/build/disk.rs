@@ -37,14 +37,14 @@ pub(crate) fn write<P: AsRef<str>>(
     mut pool: Option<&mut Pool>,
 ) -> Result<Result<()>> {
     let mut links: Vec<(PathBuf, String)> = Vec::new();
-    for place in places {
-        let place = place.as_ref();
-        let to = top.join(place);
-        let written = match tree.entry(place)? {
+    for path in places {
+        let path = path.as_ref();
+        let to = top.join(path);
+        let written = match tree.entry(path)? {
             Some(Entry::File { executable }) => {
                 let bytes = match conversion {
-                    Some(conversion) => conversion.read(tree, place)?,
-                    None => tree.read(place)?,
+                    Some(conversion) => conversion.read(tree, path)?,
+                    None => tree.read(path)?,
                 };
                 match pool.as_deref_mut() {
                     Some(pool) => pool.file(&to, &bytes, executable),
@@ -53,13 +53,13 @@ pub(crate) fn write<P: AsRef<str>>(
             }
             Some(Entry::Directory) => fs::create_dir_all(&to),
             Some(Entry::Link) => {
-                links.extend(link_text(tree, place)?.map(|text| (to, text)));
+                links.extend(link_text(tree, path)?.map(|text| (to, text)));
                 Ok(())
             }
             Some(Entry::Submodule) | None => Ok(()),
         };
         if let Err(error) = written {
-            return Ok(Err(not_written(place, &error)));
+            return Ok(Err(not_written(path, &error)));
         }
     }
     Ok(links.iter().try_for_each(|(to, text)| link(text, to).map_err(|error| not_written(text, &error))))
@@ -76,16 +76,16 @@ pub(crate) fn write_temporary<P: AsRef<str>>(
     write(tree, places, conversion, top, pool)?.map_err(|failure| unusable(&failure))
 }
 
-fn not_written(place: &str, error: &io::Error) -> Failure {
-    Failure::new(format!("could not write `{place}`: {error}"))
+fn not_written(path: &str, error: &io::Error) -> Failure {
+    Failure::new(format!("could not write `{path}`: {error}"))
 }
 
 /// Writes a file, and the directories on the way.
-fn file(place: &Path, bytes: &[u8], executable: bool) -> io::Result<()> {
-    fs::create_dir_all(place.parent().unwrap_or(place))?;
+fn file(disk_path: &Path, bytes: &[u8], executable: bool) -> io::Result<()> {
+    fs::create_dir_all(disk_path.parent().unwrap_or(disk_path))?;
     failpoint::before("write a file");
-    fs::write(place, bytes)?;
-    set_executable(place, fs::metadata(place)?.permissions(), executable)
+    fs::write(disk_path, bytes)?;
+    set_executable(disk_path, fs::metadata(disk_path)?.permissions(), executable)
 }
 
 /// Adds to a directory the files of another one that it lacks.
@@ -107,21 +107,21 @@ pub(super) fn add(from: &Path, to: &Path) -> io::Result<()> {
 pub(super) fn digest(top: &Path) -> Result<String> {
     let tree = DiskTree::of_directory(top, false)?;
     let mut lines = String::new();
-    for place in tree.below("")? {
-        lines += &format!("{place:?} {:?} {}\n", tree.entry(&place)?, sha256_hex(&tree.read(&place)?));
+    for path in tree.below("")? {
+        lines += &format!("{path:?} {:?} {}\n", tree.entry(&path)?, sha256_hex(&tree.read(&path)?));
     }
     Ok(sha256_hex(lines.as_bytes()))
 }
 
 /// Writes a program.
 #[cfg(unix)]
-pub(super) fn program(place: &Path, text: &str) -> io::Result<()> {
-    fs::write(place, text)?;
-    set_executable(place, fs::metadata(place)?.permissions(), true)
+pub(super) fn program(disk_path: &Path, text: &str) -> io::Result<()> {
+    fs::write(disk_path, text)?;
+    set_executable(disk_path, fs::metadata(disk_path)?.permissions(), true)
 }
 
 /// Gives a file permissions, with which whoever may read it may run it, as git checks out 100755, or nobody.
-pub(crate) fn set_executable(place: &Path, mut permissions: fs::Permissions, executable: bool) -> io::Result<()> {
+pub(crate) fn set_executable(disk_path: &Path, mut permissions: fs::Permissions, executable: bool) -> io::Result<()> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt as _;
@@ -129,13 +129,13 @@ pub(crate) fn set_executable(place: &Path, mut permissions: fs::Permissions, exe
         permissions.set_mode(if executable { mode | ((mode & 0o444) >> 2) } else { mode & !0o111 });
     }
     let _ = executable;
-    fs::set_permissions(place, permissions)
+    fs::set_permissions(disk_path, permissions)
 }
 
 /// The target of a link as a relative path; `None` if it is outside of the tree.
-fn link_text(tree: &dyn Tree, place: &str) -> Result<Option<String>> {
-    let directory = path::parent(place);
-    let Ok(text) = String::from_utf8(tree.read(place)?) else {
+fn link_text(tree: &dyn Tree, path: &str) -> Result<Option<String>> {
+    let directory = path::parent(path);
+    let Ok(text) = String::from_utf8(tree.read(path)?) else {
         return Ok(None);
     };
     Ok(match tree.linked(&text).filter(|_| path::is_absolute(&text)) {

@@ -47,7 +47,7 @@ impl Answers {
     pub(super) fn of(graph: &Graph, offline: bool, top: &Path) -> Result<Answers> {
         let sources = graph.sources.iter().enumerate();
         let upstreams = sources.filter_map(|(number, source)| {
-            Some(Checkout::new(source.repository.as_ref()?, place(SourceId(number), top)))
+            Some(Checkout::new(source.repository.as_ref()?, upstream_dir(SourceId(number), top)))
         });
         let images = graph.notes.iter().filter_map(|noted| match &noted.note.kind {
             NoteKind::Code { runs: Runs::Image { image, .. }, .. } => Some(image.clone()),
@@ -105,7 +105,7 @@ impl Answers {
 }
 
 /// The directory of a fetched tree of a graph below `top`.
-fn place(source: SourceId, top: &Path) -> PathBuf {
+fn upstream_dir(source: SourceId, top: &Path) -> PathBuf {
     top.join(format!("upstream/{}", source.0))
 }
 
@@ -114,7 +114,7 @@ fn place(source: SourceId, top: &Path) -> PathBuf {
 pub(super) fn own(graph: &Graph, number: usize, top: &Path) -> PathBuf {
     match graph.sources[0].repository {
         None => top.join(format!("tree/{number}")),
-        Some(_) => place(SourceId::FIRST, top),
+        Some(_) => upstream_dir(SourceId::FIRST, top),
     }
 }
 
@@ -153,7 +153,7 @@ pub(super) fn of_graph(
         }
     }
     let fetched = parts.iter().enumerate().filter(|(_, part)| part.source.repository.is_some());
-    fetched.into_iter().try_for_each(|(number, part)| part.write(None, &place(SourceId(number), top), None))
+    fetched.into_iter().try_for_each(|(number, part)| part.write(None, &upstream_dir(SourceId(number), top), None))
 }
 
 /// Adds the fetched files that a root reads, and the links on the way to the directories of its URLs.

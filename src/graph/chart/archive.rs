@@ -46,7 +46,7 @@ pub fn unpack(bytes: &[u8]) -> Result<Files, String> {
             _ => return Err(format!("`{shown}` is not a regular file")),
         }
         let text = String::from_utf8(raw).map_err(|_| format!("the name `{shown}` is not UTF-8"))?;
-        let place = place(&text).map_err(|reason| format!("`{shown}` {reason}"))?;
+        let entry_path = safe_path(&text).map_err(|reason| format!("`{shown}` {reason}"))?;
         if files.len() >= CHART_FILES.most {
             return Err(format!("it has {}", CHART_FILES.more()));
         }
@@ -57,7 +57,7 @@ pub fn unpack(bytes: &[u8]) -> Result<Files, String> {
             return Err(format!("`{shown}` is truncated, or the chart has {}", CHART_BYTES.more()));
         }
         total += content.len() as u64;
-        if files.insert(place, content.into()).is_some() {
+        if files.insert(entry_path, content.into()).is_some() {
             return Err(format!("`{shown}` appears twice"));
         }
     }
@@ -73,7 +73,7 @@ pub fn unpack(bytes: &[u8]) -> Result<Files, String> {
 }
 
 /// The path below the chart's directory that a name in the archive means.
-fn place(text: &str) -> Result<String, &'static str> {
+fn safe_path(text: &str) -> Result<String, &'static str> {
     if text.len() > LONGEST_PATH {
         return Err("is too long for a path in a chart");
     }
