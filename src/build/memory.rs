@@ -135,12 +135,12 @@ impl Memory {
     pub(super) fn hide(&self, build: &Build) -> Option<Build> {
         let stdout = &build.stdout;
         let mut build = Build { stdout: Vec::new(), ..build.clone() };
-        if !may_hold_secret(stdout) {
+        if !secrets::may_hold(stdout) {
             return Some(Build { stdout: stdout.clone(), ..build });
         }
         let mut documents = Vec::new();
         for document in compare::documents(str::from_utf8(stdout).ok()?) {
-            let hidden = if may_hold_secret(document.as_bytes()) { self.hidden(document).ok()? } else { None };
+            let hidden = if secrets::may_hold(document.as_bytes()) { self.hidden(document).ok()? } else { None };
             build.hides |= hidden.is_some();
             documents.push(hidden.map_or(Cow::Borrowed(document), Cow::Owned));
         }
@@ -162,11 +162,6 @@ impl Memory {
         let whole = self.key.hash(compare::without_build_metadata(document).as_bytes());
         Ok(Some(format!("{}# {whole}\n", serde_yaml::to_string(&value)?)))
     }
-}
-
-/// Whether YAML may have the kind of a Secret, also if that is written with escapes.
-fn may_hold_secret(text: &[u8]) -> bool {
-    ["Secret", "\\u", "\\U", "\\x"].iter().any(|part| memchr::memmem::find(text, part.as_bytes()).is_some())
 }
 
 /// A placeholder for the directory of the inputs in the key of a build.

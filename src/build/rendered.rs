@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use serde::Deserialize as _;
-use serde_yaml::{Deserializer, Value};
+use serde_yaml::Value;
 
 use super::builds::{Builds, Wanted};
 use super::choice::Choices;
 use super::program::Programs;
+use super::{compare, secrets};
 use crate::fetch::Progress;
 use crate::message::failure::{Failure, FailureKind, Failures, Result};
 use crate::message::finding::{Rule, Severity};
@@ -132,20 +132,24 @@ impl Rendered {
     }
 }
 
-/// The names of the Secrets in an output that have a value which is not encrypted.
+/// The names of the Secrets in an output that have a value which is not encrypted. What cannot be read may be one.
 fn clear_secrets(output: &[u8]) -> Vec<String> {
-    let documents = str::from_utf8(output).map_or(Vec::new(), |text| super::compare::documents(text).collect());
-    let documents = documents.into_iter().filter(|document| document.contains("Secret"));
-    let objects = documents.flat_map(|document| Deserializer::from_str(document).map(Value::deserialize));
-    let mut clear = Vec::new();
-    let mut todo: Vec<Value> = objects.flatten().collect();
-    while let Some(object) = todo.pop() {
-        todo.extend(object["items"].as_sequence().into_iter().flatten().cloned());
+    const UNREAD: &str = "a document that cannot be read";
+    let Ok(text) = str::from_utf8(output) else { return vec![UNREAD.to_owned()] };
+    let (mut clear, mut objects) = (Vec::new(), Vec::new());
+    for document in compare::documents(text).filter(|document| secrets::may_hold(document.as_bytes())) {
+        match serde_yaml::from_str::<Value>(document) {
+            Ok(object) => objects.push(object),
+            Err(_) => clear.push(UNREAD.to_owned()),
+        }
+    }
+    while let Some(object) = objects.pop() {
+        objects.extend(object["items"].as_sequence().into_iter().flatten().cloned());
         let values = ["data", "stringData"].into_iter().filter_map(|field| object[field].as_mapping());
         // As SOPS writes them.
         let is_encrypted = |value: &Value| value.as_str().is_some_and(|text| text.starts_with("ENC["));
         let is_clear = values.flat_map(|values| values.values()).any(|value| !is_encrypted(value));
-        if object["apiVersion"] == "v1" && object["kind"] == "Secret" && is_clear {
+        if is_clear && object.as_mapping().is_some_and(secrets::is_secret) {
             let part = |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
             clear.push([part("namespace"), part("name")].join("/").trim_start_matches('/').to_owned());
         }
@@ -235,5 +239,10 @@ mod tests {
             + sealed
             + list;
         assert_eq!(clear_secrets(output.as_bytes()), ["l", "x/clear", "x/half"]);
+        let escaped = "apiVersion: v1\nkind: \"\\u0053ecret\"\nmetadata: {name: e}\nstringData: {a: b}\n";
+        assert_eq!(clear_secrets(escaped.as_bytes()), ["e"]);
+        for unread in [&b"kind: Secret\ndata: {a: [}\n"[..], b"kind: Secret\ndata: {a: \xff}\n"] {
+            assert_eq!(clear_secrets(unread), ["a document that cannot be read"]);
+        }
     }
 }

@@ -97,7 +97,7 @@ pub(super) fn shown_size(text: &str) -> String {
 }
 
 /// Whether a mapping is a Secret, and not what names one.
-fn is_secret(object: &Mapping) -> bool {
+pub(super) fn is_secret(object: &Mapping) -> bool {
     let text = |key: &str| object.get(key).and_then(Value::as_str);
     let has_more = || ["data", "stringData", "metadata"].iter().any(|key| object.contains_key(*key));
     text("kind") == Some("Secret") && (text("apiVersion") == Some("v1") || has_more())
@@ -111,6 +111,11 @@ pub(super) fn is_in(value: &Value) -> bool {
         Value::Tagged(tagged) => is_in(&tagged.value),
         _ => false,
     }
+}
+
+/// Whether YAML may have the kind of a Secret, also if that is written with escapes.
+pub(super) fn may_hold(text: &[u8]) -> bool {
+    ["Secret", "\\u", "\\U", "\\x"].iter().any(|part| memchr::memmem::find(text, part.as_bytes()).is_some())
 }
 
 /// How often YAML may be a text in YAML, as a patch is.
