@@ -24,15 +24,29 @@ fn name(target: &Target) -> Name<'_> {
 }
 
 /// Ways to recognize a target among several with the same name, the most precise first: each cluster may have one.
-const LIKE: [fn(&Target, &Target) -> bool; 4] = [
+const LIKE: [fn(&Target, &Target) -> bool; 6] = [
     |old, new| old.digest == new.digest && is_there(old, new),
+    |old, new| old.digest == new.digest && is_of_same_build(old, new),
+    is_of_same_build,
     |old, new| old.digest == new.digest,
     is_there,
     |_, _| true,
 ];
 
+fn is_of_same_build(old: &Target, new: &Target) -> bool {
+    old.object.built_by.is_some() && old.object.built_by == new.object.built_by
+}
+
 fn is_there(old: &Target, new: &Target) -> bool {
     old.object.file == new.object.file && old.object.built_by == new.object.built_by
+}
+
+/// Whether a target is one of several views of an object in `own`, which is also in `other`. There are several if a build
+/// that changes the object failed.
+fn is_view(target: &Target, own: &[Target], other: &[Target]) -> bool {
+    let is_it = |one: &&Target| name(one) == name(target) && one.object.file == target.object.file;
+    // Few targets are open, and there may be thousands.
+    own.iter().filter(|one| one.changed_by.is_some()).any(|one| is_it(&one)) && other.iter().any(|one| is_it(&one))
 }
 
 /// For each new target its old target, by number.
@@ -67,7 +81,7 @@ impl Causes<'_> {
             };
             let path = |target: &Target| Cause::Path(target.object.file.clone());
             let Some(at) = before[number] else {
-                if !is.is_idle(target, was) {
+                if !is.is_idle(target, was) && !is_view(target, new, old) {
                     let cause = self.of_target(target, None, is.targets, config)?;
                     cause.into_iter().for_each(|cause| add(target, None, Status::Added, cause));
                 }
@@ -90,7 +104,8 @@ impl Causes<'_> {
             let cause = self.of_target(&target, Some(&old[at]), is.targets, config)?;
             cause.or(open).into_iter().for_each(|cause| add(&target, Some(&old[at]), Status::Changed, cause));
         }
-        for at in turned.gone().filter(|at| !was.is_idle(&old[*at], is)) {
+        let is_gone = |at: &usize| !was.is_idle(&old[*at], is) && !is_view(&old[*at], old, new);
+        for at in turned.gone().filter(is_gone) {
             let (mut target, mut was, mut status) = (old[at].clone(), None, Status::Removed);
             let cause = Cause::Path(target.object.file.clone());
             if let Some(changer) = self.changer(&target, turned.stays_with(at))? {
@@ -226,4 +241,38 @@ fn written(manifest: &str, from: &str) -> Vec<String> {
         }
     }
     texts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use crate::targets::{Identity, find};
+
+    #[test]
+    fn a_target_of_the_same_build_is_the_same_and_a_view_is_not_gone() {
+        let config = Config::default();
+        let object = |path: &str| {
+            format!(
+                "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: web}}\nspec: {{source: {{repoURL: 'https://h/o/r', path: {path}}}}}\n"
+            )
+        };
+        let target = |file: &str, path: &str, by: &str| {
+            let tree = crate::graph::testing::tree(&[(file, &object(path))]);
+            let found = find(&tree, &config, &|| Ok(Identity::new([], &config, []))).unwrap();
+            let mut target = found.as_written().targets[0].clone();
+            target.object.built_by = Some(by.to_owned()).filter(|by| !by.is_empty());
+            target
+        };
+        let old = [target("a.yaml", "x", "one"), target("a.yaml", "x", "two")];
+        let new = [target("b.yaml", "x", "new"), target("b.yaml", "x", "two"), target("b.yaml", "y", "one")];
+        assert_eq!(pairs(&old, &new), [None, Some(1), Some(0)]);
+        let open = |by: &str| {
+            let changed_by = Some(Changer { name: "k".to_owned(), not_built: None });
+            Target { changed_by, ..target("a.yaml", "x", by) }
+        };
+        let both = [target("a.yaml", "x", "one"), open("")];
+        assert!(is_view(&both[0], &both, &old) && is_view(&both[1], &both, &old));
+        assert!(!is_view(&old[0], &old, &both) && !is_view(&both[0], &both, &new));
+    }
 }
