@@ -41,12 +41,19 @@ fn is_there(old: &Target, new: &Target) -> bool {
     old.object.file == new.object.file && old.object.built_by == new.object.built_by
 }
 
-/// Whether a target is one of several views of an object in `own`, which is also in `other`. There are several if a build
-/// that changes the object failed.
-fn is_view(target: &Target, own: &[Target], other: &[Target]) -> bool {
-    let is_it = |one: &&Target| name(one) == name(target) && one.object.file == target.object.file;
+/// Whether two targets are views of one object, and it is not known what a build makes of it: that may have another name.
+fn are_views(one: &Target, other: &Target) -> bool {
     // Few targets are open, and there may be thousands.
-    own.iter().filter(|one| one.changed_by.is_some()).any(|one| is_it(&one)) && other.iter().any(|one| is_it(&one))
+    (one.changed_by.is_some() || other.changed_by.is_some()) && are_of_one_object(one, other)
+}
+
+fn are_of_one_object(one: &Target, other: &Target) -> bool {
+    one.object.line == other.object.line && one.object.file == other.object.file
+}
+
+/// Whether a target is one of several views of an object in `own`, which is also in `other`.
+fn is_view(target: &Target, own: &[Target], other: &[Target]) -> bool {
+    own.iter().any(|one| are_views(one, target)) && other.iter().any(|one| are_of_one_object(one, target))
 }
 
 /// For each new target its old target, by number.
@@ -61,6 +68,10 @@ fn pairs(old: &[Target], new: &[Target]) -> Vec<Option<usize>> {
             let all = was.entry(name(target)).or_default();
             *before = all.iter().position(|number| is_it(&old[*number], target)).map(|at| all.remove(at));
         }
+    }
+    let mut left: Vec<usize> = was.into_values().flatten().collect();
+    for (target, before) in new.iter().zip(&mut before).filter(|(_, before)| before.is_none()) {
+        *before = left.iter().position(|number| are_views(&old[*number], target)).map(|at| left.remove(at));
     }
     before
 }
