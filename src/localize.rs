@@ -10,6 +10,7 @@ use std::rc::Rc;
 use serde::Serialize;
 
 use crate::build::memory::Memory;
+use crate::build::program::Programs;
 use crate::build::{self, BuildCheck, Job};
 use crate::check::build::How;
 use crate::check::localized::deployed;
@@ -340,7 +341,7 @@ impl<'a> Run<'a> {
             LoadRestrictor::None => &[ANY_FILE.to_owned()],
         };
         let arguments = (!self.request.no_verify).then_some(arguments);
-        let How { kustomize, arguments: more, .. } = &self.request.how;
+        let Programs { kustomize, arguments: more, .. } = self.request.how.programs;
         if kustomize.is_some() || !more.is_empty() || !on_branch.is_made_of_source(arguments)? {
             return Ok(None);
         }
@@ -425,8 +426,8 @@ impl<'a> Run<'a> {
         // Results on disk are always built: no commit records what was built.
         let memory = branch.and_then(|_| Memory::of(self.workspace.repo().map(|repo| &**repo)));
         let options = build::Options {
-            program: how.kustomize.map(Path::to_owned),
-            arguments: how.arguments.to_vec(),
+            program: how.programs.kustomize.map(Path::to_owned),
+            arguments: how.programs.arguments.to_vec(),
             config: self.workspace.config.clone(),
             offline: how.offline,
             quiet: how.quiet,

@@ -23,6 +23,7 @@ use sha2::{Digest as _, Sha256};
 
 use serde::{Serialize, Serializer};
 
+use crate::git::hex;
 use crate::message::failure::{Failure, shown};
 
 pub(crate) use crate::git::is_object_id;
@@ -115,10 +116,6 @@ pub(crate) fn sha256_of(mut from: impl Read) -> io::Result<String> {
             Err(error) => return Err(error),
         }
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Whether `text` is a SHA-256: 64 lower-case hex digits.

@@ -172,7 +172,10 @@ impl Choice {
 
     /// Whether its directory is known to be in another repository or at another revision.
     fn is_elsewhere(&self) -> bool {
-        matches!(&self.what, What::Target(both) if both.iter().flatten().all(|target: &Target| target.local_dir().is_none() && !matches!(target.location, TargetLocation::Templated(_))))
+        let What::Target(both) = &self.what else { return false };
+        both.iter()
+            .flatten()
+            .all(|target| target.local_dir().is_none() && !matches!(target.location, TargetLocation::Templated(_)))
     }
 
     /// The directories of the roots that its build is made of, as it is: each that is built with something else.
@@ -232,7 +235,8 @@ impl<'a> Argument<'a> {
         if path.is_none() && !targets.iter().any(|target| is_meant(target, text)) {
             let fetch = format!("to compare with a commit, fetch it first: {}", command("git fetch origin", [text]));
             let is_change = !changes.old.names("")?.is_empty();
-            return Err(Some(fetch).filter(|_| is_change).into_iter().fold(unknown(targets, text), Failure::hint));
+            let failure = unknown(targets, text);
+            return Err(if is_change { failure.hint(fetch) } else { failure });
         }
         Ok(Argument { text, path })
     }

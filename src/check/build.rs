@@ -3,7 +3,6 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::rc::Rc;
 
 use super::localized::deployed_from;
@@ -30,10 +29,7 @@ use crate::workspace::{Files, Workspace, from_lock};
 
 /// How to build.
 pub(crate) struct How<'a> {
-    /// The kustomize that the user named, else one is looked for.
-    pub kustomize: Option<&'a Path>,
-    /// More arguments for `kustomize build`.
-    pub arguments: &'a [String],
+    pub programs: Programs<'a>,
     pub offline: bool,
     pub quiet: bool,
     /// Whether only builds run that change objects of engines.
@@ -317,8 +313,7 @@ impl<'a> Building<'a> {
 
     /// Builds side by side.
     fn run(&self, survey: &Survey, subjects: &[Wanted]) -> Result<Vec<Built>, Failures> {
-        let How { kustomize, arguments, .. } = *self.how;
-        let programs = Programs { kustomize, helm: None, arguments };
+        let programs = self.how.programs;
         let written = builds::Builds::closed(survey, subjects, programs, &self.workspace.config, Some(&*self.here))?;
         self.came.borrow_mut().builds.by = written.by();
         Ok(written.all(subjects)?)

@@ -38,7 +38,7 @@ impl KustomizeArgs {
 
     /// The settings for builds of `check`.
     pub(super) fn how(&self, offline: bool, quiet: bool) -> How<'_> {
-        How { kustomize: self.kustomize.as_deref(), arguments: &self.build_arg, offline, quiet, only_objects: false }
+        How { programs: self.programs(), offline, quiet, only_objects: false }
     }
 }
 

@@ -51,7 +51,8 @@ fn read(directory: &Path) -> Option<Key> {
     (key.len() == 2 * LENGTH && key.bytes().all(|byte| byte.is_ascii_hexdigit())).then_some(Key(key))
 }
 
-fn hex(bytes: &[u8]) -> String {
+/// The bytes as lower-case hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

@@ -4,7 +4,6 @@ use std::rc::Rc;
 
 use super::{Localized, Made, PUSHES, Request, Status};
 use crate::build::choice::Choice;
-use crate::build::program::Programs;
 use crate::build::rendered::{How, Rendered};
 use crate::config::FILE_NAME;
 use crate::destination::{self, Delivered, Destination, OnBranch, rendered};
@@ -23,8 +22,7 @@ pub(crate) fn render(request: &Request<'_>) -> Result<Localized, Failures> {
     let mut destination = open()?;
     destination::refuse_changed(&workspace, &workspace.survey().read_all()?.graph)?;
     let how = &request.how;
-    let programs = Programs { kustomize: how.kustomize, helm: None, arguments: how.arguments };
-    let rendered = built(&workspace, How { programs, offline: how.offline, quiet: how.quiet })?;
+    let rendered = built(&workspace, How { programs: how.programs, offline: how.offline, quiet: how.quiet })?;
     for _ in 0..PUSHES {
         let on_branch = destination.branch().ok_or_else(|| Failure::new("rendered files go to a branch"))?;
         if request.dry_run {

@@ -14,6 +14,7 @@ use sha2::{Digest, Sha256};
 
 use super::go_url::HttpUrl;
 use super::spec::{RepoSpec, clean};
+use crate::git::hex;
 
 /// The directory beside a kustomization that holds its localized files.
 pub(crate) const LOCALIZED_FILES: &str = "localized-files";
@@ -107,8 +108,7 @@ pub(crate) fn segment(name: &str) -> String {
     if fits(name) {
         return name.to_owned();
     }
-    let digest = Sha256::digest(name.as_bytes());
-    let hash: String = digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+    let hash = hex(&Sha256::digest(name.as_bytes())[..4]);
     let mapped: String = name.chars().map(|c| if is_allowed(c) { c } else { '_' }).collect();
     let (stem, extension) = split_extension(&mapped);
     let mut made = String::new();
