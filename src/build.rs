@@ -35,7 +35,7 @@ use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
 
-pub(crate) use compare::{Difference, Verdict};
+pub(crate) use compare::{OutputDifference, Verdict};
 pub(crate) use earlier::Earlier;
 use memory::Memory;
 pub(crate) use roots::{Built, Unbuilt};
@@ -43,13 +43,13 @@ pub(crate) use runner::check_builds;
 
 use crate::config::Config;
 use crate::graph::RootId;
-use crate::plan::{Affected, Plan};
+use crate::plan::{ComparedRoot, Plan};
 use crate::record::{BuildTool, Verified};
 use crate::tree::SharedTree;
 
 /// How to build.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Options {
+pub(crate) struct BuildOptions {
     /// The kustomize that the user named, else one is looked for.
     pub program: Option<PathBuf>,
     /// More arguments for `kustomize build`.
@@ -84,7 +84,7 @@ pub(crate) struct BuildCheck {
     /// Why nothing was built.
     pub without: Option<String>,
     /// How the network was closed for the builds; `None` if nothing was built.
-    pub network: Option<program::Network>,
+    pub network: Option<program::NetworkIsolation>,
     /// The result of each target.
     pub targets: Vec<TargetCheck>,
 }
@@ -163,7 +163,7 @@ fn program_of<S: Serializer>(by: &Option<BuildTool>, serializer: S) -> Result<S:
 }
 
 impl TargetCheck {
-    fn new(of: &Affected, verdict: Verdict) -> TargetCheck {
+    fn new(of: &ComparedRoot, verdict: Verdict) -> TargetCheck {
         let next_step = match &verdict {
             Verdict::Identical | Verdict::Unchanged | Verdict::VerifiedBefore => None,
             Verdict::Skipped { .. } | Verdict::Unread { .. } => None,

@@ -53,13 +53,13 @@ use crate::message::failure::{Failure, Result};
 use crate::message::finding::{self, Finding, Rule, Severity};
 use crate::message::position::{Position, Span};
 use crate::message::redact;
-use crate::record::{Added, LOCK_NAME, Lock};
+use crate::record::{AddedEntry, LOCK_NAME, Lock};
 use crate::targets::{self, Identity, Targets, Unsettled};
 use crate::tree::absence::Absences;
 use crate::tree::{Tree, path};
 
 use context::Context;
-use deployed::{Deployed, Walked};
+use deployed::{DeployedTargets, Walked};
 pub(crate) use known::renamed;
 pub(crate) use sources::Claim;
 pub(crate) use unread_reference::{not_built, not_observed, refused, unread_reference};
@@ -84,11 +84,11 @@ pub struct Input<'a> {
     /// Identifies the repository. `None` if the check does not look at deployed targets.
     pub identity: Option<&'a dyn Fn() -> Result<Identity>>,
     /// Builds the targets. `None` if objects are read as they are written.
-    pub build: Option<Build<'a>>,
+    pub build: Option<BuildTargets<'a>>,
 }
 
 /// A callback that builds targets, and returns them with the objects of their outputs.
-pub struct Build<'a>(pub(crate) &'a dyn Fn(Unsettled) -> Result<Targets>);
+pub struct BuildTargets<'a>(pub(crate) &'a dyn Fn(Unsettled) -> Result<Targets>);
 
 /// Checks a tree.
 pub fn check(input: Input<'_>) -> Result<Checked> {
@@ -104,13 +104,13 @@ pub(crate) fn surveyed(survey: &Survey, input: Input<'_>) -> Result<Checked> {
     let top = locks.iter().find(|(directory, _)| directory.is_empty()).map(|(_, lock)| &**lock);
     // The configuration that counts is that of the base, if there is one: comments of the change itself must not allow
     // anything.
-    let policy = graph::Policy {
+    let policy = graph::WalkPolicy {
         load_restrictor: input.config.load_restrictor,
         leave: Some(input.config),
         lock: top,
         ignores_comments: input.change_config.is_some(),
         absences: input.absences,
-        ..graph::Policy::default()
+        ..graph::WalkPolicy::default()
     };
     failures.extend(top.and_then(|lock| lock.refuse_without(&kustomizations).err()));
     let Walked { targets, written, mut explored } =
@@ -130,7 +130,7 @@ pub(crate) fn surveyed(survey: &Survey, input: Input<'_>) -> Result<Checked> {
     failures.append(&mut context.failures.borrow_mut());
     failures.extend(context.deployed.name(&mut findings).err());
     if input.change_config.is_some() {
-        let written = written.as_ref().map(|targets| Deployed::new(targets, &explored.graph, input.paths));
+        let written = written.as_ref().map(|targets| DeployedTargets::new(targets, &explored.graph, input.paths));
         starts::name(&context, written.as_ref().unwrap_or(&context.deployed), &mut findings);
     }
     // Counted before exceptions apply, because the summary tells allowed references apart.
@@ -311,7 +311,7 @@ impl RemoteReferences {
 
 /// The base of a check, and how many findings it has in common with the change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Known {
+pub struct BaseFindings {
     /// The revision of the base; empty if the change is compared with an empty tree.
     pub rev: String,
     /// The merge base of the change and `rev`, which the change is compared with; empty without one.
@@ -322,7 +322,7 @@ pub struct Known {
 
 /// The results of builds, as numbers and reasons; their findings are in [`Checked::findings`].
 #[derive(Debug, Clone, Default, Serialize)]
-pub struct Builds {
+pub struct BuildSummary {
     /// The number of builds that succeeded without an unlocked request.
     pub built: usize,
     /// The number of builds that were skipped because an exception keeps a reference of theirs remote.
@@ -364,15 +364,15 @@ pub struct Checked {
     pub findings: Vec<Finding>,
     /// The results of builds. `None` if none was requested.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub builds: Option<Builds>,
+    pub builds: Option<BuildSummary>,
     /// The base, if there is one.
     #[serde(rename = "base")]
-    pub known: Option<Known>,
+    pub known: Option<BaseFindings>,
     /// With a base: the lines of the configuration that the change adds (`+`) or removes (`-`). They count from the next
     /// change on.
     pub new_config: Vec<String>,
     /// With a base: the lock entries that the locks of the base lack.
-    pub new_locked: Vec<Added>,
+    pub new_locked: Vec<AddedEntry>,
     /// The reasons why something could not be checked. Everything else was.
     pub failures: Vec<Failure>,
 }

@@ -76,9 +76,9 @@ use crate::tree::{Entry, Tree, path};
 
 pub(crate) use allow::{Allow, Exceptions, quoted};
 pub(crate) use comment::{Comment, Comments};
-pub(crate) use deployed::{Declared, EngineName, Repository};
+pub(crate) use deployed::{Declared, EngineName, RepositoryUrl};
 pub(crate) use glob::{Glob, Globs};
-pub(crate) use source::{Distrust, SourcePolicy, Sources};
+pub(crate) use source::{Distrust, SourcePolicies, SourcePolicy};
 
 /// The name of the configuration, at the top of the tree.
 pub(crate) const FILE_NAME: &str = ".kustomize-localize";
@@ -108,7 +108,7 @@ pub struct Config {
     /// The exceptions.
     pub allow: Exceptions,
     /// The upstreams that may be locked; `None` if all may.
-    pub sources: Option<Sources>,
+    pub sources: Option<SourcePolicies>,
     /// Whether charts of repositories are vendored, and deployed charts in the tree rendered.
     pub helm: bool,
     /// Whether the licences of vendored repositories are left out.
@@ -134,7 +134,7 @@ pub struct Config {
     /// Whether a branch gets a `hydrator.metadata`.
     pub hydrator_metadata: bool,
     /// The URLs under which this repository is deployed.
-    pub repository: Vec<Repository>,
+    pub repository: Vec<RepositoryUrl>,
     /// The directories that are deployed although no object in the tree says so.
     pub targets: Vec<Declared>,
 }

@@ -25,7 +25,7 @@ mod trust;
 
 pub(crate) use budget::MAX_FILE_SIZE;
 pub(crate) use cache::Cache;
-pub(crate) use history::{Histories, History, Move, REWRITTEN};
+pub(crate) use history::{Ancestry, Histories, Move, REWRITTEN};
 pub(crate) use network::Network;
 pub(crate) use progress::Progress;
 pub(crate) use published::Published;
@@ -39,7 +39,9 @@ use std::time::Duration;
 
 use crate::config::{Comments, Config, SourcePolicy};
 use crate::git::{LocalRepo, RemoteGit};
-use crate::graph::{Archive, ChartRef, HINT_REWRITE, RemoteContent, RemoteFile, RemoteRef, Remotes, Repository, Wants};
+use crate::graph::{
+    Archive, ChartRef, ExpectedContent, HINT_REWRITE, RemoteCommit, RemoteContent, RemoteFile, RemoteRef, Remotes,
+};
 use crate::kustomization;
 use crate::message::failure::{Failure, FailureKind, Result, command};
 use crate::message::finding::Rule;
@@ -68,7 +70,7 @@ pub(crate) const HINT_RUN_ONLINE: &str = "run once without `--offline`";
 
 /// The options of fetching.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Options {
+pub(crate) struct FetchOptions {
     /// The largest file that is accepted, in bytes. [`MAX_FILE_SIZE`] if `None`.
     pub max_file_size: Option<u64>,
     /// Whether an upstream may reference addresses that are not public.
@@ -87,26 +89,26 @@ pub(crate) struct Options {
 
 /// The identity of content to fetch.
 #[derive(Clone, PartialEq, Eq, Hash)]
-enum Key {
+enum ContentKey {
     Git(RepoSpec),
     File(SafeUrl),
     Chart(ChartRef),
 }
 
-impl Key {
+impl ContentKey {
     /// The upstream as a record names it, without secrets.
     fn upstream(&self) -> Upstream {
         match self {
-            Key::Git(spec) => Upstream::git(spec),
-            Key::File(url) => Upstream::File { url: url.shown() },
-            Key::Chart(chart) => chart.upstream(),
+            ContentKey::Git(spec) => Upstream::git(spec),
+            ContentKey::File(url) => Upstream::File { url: url.shown() },
+            ContentKey::Chart(chart) => chart.upstream(),
         }
     }
 }
 
 /// A fetch to do.
 struct FetchJob {
-    key: Key,
+    key: ContentKey,
     /// The commit or SHA-256 that the content must have, from a lock or from the ref itself. `None` if any is accepted.
     id: Option<String>,
     /// The signer in the lock.
@@ -119,7 +121,7 @@ struct FetchJob {
 impl FetchJob {
     /// The request to git. `None` unless the key is a repository.
     fn request(&self) -> Option<GitRequest> {
-        let Key::Git(key) = &self.key else { return None };
+        let ContentKey::Git(key) = &self.key else { return None };
         let reference = key.reference.as_deref();
         let fixed = reference.filter(|_| Pin::of(reference) == Pin::Commit).map(str::to_ascii_lowercase);
         let request = GitRequest::new(key.clone_spec(), reference, self.id.as_deref().or(fixed.as_deref()));
@@ -136,22 +138,22 @@ enum Downloaded {
 /// Fetches the content of remote references, each once.
 pub(crate) struct Fetcher {
     network: Rc<Network>,
-    options: Options,
+    options: FetchOptions,
     /// The locks, in the order in which they decide: first the lock of the repository, then that of NEW_DIR.
     locks: Vec<Rc<Lock>>,
     tips: OnceCell<Vec<Tip>>,
     /// The repository whose localized branches are read when something is fetched. `None` if only the given tips count.
     branches: Option<Rc<LocalRepo>>,
-    known: HashMap<Key, Result<RemoteContent>>,
+    known: HashMap<ContentKey, Result<RemoteContent>>,
     /// The repositories that were opened from the cache.
-    opened: HashMap<RepoSpec, (Rc<CheckoutTree>, Rc<Repository>)>,
+    opened: HashMap<RepoSpec, (Rc<CheckoutTree>, Rc<RemoteCommit>)>,
     /// The verified signers, by upstream, commit and file of keys.
     verified: RefCell<HashMap<(Upstream, String, String), Result<String>>>,
 }
 
 impl Fetcher {
     /// Sets up fetching. Nothing is read or fetched before something is requested.
-    pub(crate) fn new(remote_git: RemoteGit, options: Options, locks: Vec<Rc<Lock>>, tip: Option<Tip>) -> Self {
+    pub(crate) fn new(remote_git: RemoteGit, options: FetchOptions, locks: Vec<Rc<Lock>>, tip: Option<Tip>) -> Self {
         Fetcher {
             network: Rc::new(Network::new(remote_git, &options)),
             options,
@@ -203,10 +205,10 @@ impl Fetcher {
     }
 
     /// Fetches the repository of a remote target.
-    pub(crate) fn repository(&mut self, spec: &RepoSpec) -> Result<Rc<Repository>> {
+    pub(crate) fn repository(&mut self, spec: &RepoSpec) -> Result<Rc<RemoteCommit>> {
         let wanted = RemoteRef {
             text: spec.clone_spec(),
-            wants: Wants::Root,
+            wants: ExpectedContent::Root,
             spec: Some(spec.clone()),
             by: None,
             is_page: false,
@@ -229,7 +231,7 @@ impl Fetcher {
     }
 
     /// Fetches the content of keys that are not known yet, from lock and tip, from the cache, or over the network.
-    fn fetch(&mut self, wanted: impl IntoIterator<Item = (Key, Option<Duration>)>) {
+    fn fetch(&mut self, wanted: impl IntoIterator<Item = (ContentKey, Option<Duration>)>) {
         let (mut jobs, mut requested) = (Vec::new(), HashSet::new());
         for (key, timeout) in wanted {
             if self.known.contains_key(&key) || !requested.insert(key.clone()) {
@@ -264,7 +266,7 @@ impl Fetcher {
         let upstream = job.key.upstream();
         let mut label = upstream.to_string();
         // A localized branch first, then the cache of commits.
-        if let (Key::Git(key), Some(request)) = (&job.key, job.request()) {
+        if let (ContentKey::Git(key), Some(request)) = (&job.key, job.request()) {
             if let Some(repository) = self.tip_repository(key, &request)? {
                 return Ok(Some(RemoteContent::Root(repository)));
             }
@@ -277,13 +279,13 @@ impl Fetcher {
         }
         // A file or a chart is found by its digest, so only if a lock has it.
         match (&job.key, &job.id) {
-            (Key::File(url), Some(sha256)) => {
+            (ContentKey::File(url), Some(sha256)) => {
                 let from_tip = self.tips()?.iter().find_map(|tip| tip.file(&upstream, sha256));
                 if let Some(bytes) = from_tip.or_else(|| self.network.cache.file(sha256)) {
                     return Ok(Some(remote_file(url, bytes)));
                 }
             }
-            (Key::Chart(chart), Some(sha256)) => {
+            (ContentKey::Chart(chart), Some(sha256)) => {
                 chart.refuse_unsafe()?;
                 if let Some(archive) = self.tips()?.iter().find_map(|tip| tip.archive(chart, sha256)) {
                     return Ok(Some(archived(archive)));
@@ -292,14 +294,14 @@ impl Fetcher {
                     return helm::unpacked(chart, &bytes).map(|archive| Some(archived(archive)));
                 }
             }
-            (Key::Chart(chart), None) => {
+            (ContentKey::Chart(chart), None) => {
                 chart.refuse_unsafe()?;
                 // The rule `remote-chart` decides about a chart that is not pulled.
                 if !self.options.helm || self.options.locked {
                     return Ok(Some(RemoteContent::Chart(None)));
                 }
             }
-            (Key::File(_), None) | (Key::Git(_), _) => {}
+            (ContentKey::File(_), None) | (ContentKey::Git(_), _) => {}
         }
         if self.options.offline {
             return Err(Failure::new(format!("{label} is not in the cache")).hint(HINT_RUN_ONLINE));
@@ -307,7 +309,7 @@ impl Fetcher {
         Ok(None)
     }
 
-    fn tip_repository(&self, key: &RepoSpec, request: &GitRequest) -> Result<Option<Rc<Repository>>> {
+    fn tip_repository(&self, key: &RepoSpec, request: &GitRequest) -> Result<Option<Rc<RemoteCommit>>> {
         let source = Upstream::git(key);
         // The lock of the source may have another commit than the one that a tip was made from.
         let (Some(commit), tips) = (&request.commit, self.tips()?) else { return Ok(None) };
@@ -327,14 +329,14 @@ impl Fetcher {
             fetched: OnceCell::new(),
         };
         let (version, commit, signed) = (key.clone(), commit.clone(), OnceCell::new());
-        Ok(Some(Rc::new(Repository { tree: Rc::new(tree), version, commit, signed })))
+        Ok(Some(Rc::new(RemoteCommit { tree: Rc::new(tree), version, commit, signed })))
     }
 
     fn open(&mut self, key: &RepoSpec, fetched: Fetched) -> Result<RemoteContent> {
         let (version, commit, signed) = (key.clone(), fetched.commit.clone(), OnceCell::new());
         let tree = CheckoutTree::open(&self.network, fetched, Upstream::git(key).to_string(), key.submodules)?;
         let tree = Rc::new(tree);
-        let repository = Rc::new(Repository { tree: tree.clone(), version, commit, signed });
+        let repository = Rc::new(RemoteCommit { tree: tree.clone(), version, commit, signed });
         self.opened.insert(key.clone(), (tree, repository.clone()));
         Ok(RemoteContent::Root(repository))
     }
@@ -342,13 +344,13 @@ impl Fetcher {
     /// Converts downloaded content, and keeps its bytes in the cache. Fails if the lock has another digest.
     fn received(&mut self, job: &FetchJob, downloaded: Downloaded) -> Result<RemoteContent> {
         match (&job.key, downloaded) {
-            (Key::Git(key), Downloaded::Commit(fetched)) => self.open(key, fetched),
-            (Key::File(url), Downloaded::Bytes(bytes)) => {
+            (ContentKey::Git(key), Downloaded::Commit(fetched)) => self.open(key, fetched),
+            (ContentKey::File(url), Downloaded::Bytes(bytes)) => {
                 let is_page = kustomization::looks_like_html(&bytes);
                 self.keep(job, &bytes).map_err(|failure| if is_page { page(url) } else { failure })?;
                 Ok(remote_file(url, bytes))
             }
-            (Key::Chart(chart), Downloaded::Bytes(bytes)) => {
+            (ContentKey::Chart(chart), Downloaded::Bytes(bytes)) => {
                 let archive = helm::unpacked(chart, &bytes)?;
                 self.keep(job, &bytes)?;
                 Ok(archived(archive))
@@ -369,13 +371,13 @@ impl Fetcher {
     }
 
     /// The keys under which a reference may be found, in the order in which they are tried.
-    fn candidate_keys(&self, wanted: &RemoteRef) -> Vec<Key> {
-        let (text, file) = (wanted.text.exposed(), Key::File(wanted.text.clone()));
-        let Some(spec) = wanted.spec.as_ref().filter(|_| wanted.wants != Wants::File) else {
+    fn candidate_keys(&self, wanted: &RemoteRef) -> Vec<ContentKey> {
+        let (text, file) = (wanted.text.exposed(), ContentKey::File(wanted.text.clone()));
+        let Some(spec) = wanted.spec.as_ref().filter(|_| wanted.wants != ExpectedContent::File) else {
             return vec![file];
         };
-        let root = Key::Git(spec.source());
-        if wanted.wants == Wants::Root {
+        let root = ContentKey::Git(spec.source());
+        if wanted.wants == ExpectedContent::Root {
             return vec![root];
         }
         match self.locks.iter().find_map(|lock| wanted.locked(lock).map(|upstream| (lock.holds(&upstream), upstream))) {
@@ -390,8 +392,8 @@ impl Fetcher {
     }
 
     /// The result for one key. `None` if it was not tried.
-    fn outcome(&self, wanted: &RemoteRef, key: &Key) -> Option<Result<RemoteContent>> {
-        if let (Key::Git(_), Some(spec)) = (key, &wanted.spec) {
+    fn outcome(&self, wanted: &RemoteRef, key: &ContentKey) -> Option<Result<RemoteContent>> {
+        if let (ContentKey::Git(_), Some(spec)) = (key, &wanted.spec) {
             if spec.query_dropped {
                 let shown = wanted.text.shown();
                 let message = format!("{shown}: the query cannot be parsed, so kustomize builds HEAD");
@@ -409,7 +411,7 @@ impl Fetcher {
             }
             Ok(RemoteContent::File(file)) => match kustomization::looks_like_resources(&file.bytes) {
                 // If the field takes a root too, only the content tells whether the file was meant.
-                Err(reason) if wanted.wants == Wants::Either => {
+                Err(reason) if wanted.wants == ExpectedContent::Either => {
                     Err(Failure::new(format!("{} does not contain resources: {reason}", wanted.text.shown())))
                 }
                 _ => Ok(RemoteContent::File(file)),
@@ -419,11 +421,11 @@ impl Fetcher {
     }
 
     /// The content of a reference. `Err` with a key that must be fetched first.
-    fn answer(&self, wanted: &RemoteRef, keys: &[Key]) -> Result<Result<RemoteContent>, Key> {
+    fn answer(&self, wanted: &RemoteRef, keys: &[ContentKey]) -> Result<Result<RemoteContent>, ContentKey> {
         if let Some(failure) = self.refused(wanted) {
             return Ok(Err(failure));
         }
-        let outcome = |key: &Key| self.outcome(wanted, key).ok_or_else(|| key.clone());
+        let outcome = |key: &ContentKey| self.outcome(wanted, key).ok_or_else(|| key.clone());
         let first = outcome(&keys[0])?;
         let failure = first.as_ref().err();
         let has_no_answer =
@@ -432,7 +434,7 @@ impl Fetcher {
         let Some(other) = keys.get(1).filter(|_| !has_no_answer && !is_usable(&first, wanted)) else {
             return Ok(first);
         };
-        let is_root_first = matches!(keys[0], Key::Git(_));
+        let is_root_first = matches!(keys[0], ContentKey::Git(_));
         Ok(match (first, outcome(other)?) {
             (_, other) if is_usable(&other, wanted) => other,
             // An error in a repository that exists says more than that it is not a file. So does an error if a
@@ -502,7 +504,7 @@ impl Fetcher {
                 self.network.reach.name(spec.clone_spec().exposed());
             }
         }
-        let keys: Vec<Vec<Key>> = wanted.iter().map(|reference| self.candidate_keys(reference)).collect();
+        let keys: Vec<Vec<ContentKey>> = wanted.iter().map(|reference| self.candidate_keys(reference)).collect();
         // First every first key in parallel, then the second keys that are still needed.
         for _ in 0..2 {
             let references = wanted.iter().zip(&keys);
@@ -529,8 +531,8 @@ impl Remotes for Fetcher {
         for (chart, _) in wanted.iter().filter(|(_, by)| by.is_none()) {
             self.network.reach.name(chart.repo.exposed());
         }
-        self.fetch(wanted.iter().map(|(chart, _)| (Key::Chart(chart.clone()), None)));
-        let answers = wanted.iter().map(|(chart, by)| match self.known.get(&Key::Chart(chart.clone())) {
+        self.fetch(wanted.iter().map(|(chart, _)| (ContentKey::Chart(chart.clone()), None)));
+        let answers = wanted.iter().map(|(chart, by)| match self.known.get(&ContentKey::Chart(chart.clone())) {
             Some(Ok(RemoteContent::Chart(pulled))) => Ok(pulled.clone()),
             Some(Err(failure)) => {
                 let was_locked = self.was_locked(|lock| chart.locked(lock).map(drop));
@@ -541,7 +543,7 @@ impl Remotes for Fetcher {
         answers.collect()
     }
 
-    fn prefetch(&mut self, files: &[(Rc<Repository>, String)]) {
+    fn prefetch(&mut self, files: &[(Rc<RemoteCommit>, String)]) {
         self.network.fetch_missing(|missing| {
             for (repository, path) in files {
                 let Some((tree, _)) = self.opened.get(&repository.version) else { continue };

@@ -1,6 +1,6 @@
 //! The walk follows every reference from a kustomization root to everything that its build reads.
 //!
-//! The walk records facts ([`Survey`]) and judges nothing. A [`Policy`] decides afterwards which of them count. It also
+//! The walk records facts ([`Survey`]) and judges nothing. A [`WalkPolicy`] decides afterwards which of them count. It also
 //! decides which remote references are localized; these are handed, level by level, to a [`Remotes`]. Without a
 //! [`Remotes`] they stay unresolved.
 
@@ -23,15 +23,15 @@ mod trouble;
 
 pub use chart::archive;
 pub(crate) use chart::{Archive, Chart, ChartLookup, ChartRef};
-pub(crate) use judge::{Policy, REASON_NOT_AN_ERROR};
+pub(crate) use judge::{REASON_NOT_AN_ERROR, WalkPolicy};
 pub(crate) use local::similar_path;
 pub(crate) use nodes::{
-    Edge, EdgeId, File, FileId, Graph, Lines, Noted, Origin, RemoteFile, Repository, Root, RootId, Source, SourceId,
-    Target,
+    Edge, EdgeId, File, FileId, Graph, Lines, Noted, Origin, RemoteCommit, RemoteFile, Resolution, Root, RootId,
+    ScopedTree, SourceId,
 };
 pub(crate) use reach::reach;
 pub(crate) use remote::no_directory;
-pub(crate) use remote_ref::{RemoteContent, RemoteRef, Remotes, Wants};
+pub(crate) use remote_ref::{ExpectedContent, RemoteContent, RemoteRef, Remotes};
 pub(crate) use survey::Survey;
 pub(crate) use trouble::{At, Trouble, TroubleKind};
 
@@ -75,13 +75,17 @@ pub(crate) struct Explored {
 
 /// The tree and directory in which a walk starts.
 pub(crate) struct Start {
-    pub source: Source,
+    pub source: ScopedTree,
     /// The target's directory in the tree.
     pub directory: String,
 }
 
 /// Walks everything that the target references. Fails with every trouble that the walk finds, each once.
-pub(crate) fn walk(start: Start, remotes: Option<&mut dyn Remotes>, policy: &Policy<'_>) -> Result<Graph, Failures> {
+pub(crate) fn walk(
+    start: Start,
+    remotes: Option<&mut dyn Remotes>,
+    policy: &WalkPolicy<'_>,
+) -> Result<Graph, Failures> {
     let explored = explore(start.source, &[start.directory], remotes, policy);
     let mut seen = HashSet::new();
     let failures = explored.troubles.into_iter().map(|trouble| trouble.failure);
@@ -92,10 +96,10 @@ pub(crate) fn walk(start: Start, remotes: Option<&mut dyn Remotes>, policy: &Pol
 /// Walks everything that the roots in `directories` (real paths in the tree of `source`) reference. A reference that
 /// cannot be followed never stops the rest.
 pub(crate) fn explore(
-    source: Source,
+    source: ScopedTree,
     directories: &[String],
     remotes: Option<&mut dyn Remotes>,
-    policy: &Policy<'_>,
+    policy: &WalkPolicy<'_>,
 ) -> Explored {
     Survey::in_scope(source).explore(directories, remotes, policy)
 }
@@ -267,7 +271,7 @@ impl Walker {
             }
         };
         let edges = &mut Rc::make_mut(&mut self.graph.roots)[root].edges;
-        edges.push(Edge { from, reference, remote: None, target: Target::Broken });
+        edges.push(Edge { from, reference, remote: None, target: Resolution::Broken });
         self.queue.push(EdgeId { root, index: edges.len() - 1 });
     }
 
@@ -364,7 +368,7 @@ impl Walker {
         self.graph[edge].remote = remote.map(Rc::new);
         let target = self.target(edge, &reference).unwrap_or_else(|stop| {
             self.trouble(*stop, At::Edge(edge));
-            Target::Broken
+            Resolution::Broken
         });
         self.graph[edge].target = target;
     }
@@ -374,11 +378,11 @@ impl Walker {
         self.troubles.push(stop.at(&self.graph, at));
     }
 
-    fn target(&mut self, edge: EdgeId, reference: &Reference) -> WalkResult<Target> {
+    fn target(&mut self, edge: EdgeId, reference: &Reference) -> WalkResult<Resolution> {
         let text = reference.text.as_str();
         if text.is_empty() {
             // kustomize skips empty strings in path fields.
-            return Ok(Target::Unchanged);
+            return Ok(Resolution::Unchanged);
         }
         if text.chars().any(char::is_control) {
             return Err(
@@ -397,14 +401,14 @@ impl Walker {
 
     /// Reads a file that is listed as a plugin configuration. A root that is listed is read later, by
     /// [`Walker::read_plugin_roots`].
-    fn list_plugins(&mut self, lister: RootId, reference: &Reference, target: Target) -> WalkResult<Target> {
+    fn list_plugins(&mut self, lister: RootId, reference: &Reference, target: Resolution) -> WalkResult<Resolution> {
         match target {
             _ if reference.accepts != Accepts::Plugin => {}
-            Target::File(file) => self.read_plugin(lister, file, &reference.field)?,
-            Target::Root { id, .. } => {
+            Resolution::File(file) => self.read_plugin(lister, file, &reference.field)?,
+            Resolution::Root { id, .. } => {
                 self.plugin_roots.entry((lister, id)).or_insert_with(|| reference.field.clone());
             }
-            Target::Remote | Target::Unchanged | Target::Broken => {}
+            Resolution::Remote | Resolution::Unchanged | Resolution::Broken => {}
         }
         Ok(target)
     }

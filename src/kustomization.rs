@@ -42,7 +42,7 @@ pub(crate) use plugin::{Runs, is_pinned};
 pub(crate) use read::is_same_key;
 pub use read::{read, read_plugin, reshaping};
 pub(crate) use sniff::{is_flux_object, looks_like_html, looks_like_resources};
-pub(crate) use typed::{Mistyped, Placed, Scalar};
+pub(crate) use typed::{Located, Mistyped, Scalar};
 pub(crate) use yaml::{Data, Value, refuse_expansion};
 
 pub use crate::tree::FILE_NAMES;

@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::build::memory::Memory;
 use crate::build::program::Programs;
 use crate::build::{self, BuildCheck, Job};
-use crate::check::build::How;
+use crate::check::build::CheckBuildOptions;
 use crate::check::localized::deployed;
 use crate::check::{fill, gate, unread_reference};
 use crate::config::Config;
@@ -22,20 +22,20 @@ use crate::git::LocalRepo;
 use crate::message::failure::{Failure, Failures, Result};
 use crate::message::finding::{self, Finding, MendedBy, Rule, Severity};
 use crate::os::interrupt;
-use crate::plan::{self, Changes, Options, Plan, Rewritten};
-use crate::record::{Change, LoadRestrictor, Lock, Remotes, serialize_left, serialize_remotes, sha256_hex, stored};
+use crate::plan::{self, Changes, Plan, PlanOptions, Rewritten};
+use crate::record::{LoadRestrictor, Lock, LockChange, Remotes, serialize_left, serialize_remotes, sha256_hex, stored};
 use crate::reference::Upstream;
 use crate::targets::Targets;
 use crate::targets::generated::ANY_FILE;
 use crate::tree::path;
 use crate::workspace::{Files, Workspace, changed_meanwhile, fetcher, fetching};
 
-use target::Subject;
+use target::LocalizeSource;
 
 /// The outcome for the files that a command was to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Status {
+pub(crate) enum WriteOutcome {
     #[default]
     Written,
     /// The files were as they must be.
@@ -49,7 +49,7 @@ pub(crate) enum Status {
 }
 
 /// What to localize, how, and the destination.
-pub(crate) struct Request<'a> {
+pub(crate) struct LocalizeRequest<'a> {
     pub what: LocalizeMode,
     /// The commit to localize. HEAD if `None`.
     pub rev: Option<&'a str>,
@@ -62,7 +62,7 @@ pub(crate) struct Request<'a> {
     /// Whether nothing is written.
     pub dry_run: bool,
     /// How to build.
-    pub how: How<'a>,
+    pub how: CheckBuildOptions<'a>,
 }
 
 /// The mode of localizing.
@@ -82,12 +82,12 @@ pub(crate) enum LocalizeMode {
 
 /// The result of localizing or locking.
 #[derive(Debug, Default, Serialize)]
-pub(crate) struct Localized {
+pub(crate) struct LocalizeOutcome {
     /// The outcome for the files.
     #[serde(rename = "outcome")]
-    pub status: Status,
+    pub status: WriteOutcome,
     #[serde(flatten)]
-    pub made: Made,
+    pub made: ResultKind,
     /// The roots that were named. Empty if all were localized.
     pub targets: Vec<String>,
     /// The written files, by path from the top of a copy, with their sizes in bytes.
@@ -100,7 +100,7 @@ pub(crate) struct Localized {
     pub stage: Vec<String>,
     /// The branch that has the result. `None` on disk.
     #[serde(flatten)]
-    pub branch: Option<Branch>,
+    pub branch: Option<BranchReport>,
     /// The localized upstreams.
     #[serde(serialize_with = "serialize_remotes")]
     pub remotes: Remotes,
@@ -110,7 +110,7 @@ pub(crate) struct Localized {
     /// The upstreams that were localized before, and stay remote now.
     pub now_remote: Vec<NowRemote>,
     /// The upstreams that were added, removed, or moved to another commit.
-    pub changes: Vec<Change>,
+    pub changes: Vec<LockChange>,
     /// The rewritten references.
     pub rewritten: Vec<Rewritten>,
     /// The findings.
@@ -125,7 +125,7 @@ pub(crate) struct Localized {
 /// The kind of the result.
 #[derive(Debug, Default, Serialize)]
 #[serde(untagged)]
-pub(crate) enum Made {
+pub(crate) enum ResultKind {
     Copy(Copy),
     /// The repository, localized in place.
     #[default]
@@ -181,7 +181,7 @@ impl NowRemote {
 
 /// The branch of a result.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct Branch {
+pub(crate) struct BranchReport {
     /// Its short name.
     #[serde(rename = "branch")]
     pub name: String,
@@ -205,18 +205,18 @@ const PUSHES: usize = 3;
 
 /// A run whose target was found, but whose destination is not opened yet.
 pub(crate) struct PreparedRun<'a> {
-    request: &'a Request<'a>,
+    request: &'a LocalizeRequest<'a>,
     workspace: Workspace,
-    subject: Subject,
+    subject: LocalizeSource,
     /// NEW_DIR of a copy.
     new_dir: Option<String>,
 }
 
 /// A run, with its source and destination.
 struct Run<'a> {
-    request: &'a Request<'a>,
+    request: &'a LocalizeRequest<'a>,
     workspace: Workspace,
-    subject: Subject,
+    subject: LocalizeSource,
     destination: Destination,
     tip: Option<Tip>,
     fetcher: Fetcher,
@@ -224,14 +224,14 @@ struct Run<'a> {
 
 impl<'a> PreparedRun<'a> {
     /// Finds the target of a request.
-    pub(crate) fn of(request: &'a Request<'a>) -> Result<PreparedRun<'a>, Failures> {
+    pub(crate) fn of(request: &'a LocalizeRequest<'a>) -> Result<PreparedRun<'a>, Failures> {
         let workspace = request.workspace()?;
-        let (subject, new_dir) = Subject::find(&request.what, &workspace)?;
+        let (subject, new_dir) = LocalizeSource::find(&request.what, &workspace)?;
         Ok(PreparedRun { request, workspace, subject, new_dir })
     }
 
     /// Localizes the target.
-    pub(crate) fn localize(self) -> Result<Localized, Failures> {
+    pub(crate) fn localize(self) -> Result<LocalizeOutcome, Failures> {
         Run::open(self)?.localize()
     }
 }
@@ -241,10 +241,10 @@ impl<'a> Run<'a> {
         let destination =
             Destination::open(&workspace, request.branch.as_ref(), new_dir.as_deref(), request.overwrite)?;
         let tip = destination.previous_tip(&workspace)?;
-        let is_in_place = matches!(subject, Subject::InPlace(_));
+        let is_in_place = matches!(subject, LocalizeSource::InPlace(_));
         // The lock of the source decides first. A copy resolves the rest, unless the lock of an earlier copy has it.
         let tip_lock = tip.as_ref().filter(|_| !is_in_place).map(|tip| tip.lock.clone());
-        let options = fetch::Options {
+        let options = fetch::FetchOptions {
             locked: is_in_place && request.branch.is_some(),
             ..fetching(&workspace.config, request.how.offline, request.how.quiet)
         };
@@ -254,7 +254,7 @@ impl<'a> Run<'a> {
     }
 
     /// Plans, builds and delivers.
-    fn localize(mut self) -> Result<Localized, Failures> {
+    fn localize(mut self) -> Result<LocalizeOutcome, Failures> {
         if let Some(unchanged) = self.unchanged()? {
             return Ok(unchanged);
         }
@@ -263,7 +263,7 @@ impl<'a> Run<'a> {
         let config = &self.workspace.config;
         let mut rules = [Rule::NotBuilt, Rule::NotObserved].into_iter();
         let is_built = rules.any(|rule| config.level(rule, Severity::Warning) == Some(Severity::Error));
-        let how = How { only_objects: !is_built, ..self.request.how };
+        let how = CheckBuildOptions { only_objects: !is_built, ..self.request.how };
         let how = (self.request.branch.is_some() && !self.request.no_verify).then_some(&how);
         let mut findings = self.findings(None, None)?;
         if how.is_some() && findings.iter().any(Finding::fails) {
@@ -271,9 +271,11 @@ impl<'a> Run<'a> {
             findings = self.findings(how, None)?;
         }
         let uncommitted = match &self.subject {
-            Subject::InPlace(_) => self.workspace.uncommitted("")?,
-            Subject::Local { directory, scope } => self.workspace.uncommitted(scope.as_ref().unwrap_or(directory))?,
-            Subject::Remote { .. } => Vec::new(),
+            LocalizeSource::InPlace(_) => self.workspace.uncommitted("")?,
+            LocalizeSource::Local { directory, scope } => {
+                self.workspace.uncommitted(scope.as_ref().unwrap_or(directory))?
+            }
+            LocalizeSource::Remote { .. } => Vec::new(),
         };
         // Nothing is planned while `check` has errors.
         if findings.iter().any(Finding::fails) {
@@ -282,7 +284,7 @@ impl<'a> Run<'a> {
         let mut plan = self.plan()?;
         // A copy is not deployed yet: `check` judges it where it is committed.
         let deployed = match self.subject {
-            Subject::InPlace(_) => {
+            LocalizeSource::InPlace(_) => {
                 // `check` has reported the functions and charts in the user's own files already.
                 plan.findings.retain(|finding| {
                     let is_reported = matches!(finding.rule, Rule::Function | Rule::RemoteChart);
@@ -290,7 +292,7 @@ impl<'a> Run<'a> {
                 });
                 deployed(&self.workspace, &mut plan)?
             }
-            Subject::Local { .. } | Subject::Remote { .. } => Targets::default(),
+            LocalizeSource::Local { .. } | LocalizeSource::Remote { .. } => Targets::default(),
         };
         let may_change = deployed.targets.iter().any(|target| target.changed_by.is_some());
         if how.is_some() && (is_built || may_change) {
@@ -318,23 +320,23 @@ impl<'a> Run<'a> {
         finding::sort(&mut plan.findings);
         fill(&*self.workspace.tree, &mut plan.findings);
         let localized = self.finish(plan, builds, &deployed)?;
-        Ok(Localized { uncommitted, ..localized })
+        Ok(LocalizeOutcome { uncommitted, ..localized })
     }
 
     /// The result of a run that was stopped by findings.
-    fn refused(&self, findings: Vec<Finding>, uncommitted: Vec<String>) -> Result<Localized, Failures> {
+    fn refused(&self, findings: Vec<Finding>, uncommitted: Vec<String>) -> Result<LocalizeOutcome, Failures> {
         // The files may be in the middle of what another run writes.
         if !self.workspace.has_lock_as_read() {
             return Err(changed_meanwhile().into());
         }
-        let (status, targets) = (Status::Warned, self.subject.targets().to_vec());
+        let (status, targets) = (WriteOutcome::Warned, self.subject.targets().to_vec());
         let branch = self.branch(None, None, &Targets::default());
-        Ok(Localized { status, targets, findings, uncommitted, branch, ..Localized::default() })
+        Ok(LocalizeOutcome { status, targets, findings, uncommitted, branch, ..LocalizeOutcome::default() })
     }
 
     /// The result of an earlier run, if the branch was made from this very source commit. Then nothing needs to be
     /// walked.
-    fn unchanged(&self) -> Result<Option<Localized>> {
+    fn unchanged(&self) -> Result<Option<LocalizeOutcome>> {
         let (Some(on_branch), Some(earlier)) = (self.destination.branch(), &self.tip) else { return Ok(None) };
         let arguments: &[String] = match self.workspace.config.load_restrictor {
             LoadRestrictor::RootOnly => &[],
@@ -347,20 +349,20 @@ impl<'a> Run<'a> {
         }
         let commit = on_branch.tip.as_ref().map(|tip| tip.commit.clone());
         let tree = on_branch.tip.as_ref().map(|tip| tip.tree.to_string());
-        Ok(Some(Localized {
-            status: Status::Unchanged,
+        Ok(Some(LocalizeOutcome {
+            status: WriteOutcome::Unchanged,
             branch: self.branch(commit, tree, &Targets::default()),
             remotes: earlier.lock.remotes.clone(),
             left: earlier.lock.left.clone(),
             uncommitted: self.workspace.uncommitted("")?,
-            ..Localized::default()
+            ..LocalizeOutcome::default()
         }))
     }
 
     /// The findings of `check` in a repository that is localized in place, without those that localizing fixes. With
     /// `how` it also builds, from `planned` if there is a plan.
-    fn findings(&self, how: Option<&How<'_>>, planned: Option<&Plan>) -> Result<Vec<Finding>, Failures> {
-        let Subject::InPlace(targets) = &self.subject else {
+    fn findings(&self, how: Option<&CheckBuildOptions<'_>>, planned: Option<&Plan>) -> Result<Vec<Finding>, Failures> {
+        let LocalizeSource::InPlace(targets) = &self.subject else {
             return Ok(Vec::new());
         };
         // For a branch the lock decides, so nothing is resolved.
@@ -393,7 +395,7 @@ impl<'a> Run<'a> {
         let (workspace, destination, fetcher) = (&self.workspace, &self.destination, &mut self.fetcher);
         let overwrite = self.request.overwrite;
         let trailers = self.request.branch.is_some();
-        let options = Options { overwrite: overwrite && !trailers, trailers };
+        let options = PlanOptions { overwrite: overwrite && !trailers, trailers };
         let plan = match self.subject.copied(workspace, fetcher)? {
             Some(target) => {
                 destination.claim(workspace, &target.name, overwrite)?;
@@ -425,7 +427,7 @@ impl<'a> Run<'a> {
         let checkout = is_commit.then(|| self.workspace.tree.clone());
         // Results on disk are always built: no commit records what was built.
         let memory = branch.and_then(|_| Memory::of(self.workspace.repo().map(|repo| &**repo)));
-        let options = build::Options {
+        let options = build::BuildOptions {
             program: how.programs.kustomize.map(Path::to_owned),
             arguments: how.programs.arguments.to_vec(),
             config: self.workspace.config.clone(),
@@ -438,10 +440,10 @@ impl<'a> Run<'a> {
     }
 
     /// The branch of the result, with its tip and the tree of NEW_DIR on it. `None` on disk.
-    fn branch(&self, commit: Option<String>, tree: Option<String>, deployed: &Targets) -> Option<Branch> {
+    fn branch(&self, commit: Option<String>, tree: Option<String>, deployed: &Targets) -> Option<BranchReport> {
         let on_branch = self.destination.branch()?;
         let (name, worktree, pushed) = (&on_branch.branch.name, &on_branch.options.worktree, on_branch.pushed.as_ref());
-        Some(Branch {
+        Some(BranchReport {
             pushed: pushed.filter(|_| commit.is_some()).map(|published| published.remote().to_owned()),
             commit,
             tree,
@@ -463,23 +465,28 @@ impl<'a> Run<'a> {
     }
 
     /// Writes the result, unless a difference, a finding or `--dry-run` prevents that.
-    fn finish(mut self, plan: Plan, builds: Option<BuildCheck>, deployed: &Targets) -> Result<Localized, Failures> {
-        let differs = builds.as_ref().is_some_and(BuildCheck::differs).then_some(Status::Differs);
+    fn finish(
+        mut self,
+        plan: Plan,
+        builds: Option<BuildCheck>,
+        deployed: &Targets,
+    ) -> Result<LocalizeOutcome, Failures> {
+        let differs = builds.as_ref().is_some_and(BuildCheck::differs).then_some(WriteOutcome::Differs);
         let (dry_run, is_branch) = (self.request.dry_run, self.request.branch.is_some());
         let withheld = differs.or_else(|| withheld(&plan.changes, &plan.findings, dry_run, is_branch));
         let (delivered, discarded) = self.deliver(&plan, builds.as_ref(), withheld.is_some())?;
-        let status = withheld.unwrap_or(if delivered.is_new { Status::Written } else { Status::Unchanged });
+        let status = withheld.unwrap_or(if delivered.is_new { WriteOutcome::Written } else { WriteOutcome::Unchanged });
         let branch = self.branch(delivered.commit, delivered.tree, deployed);
         let before = self.before(&plan);
         let copy = plan.new_dir.is_some().then(|| Copy {
             target: plan.lock.target.clone().unwrap_or_default(),
             new_directory: self.destination.shown().to_owned(),
         });
-        let made = copy.map_or(Made::InPlace, Made::Copy);
+        let made = copy.map_or(ResultKind::InPlace, ResultKind::Copy);
         let targets = self.subject.targets().to_vec();
         let now_remote = NowRemote::between(&before, &plan.lock, &self.workspace.config);
         let on_disk = on_disk(status, plan, delivered.changed, &before);
-        Ok(Localized { made, branch, builds, targets, discarded, now_remote, ..on_disk })
+        Ok(LocalizeOutcome { made, branch, builds, targets, discarded, now_remote, ..on_disk })
     }
 
     /// Delivers the result. It is delivered again if somebody else pushes first: plan and builds do not depend on the
@@ -520,7 +527,7 @@ impl<'a> Run<'a> {
     }
 }
 
-impl Request<'_> {
+impl LocalizeRequest<'_> {
     /// Opens the files that the run starts from.
     fn workspace(&self) -> Result<Workspace, Failures> {
         match (&self.branch, &self.what) {
@@ -559,28 +566,33 @@ fn unread_references<'a>(plan: &'a Plan, builds: &'a BuildCheck) -> impl Iterato
 }
 
 /// Why changes are not written. `None` if they are. Only the branch itself tells whether it changes.
-fn withheld(changes: &Changes, findings: &[Finding], dry_run: bool, is_branch: bool) -> Option<Status> {
+fn withheld(changes: &Changes, findings: &[Finding], dry_run: bool, is_branch: bool) -> Option<WriteOutcome> {
     if findings.iter().any(Finding::fails) {
-        return Some(Status::Warned);
+        return Some(WriteOutcome::Warned);
     }
     let is_nothing = changes.is_empty() && !is_branch;
-    dry_run.then_some(if is_nothing { Status::Unchanged } else { Status::DryRun })
+    dry_run.then_some(if is_nothing { WriteOutcome::Unchanged } else { WriteOutcome::DryRun })
 }
 
 /// Writes changes to the working tree, unless a finding or `--dry-run` prevents that.
-pub(crate) fn write(workspace: &Workspace, changes: &Changes, findings: &[Finding], dry_run: bool) -> Result<Status> {
+pub(crate) fn write(
+    workspace: &Workspace,
+    changes: &Changes,
+    findings: &[Finding],
+    dry_run: bool,
+) -> Result<WriteOutcome> {
     if let Some(status) = withheld(changes, findings, dry_run, false) {
         return Ok(status);
     }
     working::write(workspace, changes)?;
-    Ok(if changes.is_empty() { Status::Unchanged } else { Status::Written })
+    Ok(if changes.is_empty() { WriteOutcome::Unchanged } else { WriteOutcome::Written })
 }
 
 /// The result of a plan on disk, without builds. `before` is the lock that it is compared with.
-pub(crate) fn on_disk(status: Status, mut plan: Plan, changed: ChangedFiles, before: &Lock) -> Localized {
+pub(crate) fn on_disk(status: WriteOutcome, mut plan: Plan, changed: ChangedFiles, before: &Lock) -> LocalizeOutcome {
     let ChangedFiles { files, removed } = changed.below(plan.new_dir.as_deref().unwrap_or_default());
     plan.rewritten.retain(|rewritten| files.contains_key(&rewritten.path));
-    Localized {
+    LocalizeOutcome {
         status,
         files,
         removed,
@@ -590,6 +602,6 @@ pub(crate) fn on_disk(status: Status, mut plan: Plan, changed: ChangedFiles, bef
         left: plan.lock.left,
         rewritten: plan.rewritten,
         findings: plan.findings,
-        ..Localized::default()
+        ..LocalizeOutcome::default()
     }
 }

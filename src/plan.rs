@@ -22,7 +22,7 @@ pub(crate) mod update;
 use std::collections::{BTreeSet, HashSet};
 use std::rc::Rc;
 
-pub(crate) use files::{Changes, File, Rewritten, changed};
+pub(crate) use files::{Changes, ResultFile, Rewritten, changed};
 pub(crate) use left::among as left_among;
 pub(crate) use remotes::remotes;
 pub(crate) use spelling::is_remote;
@@ -41,7 +41,7 @@ pub(crate) const GITATTRIBUTES: &str = "* -text -filter -ident -working-tree-enc
 
 /// The options of localizing that are not in the configuration.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Options {
+pub(crate) struct PlanOptions {
     /// Whether edits in localized files are discarded.
     pub overwrite: bool,
     /// Whether a commit message will have the record.
@@ -71,13 +71,13 @@ pub(crate) struct Plan {
     /// The survey of the result. `None` for a copy.
     pub survey: Option<Rc<Survey>>,
     /// The roots to build and compare: those that localizing could change, and for a branch all others.
-    pub affected: Vec<Affected>,
+    pub affected: Vec<ComparedRoot>,
 }
 
 /// A root whose builds before and after are compared. The build of an unchanged root is run to see whether it fetches
 /// anything.
 #[derive(Debug, Clone)]
-pub(crate) struct Affected {
+pub(crate) struct ComparedRoot {
     /// Its name in records.
     pub name: String,
     /// The root, in the graph of the original.
@@ -90,12 +90,12 @@ pub(crate) struct Affected {
     pub is_changed: bool,
 }
 
-impl Affected {
+impl ComparedRoot {
     /// A root of the user that keeps its directory.
-    pub(crate) fn unmoved(graph: &Graph, root: RootId, is_changed: bool) -> Affected {
+    pub(crate) fn unmoved(graph: &Graph, root: RootId, is_changed: bool) -> ComparedRoot {
         let directory = &graph.roots[root].directory;
         let name = path::shown(directory).to_owned();
-        Affected { name, root, original: directory.clone(), localized: directory.clone(), is_changed }
+        ComparedRoot { name, root, original: directory.clone(), localized: directory.clone(), is_changed }
     }
 }
 

@@ -27,8 +27,8 @@ use crate::git::hex;
 use crate::message::failure::{Failure, shown};
 
 pub(crate) use crate::git::is_object_id;
-pub(crate) use added::{Added, added};
-pub(crate) use lock::{Change, ChangeKind, LOCK_NAME, LeftKeys, LoadRestrictor, can_be_named};
+pub(crate) use added::{AddedEntry, added};
+pub(crate) use lock::{ChangeKind, LOCK_NAME, LeftKeys, LoadRestrictor, LockChange, can_be_named};
 pub use lock::{Lock, Mode, StoredFile};
 pub(crate) use lock::{Pinned, Remotes};
 pub(crate) use lock::{serialize_left, serialize_remote, serialize_remotes};

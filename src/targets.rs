@@ -70,7 +70,7 @@ pub(crate) use flux::ignore::{FILE_NAME as IGNORE_NAME, Ignored};
 pub(crate) use flux::variables;
 pub use identity::Identity;
 pub(crate) use installed::{Installed, installed};
-pub(crate) use reaches::State;
+pub(crate) use reaches::TargetState;
 pub(crate) use read_paths::{MissingChart, inputs, missing_charts};
 pub(crate) use scan::candidates;
 pub(crate) use settle::readers;
@@ -78,7 +78,7 @@ pub(crate) use unread::{Unread, Why};
 
 /// The identity of a target: an object of an engine, or an entry of the configuration.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-pub(crate) struct Object {
+pub(crate) struct ObjectRef {
     /// The file, from the top of the repository.
     pub file: String,
     /// The line on which it begins.
@@ -104,13 +104,13 @@ pub(crate) struct Target {
     pub engine: EngineName,
     /// The identity of the target.
     #[serde(flatten)]
-    pub object: Object,
+    pub object: ObjectRef,
     /// The sha256 of all that the object and its source say, in hex.
     #[serde(skip)]
     pub digest: String,
     /// The objects that define its source.
     #[serde(skip)]
-    pub sources: Vec<Object>,
+    pub sources: Vec<ObjectRef>,
     /// All that the object says, as JSON.
     #[serde(skip)]
     pub manifest: Rc<str>,
@@ -122,7 +122,7 @@ pub(crate) struct Target {
     #[serde(rename = "place")]
     pub location: TargetLocation,
     /// How it is built.
-    pub build: Build,
+    pub build: BuildSettings,
     /// The directory from which its object is deployed: that of its file, or of the build that makes it.
     #[serde(skip)]
     pub home: String,
@@ -153,7 +153,7 @@ pub(crate) fn stopped<'a>(targets: impl IntoIterator<Item = &'a Target>) -> impl
 
 /// Something that a build reaches, and that the tree does not hold.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-pub(crate) struct Reached {
+pub(crate) struct ExternalInput {
     /// The URL without secrets, or the path from the top.
     pub name: String,
     /// The known facts, such as `tag, locked 0123456789ab`.
@@ -334,7 +334,7 @@ impl Eq for Artifact {}
 
 /// How an engine builds a target.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize)]
-pub(crate) struct Build {
+pub(crate) struct BuildSettings {
     /// The files that a root may load, if the engine decides; `None` if that is unknown.
     pub load_restrictor: Option<LoadRestrictor>,
     /// The options of `kustomize build` from `argocd-cm`.
@@ -343,9 +343,9 @@ pub(crate) struct Build {
     #[serde(skip)]
     pub variables: variables::Variables,
     /// The components that the object adds.
-    pub components: Vec<Component>,
+    pub components: Vec<AddedComponent>,
     /// The patches that it adds by their paths.
-    pub patches: Vec<Text>,
+    pub patches: Vec<LocatedText>,
     /// Whether a component that is not there is left out.
     pub ignore_missing_components: bool,
     /// The changes of the object to the kustomization, under the names of the engine: `targetNamespace`, `namePrefix`,
@@ -385,10 +385,10 @@ pub(crate) struct Directory {
 
 /// A component that an object adds.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
-pub(crate) struct Component {
+pub(crate) struct AddedComponent {
     /// As it is written.
     #[serde(flatten)]
-    pub text: Text,
+    pub text: LocatedText,
     /// The content at its path; `None` for a URL, and for a pattern or variable that only the engine resolves.
     #[serde(skip)]
     #[serde(rename = "found")]
@@ -398,15 +398,15 @@ pub(crate) struct Component {
     pub is_left_out: bool,
 }
 
-impl From<Text> for Component {
-    fn from(text: Text) -> Self {
-        Component { text, content: None, is_left_out: false }
+impl From<LocatedText> for AddedComponent {
+    fn from(text: LocatedText) -> Self {
+        AddedComponent { text, content: None, is_left_out: false }
     }
 }
 
 /// A text with its place.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
-pub(crate) struct Text {
+pub(crate) struct LocatedText {
     /// The text.
     pub text: String,
     /// The file with the text, from the top of the repository.
@@ -419,7 +419,7 @@ pub(crate) struct Text {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct GitGenerator {
     /// The ApplicationSet.
-    pub object: Object,
+    pub object: ObjectRef,
     /// Whether it takes files, else it takes directories.
     pub is_files: bool,
     /// The directory that its path is relative to, from the top of the repository.
@@ -461,7 +461,7 @@ pub(crate) struct Targets {
     /// The files of the tree that hold objects of engines, and whether that is more than options of Argo CD.
     files: BTreeMap<String, bool>,
     /// Which builds the objects are taken from.
-    builds: built::Builds,
+    builds: built::ParentBuilds,
     /// The used parts of [`MOST_WORK`] and [`MOST_BYTES`].
     spent: [usize; 2],
 }
@@ -516,25 +516,25 @@ impl Targets {
     }
 }
 
-impl fmt::Display for Object {
+impl fmt::Display for ObjectRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {} ({})", self.kind, self.full_name(), self.location_text())
     }
 }
 
-impl Object {
+impl ObjectRef {
     /// The kind of entries of the configuration.
     pub(crate) const LISTED: &str = "target";
 
     /// Whether it is an entry of the configuration.
     pub(crate) fn is_listed(&self) -> bool {
-        self.kind == Object::LISTED
+        self.kind == ObjectRef::LISTED
     }
 
     /// An object without a namespace, as its file has it.
-    fn of(file: &str, line: usize, kind: &str, name: String) -> Object {
+    fn of(file: &str, line: usize, kind: &str, name: String) -> ObjectRef {
         let [file, kind] = [file, kind].map(str::to_owned);
-        Object { file, line, kind, name, ..Object::default() }
+        ObjectRef { file, line, kind, name, ..ObjectRef::default() }
     }
 
     /// The namespace and the name, as `kubectl` prints them.
@@ -569,7 +569,7 @@ impl Object {
     }
 }
 
-impl Build {
+impl BuildSettings {
     /// The components and patches that the object adds, as they are written.
     fn added(&self) -> BTreeSet<&str> {
         let components = self.components.iter().map(|component| &component.text);
@@ -577,12 +577,12 @@ impl Build {
     }
 
     /// The components that the object adds, without those that its engine skips.
-    pub(crate) fn components(&self) -> impl Iterator<Item = &Component> {
+    pub(crate) fn components(&self) -> impl Iterator<Item = &AddedComponent> {
         self.components.iter().filter(|component| !component.is_left_out)
     }
 
     /// Adds the named items of another build.
-    fn join(&mut self, other: Build) {
+    fn join(&mut self, other: BuildSettings) {
         self.components.extend(other.components);
         self.patches.extend(other.patches);
     }
@@ -592,10 +592,10 @@ impl Target {
     /// Makes the target of an object with this manifest.
     fn new(
         engine: EngineName,
-        object: Object,
+        object: ObjectRef,
         spot: Position,
         location: TargetLocation,
-        build: Build,
+        build: BuildSettings,
         manifest: &Json,
     ) -> Target {
         let source = match &location {
@@ -671,13 +671,13 @@ impl Target {
 
     /// The engine, kind and name of the target.
     pub(crate) fn title(&self) -> String {
-        let Object { file, line, .. } = &self.object;
+        let ObjectRef { file, line, .. } = &self.object;
         self.named(&format!("{file}:{line}{}", self.object.own_directory()))
     }
 
     /// The name of the target, independent of its location and of the build that makes it.
     pub(crate) fn name(&self) -> String {
-        let Object { kind, name, .. } = &self.object;
+        let ObjectRef { kind, name, .. } = &self.object;
         format!("{} {kind} {name}", self.engine.name())
     }
 
@@ -822,7 +822,7 @@ fn of_scan(
 
 /// Notes the directories of targets to which their set gives one name.
 fn tell_apart(targets: &mut [Target]) {
-    let mut named: BTreeMap<Object, BTreeSet<String>> = BTreeMap::new();
+    let mut named: BTreeMap<ObjectRef, BTreeSet<String>> = BTreeMap::new();
     let mine = |target: &Target| match &target.location {
         TargetLocation::Local(dir) if target.object.set.is_some() => Some((target.object.clone(), dir.path.clone())),
         _ => None,

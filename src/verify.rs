@@ -28,10 +28,10 @@ use crate::tree::{Entry, Tree, path};
 use listed::{Ask, EntryStatus};
 use message::History;
 use outcome::LeftOf;
-pub(crate) use outcome::{Difference, Kind, Record, Verified};
+pub(crate) use outcome::{Difference, DifferenceKind, Record, VerifyOutcome};
 
 /// Verifies a commit. `ask` asks upstream. A lock at the top without localized files is then enough of a record.
-pub(crate) fn verify(repo: &Rc<LocalRepo>, rev: &str, ask: Option<&Ask<'_>>) -> Result<Verified, Failures> {
+pub(crate) fn verify(repo: &Rc<LocalRepo>, rev: &str, ask: Option<&Ask<'_>>) -> Result<VerifyOutcome, Failures> {
     let (id, name) = repo.named(rev)?.ok_or_else(|| unknown(repo, rev))?;
     let tree = Rc::new(GitTree::of_commit(repo, &id)?);
     let checked_out: Rc<dyn Tree> = Rc::new(tree.checked_out(true));
@@ -41,7 +41,11 @@ pub(crate) fn verify(repo: &Rc<LocalRepo>, rev: &str, ask: Option<&Ask<'_>>) -> 
     let mut history = History::of(repo, &repository, (rev, &id), &lock_paths)?;
     if let Some(recorded) = history.rendered() {
         let record = rendered(repo, &id, &mut verifier, recorded)?;
-        return Ok(Verified { rev: rev.to_owned(), commit: Some(id.commit), ..verifier.verified(vec![record], ask)? });
+        return Ok(VerifyOutcome {
+            rev: rev.to_owned(),
+            commit: Some(id.commit),
+            ..verifier.verified(vec![record], ask)?
+        });
     }
     let is_ours = name.as_deref().is_some_and(history::is_ours);
     let locks = verifier.locks(&lock_paths, history.is_in_place())?;
@@ -65,7 +69,7 @@ pub(crate) fn verify(repo: &Rc<LocalRepo>, rev: &str, ask: Option<&Ask<'_>>) -> 
     }
     let source = Snapshot::Commit { rev: id.commit.clone(), commit: id.commit.clone() };
     verifier.findings(&locks, &source, &checked_out, Some(repo))?;
-    Ok(Verified { rev: rev.to_owned(), commit: Some(id.commit), ..verifier.verified(records, ask)? })
+    Ok(VerifyOutcome { rev: rev.to_owned(), commit: Some(id.commit), ..verifier.verified(records, ask)? })
 }
 
 /// Compares rendered files with their record, and that with the lock of the source.
@@ -74,10 +78,14 @@ fn rendered(repo: &Rc<LocalRepo>, id: &CommitId, verifier: &mut Verifier, record
     let (repository, by) = (repo.repository()?, short(commit));
     let made = object_id(trailers.tree.hex())?;
     if entries(repository, made).is_err() {
-        verifier.add(Kind::Tree, "", format!("the tree recorded in the message of {by} is gone: it was rewritten"));
+        verifier.add(
+            DifferenceKind::Tree,
+            "",
+            format!("the tree recorded in the message of {by} is gone: it was rewritten"),
+        );
     } else {
         for path in differences(repository, made, object_id(&id.tree)?, &BTreeSet::new())? {
-            verifier.add(Kind::Tree, &path, format!("differs from the tree recorded in the message of {by}"));
+            verifier.add(DifferenceKind::Tree, &path, format!("differs from the tree recorded in the message of {by}"));
         }
     }
     let source = trailers.source.as_ref().map(|source| repo.commit(source.hex())).transpose()?.flatten();
@@ -88,7 +96,7 @@ fn rendered(repo: &Rc<LocalRepo>, id: &CommitId, verifier: &mut Verifier, record
             if Lock::digest_at(&tree) != trailers.lock || lock != trailers.remotes {
                 let message =
                     format!("of the source {} is not the one recorded in the message of {by}", short(&source.commit));
-                verifier.add(Kind::Trailers, LOCK_NAME, message);
+                verifier.add(DifferenceKind::Trailers, LOCK_NAME, message);
             }
         }
         None => verifier.failures.push(
@@ -127,7 +135,7 @@ pub(crate) fn verify_directory(
     directory: &str,
     is_checkout: bool,
     ask: Option<&Ask<'_>>,
-) -> Result<Verified, Failures> {
+) -> Result<VerifyOutcome, Failures> {
     let tree: Rc<dyn Tree> = Rc::new(DiskTree::of_directory(std::path::Path::new(directory), is_checkout)?);
     let has_lock = matches!(tree.entry(LOCK_NAME)?, Some(Entry::File { .. }));
     let mut verifier = Verifier::new(tree.clone(), ask);
@@ -142,7 +150,7 @@ pub(crate) fn verify_directory(
         return Err(Failure::new(message).hint("name a directory that `--no-commit` wrote, or a commit").into());
     }
     verifier.findings(&locks, &Snapshot::WorkingTree, &tree, None)?;
-    Ok(Verified { rev: directory.to_owned(), ..verifier.verified(records, ask)? })
+    Ok(VerifyOutcome { rev: directory.to_owned(), ..verifier.verified(records, ask)? })
 }
 
 /// The failure of an unknown revision, with a remote-tracking ref that may have been meant.
@@ -178,7 +186,7 @@ impl Verifier {
     }
 
     /// The result, with the present state of the upstreams.
-    fn verified(self, records: Vec<Record>, ask: Option<&Ask<'_>>) -> Result<Verified> {
+    fn verified(self, records: Vec<Record>, ask: Option<&Ask<'_>>) -> Result<VerifyOutcome> {
         let (mut differences, mut failures) = (self.differences, self.failures);
         let mut upstream = self.listed;
         if let (Some(ask), Some(listed)) = (ask, &mut upstream) {
@@ -193,7 +201,7 @@ impl Verifier {
         }
         differences.sort_by(|a, b| (&a.path, a.span, a.kind).cmp(&(&b.path, b.span, b.kind)));
         differences.dedup();
-        Ok(Verified { records, differences, left: self.left, upstream, failures, ..Verified::default() })
+        Ok(VerifyOutcome { records, differences, left: self.left, upstream, failures, ..VerifyOutcome::default() })
     }
 
     /// The locks that list localized files, by directory. A repository that was localized in place always has the lock
@@ -221,14 +229,14 @@ impl Verifier {
         Ok(locks)
     }
 
-    fn add(&mut self, kind: Kind, path: &str, message: String) {
+    fn add(&mut self, kind: DifferenceKind, path: &str, message: String) {
         self.differences.push(Difference { kind, path: path.to_owned(), span: None, message });
     }
 
     /// Adds a difference for every file that differs from the lock.
     fn files(&mut self, directory: &str, lock: &Lock) -> Result<()> {
         for (path, difference) in stored::differences(&*self.tree, directory, lock)? {
-            self.add(Kind::File, &path, difference.to_string());
+            self.add(DifferenceKind::File, &path, difference.to_string());
         }
         Ok(())
     }
@@ -296,10 +304,10 @@ impl Verifier {
                     let (kind, message) = if is_remote(&finding) {
                         let reference = &finding.reference;
                         let message = format!("`{reference}` is still remote ({})", finding.field);
-                        (Kind::Remote, message)
+                        (DifferenceKind::Remote, message)
                     } else {
                         let message = format!("{} ({})", finding.message, finding.rule);
-                        (Kind::Finding, message)
+                        (DifferenceKind::Finding, message)
                     };
                     self.differences.push(Difference { kind, path: finding.path, span: finding.span, message });
                 }

@@ -13,7 +13,7 @@ pub(crate) use remotes::{fetcher, fetcher_of, fetching, from_lock, remote_git};
 
 use crate::config::{Config, FILE_NAME};
 use crate::git::{CommitId, LocalRepo, Snapshot};
-use crate::graph::{Source, Survey};
+use crate::graph::{ScopedTree, Survey};
 use crate::kustomization;
 use crate::message::failure::{Failure, Failures, Result, short, shown};
 use crate::record::lock::Merged;
@@ -348,8 +348,8 @@ impl Workspace {
     }
 
     /// The tree with the whole repository as its scope.
-    pub(crate) fn source(&self) -> Source {
-        Source { tree: self.tree.clone(), scope: String::new(), repository: None }
+    pub(crate) fn source(&self) -> ScopedTree {
+        ScopedTree { tree: self.tree.clone(), scope: String::new(), repository: None }
     }
 
     /// Whether the lock has a file below a directory of `tree`.

@@ -6,15 +6,15 @@ use std::rc::Rc;
 
 use super::disk::Pool;
 use super::edits::Edits;
-use super::memory::{Memory, Wants};
-use super::program::{self, Kind, Program, Programs};
+use super::memory::{Memory, OutputForm};
+use super::program::{self, Program, Programs, Tool};
 use super::roots::{Built, Call, Refusals, Roots, Unbuilt, Writing};
-use super::run::Build;
+use super::run::BuildOutput;
 use super::runner::refuse_arguments;
-use super::subject::{By, Subject};
+use super::subject::{BuildSpec, By};
 use crate::config::Config;
 use crate::git::LocalRepo;
-use crate::graph::{Explored, Remotes, Source, Survey};
+use crate::graph::{Explored, Remotes, ScopedTree, Survey};
 use crate::message::failure::{Failure, Failures, Result};
 use crate::os::parallel::{processors, side_by_side};
 use crate::plan;
@@ -26,16 +26,16 @@ use crate::tree::path;
 use crate::workspace::Workspace;
 
 /// The subject of a build, or why there is none; `None` builds to nothing.
-pub(crate) type Wanted = std::result::Result<Option<Subject>, Failures>;
+pub(crate) type Wanted = std::result::Result<Option<BuildSpec>, Failures>;
 
 /// The source of the output of a subject: a program, or a known text.
-enum Output {
+enum OutputSource {
     Known(Vec<u8>),
-    Run(Box<Run>),
+    Run(Box<ProgramRun>),
 }
 
 /// A program, as it is run for a subject.
-struct Run {
+struct ProgramRun {
     program: Program,
     /// Among which roots it is: index into [`Builds::roots`].
     at: usize,
@@ -55,7 +55,7 @@ pub(crate) struct Builds {
     /// The files that all of these share.
     pool: Pool,
     /// The output of each subject; `None` for no output.
-    outputs: Vec<std::result::Result<Option<Output>, Unbuilt>>,
+    outputs: Vec<std::result::Result<Option<OutputSource>, Unbuilt>>,
     /// The edited kustomizations, by the numbers of their subjects.
     edited: BTreeMap<usize, Vec<u8>>,
 }
@@ -113,7 +113,7 @@ impl Builds {
         mut reach: impl FnMut(&Survey, &[String]) -> Explored,
     ) -> Result<Builds> {
         let tree = &survey.tree();
-        let is_root = |subject: &&Subject| matches!(subject.by, By::Kustomize) && Rc::ptr_eq(&subject.tree, tree);
+        let is_root = |subject: &&BuildSpec| matches!(subject.by, By::Kustomize) && Rc::ptr_eq(&subject.tree, tree);
         let roots = subjects.iter().flatten().flatten().filter(is_root).map(|subject| subject.directory.clone());
         let roots: Vec<String> = roots.collect::<BTreeSet<String>>().into_iter().collect();
         if !roots.is_empty() {
@@ -156,7 +156,7 @@ impl Builds {
     }
 
     /// A subject as its edits leave it.
-    fn as_edited<'a>(&self, number: usize, subject: &'a Subject) -> Cow<'a, Subject> {
+    fn as_edited<'a>(&self, number: usize, subject: &'a BuildSpec) -> Cow<'a, BuildSpec> {
         match self.edited.get(&number) {
             Some(text) => Cow::Owned(subject.clone().with(text)),
             None => Cow::Borrowed(subject),
@@ -177,10 +177,14 @@ impl Builds {
     }
 
     /// Writes a subject that shares nothing.
-    fn alone(&mut self, subject: &Subject, reach: &mut impl FnMut(&Survey, &[String]) -> Explored) -> Result<Output> {
-        let Subject { tree, directory, arguments, variables, by, .. } = subject;
+    fn alone(
+        &mut self,
+        subject: &BuildSpec,
+        reach: &mut impl FnMut(&Survey, &[String]) -> Explored,
+    ) -> Result<OutputSource> {
+        let BuildSpec { tree, directory, arguments, variables, by, .. } = subject;
         match by {
-            By::Nothing(output) => Ok(Output::Known(output.clone())),
+            By::Nothing(output) => Ok(OutputSource::Known(output.clone())),
             By::Kustomize => {
                 let directories = std::slice::from_ref(directory);
                 let at = self.add(&reach(&Survey::of(tree.clone()), directories), directories)?;
@@ -193,16 +197,23 @@ impl Builds {
                 let values = values.iter().map(|file| format!("--values={}", file.display()));
                 let arguments = arguments.iter().cloned().chain(values).collect();
                 let (at, directory, variables) = (self.roots.len() - 1, directory.clone(), variables.clone());
-                Ok(Output::Run(Box::new(Run { program, at, directory, arguments, variables, asks: asks.clone() })))
+                Ok(OutputSource::Run(Box::new(ProgramRun {
+                    program,
+                    at,
+                    directory,
+                    arguments,
+                    variables,
+                    asks: asks.clone(),
+                })))
             }
         }
     }
 
     /// The build of a subject among roots by kustomize.
-    fn kustomize(&self, Subject { directory, arguments, variables, .. }: &Subject, at: usize) -> Output {
+    fn kustomize(&self, BuildSpec { directory, arguments, variables, .. }: &BuildSpec, at: usize) -> OutputSource {
         let (program, arguments) = (self.program.clone(), [&**arguments, &self.more].concat());
         let (directory, variables) = (directory.clone(), variables.clone());
-        Output::Run(Box::new(Run { program, at, directory, arguments, variables, asks: None }))
+        OutputSource::Run(Box::new(ProgramRun { program, at, directory, arguments, variables, asks: None }))
     }
 
     /// The program, and how the network is closed.
@@ -223,20 +234,20 @@ impl Builds {
     /// Why a cluster may get another output than a build here; `None` if nothing indicates that.
     pub(crate) fn asks(&self, subject: usize) -> Option<&str> {
         match &self.outputs[subject] {
-            Ok(Some(Output::Run(run))) => run.asks.as_deref(),
+            Ok(Some(OutputSource::Run(run))) => run.asks.as_deref(),
             _ => None,
         }
     }
 
     /// Builds a subject and fills in the variables of its engine, for comparisons and for reading its objects.
     pub(crate) fn build(&self, subject: usize) -> Built {
-        self.output(subject, Wants::Objects, false)
+        self.output(subject, OutputForm::Objects, false)
     }
 
     /// Does the same to the byte.
     pub(crate) fn bytes(&self, subject: usize) -> Result<Vec<u8>, Failures> {
-        let built = self.output(subject, Wants::Bytes, false).map(|build| build.stdout).map_err(Failures::from);
-        let Ok(Some(Output::Run(run))) = &self.outputs[subject] else { return built };
+        let built = self.output(subject, OutputForm::Bytes, false).map(|build| build.stdout).map_err(Failures::from);
+        let Ok(Some(OutputSource::Run(run))) = &self.outputs[subject] else { return built };
         built.map_err(|failures| {
             Failures(
                 failures
@@ -253,16 +264,16 @@ impl Builds {
 
     /// Builds a subject, and keeps the objects of engines in the output.
     fn objects(&self, subject: usize, is_tested: bool) -> Built {
-        let build = self.output(subject, Wants::Objects, is_tested)?;
-        Ok(Build { stdout: declaring(&build.stdout), ..build })
+        let build = self.output(subject, OutputForm::Objects, is_tested)?;
+        Ok(BuildOutput { stdout: declaring(&build.stdout), ..build })
     }
 
-    fn output(&self, subject: usize, wants: Wants, is_tested: bool) -> Built {
+    fn output(&self, subject: usize, wants: OutputForm, is_tested: bool) -> Built {
         match self.outputs[subject].as_ref().map_err(Unbuilt::clone)? {
-            None => Ok(Build::known(Vec::new())),
-            Some(Output::Known(output)) => Ok(Build::known(output.clone())),
-            Some(Output::Run(run)) => {
-                let is_chart = run.program.kind == Kind::Helm;
+            None => Ok(BuildOutput::known(Vec::new())),
+            Some(OutputSource::Known(output)) => Ok(BuildOutput::known(output.clone())),
+            Some(OutputSource::Run(run)) => {
+                let is_chart = run.program.kind == Tool::Helm;
                 let call = Call { is_tested: is_tested || is_chart, ..run.call() };
                 let build = self.roots[run.at].build(call, wants)?;
                 if is_chart && !build.is_steady {
@@ -279,11 +290,11 @@ impl Builds {
         let numbers: Vec<usize> = (0..subjects.len()).collect();
         let mut all = side_by_side(&numbers, processors(), |_, number| self.objects(*number, true));
         for (number, ((built, output), subject)) in all.iter_mut().zip(&self.outputs).zip(subjects).enumerate() {
-            if let (Err(Unbuilt::Failed(reason)), Ok(Some(Output::Run(run)))) = (&*built, output)
-                && let (Kind::Kustomize | Kind::Kubectl, Ok(Some(subject))) = (run.program.kind, subject)
+            if let (Err(Unbuilt::Failed(reason)), Ok(Some(OutputSource::Run(run)))) = (&*built, output)
+                && let (Tool::Kustomize | Tool::Kubectl, Ok(Some(subject))) = (run.program.kind, subject)
             {
                 let subject = self.as_edited(number, subject);
-                let source = Source { tree: subject.tree.clone(), scope: String::new(), repository: None };
+                let source = ScopedTree { tree: subject.tree.clone(), scope: String::new(), repository: None };
                 if let Some(known) = self.roots[run.at].top(&run.directory)
                     && let Some(messages) = self.roots[run.at].among_all(&source, run.call(), known, reason)?
                 {
@@ -295,9 +306,9 @@ impl Builds {
     }
 }
 
-impl Run {
+impl ProgramRun {
     fn call(&self) -> Call<'_> {
-        let Run { program, directory, arguments, variables, .. } = self;
+        let ProgramRun { program, directory, arguments, variables, .. } = self;
         Call { program, directory, arguments, variables, is_tested: false }
     }
 }
@@ -313,7 +324,7 @@ pub(crate) fn build_all(
         return Vec::new();
     }
     let tree = survey.tree();
-    let subjects: Vec<Wanted> = all.iter().map(|made| Ok(Some(Subject::made(tree.clone(), made)?))).collect();
+    let subjects: Vec<Wanted> = all.iter().map(|made| Ok(Some(BuildSpec::made(tree.clone(), made)?))).collect();
     match Builds::closed(survey, &subjects, Programs::default(), config, Some(repo)) {
         Ok(builds) => {
             side_by_side(all, processors(), |number, _| Ok(builds.objects(number, false).map(|build| build.stdout)?))

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use super::consequences::{Needs, needs};
 use super::deployed::both;
 use super::parts::named;
-use super::subject::Subject;
+use super::subject::BuildSpec;
 use crate::config::Config;
 use crate::git::LocalRepo;
 use crate::graph::{Graph, Survey};
@@ -15,8 +15,8 @@ use crate::message::failure::{Failure, Failures, Result, command, nearest, shown
 use crate::message::position::Position;
 use crate::reference::Upstream;
 use crate::targets::affected::changes::Changes;
-use crate::targets::affected::{AffectedRoot, AffectedTarget, Cause, Status, affected};
-use crate::targets::{Object, Target, TargetLocation, Unread};
+use crate::targets::affected::{AffectedRoot, AffectedTarget, Cause, DiffStatus, affected};
+use crate::targets::{ObjectRef, Target, TargetLocation, Unread};
 use crate::tree::overlay::OverlayTree;
 use crate::tree::{Entry, path};
 use crate::workspace::{Workspace, from_top};
@@ -39,7 +39,7 @@ pub(crate) struct Choices {
 /// A build that may differ.
 pub(crate) struct Choice {
     what: What,
-    pub(crate) status: Status,
+    pub(crate) status: DiffStatus,
     pub(crate) cause: Cause,
     /// The entries of the lock that are something else, and that it leads to.
     pub(crate) moved: BTreeSet<Upstream>,
@@ -78,13 +78,13 @@ impl Choice {
             changes.moved_below(graph, roots, &mut named)
         };
         for AffectedTarget { target, was, status, cause } in affected.targets {
-            let there = target.local_dir().filter(|_| status != Status::Removed);
+            let there = target.local_dir().filter(|_| status != DiffStatus::Removed);
             let roots: Vec<&str> = there.iter().flat_map(|there| target.roots(there)).collect();
             let moved = moved(&roots)?;
             built.extend(roots.into_iter().map(str::to_owned));
             if is_asked(&|asked| asked.selects(&target)) {
                 let both = match status {
-                    Status::Removed => [Some(target), None],
+                    DiffStatus::Removed => [Some(target), None],
                     _ => [was, Some(target)],
                 };
                 all.push(Choice { what: What::Target(Box::new(both)), status, cause, moved });
@@ -102,9 +102,9 @@ impl Choice {
             let is_built =
                 all.iter().any(|choice: &Choice| matches!(&choice.what, What::Root(root) if root == directory));
             let status = match is_root {
-                [true, true] => Status::Changed,
-                [false, true] => Status::Added,
-                [true, false] => Status::Removed,
+                [true, true] => DiffStatus::Changed,
+                [false, true] => DiffStatus::Added,
+                [true, false] => DiffStatus::Removed,
                 [false, false] => continue,
             };
             if affected.directories.contains(directory) && !built.contains(directory) && !is_built {
@@ -125,7 +125,7 @@ impl Choice {
         let mut choices = Choice::of(repo, &workspace.config, &changes, surveys, only)?;
         choices.builds.retain(|choice| !choice.is_elsewhere());
         for Choice { what, status, .. } in &mut choices.builds {
-            *status = Status::Changed;
+            *status = DiffStatus::Changed;
             if let What::Target(both) = what {
                 both[0] = both[1].clone();
             }
@@ -148,7 +148,7 @@ impl Choice {
 
     /// The name of the set that generates the target; `None` if there is none.
     pub(crate) fn set(&self) -> Option<String> {
-        let Object { file, line, set, .. } = &self.target()?.object;
+        let ObjectRef { file, line, set, .. } = &self.target()?.object;
         set.as_ref().map(|set| format!("ApplicationSet {set} ({file}:{line})"))
     }
 
@@ -198,11 +198,13 @@ impl Choice {
     }
 
     /// The subject on the old (0) or the new (1) side; `None` if it does not exist there.
-    pub(crate) fn subject(&self, side: usize, workspace: &Workspace) -> Result<Option<Subject>, Failures> {
-        let absent = [Status::Added, Status::Removed][side];
+    pub(crate) fn subject(&self, side: usize, workspace: &Workspace) -> Result<Option<BuildSpec>, Failures> {
+        let absent = [DiffStatus::Added, DiffStatus::Removed][side];
         Ok(match &self.what {
-            What::Root(directory) => (self.status != absent).then(|| Subject::root(workspace, directory)),
-            What::Target(both) => both[side].as_ref().map(|target| Subject::deployed(workspace, target)).transpose()?,
+            What::Root(directory) => (self.status != absent).then(|| BuildSpec::root(workspace, directory)),
+            What::Target(both) => {
+                both[side].as_ref().map(|target| BuildSpec::deployed(workspace, target)).transpose()?
+            }
         })
     }
 }

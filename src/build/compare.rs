@@ -13,7 +13,7 @@ use super::secrets;
 use crate::kustomization;
 use crate::message::redact::concealed;
 use crate::record::sha256_hex;
-use crate::targets::affected::Status;
+use crate::targets::affected::DiffStatus;
 
 /// What comparing says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -26,9 +26,9 @@ pub(crate) enum Verdict {
     /// It was the same when an earlier run built it from the same inputs.
     VerifiedBefore,
     /// Not the same.
-    Differs(Difference),
+    Differs(OutputDifference),
     /// Not the same, but the original is not even the same as itself.
-    Unsteady(Difference),
+    Unsteady(OutputDifference),
     /// The original builds, and the result does not.
     Broken {
         /// What was said.
@@ -65,7 +65,7 @@ impl Verdict {
 
 /// How two outputs differ.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct Difference {
+pub(crate) struct OutputDifference {
     /// The objects that are not the same; none where only the order differs.
     pub objects: Vec<ObjectChange>,
     /// The changed lines, limited in length.
@@ -81,7 +81,7 @@ pub(crate) struct ObjectChange {
     /// namespace that it had without saying it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub was: Option<String>,
-    pub change: Status,
+    pub change: DiffStatus,
     /// The lines that differ, as they can be shown. Of values of Secrets there are only sizes and digests.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub diff: String,
@@ -112,12 +112,13 @@ pub(crate) fn compare(original: &[u8], localized: &[u8]) -> Verdict {
     }
     let mut objects = changed(&before, &after, ["", ""]);
     let diff = if objects.is_empty() {
-        let ids = |texts: &[Text<'_>]| Object::read(texts.iter()).map(|one| one.id + "\n").collect::<String>();
+        let ids =
+            |texts: &[DocumentText<'_>]| OutputObject::read(texts.iter()).map(|one| one.id + "\n").collect::<String>();
         diff(&ids(&before), &ids(&after))
     } else {
         objects.iter_mut().map(|one| format!("{}:\n{}", one.id, std::mem::take(&mut one.diff))).collect()
     };
-    Verdict::Differs(Difference { objects, diff: limited(&diff) })
+    Verdict::Differs(OutputDifference { objects, diff: limited(&diff) })
 }
 
 /// Returns the objects of two outputs that are not the same, wherever they stand in them. What says no namespace may lie in
@@ -139,13 +140,13 @@ pub(super) fn differing(before: &[u8], after: &[u8]) -> [String; 2] {
 }
 
 /// Reads only what differs: of a large output that is little.
-fn changed(before: &[Text<'_>], after: &[Text<'_>], namespaces: [&str; 2]) -> Vec<ObjectChange> {
-    let mut left: [Vec<Object<'_>>; 2] =
-        [(before, after), (after, before)].map(|(texts, others)| Object::read(without(texts, others)).collect());
+fn changed(before: &[DocumentText<'_>], after: &[DocumentText<'_>], namespaces: [&str; 2]) -> Vec<ObjectChange> {
+    let mut left: [Vec<OutputObject<'_>>; 2] =
+        [(before, after), (after, before)].map(|(texts, others)| OutputObject::read(without(texts, others)).collect());
     let mut all = Vec::new();
     // First as they are written: what has no namespace may be of a kind that has none.
     for namespaces in [["", ""], namespaces] {
-        let mut by_key: BTreeMap<String, [Vec<Object<'_>>; 2]> = BTreeMap::new();
+        let mut by_key: BTreeMap<String, [Vec<OutputObject<'_>>; 2]> = BTreeMap::new();
         for (side, objects) in std::mem::take(&mut left).into_iter().enumerate() {
             for object in objects {
                 let key = in_namespace(key(&object.id), namespaces[side]);
@@ -173,15 +174,15 @@ fn changed(before: &[Text<'_>], after: &[Text<'_>], namespaces: [&str; 2]) -> Ve
     all
 }
 
-fn change(old: Option<Object<'_>>, new: Option<Object<'_>>) -> ObjectChange {
+fn change(old: Option<OutputObject<'_>>, new: Option<OutputObject<'_>>) -> ObjectChange {
     let (what, named) = match (&old, &new) {
-        (Some(_), Some(new)) => (Status::Changed, Some(new)),
-        (Some(old), None) => (Status::Removed, Some(old)),
-        (None, new) => (Status::Added, new.as_ref()),
+        (Some(_), Some(new)) => (DiffStatus::Changed, Some(new)),
+        (Some(old), None) => (DiffStatus::Removed, Some(old)),
+        (None, new) => (DiffStatus::Added, new.as_ref()),
     };
     let id = named.map_or(String::new(), |named| named.id.clone());
     let was = old.as_ref().map(|old| old.id.clone()).filter(|was| *was != id);
-    let [before, after] = [&old, &new].map(|one| one.as_ref().map_or("", Object::shown));
+    let [before, after] = [&old, &new].map(|one| one.as_ref().map_or("", OutputObject::shown));
     let diff = match diff(before, after) {
         none if none.is_empty() => "the difference is hidden: it may be in a Secret\n".to_owned(),
         diff => diff,
@@ -190,7 +191,10 @@ fn change(old: Option<Object<'_>>, new: Option<Object<'_>>) -> ObjectChange {
 }
 
 /// The documents that `others` lacks, with multiplicity: a document that is here twice and there once is returned once.
-fn without<'a>(texts: &'a [Text<'a>], others: &'a [Text<'a>]) -> impl Iterator<Item = &'a Text<'a>> {
+fn without<'a>(
+    texts: &'a [DocumentText<'a>],
+    others: &'a [DocumentText<'a>],
+) -> impl Iterator<Item = &'a DocumentText<'a>> {
     let mut counts: HashMap<&str, usize> = HashMap::new();
     for other in others {
         *counts.entry(&other.text).or_default() += 1;
@@ -278,21 +282,21 @@ fn part(line: &str, other: Option<&&str>) -> String {
 }
 
 /// One document of an output.
-struct Text<'a> {
+struct DocumentText<'a> {
     /// The number of documents before it.
     number: usize,
     /// Without the annotations of `buildMetadata`.
     text: Cow<'a, str>,
 }
 
-impl PartialEq for Text<'_> {
+impl PartialEq for DocumentText<'_> {
     fn eq(&self, other: &Self) -> bool {
         self.text == other.text
     }
 }
 
 /// A document that was read.
-struct Object<'a> {
+struct OutputObject<'a> {
     /// What names it: `apps/v1 Deployment NAMESPACE/NAME`, or its place where it is none.
     id: String,
     text: &'a str,
@@ -303,9 +307,9 @@ struct Object<'a> {
 }
 
 /// The documents of an output, without the annotations of `buildMetadata`.
-fn texts(output: &str) -> Vec<Text<'_>> {
+fn texts(output: &str) -> Vec<DocumentText<'_>> {
     let documents = documents(output).enumerate();
-    documents.map(|(number, document)| Text { number, text: without_build_metadata(document) }).collect()
+    documents.map(|(number, document)| DocumentText { number, text: without_build_metadata(document) }).collect()
 }
 
 /// The documents of an output, without the lines that separate them. Empty ones are skipped.
@@ -318,9 +322,9 @@ pub(super) fn documents(output: &str) -> impl Iterator<Item = &str> {
     documents.filter(|document| !document.trim().is_empty())
 }
 
-impl<'a> Object<'a> {
-    fn read(texts: impl Iterator<Item = &'a Text<'a>>) -> impl Iterator<Item = Object<'a>> {
-        texts.map(|Text { number, text }| {
+impl<'a> OutputObject<'a> {
+    fn read(texts: impl Iterator<Item = &'a DocumentText<'a>>) -> impl Iterator<Item = OutputObject<'a>> {
+        texts.map(|DocumentText { number, text }| {
             let value: Option<Value> = serde_yaml::from_str(text).ok();
             let id = value.as_ref().and_then(id).unwrap_or_else(|| format!("document {}", number + 1));
             let masked = value.as_ref().filter(|value| secrets::is_in(value)).map(|value| {
@@ -328,7 +332,7 @@ impl<'a> Object<'a> {
                 secrets::each(&mut value, &mut mask);
                 serde_yaml::to_string(&value).unwrap_or_default()
             });
-            Object { id, text, masked, value: value.map(condensed) }
+            OutputObject { id, text, masked, value: value.map(condensed) }
         })
     }
 

@@ -16,9 +16,9 @@ use serde_yaml::{Deserializer, Value};
 
 use super::compare::{self, ObjectChange, in_namespace, key};
 use crate::message::redact::concealed;
-use crate::targets::affected::Status;
-use crate::targets::policy::{self, Policy, full_name, is_kind, text};
-use crate::targets::{Object, Target};
+use crate::targets::affected::DiffStatus;
+use crate::targets::policy::{self, ObjectPolicy, full_name, is_kind, text};
+use crate::targets::{ObjectRef, Target};
 
 /// The rows with their groups and what they find, an empty line, and what all of them have in common.
 pub(crate) const PAGE: &str = include_str!("consequences.md");
@@ -92,7 +92,7 @@ struct Seen<'a> {
     old: Option<&'a Value>,
     new: Option<&'a Value>,
     /// What deploys it says; none where that is not known.
-    by: Option<&'a Policy>,
+    by: Option<&'a ObjectPolicy>,
     /// Whether a target deploys it.
     is_deployed: bool,
     /// Whether what deploys it goes, too.
@@ -122,7 +122,7 @@ type Applications<'a> = HashMap<[&'a str; 4], (bool, HashMap<String, [Option<&'a
 
 /// What is built for one name, and how it differs.
 #[derive(Default)]
-pub(crate) struct Build<'a> {
+pub(crate) struct BuildDiff<'a> {
     pub name: &'a str,
     /// The target, as it was and as it is; none of a root that nothing deploys.
     pub target: [Option<&'a Target>; 2],
@@ -144,7 +144,7 @@ pub(crate) fn needs(output: &[u8], needs: &mut Needs) {
     }
     let objects = Deserializer::from_slice(output);
     for object in objects.map_while(|one| Value::deserialize(one).ok()) {
-        for name in Policy::of(&object).unwrap_or_default().depends_on {
+        for name in ObjectPolicy::of(&object).unwrap_or_default().depends_on {
             needs.insert((format!("{} {name}", text(&object, "kind")), full_name(&object)));
         }
     }
@@ -162,12 +162,12 @@ fn said(target: &Target) -> Option<Value> {
 
 /// Returns where what a target deploys lies if it says no namespace; empty where that is not known.
 pub(crate) fn namespace(target: Option<&Target>) -> String {
-    target.and_then(said).and_then(|by| Policy::of(&by)).map_or(String::new(), |by| by.namespace)
+    target.and_then(said).and_then(|by| ObjectPolicy::of(&by)).map_or(String::new(), |by| by.namespace)
 }
 
 /// Returns what each of these builds brings about. Adds to its objects what deploys it, if that changes and no build shows
 /// it.
-pub(crate) fn consequences(all: &mut [Build<'_>], needs: &Needs) -> Vec<Vec<Consequence>> {
+pub(crate) fn consequences(all: &mut [BuildDiff<'_>], needs: &Needs) -> Vec<Vec<Consequence>> {
     let own: Vec<_> = all.iter().map(|build| build.target.map(|one| one.and_then(said))).collect();
     let changed = || all.iter().flat_map(|build| &build.objects);
     let short: Vec<_> = own.iter().map(|own| own.clone().map(|one| one.map(compare::condensed))).collect();
@@ -181,12 +181,12 @@ pub(crate) fn consequences(all: &mut [Build<'_>], needs: &Needs) -> Vec<Vec<Cons
         target.is_some_and(|one| one.object.set.as_ref().is_some_and(|set| sets.contains(set)))
     };
     // The build itself shows what moves as it writes another namespace.
-    let is_still = |(build, own): &(&Build<'_>, &[Option<Value>; 2])| {
+    let is_still = |(build, own): &(&BuildDiff<'_>, &[Option<Value>; 2])| {
         let [was, is] = own.each_ref().map(Option::as_ref);
         let is_moved = was.is_some() && is.is_some_and(|is| is_kind(is, policy::KUSTOMIZATION));
         is_moved
             && build.is_built
-            && build.objects.iter().all(|one| one.change == Status::Changed)
+            && build.objects.iter().all(|one| one.change == DiffStatus::Changed)
             && gains(was, is, facts::destinations).is_some()
     };
     let still: Vec<_> =
@@ -207,7 +207,7 @@ pub(crate) fn consequences(all: &mut [Build<'_>], needs: &Needs) -> Vec<Vec<Cons
         });
     }
     let around = Around::of(all, still, needs);
-    let of = |(build, itself): (&Build<'_>, _)| build.consequences(itself, &around);
+    let of = |(build, itself): (&BuildDiff<'_>, _)| build.consequences(itself, &around);
     all.iter().zip(&itself).map(of).collect()
 }
 
@@ -225,10 +225,10 @@ fn is_of(made: &[Option<Value>; 2], own: &[Option<Value>; 2]) -> bool {
 }
 
 impl<'a> Around<'a> {
-    fn of(all: &'a [Build<'_>], still: Vec<[Option<Value>; 2]>, needs: &'a Needs) -> Around<'a> {
+    fn of(all: &'a [BuildDiff<'_>], still: Vec<[Option<Value>; 2]>, needs: &'a Needs) -> Around<'a> {
         let mut comes = HashMap::new();
         for build in all.iter().filter(|build| build.target[1].is_some() || build.target[0].is_none()) {
-            for one in build.objects.iter().filter(|one| one.change == Status::Added) {
+            for one in build.objects.iter().filter(|one| one.change == DiffStatus::Added) {
                 build.keys(1, &one.id).into_iter().for_each(|key| _ = comes.entry(key).or_insert(build.name));
             }
         }
@@ -237,8 +237,8 @@ impl<'a> Around<'a> {
             let Some(application) = build.application() else { continue };
             let (stays, objects) = applications.entry(application).or_default();
             *stays |= build.target[1].is_some();
-            for one in build.objects.iter().filter(|one| one.change != Status::Changed) {
-                let side = usize::from(one.change == Status::Added);
+            for one in build.objects.iter().filter(|one| one.change != DiffStatus::Changed) {
+                let side = usize::from(one.change == DiffStatus::Added);
                 let [_, key] = build.keys(side, &one.id);
                 objects.entry(key).or_default()[side] = one.values[side].as_ref();
             }
@@ -247,7 +247,7 @@ impl<'a> Around<'a> {
     }
 }
 
-impl Build<'_> {
+impl BuildDiff<'_> {
     /// Returns what names an object on a side: as it is written, and where it lies if its kind has namespaces.
     fn keys(&self, side: usize, id: &str) -> [String; 2] {
         [key(id), in_namespace(key(id), &self.namespaces[side])]
@@ -265,14 +265,14 @@ impl Build<'_> {
     /// Returns what names the application of Argo CD of which it is a source, of perhaps several.
     fn application(&self) -> Option<[&str; 4]> {
         let target = self.target[1].or(self.target[0]).filter(|one| one.engine.takes_sources())?;
-        let Object { file, namespace, name, built_by, .. } = &target.object;
+        let ObjectRef { file, namespace, name, built_by, .. } = &target.object;
         Some([file, namespace, name, built_by.as_deref().unwrap_or_default()])
     }
 
     fn consequences(&self, (below, own): &(usize, [Option<Value>; 2]), around: &Around<'_>) -> Vec<Consequence> {
         let Around { comes, still, needs, applications } = around;
         let [was, is] = self.target;
-        let by = is.or(was).and_then(said).and_then(|by| Policy::of(&by));
+        let by = is.or(was).and_then(said).and_then(|by| ObjectPolicy::of(&by));
         let mut all: Vec<Consequence> = Vec::new();
         let application = self.application().and_then(|one| applications.get(&one));
         // An application has one source less.
@@ -283,11 +283,11 @@ impl Build<'_> {
             let comes_in = self.keys(0, &one.id).iter().find_map(|key| comes.get(key)).copied();
             let is_last = was.is_some() && !stays;
             // What moves from one source to another is the same object of the same application.
-            let [_, key] = self.keys(usize::from(one.change == Status::Added), &one.id);
+            let [_, key] = self.keys(usize::from(one.change == DiffStatus::Added), &one.id);
             let moved = application.and_then(|(_, objects)| objects.get(&key));
             let values = match moved {
-                Some([Some(_), Some(_)]) if one.change == Status::Removed => [None, None],
-                Some([Some(old), Some(new)]) if one.change == Status::Added => [Some(*old), Some(*new)],
+                Some([Some(_), Some(_)]) if one.change == DiffStatus::Removed => [None, None],
+                Some([Some(old), Some(new)]) if one.change == DiffStatus::Added => [Some(*old), Some(*new)],
                 _ => one.values.each_ref().map(Option::as_ref),
             };
             let seen = Seen::of(values, needs);
@@ -300,7 +300,7 @@ impl Build<'_> {
                 let Some(what) = (row.of)(&seen) else { continue };
                 let text = concealed(&format!("{} ({what})", row.described().1));
                 // One chart is the label of many objects, and deployed by each object of an engine that names it.
-                let is_label = what.starts_with("chart ") && seen.new.and_then(Policy::of).is_none();
+                let is_label = what.starts_with("chart ") && seen.new.and_then(ObjectPolicy::of).is_none();
                 if is_label && all.iter().any(|one| one.text == text) {
                     continue;
                 }
@@ -373,7 +373,7 @@ impl<'a> Seen<'a> {
     }
 
     fn below_suspended(&self) -> Option<String> {
-        let is_suspended = |one| Policy::of(one).is_some_and(|policy| policy.is_suspended);
+        let is_suspended = |one| ObjectPolicy::of(one).is_some_and(|policy| policy.is_suspended);
         let new = self.new.filter(|new| is_suspended(new))?;
         match self.below {
             0 => self.old.filter(|old| *old != new && is_suspended(old)).map(|_| "it changes itself".to_owned()),
@@ -391,7 +391,7 @@ impl<'a> Seen<'a> {
     /// Returns what becomes of what such an object deploys that is removed.
     fn gone(&self) -> Option<String> {
         let old = self.old.filter(|_| self.new.is_none() && self.comes_in.is_none())?;
-        let what = match (Policy::of(old)?.takes_along?, text(old, "kind")) {
+        let what = match (ObjectPolicy::of(old)?.takes_along?, text(old, "kind")) {
             (true, "ApplicationSet") => "its applications and their objects are deleted with it",
             (false, "ApplicationSet") => "its applications are deleted with it; their objects stay",
             (true, _) => "its objects are deleted with it",

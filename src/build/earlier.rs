@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::{Job, Verdict};
 use crate::graph::{Graph, RootId};
 use crate::message::failure::Result;
-use crate::plan::Affected;
+use crate::plan::ComparedRoot;
 use crate::record::{BuildTool, Remotes, Verified};
 use crate::targets::affected::changes::Changes;
 
@@ -32,7 +32,7 @@ impl Earlier {
         let is_moved = job.plan.new_dir.as_ref().map_or(Ok(false), is_moved)?;
         let holds = self.verified.holds_for(by) && !is_moved;
         // The inputs of a failed build are unknown.
-        let is_covered = |root: &Affected| {
+        let is_covered = |root: &ComparedRoot| {
             holds
                 && !self.verified.not_built.contains(&root.name)
                 && !self.named.contains(&graph.roots[root.root].directory)

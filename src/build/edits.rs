@@ -6,11 +6,11 @@ use std::sync::OnceLock;
 
 use super::disk;
 use super::inputs::Answers;
-use super::program::{Kind, Program};
+use super::program::{Program, Tool};
 use super::roots::Unbuilt;
-use super::run::{Build, Building};
+use super::run::{BuildOutput, BuildRun};
 use super::secrets::Secrets;
-use super::subject::Subject;
+use super::subject::BuildSpec;
 use crate::graph::Graph;
 use crate::graph::inputs::{of_no_root, paths_of};
 use crate::message::failure::{Failure, FailureKind, Result, command};
@@ -40,8 +40,8 @@ pub(super) struct Edits {
 
 impl Edits {
     /// Writes the files that the edits of a subject read; `None` if it has no edits.
-    pub(super) fn write(subject: &Subject) -> Result<Option<Edits>> {
-        let Subject { tree, directory, file, edits, .. } = subject;
+    pub(super) fn write(subject: &BuildSpec) -> Result<Option<Edits>> {
+        let BuildSpec { tree, directory, file, edits, .. } = subject;
         if edits.is_empty() {
             return Ok(None);
         }
@@ -65,7 +65,7 @@ impl Edits {
 
     /// Runs the edits, and returns the edited kustomization.
     pub(super) fn run(&self, program: &Program) -> Result<Vec<u8>, Unbuilt> {
-        if program.kind != Kind::Kustomize {
+        if program.kind != Tool::Kustomize {
             let failure = Failure::new("Argo CD runs `kustomize edit` first, which kubectl does not have");
             return Err(failure
                 .because(FailureKind::NotKnown)
@@ -93,7 +93,7 @@ impl Edits {
         if let Some((memory, name)) = memory
             && memchr::memmem::find(&text, SECRETS).is_none()
         {
-            memory.put(name, &Build::known(text.clone()));
+            memory.put(name, &BuildOutput::known(text.clone()));
         }
         Ok(text)
     }
@@ -107,8 +107,8 @@ impl Edits {
         Ok(Some(sha256_hex(text.as_bytes())))
     }
 
-    fn building<'a>(&'a self, program: &'a Program, arguments: &'a [String]) -> Building<'a> {
-        Building {
+    fn building<'a>(&'a self, program: &'a Program, arguments: &'a [String]) -> BuildRun<'a> {
+        BuildRun {
             program,
             target: self.top.join(&self.directory),
             edits: true,

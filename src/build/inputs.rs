@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::disk::{self, Pool};
 use super::proxy::{self, Served};
-use super::stand_in::{Checkout, Manifest};
-use crate::graph::inputs::{Input, RootInputs, leads_out, of_no_root};
-use crate::graph::{ChartLookup, FileId, Graph, Origin, RemoteFile, RootId, Source, SourceId, Target};
+use super::stand_in::{ClonedCommit, Manifest};
+use crate::graph::inputs::{BuildInput, RootInputs, leads_out, of_no_root};
+use crate::graph::{ChartLookup, FileId, Graph, Origin, RemoteFile, Resolution, RootId, ScopedTree, SourceId};
 use crate::kustomization::{NoteKind, Runs};
 use crate::message::failure::Result;
 use crate::plan::Plan;
@@ -23,7 +23,7 @@ use crate::tree::{self, SharedTree, Tree as _, path};
 pub(super) struct Answers {
     /// The manifest of the [stand-in](super::stand_in).
     pub(super) manifest: PathBuf,
-    pub(super) files: Files,
+    pub(super) files: RemoteFiles,
     /// Whether functions are images, which container engines run.
     pub(super) has_images: bool,
     /// Whether a path leads out of the tree, so that a file there may be read, and may change.
@@ -35,7 +35,7 @@ pub(super) struct Answers {
 }
 
 /// The sources of remote files for a build.
-pub(super) enum Files {
+pub(super) enum RemoteFiles {
     /// From here. With `is_closed` from nowhere else, whatever it asks.
     Served { served: Arc<Served>, is_closed: bool },
     /// From upstream once more: nothing here can answer in its place.
@@ -47,14 +47,14 @@ impl Answers {
     pub(super) fn of(graph: &Graph, offline: bool, top: &Path) -> Result<Answers> {
         let sources = graph.sources.iter().enumerate();
         let upstreams = sources.filter_map(|(number, source)| {
-            Some(Checkout::new(source.repository.as_ref()?, upstream_dir(SourceId(number), top)))
+            Some(ClonedCommit::new(source.repository.as_ref()?, upstream_dir(SourceId(number), top)))
         });
         let images = graph.notes.iter().filter_map(|noted| match &noted.note.kind {
             NoteKind::Code { runs: Runs::Image { image, .. }, .. } => Some(image.clone()),
             _ => None,
         });
-        let upstreams: Vec<Checkout> = upstreams.collect();
-        let fetched = upstreams.iter().map(Checkout::identity).collect();
+        let upstreams: Vec<ClonedCommit> = upstreams.collect();
+        let fetched = upstreams.iter().map(ClonedCommit::identity).collect();
         let images: Vec<String> = images.collect();
         let has_images = !images.is_empty();
         let manifest = Manifest { upstreams, images }.write(top)?;
@@ -68,14 +68,14 @@ impl Answers {
         });
         let remote: Vec<&RemoteFile> = remote.collect();
         if !offline && !proxy::IS_TRUSTED && !remote.is_empty() {
-            return answers(Files::Upstream);
+            return answers(RemoteFiles::Upstream);
         }
         let edges = graph.roots.iter().flat_map(|root| &root.edges);
-        let repositories = edges.filter(|edge| matches!(edge.target, Target::Root { remote: true, .. }));
+        let repositories = edges.filter(|edge| matches!(edge.target, Resolution::Root { remote: true, .. }));
         let is_closed = offline || !remote.iter().any(|file: &&RemoteFile| proxy::is_direct(file.url.exposed()));
         let remote = remote.iter().map(|file| (file.url.exposed(), &*file.bytes));
         let served = Served::new(remote, repositories.map(|edge| edge.reference.text.as_str()), top)?;
-        answers(Files::Served { served: Arc::new(served), is_closed })
+        answers(RemoteFiles::Served { served: Arc::new(served), is_closed })
     }
 
     /// The digest of all that a build may read which sees the files below `top`; `None` if it may read or ask
@@ -84,7 +84,7 @@ impl Answers {
         if self.reads_outside {
             return Ok(None);
         }
-        let Files::Served { served, is_closed: true } = &self.files else { return Ok(None) };
+        let RemoteFiles::Served { served, is_closed: true } = &self.files else { return Ok(None) };
         let mut lines: Vec<String> = Vec::new();
         for (identity, directory) in &self.fetched {
             lines.push(format!("{identity} {}\n", self.below(directory)?));
@@ -127,7 +127,7 @@ pub(super) fn of_graph(
     checks_out: bool,
     (top, pool): (&Path, &mut Pool),
 ) -> Result<()> {
-    let mut parts: Vec<Part> = graph.sources.iter().map(Part::of).collect();
+    let mut parts: Vec<TreeInputs> = graph.sources.iter().map(TreeInputs::of).collect();
     let mut inputs: BTreeMap<RootId, RootInputs> = BTreeMap::new();
     let conversion = conversion(checks_out);
     for (number, start) in roots {
@@ -145,7 +145,7 @@ pub(super) fn of_graph(
             parts[root.source.0].put_charts(graph, id);
         }
         if graph.sources[0].repository.is_none() {
-            std::mem::replace(&mut parts[0], Part::of(&graph.sources[0])).write(
+            std::mem::replace(&mut parts[0], TreeInputs::of(&graph.sources[0])).write(
                 conversion.as_ref(),
                 &own(graph, number, top),
                 Some(pool),
@@ -157,9 +157,9 @@ pub(super) fn of_graph(
 }
 
 /// Adds the fetched files that a root reads, and the links on the way to the directories of its URLs.
-fn read_remotely(graph: &Graph, id: RootId, trusted: &HashSet<FileId>, parts: &mut [Part]) -> Result<()> {
+fn read_remotely(graph: &Graph, id: RootId, trusted: &HashSet<FileId>, parts: &mut [TreeInputs]) -> Result<()> {
     for edge in &graph.roots[id].edges {
-        if let Target::Root { id, remote: true } = edge.target
+        if let Resolution::Root { id, remote: true } = edge.target
             && let Ok(spec) = RepoSpec::parse(&edge.reference.text)
         {
             let source = graph.roots[id].source;
@@ -181,12 +181,12 @@ fn read_remotely(graph: &Graph, id: RootId, trusted: &HashSet<FileId>, parts: &m
 /// files outside of the tree.
 pub(super) fn outside(graph: &Graph, roots: &BTreeSet<RootId>) -> Result<Option<String>> {
     for &id in roots {
-        let Source { tree, repository, .. } = &graph.sources[graph.roots[id].source];
+        let ScopedTree { tree, repository, .. } = &graph.sources[graph.roots[id].source];
         if repository.is_some() || !graph.runs(id) {
             continue;
         }
         for input in graph.inputs(id)?.own {
-            let Input::Below(directory) = input else { continue };
+            let BuildInput::Below(directory) = input else { continue };
             for path in tree.below(&directory)? {
                 if let Some(why) = leads_out(&**tree, &path)? {
                     let reader = if graph.roots[id].runs_code { "code" } else { "helm" };
@@ -199,7 +199,7 @@ pub(super) fn outside(graph: &Graph, roots: &BTreeSet<RootId>) -> Result<Option<
 }
 
 /// Writes everything that roots of a tree may reach.
-pub(super) fn whole(source: &Source, checks_out: bool, top: &Path) -> Result<()> {
+pub(super) fn whole(source: &ScopedTree, checks_out: bool, top: &Path) -> Result<()> {
     disk::write_temporary(&*source.tree, source.tree.below(&source.scope)?, conversion(checks_out).as_ref(), top, None)
 }
 
@@ -225,8 +225,8 @@ pub(super) fn conversion(checks_out: bool) -> Option<Conversion> {
 }
 
 /// The files of one tree that builds read.
-struct Part<'a> {
-    source: &'a Source,
+struct TreeInputs<'a> {
+    source: &'a ScopedTree,
     /// The tree. For a fetched tree, which may be partial, the files that the walk has read.
     tree: OverlayTree,
     places: BTreeSet<String>,
@@ -234,19 +234,19 @@ struct Part<'a> {
     pulled: OverlayTree,
 }
 
-impl<'a> Part<'a> {
-    fn of(source: &'a Source) -> Part<'a> {
+impl<'a> TreeInputs<'a> {
+    fn of(source: &'a ScopedTree) -> TreeInputs<'a> {
         let tree = OverlayTree::new(source.tree.clone());
-        Part { source, tree, places: BTreeSet::new(), pulled: OverlayTree::default() }
+        TreeInputs { source, tree, places: BTreeSet::new(), pulled: OverlayTree::default() }
     }
 
-    fn add(&mut self, inputs: &[Input]) -> Result<()> {
+    fn add(&mut self, inputs: &[BuildInput]) -> Result<()> {
         let tree = &*self.source.tree;
         for input in inputs {
             let places = match input {
-                Input::At(path) => vec![path.clone()],
-                Input::Below(directory) => tree.below(directory)?,
-                Input::Remote(_) | Input::Chart(_) => continue,
+                BuildInput::At(path) => vec![path.clone()],
+                BuildInput::Below(directory) => tree.below(directory)?,
+                BuildInput::Remote(_) | BuildInput::Chart(_) => continue,
             };
             for path in places {
                 let is_fetched = || self.source.repository.is_some();

@@ -16,8 +16,8 @@ use serde::{Deserialize, Serialize};
 use serde_yaml::Value;
 use tempfile::NamedTempFile;
 
-use super::program::Kind;
-use super::run::{Build, Building};
+use super::program::Tool;
+use super::run::{BuildOutput, BuildRun};
 use super::{compare, secrets};
 use crate::git::{Key, LocalRepo, SEAL};
 use crate::message::failure::Result;
@@ -31,7 +31,7 @@ const MOST: u64 = 256 << 20;
 const SHARE: u64 = 8;
 /// The required form of an output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wants {
+pub(crate) enum OutputForm {
     /// The exact bytes.
     Bytes,
     /// The same, but for values of Secrets: they may be replaced by something else for each value.
@@ -73,7 +73,7 @@ impl Memory {
     }
 
     /// The remembered build whose inputs have this digest; `None` if there is none.
-    pub(super) fn get(&self, name: &str) -> Option<Build> {
+    pub(super) fn get(&self, name: &str) -> Option<BuildOutput> {
         let file = self.directory.join(name);
         let bytes = fs::read(&file).ok()?;
         let (seal, rest) = bytes.split_at_checked(SEAL)?;
@@ -84,12 +84,12 @@ impl Memory {
         let Head { said, success, size, hides, unset } = serde_json::from_slice(&rest[..end]).ok()?;
         // The entries that were used last are removed last.
         File::open(file).and_then(|file| file.set_modified(SystemTime::now())).ok();
-        Some(Build { said, success, size, hides, unset, ..Build::known(rest[end + 1..].to_vec()) })
+        Some(BuildOutput { said, success, size, hides, unset, ..BuildOutput::known(rest[end + 1..].to_vec()) })
     }
 
     /// Remembers a build with [hidden](Memory::hide) values. A failure to store it is ignored.
-    pub(super) fn put(&self, name: &str, build: &Build) -> Option<()> {
-        let Build { stdout, said, success, size, hides, unset, .. } = build;
+    pub(super) fn put(&self, name: &str, build: &BuildOutput) -> Option<()> {
+        let BuildOutput { stdout, said, success, size, hides, unset, .. } = build;
         let (said, unset) = (said.clone(), unset.clone());
         let head = Head { said, success: *success, size: *size, hides: *hides, unset };
         let rest = [&serde_json::to_vec(&head).ok()?, b"\n".as_slice(), stdout].concat();
@@ -132,11 +132,11 @@ impl Memory {
     }
 
     /// The build with a hash instead of each value of a Secret; `None` if it cannot be read.
-    pub(super) fn hide(&self, build: &Build) -> Option<Build> {
+    pub(super) fn hide(&self, build: &BuildOutput) -> Option<BuildOutput> {
         let stdout = &build.stdout;
-        let mut build = Build { stdout: Vec::new(), ..build.clone() };
+        let mut build = BuildOutput { stdout: Vec::new(), ..build.clone() };
         if !secrets::may_hold(stdout) {
-            return Some(Build { stdout: stdout.clone(), ..build });
+            return Some(BuildOutput { stdout: stdout.clone(), ..build });
         }
         let mut documents = Vec::new();
         for document in compare::documents(str::from_utf8(stdout).ok()?) {
@@ -167,9 +167,9 @@ impl Memory {
 /// A placeholder for the directory of the inputs in the key of a build.
 const INPUT: &str = "\u{1}INPUT\u{1}";
 
-impl Building<'_> {
+impl BuildRun<'_> {
     /// The output of the build, remembered or new. Each build has its own directory in `parent`.
-    pub(super) fn output(&self, parent: &Path, wants: Wants) -> Result<Build> {
+    pub(super) fn output(&self, parent: &Path, wants: OutputForm) -> Result<BuildOutput> {
         let name = self.name()?;
         if let Some(known) = self.known_as(name.as_deref(), wants) {
             return Ok(known);
@@ -188,21 +188,21 @@ impl Building<'_> {
         {
             memory.put(&name, &hidden);
         }
-        Ok(if wants == Wants::Objects { hidden } else { build })
+        Ok(if wants == OutputForm::Objects { hidden } else { build })
     }
 
     /// Whether the output is remembered.
-    pub(super) fn is_remembered(&self, wants: Wants) -> Result<bool> {
+    pub(super) fn is_remembered(&self, wants: OutputForm) -> Result<bool> {
         Ok(self.known_as(self.name()?.as_deref(), wants).is_some())
     }
 
-    fn known_as(&self, name: Option<&str>, wants: Wants) -> Option<Build> {
+    fn known_as(&self, name: Option<&str>, wants: OutputForm) -> Option<BuildOutput> {
         let known = self.program.memory.as_ref()?.get(name?);
-        known.filter(|known| wants == Wants::Objects || !known.hides)
+        known.filter(|known| wants == OutputForm::Objects || !known.hides)
     }
 
     /// Whether building again, whatever is remembered, gives the same.
-    pub(super) fn is_steady(&self, parent: &Path, first: &Build) -> Result<bool> {
+    pub(super) fn is_steady(&self, parent: &Path, first: &BuildOutput) -> Result<bool> {
         let again = self.run(parent)?;
         Ok(!again.success || again.stdout == first.stdout)
     }
@@ -212,7 +212,7 @@ impl Building<'_> {
         /// The flags that let kustomize run or read nothing else.
         const PURE: [&str; 5] =
             ["--enable-helm", "--load-restrictor", "--reorder", "--helm-api-versions", "--helm-kube-version"];
-        let is_kustomize = self.program.kind != Kind::Helm;
+        let is_kustomize = self.program.kind != Tool::Helm;
         if self.program.memory.is_none()
             || is_kustomize
                 && !self
@@ -246,7 +246,7 @@ impl Building<'_> {
 }
 
 /// Whether only its inputs have determined a build.
-fn is_settled(build: &Build) -> bool {
+fn is_settled(build: &BuildOutput) -> bool {
     /// Messages of programs if the machine fails, or somebody kills them.
     const ODD: [&str; 4] = ["text file busy", "input/output error", "signal: ", "timed out"];
     let said = build.said.to_lowercase();
@@ -259,8 +259,8 @@ mod tests {
 
     use super::*;
 
-    fn build(stdout: &str) -> Build {
-        Build { said: "said\n".to_owned(), ..Build::known(stdout.as_bytes().to_vec()) }
+    fn build(stdout: &str) -> BuildOutput {
+        BuildOutput { said: "said\n".to_owned(), ..BuildOutput::known(stdout.as_bytes().to_vec()) }
     }
 
     #[test]

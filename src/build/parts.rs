@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::builds::{Builds, Wanted};
 use super::choice::Choice;
 use super::compare;
-use super::subject::Subject;
+use super::subject::BuildSpec;
 use crate::graph::Graph;
 use crate::kustomization::KustomizationKind;
 use crate::message::failure::Result;
@@ -17,7 +17,7 @@ use crate::workspace::Workspace;
 const DEEPEST: usize = 10;
 
 /// The roots below something that cannot be built which both sides build.
-pub(crate) struct Parts {
+pub(crate) struct BuiltParts {
     /// The differing documents of these roots, old and new.
     pub(crate) outputs: [String; 2],
     /// Whether these are all that may differ.
@@ -30,14 +30,14 @@ pub(crate) fn parts(
     workspaces: [&Workspace; 2],
     (differing, changes): (&BTreeSet<String>, &Changes),
     mut build: impl FnMut(usize, &[Wanted]) -> Result<Builds>,
-) -> Result<Vec<Parts>> {
+) -> Result<Vec<BuiltParts>> {
     let [old, new] = workspaces.map(|workspace| workspace.survey().read_all());
     let graphs = [old?.graph, new?.graph];
     let mut all = Vec::new();
     for choice in failed {
         let tops = choice.tops();
         let differs = tops.iter().map(|top| own_differs(&graphs[1], top, changes)).collect::<Result<Vec<_>>>()?;
-        all.push(Parts { outputs: Default::default(), are_all: !tops.is_empty() && !differs.contains(&true) });
+        all.push(BuiltParts { outputs: Default::default(), are_all: !tops.is_empty() && !differs.contains(&true) });
     }
     let differs =
         |directories: Vec<String>| directories.into_iter().filter(|directory| differing.contains(directory)).collect();
@@ -51,7 +51,7 @@ pub(crate) fn parts(
         known.extend(other.into_iter().map(|directory| (directory, None)));
         if !next.is_empty() {
             let subjects = workspaces.map(|workspace| -> Vec<Wanted> {
-                next.iter().map(|directory| Ok(Some(Subject::part(workspace, directory)))).collect()
+                next.iter().map(|directory| Ok(Some(BuildSpec::part(workspace, directory)))).collect()
             });
             let builds = [build(0, &subjects[0])?, build(1, &subjects[1])?];
             let outputs = side_by_side(&next, processors(), |number, _| {

@@ -26,18 +26,18 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 const UNVERSIONED: &str = "(devel)";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum Tool {
     Kustomize,
     Kubectl,
     Helm,
 }
 
-impl Kind {
+impl Tool {
     pub(super) fn name(self) -> &'static str {
         match self {
-            Kind::Kustomize => "kustomize",
-            Kind::Kubectl => "kubectl",
-            Kind::Helm => "helm",
+            Tool::Kustomize => "kustomize",
+            Tool::Kubectl => "kubectl",
+            Tool::Helm => "helm",
         }
     }
 }
@@ -45,7 +45,7 @@ impl Kind {
 /// How the network is closed for a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Network {
+pub(crate) enum NetworkIsolation {
     /// It has a network of its own, with nothing in it (Linux).
     Namespace,
     /// The system refuses its requests (Linux).
@@ -54,21 +54,21 @@ pub(crate) enum Network {
     Proxies,
 }
 
-impl fmt::Display for Network {
+impl fmt::Display for NetworkIsolation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Network::Namespace | Network::Filter => "network closed",
-            Network::Proxies => "network closed by a proxy only (no namespaces, no Landlock)",
+            NetworkIsolation::Namespace | NetworkIsolation::Filter => "network closed",
+            NetworkIsolation::Proxies => "network closed by a proxy only (no namespaces, no Landlock)",
         })
     }
 }
 
-impl Network {
+impl NetworkIsolation {
     pub(super) fn means(self) -> Means {
         match self {
-            Network::Namespace => Means::Namespaces,
-            Network::Filter => Means::Filter,
-            Network::Proxies => Means::Nothing,
+            NetworkIsolation::Namespace => Means::Namespaces,
+            NetworkIsolation::Filter => Means::Filter,
+            NetworkIsolation::Proxies => Means::Nothing,
         }
     }
 }
@@ -95,13 +95,13 @@ pub(crate) struct Programs<'a> {
 #[derive(Debug, Clone)]
 pub(super) struct Program {
     path: PathBuf,
-    pub(super) kind: Kind,
+    pub(super) kind: Tool,
     /// The printed version; for a build without a version, text that distinguishes it from others.
     version: String,
     /// The version of kustomize that it is, or has in it, if it says one.
     kustomize: Option<String>,
     /// How the network can be closed for it.
-    pub(super) network: Network,
+    pub(super) network: NetworkIsolation,
     /// How long a build may take, if that is said.
     pub(super) timeout: Option<Duration>,
     /// The memory of builds; `None` if builds are not remembered.
@@ -122,7 +122,7 @@ impl Program {
 
     /// The full name, with the kustomize in a kubectl and the named helm.
     pub(super) fn full_name(&self) -> String {
-        let inner = self.kustomize.as_ref().filter(|_| self.kind == Kind::Kubectl);
+        let inner = self.kustomize.as_ref().filter(|_| self.kind == Tool::Kubectl);
         let inner = inner.map_or(String::new(), |version| format!(" (kustomize/{version})"));
         let helm = self.helm.as_ref().and_then(|_| self.helm().ok());
         let helm = helm.map_or(String::new(), |helm| format!(" with {}", helm.name()));
@@ -150,9 +150,9 @@ impl Program {
 
     /// The helm that is named, else the one on `PATH`, to run no longer than this program.
     pub(super) fn helm(&self) -> Result<Program> {
-        let path = self.helm.clone().or_else(|| on_path(Kind::Helm.name()));
+        let path = self.helm.clone().or_else(|| on_path(Tool::Helm.name()));
         let path = path.ok_or_else(|| Failure::new("it is a Helm chart, and no `helm` was found on PATH"))?;
-        let helm = examine(&path, Kind::Helm).map_err(|why| Failure::new(format!("`{}` {why}", path.display())))?;
+        let helm = examine(&path, Tool::Helm).map_err(|why| Failure::new(format!("`{}` {why}", path.display())))?;
         Ok(Program { timeout: self.timeout, memory: self.memory.clone(), ..helm })
     }
 
@@ -180,9 +180,9 @@ impl Program {
     pub(super) fn command(&self) -> Command {
         let mut command = Command::new(&self.path);
         command.arg(match self.kind {
-            Kind::Kustomize => "build",
-            Kind::Kubectl => "kustomize",
-            Kind::Helm => "template",
+            Tool::Kustomize => "build",
+            Tool::Kubectl => "kustomize",
+            Tool::Helm => "template",
         });
         command
     }
@@ -203,11 +203,11 @@ pub(super) fn find(given: Option<&Path>) -> Result<Result<Program, String>> {
         };
         let absolute = std::path::absolute(&path).map_err(|error| refused(error.to_string()))?;
         let is_kubectl = absolute.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"kubectl"));
-        let kind = if is_kubectl { Kind::Kubectl } else { Kind::Kustomize };
+        let kind = if is_kubectl { Tool::Kubectl } else { Tool::Kustomize };
         return examine(&absolute, kind).map(Ok).map_err(refused);
     }
     let mut reasons = Vec::new();
-    for kind in [Kind::Kustomize, Kind::Kubectl] {
+    for kind in [Tool::Kustomize, Tool::Kubectl] {
         if let Some(path) = on_path(kind.name()) {
             match examine(&path, kind) {
                 Ok(program) => return Ok(Ok(program)),
@@ -224,7 +224,7 @@ pub(super) fn find(given: Option<&Path>) -> Result<Result<Program, String>> {
 /// Why no program can be found, without starting one; `None` if there is one.
 pub(crate) fn missing() -> Option<&'static str> {
     let is_named = std::env::var_os("KUSTOMIZE").is_some_and(|value| !value.is_empty());
-    let is_there = is_named || [Kind::Kustomize, Kind::Kubectl].iter().any(|kind| on_path(kind.name()).is_some());
+    let is_there = is_named || [Tool::Kustomize, Tool::Kubectl].iter().any(|kind| on_path(kind.name()).is_some());
     (!is_there).then_some(NONE)
 }
 
@@ -255,14 +255,14 @@ fn is_executable(file: &Path) -> bool {
 }
 
 /// Asks a program for its version, and finds out how its network can be closed: once in a run.
-fn examine(path: &Path, kind: Kind) -> Result<Program, String> {
+fn examine(path: &Path, kind: Tool) -> Result<Program, String> {
     static KNOWN: Mutex<BTreeMap<PathBuf, Result<Program, String>>> = Mutex::new(BTreeMap::new());
 
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     known.entry(path.to_owned()).or_insert_with(|| examined(path, kind)).clone()
 }
 
-fn examined(path: &Path, kind: Kind) -> Result<Program, String> {
+fn examined(path: &Path, kind: Tool) -> Result<Program, String> {
     if !is_executable(path) {
         return Err("is not an executable file".to_owned());
     }
@@ -295,17 +295,17 @@ fn examined(path: &Path, kind: Kind) -> Result<Program, String> {
 }
 
 /// Runs a program for its version, with the network closed as well as this machine allows.
-fn said(path: &Path, kind: Kind) -> Result<(Network, Output), process::Error> {
+fn said(path: &Path, kind: Tool) -> Result<(NetworkIsolation, Output), process::Error> {
     let failed = |error| process::Error::Io(path.display().to_string(), error);
     let private = tempfile::tempdir().map_err(failed)?;
     let input = private.path().join("input");
     std::fs::create_dir(&input).map_err(failed)?;
-    let run = |network: Network| {
+    let run = |network: NetworkIsolation| {
         let mut command = Command::new(path);
         command.args(match kind {
-            Kind::Kustomize => &["version"] as &[&str],
-            Kind::Kubectl => &["version", "--client", "--output=json"],
-            Kind::Helm => &["version", "--short"],
+            Tool::Kustomize => &["version"] as &[&str],
+            Tool::Kubectl => &["version", "--client", "--output=json"],
+            Tool::Helm => &["version", "--short"],
         });
         let isolation = Isolation {
             means: network.means(),
@@ -317,14 +317,14 @@ fn said(path: &Path, kind: Kind) -> Result<(Network, Output), process::Error> {
         let (walls, _outside, _requests) = sandbox::isolate(&command, isolation).map_err(failed)?;
         process::run_inside(&mut command, walls, Some(TIMEOUT))
     };
-    for network in [Network::Namespace, Network::Filter] {
+    for network in [NetworkIsolation::Namespace, NetworkIsolation::Filter] {
         if let Ok(output) = run(network)
             && output.status.success()
         {
             return Ok((network, output));
         }
     }
-    Ok((Network::Proxies, run(Network::Proxies)?))
+    Ok((NetworkIsolation::Proxies, run(NetworkIsolation::Proxies)?))
 }
 
 /// The version; without one, the digest of the program, so that another build counts as another version.
@@ -351,22 +351,22 @@ fn is_version(version: &str, numbers: &str) -> bool {
 
 /// Reads the version that a program prints, and that of the kustomize in it: `v5.8.1`, `(devel)`, in older ones
 /// `{Version:kustomize/v4.5.7 …}`; kubectl prints both in JSON.
-fn version(kind: Kind, stdout: &[u8]) -> Option<(String, Option<String>)> {
+fn version(kind: Tool, stdout: &[u8]) -> Option<(String, Option<String>)> {
     let mut kustomize = None;
     let word = match kind {
-        Kind::Kustomize | Kind::Helm => {
+        Tool::Kustomize | Tool::Helm => {
             let word = str::from_utf8(stdout).ok()?.split_whitespace().next()?;
             let word = word.strip_prefix("{Version:").unwrap_or(word);
             word.strip_prefix("kustomize/").unwrap_or(word).to_owned()
         }
-        Kind::Kubectl => {
+        Tool::Kubectl => {
             let json: serde_json::Value = serde_json::from_slice(stdout).ok()?;
             kustomize = json["kustomizeVersion"].as_str().map(str::to_owned);
             json["clientVersion"]["gitVersion"].as_str()?.to_owned()
         }
     };
     let numbered = word.strip_prefix('v').is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_digit()));
-    if kind == Kind::Kustomize {
+    if kind == Tool::Kustomize {
         kustomize = Some(word.clone()).filter(|word| word != UNVERSIONED);
     }
     (word == UNVERSIONED
@@ -391,13 +391,13 @@ mod tests {
             ("", None),
             ("very good", None),
         ] {
-            let found = version(Kind::Kustomize, text.as_bytes()).map(|(version, _)| version);
+            let found = version(Tool::Kustomize, text.as_bytes()).map(|(version, _)| version);
             assert_eq!(found.as_deref(), expected, "{text:?}");
         }
         let json = r#"{"clientVersion": {"gitVersion": "v1.34.1"}, "kustomizeVersion": "v5.7.1"}"#;
-        let found = version(Kind::Kubectl, json.as_bytes());
+        let found = version(Tool::Kubectl, json.as_bytes());
         assert_eq!(found, Some(("v1.34.1".to_owned(), Some("v5.7.1".to_owned()))));
-        assert_eq!(version(Kind::Kubectl, b"{}"), None);
+        assert_eq!(version(Tool::Kubectl, b"{}"), None);
     }
 
     #[test]

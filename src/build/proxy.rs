@@ -280,13 +280,13 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
 }
 
 /// The first line of a request.
-struct Request {
+struct RequestLine {
     method: String,
     target: String,
 }
 
 /// Reads the head of a request; `None` if it is not a request.
-fn request(stream: &mut impl Read) -> io::Result<Option<Request>> {
+fn request(stream: &mut impl Read) -> io::Result<Option<RequestLine>> {
     let mut reader = BufReader::new(stream.take(HEAD));
     let mut first = String::new();
     reader.read_line(&mut first)?;
@@ -304,7 +304,7 @@ fn request(stream: &mut impl Read) -> io::Result<Option<Request>> {
     let (Some(method), Some(target), Some(_)) = (words.next(), words.next(), words.next()) else {
         return Ok(None);
     };
-    Ok(Some(Request { method: method.to_owned(), target: target.to_owned() }))
+    Ok(Some(RequestLine { method: method.to_owned(), target: target.to_owned() }))
 }
 
 /// Writes an answer, after which the connection ends.
@@ -357,7 +357,7 @@ impl Shared {
     }
 
     /// Answers with a file that was fetched.
-    fn give(&self, stream: &mut impl Write, request: &Request, url: Option<Url>) -> io::Result<()> {
+    fn give(&self, stream: &mut impl Write, request: &RequestLine, url: Option<Url>) -> io::Result<()> {
         let key = url.as_ref().and_then(key).unwrap_or_default();
         let is_read = matches!(request.method.as_str(), "GET" | "HEAD");
         if let Some(file) = self.served.files.get(&key).filter(|_| is_read) {

@@ -14,7 +14,7 @@ use crate::message::finding::{Rule, Severity};
 use crate::message::redact::visible;
 use crate::os::parallel::processors;
 use crate::record::BuildTool;
-use crate::targets::affected::Status;
+use crate::targets::affected::DiffStatus;
 use crate::targets::{Target, stopped};
 use crate::workspace::{Workspace, from_lock};
 
@@ -39,7 +39,7 @@ pub(crate) struct Rendered {
 
 /// How builds are run.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct How<'a> {
+pub(crate) struct ProgramOptions<'a> {
     pub programs: Programs<'a>,
     pub offline: bool,
     pub quiet: bool,
@@ -47,13 +47,13 @@ pub(crate) struct How<'a> {
 
 impl Rendered {
     /// Builds what was chosen. A target of another repository is not among that.
-    pub(crate) fn of(workspace: &Workspace, choices: Choices, how: How<'_>) -> Result<Rendered, Failures> {
+    pub(crate) fn of(workspace: &Workspace, choices: Choices, how: ProgramOptions<'_>) -> Result<Rendered, Failures> {
         let Choices { builds: chosen, unbuilt, unread, targets, .. } = choices;
         let mut rendered = Rendered { stopped: stopped(&unbuilt).cloned().collect(), ..Rendered::default() };
         let mut alike: HashMap<String, usize> = HashMap::new();
         targets.iter().for_each(|target| *alike.entry(target_file(target, "")).or_default() += 1);
         let mut builds: BTreeMap<String, Wanted> = BTreeMap::new();
-        for choice in chosen.iter().filter(|choice| choice.status != Status::Removed) {
+        for choice in chosen.iter().filter(|choice| choice.status != DiffStatus::Removed) {
             let Some(target) = choice.targets()[1] else {
                 builds.insert(root_file(&choice.title()), choice.subject(1, workspace));
                 continue;

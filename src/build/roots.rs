@@ -7,12 +7,12 @@ use std::sync::OnceLock;
 
 use super::disk::{self, Pool};
 use super::inputs::{self, Answers};
-use super::memory::Wants;
-use super::program::{Kind, Program};
-use super::run::{Build, Building};
+use super::memory::OutputForm;
+use super::program::{Program, Tool};
+use super::run::{BuildOutput, BuildRun};
 use super::secrets::Secrets;
 use super::{unread_file, unread_reference};
-use crate::graph::{FileId, Graph, RootId, Source, Trouble};
+use crate::graph::{FileId, Graph, RootId, ScopedTree, Trouble};
 use crate::kustomization::{FILE_NAMES, NoteKind, Runs};
 use crate::message::failure::{Failure, FailureKind, Failures, Result};
 use crate::os::interrupt::{Scratch, unusable};
@@ -24,7 +24,7 @@ use crate::targets::variables::Variables;
 use crate::tree::{SharedTree, path};
 
 /// What came of a build.
-pub(crate) type Built = std::result::Result<Build, Unbuilt>;
+pub(crate) type Built = std::result::Result<BuildOutput, Unbuilt>;
 
 /// Why nothing was built.
 #[derive(Debug, Clone)]
@@ -43,7 +43,7 @@ pub(crate) enum Unbuilt {
 
 impl Unbuilt {
     /// Returns what a build asked for and did not get; `None` if there is nothing of that.
-    pub(super) fn unread(build: &Build, by: &Program) -> Option<Unbuilt> {
+    pub(super) fn unread(build: &BuildOutput, by: &Program) -> Option<Unbuilt> {
         let messages = build.refused.iter().map(|one| unread_reference(by.kind.name(), one));
         (!build.refused.is_empty()).then(|| Unbuilt::Unread(messages.collect()))
     }
@@ -145,7 +145,7 @@ fn unrunnable(graph: &Graph, arguments: &[String], program: &Program) -> Option<
         return None;
     }
     // kubectl has no such flag.
-    if !has("--enable-exec") || program.kind != Kind::Kustomize {
+    if !has("--enable-exec") || program.kind != Tool::Kustomize {
         let silently = "kustomize silently skips exec functions; to run them (this runs their code): \
                         --build-arg=--enable-exec, with kustomize";
         let roots: Vec<RootId> = programs.map(|(noted, _)| noted.root).collect();
@@ -178,7 +178,7 @@ pub(super) struct Roots {
     input: PathBuf,
     answers: Answers,
     /// What is known of each root, by its directory, or why it is not built.
-    known: BTreeMap<String, std::result::Result<Known, Unbuilt>>,
+    known: BTreeMap<String, std::result::Result<RootFacts, Unbuilt>>,
     checks_out: bool,
     /// The values of Secrets in what the roots read, and in all files.
     secrets: [OnceLock<Secrets>; 2],
@@ -186,7 +186,7 @@ pub(super) struct Roots {
 
 /// What is known of a root on disk.
 #[derive(Debug, Clone)]
-struct Known {
+struct RootFacts {
     /// The top of the tree that it is built in.
     top: PathBuf,
     /// Whether it runs helm or a function, which need not give the same again.
@@ -240,7 +240,7 @@ impl Roots {
             }
             let reached = graph.reach(root, |_, _| true);
             let runs = reached.iter().any(|root| graph.runs(*root));
-            let root = Known { top: top.join(&source.scope), runs, leaves: !reached.is_disjoint(&graph.leaves) };
+            let root = RootFacts { top: top.join(&source.scope), runs, leaves: !reached.is_disjoint(&graph.leaves) };
             known.insert(directory, Ok(root));
         }
         inputs::of_graph(graph, built, trusted, checks_out, (&input, pool))?;
@@ -255,7 +255,7 @@ impl Roots {
         inputs::of_copy(plan, into, checkout, &input.join("tree"))?;
         let answers = Answers::of(&plan.after, true, &input)?;
         let runs = plan.after.root_ids().any(|root| plan.after.runs(root));
-        let root = Known { top: input.join("tree").join(into), runs, leaves: false };
+        let root = RootFacts { top: input.join("tree").join(into), runs, leaves: false };
         let known = plan.affected.iter().map(|one| (one.localized.clone(), Ok(root.clone()))).collect();
         Ok(Roots { scratch, input, answers, known, checks_out: checkout.is_some(), secrets: Default::default() })
     }
@@ -269,7 +269,7 @@ impl Roots {
     ) -> Result<(Roots, Vec<PathBuf>)> {
         let scratch = Scratch::new().map_err(|error| unusable(&error))?;
         let input = scratch.path().join("input");
-        let root = Known { top: input.join("tree"), runs: true, leaves: false };
+        let root = RootFacts { top: input.join("tree"), runs: true, leaves: false };
         let (places, beside) = (chart::places(&**tree, directory)?, input.join("values"));
         disk::write_temporary(&**tree, places, None, &root.top, Some(pool))?;
         fs::create_dir_all(&beside).map_err(|error| unusable(&error))?;
@@ -284,13 +284,13 @@ impl Roots {
     }
 
     /// Builds one of the roots.
-    pub(super) fn build(&self, call: Call<'_>, wants: Wants) -> Built {
+    pub(super) fn build(&self, call: Call<'_>, wants: OutputForm) -> Built {
         let known = self.known[call.directory].as_ref().map_err(Unbuilt::clone)?;
         self.built(&self.building(call, &known.top, known.runs, None), wants)
     }
 
     /// Whether building again, whatever is remembered, gives the same.
-    pub(super) fn is_steady(&self, call: Call<'_>, first: &Build) -> Result<bool> {
+    pub(super) fn is_steady(&self, call: Call<'_>, first: &BuildOutput) -> Result<bool> {
         let Ok(known) = &self.known[call.directory] else { return Ok(true) };
         self.building(call, &known.top, known.runs, None).is_steady(self.scratch.path(), first)
     }
@@ -305,7 +305,7 @@ impl Roots {
         self.known.get(directory).and_then(|known| known.as_ref().ok()).is_some_and(|known| known.leaves)
     }
 
-    fn built(&self, building: &Building<'_>, wants: Wants) -> Built {
+    fn built(&self, building: &BuildRun<'_>, wants: OutputForm) -> Built {
         let build = building.output(self.scratch.path(), wants)?;
         if let Some(unread) = Unbuilt::unread(&build, building.program) {
             return Err(unread);
@@ -320,11 +320,11 @@ impl Roots {
         Err(Unbuilt::Failed(build.reason()))
     }
 
-    fn building<'a>(&'a self, call: Call<'a>, top: &'a Path, runs: bool, known: Option<&'a Path>) -> Building<'a> {
+    fn building<'a>(&'a self, call: Call<'a>, top: &'a Path, runs: bool, known: Option<&'a Path>) -> BuildRun<'a> {
         let Call { program, directory, arguments, variables, is_tested } = call;
         let (target, answers, secrets) =
             (top.join(directory), &self.answers, &self.secrets[usize::from(known.is_some())]);
-        Building {
+        BuildRun {
             program,
             target,
             edits: false,
@@ -345,7 +345,7 @@ impl Roots {
     /// One that leaves its root may lack no more than leave to do so. `known` is the top of what it is known to read.
     pub(super) fn among_all(
         &self,
-        source: &Source,
+        source: &ScopedTree,
         call: Call<'_>,
         known: &Path,
         reason: &str,
@@ -358,12 +358,12 @@ impl Roots {
         let arguments = [call.arguments, &[ANY_FILE.to_owned()]].concat();
         let (top, may_read) = (whole.join(&source.scope), is_free || !self.leaves(call.directory));
         let building = self.building(Call { arguments: &arguments, ..call }, &top, false, Some(known));
-        if !whole.exists() && !building.is_remembered(Wants::Objects)? {
+        if !whole.exists() && !building.is_remembered(OutputForm::Objects)? {
             inputs::whole(source, self.checks_out, &whole)?;
         }
         // Charts that were pulled lie among what is known alone.
         disk::add(known, &top).map_err(|error| unusable(&error))?;
-        match self.built(&building, Wants::Objects) {
+        match self.built(&building, OutputForm::Objects) {
             Ok(_) if may_read => Ok(Some([unread_file(reason)].into())),
             Ok(_) | Err(Unbuilt::Failed(_) | Unbuilt::Refused(_) | Unbuilt::Skipped(_)) => Ok(None),
             Err(Unbuilt::Unread(messages)) => Ok(Some(messages)),
@@ -450,9 +450,9 @@ mod tests {
         let roots = Roots::write(&graph, wanted, writing, &mut Pool::default()).unwrap();
         let (program, variables) = (&program, &Variables::default());
         let call = |directory| Call { program, directory, arguments: &[], variables, is_tested: false };
-        let app = roots.build(call("app"), Wants::Bytes).unwrap();
+        let app = roots.build(call("app"), OutputForm::Bytes).unwrap();
         assert_eq!(String::from_utf8(app.stdout).unwrap(), map);
-        let Err(Unbuilt::Failed(reason)) = roots.build(call("bad"), Wants::Bytes) else { panic!("it builds") };
+        let Err(Unbuilt::Failed(reason)) = roots.build(call("bad"), OutputForm::Bytes) else { panic!("it builds") };
         assert!(reason.contains("nothing.yaml") && !reason.contains("/input/"), "{reason}");
     }
 }

@@ -7,8 +7,8 @@ use std::process::Command;
 use std::sync::{MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::inputs::{Answers, Files};
-use super::program::{Kind, Network, PROXIES, Program};
+use super::inputs::{Answers, RemoteFiles};
+use super::program::{NetworkIsolation, PROXIES, Program, Tool};
 use super::proxy::{self, Listening, Proxy};
 use super::secrets::Secrets;
 use super::stand_in;
@@ -33,7 +33,7 @@ const MEMORY: u64 = 2 << 30;
 
 /// What one build left.
 #[derive(Debug, Clone)]
-pub(crate) struct Build {
+pub(crate) struct BuildOutput {
     /// Everything that it wrote to its standard output.
     pub(crate) stdout: Vec<u8>,
     /// What it said on its standard error, without secrets.
@@ -55,11 +55,11 @@ pub(crate) struct Build {
     pub(crate) unobserved: Option<&'static str>,
 }
 
-impl Build {
+impl BuildOutput {
     /// Takes what is known without a program.
-    pub(super) fn known(stdout: Vec<u8>) -> Build {
+    pub(super) fn known(stdout: Vec<u8>) -> BuildOutput {
         let (said, size) = (String::new(), stdout.len() as u64);
-        Build {
+        BuildOutput {
             stdout,
             said,
             size,
@@ -141,7 +141,7 @@ fn cause(text: &str) -> String {
 }
 
 /// One build.
-pub(super) struct Building<'a> {
+pub(super) struct BuildRun<'a> {
     pub(super) program: &'a Program,
     /// A directory.
     pub(super) target: PathBuf,
@@ -172,10 +172,10 @@ const VARIABLES: &[&str] =
 /// What it also sees where it asks upstream itself.
 const CONNECTION: [&str; 4] = ["NO_PROXY", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR"];
 
-impl Building<'_> {
+impl BuildRun<'_> {
     /// Builds in a new directory of its own in `parent`, whatever is remembered. What is ended before it comes to anything is a
     /// failure: it tells nothing about what is built.
-    pub(super) fn run(&self, parent: &Path) -> Result<Build> {
+    pub(super) fn run(&self, parent: &Path) -> Result<BuildOutput> {
         let time = self.program.time()?;
         let private = tempfile::tempdir_in(parent).map_err(|error| unusable(&error))?;
         let private = private.path();
@@ -187,7 +187,7 @@ impl Building<'_> {
         }
         let mut command = if self.edits { self.program.editing() } else { self.program.command() };
         let Answers { manifest, files, .. } = self.answers;
-        see(&mut command, matches!(files, Files::Upstream));
+        see(&mut command, matches!(files, RemoteFiles::Upstream));
         stand_in::put(&mut command, manifest, &bin, self.program.helm.as_deref())
             .map_err(|error| Failure::new(format!("cannot replace git for the build: {error}")))?;
         command.args(self.arguments).current_dir(if self.edits { &self.target } else { &home });
@@ -196,9 +196,9 @@ impl Building<'_> {
         }
         command.env("HOME", &home).env("TMPDIR", &temporary);
         command.env("GIT_TERMINAL_PROMPT", "0").env("GIT_ALLOW_PROTOCOL", "none");
-        let is_closed = matches!(files, Files::Served { is_closed: true, .. });
-        let is_alone = is_closed && self.program.network == Network::Namespace;
-        let listener = matches!(files, Files::Served { .. } if !is_alone).then(proxy::listen).transpose()?;
+        let is_closed = matches!(files, RemoteFiles::Served { is_closed: true, .. });
+        let is_alone = is_closed && self.program.network == NetworkIsolation::Namespace;
+        let listener = matches!(files, RemoteFiles::Served { .. } if !is_alone).then(proxy::listen).transpose()?;
         let traces = failpoint::writable();
         // What is edited is no input.
         let edited = Some(self.top).filter(|top| !top.starts_with(self.input));
@@ -214,7 +214,7 @@ impl Building<'_> {
             .map_err(|error| Failure::new(format!("cannot create a build directory: {error}")))?;
         let from = listener.map(Listening::TargetDir).or(network.map(Listening::Inside));
         proxy = match (files, from) {
-            (Files::Served { served, .. }, Some(from)) => Some(Proxy::start(served, from)?),
+            (RemoteFiles::Served { served, .. }, Some(from)) => Some(Proxy::start(served, from)?),
             _ => None,
         };
         proxy.iter().for_each(|proxy| proxy.serve(&mut command));
@@ -242,7 +242,7 @@ impl Building<'_> {
         // What is no file is asked of git, too.
         let mut calls = stand_in::refused(&bin);
         calls.retain(|call| !refused.iter().any(|url| call.split(' ').any(|word| word == url)));
-        if let Files::Served { served, .. } = files {
+        if let RemoteFiles::Served { served, .. } = files {
             calls.retain(|call| !call.split(' ').any(|word| served.is_asked_directly_below(word)));
             if !served.is_asked_directly() && refused.is_empty() && calls.is_empty() {
                 refused.extend(direct(&said));
@@ -259,7 +259,7 @@ impl Building<'_> {
         let is_plain = self.variables.is_empty();
         let filled = Filled { text: output.stdout, unset: BTreeSet::new() };
         let Filled { text: stdout, unset } = if is_plain { filled } else { self.variables.fill_in(&filled.text) };
-        let build = Build { success, said, refused, unset, unobserved, ..Build::known(stdout) };
+        let build = BuildOutput { success, said, refused, unset, unobserved, ..BuildOutput::known(stdout) };
         match shortage(&build.said).filter(|_| !success && build.refused.is_empty()) {
             Some(way_on) => Err(stopped(format!("`{program}` fails: {}", build.reason()), way_on)),
             None => Ok(build),
@@ -267,7 +267,7 @@ impl Building<'_> {
     }
 }
 
-impl Building<'_> {
+impl BuildRun<'_> {
     /// A text without the directories that it builds in, which have other names each time.
     fn without_directories(&self, text: &str, private: &Path) -> String {
         let text = without_temporary(text, &private.join("tmp"));
@@ -292,13 +292,13 @@ impl Building<'_> {
     /// the messages, too.
     fn is_for_cluster(&self, request: &Request) -> bool {
         let Request::Connection(Some(address)) = request else { return false };
-        self.program.kind == Kind::Kubectl && address.ip().is_loopback() && address.port() == CLUSTER
+        self.program.kind == Tool::Kubectl && address.ip().is_loopback() && address.port() == CLUSTER
     }
 
     fn unobserved(&self, shows_requests: bool) -> Option<&'static str> {
         match self.program.network {
             _ if !self.runs && !self.answers.has_images || !self.has_functions() => None,
-            Network::Proxies => Some("only a proxy closes the network here"),
+            NetworkIsolation::Proxies => Some("only a proxy closes the network here"),
             _ if self.runs_images() => Some("a container engine runs an image"),
             _ => Some("this machine does not show what it refuses").filter(|_| !shows_requests),
         }
@@ -414,7 +414,7 @@ mod tests {
 
     use super::super::disk::Pool;
     use super::super::{inputs, program};
-    use super::{Answers, Building, Spent, Variables, cause, logged, own_words, without_temporary};
+    use super::{Answers, BuildRun, Spent, Variables, cause, logged, own_words, without_temporary};
     use crate::graph::inputs::explore;
     use crate::tree::overlay::OverlayTree;
 
@@ -444,7 +444,7 @@ mod tests {
             let (target, input) = (top.path().to_owned(), top.path());
             let (program, answers, variables) = (&program, &answers, &Variables::default());
             let (arguments, runs, secrets) = (&[], false, &Default::default());
-            let building = Building {
+            let building = BuildRun {
                 program,
                 target,
                 edits: false,

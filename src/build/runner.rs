@@ -4,24 +4,24 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
 use super::disk::Pool;
-use super::memory::Wants;
+use super::memory::OutputForm;
 use super::program::{self, Program};
 use super::roots::{Call, Refusals, Roots, Unbuilt, Writing};
-use super::run::Build;
-use super::{BuildCheck, Job, Options, TargetCheck, Verdict, compare};
+use super::run::BuildOutput;
+use super::{BuildCheck, BuildOptions, Job, TargetCheck, Verdict, compare};
 use crate::fetch::Progress;
 use crate::graph::{Graph, RootId};
 use crate::message::failure::{Failure, Failures, Result};
 use crate::os::interrupt::{Scratch, unusable};
 use crate::os::parallel::processors;
-use crate::plan::{Affected, Plan};
+use crate::plan::{ComparedRoot, Plan};
 use crate::record::{BuildTool, LoadRestrictor};
 use crate::targets::generated::ANY_FILE;
 use crate::targets::variables::Variables;
 use crate::tree::path;
 
 /// Builds original and result of each root that no earlier run has checked, and compares what comes out.
-pub(crate) fn check_builds(job: &Job<'_>, options: &Options) -> Result<BuildCheck> {
+pub(crate) fn check_builds(job: &Job<'_>, options: &BuildOptions) -> Result<BuildCheck> {
     refuse_arguments(&options.arguments)?;
     let (graph, affected) = (&job.plan.before, &job.plan.affected);
     let program = match program::find(options.program.as_deref())? {
@@ -35,7 +35,7 @@ pub(crate) fn check_builds(job: &Job<'_>, options: &Options) -> Result<BuildChec
     let by = BuildTool { program: program.name(), arguments: arguments.clone() };
     let refusals = Refusals::of(graph, &[], &arguments, &program);
     let absolute = |root| absolute(graph, root).map(|why| Unbuilt::Skipped(Failure::new(why)));
-    let refused = |root: &Affected| absolute(root.root).or_else(|| refusals.why(root.root));
+    let refused = |root: &ComparedRoot| absolute(root.root).or_else(|| refusals.why(root.root));
     let mut verdicts: Vec<Option<Verdict>> = Vec::new();
     for root in affected {
         verdicts.push(refused(root).map(verdict).transpose()?);
@@ -45,13 +45,13 @@ pub(crate) fn check_builds(job: &Job<'_>, options: &Options) -> Result<BuildChec
             *verdict = verdict.take().or(recorded);
         }
     }
-    let run = |todo: &[&Affected]| match todo {
+    let run = |todo: &[&ComparedRoot]| match todo {
         [] => Ok(Vec::new()),
-        _ => Pairs::check(job, options, (&program, &arguments), todo)
+        _ => RootPairs::check(job, options, (&program, &arguments), todo)
             .map_err(|failure| failure.context("nothing was written")),
     };
     let todo = affected.iter().zip(&verdicts).filter(|(_, verdict)| verdict.is_none());
-    let todo: Vec<&Affected> = todo.map(|(root, _)| root).collect();
+    let todo: Vec<&ComparedRoot> = todo.map(|(root, _)| root).collect();
     let network = (!todo.is_empty()).then_some(program.network);
     let mut built = run(&todo)?.into_iter();
     let targets = affected.iter().zip(verdicts).filter_map(|(root, verdict)| match verdict {
@@ -73,11 +73,11 @@ pub(crate) fn check_builds(job: &Job<'_>, options: &Options) -> Result<BuildChec
 }
 
 /// The roots to build next, of those that no build may have come to. `known` says of each root whether its own did.
-fn unseen(plan: &Plan, known: &BTreeMap<RootId, bool>) -> Option<Vec<Affected>> {
+fn unseen(plan: &Plan, known: &BTreeMap<RootId, bool>) -> Option<Vec<ComparedRoot>> {
     let graph = &plan.before;
     let that = |is: bool| known.iter().filter(move |(_, built)| **built == is).map(|(root, _)| *root);
     let next = graph.unverified_roots(that(true), that(false)).into_iter().filter(|root| !known.contains_key(root));
-    let next: Vec<Affected> = next.map(|root| Affected::unmoved(graph, root, true)).collect();
+    let next: Vec<ComparedRoot> = next.map(|root| ComparedRoot::unmoved(graph, root, true)).collect();
     (plan.new_dir.is_none() && !next.is_empty()).then_some(next)
 }
 
@@ -105,7 +105,7 @@ fn verdict(unbuilt: Unbuilt) -> Result<Verdict> {
 }
 
 /// Roots as they were and as they are localized, on disk.
-struct Pairs<'a> {
+struct RootPairs<'a> {
     program: &'a Program,
     arguments: &'a [String],
     /// The same, to load any file.
@@ -117,15 +117,15 @@ struct Pairs<'a> {
     kept: Scratch,
 }
 
-impl<'a> Pairs<'a> {
+impl<'a> RootPairs<'a> {
     /// Builds roots and compares, in about as many processes as there are processors: a root that changes is two.
     fn check(
         job: &Job<'_>,
-        options: &Options,
+        options: &BuildOptions,
         by: (&'a Program, &'a [String]),
-        roots: &[&Affected],
+        roots: &[&ComparedRoot],
     ) -> Result<Vec<TargetCheck>> {
-        let pairs = Pairs::write(job, options, by, roots)?;
+        let pairs = RootPairs::write(job, options, by, roots)?;
         let (two, single): (Vec<_>, Vec<_>) = roots.iter().enumerate().partition(|(_, root)| root.is_changed);
         let mut checked = BTreeMap::new();
         for (group, most) in [(two, processors().div_ceil(2)), (single, processors())] {
@@ -133,7 +133,7 @@ impl<'a> Pairs<'a> {
             let built = progress.each(
                 most,
                 &group,
-                |(_, root): &(usize, &&Affected)| root.name.clone(),
+                |(_, root): &(usize, &&ComparedRoot)| root.name.clone(),
                 |_, (_, root)| pairs.one(root).map_err(|failure| of(failure, root)),
             );
             for ((number, _), target) in group.iter().zip(built) {
@@ -159,10 +159,10 @@ impl<'a> Pairs<'a> {
     /// Writes everything that the builds of these roots read.
     fn write(
         Job { plan, checkout, .. }: &Job<'_>,
-        options: &Options,
+        options: &BuildOptions,
         (program, arguments): (&'a Program, &'a [String]),
-        roots: &[&Affected],
-    ) -> Result<Pairs<'a>> {
+        roots: &[&ComparedRoot],
+    ) -> Result<RootPairs<'a>> {
         let (after, none) = (plan.after.user_roots(), HashSet::new());
         let original =
             roots.iter().filter(|root| root.is_changed).map(|root| (root.original.clone(), Ok(Some(root.root))));
@@ -171,7 +171,7 @@ impl<'a> Pairs<'a> {
         let closed = Writing { checks_out: checkout.is_some(), trusted: &none, offline: true, name: "localized" };
         let writing = Writing { trusted: &plan.trusted, offline: options.offline, name: "original", ..closed };
         let mut pool = Pool::default();
-        Ok(Pairs {
+        Ok(RootPairs {
             program,
             arguments,
             unrestricted: [arguments, &[ANY_FILE.to_owned()]].concat(),
@@ -186,7 +186,7 @@ impl<'a> Pairs<'a> {
     }
 
     /// Returns how a root is built in a directory. The engine that builds one which leaves itself may let it.
-    fn call<'b>(&'b self, root: &Affected, directory: &'b str) -> Call<'b> {
+    fn call<'b>(&'b self, root: &ComparedRoot, directory: &'b str) -> Call<'b> {
         let leaves = self.original.leaves(&root.original) || self.localized.leaves(&root.localized);
         let is_free = !leaves || self.arguments.iter().any(|argument| argument == ANY_FILE);
         let arguments = if is_free { self.arguments } else { &self.unrestricted };
@@ -194,12 +194,12 @@ impl<'a> Pairs<'a> {
     }
 
     /// Builds one root: one that stays as it is once. What is shown of a difference has all values.
-    fn one(&self, root: &Affected) -> Result<TargetCheck> {
-        let checked = self.compared(root, Wants::Objects)?;
-        if checked.verdict.differs() { self.compared(root, Wants::Bytes) } else { Ok(checked) }
+    fn one(&self, root: &ComparedRoot) -> Result<TargetCheck> {
+        let checked = self.compared(root, OutputForm::Objects)?;
+        if checked.verdict.differs() { self.compared(root, OutputForm::Bytes) } else { Ok(checked) }
     }
 
-    fn compared(&self, root: &Affected, wants: Wants) -> Result<TargetCheck> {
+    fn compared(&self, root: &ComparedRoot, wants: OutputForm) -> Result<TargetCheck> {
         let localized = || self.localized.build(self.call(root, &root.localized), wants);
         if !root.is_changed {
             let (built, size) = match localized() {
@@ -235,13 +235,13 @@ impl<'a> Pairs<'a> {
             }
         };
         let mut verdict = compare::compare(&original.stdout, &localized.stdout);
-        if let (Verdict::Differs(difference), Wants::Bytes) = (&verdict, wants)
+        if let (Verdict::Differs(difference), OutputForm::Bytes) = (&verdict, wants)
             && !self.original.is_steady(call, &original)?
         {
             verdict = Verdict::Unsteady(difference.clone());
         }
         let mut checked = TargetCheck { size: original.size, ..TargetCheck::new(root, verdict) };
-        if checked.verdict.differs() && wants == Wants::Bytes {
+        if checked.verdict.differs() && wants == OutputForm::Bytes {
             let kept = self.keep(root, [("original", &original), ("localized", &localized)]);
             let kept = kept.map_err(|error| Failure::new(format!("cannot keep the outputs: {error}")))?;
             checked.outputs = Some(kept.display().to_string());
@@ -250,7 +250,7 @@ impl<'a> Pairs<'a> {
     }
 
     /// Keeps what was built, for the user to look at. Only the user can: it may hold secrets.
-    fn keep(&self, root: &Affected, builds: [(&str, &Build); 2]) -> std::io::Result<PathBuf> {
+    fn keep(&self, root: &ComparedRoot, builds: [(&str, &BuildOutput); 2]) -> std::io::Result<PathBuf> {
         let directory = self.kept.path().join(&root.localized);
         std::fs::create_dir_all(&directory)?;
         for (name, build) in builds {
@@ -261,7 +261,7 @@ impl<'a> Pairs<'a> {
 }
 
 /// Says which root could not be built.
-fn of(failure: Failure, root: &Affected) -> Failure {
+fn of(failure: Failure, root: &ComparedRoot) -> Failure {
     failure.context(&root.name).hint("to skip verification: --no-verify")
 }
 

@@ -9,7 +9,7 @@ use std::process::{Command, ExitCode};
 use serde::{Deserialize, Serialize};
 
 use super::disk;
-use crate::graph::Repository;
+use crate::graph::RemoteCommit;
 use crate::message::failure::{Failure, Result};
 use crate::message::redact;
 use crate::os::interrupt::unusable;
@@ -39,7 +39,7 @@ exec \"${0%/*}/program/git\" \"$@\"
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Manifest {
-    pub(super) upstreams: Vec<Checkout>,
+    pub(super) upstreams: Vec<ClonedCommit>,
     /// The images of the functions that the kustomizations name.
     pub(super) images: Vec<String>,
 }
@@ -47,7 +47,7 @@ pub(super) struct Manifest {
 /// What was fetched: one commit of a repository, checked out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Checkout {
+pub(super) struct ClonedCommit {
     /// The clone spec without secrets.
     url: String,
     /// The ref as written; none for HEAD.
@@ -60,10 +60,10 @@ pub(super) struct Checkout {
     directory: PathBuf,
 }
 
-impl Checkout {
-    pub(super) fn new(repository: &Repository, directory: PathBuf) -> Checkout {
+impl ClonedCommit {
+    pub(super) fn new(repository: &RemoteCommit, directory: PathBuf) -> ClonedCommit {
         let version = &repository.version;
-        Checkout {
+        ClonedCommit {
             url: version.clone_spec().shown(),
             reference: version.reference.clone(),
             submodules: version.submodules,
@@ -74,7 +74,7 @@ impl Checkout {
 
     /// Returns what kustomize may ask for to get it, and where its files are.
     pub(super) fn identity(&self) -> (String, PathBuf) {
-        let Checkout { url, reference, submodules, commit, directory } = self;
+        let ClonedCommit { url, reference, submodules, commit, directory } = self;
         (format!("{url:?} {reference:?} {submodules} {commit}"), directory.clone())
     }
 }
@@ -265,7 +265,7 @@ impl Manifest {
 
 /// Returns what was fetched of a repository: with submodules, without them, or both. kustomize asks for `HEAD` where
 /// no ref is named, and where that one is.
-fn found(manifest: &Path, url: &str, reference: &str) -> Result<Vec<Checkout>, Refusal> {
+fn found(manifest: &Path, url: &str, reference: &str) -> Result<Vec<ClonedCommit>, Refusal> {
     let mut found = Manifest::read(manifest)?.upstreams;
     let url = redact::url(url);
     found.retain(|one| one.url == url && one.reference.as_deref().unwrap_or("HEAD") == reference);
@@ -289,7 +289,7 @@ mod tests {
     /// A directory with what was fetched from one repository, once and from two logins.
     fn fetched() -> tempfile::TempDir {
         let top = tempfile::tempdir().unwrap();
-        let upstream = |commit: &str| Checkout {
+        let upstream = |commit: &str| ClonedCommit {
             url: "https://h/o/r".to_owned(),
             reference: Some("v1".to_owned()),
             submodules: false,
@@ -297,7 +297,7 @@ mod tests {
             directory: top.path().join(commit),
         };
         for (name, commits) in [("manifest.json", &["1"][..]), ("two.json", &["1", "2"])] {
-            let upstreams: Vec<Checkout> = commits.iter().map(|commit| upstream(commit)).collect();
+            let upstreams: Vec<ClonedCommit> = commits.iter().map(|commit| upstream(commit)).collect();
             let written = Manifest { upstreams, images: Vec::new() }.write(top.path()).unwrap();
             fs::rename(written, top.path().join(name)).unwrap();
         }

@@ -15,7 +15,7 @@ use crate::workspace::Workspace;
 
 /// A kustomization or a chart, in the tree that whoever builds it gets to see.
 #[derive(Clone)]
-pub(crate) struct Subject {
+pub(crate) struct BuildSpec {
     pub(super) tree: SharedTree,
     pub(super) directory: String,
     /// The kustomization; of anything else it does not matter.
@@ -39,28 +39,28 @@ pub(super) enum By {
     Nothing(Vec<u8>),
 }
 
-impl Subject {
+impl BuildSpec {
     /// Takes the root in a directory as it is.
-    pub(crate) fn root(workspace: &Workspace, directory: &str) -> Subject {
+    pub(crate) fn root(workspace: &Workspace, directory: &str) -> BuildSpec {
         let arguments = match workspace.config.load_restrictor {
             LoadRestrictor::None => vec![ANY_FILE.to_owned()],
             LoadRestrictor::RootOnly => Vec::new(),
         };
-        Subject::new(workspace.tree.clone(), directory, arguments, By::Kustomize)
+        BuildSpec::new(workspace.tree.clone(), directory, arguments, By::Kustomize)
     }
 
     /// Takes the root in a directory by itself, which is a part of something else.
-    pub(super) fn part(workspace: &Workspace, directory: &str) -> Subject {
-        Subject::new(workspace.tree.clone(), directory, vec![ANY_FILE.to_owned()], By::Kustomize)
+    pub(super) fn part(workspace: &Workspace, directory: &str) -> BuildSpec {
+        BuildSpec::new(workspace.tree.clone(), directory, vec![ANY_FILE.to_owned()], By::Kustomize)
     }
 
-    fn new(tree: SharedTree, directory: &str, arguments: Vec<String>, by: By) -> Subject {
+    fn new(tree: SharedTree, directory: &str, arguments: Vec<String>, by: By) -> BuildSpec {
         let (directory, file, variables) = (directory.to_owned(), String::new(), Variables::default());
-        Subject { tree, directory, file, edits: Vec::new(), arguments, by, variables }
+        BuildSpec { tree, directory, file, edits: Vec::new(), arguments, by, variables }
     }
 
     /// Takes what the engine of a target builds; else why that cannot be built here.
-    pub(crate) fn deployed(workspace: &Workspace, target: &Target) -> Result<Subject> {
+    pub(crate) fn deployed(workspace: &Workspace, target: &Target) -> Result<BuildSpec> {
         let tree = &workspace.tree;
         let there = match &target.location {
             TargetLocation::Local(there) => there,
@@ -83,16 +83,16 @@ impl Subject {
         }
         let seen: SharedTree = if hides { Rc::new(packed) } else { tree.clone() };
         if let Some(made) = generated(&*seen, target, there)? {
-            return Subject::made(seen, &made);
+            return BuildSpec::made(seen, &made);
         }
         if let PathContent::Chart(directory) = &there.content {
-            return Subject::chart(&workspace.config, seen, target, directory);
+            return BuildSpec::chart(&workspace.config, seen, target, directory);
         }
         let plain = plain(&*seen, target, there)?.ok_or_else(|| match &there.content {
             PathContent::Nothing(why) => Failure::new(why),
             _ => Failure::new(format!("kustomize does not build `{}`", path::shown(&there.path))),
         })?;
-        Ok(Subject::new(seen, &there.path, Vec::new(), By::Nothing(plain)))
+        Ok(BuildSpec::new(seen, &there.path, Vec::new(), By::Nothing(plain)))
     }
 
     pub(crate) fn is_chart(&self) -> bool {
@@ -100,7 +100,7 @@ impl Subject {
     }
 
     /// Takes what an engine renders of a chart.
-    fn chart(config: &Config, tree: SharedTree, target: &Target, directory: &str) -> Result<Subject> {
+    fn chart(config: &Config, tree: SharedTree, target: &Target, directory: &str) -> Result<BuildSpec> {
         if !config.helm {
             return Err(Failure::new("it is a Helm chart, and `helm` is off")
                 .hint(format!("write `helm: true` into {FILE_NAME}")));
@@ -112,22 +112,23 @@ impl Subject {
         if release.replaces_own {
             seen.remove(&path::join(directory, "values.yaml"));
         }
-        Ok(Subject::new(Rc::new(seen), directory, release.arguments, by))
+        Ok(BuildSpec::new(Rc::new(seen), directory, release.arguments, by))
     }
 
     /// Takes what an engine makes of a directory of a tree; why not if it is not known what that is.
-    pub(crate) fn made(tree: SharedTree, made: &Generated) -> Result<Subject> {
+    pub(crate) fn made(tree: SharedTree, made: &Generated) -> Result<BuildSpec> {
         let Generated { directory, arguments, variables, edits, .. } = made.clone();
         let edits = edits.map_err(|why| Failure::new(why).because(FailureKind::NotKnown))?;
         let file = path::join(&directory, made.file_name);
-        let subject = Subject { file, edits, variables, ..Subject::new(tree, &directory, arguments, By::Kustomize) };
+        let subject =
+            BuildSpec { file, edits, variables, ..BuildSpec::new(tree, &directory, arguments, By::Kustomize) };
         Ok(if made.is_changed { subject.with(&made.text) } else { subject })
     }
 
     /// Returns it with another kustomization.
-    pub(super) fn with(self, text: &[u8]) -> Subject {
+    pub(super) fn with(self, text: &[u8]) -> BuildSpec {
         let mut tree = OverlayTree::new(self.tree.clone());
         tree.file(&self.file, text, false);
-        Subject { tree: Rc::new(tree), ..self }
+        BuildSpec { tree: Rc::new(tree), ..self }
     }
 }

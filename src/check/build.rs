@@ -6,12 +6,12 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use super::localized::deployed_from;
-use super::{Builds, Checked, Claim, not_built, not_observed, refused, unread_reference};
+use super::{BuildSummary, Checked, Claim, not_built, not_observed, refused, unread_reference};
 
 use crate::build::builds::{self, Wanted};
 use crate::build::deployed::written;
 use crate::build::program::Programs;
-use crate::build::subject::Subject;
+use crate::build::subject::BuildSpec;
 use crate::build::{Built, Unbuilt, missing_flag};
 use crate::config::Config;
 use crate::fetch::Fetcher;
@@ -19,7 +19,7 @@ use crate::git::{CommitId, LocalRepo, Snapshot};
 use crate::graph::{Graph, Survey};
 use crate::message::failure::{Failure, FailureKind, Failures, Location, Result};
 use crate::message::finding::{Finding, Rule};
-use crate::plan::{Options, Plan, in_place, left_among};
+use crate::plan::{Plan, PlanOptions, in_place, left_among};
 use crate::targets::affected::changes::Changes;
 use crate::targets::affected::{Affected, affected};
 use crate::targets::built::{Builder, Output};
@@ -28,7 +28,7 @@ use crate::tree::path;
 use crate::workspace::{Files, Workspace, from_lock};
 
 /// How to build.
-pub(crate) struct How<'a> {
+pub(crate) struct CheckBuildOptions<'a> {
     pub programs: Programs<'a>,
     pub offline: bool,
     pub quiet: bool,
@@ -37,10 +37,10 @@ pub(crate) struct How<'a> {
 }
 
 /// The builds of one check.
-pub(crate) struct Building<'a> {
+pub(crate) struct CheckBuilds<'a> {
     here: Rc<LocalRepo>,
     workspace: Workspace,
-    how: &'a How<'a>,
+    how: &'a CheckBuildOptions<'a>,
     paths: &'a [String],
     /// The policy of the team: with `base`, that before the change.
     policy: &'a Config,
@@ -55,7 +55,7 @@ pub(crate) struct Building<'a> {
 /// The results of the builds.
 #[derive(Default)]
 struct Came {
-    builds: Builds,
+    builds: BuildSummary,
     findings: Vec<Finding>,
     /// The builds that did not run because a reference is not locked.
     unlocked: Vec<Unlocked>,
@@ -84,15 +84,15 @@ impl Before {
     }
 }
 
-impl<'a> Building<'a> {
+impl<'a> CheckBuilds<'a> {
     /// Prepares the builds of a tree; with `base` only those that a change since then affects.
     pub(crate) fn open(
         repo: &Rc<LocalRepo>,
         (files, survey): (&Files, &Rc<Survey>),
         (paths, policy): (&'a [String], &'a Config),
         base: Option<&Before>,
-        how: &'a How<'a>,
-    ) -> Result<Building<'a>, Failures> {
+        how: &'a CheckBuildOptions<'a>,
+    ) -> Result<CheckBuilds<'a>, Failures> {
         let mut workspace = Workspace::surveyed(survey)?;
         if base.is_some() {
             // A change must not choose the programs that check it.
@@ -112,12 +112,12 @@ impl<'a> Building<'a> {
         let (affected, fetcher) = (affected.transpose()?, from_lock(Some(repo), &workspace, how.offline, how.quiet)?);
         let (repo, fetcher) = (repo.clone(), RefCell::new(fetcher));
         let (planned, came) = (None, RefCell::default());
-        Ok(Building { here: repo, workspace, how, paths, policy, affected, planned, fetcher, came })
+        Ok(CheckBuilds { here: repo, workspace, how, paths, policy, affected, planned, fetcher, came })
     }
 
     /// Uses an existing plan.
-    pub(crate) fn of_plan(self, planned: Option<&'a Plan>) -> Building<'a> {
-        Building { planned, ..self }
+    pub(crate) fn of_plan(self, planned: Option<&'a Plan>) -> CheckBuilds<'a> {
+        CheckBuilds { planned, ..self }
     }
 
     /// Builds, and returns the targets as their objects came out.
@@ -151,9 +151,9 @@ impl<'a> Building<'a> {
             .targets
             .iter()
             .filter(|target: &&Target| is_other(target) && self.wants(target, begun) && target.unknown().is_none());
-        let subjects = wanted.map(|target| (target, Subject::deployed(&self.workspace, target)));
+        let subjects = wanted.map(|target| (target, BuildSpec::deployed(&self.workspace, target)));
         // The files of a plain directory are deployed as they are.
-        let others = subjects.filter(|(_, subject)| subject.as_ref().map_or(true, Subject::is_chart));
+        let others = subjects.filter(|(_, subject)| subject.as_ref().map_or(true, BuildSpec::is_chart));
         let (targets, subjects): (Vec<&Target>, Vec<Wanted>) =
             others.map(|(target, subject)| (target, subject.map(Some).map_err(Failures::from))).unzip();
         if targets.is_empty() {
@@ -265,7 +265,7 @@ impl<'a> Building<'a> {
         let roots: BTreeSet<&str> = builders.iter().flat_map(|builder| builder.roots()).collect();
         let request =
             in_place::InPlaceRequest { targets: roots.into_iter().map(str::to_owned).collect(), updated: None };
-        let options = Options { overwrite: false, trailers: true };
+        let options = PlanOptions { overwrite: false, trailers: true };
         let mut plan = in_place::plan(&self.workspace, request, &options, &mut *self.fetcher.borrow_mut())?;
         deployed_from(&self.here, &self.workspace, &mut plan)?;
         self.policy.judge(&mut plan.findings);
@@ -289,7 +289,7 @@ impl<'a> Building<'a> {
             .zip(&left)
             .map(|(builder, left): (&&Builder, &Option<String>)| match left {
                 Some(_) => Ok(None),
-                None => Ok(builder.made_in(&*tree)?.map(|made| Subject::made(tree.clone(), &made)).transpose()?),
+                None => Ok(builder.made_in(&*tree)?.map(|made| BuildSpec::made(tree.clone(), &made)).transpose()?),
             })
             .collect();
         let mut outputs = Vec::new();

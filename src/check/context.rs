@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::rc::Rc;
 
 use super::Input;
-use super::deployed::Deployed;
+use super::deployed::DeployedTargets;
 use super::remotes::{self, RemoteUse};
 use crate::config::Config;
 use crate::graph::{At, Edge, Explored, FileId, Graph, Noted, Origin, Root, Trouble, TroubleKind};
@@ -39,7 +39,7 @@ pub(super) struct Context<'a> {
     pub(super) broken_lock: bool,
     /// The remote references of the tree.
     pub(super) remotes: Vec<RemoteUse<'a>>,
-    pub(super) deployed: Deployed<'a>,
+    pub(super) deployed: DeployedTargets<'a>,
     /// The paths of the `localized-files` directories whose files a lock lists.
     homes: HashSet<String>,
     /// The reasons why rules could not look at something.
@@ -70,7 +70,7 @@ impl<'a> Context<'a> {
             locks,
             broken_lock,
             remotes,
-            deployed: Deployed::new(targets, &explored.graph, input.paths),
+            deployed: DeployedTargets::new(targets, &explored.graph, input.paths),
             homes: homes.collect(),
             failures: RefCell::default(),
         }

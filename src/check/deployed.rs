@@ -11,7 +11,7 @@ use crate::message::finding::Finding;
 use crate::os::limits::FINDING_BYTES;
 use crate::record::LoadRestrictor;
 use crate::targets::deploys::Deploys;
-use crate::targets::{self, Object, Target, TargetDir, Targets, Unread, Unsettled};
+use crate::targets::{self, ObjectRef, Target, TargetDir, Targets, Unread, Unsettled};
 use crate::tree::{Tree, path};
 
 /// The graph of a tree and the targets in it.
@@ -28,7 +28,7 @@ pub(super) fn walk(
     input: &Input<'_>,
     survey: &Survey,
     kustomizations: &[String],
-    policy: graph::Policy<'_>,
+    policy: graph::WalkPolicy<'_>,
     failures: &mut Vec<Failure>,
 ) -> Result<Walked> {
     let starts = |deployed| input.config.starting_points(&*input.tree, input.paths, kustomizations, deployed);
@@ -55,10 +55,10 @@ pub(super) fn walk(
     // A root that an engine builds without the load restrictor may leave its directory, so that is decided before the
     // troubles are.
     let graph = survey.walk(&starts);
-    let deployed = survey.leaves_roots().then(|| Deployed::new(targets, &graph, &[]));
+    let deployed = survey.leaves_roots().then(|| DeployedTargets::new(targets, &graph, &[]));
     let unrestricted = deployed.map(|deployed| deployed.unrestricted()).unwrap_or_default();
     drop(graph);
-    let explored = survey.judged(&starts, &graph::Policy { unrestricted, ..policy });
+    let explored = survey.judged(&starts, &graph::WalkPolicy { unrestricted, ..policy });
     let settled = match built {
         Some(built) => built,
         None if targets.targets.is_empty() || starts.len() >= all.len() => unsettled.settle(&explored.graph),
@@ -77,7 +77,7 @@ pub(super) struct LocalTarget<'a> {
 }
 
 /// The targets of the tree, and the parts of the graph that they reach.
-pub(super) struct Deployed<'a> {
+pub(super) struct DeployedTargets<'a> {
     pub(super) targets: &'a Targets,
     /// The targets whose directory is in this tree. With paths, only those whose object or directory is in one of them.
     pub(super) local: Vec<LocalTarget<'a>>,
@@ -87,9 +87,9 @@ pub(super) struct Deployed<'a> {
     paths: &'a [String],
 }
 
-impl<'a> Deployed<'a> {
+impl<'a> DeployedTargets<'a> {
     pub(super) fn new(targets: &'a Targets, graph: &'a Graph, paths: &'a [String]) -> Self {
-        let mut deployed = Deployed { targets, local: Vec::new(), distinct: distinct(targets), graph, paths };
+        let mut deployed = DeployedTargets { targets, local: Vec::new(), distinct: distinct(targets), graph, paths };
         if targets.targets.is_empty() {
             return deployed;
         }
@@ -198,10 +198,10 @@ impl<'a> Deployed<'a> {
 
 /// The targets without duplicates: several builds may make the same target of one object, and its findings count once.
 fn distinct(targets: &Targets) -> Vec<&Target> {
-    let mut known: HashMap<Object, Vec<&Target>> = HashMap::new();
+    let mut known: HashMap<ObjectRef, Vec<&Target>> = HashMap::new();
     let mut distinct = Vec::new();
     for target in &targets.targets {
-        let alike = known.entry(Object { built_by: None, ..target.object.clone() }).or_default();
+        let alike = known.entry(ObjectRef { built_by: None, ..target.object.clone() }).or_default();
         let all =
             |target: &Target| (target.spot, target.location.clone(), target.build.clone(), target.changed_by.clone());
         if !alike.iter().any(|other| all(other) == all(target)) {

@@ -7,7 +7,7 @@
 //! localized copy has it. A missing program is a finding of `missing-path`.
 
 use super::Context;
-use crate::graph::{Noted, Target};
+use crate::graph::{Noted, Resolution};
 use crate::kustomization::{NoteKind, Runs, is_pinned};
 use crate::message::finding::{Finding, Rule, Subject};
 use crate::message::redact;
@@ -27,7 +27,7 @@ const OBSERVE: &str = "to see what it asks for: git kustomize-localize check --b
 fn is_there(context: &Context<'_>, noted: &Noted, program: &str) -> bool {
     let edges = &context.graph.roots[noted.root].edges;
     let mut named = edges.iter().filter(|edge| edge.from == noted.file && edge.reference.text == program);
-    named.any(|edge| matches!(edge.target, Target::File(_)))
+    named.any(|edge| matches!(edge.target, Resolution::File(_)))
 }
 
 fn open(context: &Context<'_>, noted: &Noted) -> Option<Finding> {

@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
-use super::build::{Before, Building, How};
-use super::{Build, Checked, Claim, Input, Known, merged_back, renamed, surveyed};
+use super::build::{Before, CheckBuildOptions, CheckBuilds};
+use super::{BaseFindings, BuildTargets, Checked, Claim, Input, merged_back, renamed, surveyed};
 use crate::config::{Config, FILE_NAME};
 use crate::git::{LocalRepo, Snapshot};
 use crate::graph::Survey;
@@ -34,7 +34,7 @@ pub(crate) fn check(
     snapshot: &Snapshot,
     paths: &[String],
     base: &Base,
-    how: Option<&How<'_>>,
+    how: Option<&CheckBuildOptions<'_>>,
 ) -> Result<Checked, Failures> {
     let files = Files::open(repo, snapshot)?;
     let survey = Rc::new(Survey::of(files.checked_out()));
@@ -48,7 +48,7 @@ pub(crate) fn checked(
     survey: &Rc<Survey>,
     paths: &[String],
     base: &Base,
-    how: Option<&How<'_>>,
+    how: Option<&CheckBuildOptions<'_>>,
 ) -> Result<Checked, Failures> {
     let tree = survey.tree();
     // Read it even if another one counts: a change that breaks it would stop every change after it.
@@ -74,7 +74,7 @@ pub(crate) fn checked(
     };
     let before = since.as_ref().map(|since| Before::open(repo, since)).transpose()?;
     // Builds are prepared before the check, because they show objects that files do not.
-    let building = how.map(|how| Building::open(repo, (files, survey), (&paths, config), before.as_ref(), how));
+    let building = how.map(|how| CheckBuilds::open(repo, (files, survey), (&paths, config), before.as_ref(), how));
     let building = building.transpose()?;
     let checked = check_tree(files, survey, &paths, config, change_config, building.as_ref());
     let mut checked = checked.map_err(|failure| match count_unseen(files, &paths) {
@@ -99,7 +99,7 @@ pub(crate) fn checked(
         }
         (Base::Nothing, _) => {
             let left_out = checked.judge(&[], config, &Lock::default(), &*tree);
-            checked.known = Some(Known { rev: String::new(), commit: String::new(), left_out });
+            checked.known = Some(BaseFindings { rev: String::new(), commit: String::new(), left_out });
         }
         _ => {}
     }
@@ -119,7 +119,7 @@ pub(crate) fn checked(
 pub(crate) fn before(
     workspace: &Workspace,
     paths: &[String],
-    how: Option<&How<'_>>,
+    how: Option<&CheckBuildOptions<'_>>,
     planned: Option<&Plan>,
 ) -> Result<Vec<Finding>, Failures> {
     let files = &workspace.files;
@@ -133,7 +133,7 @@ pub(crate) fn before(
         // A path that the user names counts, also if the configuration excludes it.
         (config.include, config.exclude) = Default::default();
     }
-    let building = how.map(|how| Building::open(repo, (files, &survey), (paths, &config), None, how)).transpose()?;
+    let building = how.map(|how| CheckBuilds::open(repo, (files, &survey), (paths, &config), None, how)).transpose()?;
     let building = building.map(|building| building.of_plan(planned));
     let mut checked = check_tree(files, &survey, paths, &config, None, building.as_ref())?;
     if let Some(building) = building {
@@ -190,7 +190,7 @@ fn judge(
     let locked = Lock::at(&*old_tree, LOCK_NAME).ok().flatten().unwrap_or_default();
     merged_back(files, tree, checked, Some(&locked), config)?;
     let left_out = checked.judge(&old, config, &locked, &**tree);
-    checked.known = Some(Known { rev: base.to_owned(), commit: since.clone(), left_out });
+    checked.known = Some(BaseFindings { rev: base.to_owned(), commit: since.clone(), left_out });
     Ok(locked)
 }
 
@@ -202,7 +202,7 @@ fn verify_claims(
     base: &str,
     before: &Lock,
     config: &Config,
-    building: Option<&Building<'_>>,
+    building: Option<&CheckBuilds<'_>>,
 ) {
     // A lock that cannot be read is a failure of the check already.
     let lock = Lock::at(&**tree, LOCK_NAME).ok().flatten().unwrap_or_default();
@@ -231,7 +231,7 @@ fn check_tree(
     paths: &[String],
     config: &Config,
     change_config: Option<&Config>,
-    building: Option<&Building<'_>>,
+    building: Option<&CheckBuilds<'_>>,
 ) -> Result<Checked> {
     let tree = &survey.tree();
     // The room `check` does not know how builds are made: it gets a function.
@@ -246,7 +246,7 @@ fn check_tree(
         change_config,
         absences: absences.as_ref(),
         identity: identity.as_ref().map(|identity| identity as &dyn Fn() -> Result<Identity>),
-        build: build.as_ref().map(|build| Build(build)),
+        build: build.as_ref().map(|build| BuildTargets(build)),
     };
     let mut checked = surveyed(survey, input)?;
     if change_config.is_none() {

@@ -9,7 +9,7 @@ use crate::graph;
 use crate::kustomization::KustomizationKind;
 use crate::message::finding::{Finding, Rule, Subject};
 use crate::reference::is_url;
-use crate::targets::{PathContent, Target, Text};
+use crate::targets::{LocatedText, PathContent, Target};
 use crate::tree::{self, Resolved, path};
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
@@ -102,7 +102,7 @@ fn components(context: &Context<'_>, local: &LocalTarget<'_>) -> Vec<Finding> {
             _ => continue,
         };
         let message = format!("{} adds the component `{text}`: {why}", target.by());
-        let Text { file, position, .. } = &component.text;
+        let LocatedText { file, position, .. } = &component.text;
         let help = vec!["correct the path, or remove the component".to_owned()];
         findings.push(Finding {
             about: format!("{} {text}", target.name()),
@@ -125,7 +125,7 @@ fn patches(context: &Context<'_>, local: &LocalTarget<'_>) -> Vec<Finding> {
         return Vec::new();
     }
     let mut findings = Vec::new();
-    for Text { text, file, position } in target.build.patches.iter().filter(|patch| !is_url(&patch.text)) {
+    for LocatedText { text, file, position } in target.build.patches.iter().filter(|patch| !is_url(&patch.text)) {
         let target_path = path::resolve(&directory.path, text).unwrap_or_default();
         let resolved = context.looked(tree::resolve(context.tree, &target_path));
         if matches!(resolved, None | Some(Resolved::File { .. })) {

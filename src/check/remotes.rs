@@ -1,7 +1,7 @@
 //! The remote references of the tree, for the rules about them.
 
 use super::unsafe_reference::Ambiguity;
-use crate::graph::{Edge, Graph, RemoteRef, RootId, Target};
+use crate::graph::{Edge, Graph, RemoteRef, Resolution, RootId};
 use crate::record::Lock;
 use crate::reference::{self, Pin, RepoSpec, Upstream};
 
@@ -26,7 +26,7 @@ pub(super) fn all<'a>(graph: &'a Graph, lock: Option<&'a Lock>) -> Vec<RemoteUse
     for (id, root) in graph.root_ids().zip(graph.roots.iter()) {
         for edge in &root.edges {
             // A reference that was localized is a local one here.
-            if edge.target != Target::Remote {
+            if edge.target != Resolution::Remote {
                 continue;
             }
             let Some(wanted) = edge.remote.as_deref() else {

@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use super::Context;
 use crate::config::{Allow, Comment, Config, Glob, Globs, is_placeholder};
-use crate::graph::{SourceId, Target};
+use crate::graph::{Resolution, SourceId};
 use crate::message::failure::shown;
 use crate::message::finding::{Finding, Rule};
 use crate::message::position::Span;
@@ -89,7 +89,7 @@ fn effects(context: &Context<'_>, exclude: &Globs, roots: &[String]) -> Vec<Effe
         Err(_) => effects.iter_mut().for_each(|effect| effect.keeps_out = true),
     }
     for (root, edge) in context.edges() {
-        let Target::Root { id, remote: false } = edge.target else { continue };
+        let Resolution::Root { id, remote: false } = edge.target else { continue };
         if root.source != SourceId::FIRST || !effects.iter().any(Effect::may_be_none) {
             continue;
         }

@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::Context;
-use super::deployed::Deployed;
+use super::deployed::DeployedTargets;
 use crate::graph::{RootId, reach};
 use crate::message::finding::{Finding, Starts};
 
 /// Fills in the starts of each finding. `deployed` has the objects as they are written, since nothing of a base is built.
-pub(super) fn name(context: &Context<'_>, deployed: &Deployed<'_>, findings: &mut [Finding]) {
+pub(super) fn name(context: &Context<'_>, deployed: &DeployedTargets<'_>, findings: &mut [Finding]) {
     let graph = context.graph;
     let mut roots: HashMap<&str, BTreeSet<RootId>> = HashMap::new();
     for (id, root) in graph.root_ids().zip(graph.roots.iter()) {
@@ -29,7 +29,12 @@ pub(super) fn name(context: &Context<'_>, deployed: &Deployed<'_>, findings: &mu
     }
 }
 
-fn starts(context: &Context<'_>, deployed: &Deployed<'_>, users: &[Vec<RootId>], holders: &BTreeSet<RootId>) -> Starts {
+fn starts(
+    context: &Context<'_>,
+    deployed: &DeployedTargets<'_>,
+    users: &[Vec<RootId>],
+    holders: &BTreeSet<RootId>,
+) -> Starts {
     let above = reach(holders.iter().copied(), |root| users[root.0].iter().copied());
     let directory = |root: &RootId| context.graph.roots[*root].directory.clone();
     // A root that lists itself is still a top root. In a cycle no root is above the others, so all of them are.

@@ -6,7 +6,7 @@
 mod ambiguous_path;
 
 use super::Context;
-use crate::graph::{HINT_REWRITE, Target};
+use crate::graph::{HINT_REWRITE, Resolution};
 use crate::kustomization::NoteKind;
 use crate::message::finding::{Finding, Rule, Severity};
 use crate::message::redact;
@@ -18,7 +18,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (_, edge) in context.edges() {
         // A local reference is a path, and the name of a file is not a secret.
-        if !matches!(edge.target, Target::Remote | Target::Unchanged | Target::Broken) {
+        if !matches!(edge.target, Resolution::Remote | Resolution::Unchanged | Resolution::Broken) {
             continue;
         }
         let text = edge.reference.text.as_str();

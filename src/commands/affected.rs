@@ -15,7 +15,7 @@ use crate::graph::Survey;
 use crate::message::failure::{Failure, short};
 use crate::message::redact::visible;
 use crate::targets::affected::changes::Changes;
-use crate::targets::affected::{self, Affected, Cause, Status};
+use crate::targets::affected::{self, Affected, Cause, DiffStatus};
 use crate::targets::{Changer, Target, Unread, stopped};
 use crate::tree::git::GitTree;
 use crate::tree::path;
@@ -70,11 +70,11 @@ impl Outcome for Touched {
             (directory, root.status, &root.cause)
         });
         let targets = self.affected.targets.iter().map(|target| (target.target.by(), target.status, &target.cause));
-        let line = |(what, status, cause): (String, Status, &Cause)| {
+        let line = |(what, status, cause): (String, DiffStatus, &Cause)| {
             let why = match (status, cause) {
-                (Status::Added | Status::Removed, _) => status.name(),
-                (Status::Changed, Cause::Path(file)) => path::shown(file),
-                (Status::Changed, Cause::Remote(source)) => &source.to_string(),
+                (DiffStatus::Added | DiffStatus::Removed, _) => status.name(),
+                (DiffStatus::Changed, Cause::Path(file)) => path::shown(file),
+                (DiffStatus::Changed, Cause::Remote(source)) => &source.to_string(),
             };
             format!("{}: {}\n", visible(&what), visible(why))
         };
@@ -116,8 +116,9 @@ pub(super) fn unknown(unbuilt: &[Target], unread: &[Unread], verbose: bool) -> S
 }
 
 /// The number of affected items of a total, and how many of them were removed.
-fn numbers(affected: impl Iterator<Item = Status>, total: usize, noun: &str) -> String {
-    let (removed, there): (Vec<Status>, Vec<Status>) = affected.partition(|status| *status == Status::Removed);
+fn numbers(affected: impl Iterator<Item = DiffStatus>, total: usize, noun: &str) -> String {
+    let (removed, there): (Vec<DiffStatus>, Vec<DiffStatus>) =
+        affected.partition(|status| *status == DiffStatus::Removed);
     let removed = if removed.is_empty() { String::new() } else { format!(" ({} removed)", removed.len()) };
     format!("{} of {}{removed}", there.len(), counted(total, noun))
 }

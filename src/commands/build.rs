@@ -12,7 +12,7 @@ use super::output::{Done, OutputArgs, Page, print, say};
 use crate::build::builds::Builds;
 use crate::build::choice::{is_meant, typed, unknown};
 use crate::build::deployed;
-use crate::build::subject::Subject;
+use crate::build::subject::BuildSpec;
 use crate::kustomization::FILE_NAMES;
 use crate::message::failure::{Failure, Failures, Result, command, shown};
 use crate::targets::{Target, TargetLocation, Targets};
@@ -77,7 +77,7 @@ impl BuildArgs {
 }
 
 /// The root or target that the argument names.
-fn subject(workspace: &Workspace, text: &str, quiet: bool) -> Result<Subject, Failures> {
+fn subject(workspace: &Workspace, text: &str, quiet: bool) -> Result<BuildSpec, Failures> {
     let repo = workspace.repo().map_or_else(repository_offline, |repo| Ok(repo.clone()))?;
     let tree = &workspace.tree;
     let path = from_top(&repo, &**tree, text)?;
@@ -97,9 +97,9 @@ fn subject(workspace: &Workspace, text: &str, quiet: bool) -> Result<Subject, Fa
         (Some(root), [], there) => {
             let notes = there.iter().filter(|_| !quiet).map(|target| as_deployed(target, targets));
             say(&lines(first(notes, NAMED)));
-            Ok(Subject::root(workspace, &root))
+            Ok(BuildSpec::root(workspace, &root))
         }
-        (None, [target], _) | (None, [], [target]) => Ok(Subject::deployed(workspace, target)
+        (None, [target], _) | (None, [], [target]) => Ok(BuildSpec::deployed(workspace, target)
             .map_err(|failure: Failure| failure.context(format!("{} cannot be built here", target.by())))?),
         (None, [], []) => Err(unknown(targets, text).into()),
         (root, named, there) => {

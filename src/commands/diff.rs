@@ -18,10 +18,10 @@ use super::output::{Done, Format, Json as _, Outcome, OutputArgs, Shown};
 use crate::build::builds::Builds;
 use crate::build::choice::{Choice, Choices};
 use crate::build::compare::{self, ObjectChange};
-use crate::build::consequences::{Build, Consequence, Needs, consequences, namespace, needs, rank};
-use crate::build::parts::{Parts, parts};
+use crate::build::consequences::{BuildDiff, Consequence, Needs, consequences, namespace, needs, rank};
+use crate::build::parts::{BuiltParts, parts};
 use crate::build::program::Programs;
-use crate::build::rendered::How;
+use crate::build::rendered::ProgramOptions;
 use crate::destination::message::moves;
 use crate::fetch::{Fetcher, Move, Progress};
 use crate::git::LocalRepo;
@@ -32,7 +32,7 @@ use crate::os::parallel::processors;
 use crate::record::Lock;
 use crate::reference::Upstream;
 use crate::targets::affected::changes::Changes;
-use crate::targets::affected::{Cause, Status};
+use crate::targets::affected::{Cause, DiffStatus};
 use crate::targets::{Target, Unread, stopped};
 use crate::tree::path;
 use crate::workspace::{Files, Workspace, commit, fetcher_of, merge_base, repository_offline};
@@ -134,7 +134,7 @@ struct Compared {
     /// The old name, if all objects are equal.
     #[serde(skip_serializing_if = "Option::is_none")]
     was: Option<String>,
-    status: Status,
+    status: DiffStatus,
     /// One of the causes. `None` if only the programs differ.
     #[serde(flatten)]
     cause: Option<Cause>,
@@ -186,7 +186,7 @@ impl DiffArgs {
         let changes = Changes::since(repo, &base, &new.files, [old.tree.clone(), new.tree.clone()])?;
         let commit = matches!(new.files, Files::Commit { .. }).then_some(head.commit);
         let choices = Choice::of(repo, &new.config, &changes, [old.survey(), new.survey()], only)?;
-        let how = How { programs: self.programs(0), offline: self.offline, quiet };
+        let how = ProgramOptions { programs: self.programs(0), offline: self.offline, quiet };
         let diff = Diff::between(repo, [&old, &new], &changes, choices, [how; 2])?;
         Ok(Diff { since: base.commit, commit, ..diff })
     }
@@ -211,7 +211,7 @@ impl DiffArgs {
         }
         let choices = Choice::all(repo, &tree, &self.words)?;
         let changes = Changes::of(tree.tree.clone(), tree.tree.clone(), BTreeSet::new())?;
-        let how = [0, 1].map(|side| How { programs: self.programs(side), offline: self.offline, quiet });
+        let how = [0, 1].map(|side| ProgramOptions { programs: self.programs(side), offline: self.offline, quiet });
         let diff = Diff::between(repo, [&tree, &tree], &changes, choices, how)?;
         let commit = match &tree.files {
             Files::Commit { id, .. } => Some(id.commit.clone()),
@@ -256,7 +256,7 @@ impl Diff {
         [old, new]: [&Workspace; 2],
         changes: &Changes,
         Choices { builds: chosen, unbuilt, unread, needs, differing, .. }: Choices,
-        how: [How<'_>; 2],
+        how: [ProgramOptions<'_>; 2],
     ) -> Result<Diff, Failures> {
         let quiet = how[0].quiet;
         let now_remote = match (&old.lock, &new.lock) {
@@ -350,7 +350,7 @@ fn built(
         [Ok(before), Ok(after)] => {
             let objects = compare::changes(&before.stdout, &after.stdout, [was, is]);
             let mut needed = Needs::new();
-            if objects.iter().any(|object| object.change == Status::Removed) {
+            if objects.iter().any(|object| object.change == DiffStatus::Removed) {
                 needs(&after.stdout, &mut needed);
             }
             // Here it is the same.
@@ -385,7 +385,7 @@ impl Compared {
         mut needed: Needs,
         builds: &[Builds; 2],
         moves: &BTreeMap<Upstream, String>,
-        parts: impl FnOnce(&[&Choice]) -> Result<Vec<Parts>>,
+        parts: impl FnOnce(&[&Choice]) -> Result<Vec<BuiltParts>>,
         quiet: bool,
     ) -> Result<Vec<Compared>> {
         let names: Vec<String> = chosen.iter().map(Choice::title).collect();
@@ -395,17 +395,17 @@ impl Compared {
         // What could not be built as a whole is compared in parts.
         let failed: Vec<usize> = (0..chosen.len())
             .filter(|number: &usize| {
-                chosen[*number].status == Status::Changed
+                chosen[*number].status == DiffStatus::Changed
                     && built[*number].2.iter().any(|failures| !failures.is_empty())
             })
             .collect();
         if !failed.is_empty() {
             let choices: Vec<&Choice> = failed.iter().map(|number| &chosen[*number]).collect();
-            for (number, Parts { outputs: [before, after], are_all }) in failed.into_iter().zip(parts(&choices)?) {
+            for (number, BuiltParts { outputs: [before, after], are_all }) in failed.into_iter().zip(parts(&choices)?) {
                 let namespaces = namespaces[number].each_ref().map(String::as_str);
                 let mut objects = compare::changes(before.as_bytes(), after.as_bytes(), namespaces);
                 // It may be in another part now.
-                objects.retain(|object| are_all || object.change != Status::Removed);
+                objects.retain(|object| are_all || object.change != DiffStatus::Removed);
                 built[number].0.extend(objects);
             }
         }
@@ -413,7 +413,7 @@ impl Compared {
         let built = chosen.iter().zip(&names).zip(namespaces).zip(built);
         for (((choice, name), namespaces), (objects, more, not_built)) in built {
             let is_built = not_built.iter().all(Vec::is_empty);
-            all.push(Build { name, target: choice.targets(), objects, is_built, namespaces });
+            all.push(BuildDiff { name, target: choice.targets(), objects, is_built, namespaces });
             failed.push(not_built);
             needed.extend(more);
         }
@@ -447,8 +447,8 @@ impl Compared {
     fn why(&self) -> String {
         match (self.status, &self.was) {
             (_, Some(was)) => format!("was {was}, all objects are equal"),
-            (Status::Added | Status::Removed, _) => self.status.name().to_owned(),
-            (Status::Changed, _) => self.because.clone(),
+            (DiffStatus::Added | DiffStatus::Removed, _) => self.status.name().to_owned(),
+            (DiffStatus::Changed, _) => self.because.clone(),
         }
     }
 
@@ -541,9 +541,11 @@ fn renamed(mut all: Vec<Compared>) -> Vec<Compared> {
             .collect::<Vec<_>>()
     };
     let mut gone: HashMap<_, Vec<usize>> = HashMap::new();
-    of(&all, Status::Removed).into_iter().for_each(|(objects, number)| gone.entry(objects).or_default().push(number));
+    of(&all, DiffStatus::Removed)
+        .into_iter()
+        .for_each(|(objects, number)| gone.entry(objects).or_default().push(number));
     let mut pairs = Vec::new();
-    for (objects, number) in of(&all, Status::Added) {
+    for (objects, number) in of(&all, DiffStatus::Added) {
         let like = gone.get(&objects).into_iter().flatten();
         pairs.extend(like.map(|&before| (in_common(&all[before].name, &all[number].name), before, number)));
     }
@@ -646,8 +648,8 @@ mod tests {
     #[test]
     fn equal_builds_are_renamed_each_to_the_nearest() {
         let of = |name: &str, status| Compared { status, ..build(name, &["+x\n"]) };
-        let gone = |name| of(name, Status::Removed);
-        let new = |name| of(name, Status::Added);
+        let gone = |name| of(name, DiffStatus::Removed);
+        let new = |name| of(name, DiffStatus::Added);
         let names = |all: Vec<Compared>| -> Vec<(String, String)> {
             renamed(all).into_iter().map(|build| (build.name.clone(), build.why())).collect()
         };

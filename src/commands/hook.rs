@@ -15,7 +15,7 @@ use super::output::{Done, FAILED, Outcome, OutputArgs, Shown};
 use crate::check::Checked;
 use crate::check::gate::check;
 use crate::git::LocalRepo;
-use crate::localize::Status;
+use crate::localize::WriteOutcome;
 use crate::message::failure::{Failure, Result, stage};
 use crate::message::finding::Rule;
 use crate::message::redact::visible;
@@ -104,7 +104,7 @@ impl HookCommand {
             hook if hook != Running::PreReceive && is_off(&repo)? => Vec::new(),
             Running::Lock => {
                 let mut locked = LockArgs::default().locked(output)?;
-                if locked.localized.status == Status::Written {
+                if locked.localized.status == WriteOutcome::Written {
                     let failure = format!("{LOCK_NAME} was updated, and is not part of this commit yet");
                     locked.locking.kept.push(Failure::new(failure).hint(stage(&locked.localized.stage)));
                 }

@@ -12,13 +12,13 @@ use super::{News, lock, status};
 use crate::check::{Checked, RemoteReferences, gate};
 use crate::config::{Config, FILE_NAME, is_placeholder};
 use crate::fetch::Fetcher;
-use crate::localize::{NowRemote, Status, write};
+use crate::localize::{NowRemote, WriteOutcome, write};
 use crate::message::failure::{Failure, Failures, Location, Result};
 use crate::message::finding::{Finding, Rule};
 use crate::message::position::{Position, Span};
 use crate::plan::lock::{Relocked, relock, up_to_date, without_charts};
-use crate::plan::{Changes, File};
-use crate::record::{Change, LOCK_NAME, Lock};
+use crate::plan::{Changes, ResultFile};
+use crate::record::{LOCK_NAME, Lock, LockChange};
 use crate::reference::Upstream;
 use crate::tree::{Entry, path};
 use crate::workspace::{Workspace, fetcher, fetching, repository_offline};
@@ -54,11 +54,11 @@ struct Setup {
     fetcher: Fetcher,
     relocked: Relocked,
     /// The lock to write; `None` if it does not change.
-    file: Option<File>,
+    file: Option<ResultFile>,
     /// The configuration that is there, and the one to write.
     texts: [String; 2],
     /// The new entries of the lock.
-    added: Vec<Added>,
+    added: Vec<AddedKey>,
     /// The result of `check` after these changes.
     checked: Checked,
 }
@@ -75,7 +75,7 @@ impl Setup {
             _ => String::new(),
         };
         // For a lock with a conflict, the entries of both sides are the old lock.
-        let file = workspace.merged.is_some().then(|| File::of(&before)).transpose()?;
+        let file = workspace.merged.is_some().then(|| ResultFile::of(&before)).transpose()?;
         // Nothing is written before all of it is known, so the first state is the old one.
         let mut setup = Setup {
             before: (*before).clone(),
@@ -93,7 +93,7 @@ impl Setup {
 
     /// The changes to the files, with this configuration.
     fn changes(&self, text: &str) -> Changes {
-        let text = (text != self.texts[0]).then(|| File::plain(text.as_bytes().to_vec()));
+        let text = (text != self.texts[0]).then(|| ResultFile::plain(text.as_bytes().to_vec()));
         let files = [(FILE_NAME, text), (LOCK_NAME, self.file.clone())];
         files.into_iter().filter_map(|(name, file)| Some((name.to_owned(), Some(file?)))).collect()
     }
@@ -111,7 +111,7 @@ impl Setup {
     }
 
     /// Takes a configuration, if it mends errors and makes none.
-    fn take_if_it_mends(&mut self, text: String, (config, checked): (Config, Checked), added: Vec<Added>) {
+    fn take_if_it_mends(&mut self, text: String, (config, checked): (Config, Checked), added: Vec<AddedKey>) {
         let (old, new) = (errors(&self.checked), errors(&checked));
         if new.len() < old.len() && new.is_subset(&old) {
             self.texts[1] = text;
@@ -128,7 +128,7 @@ impl Setup {
             && failing(&self.checked).any(|finding| finding.rule == Rule::OutOfScope)
             && let Some(tried) = self.tried(&text)?
         {
-            self.take_if_it_mends(text, tried, vec![Added::of(format!("{key}: {value}"))]);
+            self.take_if_it_mends(text, tried, vec![AddedKey::of(format!("{key}: {value}"))]);
         }
         Ok(())
     }
@@ -152,8 +152,10 @@ impl Setup {
                 return Ok(());
             }
             let text = append(&self.texts[1], "exclude", &entries)?;
-            let added =
-                entries.iter().map(|entry| Added::of(format!("exclude: {}", entry.trim_start_matches("- ")))).collect();
+            let added = entries
+                .iter()
+                .map(|entry| AddedKey::of(format!("exclude: {}", entry.trim_start_matches("- "))))
+                .collect();
             let Some(tried) = self.tried(&text)? else { return Ok(()) };
             let still: BTreeSet<String> = failing(&tried.1).map(directory).collect();
             if templates.is_disjoint(&still) {
@@ -209,7 +211,7 @@ impl Setup {
         if used.len() < count {
             self.allow(&text, used.iter().map(|(entry, _)| entry.clone()).collect())?;
         }
-        self.added.extend(used.into_iter().map(|(entry, cause)| Added {
+        self.added.extend(used.into_iter().map(|(entry, cause)| AddedKey {
             entry: format!("allow: {}", entry.trim_start_matches("- ")),
             cause: Some(cause),
         }));
@@ -244,8 +246,8 @@ impl Setup {
     }
 
     /// The references that people must edit, by location.
-    fn edits(&self) -> Vec<Edit> {
-        let mut edits: Vec<Edit> = self.relocked.unresolved.iter().map(Edit::of_failure).collect();
+    fn edits(&self) -> Vec<RequiredEdit> {
+        let mut edits: Vec<RequiredEdit> = self.relocked.unresolved.iter().map(RequiredEdit::of_failure).collect();
         let unresolved: BTreeSet<(String, usize)> = edits.iter().map(|edit| (edit.path.clone(), edit.line)).collect();
         // Why it is not locked is known.
         let is_said = |finding: &Finding| {
@@ -255,9 +257,9 @@ impl Setup {
                 Rule::RemoteReference | Rule::RemoteChart | Rule::UnlistedSource | Rule::UnsignedSource
             ) && unresolved.contains(&(finding.path.clone(), line))
         };
-        edits.extend(failing(&self.checked).filter(|finding| !is_said(finding)).map(Edit::of_finding));
+        edits.extend(failing(&self.checked).filter(|finding| !is_said(finding)).map(RequiredEdit::of_finding));
         let unreasoned = self.workspace.config.allow.iter().filter(|entry| is_placeholder(&entry.reason));
-        edits.extend(unreasoned.map(|entry| Edit {
+        edits.extend(unreasoned.map(|entry| RequiredEdit {
             path: FILE_NAME.to_owned(),
             line: entry.span.start.line,
             rule: Rule::StaleAllow,
@@ -318,7 +320,7 @@ fn exception(finding: &Finding) -> Option<String> {
 
 /// Something that is new in the configuration.
 #[derive(Debug, Serialize)]
-struct Added {
+struct AddedKey {
     /// The line, with its key.
     entry: String,
     /// Why an exception is needed; `None` for anything else.
@@ -326,9 +328,9 @@ struct Added {
     cause: Option<String>,
 }
 
-impl Added {
-    fn of(entry: String) -> Added {
-        Added { entry, cause: None }
+impl AddedKey {
+    fn of(entry: String) -> AddedKey {
+        AddedKey { entry, cause: None }
     }
 
     fn lines(&self) -> impl Iterator<Item = String> {
@@ -339,7 +341,7 @@ impl Added {
 
 /// Something that people must edit.
 #[derive(Debug, Serialize)]
-struct Edit {
+struct RequiredEdit {
     path: String,
     /// 0 for the file as a whole.
     line: usize,
@@ -360,10 +362,10 @@ struct Edit {
     is_unlocked: bool,
 }
 
-impl Edit {
-    fn of_finding(finding: &Finding) -> Edit {
+impl RequiredEdit {
+    fn of_finding(finding: &Finding) -> RequiredEdit {
         let ways = finding.help.iter().map(|line| line.split_once(": ").map_or(&**line, |(way, _)| way));
-        Edit {
+        RequiredEdit {
             path: finding.path.clone(),
             line: finding.span.map_or(0, |span| span.start.line),
             rule: finding.rule,
@@ -380,11 +382,11 @@ impl Edit {
     }
 
     /// A failure is reported at the user's file that leads to it.
-    fn of_failure(failure: &Failure) -> Edit {
+    fn of_failure(failure: &Failure) -> RequiredEdit {
         let location = failure.chain.first().or(failure.location.as_deref()).cloned();
         let Location { file, position: Position { line, .. }, .. } = location.unwrap_or_default();
         let message = if failure.chain.is_empty() { failure.message.clone() } else { failure.to_string() };
-        Edit {
+        RequiredEdit {
             path: file,
             line,
             rule: Rule::RemoteReference,
@@ -405,18 +407,18 @@ impl Edit {
 /// The outcome of `init`.
 #[derive(Debug, Serialize)]
 struct Initialized {
-    outcome: Status,
+    outcome: WriteOutcome,
     /// The files that were written.
     files: Vec<String>,
     remote_references: RemoteReferences,
     #[serde(skip)]
-    changes: Vec<Change>,
+    changes: Vec<LockChange>,
     #[serde(skip)]
     now_remote: Vec<NowRemote>,
     /// The new entries of the configuration.
-    configuration: Vec<Added>,
+    configuration: Vec<AddedKey>,
     /// The references that people must edit.
-    edit: Vec<Edit>,
+    edit: Vec<RequiredEdit>,
     /// The entries that both sides of a conflict changed.
     kept: Vec<Failure>,
     #[serde(skip)]
@@ -435,7 +437,7 @@ impl Initialized {
     /// The references that must be edited, by cause, with common help once.
     fn edits(&self) -> Vec<String> {
         // People fix causes, not places: fifty references to one repository are one edit for them.
-        let mut groups: BTreeMap<(Rule, &str), Vec<&Edit>> = BTreeMap::new();
+        let mut groups: BTreeMap<(Rule, &str), Vec<&RequiredEdit>> = BTreeMap::new();
         for edit in &self.edit {
             groups.entry((edit.rule, &edit.cause)).or_default().push(edit);
         }
@@ -450,7 +452,7 @@ impl Initialized {
                 format!("{} to edit ({rule})", counted(group.len(), "place"))
             };
             out.push(format!("{count}{message}"));
-            let line = |edit: &Edit| if is_same { String::new() } else { format!(": {}", edit.message) };
+            let line = |edit: &RequiredEdit| if is_same { String::new() } else { format!(": {}", edit.message) };
             out.extend(by_repository(&group).into_iter().flat_map(|(repository, edits)| match repository {
                 Some(url) if edits.len() > NAMED => {
                     let places = listed(edits.iter().map(|edit| edit.location_text()), NAMED);
@@ -470,7 +472,7 @@ impl Initialized {
 
     /// The entries of `allow` that let these references stay as they are. Several charts of a repository share an
     /// entry.
-    fn allowing(&self, group: &[&Edit], way: &str) -> Vec<String> {
+    fn allowing(&self, group: &[&RequiredEdit], way: &str) -> Vec<String> {
         let entries = by_repository(group).into_iter().flat_map(|(repository, edits)| {
             let exact: BTreeSet<&str> = edits.iter().filter_map(|edit| edit.exception.as_deref()).collect();
             match repository {
@@ -491,8 +493,8 @@ impl Initialized {
 }
 
 /// Groups edits by the repository of their charts, in the order of the first of each.
-fn by_repository<'a>(group: &[&'a Edit]) -> Vec<(Option<&'a str>, Vec<&'a Edit>)> {
-    let mut all: Vec<(Option<&str>, Vec<&Edit>)> = Vec::new();
+fn by_repository<'a>(group: &[&'a RequiredEdit]) -> Vec<(Option<&'a str>, Vec<&'a RequiredEdit>)> {
+    let mut all: Vec<(Option<&str>, Vec<&RequiredEdit>)> = Vec::new();
     for edit in group {
         let repository = edit.repository.as_deref();
         match all.iter_mut().find(|(known, _)| *known == repository) {
@@ -506,27 +508,27 @@ fn by_repository<'a>(group: &[&'a Edit]) -> Vec<(Option<&'a str>, Vec<&'a Edit>)
 impl Outcome for Initialized {
     fn text(&self, shown: Shown) -> String {
         let done = match self.outcome {
-            Status::DryRun => "would write",
+            WriteOutcome::DryRun => "would write",
             _ => "wrote",
         };
         let mut out: Vec<String> = self.files.iter().map(|file| format!("{done} {file}")).collect();
         out.extend(changes(&self.changes, &News::new(), |_| None, shown.verbose));
         out.extend(self.now_remote.iter().map(|upstream| format!("  {}", upstream.line())));
-        out.extend(self.configuration.iter().flat_map(Added::lines));
+        out.extend(self.configuration.iter().flat_map(AddedKey::lines));
         if out.is_empty() {
             let RemoteReferences { locked, allowed, .. } = self.remote_references;
             out.push(format!("nothing to write: {locked} locked, {allowed} allowed"));
         }
         out.extend(self.edits());
         match (self.status, self.outcome) {
-            (0, Status::DryRun) => out.push("check would pass".to_owned()),
+            (0, WriteOutcome::DryRun) => out.push("check would pass".to_owned()),
             (0, _) => out.push("check passes; to keep it passing: git kustomize-localize hook install; in CI: git kustomize-localize help recipes".to_owned()),
             _ => {}
         }
         out.extend(self.unverified.map(status::unverified_line));
         out.push(match &self.next {
             // Until then, it would say the same.
-            Some(next) if self.status > 0 && self.outcome != Status::DryRun => format!("after that: {next}"),
+            Some(next) if self.status > 0 && self.outcome != WriteOutcome::DryRun => format!("after that: {next}"),
             next => status::next_line(next.as_deref()),
         });
         lines(out)

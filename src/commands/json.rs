@@ -9,7 +9,7 @@ use crate::message::failure::Failures;
 use crate::message::redact::{self, is_hidden};
 
 #[derive(Serialize)]
-struct Report<'a, T: ?Sized> {
+struct JsonReport<'a, T: ?Sized> {
     version: u32,
     tool: Value,
     #[serde(flatten)]
@@ -24,7 +24,7 @@ pub(super) fn failures(failures: &Failures) -> String {
 /// The JSON of a command: the tool, its version, and the content.
 pub(super) fn report(content: &(impl Serialize + ?Sized)) -> String {
     let tool = json!({ "name": env!("CARGO_PKG_NAME"), "version": env!("CARGO_PKG_VERSION") });
-    render(&Report { version: 1, tool, content })
+    render(&JsonReport { version: 1, tool, content })
 }
 
 /// The value as indented JSON with a final newline, and without secrets. Characters that could hide or fake a line of a

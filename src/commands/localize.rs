@@ -13,9 +13,9 @@ use super::diff::Diff;
 use super::output::Done;
 use super::usage::unknown_word;
 use crate::build::program::Programs;
-use crate::check::build::How;
+use crate::check::build::CheckBuildOptions;
 use crate::destination::BranchOptions;
-use crate::localize::{LocalizeMode, Localized, PreparedRun, Request, rendered};
+use crate::localize::{LocalizeMode, LocalizeOutcome, LocalizeRequest, PreparedRun, rendered};
 use crate::message::failure::Failure;
 
 /// Which kustomize builds, and how.
@@ -37,8 +37,8 @@ impl KustomizeArgs {
     }
 
     /// The settings for builds of `check`.
-    pub(super) fn how(&self, offline: bool, quiet: bool) -> How<'_> {
-        How { programs: self.programs(), offline, quiet, only_objects: false }
+    pub(super) fn how(&self, offline: bool, quiet: bool) -> CheckBuildOptions<'_> {
+        CheckBuildOptions { programs: self.programs(), offline, quiet, only_objects: false }
     }
 }
 
@@ -75,11 +75,18 @@ impl HowArgs {
         quiet: bool,
     ) -> Done {
         let HowArgs { overwrite, no_verify, dry_run, .. } = *self;
-        let request =
-            Request { what, rev, branch, overwrite, no_verify, dry_run, how: self.with.how(self.offline, quiet) };
+        let request = LocalizeRequest {
+            what,
+            rev,
+            branch,
+            overwrite,
+            no_verify,
+            dry_run,
+            how: self.with.how(self.offline, quiet),
+        };
         let locking = Locking::default();
         if request.branch.as_ref().is_some_and(|branch| branch.rendered) {
-            return Ok(Box::new(Report { localized: rendered::render(&request)?, locking }));
+            return Ok(Box::new(LocalizeReport { localized: rendered::render(&request)?, locking }));
         }
         let prepared = PreparedRun::of(&request).map_err(|failures| match &request.what {
             // A word that may be meant as a command is answered first.
@@ -88,15 +95,15 @@ impl HowArgs {
             }
             LocalizeMode::InPlace(_) => failures,
         })?;
-        Ok(Box::new(Report { localized: prepared.localize()?, locking }))
+        Ok(Box::new(LocalizeReport { localized: prepared.localize()?, locking }))
     }
 }
 
 /// The outcome of localizing, or of locking.
 #[derive(Debug, Serialize)]
-pub(super) struct Report {
+pub(super) struct LocalizeReport {
     #[serde(flatten)]
-    pub localized: Localized,
+    pub localized: LocalizeOutcome,
     #[serde(flatten)]
     pub locking: Locking,
 }

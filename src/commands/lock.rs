@@ -4,14 +4,14 @@ use std::rc::Rc;
 
 use clap::Args;
 
-use super::localize::{Locking, Report};
+use super::localize::{LocalizeReport, Locking};
 use super::output::{Done, OutputArgs};
 use crate::destination::ChangedFiles;
-use crate::localize::{Localized, Made, NowRemote, write};
+use crate::localize::{LocalizeOutcome, NowRemote, ResultKind, write};
 use crate::message::failure::{Failures, Result};
 use crate::message::finding::Finding;
 use crate::plan::lock::{Relocked, relock, up_to_date, without_charts};
-use crate::plan::{Changes, File};
+use crate::plan::{Changes, ResultFile};
 use crate::record::{LOCK_NAME, Lock};
 use crate::workspace::{Workspace, fetcher, fetching};
 
@@ -33,7 +33,7 @@ impl LockArgs {
     }
 
     /// Brings the lock up to date.
-    pub(super) fn locked(&self, output: &OutputArgs) -> Result<Report, Failures> {
+    pub(super) fn locked(&self, output: &OutputArgs) -> Result<LocalizeReport, Failures> {
         let workspace = Workspace::of_working_tree(true)?;
         let config = &workspace.config;
         let before = workspace.lock.clone().unwrap_or_default();
@@ -58,11 +58,11 @@ pub(super) fn finish(
     before: &Lock,
     mut relocked: Relocked,
     mut changes: Changes,
-) -> Result<Report, Failures> {
+) -> Result<LocalizeReport, Failures> {
     let file = to_write(workspace, before, &mut relocked)?;
     // !changes.is_empty() { || A lock that did not change is not written, so that its time stamp stays.
     if file.is_some() || !changes.is_empty() {
-        let file = file.map_or_else(|| File::of(&relocked.lock), Ok)?;
+        let file = file.map_or_else(|| ResultFile::of(&relocked.lock), Ok)?;
         changes.insert(LOCK_NAME.to_owned(), Some(file));
     }
     let locking = Locking {
@@ -72,8 +72,8 @@ pub(super) fn finish(
         kept: workspace.merged.clone().unwrap_or_default(),
         ..Locking::default()
     };
-    let localized = Localized {
-        made: if workspace.lock.is_some() { Made::Lock } else { Made::FirstLock },
+    let localized = LocalizeOutcome {
+        made: if workspace.lock.is_some() { ResultKind::Lock } else { ResultKind::FirstLock },
         files: ChangedFiles::of(&changes).files,
         stage: changes.keys().cloned().collect(),
         status: write(workspace, &changes, &findings, dry_run)?,
@@ -82,16 +82,16 @@ pub(super) fn finish(
         remotes: relocked.lock.remotes,
         left: relocked.lock.left,
         findings,
-        ..Localized::default()
+        ..LocalizeOutcome::default()
     };
-    Ok(Report { localized, locking })
+    Ok(LocalizeReport { localized, locking })
 }
 
 /// The lock to write; `None` if it equals `before`.
-pub(super) fn to_write(workspace: &Workspace, before: &Lock, relocked: &mut Relocked) -> Result<Option<File>> {
+pub(super) fn to_write(workspace: &Workspace, before: &Lock, relocked: &mut Relocked) -> Result<Option<ResultFile>> {
     relocked.lock.written_after(before);
     let is_same = relocked.lock == *before && workspace.merged.is_none();
     // A first lock that holds nothing tells nothing.
     let is_nothing = workspace.lock.is_none() && relocked.lock.remotes.is_empty() && !relocked.unresolved.is_empty();
-    (!is_same && !is_nothing).then(|| File::of(&relocked.lock)).transpose()
+    (!is_same && !is_nothing).then(|| ResultFile::of(&relocked.lock)).transpose()
 }

@@ -9,7 +9,7 @@ use crate::config::{Config, FILE_NAME};
 pub(super) use crate::message::failure::enumerated as listed;
 use crate::message::failure::{Exception, Failure, command, pathspec, short};
 use crate::message::redact::visible;
-use crate::record::{Change, stored};
+use crate::record::{LockChange, stored};
 use crate::reference::Upstream;
 use crate::tree::path;
 
@@ -187,14 +187,14 @@ pub(super) fn left(left: &BTreeMap<Upstream, String>, verbose: bool) -> Vec<Stri
 /// The changes of the remotes, one line each, with their commit subjects and their effects from `brings`; without
 /// `verbose` only the first.
 pub(super) fn changes(
-    changes: &[Change],
+    changes: &[LockChange],
     news: &News,
     brings: impl Fn(&Upstream) -> Option<String>,
     verbose: bool,
 ) -> Vec<String> {
     let (shown, more) = changes.split_at(changes.len().min(if verbose { usize::MAX } else { NAMED }));
     let mut out = Vec::new();
-    for Change { upstream, old, new, paths, .. } in shown {
+    for LockChange { upstream, old, new, paths, .. } in shown {
         let what = match (old, new) {
             (None, None) => String::new(),
             (None, Some(new)) => format!("  added {upstream} {}", short(new.hex())),

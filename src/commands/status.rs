@@ -19,7 +19,7 @@ use crate::message::failure::{Failure, Failures, Result, command};
 use crate::message::finding::Severity;
 use crate::record::history::{is_ours, named_source};
 use crate::record::{LOCK_NAME, Lock, stored};
-use crate::targets::{Installed, Object, Reached, State, Target};
+use crate::targets::{ExternalInput, Installed, ObjectRef, Target, TargetState};
 use crate::tree::disk::DiskTree;
 use crate::tree::git::GitTree;
 use crate::tree::overlay::OverlayTree;
@@ -58,10 +58,10 @@ pub(super) struct Status {
     /// The builds that were stopped, so that targets are not known.
     #[serde(skip)]
     stopped: Vec<Failure>,
-    branch: Branch,
+    branch: BranchStatus,
     /// The branch with what HEAD is built to. `None` if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
-    rendered: Option<Branch>,
+    rendered: Option<BranchStatus>,
     /// Why `branch` cannot compare builds; `None` if it can, or if there is nothing to localize.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unverified: Option<&'static str>,
@@ -76,12 +76,12 @@ struct TargetStatus {
     file: String,
     line: usize,
     #[serde(flatten)]
-    state: State,
+    state: TargetState,
 }
 
 /// The localized branch.
 #[derive(Debug, Serialize)]
-struct Branch {
+struct BranchStatus {
     /// `None` if it has no name.
     name: Option<String>,
     #[serde(flatten)]
@@ -127,8 +127,8 @@ impl Status {
             None => Checked::failed(source, Vec::new()),
             Some((files, survey)) => gate::checked(repo, files, survey, &[], &gate::Base::Own, None)?,
         };
-        let branch = if head.is_some() { Branch::of(repo, false) } else { Branch::missing() };
-        let rendered = head.map(|_| Branch::of(repo, true));
+        let branch = if head.is_some() { BranchStatus::of(repo, false) } else { BranchStatus::missing() };
+        let rendered = head.map(|_| BranchStatus::of(repo, true));
         let read = std::mem::take(&mut checked.read);
         let mut status = Status::of(checked, branch);
         status.rendered =
@@ -139,7 +139,7 @@ impl Status {
         Ok((status, survey))
     }
 
-    fn of(checked: Checked, branch: Branch) -> Status {
+    fn of(checked: Checked, branch: BranchStatus) -> Status {
         let [errors, warnings] = [Severity::Error, Severity::Warning].map(|severity| checked.count(severity));
         let has_locked = checked.remote.locked > 0;
         let unverified = program::missing().filter(|_| has_locked);
@@ -228,7 +228,7 @@ fn listed_files(tree: &dyn Tree) -> Vec<String> {
 impl Status {
     /// The number of targets in each state, or only of bad states, if there are any.
     fn counts(&self) -> String {
-        let counts = State::WORDS.iter().filter_map(|word| {
+        let counts = TargetState::WORDS.iter().filter_map(|word| {
             let count = self.targets.iter().filter(|target| target.state.word() == *word).count();
             let is_always = ["localized", "remote", "unknown"].contains(word);
             (is_always || count > 0).then(|| format!("{count} {word}"))
@@ -239,46 +239,46 @@ impl Status {
 }
 
 impl TargetStatus {
-    fn of((target, reaches): (&Target, Option<&[Reached]>)) -> TargetStatus {
-        let (Object { file, line, .. }, state) = (&target.object, target.state(reaches));
+    fn of((target, reaches): (&Target, Option<&[ExternalInput]>)) -> TargetStatus {
+        let (ObjectRef { file, line, .. }, state) = (&target.object, target.state(reaches));
         TargetStatus { name: named(target), file: file.clone(), line: *line, state }
     }
 
     fn text(&self) -> String {
         let why = match &self.state {
-            State::Localized => String::new(),
-            State::Remote { reaches } => {
+            TargetState::Localized => String::new(),
+            TargetState::Remote { reaches } => {
                 let more = if reaches.len() > 1 { format!(" and {} more", reaches.len() - 1) } else { String::new() };
                 format!(": {}{more}", reaches.first().map_or("", String::as_str))
             }
-            State::Missing { why }
-            | State::Invalid { why }
-            | State::External { why }
-            | State::Other { why }
-            | State::Unknown { why } => format!(": {why}"),
+            TargetState::Missing { why }
+            | TargetState::Invalid { why }
+            | TargetState::External { why }
+            | TargetState::Other { why }
+            | TargetState::Unknown { why } => format!(": {why}"),
         };
         format!("  {:<9}  {}:{}: {}{why}", self.state.word(), self.file, self.line, self.name)
     }
 }
 
-impl Branch {
-    fn missing() -> Branch {
-        Branch { name: None, state: BranchState::Missing }
+impl BranchStatus {
+    fn missing() -> BranchStatus {
+        BranchStatus { name: None, state: BranchState::Missing }
     }
 
     /// Looks at the branch that HEAD would be localized on, or `rendered` on.
-    fn of(repo: &Rc<LocalRepo>, rendered: bool) -> Branch {
-        let look = || -> Result<Option<Branch>, Failures> {
+    fn of(repo: &Rc<LocalRepo>, rendered: bool) -> BranchStatus {
+        let look = || -> Result<Option<BranchStatus>, Failures> {
             // By name, so that uncommitted changes do not matter.
             let workspace = Workspace::of_rev(repo.clone(), Some("HEAD"))?;
             let options = BranchOptions { rendered, ..BranchOptions::default() };
             let destination = Destination::open(&workspace, Some(&options), None, true)?;
             let Some(on) = destination.branch() else { return Ok(None) };
-            Ok(Some(Branch { name: Some(on.branch.name.clone()), state: on.state()? }))
+            Ok(Some(BranchStatus { name: Some(on.branch.name.clone()), state: on.state()? }))
         };
         match look() {
-            Ok(branch) => branch.unwrap_or_else(Branch::missing),
-            Err(failures) => Branch { name: None, state: BranchState::unknown(failures) },
+            Ok(branch) => branch.unwrap_or_else(BranchStatus::missing),
+            Err(failures) => BranchStatus { name: None, state: BranchState::unknown(failures) },
         }
     }
 
@@ -345,7 +345,7 @@ impl Outcome for Status {
         if !self.targets.is_empty() {
             out.push(self.counts());
             let mut targets: Vec<&TargetStatus> = self.targets.iter().collect();
-            targets.sort_by_key(|target| target.state == State::Localized);
+            targets.sort_by_key(|target| target.state == TargetState::Localized);
             let most = if shown.verbose { usize::MAX } else { NAMED };
             let mut texts: Vec<String> = targets.into_iter().map(TargetStatus::text).collect();
             // Several targets that one object generates share a line.
@@ -358,7 +358,7 @@ impl Outcome for Status {
         }
         out.extend(self.unverified.map(unverified_line));
         out.push(self.branch.text());
-        out.extend(self.rendered.as_ref().map(Branch::text));
+        out.extend(self.rendered.as_ref().map(BranchStatus::text));
         out.push(next_line(self.next.as_deref()));
         lines(out)
     }

@@ -19,7 +19,9 @@ use crate::graph::Survey;
 use crate::graph::inputs::explore_all;
 use crate::message::failure::{Failure, Failures, Result};
 use crate::message::redact::{inert, visible};
-use crate::targets::{self, Identity, Installed, Reached, Revision, State, Target, TargetLocation, Targets};
+use crate::targets::{
+    self, ExternalInput, Identity, Installed, Revision, Target, TargetLocation, TargetState, Targets,
+};
 use crate::tree::path;
 use crate::workspace::{Files, repository_offline};
 
@@ -53,11 +55,11 @@ impl TargetsArgs {
 
 /// The targets, and the inputs of their builds.
 #[derive(Default)]
-pub(super) struct Deployed {
+pub(super) struct TargetSurvey {
     targets: Targets,
     /// For each target the inputs of its build that the tree lacks; `None` if that is unknown, or it is not built from
     /// here.
-    reaches: Vec<Option<Vec<Reached>>>,
+    reaches: Vec<Option<Vec<ExternalInput>>>,
     pub engines: Vec<Installed>,
     /// The number of files of Rancher Fleet, whose deployments are unknown.
     fleet_files: usize,
@@ -71,10 +73,10 @@ struct Surveyed<'a> {
     state: &'static str,
     /// Why the targets are unknown; `None` if they are known.
     unknown: Option<String>,
-    reaches: Option<&'a [Reached]>,
+    reaches: Option<&'a [ExternalInput]>,
 }
 
-impl Serialize for Deployed {
+impl Serialize for TargetSurvey {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         let mut survey = serializer.serialize_struct("Survey", 4)?;
         let targets = self.each().map(|(target, reaches)| Surveyed {
@@ -91,15 +93,15 @@ impl Serialize for Deployed {
     }
 }
 
-impl Deployed {
+impl TargetSurvey {
     /// Each target with the inputs that its build lacks.
-    pub(super) fn each(&self) -> impl Iterator<Item = (&Target, Option<&[Reached]>)> {
+    pub(super) fn each(&self) -> impl Iterator<Item = (&Target, Option<&[ExternalInput]>)> {
         self.targets.targets.iter().zip(self.reaches.iter().map(Option::as_deref))
     }
 }
 
 /// Finds the targets, and the inputs that each build lacks.
-pub(super) fn surveyed(repo: &Rc<LocalRepo>, survey: &Survey) -> Result<Deployed, Failures> {
+pub(super) fn surveyed(repo: &Rc<LocalRepo>, survey: &Survey) -> Result<TargetSurvey, Failures> {
     let (tree, (explored, targets)) = (&survey.tree(), find(repo, survey)?);
     let mut reaches = targets.reaches(&explored, |_| true)?;
     // A target of a localized branch deploys the content of that branch, which is inspected if it exists.
@@ -122,10 +124,10 @@ pub(super) fn surveyed(repo: &Rc<LocalRepo>, survey: &Survey) -> Result<Deployed
     }
     let mut fleet_files = tree.files_named(&|name| ["fleet.yaml", "fleet.yml"].contains(&name))?;
     fleet_files.retain(|file| !config.leaves_out(path::parent(file)));
-    Ok(Deployed { targets, reaches, engines, fleet_files: fleet_files.len() })
+    Ok(TargetSurvey { targets, reaches, engines, fleet_files: fleet_files.len() })
 }
 
-impl Outcome for Deployed {
+impl Outcome for TargetSurvey {
     fn stopped(&self) -> Vec<&Failure> {
         targets::stopped(&self.targets.targets).collect()
     }
@@ -139,7 +141,7 @@ impl Outcome for Deployed {
             if let Some(set) = &object.set {
                 out += &format!(", of ApplicationSet {set}");
             }
-            if target.state(reaches) == State::Localized {
+            if target.state(reaches) == TargetState::Localized {
                 out += ", localized";
             }
             for reach in reaches.unwrap_or_default() {
@@ -192,15 +194,15 @@ pub(super) fn named(Target { engine, object, .. }: &Target) -> String {
 }
 
 /// A line about targets of a localized branch; `None` if nothing is localized, and nothing has to be.
-fn localized(survey: &Deployed) -> Option<String> {
-    let is_wanted = |(target, reaches): (&Target, Option<&[Reached]>)| {
+fn localized(survey: &TargetSurvey) -> Option<String> {
+    let is_wanted = |(target, reaches): (&Target, Option<&[ExternalInput]>)| {
         target.local_dir().is_some_and(|dir| dir.revision.is_localized() || reaches.is_some_and(|all| !all.is_empty()))
     };
     survey.each().any(is_wanted).then(|| survey.targets.deployed_from("a localized branch", Revision::is_localized))?
 }
 
 /// The counts of all targets. Those that may deploy something else count as unknown, as in `diff`.
-fn summary(survey: &Deployed) -> String {
+fn summary(survey: &TargetSurvey) -> String {
     let targets = &survey.targets;
     let (mut local, mut external, mut templated) = (0, 0, 0);
     for target in &targets.targets {

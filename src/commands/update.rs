@@ -7,11 +7,11 @@ use clap::Args;
 use globset::Glob;
 
 use super::diff::Diff;
-use super::localize::{Locking, Report};
+use super::localize::{LocalizeReport, Locking};
 use super::output::{Done, Outcome as _, OutputArgs};
 use super::{News, lock};
 use crate::build::choice::Choice;
-use crate::build::rendered::How;
+use crate::build::rendered::ProgramOptions;
 use crate::check::localized::deployed;
 use crate::destination::{ChangedFiles, message};
 use crate::fetch::{self, Fetcher, Move, REWRITTEN, Tip};
@@ -22,7 +22,7 @@ use crate::message::finding::{Finding, Rule};
 use crate::plan::in_place::{self, RestoredUrls};
 use crate::plan::lock::{Relocked, has_nothing_to_lock, relock};
 use crate::plan::update::{self, Name, Versioned};
-use crate::plan::{Changes, File, Options, Plan, changed};
+use crate::plan::{Changes, Plan, PlanOptions, ResultFile, changed};
 use crate::record::{LOCK_NAME, Lock};
 use crate::reference::Upstream;
 use crate::targets::affected::changes::Changes as Changed;
@@ -146,7 +146,7 @@ impl<'a> Update<'a> {
             None => (Vec::new(), args.url.clone()),
         };
         let selection = Selection { sources: update::select(&before, &urls)?, ..Selection::default() };
-        let options = fetch::Options { before: Some(before.clone()), ..fetching(&workspace.config, false, quiet) };
+        let options = fetch::FetchOptions { before: Some(before.clone()), ..fetching(&workspace.config, false, quiet) };
         let mut update = Update {
             args,
             quiet,
@@ -280,13 +280,13 @@ impl<'a> Update<'a> {
             updated: Some(self.restored_urls.clone()),
             ..in_place::InPlaceRequest::default()
         };
-        let plan = in_place::plan(workspace, request, &Options::default(), fetcher)?;
+        let plan = in_place::plan(workspace, request, &PlanOptions::default(), fetcher)?;
         let relocked = Relocked { lock: plan.lock.clone(), ..Relocked::default() };
         Ok((Some(plan), relocked))
     }
 
     /// Writes the lock, and with it the stored files.
-    fn finish(self, (plan, relocked): Resolved) -> Result<Report, Failures> {
+    fn finish(self, (plan, relocked): Resolved) -> Result<LocalizeReport, Failures> {
         let (mut rewritten, news) = histories(&self.fetcher, &self.before, &relocked.lock);
         let diff = self.args.diff.then(|| self.compared(plan.as_ref(), &relocked.lock)).transpose();
         let diff = diff.map_err(|failures| failures.context("nothing was written"))?;
@@ -299,7 +299,7 @@ impl<'a> Update<'a> {
                 workspace.config.judge(&mut plan.findings);
                 let status = write(&workspace, &plan.changes, &plan.findings, dry_run)?;
                 let files = ChangedFiles::of(&plan.changes);
-                Report { localized: on_disk(status, plan, files, &before), locking: Locking::default() }
+                LocalizeReport { localized: on_disk(status, plan, files, &before), locking: Locking::default() }
             }
             None => {
                 workspace.config.judge(&mut rewritten);
@@ -316,13 +316,13 @@ impl<'a> Update<'a> {
     fn compared(&self, plan: Option<&Plan>, lock: &Lock) -> Result<Diff, Failures> {
         let Some(repo) = self.workspace.repo() else { return Ok(Diff::default()) };
         let mut changes = self.edits.clone();
-        changes.insert(LOCK_NAME.to_owned(), Some(File::of(lock)?));
+        changes.insert(LOCK_NAME.to_owned(), Some(ResultFile::of(lock)?));
         changes.extend(plan.iter().flat_map(|plan| plan.changes.clone()));
         let tree = changed(OverlayTree::new(self.there.tree()), &changes);
         let (old, new) = (Workspace::surveyed(&self.there)?, Workspace::of_tree(Rc::new(tree))?);
         let changes = Changed::among(old.tree.clone(), new.tree.clone(), changes.into_keys())?;
         let choices = Choice::of(repo, &new.config, &changes, [old.survey(), new.survey()], &[])?;
-        let how = How { quiet: self.quiet, ..How::default() };
+        let how = ProgramOptions { quiet: self.quiet, ..ProgramOptions::default() };
         let diff = Diff::between(repo, [&old, &new], &changes, choices, [how; 2])?;
         match diff.stopped().into_iter().next() {
             Some(stopped) => Err(stopped.clone().into()),

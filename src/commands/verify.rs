@@ -14,12 +14,12 @@ use crate::config::Config;
 use crate::fetch;
 use crate::git::LocalRepo;
 use crate::message::failure::{Failure, Result, argument, command, short};
-use crate::record::answer::{Update, Verdict};
+use crate::record::answer::{UpdateKind, UpstreamVerdict};
 use crate::record::{LOCK_NAME, Pinned};
 use crate::reference::Upstream;
 use crate::tree::path;
 use crate::verify::listed::{Ask, EntryStatus};
-use crate::verify::{self, Kind, Record, Verified, verify_directory};
+use crate::verify::{self, DifferenceKind, Record, VerifyOutcome, verify_directory};
 use crate::workspace::{remote_git, repository_offline};
 
 /// Arguments of `verify`.
@@ -50,7 +50,7 @@ impl VerifyArgs {
                 .hint("remove it, or name a commit")
                 .into());
         }
-        let options = fetch::Options { quiet: output.quiet, ..fetch::Options::default() };
+        let options = fetch::FetchOptions { quiet: output.quiet, ..fetch::FetchOptions::default() };
         let upstream = self
             .upstream
             .then(|| remote_git(repo.as_deref()).map(|remote_git| fetch::Network::new(remote_git, &options)))
@@ -93,11 +93,11 @@ pub(super) fn directory<'a>(rev: Option<&'a str>, repo: Option<&LocalRepo>) -> R
     }
 }
 
-impl Outcome for Verified {
+impl Outcome for VerifyOutcome {
     /// The differences, and the subjects of the verification.
     fn text(&self, _shown: Shown) -> String {
         // The state of upstream is reported below, along with what has not changed.
-        let differences = self.differences.iter().filter(|difference| difference.kind != Kind::Upstream);
+        let differences = self.differences.iter().filter(|difference| difference.kind != DifferenceKind::Upstream);
         let mut out: Vec<String> = differences
             .map(|difference| match &difference.span {
                 _ if difference.path.is_empty() => difference.message.clone(),
@@ -137,7 +137,7 @@ impl Outcome for Verified {
     }
 
     fn status(&self) -> u8 {
-        Verified::status(self)
+        VerifyOutcome::status(self)
     }
 }
 
@@ -183,8 +183,8 @@ fn upstream(all: &[EntryStatus]) -> Vec<String> {
             out.push(format!("    and {more} more"));
         }
     }
-    let count = |verdict: &Verdict| all.iter().filter(|entry| entry.answer.verdict == *verdict).count();
-    let counts = Verdict::ALL.iter().filter(|verdict| count(verdict) > 0);
+    let count = |verdict: &UpstreamVerdict| all.iter().filter(|entry| entry.answer.verdict == *verdict).count();
+    let counts = UpstreamVerdict::ALL.iter().filter(|verdict| count(verdict) > 0);
     let counts: Vec<String> = counts.map(|label| format!("{} {label}", count(label))).collect();
     let counts = if counts.is_empty() { "nothing to check".to_owned() } else { counts.join(", ") };
     out.push(format!("upstream of {}: {counts}", counted(all.len(), "remote")));
@@ -195,18 +195,18 @@ fn upstream(all: &[EntryStatus]) -> Vec<String> {
 /// The commands that take upstream's changes into the lock.
 fn updates(all: &[EntryStatus]) -> Vec<String> {
     let of = |update| all.iter().filter(move |entry| entry.answer.update == update);
-    let (any, mut out) = (of(Update::Any), Vec::new());
+    let (any, mut out) = (of(UpdateKind::Any), Vec::new());
     let is_copy = |entry: &EntryStatus| entry.lock != LOCK_NAME;
     if any.clone().any(|entry| !is_copy(entry)) {
         out.push("  to update the lock: git kustomize-localize update".to_owned());
     }
     let moved: BTreeSet<String> =
-        of(Update::ByName).filter(|entry| !is_copy(entry)).map(|entry| entry.entry.0.to_string()).collect();
+        of(UpdateKind::ByName).filter(|entry| !is_copy(entry)).map(|entry| entry.entry.0.to_string()).collect();
     if !moved.is_empty() {
         let update = command("git kustomize-localize update", moved);
         out.push(format!("  a moved version is only updated by name, once you know why it moved: {update}"));
     }
-    if any.chain(of(Update::ByName)).any(is_copy) {
+    if any.chain(of(UpdateKind::ByName)).any(is_copy) {
         out.push(
             "  to update a copy: update the lock of its source, or, where that has none, remove it and copy again"
                 .to_owned(),

@@ -24,7 +24,7 @@ impl Config {
         lines.splice(at + 1..at + 1, new.iter().map(String::as_str));
         let new = lines.join(end) + end;
         // Lines are a guess about YAML: reading both texts proves that the old entries are still there.
-        let Change { before, after } = Change::of_key(text, &new, key)?;
+        let KeyChange { before, after } = KeyChange::of_key(text, &new, key)?;
         let rest = after.as_ref()?.as_array()?.get(entries.len()..)?;
         let old = before.map_or(Some(Vec::new()), |before| before.as_array().cloned())?;
         (rest == old).then_some(new)
@@ -35,23 +35,23 @@ impl Config {
         let end = if text.contains("\r\n") { "\r\n" } else { "\n" };
         let between = if text.is_empty() || text.ends_with('\n') { "" } else { end };
         let new = format!("{text}{between}{key}: {value}{end}");
-        let Change { before, after } = Change::of_key(text, &new, key)?;
+        let KeyChange { before, after } = KeyChange::of_key(text, &new, key)?;
         (before.is_none() && after? == value).then_some(new)
     }
 }
 
 /// The values of the only key that an edit changes.
-struct Change {
+struct KeyChange {
     before: Option<Value>,
     after: Option<Value>,
 }
 
-impl Change {
+impl KeyChange {
     /// `None` if the edit changes another key, or the new text is not a configuration.
-    fn of_key(old: &str, new: &str, key: &str) -> Option<Change> {
+    fn of_key(old: &str, new: &str, key: &str) -> Option<KeyChange> {
         Config::parse(new.as_bytes(), "").ok()?;
         let (mut old, mut new) = (keys(old)?, keys(new)?);
-        let change = Change { before: old.remove(key), after: new.remove(key) };
+        let change = KeyChange { before: old.remove(key), after: new.remove(key) };
         (old == new).then_some(change)
     }
 }

@@ -33,7 +33,7 @@ impl EngineName {
 /// An entry of `repository`: a URL under which this repository is deployed.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Repository {
+pub struct RepositoryUrl {
     /// The URL; `oci://` if the repository is pushed as an artifact.
     #[serde(deserialize_with = "words")]
     pub url: String,

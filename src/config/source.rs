@@ -47,17 +47,17 @@ impl TryFrom<Keys> for SourcePolicy {
 /// The entries of `sources`, which are compared with an upstream in one pass.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(try_from = "Vec<SourcePolicy>")]
-pub struct Sources {
+pub struct SourcePolicies {
     entries: Vec<SourcePolicy>,
     globs: GlobSet,
 }
 
-impl TryFrom<Vec<SourcePolicy>> for Sources {
+impl TryFrom<Vec<SourcePolicy>> for SourcePolicies {
     type Error = String;
 
-    fn try_from(entries: Vec<SourcePolicy>) -> Result<Sources, String> {
+    fn try_from(entries: Vec<SourcePolicy>) -> Result<SourcePolicies, String> {
         let globs = glob::set(entries.iter().map(|source| &source.glob))?;
-        Ok(Sources { entries, globs })
+        Ok(SourcePolicies { entries, globs })
     }
 }
 

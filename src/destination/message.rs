@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::fetch::{Histories, History, Move};
+use crate::fetch::{Ancestry, Histories, Move};
 use crate::message::failure::{short, shown};
-use crate::record::{Change, ChangeKind, Digest, Lock};
+use crate::record::{ChangeKind, Digest, Lock, LockChange};
 use crate::reference::Upstream;
 
 /// The number of discarded edits that a message names before it only counts the rest.
@@ -30,7 +30,7 @@ pub(super) fn text(
     // What remains of the changes are entries that were not told as a move of their repository.
     let (mut added, mut removed) = (Vec::new(), Vec::new());
     for change in Lock::changes(before, after) {
-        let Change { kind, upstream, old, new, .. } = change;
+        let LockChange { kind, upstream, old, new, .. } = change;
         match (kind, old, new) {
             (ChangeKind::Moved, Some(old), Some(new)) if !matches!(new, Digest::GitCommit(_)) => {
                 moved.push(format!("{upstream} from {} to {}", short(old.hex()), short(new.hex())));
@@ -105,7 +105,7 @@ fn repositories(lock: &Lock) -> Repositories<'_> {
     remotes.map(|(source, pinned)| (source, pinned.digest.hex())).collect()
 }
 
-fn told_move(Move { old, new }: &Move<'_>, history: Option<&History>) -> String {
+fn told_move(Move { old, new }: &Move<'_>, history: Option<&Ancestry>) -> String {
     let mut text = if old.0 == new.0 {
         format!("{} from {} to {}", new.0, short(old.1), short(new.1))
     } else {
@@ -130,7 +130,7 @@ fn ref_and_commit((source, commit): (&Upstream, &str)) -> String {
 }
 
 /// The newest commits of a history, one per line, and the number of the others.
-pub(crate) fn subjects(history: &History) -> Vec<String> {
+pub(crate) fn subjects(history: &Ancestry) -> Vec<String> {
     let newest = history.newest.iter();
     let mut lines: Vec<String> = newest.map(|(id, subject)| format!("{} {}", short(id), tamed(subject))).collect();
     if history.commits > lines.len() && !lines.is_empty() {

@@ -12,7 +12,7 @@ use crate::tree::path;
 
 /// The ids of the written trees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Written {
+pub(crate) struct WrittenTrees {
     /// The tree of the commit.
     pub tree: ObjectId,
     /// The tree of NEW_DIR; the same as `tree` if there is none.
@@ -27,7 +27,7 @@ pub(crate) fn write(
     others: impl IntoIterator<Item = (String, ObjectId)>,
     changes: &Changes,
     new_dir: Option<&str>,
-) -> Result<Written> {
+) -> Result<WrittenTrees> {
     // The repository's own editor requires every blob that a tree names, and a partial clone lacks some.
     let root = repository.find_tree(base).and_then(|tree| Ok(tree.decode()?.to_owned()));
     let root = root.map_err(|error| failed(&error))?;
@@ -60,10 +60,10 @@ pub(crate) fn write(
     });
     let tree = tree.map_err(|error| failed(&error))?;
     let Some(new_dir) = new_dir else {
-        return Ok(Written { tree, directory: tree });
+        return Ok(WrittenTrees { tree, directory: tree });
     };
     match lookup(repository, tree, new_dir)? {
-        Some((_, directory)) => Ok(Written { tree, directory }),
+        Some((_, directory)) => Ok(WrittenTrees { tree, directory }),
         None => Err(Failure::new(format!("tree {tree} does not hold `{new_dir}` after it was written"))),
     }
 }

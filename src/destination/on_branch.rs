@@ -8,7 +8,7 @@ use gix::ObjectId;
 use serde::Serialize;
 
 use super::branch::{self, Branch};
-use super::objects::{self, Written};
+use super::objects::{self, WrittenTrees};
 use super::worktree::Linked;
 use super::{ChangedFiles, Delivered, Discarded, message};
 use crate::build::BuildCheck;
@@ -373,7 +373,7 @@ impl OnBranch {
     /// remote has moved since it was fetched.
     pub(super) fn deliver(
         &self,
-        written: &Written,
+        written: &WrittenTrees,
         changed: ChangedFiles,
         parents: Vec<String>,
         is_made: bool,
@@ -404,7 +404,7 @@ impl OnBranch {
     }
 
     /// Writes the trees of a plan, and compares them with the tip.
-    fn write(&self, repository: &gix::Repository, plan: &Plan) -> Result<(Written, ChangedFiles)> {
+    fn write(&self, repository: &gix::Repository, plan: &Plan) -> Result<(WrittenTrees, ChangedFiles)> {
         // The other NEW_DIRs of the tip do not change.
         let others = self.tip.iter().zip(&plan.new_dir).flat_map(|(tip, into)| tip.others(into));
         let written = objects::write(repository, self.source_tree, others, &plan.changes, plan.new_dir.as_deref())?;
@@ -412,7 +412,7 @@ impl OnBranch {
         Ok((written, ChangedFiles::between(repository, changed_files(repository, before, written.tree)?)))
     }
 
-    fn trailers(&self, plan: &Plan, written: &Written, builds: Option<&BuildCheck>) -> Trailers {
+    fn trailers(&self, plan: &Plan, written: &WrittenTrees, builds: Option<&BuildCheck>) -> Trailers {
         let target = plan.lock.target.clone().unwrap_or_else(|| ".".to_owned());
         Trailers {
             target: TargetTrailer { target, scope: plan.lock.scope.clone(), into: self.into.clone(), rendered: false },

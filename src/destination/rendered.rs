@@ -6,13 +6,13 @@ use std::path::Path;
 
 use gix::ObjectId;
 
-use super::objects::{self, Written};
+use super::objects::{self, WrittenTrees};
 use super::on_branch::{OnBranch, TOOL};
 use super::{ChangedFiles, Delivered, working};
 use crate::build::rendered::{Rendered, is_plain};
 use crate::git::{LocalRepo, object_id};
 use crate::message::failure::{Failure, Result};
-use crate::plan::{Changes, File, hydrator};
+use crate::plan::{Changes, ResultFile, hydrator};
 use crate::record::history::trees::{changed_files, entries};
 use crate::record::{Digest, Lock, TargetTrailer, Trailers, Verified, render_message};
 use crate::tree::Tree;
@@ -53,7 +53,7 @@ pub(crate) fn write_directory(
     let mut put = |name: &str, bytes: Option<&[u8]>| {
         let there = fs::read(directory.join(name)).ok();
         if there.as_deref() != bytes {
-            changes.insert(name.to_owned(), bytes.map(File::plain));
+            changes.insert(name.to_owned(), bytes.map(ResultFile::plain));
         }
     };
     rendered.files.iter().for_each(|(name, bytes)| put(name, Some(bytes)));
@@ -62,7 +62,7 @@ pub(crate) fn write_directory(
     let _alone = repo.alone()?;
     if !changes.is_empty() {
         let all = text(rendered.files.keys().chain(before).collect::<BTreeSet<_>>());
-        let list = Changes::from([(LIST.to_owned(), Some(File::plain(all.into_bytes())))]);
+        let list = Changes::from([(LIST.to_owned(), Some(ResultFile::plain(all.into_bytes())))]);
         working::apply(&repo.git_dir, directory, &list)?;
     }
     let missing = rendered.missing();
@@ -70,7 +70,7 @@ pub(crate) fn write_directory(
         [(LIST, Some(text(rendered.files.keys()))), (UNKNOWN, Some(text(&missing)).filter(|text| !text.is_empty()))];
     for (name, text) in lists {
         if text.is_some() || directory.join(name).exists() {
-            changes.insert(name.to_owned(), text.map(|text| File::plain(text.into_bytes())));
+            changes.insert(name.to_owned(), text.map(|text| ResultFile::plain(text.into_bytes())));
         }
     }
     working::apply(&repo.git_dir, directory, &changes)?;
@@ -84,7 +84,7 @@ fn text<'a>(lines: impl IntoIterator<Item = &'a String>) -> String {
 /// What turns a tree into the rendered files of a commit.
 pub(crate) fn changes(tree: &dyn Tree, workspace: &Workspace, rendered: &Rendered) -> Result<Changes> {
     let lock = workspace.lock.as_deref().cloned().unwrap_or_default();
-    let files = rendered.files.iter().map(|(path, bytes)| (path.clone(), Some(File::plain(&**bytes))));
+    let files = rendered.files.iter().map(|(path, bytes)| (path.clone(), Some(ResultFile::plain(&**bytes))));
     let mut changes: Changes = files.chain(hydrator::change(workspace, &lock)?).collect();
     for path in tree.below("")? {
         let file = changes.get(&path).and_then(Option::as_ref);
@@ -127,7 +127,7 @@ impl OnBranch {
         repository: &gix::Repository,
         workspace: &Workspace,
         rendered: &Rendered,
-    ) -> Result<(Written, ChangedFiles)> {
+    ) -> Result<(WrittenTrees, ChangedFiles)> {
         let empty = ObjectId::empty_tree(repository.object_hash());
         let recorded = |made: &Trailers| object_id(made.tree.hex()).ok().filter(|id| entries(repository, *id).is_ok());
         let base = self.tip.as_ref().map_or(empty, |tip| recorded(&tip.made).unwrap_or(tip.tree));
@@ -138,7 +138,7 @@ impl OnBranch {
         Ok((written, ChangedFiles::between(repository, changed_files(repository, before, written.tree)?)))
     }
 
-    fn rendered_trailers(&self, workspace: &Workspace, rendered: &Rendered, written: &Written) -> Trailers {
+    fn rendered_trailers(&self, workspace: &Workspace, rendered: &Rendered, written: &WrittenTrees) -> Trailers {
         let lock = workspace.lock.as_deref();
         let built = Verified {
             same: rendered.files.len(),

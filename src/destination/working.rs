@@ -9,7 +9,7 @@ use crate::build::disk::set_executable;
 use crate::message::failure::{Failure, Result, command, shown};
 use crate::os::failpoint;
 use crate::os::interrupt::{self, Scratch, TEMPORARY};
-use crate::plan::{Changes, File};
+use crate::plan::{Changes, ResultFile};
 use crate::record::{LOCK_NAME, stored};
 use crate::tree::disk::DiskTree;
 use crate::tree::{Tree, path};
@@ -85,7 +85,7 @@ pub(super) fn apply(git_dir: &Path, top: &Path, changes: &Changes) -> Result<()>
 }
 
 /// The order in which files change.
-fn rank(path: &str, to: Option<&File>) -> u8 {
+fn rank(path: &str, to: Option<&ResultFile>) -> u8 {
     match to {
         Some(_) if path == LOCK_NAME => 2,
         Some(_) if stored::home(path).is_none() => 3,
@@ -100,7 +100,7 @@ fn not_written(path: &str, error: &io::Error) -> Failure {
 }
 
 /// Writes a file, with the permissions of the file that it replaces.
-fn stage(file: &File, staged: &Path, like: &Path) -> io::Result<()> {
+fn stage(file: &ResultFile, staged: &Path, like: &Path) -> io::Result<()> {
     fs::write(staged, &file.bytes)?;
     let replaced = fs::symlink_metadata(like).ok().filter(fs::Metadata::is_file);
     let permissions = replaced.map_or_else(|| fs::metadata(staged), Ok)?.permissions();
@@ -161,7 +161,7 @@ mod tests {
     }
 
     fn change(path: &str) -> Changes {
-        Changes::from([(path.to_owned(), Some(File::plain(&b"x"[..])))])
+        Changes::from([(path.to_owned(), Some(ResultFile::plain(&b"x"[..])))])
     }
 
     fn top() -> tempfile::TempDir {
@@ -196,7 +196,7 @@ mod tests {
         apply(git_dir().path(), top.path(), &change("a/old")).unwrap();
         let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(&path), 0o640);
-        let executable = File { executable: true, ..File::plain(&b"y"[..]) };
+        let executable = ResultFile { executable: true, ..ResultFile::plain(&b"y"[..]) };
         apply(git_dir().path(), top.path(), &Changes::from([("a/old".to_owned(), Some(executable))])).unwrap();
         assert_eq!(mode(&path), 0o750);
     }

@@ -15,7 +15,7 @@ use crate::graph::ChartRef;
 use crate::kustomization;
 use crate::message::failure::{Failure, FailureKind, Result};
 use crate::message::redact;
-use crate::record::answer::{Answer, Update, Verdict};
+use crate::record::answer::{UpdateKind, UpstreamState, UpstreamVerdict};
 use crate::record::{Digest, Pinned, sha256_hex};
 use crate::reference::{Pin, RepoSpec, Upstream, file_pin, names_page, refuse_unsafe};
 
@@ -27,7 +27,7 @@ type Entry<'a> = (&'a Upstream, &'a Pinned);
 
 impl Network {
     /// The state of each entry, in their order, including its signature if the configuration demands one.
-    pub(crate) fn ask(&self, config: &Config, entries: &[Entry<'_>]) -> Vec<Answer> {
+    pub(crate) fn ask(&self, config: &Config, entries: &[Entry<'_>]) -> Vec<UpstreamState> {
         // Entries of one repository, which may differ only in their submodules or paths, share one question.
         let mut groups: BTreeMap<String, BTreeMap<String, Entry<'_>>> = BTreeMap::new();
         for entry @ (source, _) in entries {
@@ -44,38 +44,40 @@ impl Network {
             |group| group.values().next().map(|(source, _)| redact::url(source.url())).unwrap_or_default(),
             |_, group| self.group(group),
         );
-        let answers: HashMap<String, Answer> = answers.into_iter().flatten().collect();
+        let answers: HashMap<String, UpstreamState> = answers.into_iter().flatten().collect();
         entries.iter().map(|entry| self.signed(config, *entry, answers[&question(entry)].clone())).collect()
     }
 
     /// Verifies the signature of an upstream that still has the locked commit.
-    fn signed(&self, config: &Config, (source, pinned): Entry<'_>, answer: Answer) -> Answer {
+    fn signed(&self, config: &Config, (source, pinned): Entry<'_>, answer: UpstreamState) -> UpstreamState {
         let signers = config.source(source).and_then(|policy| policy.signed_by.as_ref());
-        let Some(signers) = signers.filter(|_| matches!(answer.verdict, Verdict::Ok | Verdict::Updated)) else {
+        let Some(signers) =
+            signers.filter(|_| matches!(answer.verdict, UpstreamVerdict::Ok | UpstreamVerdict::Updated))
+        else {
             return answer;
         };
         if !matches!(source, Upstream::Git { .. }) {
-            return Answer::unsigned(answer, "it is not a repository, so it has no signature");
+            return UpstreamState::unsigned(answer, "it is not a repository, so it has no signature");
         }
         // A branch that moved is asked for the locked commit, not for its present one.
-        let is_as_named = answer.verdict == Verdict::Ok && is_floating(source);
+        let is_as_named = answer.verdict == UpstreamVerdict::Ok && is_floating(source);
         let commit = Some(pinned.digest.hex()).filter(|_| !is_as_named);
         let fetched = match self.fetch_one(&GitRequest::new(source.url(), source.reference(), commit)) {
             Ok(fetched) => fetched,
-            Err(failure) => return Answer::unreachable(failure),
+            Err(failure) => return UpstreamState::unreachable(failure),
         };
         match (self.signer(&fetched, signers, pinned.signed.as_deref()), &pinned.signed) {
             (Ok(signed), Some(recorded)) if signed != *recorded => {
-                Answer::unsigned(answer, format!("expected a signature by {recorded}, found one by {signed}"))
+                UpstreamState::unsigned(answer, format!("expected a signature by {recorded}, found one by {signed}"))
             }
             (Ok(_), _) => answer,
-            (Err(failure), _) if failure.kind.is_outage() => Answer::unreachable(failure),
-            (Err(failure), _) => Answer::unsigned(answer, failure.message),
+            (Err(failure), _) if failure.kind.is_outage() => UpstreamState::unreachable(failure),
+            (Err(failure), _) => UpstreamState::unsigned(answer, failure.message),
         }
     }
 
     /// Asks one question: for entries of one repository, for one file, or for one chart.
-    fn group(&self, group: &BTreeMap<String, Entry<'_>>) -> Vec<(String, Answer)> {
+    fn group(&self, group: &BTreeMap<String, Entry<'_>>) -> Vec<(String, UpstreamState)> {
         let sources = group.values().map(|(source, _)| *source);
         let floating: Vec<&Upstream> = sources.filter(|source| is_floating(source) && refuse(source).is_ok()).collect();
         let listing = floating.first().map(|first| {
@@ -90,9 +92,9 @@ impl Network {
     }
 
     /// The state of one entry. `listing` has the refs of its repository, if any of them can move.
-    fn answer(&self, source: &Upstream, pinned: &Pinned, listing: Option<&Result<Listing>>) -> Answer {
+    fn answer(&self, source: &Upstream, pinned: &Pinned, listing: Option<&Result<Listing>>) -> UpstreamState {
         if let Err(failure) = refuse(source) {
-            return Answer::unreachable(failure);
+            return UpstreamState::unreachable(failure);
         }
         // The URL stands in the user's lock, so it gets the user's login like a URL in a kustomization.
         self.reach.name(source.url());
@@ -120,23 +122,23 @@ impl Network {
         let name = listing.and_then(|listing| Some(listing.find(source.reference()?)?.0));
         let is_tag = name.is_some_and(|name| name.starts_with(TAGS));
         match answer.update {
-            _ if answer.now.as_ref() == Some(&pinned.digest) => Answer::ok(pinned.digest.clone()),
-            Update::Any if is_version(source, || is_tag) => Answer { update: Update::ByName, ..answer },
+            _ if answer.now.as_ref() == Some(&pinned.digest) => UpstreamState::ok(pinned.digest.clone()),
+            UpdateKind::Any if is_version(source, || is_tag) => UpstreamState { update: UpdateKind::ByName, ..answer },
             _ => answer,
         }
     }
 
     /// Asks for a commit by its id.
-    fn of_commit(&self, url: &str, id: Option<&str>) -> Result<Answer> {
+    fn of_commit(&self, url: &str, id: Option<&str>) -> Result<UpstreamState> {
         let id = id.unwrap_or_default().to_ascii_lowercase();
         let now = self.given(&GitRequest::new(url, Some(&id), None), &id)?;
-        Ok(Answer::moved(Digest::GitCommit(now), format!("`{id}` resolves to that commit")))
+        Ok(UpstreamState::moved(Digest::GitCommit(now), format!("`{id}` resolves to that commit")))
     }
 
-    fn of_ref(&self, git: &Upstream, pinned: &Pinned, listing: &Listing) -> Result<Answer> {
+    fn of_ref(&self, git: &Upstream, pinned: &Pinned, listing: &Listing) -> Result<UpstreamState> {
         let reference = git.reference().unwrap_or("HEAD");
         let Some((name, id)) = listing.find(reference) else {
-            return Ok(Answer::gone(match reference {
+            return Ok(UpstreamState::gone(match reference {
                 "HEAD" => "the repository has no HEAD: it is empty".to_owned(),
                 reference => format!("the repository no longer has the ref `{reference}`"),
             }));
@@ -144,10 +146,10 @@ impl Network {
         let now = Digest::GitCommit(id.clone());
         // Only a ref that moved needs its history, which costs another request.
         if id == pinned.digest.hex() {
-            return Ok(Answer::moved(now, ""));
+            return Ok(UpstreamState::moved(now, ""));
         }
         if let Some(tag) = name.strip_prefix(TAGS) {
-            return Ok(Answer::moved(now, format!("the tag `{tag}` points to another commit")));
+            return Ok(UpstreamState::moved(now, format!("the tag `{tag}` points to another commit")));
         }
         let name = match name.strip_prefix("refs/heads/") {
             Some(branch) => format!("the branch `{branch}`"),
@@ -155,25 +157,25 @@ impl Network {
         };
         let request = GitRequest::new(git.url(), git.reference(), Some(&id));
         Ok(match self.history(&request, pinned.digest.hex(), &id) {
-            Ok(history) if history.is_forward => Answer {
-                verdict: Verdict::Updated,
+            Ok(history) if history.is_forward => UpstreamState {
+                verdict: UpstreamVerdict::Updated,
                 commits: Some(history.commits),
                 newest: history.newest,
-                ..Answer::moved(now, format!("{name} moved forward"))
+                ..UpstreamState::moved(now, format!("{name} moved forward"))
             },
-            Ok(_) => Answer::moved(now, format!("{name} {REWRITTEN}")),
+            Ok(_) => UpstreamState::moved(now, format!("{name} {REWRITTEN}")),
             Err(failure) => {
                 let failure = failure.context(format_args!("{name} moved, but its history cannot be compared"));
-                Answer { now: Some(now), ..Answer::unreachable(failure) }
+                UpstreamState { now: Some(now), ..UpstreamState::unreachable(failure) }
             }
         })
     }
 
-    fn of_file(&self, url: &str) -> Result<Answer> {
+    fn of_file(&self, url: &str) -> Result<UpstreamState> {
         let bytes = self.client.get(url)?;
         let now = Digest::Sha256(sha256_hex(&bytes));
         if kustomization::looks_like_html(&bytes) && !names_page(url) {
-            return Ok(Answer::unusable(Some(now), "it is a web page, possibly a login"));
+            return Ok(UpstreamState::unusable(Some(now), "it is a web page, possibly a login"));
         }
         let why = match file_pin(url) {
             Some((Pin::Tag | Pin::Commit, version)) => {
@@ -181,26 +183,26 @@ impl Network {
             }
             _ => "its content differs".to_owned(),
         };
-        Ok(Answer::moved(now, why))
+        Ok(UpstreamState::moved(now, why))
     }
 
-    fn of_chart(&self, chart: &ChartRef, pinned: &Pinned) -> Result<Answer> {
+    fn of_chart(&self, chart: &ChartRef, pinned: &Pinned) -> Result<UpstreamState> {
         chart.refuse_unsafe()?;
         let bytes = helm::pull(self, chart)?;
         let now = Digest::Sha256(sha256_hex(&bytes));
         let version = match helm::unpacked(chart, &bytes) {
             Ok(archive) => archive.resolved,
-            Err(failure) => return Ok(Answer::unusable(Some(now), failure.message)),
+            Err(failure) => return Ok(UpstreamState::unusable(Some(now), failure.message)),
         };
         let written = Some(&chart.version).filter(|version| !version.is_empty());
         let old = pinned.resolved.as_ref().or(written);
         let Some(old) = old.filter(|old| **old != version) else {
-            return Ok(Answer::moved(now, "a different archive of the same version"));
+            return Ok(UpstreamState::moved(now, "a different archive of the same version"));
         };
         let floats = !is_one_version(&chart.version);
-        Ok(Answer {
-            verdict: if floats && is_newer(&version, old) { Verdict::Updated } else { Verdict::Moved },
-            ..Answer::moved(now, format!("it is now version {version}, was {old}"))
+        Ok(UpstreamState {
+            verdict: if floats && is_newer(&version, old) { UpstreamVerdict::Updated } else { UpstreamVerdict::Moved },
+            ..UpstreamState::moved(now, format!("it is now version {version}, was {old}"))
         })
     }
 }
@@ -253,11 +255,11 @@ fn refused(url: &str, why: &str) -> Failure {
 }
 
 /// The state of an upstream that could not be fetched.
-fn failed(failure: Failure) -> Answer {
+fn failed(failure: Failure) -> UpstreamState {
     match failure.kind {
-        kind if kind.is_gone() => Answer::gone(failure.message),
-        FailureKind::Unusable => Answer::unusable(None, failure.message),
-        _ => Answer::unreachable(failure),
+        kind if kind.is_gone() => UpstreamState::gone(failure.message),
+        FailureKind::Unusable => UpstreamState::unusable(None, failure.message),
+        _ => UpstreamState::unreachable(failure),
     }
 }
 

@@ -14,7 +14,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 use url::Url;
 
-use self::index::Release;
+use self::index::ChartVersion;
 use super::http::forget_userinfo;
 use super::{DEFAULT_TIMEOUT, Network};
 use crate::config::is_one_version;
@@ -80,7 +80,7 @@ pub(super) fn versions(network: &Network, chart: &ChartRef) -> Result<Vec<String
     Ok(listed(network, chart)?.into_iter().map(|listed| listed.version).collect())
 }
 
-fn listed(network: &Network, chart: &ChartRef) -> Result<Vec<Release>> {
+fn listed(network: &Network, chart: &ChartRef) -> Result<Vec<ChartVersion>> {
     let index = Url::parse(chart.repo.exposed()).and_then(|url| below(&url, "index.yaml"));
     let index = network.client.get(index.map_err(|error| odd_url(chart, error))?.as_str())?;
     index::versions(&index, &chart.name)
@@ -102,7 +102,7 @@ fn below(repository: &Url, reference: &str) -> Result<Url, url::ParseError> {
 }
 
 /// The version that helm takes: the one that is asked for, or else the newest of a range.
-fn choose(chart: &ChartRef, versions: Vec<Release>) -> Result<Release> {
+fn choose(chart: &ChartRef, versions: Vec<ChartVersion>) -> Result<ChartVersion> {
     let is_listed = versions.iter().any(|listed| listed.version == chart.version);
     let version = if is_listed { chart.version.clone() } else { newest(chart, &versions)? };
     let what = if versions.is_empty() { "chart" } else { "version" };
@@ -118,7 +118,7 @@ fn choose(chart: &ChartRef, versions: Vec<Release>) -> Result<Release> {
 
 /// The newest version that helm takes for the one that is written; empty if there is none. helm gets an index of
 /// our own, and asks nobody.
-fn newest(chart: &ChartRef, versions: &[Release]) -> Result<String> {
+fn newest(chart: &ChartRef, versions: &[ChartVersion]) -> Result<String> {
     let entries: Vec<Value> =
         versions.iter().map(|listed| json!({"name": chart.name, "version": listed.version})).collect();
     if entries.is_empty() {
@@ -153,7 +153,7 @@ fn newest(chart: &ChartRef, versions: &[Release]) -> Result<String> {
 }
 
 /// The artifact of a registry that an index names for a version.
-fn artifact(url: &Url, listed: &Release) -> Option<ChartRef> {
+fn artifact(url: &Url, listed: &ChartVersion) -> Option<ChartRef> {
     let (repo, name) = url.as_str().rsplit_once('/')?;
     let (name, _tag) = name.split_once(':').unwrap_or((name, ""));
     let artifact = ChartRef { repo: repo.into(), name: name.to_owned(), version: listed.version.clone(), devel: false };

@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use super::git::{GitRequest, format_of};
 use super::progress::SIDE_BY_SIDE;
-use super::{Fetcher, Key, Network};
+use super::{ContentKey, Fetcher, Network};
 use crate::git::{Fetch, FetchFilter};
 use crate::message::failure::{FailureKind, Result};
 use crate::message::redact::SafeUrl;
 use crate::os::interrupt::Scratch;
 use crate::reference::Upstream;
 
-/// The most commits that a [`History`] names.
+/// The most commits that a [`Ancestry`] names.
 const NAMED: usize = 10;
 /// By how many seconds a commit between the two may claim to be older than the old one, before the whole history is
 /// fetched.
@@ -30,7 +30,7 @@ const SOON: Duration = Duration::from_secs(30);
 
 /// The relation of a commit to an older one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct History {
+pub(crate) struct Ancestry {
     /// Whether the new commit contains the old one. Otherwise the rest is empty.
     pub is_forward: bool,
     /// The number of commits, without merges, that only the new one contains.
@@ -47,14 +47,14 @@ pub(crate) struct Move<'a> {
 }
 
 /// Compares the two commits of each move. `None` for a move that could not be compared.
-pub(crate) type Histories<'a> = dyn Fn(&[Move<'_>]) -> Vec<Option<History>> + 'a;
+pub(crate) type Histories<'a> = dyn Fn(&[Move<'_>]) -> Vec<Option<Ancestry>> + 'a;
 
 impl Fetcher {
     /// The history between the commits of each move. `None` if the remote does not answer in time.
-    pub(crate) fn histories(&self, moves: &[Move<'_>]) -> Vec<Option<History>> {
+    pub(crate) fn histories(&self, moves: &[Move<'_>]) -> Vec<Option<Ancestry>> {
         // The URL of an earlier request may have a secret, which is needed again.
         let known = self.known.keys().filter_map(|key| match key {
-            Key::Git(key) => Some((key.clone_spec().shown(), key.clone_spec())),
+            ContentKey::Git(key) => Some((key.clone_spec().shown(), key.clone_spec())),
             _ => None,
         });
         let known: HashMap<String, SafeUrl> = known.collect();
@@ -79,7 +79,7 @@ impl Fetcher {
 
 impl Network {
     /// The history between the commits `old` and `new` of a repository, as its server has it now.
-    pub(super) fn history(&self, request: &GitRequest, old: &str, new: &str) -> Result<History> {
+    pub(super) fn history(&self, request: &GitRequest, old: &str, new: &str) -> Result<Ancestry> {
         let mut commits = Commits::new(self, request, new)?;
         let since = match commits.fetch(old, Some(ALONE)) {
             // Servers may refuse to give a commit by its id, even if the new commit contains it.
@@ -98,7 +98,7 @@ impl Network {
             commits.fetch_new(new, None)?;
         }
         let is_forward = commits.ask(&["merge-base", "--is-ancestor", old, new])?.is_some();
-        if is_forward { commits.between(old, new) } else { Ok(History { is_forward, commits: 0, newest: Vec::new() }) }
+        if is_forward { commits.between(old, new) } else { Ok(Ancestry { is_forward, commits: 0, newest: Vec::new() }) }
     }
 
     /// Asks the server for one object. Returns the commit that it is, or that it tags.
@@ -167,12 +167,12 @@ impl<'a> Commits<'a> {
         Ok(ends.is_none_or(|ends| !ends.is_empty()))
     }
 
-    fn between(&self, old: &str, new: &str) -> Result<History> {
+    fn between(&self, old: &str, new: &str) -> Result<Ancestry> {
         let range = format!("{old}..{new}");
         let commits = self.ask(&["rev-list", "--no-merges", "--pretty=oneline", "--encoding=UTF-8", &range])?;
         let commits = commits.unwrap_or_default();
         let newest = commits.lines().take(NAMED).filter_map(|line| line.split_once(' '));
-        Ok(History {
+        Ok(Ancestry {
             is_forward: true,
             commits: commits.lines().count(),
             newest: newest.map(|(id, subject)| (id.to_owned(), subject.to_owned())).collect(),

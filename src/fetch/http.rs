@@ -17,7 +17,7 @@ use url::{Host, Url};
 use self::transport::Response;
 pub(super) use self::transport::Stop;
 use super::limit::Patience;
-use super::reach::Reach;
+use super::reach::NetworkPolicy;
 use crate::git::{Login, take_login};
 use crate::message::failure::{Failure, Result};
 use crate::message::redact;
@@ -31,7 +31,7 @@ type AskLogin = dyn Fn(&Url) -> Option<(String, String)> + Send + Sync;
 
 /// The bounds of each fetch.
 #[derive(Debug, Clone)]
-pub(super) struct Bounds {
+pub(super) struct FetchBounds {
     /// The longest time for one URL, with all redirects, retries and waits.
     pub deadline: Duration,
     /// The largest body in bytes, after decompression.
@@ -40,9 +40,9 @@ pub(super) struct Bounds {
 
 /// Fetches URLs. Nothing is read, and no thread started, before the first fetch. Connections are kept for the next one.
 pub(super) struct Client {
-    bounds: Bounds,
+    bounds: FetchBounds,
     pub(super) patience: Patience,
-    reach: Arc<Reach>,
+    reach: Arc<NetworkPolicy>,
     ask: Box<AskLogin>,
     /// Whether the proxy variables count, and on macOS and Windows the system's settings.
     proxies: bool,
@@ -51,7 +51,12 @@ pub(super) struct Client {
 }
 
 impl Client {
-    pub(super) fn new(bounds: Bounds, patience: Patience, reach: Arc<Reach>, ask: Box<AskLogin>) -> Client {
+    pub(super) fn new(
+        bounds: FetchBounds,
+        patience: Patience,
+        reach: Arc<NetworkPolicy>,
+        ask: Box<AskLogin>,
+    ) -> Client {
         Client { bounds, patience, reach, ask, proxies: true, clients: Mutex::default() }
     }
 

@@ -9,11 +9,13 @@ use url::Url;
 
 use super::budget::Budget;
 use super::git::GitRequest;
-use super::http::{Bounds, Client, Stop, redirected};
+use super::http::{Client, FetchBounds, Stop, redirected};
 use super::limit::{self, Patience};
 use super::progress::SIDE_BY_SIDE;
-use super::reach::Reach;
-use super::{Cache, DEFAULT_TIMEOUT, Downloaded, FetchJob, Key, MAX_FILE_SIZE, Options, Progress, helm, traffic};
+use super::reach::NetworkPolicy;
+use super::{
+    Cache, ContentKey, DEFAULT_TIMEOUT, Downloaded, FetchJob, FetchOptions, MAX_FILE_SIZE, Progress, helm, traffic,
+};
 use crate::config::is_one_version;
 use crate::git::{Exchange, Login, RemoteGit};
 use crate::graph::ChartRef;
@@ -28,7 +30,7 @@ pub(crate) struct Network {
     pub(super) remote_git: RemoteGit,
     pub(super) cache: Cache,
     pub(super) budget: Budget,
-    pub(super) reach: Arc<Reach>,
+    pub(super) reach: Arc<NetworkPolicy>,
     pub(super) client: Client,
     pub(super) progress: Arc<Progress>,
     pub(super) offline: bool,
@@ -38,11 +40,11 @@ pub(crate) struct Network {
 
 impl Network {
     /// Sets up the network with the user's logins. No request is sent yet.
-    pub(crate) fn new(remote_git: RemoteGit, options: &Options) -> Self {
+    pub(crate) fn new(remote_git: RemoteGit, options: &FetchOptions) -> Self {
         let budget = Budget::new(options.max_file_size.unwrap_or(MAX_FILE_SIZE));
-        let reach = Arc::new(Reach::new(remote_git.clone(), options.allow_private));
+        let reach = Arc::new(NetworkPolicy::new(remote_git.clone(), options.allow_private));
         let (deadline, max_bytes) = (DEFAULT_TIMEOUT, budget.largest());
-        let bounds = Bounds { deadline, max_bytes };
+        let bounds = FetchBounds { deadline, max_bytes };
         let progress = Arc::new(Progress::new("fetching", options.quiet));
         // In tests the servers that never answer must not take long.
         let first = Duration::from_millis(if cfg!(debug_assertions) { 50 } else { 500 });
@@ -69,7 +71,7 @@ impl Network {
         for job in jobs {
             let next = groups.len();
             let index = match &job.key {
-                Key::Git(key) => *repositories.entry((key.clone_spec(), job.timeout)).or_insert(next),
+                ContentKey::Git(key) => *repositories.entry((key.clone_spec(), job.timeout)).or_insert(next),
                 _ => next,
             };
             groups.resize_with(next.max(index + 1), Vec::new);
@@ -85,13 +87,13 @@ impl Network {
             &groups,
             |group| group[0].key.upstream().to_string(),
             |_, group| match &group[0].key {
-                Key::Git(_) => {
+                ContentKey::Git(_) => {
                     let requests: Vec<GitRequest> = group.iter().filter_map(FetchJob::request).collect();
                     let fetched = self.fetch(&requests).into_iter();
                     fetched.map(|fetched| fetched.map(Downloaded::Commit)).collect()
                 }
-                Key::File(url) => vec![self.client.get(url.exposed()).and_then(|bytes| counted(group, bytes))],
-                Key::Chart(chart) => {
+                ContentKey::File(url) => vec![self.client.get(url.exposed()).and_then(|bytes| counted(group, bytes))],
+                ContentKey::Chart(chart) => {
                     // The lock decides: by now, and to another helm, a range may mean another version.
                     let resolved = group[0].resolved.as_ref().filter(|_| !is_one_version(&chart.version));
                     let chart = ChartRef { version: resolved.unwrap_or(&chart.version).clone(), ..chart.clone() };

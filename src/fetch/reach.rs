@@ -69,7 +69,7 @@ pub(super) struct Access {
 
 /// Decides about requests by the URLs in the user's files. All threads of a run share it.
 #[derive(Debug, Default)]
-pub(super) struct Reach {
+pub(super) struct NetworkPolicy {
     remote_git: RemoteGit,
     allow_private: bool,
     named: Mutex<HashSet<String>>,
@@ -79,9 +79,9 @@ pub(super) struct Reach {
     has_helpers: OnceLock<bool>,
 }
 
-impl Reach {
+impl NetworkPolicy {
     pub(super) fn new(remote_git: RemoteGit, allow_private: bool) -> Self {
-        Reach { remote_git, allow_private, ..Reach::default() }
+        NetworkPolicy { remote_git, allow_private, ..NetworkPolicy::default() }
     }
 
     /// Records that the user's files name a URL.
@@ -290,7 +290,7 @@ mod tests {
 
     #[test]
     fn what_an_upstream_names_leads_to_public_addresses() {
-        let reach = Reach::default();
+        let reach = NetworkPolicy::default();
         for (url, allowed) in [
             ("http://127.0.0.1/a", false),
             ("http://localhost/a", false),
@@ -317,7 +317,7 @@ mod tests {
         for (key, refused) in [("http.sslCert", true), ("http.https://1.1.1.1/.sslCert", false), ("http.sslKey", false)]
         {
             let settings = vec![(key.to_owned(), "/no/such.pem".to_owned())];
-            let reach = Reach::new(RemoteGit::new(settings), false);
+            let reach = NetworkPolicy::new(RemoteGit::new(settings), false);
             assert_eq!(reach.git(url).is_err(), refused, "{key}");
             assert!(reach.git("http://1.1.1.1/a").is_ok());
             reach.name(url);
@@ -327,11 +327,11 @@ mod tests {
 
     #[test]
     fn hosts_that_the_user_names_are_free() {
-        let reach = Reach::default();
+        let reach = NetworkPolicy::default();
         reach.name("http://127.0.0.1:8080/a.yaml");
         assert_eq!(reach.access("http://127.0.0.1:8080/b"), Access { anywhere: true, named: true });
         assert_eq!(reach.access("http://127.0.0.1:9090/b"), Access { anywhere: false, named: false });
-        let allowing = Reach::new(RemoteGit::default(), true);
+        let allowing = NetworkPolicy::new(RemoteGit::default(), true);
         assert_eq!(allowing.access("http://127.0.0.1/"), Access { anywhere: true, named: false });
     }
 }

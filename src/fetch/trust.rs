@@ -18,7 +18,7 @@ use crate::reference::{Pin, Upstream};
 use crate::tree::git::proven;
 
 /// The object that a ref names: its tag object, or else its commit.
-struct Object {
+struct GitObject {
     kind: &'static str,
     id: String,
     bytes: Vec<u8>,
@@ -127,7 +127,7 @@ impl Network {
     }
 
     fn signer_of(&self, fetched: &Fetched, signers: &Signers) -> Result<String> {
-        let Object { kind, id, bytes } = self.object(fetched)?;
+        let GitObject { kind, id, bytes } = self.object(fetched)?;
         let name = tag_name(fetched);
         if kind == "tag" && header(&bytes, "tag") != Some(name) {
             let message = format!("the tag object is not named `{name}`");
@@ -162,7 +162,7 @@ impl Network {
     }
 
     /// The tag object of a resolved ref, or else its commit.
-    fn object(&self, fetched: &Fetched) -> Result<Object> {
+    fn object(&self, fetched: &Fetched) -> Result<GitObject> {
         let Fetched { directory, commit, tag, request, .. } = fetched;
         let mut repository = open_fetched(directory, self.budget.memory())?;
         let kind = if tag.as_ref().is_some_and(|tag| tag != commit) { "tag" } else { "commit" };
@@ -179,7 +179,7 @@ impl Network {
             let message = format!("the tag `{}` does not point at the commit {commit} directly", request.reference());
             return Err(Failure::new(message).because(FailureKind::Unsigned));
         }
-        Ok(Object { kind, id: id.to_string(), bytes })
+        Ok(GitObject { kind, id: id.to_string(), bytes })
     }
 }
 

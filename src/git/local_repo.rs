@@ -64,7 +64,7 @@ pub struct LocalRepo {
     /// The whole configuration: git takes longer to start than to list it.
     settings: OnceCell<Vec<Setting>>,
     /// The last answer of `git status`.
-    changed: RefCell<files::Changed>,
+    changed: RefCell<files::GitStatus>,
     main_branches: OnceCell<Vec<String>>,
     /// The merge bases of two commits, by their ids.
     merge_bases: RefCell<BTreeMap<BTreeSet<String>, Option<String>>>,

@@ -68,13 +68,13 @@ fn upstream_predecessors(graph: &Graph) -> Predecessors<FileId, &Edge> {
 #[cfg(test)]
 mod tests {
     use super::super::testing::{Upstreams, source};
-    use super::super::{Policy, explore};
+    use super::super::{WalkPolicy, explore};
 
     /// The location and chain of each trouble, if `lib` is the only upstream.
     fn troubles(user: &[(&str, &str)], lib: &[(&str, &str)]) -> Vec<(String, Vec<String>)> {
         let mut lib = Upstreams::default().repository("https://h/o/lib", lib);
         let starts = ["".to_owned(), "other".to_owned()];
-        let explored = explore(source(user), &starts, Some(&mut lib), &Policy::default());
+        let explored = explore(source(user), &starts, Some(&mut lib), &WalkPolicy::default());
         let shown = |trouble: super::Trouble| {
             let chain = trouble.failure.chain.iter().map(ToString::to_string);
             let location = trouble.failure.location.unwrap_or_default().to_string();

@@ -13,7 +13,7 @@ use std::rc::Rc;
 
 use super::local::absent;
 use super::trouble::{At, Trouble, TroubleKind, WalkResult};
-use super::{FileId, Graph, HINT_REWRITE, Origin, Policy, Remotes, RootId, Walker};
+use super::{FileId, Graph, HINT_REWRITE, Origin, Remotes, RootId, WalkPolicy, Walker};
 use crate::config::FILE_NAME;
 use crate::kustomization::NoteKind;
 use crate::message::failure::{Failure, Result};
@@ -160,7 +160,7 @@ impl Graph {
 
 impl Walker {
     /// Looks where charts are, brings along those that are in the tree, and brings in those that are not.
-    pub(super) fn find_charts(&mut self, remotes: Option<&mut dyn Remotes>, policy: &Policy<'_>) {
+    pub(super) fn find_charts(&mut self, remotes: Option<&mut dyn Remotes>, policy: &WalkPolicy<'_>) {
         let (mut charts, mut stops) = (Vec::new(), Vec::new());
         for (note, noted) in self.graph.notes.iter().enumerate() {
             let NoteKind::Chart { repo, name, version, devel, home, .. } = &noted.note.kind else { continue };
@@ -206,7 +206,7 @@ impl Walker {
     }
 
     /// Brings in charts that are not in the tree.
-    fn bring_in(&mut self, asked: Vec<(usize, ChartRef)>, remotes: &mut dyn Remotes, policy: &Policy<'_>) {
+    fn bring_in(&mut self, asked: Vec<(usize, ChartRef)>, remotes: &mut dyn Remotes, policy: &WalkPolicy<'_>) {
         // A chart that an upstream names must not get the user's logins, so the request says who names it.
         let upstream_url = |chart: usize| self.upstream_url(self.graph.notes[self.graph.charts[chart].note].file);
         let wanted: Vec<_> = asked.iter().map(|(chart, wanted)| (wanted.clone(), upstream_url(*chart))).collect();
@@ -268,7 +268,7 @@ impl Walker {
         chart: usize,
         has_network: bool,
         sound: &mut HashSet<String>,
-        policy: &Policy<'_>,
+        policy: &WalkPolicy<'_>,
     ) -> WalkResult<Option<ChartRef>> {
         let Chart { root, note, name, wanted, home, lookup, .. } = &self.graph.charts[chart];
         let (root, source) = (*root, self.graph.roots[*root].source);
@@ -326,7 +326,7 @@ impl Walker {
     }
 }
 
-impl Policy<'_> {
+impl WalkPolicy<'_> {
     /// Whether a chart stays remote: an exception says so, and no lock holds it.
     fn accepts_chart(&self, graph: &Graph, note: usize, wanted: &ChartRef) -> bool {
         self.lock.is_none_or(|lock| wanted.locked(lock).is_none())

@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::nodes::{EdgeId, Graph, RootId, Target};
+use super::nodes::{EdgeId, Graph, Resolution, RootId};
 use super::trouble::{At, Trouble, TroubleKind};
 use crate::message::redact;
 use crate::tree::path;
@@ -57,7 +57,7 @@ fn cycles(graph: &Graph) -> Vec<Vec<EdgeId>> {
                 continue;
             };
             *index += 1;
-            let Target::Root { id, .. } = edge.target else { continue };
+            let Resolution::Root { id, .. } = edge.target else { continue };
             match known.get(&id) {
                 Some(Some(at)) if cycles.len() < MOST => {
                     cycles.push(path[*at..].iter().map(|step| EdgeId { index: step.index - 1, ..*step }).collect());
@@ -78,7 +78,7 @@ fn trouble(graph: &Graph, chain: &[EdgeId], problem: &str) -> Option<Trouble> {
     let label = |root: RootId| format!("`{}`", graph.root_label(root));
     let mut shown = vec![label(first)];
     for edge in chain.iter().take(SHOWN).map(|edge| &graph[*edge]) {
-        if let Target::Root { id, remote } = edge.target {
+        if let Resolution::Root { id, remote } = edge.target {
             let url = if remote { format!(" ({})", redact::url(&edge.reference.text)) } else { String::new() };
             shown.push(label(id) + &url);
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use super::{ChartLookup, ChartRef, Explored, Graph, Policy, RemoteRef, RootId, SourceId, Survey, Target};
+use super::{ChartLookup, ChartRef, Explored, Graph, RemoteRef, Resolution, RootId, SourceId, Survey, WalkPolicy};
 use crate::kustomization::FILE_NAMES;
 use crate::message::failure::Result;
 use crate::record::LoadRestrictor;
@@ -12,7 +12,7 @@ use crate::tree::{self, Entry, Resolved, Tree, path};
 
 /// An input of a build.
 #[derive(Debug, Clone)]
-pub(crate) enum Input {
+pub(crate) enum BuildInput {
     /// The entry at a path of the tree: none, a file with its content, a link with its target, or a directory.
     At(String),
     /// Everything at and below a path of the tree.
@@ -27,7 +27,7 @@ pub(crate) enum Input {
 #[derive(Debug, Default)]
 pub(crate) struct RootInputs {
     /// The inputs that the root reads itself.
-    pub own: Vec<Input>,
+    pub own: Vec<BuildInput>,
     /// The roots whose output is part of the output of this root.
     pub roots: BTreeSet<RootId>,
 }
@@ -43,8 +43,9 @@ impl Graph {
         let mut roots: BTreeSet<RootId> = self.named(id).map(|(_, named)| named).collect();
         recorder.kustomization(&root.directory)?;
         for edge in &root.edges {
-            recorder.inputs.extend(edge.remote.clone().map(Input::Remote));
-            let is_resolved = matches!(edge.target, Target::Root { .. } | Target::File(_)) && edge.remote.is_none();
+            recorder.inputs.extend(edge.remote.clone().map(BuildInput::Remote));
+            let is_resolved =
+                matches!(edge.target, Resolution::Root { .. } | Resolution::File(_)) && edge.remote.is_none();
             let path = self.local_path(id, &edge.reference.text);
             let Some(path) = path.filter(|_| is_resolved || !is_fetched) else {
                 continue;
@@ -70,7 +71,7 @@ impl Graph {
                     recorder.named(path)?;
                 }
             }
-            recorder.inputs.extend(chart.wanted.clone().map(Input::Chart));
+            recorder.inputs.extend(chart.wanted.clone().map(BuildInput::Chart));
         }
         // A program runs in the directory of its root, and may read any file there.
         if !is_fetched && root.runs_code {
@@ -87,7 +88,7 @@ impl Graph {
         let (tree, mut links) = (&self.sources[0].tree, BTreeSet::new());
         for root in self.root_ids().filter(|root| self.roots[*root].source == SourceId::FIRST) {
             for input in self.inputs(root)?.own {
-                if let Input::At(path) = input
+                if let BuildInput::At(path) = input
                     && tree.entry(&path)? == Some(Entry::Link)
                 {
                     links.insert(path);
@@ -102,7 +103,7 @@ impl Survey {
     /// The inputs of the builds of the roots in `directories`. Files outside of their root count, because some builds
     /// lift the load restrictor.
     pub(crate) fn read(&self, directories: &[String]) -> Explored {
-        self.judged(directories, &Policy { load_restrictor: LoadRestrictor::None, ..Policy::default() })
+        self.judged(directories, &WalkPolicy { load_restrictor: LoadRestrictor::None, ..WalkPolicy::default() })
     }
 
     /// The inputs of the builds of all kustomizations.
@@ -125,7 +126,7 @@ pub(crate) fn explore_all(tree: Rc<dyn Tree>) -> Result<Explored> {
 
 /// The inputs of the build of a directory that is not a root: its kustomization names, and everything at and below
 /// `whole`.
-pub(crate) fn of_no_root(tree: &dyn Tree, directory: &str, whole: &[String]) -> Result<Vec<Input>> {
+pub(crate) fn of_no_root(tree: &dyn Tree, directory: &str, whole: &[String]) -> Result<Vec<BuildInput>> {
     let mut recorder = InputRecorder::new(tree);
     recorder.kustomization(directory)?;
     for path in whole {
@@ -135,13 +136,13 @@ pub(crate) fn of_no_root(tree: &dyn Tree, directory: &str, whole: &[String]) -> 
 }
 
 /// The paths of all inputs of a tree.
-pub(crate) fn paths_of(tree: &dyn Tree, inputs: Vec<Input>) -> Result<Vec<String>> {
+pub(crate) fn paths_of(tree: &dyn Tree, inputs: Vec<BuildInput>) -> Result<Vec<String>> {
     let mut paths = Vec::new();
     for input in inputs {
         match input {
-            Input::At(path) => paths.push(path),
-            Input::Below(directory) => paths.extend(tree.below(&directory)?),
-            Input::Remote(_) | Input::Chart(_) => {}
+            BuildInput::At(path) => paths.push(path),
+            BuildInput::Below(directory) => paths.extend(tree.below(&directory)?),
+            BuildInput::Remote(_) | BuildInput::Chart(_) => {}
         }
     }
     Ok(paths)
@@ -165,7 +166,7 @@ pub(crate) fn leads_out(tree: &dyn Tree, link: &str) -> Result<Option<String>> {
 /// A tree that records each path that it is asked for.
 struct InputRecorder<'a> {
     tree: RecordedTree<'a>,
-    inputs: Vec<Input>,
+    inputs: Vec<BuildInput>,
     /// The directories that were recorded as a whole.
     whole: BTreeSet<String>,
 }
@@ -209,14 +210,14 @@ impl<'a> InputRecorder<'a> {
                     todo.push(path);
                 }
             }
-            self.inputs.push(Input::Below(directory));
+            self.inputs.push(BuildInput::Below(directory));
         }
         Ok(())
     }
 
-    fn finish(self) -> Vec<Input> {
+    fn finish(self) -> Vec<BuildInput> {
         let mut inputs = self.inputs;
-        inputs.extend(self.tree.asked.into_inner().into_iter().map(Input::At));
+        inputs.extend(self.tree.asked.into_inner().into_iter().map(BuildInput::At));
         inputs
     }
 }

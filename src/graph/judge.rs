@@ -6,7 +6,7 @@ use std::mem;
 
 use super::trouble::{At, Trouble, TroubleKind};
 use super::{
-    EdgeId, Explored, Graph, Lines, RemoteRef, Remotes, RootId, SourceId, Target, Walker, chain, cycle, overloaded,
+    EdgeId, Explored, Graph, Lines, RemoteRef, Remotes, Resolution, RootId, SourceId, Walker, chain, cycle, overloaded,
 };
 use crate::config::{Config, Distrust};
 use crate::message::finding::{self, Finding, Rule, Subject};
@@ -19,7 +19,7 @@ pub(crate) const REASON_NOT_AN_ERROR: &str = "not an error by `rules` in the con
 
 /// The rules by which the facts of a walk are judged.
 #[derive(Clone, Default)]
-pub(crate) struct Policy<'a> {
+pub(crate) struct WalkPolicy<'a> {
     /// Whether roots may load files outside of themselves. A remote root never may.
     pub load_restrictor: LoadRestrictor,
     /// The directories of roots that may load any file in their scope, whatever the load restrictor says, because the
@@ -53,7 +53,7 @@ pub(super) enum Decision {
     Refused(Box<Trouble>),
 }
 
-impl Policy<'_> {
+impl WalkPolicy<'_> {
     /// Decides about a remote reference at these lines. The lock counts before an exception.
     pub(super) fn decide(&self, graph: &Graph, wanted: &RemoteRef, lines: Lines) -> Decision {
         let meant = wanted.meant();
@@ -110,7 +110,7 @@ impl Walker {
         mut self,
         starts: Vec<Option<RootId>>,
         mut remotes: Option<&mut dyn Remotes>,
-        policy: &Policy<'_>,
+        policy: &WalkPolicy<'_>,
     ) -> Explored {
         // Each turn fetches one level. It ends when nothing is left to fetch.
         self.graph.ignores_comments = policy.ignores_comments;
@@ -143,7 +143,7 @@ impl Walker {
     }
 
     /// Decides about the pending remote references. Returns those to fetch.
-    fn decide(&mut self, policy: &Policy<'_>) -> Vec<EdgeId> {
+    fn decide(&mut self, policy: &WalkPolicy<'_>) -> Vec<EdgeId> {
         let mut wanted = Vec::new();
         for id in mem::take(&mut self.pending) {
             let edge = &self.graph[id];
@@ -153,7 +153,7 @@ impl Walker {
                 Decision::StaysRemote(reason) => drop(self.graph.stays_remote.insert(id, reason)),
                 Decision::Refused(stop) => {
                     self.trouble(*stop, At::Edge(id));
-                    self.graph[id].target = Target::Broken;
+                    self.graph[id].target = Resolution::Broken;
                 }
             }
         }
@@ -162,7 +162,7 @@ impl Walker {
 
     /// Judges local references: whether they may lead out of their root or to a missing file, and why the file is
     /// missing.
-    fn judge_paths(&mut self, policy: &Policy<'_>) {
+    fn judge_paths(&mut self, policy: &WalkPolicy<'_>) {
         // First it is collected which rules apply to each reference, because one of them can make another irrelevant.
         let (mut allowed_missing, mut restricted, mut outside) = (HashSet::new(), HashSet::new(), HashSet::new());
         for Trouble { kind, at, .. } in &self.troubles {
@@ -179,7 +179,7 @@ impl Walker {
                 TroubleKind::Missing { path, .. } if policy.may_be_missing(&self.graph, source, path, lines) => {
                     allowed_missing.insert(*at);
                     self.graph.allow_missing(id.root, path);
-                    self.graph[id].target = Target::Unchanged;
+                    self.graph[id].target = Resolution::Unchanged;
                 }
                 _ => {}
             }
@@ -203,7 +203,7 @@ impl Walker {
         }
     }
 
-    fn judge_notes(&mut self, policy: &Policy<'_>) {
+    fn judge_notes(&mut self, policy: &WalkPolicy<'_>) {
         for (number, noted) in self.graph.notes.iter().enumerate() {
             let lines = self.graph.lines_of(number);
             let subject = noted.note.kind.subject();

@@ -1,7 +1,7 @@
 //! References to files and directories of the same tree.
 
 use super::trouble::{At, Trouble, TroubleKind, WalkResult};
-use super::{Absence, EdgeId, Graph, Policy, Root, RootId, Source, SourceId, Target, Walker};
+use super::{Absence, EdgeId, Graph, Resolution, Root, RootId, ScopedTree, SourceId, WalkPolicy, Walker};
 use crate::config::FILE_NAME;
 use crate::kustomization::{Accepts, FILE_NAMES, KustomizationKind, Reference};
 use crate::message::failure::{Failure, Result, command, nearest, pathspec, stage};
@@ -62,7 +62,7 @@ impl Graph {
 
 impl Walker {
     /// Resolves a reference to a path of the same tree.
-    pub(super) fn local(&mut self, edge: EdgeId, reference: &Reference) -> WalkResult<Target> {
+    pub(super) fn local(&mut self, edge: EdgeId, reference: &Reference) -> WalkResult<Resolution> {
         let (text, accepts) = (reference.text.as_str(), reference.accepts);
         let id = self.graph.roots[edge.root].source;
         let source = &self.graph.sources[id];
@@ -106,7 +106,7 @@ impl Walker {
             Resolved::File { path, executable } if is_file => {
                 // Recorded, not returned: a build without the load restrictor reads this file, so the walk goes on.
                 self.check_bounds(edge, path::parent(&path), is_program);
-                Ok(Target::File(self.file(id, &path, executable)))
+                Ok(Resolution::File(self.file(id, &path, executable)))
             }
             Resolved::Directory { path } if !is_file => {
                 if !path::is_in(&path, &scope) {
@@ -117,7 +117,7 @@ impl Walker {
                     self.misfits.insert(edge, id);
                     return Err(stop);
                 }
-                Ok(Target::Root { id, remote: false })
+                Ok(Resolution::Root { id, remote: false })
             }
             Resolved::Missing { path } => {
                 self.check_bounds(edge, &path, is_program || !is_file);
@@ -136,7 +136,7 @@ impl Walker {
     /// may lead out of its root.
     fn check_bounds(&mut self, edge: EdgeId, path: &str, is_free: bool) {
         let Root { source, directory, .. } = &self.graph.roots[edge.root];
-        let Source { tree, scope, repository } = &self.graph.sources[*source];
+        let ScopedTree { tree, scope, repository } = &self.graph.sources[*source];
         let (text, is_remote) = (&self.graph[edge].reference.text, repository.is_some());
         let bounds = [(directory, true), (scope, false)].into_iter().skip(usize::from(is_free));
         let exceeded = bounds.filter(|(bound, _)| !path::is_in(path, bound));
@@ -183,7 +183,7 @@ impl Walker {
 
     /// The trouble of a missing path with its message and hints. `None` if the trouble has them already. `number` is
     /// its index among all troubles: only the first ones are compared with similar names.
-    pub(super) fn explained(&self, trouble: &Trouble, number: usize, policy: &Policy<'_>) -> Option<Box<Trouble>> {
+    pub(super) fn explained(&self, trouble: &Trouble, number: usize, policy: &WalkPolicy<'_>) -> Option<Box<Trouble>> {
         match (&trouble.kind, trouble.at) {
             (TroubleKind::Missing { path, .. }, At::Edge(edge)) => {
                 Some(self.missing(edge, path, number < MOST_COMPARED, policy))
@@ -200,7 +200,7 @@ impl Walker {
     }
 
     /// Explains why there is nothing at the path that a reference names.
-    fn missing(&self, edge: EdgeId, path: &str, is_close: bool, policy: &Policy<'_>) -> Box<Trouble> {
+    fn missing(&self, edge: EdgeId, path: &str, is_close: bool, policy: &WalkPolicy<'_>) -> Box<Trouble> {
         let Root { source, directory, .. } = &self.graph.roots[edge.root];
         let Reference { text, accepts, .. } = &*self.graph[edge].reference;
         let is_file = matches!(accepts, Accepts::File | Accepts::Program);
@@ -236,7 +236,7 @@ impl Walker {
     }
 
     /// Explains why there is no kustomization in a directory.
-    fn no_kustomization(&self, source: SourceId, directory: &str, policy: &Policy<'_>) -> Box<Trouble> {
+    fn no_kustomization(&self, source: SourceId, directory: &str, policy: &WalkPolicy<'_>) -> Box<Trouble> {
         let tree = &self.graph.sources[source].tree;
         // A kustomization on disk that is not committed is the likeliest cause.
         let mut candidates = FILE_NAMES.iter().map(|name| path::join(directory, name));
@@ -263,7 +263,7 @@ impl Walker {
                 return Ok(stop.hint("put the kustomization itself there"));
             }
         }
-        Ok(self.no_kustomization(source, directory, &Policy::default()))
+        Ok(self.no_kustomization(source, directory, &WalkPolicy::default()))
     }
 
     pub(super) fn check_kind(&self, id: RootId, text: &str, accepts: Accepts) -> WalkResult<()> {

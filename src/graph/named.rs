@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use serde::{Serialize, Serializer};
 
-use super::{At, Chart, ChartLookup, EdgeId, Explored, FileId, Graph, RemoteRef, RootId, Target, TroubleKind};
+use super::{At, Chart, ChartLookup, EdgeId, Explored, FileId, Graph, RemoteRef, Resolution, RootId, TroubleKind};
 use crate::kustomization::KustomizationKind;
 use crate::message::failure::{Location, Result, short};
 use crate::message::redact;
@@ -179,18 +179,18 @@ impl<'a> Namer<'a> {
         let (edge, reason) = (&self.graph[id], self.reasons.get(&At::Edge(id)).copied());
         match (edge.target, &edge.remote) {
             // A reference that kustomize does not follow must not be drawn as if it did.
-            (Target::Root { id, .. }, _) if reason.is_none() => self.root(id),
-            (Target::File(file), _) if reason.is_none() => {
+            (Resolution::Root { id, .. }, _) if reason.is_none() => self.root(id),
+            (Resolution::File(file), _) if reason.is_none() => {
                 Node { name: self.graph.label(file), remote: self.origin(file), ..Node::default() }
             }
-            (Target::Remote | Target::Unchanged, Some(wanted)) => self.remote(wanted),
+            (Resolution::Remote | Resolution::Unchanged, Some(wanted)) => self.remote(wanted),
             (_, remote) => {
                 let text = &edge.reference.text;
                 let name = match path::resolve(&self.graph.roots[id.root].directory, text) {
                     Some(path) if remote.is_none() => redact::message(path::shown(&path)).into_owned(),
                     _ => redact::url(text),
                 };
-                let is_unchanged = edge.target == Target::Unchanged;
+                let is_unchanged = edge.target == Resolution::Unchanged;
                 Node::broken(name, reason.or(is_unchanged.then_some("left as it is")).unwrap_or("invalid"))
             }
         }

@@ -41,7 +41,7 @@ macro_rules! ids {
 
 ids! {
     /// A tree that the walk reads, by its index in [`Graph::sources`].
-    SourceId of Source;
+    SourceId of ScopedTree;
     /// A kustomization root, by its index in [`Graph::roots`].
     RootId of Root;
     /// A file, by its index in [`Graph::files`].
@@ -85,7 +85,7 @@ pub(crate) struct Lines {
 #[derive(Default, Clone)]
 pub(crate) struct Graph {
     /// The trees that the walk has read.
-    pub sources: Vec<Source>,
+    pub sources: Vec<ScopedTree>,
     /// The kustomization roots, the target first, each once per tree.
     pub roots: Rc<Vec<Root>>,
     /// The roots of each tree, by directory.
@@ -121,16 +121,16 @@ pub(crate) struct Noted {
 
 /// A tree and the directory that bounds references in it.
 #[derive(Clone)]
-pub(crate) struct Source {
+pub(crate) struct ScopedTree {
     pub tree: SharedTree,
     /// The directory that references of this tree may not leave.
     pub scope: String,
     /// The repository that the tree was fetched from. `None` for the user's tree.
-    pub repository: Option<Rc<Repository>>,
+    pub repository: Option<Rc<RemoteCommit>>,
 }
 
 /// A commit of a repository that a remote root names.
-pub(crate) struct Repository {
+pub(crate) struct RemoteCommit {
     /// Its files, as a checkout writes them.
     pub tree: SharedTree,
     /// The URL that was requested.
@@ -141,7 +141,7 @@ pub(crate) struct Repository {
     pub signed: OnceCell<String>,
 }
 
-impl Repository {
+impl RemoteCommit {
     /// The ref as written. Without a ref it is the commit, which stands for it in paths.
     pub(crate) fn version_name(&self) -> &str {
         self.version.reference.as_deref().unwrap_or(&self.commit)
@@ -225,12 +225,12 @@ pub(crate) struct Edge {
     pub reference: Rc<Reference>,
     /// What kustomize requests for the reference, as far as text and field tell. `None` for a path.
     pub remote: Option<Rc<RemoteRef>>,
-    pub target: Target,
+    pub target: Resolution,
 }
 
 /// The file or root that a reference leads to, or why there is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Target {
+pub(crate) enum Resolution {
     /// A kustomization root.
     Root {
         id: RootId,
@@ -255,7 +255,7 @@ impl Edge {
     /// The files that a build reads for the reference: the one that has it, and the one that it leads to.
     pub(super) fn files(&self) -> impl Iterator<Item = FileId> + use<> {
         let target = match self.target {
-            Target::File(file) => Some(file),
+            Resolution::File(file) => Some(file),
             _ => None,
         };
         [self.from].into_iter().chain(target)
@@ -358,7 +358,7 @@ impl Graph {
         let (mut known, mut exploding) = (HashMap::new(), BTreeMap::new());
         for id in self.root_ids() {
             for Edge { reference, target, .. } in &self.roots[id].edges {
-                let Target::File(file) = *target else { continue };
+                let Resolution::File(file) = *target else { continue };
                 // A generator does not read its files.
                 if reference.key.is_some() || reference.accepts == Accepts::Program {
                     continue;
@@ -437,9 +437,9 @@ impl Graph {
     /// resolved.
     pub(crate) fn target_file(&self, edge: &Edge) -> Option<FileId> {
         match edge.target {
-            Target::Root { id, .. } => Some(self.roots[id].file),
-            Target::File(file) => Some(file),
-            Target::Remote | Target::Unchanged | Target::Broken => None,
+            Resolution::Root { id, .. } => Some(self.roots[id].file),
+            Resolution::File(file) => Some(file),
+            Resolution::Remote | Resolution::Unchanged | Resolution::Broken => None,
         }
     }
 
@@ -473,7 +473,7 @@ impl Graph {
     }
 
     /// The files of fetched repositories that builds read, and the directories of their roots.
-    pub(super) fn of_repositories(&self) -> Vec<(Rc<Repository>, String)> {
+    pub(super) fn of_repositories(&self) -> Vec<(Rc<RemoteCommit>, String)> {
         let files = self.files.iter().filter_map(|file| match &file.origin {
             Origin::Tree { source, path } => Some((*source, path.as_str())),
             Origin::Remote(_) | Origin::Archive { .. } => None,
@@ -499,7 +499,7 @@ impl Graph {
     /// The path of the file that a reference leads to. `None` unless the file is in the tree where the walk starts.
     pub(crate) fn user_file(&self, edge: &Edge) -> Option<&str> {
         match edge.target {
-            Target::File(file) => self.user_path(file),
+            Resolution::File(file) => self.user_path(file),
             _ => None,
         }
     }
@@ -507,7 +507,7 @@ impl Graph {
     /// The real path that a local reference leads to. `None` unless it is in the tree where the walk starts.
     pub(crate) fn real_path(&self, edge: &Edge) -> Option<&str> {
         match edge.target {
-            Target::Root { id, remote: false } if self.roots[id].source == SourceId::FIRST => {
+            Resolution::Root { id, remote: false } if self.roots[id].source == SourceId::FIRST => {
                 Some(&self.roots[id].directory)
             }
             _ => self.user_file(edge),

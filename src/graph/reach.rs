@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::hash::Hash;
 
-use super::{Edge, EdgeId, Graph, RootId, SourceId, Target};
+use super::{Edge, EdgeId, Graph, Resolution, RootId, SourceId};
 use crate::os::limits::LOADS;
 
 /// All nodes that are reachable from `starts`, which are included.
@@ -58,7 +58,7 @@ impl Graph {
     /// The roots that a root references, each with the reference.
     pub(crate) fn named(&self, root: RootId) -> impl Iterator<Item = (EdgeId, RootId)> {
         self.edges_of(root).filter_map(|(edge, Edge { target, .. })| match target {
-            Target::Root { id, .. } => Some((edge, *id)),
+            Resolution::Root { id, .. } => Some((edge, *id)),
             _ => None,
         })
     }
@@ -155,7 +155,7 @@ impl Graph {
     /// A shortest chain of local references from one root to another. `None` if there is none.
     pub(super) fn local_chain(&self, from: RootId, to: RootId) -> Option<Vec<EdgeId>> {
         let predecessors = predecessors([from], |root| {
-            self.named(root).filter(|(edge, _)| matches!(self[*edge].target, Target::Root { remote: false, .. }))
+            self.named(root).filter(|(edge, _)| matches!(self[*edge].target, Resolution::Root { remote: false, .. }))
         });
         steps_to(&predecessors, to)
     }

@@ -6,8 +6,8 @@ use std::rc::Rc;
 use super::local::similar_path;
 use super::trouble::{At, Trouble, TroubleKind, WalkResult};
 use super::{
-    EdgeId, FileId, HINT_REWRITE, Lines, Origin, Policy, RemoteContent, RemoteRef, Remotes, Repository, RootId, Source,
-    SourceId, Target, Walker,
+    EdgeId, FileId, HINT_REWRITE, Lines, Origin, RemoteCommit, RemoteContent, RemoteRef, Remotes, Resolution, RootId,
+    ScopedTree, SourceId, WalkPolicy, Walker,
 };
 use crate::kustomization::{Accepts, Reference};
 use crate::message::failure::{Failure, FailureKind, Result};
@@ -18,7 +18,7 @@ use crate::tree::{self, Resolved};
 impl Walker {
     /// Queues a remote reference until its level is complete. Refuses text that git could misread, and local paths in
     /// upstreams.
-    pub(super) fn wait(&mut self, edge: EdgeId, wanted: &RemoteRef) -> WalkResult<Target> {
+    pub(super) fn wait(&mut self, edge: EdgeId, wanted: &RemoteRef) -> WalkResult<Resolution> {
         let (text, spec) = (wanted.text.exposed(), wanted.spec.as_ref());
         // kustomize asks for a file first, but text that git could misread is refused before git can get it.
         reference::refuse_unsafe(text, wanted.repository()).map_err(|reason| {
@@ -31,7 +31,7 @@ impl Walker {
                 .hint("your local files would be published: use another ref or a fork"));
         }
         self.pending.push(edge);
-        Ok(Target::Remote)
+        Ok(Resolution::Remote)
     }
 
     /// Refuses a fetched upstream that lacks what the entry of `sources` for the reference demands, such as a
@@ -39,7 +39,7 @@ impl Walker {
     pub(super) fn trust(
         &self,
         remotes: &dyn Remotes,
-        by: &Policy<'_>,
+        by: &WalkPolicy<'_>,
         named: &Upstream,
         upstream: &Upstream,
         lines: Lines,
@@ -62,12 +62,12 @@ impl Walker {
     }
 
     /// The kustomizations and plugin configurations of fetched repositories that following the queue will read.
-    pub(super) fn read_next(&self) -> Vec<(Rc<Repository>, String)> {
+    pub(super) fn read_next(&self) -> Vec<(Rc<RemoteCommit>, String)> {
         self.queue.iter().filter_map(|edge| self.read_for(*edge)).collect()
     }
 
-    fn read_for(&self, edge: EdgeId) -> Option<(Rc<Repository>, String)> {
-        let Source { tree, repository, .. } = &self.graph.sources[self.graph.roots[edge.root].source];
+    fn read_for(&self, edge: EdgeId) -> Option<(Rc<RemoteCommit>, String)> {
+        let ScopedTree { tree, repository, .. } = &self.graph.sources[self.graph.roots[edge.root].source];
         let (repository, Reference { text, accepts, .. }) = (repository.as_ref()?, &*self.graph[edge].reference);
         let path = match tree::resolve(&**tree, &self.graph.local_path(edge.root, text)?).ok()? {
             Resolved::Directory { path } => tree::kustomization_in(&**tree, &path).ok()??.1,
@@ -78,7 +78,7 @@ impl Walker {
     }
 
     /// Fetches the files and roots that pending references name, and resolves the references.
-    pub(super) fn resolve(&mut self, pending: Vec<EdgeId>, remotes: &mut dyn Remotes, policy: &Policy<'_>) {
+    pub(super) fn resolve(&mut self, pending: Vec<EdgeId>, remotes: &mut dyn Remotes, policy: &WalkPolicy<'_>) {
         let wanted: Vec<Rc<RemoteRef>> = pending.iter().filter_map(|edge| self.graph[*edge].remote.clone()).collect();
         let answers = remotes.resolve(&wanted);
         // One request per repository gets the kustomizations of all new roots.
@@ -107,7 +107,7 @@ impl Walker {
                 stop.failure.kind = failure_kind(&wanted, stop.failure.kind, hint.is_some());
                 stop.failure.hints.splice(0..0, hint);
                 self.trouble(*stop, At::Edge(edge));
-                Target::Broken
+                Resolution::Broken
             });
             self.graph[edge].target = target;
         }
@@ -139,10 +139,10 @@ impl Walker {
         wanted: &RemoteRef,
         accepts: Accepts,
         answer: Result<RemoteContent>,
-    ) -> WalkResult<Target> {
+    ) -> WalkResult<Resolution> {
         // A file needs no more than its bytes. A root must be a directory of its repository that kustomize could load.
         let (repository, spec) = match (answer?, &wanted.spec) {
-            (RemoteContent::File(remote), _) => return Ok(Target::File(self.downloaded(&remote))),
+            (RemoteContent::File(remote), _) => return Ok(Resolution::File(self.downloaded(&remote))),
             (RemoteContent::Root(repository), Some(spec)) => (repository, spec),
             _ => return Err(Failure::new("the reference is not a git URL").into()),
         };
@@ -152,7 +152,7 @@ impl Walker {
             Resolved::Directory { path } => {
                 let id = self.enter(source, &path)?;
                 self.check_kind(id, wanted.text.exposed(), accepts)?;
-                Ok(Target::Root { id, remote: true })
+                Ok(Resolution::Root { id, remote: true })
             }
             Resolved::File { .. } => {
                 let message = format!("`{shown}` names a file of a repository, not a directory");
@@ -169,7 +169,7 @@ impl Walker {
         }
     }
 
-    fn source(&mut self, repository: &Rc<Repository>) -> SourceId {
+    fn source(&mut self, repository: &Rc<RemoteCommit>) -> SourceId {
         let known = self
             .graph
             .sources
@@ -178,7 +178,7 @@ impl Walker {
         if let Some(known) = known {
             return SourceId(known);
         }
-        self.graph.sources.push(Source {
+        self.graph.sources.push(ScopedTree {
             tree: repository.tree.clone(),
             scope: String::new(),
             repository: Some(repository.clone()),
@@ -193,7 +193,7 @@ fn refused(wanted: &RemoteRef, why: &dyn Display) -> Box<Trouble> {
 }
 
 /// The failure of a directory that a repository does not have.
-pub(crate) fn no_directory(repository: &Repository, directory: &str) -> Failure {
+pub(crate) fn no_directory(repository: &RemoteCommit, directory: &str) -> Failure {
     let failure = Failure::new(format!(
         "there is no directory `{directory}` in {} at {}",
         repository.version.clone_spec().shown(),

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::{Archive, ChartRef, RemoteFile, Repository};
+use super::{Archive, ChartRef, RemoteCommit, RemoteFile};
 use crate::config;
 use crate::kustomization::{Accepts, Reference};
 use crate::message::failure::{Failure, Result};
@@ -14,7 +14,7 @@ use crate::tree::path;
 
 /// The kind of content that kustomize accepts for a remote reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Wants {
+pub(crate) enum ExpectedContent {
     /// A file, by HTTP GET: the field takes only files.
     File,
     /// A root, by git: `components`, and any text that is not an http(s) URL.
@@ -29,7 +29,7 @@ pub(crate) struct RemoteRef {
     /// The reference as written.
     pub text: SafeUrl,
     /// The kind of content that the field accepts.
-    pub wants: Wants,
+    pub wants: ExpectedContent,
     /// The URL as kustomize splits it. `None` if kustomize does not take it for a git URL.
     pub spec: Option<RepoSpec>,
     /// The URL, without secrets, of the upstream that has the reference. `None` if the user's files have it.
@@ -45,11 +45,13 @@ impl RemoteRef {
         let is_http = reference::is_remote_file(text);
         let spec = RepoSpec::parse(text).ok();
         let (wants, spec) = match reference.accepts {
-            Accepts::File | Accepts::Program if is_http => (Wants::File, None),
+            Accepts::File | Accepts::Program if is_http => (ExpectedContent::File, None),
             Accepts::File | Accepts::Program => return None,
             // A URL whose path climbs is not accepted as a repository, but it may be a file.
-            Accepts::Either | Accepts::Plugin if is_http => (Wants::Either, spec.filter(|spec| !spec.escapes())),
-            _ => (Wants::Root, Some(spec?)),
+            Accepts::Either | Accepts::Plugin if is_http => {
+                (ExpectedContent::Either, spec.filter(|spec| !spec.escapes()))
+            }
+            _ => (ExpectedContent::Root, Some(spec?)),
         };
         let is_page =
             reference.key.as_ref().is_some_and(|key| reference::names_page(&key.name) || reference::names_page(text));
@@ -60,9 +62,9 @@ impl RemoteRef {
     pub(crate) fn repository(&self) -> Option<&RepoSpec> {
         let spec = self.spec.as_ref()?;
         match self.wants {
-            Wants::File => None,
-            Wants::Root => Some(spec),
-            Wants::Either => (reference::has_git_marker(self.text.exposed())
+            ExpectedContent::File => None,
+            ExpectedContent::Root => Some(spec),
+            ExpectedContent::Either => (reference::has_git_marker(self.text.exposed())
                 || !reference::looks_like_file(self.text.exposed()))
             .then_some(spec),
         }
@@ -91,12 +93,12 @@ impl RemoteRef {
     /// The upstream by which `lock` has an entry for the reference, although maybe not for its directory. `None` if it
     /// has none. The kind of the entry decides whether it is a file or a repository.
     pub(crate) fn locked(&self, lock: &Lock) -> Option<Upstream> {
-        let file = (self.wants != Wants::Root).then(|| self.file());
+        let file = (self.wants != ExpectedContent::Root).then(|| self.file());
         // If kustomize drops a part of the query, it builds HEAD, which the entry of a lock does not pin.
         let repository = self
             .spec
             .as_ref()
-            .filter(|spec: &&RepoSpec| self.wants != Wants::File && !spec.query_dropped)
+            .filter(|spec: &&RepoSpec| self.wants != ExpectedContent::File && !spec.query_dropped)
             .map(Upstream::git);
         file.into_iter().chain(repository).find(|upstream| lock.get(upstream).is_some())
     }
@@ -143,7 +145,7 @@ impl RemoteRef {
 pub(crate) enum RemoteContent {
     File(Rc<RemoteFile>),
     /// A repository. The reference names the directory of the root in it.
-    Root(Rc<Repository>),
+    Root(Rc<RemoteCommit>),
     /// A chart. `None` if it stays remote.
     Chart(Option<Rc<Archive>>),
 }
@@ -170,7 +172,7 @@ pub(crate) trait Remotes {
     }
 
     /// Fetches files of repositories that will be read, in parallel. For a directory, the licences in it are fetched.
-    fn prefetch(&mut self, _files: &[(Rc<Repository>, String)]) {}
+    fn prefetch(&mut self, _files: &[(Rc<RemoteCommit>, String)]) {}
 
     /// Refuses content that lacks what `policy` demands. With `is_lifted`, content that is younger than allowed is
     /// accepted.

@@ -6,8 +6,8 @@ use std::rc::Rc;
 
 use super::trouble::At;
 use super::{
-    Edge, EdgeId, Explored, FileId, Graph, Noted, Origin, Policy, Remotes, RootId, Source, Target, Trouble,
-    TroubleKind, Walker,
+    Edge, EdgeId, Explored, FileId, Graph, Noted, Origin, Remotes, Resolution, RootId, ScopedTree, Trouble,
+    TroubleKind, WalkPolicy, Walker,
 };
 use crate::kustomization::Accepts;
 use crate::os::failpoint;
@@ -21,10 +21,10 @@ pub(crate) struct Survey {
 impl Survey {
     /// Begins a survey of the whole tree. Nothing is read yet.
     pub(crate) fn of(tree: SharedTree) -> Survey {
-        Survey::in_scope(Source { tree, scope: String::new(), repository: None })
+        Survey::in_scope(ScopedTree { tree, scope: String::new(), repository: None })
     }
 
-    pub(super) fn in_scope(source: Source) -> Survey {
+    pub(super) fn in_scope(source: ScopedTree) -> Survey {
         failpoint::walks();
         let mut walker = Walker::default();
         walker.graph.sources.push(source);
@@ -68,7 +68,7 @@ impl Survey {
     }
 
     /// The part of the graph that the roots in `directories` reach, judged by a policy, without fetching.
-    pub(crate) fn judged(&self, directories: &[String], policy: &Policy<'_>) -> Explored {
+    pub(crate) fn judged(&self, directories: &[String], policy: &WalkPolicy<'_>) -> Explored {
         drop(self.walk(directories));
         let (part, starts) = self.walker.borrow().part(directories);
         part.judged(starts, None, policy)
@@ -80,7 +80,7 @@ impl Survey {
         &self,
         directories: &[String],
         remotes: Option<&mut dyn Remotes>,
-        policy: &Policy<'_>,
+        policy: &WalkPolicy<'_>,
     ) -> Explored {
         let Some(remotes) = remotes else { return self.judged(directories, policy) };
         let mut walker = self.walker.borrow_mut();
@@ -189,7 +189,7 @@ impl Walker {
             next += 1;
             for (edge, Edge { target, .. }) in self.graph.edges_of(root) {
                 let id = match target {
-                    Target::Root { id, .. } => Some(*id),
+                    Resolution::Root { id, .. } => Some(*id),
                     _ => self.misfits.get(&edge).copied(),
                 };
                 reached.extend(id.filter(|id| seen.insert(*id)));
@@ -232,8 +232,8 @@ impl Renumbering {
             for edge in &mut root.edges {
                 edge.from = self.files[&edge.from];
                 edge.target = match edge.target {
-                    Target::Root { id, remote } => Target::Root { id: self.roots[&id], remote },
-                    Target::File(file) => Target::File(self.files[&file]),
+                    Resolution::Root { id, remote } => Resolution::Root { id: self.roots[&id], remote },
+                    Resolution::File(file) => Resolution::File(self.files[&file]),
                     other => other,
                 };
             }
@@ -290,9 +290,13 @@ mod tests {
     #[test]
     fn a_part_of_a_survey_is_what_a_walk_from_there_finds() {
         let policies = [
-            Policy::default(),
-            Policy { load_restrictor: LoadRestrictor::None, ..Policy::default() },
-            Policy { unrestricted: ["a".to_owned()].into(), leave_missing: Some(&|_| true), ..Policy::default() },
+            WalkPolicy::default(),
+            WalkPolicy { load_restrictor: LoadRestrictor::None, ..WalkPolicy::default() },
+            WalkPolicy {
+                unrestricted: ["a".to_owned()].into(),
+                leave_missing: Some(&|_| true),
+                ..WalkPolicy::default()
+            },
         ];
         let all = ["a", "b", "c", "d", "none", "base"];
         for policy in policies {

@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 use std::rc::Rc;
 
-use super::{RemoteContent, RemoteFile, RemoteRef, Remotes, Repository, Source, Wants};
+use super::{ExpectedContent, RemoteCommit, RemoteContent, RemoteFile, RemoteRef, Remotes, ScopedTree};
 use crate::message::failure::{Failure, Result};
 use crate::reference::RepoSpec;
 use crate::tree::overlay::OverlayTree;
@@ -16,8 +16,8 @@ pub(crate) fn tree(files: &[(&str, &str)]) -> OverlayTree {
     tree
 }
 
-pub(crate) fn source(files: &[(&str, &str)]) -> Source {
-    Source { tree: Rc::new(tree(files)), scope: String::new(), repository: None }
+pub(crate) fn source(files: &[(&str, &str)]) -> ScopedTree {
+    ScopedTree { tree: Rc::new(tree(files)), scope: String::new(), repository: None }
 }
 
 /// Repositories and files by their URLs. Nothing else exists.
@@ -27,7 +27,7 @@ pub(crate) struct Upstreams(Vec<(String, RemoteContent)>);
 impl Upstreams {
     /// Adds a repository, which has the ref `v1`.
     pub(crate) fn repository(mut self, url: &str, files: &[(&str, &str)]) -> Upstreams {
-        let repository = Repository {
+        let repository = RemoteCommit {
             tree: Rc::new(tree(files)),
             version: RepoSpec::parse(&format!("{url}?ref=v1")).unwrap(),
             commit: "c".repeat(40),
@@ -53,7 +53,7 @@ impl Remotes for Upstreams {
         let resolve = |wanted: &Rc<RemoteRef>| {
             let text = wanted.text.exposed();
             let answer = self.0.iter().find(|(url, content)| match content {
-                RemoteContent::File(_) => text == url && wanted.wants != Wants::Root,
+                RemoteContent::File(_) => text == url && wanted.wants != ExpectedContent::Root,
                 _ => text.strip_prefix(url.as_str()).is_some_and(|rest| rest.starts_with(['/', '?'])),
             });
             answer.map(|(_, content)| content.clone()).ok_or_else(|| Failure::new("not there"))

@@ -105,7 +105,7 @@ pub(super) fn objects<'s>(stream: &'s Stream<'_>) -> Result<Vec<(&'s Value, Stri
 }
 
 /// YAML that readers understand differently.
-pub(super) struct Ambiguity {
+pub(super) struct AmbiguousYaml {
     pub position: Position,
     pub message: String,
     pub hint: &'static str,
@@ -113,18 +113,18 @@ pub(super) struct Ambiguity {
 
 /// The first part of a stream that is not plain YAML; `None` if all of it is. kyaml, go-yaml and the splitters of documents
 /// read such a part differently, also from version to version, so that only a build could tell its value.
-pub(super) fn not_plain(stream: &Stream<'_>) -> Option<Ambiguity> {
+pub(super) fn not_plain(stream: &Stream<'_>) -> Option<AmbiguousYaml> {
     if let Some(line) = stream.text.lines().position(has_text_after_dashes) {
         let position = Position::new(stream.before + line + 1, 1);
         let (message, hint) = ("text after `---`".to_owned(), "begin the document on the line after `---`");
-        return Some(Ambiguity { position, message, hint });
+        return Some(AmbiguousYaml { position, message, hint });
     }
     // For kyaml a lone carriage return does not end a line, so the rest of the line can be part of a comment.
     let mut returns = stream.text.match_indices('\r');
     if let Some((at, _)) = returns.find(|(at, _)| !stream.text[at + 1..].starts_with('\n')) {
         let position = Position::new(stream.before + stream.text[..at].matches('\n').count() + 1, 1);
         let (message, hint) = ("a carriage return without a line feed".to_owned(), "end the line with a line feed");
-        return Some(Ambiguity { position, message, hint });
+        return Some(AmbiguousYaml { position, message, hint });
     }
     stream.documents.iter().find_map(|document| document.find_map(&ambiguity))
 }
@@ -136,19 +136,19 @@ fn has_text_after_dashes(line: &str) -> bool {
 }
 
 /// The tag or merge key of a value; `None` if it has neither. The values in it are not looked at.
-pub(super) fn ambiguity(value: &Value) -> Option<Ambiguity> {
+pub(super) fn ambiguity(value: &Value) -> Option<AmbiguousYaml> {
     if let Some(tag) = &value.tag {
         let tag = tag.replace("tag:yaml.org,2002:", "!!");
         let (message, hint) = (format!("the tag `{tag}`"), "write the value without a tag");
-        return Some(Ambiguity { position: value.start, message, hint });
+        return Some(AmbiguousYaml { position: value.start, message, hint });
     }
     let (_, merged) = value.mapping()?.iter().find(|(key, _)| key == "<<")?;
     let (message, hint) = ("the merge key `<<`".to_owned(), "write out the merged fields");
-    Some(Ambiguity { position: merged.key, message, hint })
+    Some(AmbiguousYaml { position: merged.key, message, hint })
 }
 
 fn refuse_ambiguity(stream: &Stream<'_>, reader: &mut KustomizationReader<'_>) {
-    if let Some(Ambiguity { position, message, hint }) = not_plain(stream) {
+    if let Some(AmbiguousYaml { position, message, hint }) = not_plain(stream) {
         reader.problem(position, format!("not plain YAML: {message}"), hint);
     }
 }

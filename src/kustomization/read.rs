@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use granit_parser::ScalarStyle;
 
 use super::fields::{FieldTree, KUSTOMIZATION_FIELDS, Role};
-use super::plugin::Ambiguity;
+use super::plugin::AmbiguousYaml;
 use super::yaml::{self, Data, Stream, Value};
 use super::{
     Accepts, GeneratorKey, Kustomization, KustomizationKind, Note, NoteKind, Problem, ProblemKind, Reference, Refused,
@@ -193,7 +193,7 @@ impl KustomizationReader<'_> {
         if tree.role == Some(Role::Other) || (value.data == Data::Null && leads_on) {
             return;
         }
-        if let Some(Ambiguity { position, message, hint }) = plugin::ambiguity(value) {
+        if let Some(AmbiguousYaml { position, message, hint }) = plugin::ambiguity(value) {
             return self.problem(position, format!("{message} in a field that leads to a reference"), hint);
         }
         match (&value.data, tree.names.get("[]")) {
@@ -408,7 +408,7 @@ impl KustomizationReader<'_> {
             let message = "helm fills in this template from the machine that builds";
             self.problem(word.start, message, "write `releaseName`");
         }
-        if let Some(Ambiguity { position, message, hint }) = plugin::ambiguity(word) {
+        if let Some(AmbiguousYaml { position, message, hint }) = plugin::ambiguity(word) {
             self.problem(position, format!("{message} in a chart"), hint);
         }
     }

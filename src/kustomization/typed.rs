@@ -14,13 +14,13 @@ use crate::message::position::Position;
 
 /// A value with its position. It can be deserialized from a [`Value`] only.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-pub(crate) struct Placed<T> {
+pub(crate) struct Located<T> {
     line: usize,
     column: usize,
     pub value: T,
 }
 
-impl<T> Placed<T> {
+impl<T> Located<T> {
     pub(crate) fn start(&self) -> Position {
         Position::new(self.line, self.column)
     }
@@ -124,7 +124,8 @@ impl<'de> Deserializer<'de> for &'de Value {
         _: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Mistyped> {
-        if name == "Placed" {
+        // The derived code of [`Located`] passes the name of the type, and nothing else tells it from other structs.
+        if name == "Located" {
             visitor.visit_seq(Parts { value: self, given: 0 })
         } else {
             self.deserialize_map(visitor)
@@ -182,7 +183,7 @@ impl<'de> MapAccess<'de> for Pairs<'de> {
     }
 }
 
-/// The line, the column and the value of a [`Placed`].
+/// The line, the column and the value of a [`Located`].
 struct Parts<'de> {
     value: &'de Value,
     given: usize,
@@ -217,10 +218,10 @@ mod tests {
     #[derive(Debug, Default, PartialEq, Deserialize)]
     #[serde(default, rename_all = "camelCase")]
     struct Spec {
-        path: Option<Placed<String>>,
+        path: Option<Located<String>>,
         tag: Option<Scalar>,
         is_on: bool,
-        parts: Vec<Placed<String>>,
+        parts: Vec<Located<String>>,
         any: Option<serde_json::Value>,
     }
 
@@ -229,7 +230,7 @@ mod tests {
         let read = |text: &str| read_object(text, 0).unwrap().unwrap().read::<Kind>();
         let text =
             "spec:\n  path: a\n  tag: 1.10\n  isOn: true\n  parts: [b, ~]\n  any: {n: ~, x: 0644}\n  more: [1]\n";
-        let placed = |value: &str, line, column| Placed { line, column, value: value.to_owned() };
+        let placed = |value: &str, line, column| Located { line, column, value: value.to_owned() };
         let spec = Spec {
             path: Some(placed("a", 2, 9)),
             tag: Some(Scalar("1.10".to_owned())),

@@ -2,9 +2,9 @@
 
 use std::rc::Rc;
 
-use super::{Localized, Made, PUSHES, Request, Status};
+use super::{LocalizeOutcome, LocalizeRequest, PUSHES, ResultKind, WriteOutcome};
 use crate::build::choice::Choice;
-use crate::build::rendered::{How, Rendered};
+use crate::build::rendered::{ProgramOptions, Rendered};
 use crate::config::FILE_NAME;
 use crate::destination::{self, Delivered, Destination, OnBranch, rendered};
 use crate::git::{LocalRepo, object_id};
@@ -16,22 +16,23 @@ use crate::workspace::Workspace;
 const NAMED: usize = 10;
 
 /// Renders the source of a request, and commits the files.
-pub(crate) fn render(request: &Request<'_>) -> Result<Localized, Failures> {
+pub(crate) fn render(request: &LocalizeRequest<'_>) -> Result<LocalizeOutcome, Failures> {
     let workspace = request.workspace()?.into_checkout();
     let open = || Destination::open(&workspace, request.branch.as_ref(), None, request.overwrite);
     let mut destination = open()?;
     destination::refuse_changed(&workspace, &workspace.survey().read_all()?.graph)?;
     let how = &request.how;
-    let rendered = built(&workspace, How { programs: how.programs, offline: how.offline, quiet: how.quiet })?;
+    let rendered =
+        built(&workspace, ProgramOptions { programs: how.programs, offline: how.offline, quiet: how.quiet })?;
     for _ in 0..PUSHES {
         let on_branch = destination.branch().ok_or_else(|| Failure::new("rendered files go to a branch"))?;
         if request.dry_run {
             let changed = on_branch.changed_by_rendering(&workspace, &rendered)?;
             let pending = Delivered { changed, ..Delivered::default() };
-            return Ok(outcome(Status::DryRun, on_branch, &workspace, rendered, pending));
+            return Ok(outcome(WriteOutcome::DryRun, on_branch, &workspace, rendered, pending));
         }
         if let Some(delivered) = on_branch.commit_rendered(&workspace, &rendered)? {
-            let status = if delivered.is_new { Status::Written } else { Status::Unchanged };
+            let status = if delivered.is_new { WriteOutcome::Written } else { WriteOutcome::Unchanged };
             return Ok(outcome(status, on_branch, &workspace, rendered, delivered));
         }
         destination = open()?;
@@ -41,7 +42,7 @@ pub(crate) fn render(request: &Request<'_>) -> Result<Localized, Failures> {
 }
 
 /// Builds all of a workspace. Refuses Secrets that everybody could read.
-fn built(workspace: &Workspace, how: How<'_>) -> Result<Rendered, Failures> {
+fn built(workspace: &Workspace, how: ProgramOptions<'_>) -> Result<Rendered, Failures> {
     let repo = workspace.repo().ok_or_else(|| Failure::new("this is not a git repository"))?;
     let choices = Choice::all(repo, workspace, &[])?;
     let rendered = Rendered::of(workspace, choices, how)?;
@@ -65,13 +66,13 @@ fn built(workspace: &Workspace, how: How<'_>) -> Result<Rendered, Failures> {
 }
 
 fn outcome(
-    status: Status,
+    status: WriteOutcome,
     on_branch: &OnBranch,
     workspace: &Workspace,
     rendered: Rendered,
     delivered: Delivered,
-) -> Localized {
-    let branch = super::Branch {
+) -> LocalizeOutcome {
+    let branch = super::BranchReport {
         pushed: on_branch.pushed.as_ref().filter(|_| delivered.commit.is_some()).map(|one| one.remote().to_owned()),
         commit: delivered.commit,
         tree: delivered.tree,
@@ -81,16 +82,16 @@ fn outcome(
         name: on_branch.branch.name.clone(),
     };
     let (missing, fails, builds) = (rendered.missing(), rendered.fails, rendered.files.len());
-    Localized {
+    LocalizeOutcome {
         status,
-        made: Made::Rendered { builds, missing, fails },
+        made: ResultKind::Rendered { builds, missing, fails },
         files: delivered.changed.files,
         removed: delivered.changed.removed,
         discarded: on_branch.discarded(),
         branch: Some(branch),
         remotes: workspace.lock.as_ref().map(|lock| lock.remotes.clone()).unwrap_or_default(),
         left: workspace.lock.as_ref().map(|lock| lock.left.clone()).unwrap_or_default(),
-        ..Localized::default()
+        ..LocalizeOutcome::default()
     }
 }
 
@@ -98,7 +99,7 @@ fn outcome(
 pub(crate) fn differing(repo: &Rc<LocalRepo>, source: &str, tree: &str) -> Result<Vec<String>, Failures> {
     let workspace = Workspace::of_rev(repo.clone(), Some(source))?.into_checkout();
     let choices = Choice::all(repo, &workspace, &[])?;
-    let rendered = Rendered::of(&workspace, choices, How::default())?;
+    let rendered = Rendered::of(&workspace, choices, ProgramOptions::default())?;
     if let Some(stopped) = rendered.stopped.first() {
         return Err(stopped.clone().into());
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::LocalizeMode;
 use crate::fetch::Fetcher;
-use crate::graph::{Source, Start, no_directory};
+use crate::graph::{ScopedTree, Start, no_directory};
 use crate::message::failure::{Failure, Result, nearest};
 use crate::message::redact;
 use crate::plan::copy;
@@ -14,7 +14,7 @@ use crate::tree::{self, Resolved, path};
 use crate::workspace::{Files, Workspace};
 
 /// The source of a run in a workspace.
-pub(crate) enum Subject {
+pub(crate) enum LocalizeSource {
     /// A copy of a directory (a path in the tree of the workspace), with the directory of its scope if one was given.
     Local { directory: String, scope: Option<String> },
     /// A copy of a directory of another repository, as the user named it.
@@ -23,23 +23,23 @@ pub(crate) enum Subject {
     InPlace(Vec<String>),
 }
 
-impl Subject {
+impl LocalizeSource {
     /// Finds the source, and NEW_DIR as the user would name it from the current directory.
-    pub(super) fn find(mode: &LocalizeMode, workspace: &Workspace) -> Result<(Subject, Option<String>)> {
+    pub(super) fn find(mode: &LocalizeMode, workspace: &Workspace) -> Result<(LocalizeSource, Option<String>)> {
         match mode {
             LocalizeMode::Copy { target, new_dir, scope } => {
                 // A URL is recognized before a path, as kustomize does, so that no directory can shadow it.
                 let (subject, default) = match remote(target, scope.is_some())? {
                     Some(spec) => {
                         let default = spec.reference.is_some().then(|| default_new_dir(None, Some(&spec)));
-                        (Subject::Remote { url: target.clone(), spec }, default)
+                        (LocalizeSource::Remote { url: target.clone(), spec }, default)
                     }
                     None => {
                         let directory = directory("target", target, workspace)?;
                         let scope = scope.as_deref().map(|text| above(&directory, text, workspace)).transpose()?;
                         let name = path::name(&directory);
                         let default = (!name.is_empty()).then(|| default_new_dir(Some(name), None));
-                        (Subject::Local { directory, scope }, default)
+                        (LocalizeSource::Local { directory, scope }, default)
                     }
                 };
                 // Without a name for the copy the user must give one.
@@ -47,7 +47,7 @@ impl Subject {
                 let new_dir = new_dir.ok_or_else(|| {
                     let failure = Failure::new(format!("missing NEW_DIR for `{}`", redact::url(target)));
                     match subject {
-                        Subject::Remote { .. } => {
+                        LocalizeSource::Remote { .. } => {
                             failure.hint("name NEW_DIR, or add a ref to the URL: `?ref=TAG-OR-COMMIT`")
                         }
                         _ => failure
@@ -60,7 +60,7 @@ impl Subject {
             LocalizeMode::InPlace(targets) => {
                 let targets: BTreeSet<String> =
                     targets.iter().map(|text| root(text, workspace)).collect::<Result<_>>()?;
-                Ok((Subject::InPlace(targets.into_iter().collect()), None))
+                Ok((LocalizeSource::InPlace(targets.into_iter().collect()), None))
             }
         }
     }
@@ -68,26 +68,26 @@ impl Subject {
     /// The directories of the named roots in place. Empty if there are none.
     pub(super) fn targets(&self) -> &[String] {
         match self {
-            Subject::Local { .. } | Subject::Remote { .. } => &[],
-            Subject::InPlace(targets) => targets,
+            LocalizeSource::Local { .. } | LocalizeSource::Remote { .. } => &[],
+            LocalizeSource::InPlace(targets) => targets,
         }
     }
 
     /// The target to copy, which is fetched if it is remote. `None` if nothing is copied.
     pub(super) fn copied(&self, workspace: &Workspace, fetcher: &mut Fetcher) -> Result<Option<copy::CopySource>> {
         match self {
-            Subject::Local { directory, scope } => {
+            LocalizeSource::Local { directory, scope } => {
                 let scope = scope.as_deref();
                 // The name in the lock must not depend on the directory of the repository or of the copy.
                 let top = workspace.top.as_deref().filter(|top| path::is_in(directory, top));
                 let anchor = top.unwrap_or_else(|| path::parent(scope.unwrap_or(directory)));
                 Ok(Some(local_target(workspace, directory, scope, anchor)))
             }
-            Subject::Remote { url, spec } => {
+            LocalizeSource::Remote { url, spec } => {
                 fetcher.take(spec, &workspace.config)?;
                 remote_target(url, spec, fetcher).map(Some)
             }
-            Subject::InPlace(_) => Ok(None),
+            LocalizeSource::InPlace(_) => Ok(None),
         }
     }
 }
@@ -103,7 +103,7 @@ pub(crate) fn local_target(
         name: path::relative(anchor, directory),
         scope: scope.map(|scope| path::relative(anchor, scope)),
         start: Start {
-            source: Source { scope: scope.unwrap_or(directory).to_owned(), ..workspace.source() },
+            source: ScopedTree { scope: scope.unwrap_or(directory).to_owned(), ..workspace.source() },
             directory: directory.to_owned(),
         },
     }
@@ -120,7 +120,7 @@ pub(crate) fn remote_target(url: &str, spec: &RepoSpec, fetcher: &mut Fetcher) -
         name: redact::url(url),
         scope: None,
         start: Start {
-            source: Source { tree: repository.tree.clone(), scope: String::new(), repository: Some(repository) },
+            source: ScopedTree { tree: repository.tree.clone(), scope: String::new(), repository: Some(repository) },
             directory,
         },
     })

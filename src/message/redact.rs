@@ -28,7 +28,7 @@ pub(crate) const HIDDEN: &str = "REDACTED";
 ///   a login, becomes `REDACTED`. No value is hidden because it looks random: two files must not become one.
 /// - Control characters and surrounding blanks go; known tokens (`ghp_…`) are hidden everywhere.
 pub fn url(text: &str) -> String {
-    Shown::of(text).text
+    Redacted::of(text).text
 }
 
 /// A URL, or any other reference, that may hold a secret. `{:?}` shows it as [`url()`] does. It has no `{}`, because
@@ -68,7 +68,7 @@ impl fmt::Debug for SafeUrl {
 /// Whether [`url()`] hides a secret of this text: a login, a token or a signed query. A user name that is shown does
 /// not count.
 pub fn has_secret(text: &str) -> bool {
-    Shown::of(text).secret
+    Redacted::of(text).secret
 }
 
 /// Whether a shown URL holds a placeholder of [`url()`], so that it can no longer be requested. A removed password leaves
@@ -120,7 +120,7 @@ fn worded(text: &str, show: impl Fn(&str, String) -> String) -> String {
         let (before, bare) = word.split_at(word.len() - bare.len());
         let bare = bare.trim_end_matches(|c: char| "'\"`)]}>,.:;!".contains(c));
         shown.push_str(before);
-        let hidden = Shown::of(bare);
+        let hidden = Redacted::of(bare);
         shown.push_str(&if hidden.secret { show(bare, hidden.text) } else { bare.to_owned() });
         shown.push_str(&piece[before.len() + bare.len()..]);
     }
@@ -128,7 +128,7 @@ fn worded(text: &str, show: impl Fn(&str, String) -> String) -> String {
 }
 
 /// The redacted form of a text, and whether a secret was hidden.
-struct Shown {
+struct Redacted {
     text: String,
     secret: bool,
 }
@@ -147,27 +147,27 @@ enum SchemeKind {
 /// The number of passes over a text after which it is hidden completely.
 const MOST_TIMES: usize = 8;
 
-impl Shown {
+impl Redacted {
     /// Redacts a text until nothing changes, because a redacted text can look like another URL with a secret.
     fn of(text: &str) -> Self {
-        let mut shown = Shown::once(text);
+        let mut shown = Redacted::once(text);
         if shown.text == text {
             return shown;
         }
         for _ in 0..MOST_TIMES {
-            let again = Shown::once(&shown.text);
+            let again = Redacted::once(&shown.text);
             let secret = shown.secret || again.secret;
             if again.text == shown.text {
-                return Shown { secret, ..again };
+                return Redacted { secret, ..again };
             }
-            shown = Shown { secret, ..again };
+            shown = Redacted { secret, ..again };
         }
-        Shown { text: HIDDEN.to_owned(), secret: true }
+        Redacted { text: HIDDEN.to_owned(), secret: true }
     }
 
     fn once(text: &str) -> Self {
         let text: String = text.chars().filter(|c| !c.is_control()).collect();
-        let mut shown = Shown { text: String::with_capacity(text.len()), secret: false };
+        let mut shown = Redacted { text: String::with_capacity(text.len()), secret: false };
         shown.reference(text.trim());
         // Restore the blanks outside if the text before them is hidden.
         shown.text = shown.text.trim().to_owned();

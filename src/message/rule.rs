@@ -8,7 +8,7 @@ use super::finding::Severity;
 
 /// Whether an entry of `allow` in the configuration can apply to a rule.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Allow {
+enum AllowScope {
     /// Every entry that names no rules applies.
     Always,
     /// Only an entry that names the rule applies, because the rule is about something dangerous.
@@ -43,11 +43,11 @@ macro_rules! rules {
 
             /// The id, the default level, the exceptions that apply, the way of localizing that fixes it, and the
             /// page: a summary as a heading, then the explanation.
-            fn definition(self) -> (&'static str, Severity, Allow, MendedBy, &'static str) {
+            fn definition(self) -> (&'static str, Severity, AllowScope, MendedBy, &'static str) {
                 match self {
                     $(Rule::$rule => {
                         let page = include_str!(concat!("../check/", $id, ".md"));
-                        ($id, Severity::$severity, Allow::$allow, MendedBy::$mended, page)
+                        ($id, Severity::$severity, AllowScope::$allow, MendedBy::$mended, page)
                     })+
                 }
             }
@@ -129,12 +129,12 @@ impl Rule {
     }
 
     pub fn can_be_allowed(self) -> bool {
-        self.definition().2 != Allow::Never
+        self.definition().2 != AllowScope::Never
     }
 
     /// Whether an entry of `allow` that names no rules applies to this one.
     pub fn is_allowed_by_default(self) -> bool {
-        self.definition().2 == Allow::Always
+        self.definition().2 == AllowScope::Always
     }
 }
 

@@ -95,16 +95,16 @@ mod linux {
     fn up(socket: &OwnedFd) -> io::Result<()> {
         /// `struct ifreq` of netdevice(7), with flags.
         #[repr(C)]
-        struct Request {
+        struct IfReq {
             name: [u8; 16],
             flags: u16,
             rest: [u8; 22],
         }
         const SIOCSIFFLAGS: Opcode = 0x8914;
         const IFF_UP: u16 = 1;
-        let mut request = Request { name: [0; 16], flags: IFF_UP, rest: [0; 22] };
+        let mut request = IfReq { name: [0; 16], flags: IFF_UP, rest: [0; 22] };
         request.name[..2].copy_from_slice(b"lo");
         // SAFETY: this request reads a `struct ifreq`, which is as large as ours.
-        unsafe { Ok(ioctl(socket, Setter::<SIOCSIFFLAGS, Request>::new(request))?) }
+        unsafe { Ok(ioctl(socket, Setter::<SIOCSIFFLAGS, IfReq>::new(request))?) }
     }
 }

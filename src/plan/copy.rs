@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use super::files::{File, Localized};
+use super::files::{LocalizedRoots, ResultFile};
 use super::remotes::{self, UserRemotes};
 use super::result::localize;
-use super::{Affected, Options, Plan, lock, proof};
+use super::{ComparedRoot, Plan, PlanOptions, lock, proof};
 use crate::config::Config;
-use crate::graph::{self, Explored, Graph, Remotes, RootId, Source, SourceId, Start};
+use crate::graph::{self, Explored, Graph, Remotes, RootId, ScopedTree, SourceId, Start};
 use crate::message::failure::{Failure, Failures, Result};
 use crate::record::{LOCK_NAME, Lock};
 use crate::reference::Upstream;
@@ -32,7 +32,7 @@ pub(crate) fn plan(
     workspace: &Workspace,
     target: CopySource,
     into: String,
-    options: &Options,
+    options: &PlanOptions,
     remotes: &mut dyn Remotes,
 ) -> Result<Plan, Failures> {
     let base = workspace.top.as_deref().unwrap_or(&workspace.prefix);
@@ -41,14 +41,14 @@ pub(crate) fn plan(
     let absences = workspace.absences();
     let old_lock = workspace.lock.as_deref().cloned().unwrap_or_default();
     // The lock of the user decides about what it has, and `into` must not become a part of the copy.
-    let policy = graph::Policy {
+    let policy = graph::WalkPolicy {
         load_restrictor: config.load_restrictor,
         leave: Some(config),
         lock: Some(&old_lock),
         leave_missing: Some(&leave_missing),
         absences: absences.as_ref(),
         forbidden: Some(into.clone()),
-        ..graph::Policy::default()
+        ..graph::WalkPolicy::default()
     };
     let graph = graph::walk(target.start, Some(remotes), &policy)?;
     let (localized, after) = localized(&graph, config, &old_lock)?;
@@ -71,11 +71,11 @@ pub(crate) fn plan(
     }
     // The lock lists all files but itself.
     let files = localized.files.into_iter().map(|(path, (file, _))| (path, file));
-    let files = files.chain([(LOCK_NAME.to_owned(), File::of(&lock)?)]);
+    let files = files.chain([(LOCK_NAME.to_owned(), ResultFile::of(&lock)?)]);
     let mut findings = graph.findings.clone();
     findings.extend(localized.findings);
     // A copy has one target, so one build of each side proves it.
-    let affected = Affected {
+    let affected = ComparedRoot {
         name: target.name,
         root: RootId(0),
         original: graph.in_scope(SourceId::FIRST, &graph.roots[0].directory).to_owned(),
@@ -98,17 +98,21 @@ pub(crate) fn plan(
 }
 
 /// Localizes a graph from its first root, and walks the result without a network.
-pub(super) fn localized(graph: &Graph, config: &Config, old_lock: &Lock) -> Result<(Localized, Explored), Failures> {
+pub(super) fn localized(
+    graph: &Graph,
+    config: &Config,
+    old_lock: &Lock,
+) -> Result<(LocalizedRoots, Explored), Failures> {
     let localized = localize(graph, &[RootId(0)], config, old_lock, false)?;
     let tree = Rc::new(localized.on(OverlayTree::default()));
-    let source = Source { tree, scope: String::new(), repository: None };
+    let source = ScopedTree { tree, scope: String::new(), repository: None };
     let leave_missing = |path: &str| localized.allowed_missing.contains(path);
-    let policy = graph::Policy {
+    let policy = graph::WalkPolicy {
         load_restrictor: config.load_restrictor,
         leave_missing: Some(&leave_missing),
         leave: Some(config),
         ignores_comments: graph.sources[0].repository.is_some(),
-        ..graph::Policy::default()
+        ..graph::WalkPolicy::default()
     };
     let after = graph::explore(source, std::slice::from_ref(&localized.target), None, &policy);
     proof::assert_whole(None, &after, &localized)?;

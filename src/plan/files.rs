@@ -15,7 +15,7 @@ use crate::tree::overlay::OverlayTree;
 use crate::tree::{Entry, Tree, path};
 
 /// The files to write, by path from the top of the tree. `None` for a file to remove.
-pub(crate) type Changes = BTreeMap<String, Option<File>>;
+pub(crate) type Changes = BTreeMap<String, Option<ResultFile>>;
 
 /// A tree with changes applied.
 pub(crate) fn changed(mut tree: OverlayTree, changes: &Changes) -> OverlayTree {
@@ -30,7 +30,7 @@ pub(crate) fn changed(mut tree: OverlayTree, changes: &Changes) -> OverlayTree {
 
 /// A file of a result.
 #[derive(Debug, Clone)]
-pub(crate) struct File {
+pub(crate) struct ResultFile {
     pub bytes: Rc<[u8]>,
     /// Whether its mode is 100755.
     pub executable: bool,
@@ -38,31 +38,31 @@ pub(crate) struct File {
     pub blob: Option<String>,
 }
 
-impl File {
+impl ResultFile {
     /// The rendered lock.
-    pub(crate) fn of(lock: &Lock) -> Result<File> {
-        Ok(File::plain(lock.render()?.into_bytes()))
+    pub(crate) fn of(lock: &Lock) -> Result<ResultFile> {
+        Ok(ResultFile::plain(lock.render()?.into_bytes()))
     }
 
     /// A file that is not executable.
-    pub(crate) fn plain(bytes: impl Into<Rc<[u8]>>) -> File {
-        File { bytes: bytes.into(), executable: false, blob: None }
+    pub(crate) fn plain(bytes: impl Into<Rc<[u8]>>) -> ResultFile {
+        ResultFile { bytes: bytes.into(), executable: false, blob: None }
     }
 }
 
 /// A file of a tree with edits applied.
-pub(super) fn edited(tree: &dyn Tree, path: &str, edits: &[Edit<'_>]) -> Result<File> {
+pub(super) fn edited(tree: &dyn Tree, path: &str, edits: &[Edit<'_>]) -> Result<ResultFile> {
     let bytes = kustomization::edit(&tree.read(path)?, edits)
         .map_err(|error| Failure::new(format!("cannot edit `{path}`: {}", error.message)))?;
     let executable = tree.entry(path)? == Some(Entry::File { executable: true });
-    Ok(File { executable, ..File::plain(bytes) })
+    Ok(ResultFile { executable, ..ResultFile::plain(bytes) })
 }
 
 /// The localized roots of a graph, with everything that they reach.
 #[derive(Default)]
-pub(super) struct Localized {
+pub(super) struct LocalizedRoots {
     /// The files by path in the result, each with its lock entry.
-    pub files: BTreeMap<String, (File, StoredFile)>,
+    pub files: BTreeMap<String, (ResultFile, StoredFile)>,
     /// The directory of the first root in the result.
     pub target: String,
     /// The rewritten references, in the order of the files.
@@ -80,7 +80,7 @@ pub(super) struct Localized {
     pub findings: Vec<Finding>,
 }
 
-impl Localized {
+impl LocalizedRoots {
     /// A tree with these files added.
     pub(super) fn on(&self, mut tree: OverlayTree) -> OverlayTree {
         self.files.iter().for_each(|(path, (file, _))| tree.file(path, &file.bytes, file.executable));

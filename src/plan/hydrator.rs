@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use gix::objs::CommitRef;
 use serde_json::json;
 
-use super::File;
+use super::ResultFile;
 use crate::git::{CommitId, object_id};
 use crate::message::failure::{Failure, Result};
 use crate::message::redact;
@@ -20,7 +20,7 @@ pub(crate) const NAME: &str = "hydrator.metadata";
 
 /// The change that writes the file. `None` if the configuration does not ask for it, or if no commit is localized.
 /// `lock` is the lock of the result.
-pub(crate) fn change(workspace: &Workspace, lock: &Lock) -> Result<Option<(String, Option<File>)>> {
+pub(crate) fn change(workspace: &Workspace, lock: &Lock) -> Result<Option<(String, Option<ResultFile>)>> {
     let Files::Commit { repo, id, .. } = &workspace.files else {
         return Ok(None);
     };
@@ -30,7 +30,7 @@ pub(crate) fn change(workspace: &Workspace, lock: &Lock) -> Result<Option<(Strin
     let raw = repo.object("commit", &id.commit)?;
     let raw = raw.ok_or_else(|| Failure::new(format!("commit {} cannot be read", id.commit)))?;
     let bytes = rendered(&raw, id, lock)?;
-    Ok(Some((NAME.to_owned(), Some(File::plain(bytes)))))
+    Ok(Some((NAME.to_owned(), Some(ResultFile::plain(bytes)))))
 }
 
 /// The text of the file for a commit with the bytes `raw`.

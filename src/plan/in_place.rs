@@ -12,10 +12,10 @@ mod turned_back;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use super::files::{File, Localized, Rewritten, edited};
+use super::files::{LocalizedRoots, ResultFile, Rewritten, edited};
 use super::result::{entry, localize};
 use super::troubles::Troubles;
-use super::{Affected, Changes, Options, Plan, hydrator, lock, proof, remotes};
+use super::{Changes, ComparedRoot, Plan, PlanOptions, hydrator, lock, proof, remotes};
 use crate::graph::{self, At, Explored, FileId, Graph, Remotes, RootId, SourceId, Survey};
 use crate::message::failure::{Failure, Failures, Result, listed};
 use crate::message::finding::{Rule, Severity};
@@ -45,7 +45,7 @@ pub(crate) struct InPlaceRequest {
 pub(crate) fn plan(
     workspace: &Workspace,
     request: InPlaceRequest,
-    options: &Options,
+    options: &PlanOptions,
     remotes: &mut dyn Remotes,
 ) -> Result<Plan, Failures> {
     workspace.refuse_foreign_lock()?;
@@ -69,7 +69,7 @@ fn user_tree(workspace: &Workspace) -> &dyn Tree {
 fn planned(
     workspace: &Workspace,
     request: InPlaceRequest,
-    options: &Options,
+    options: &PlanOptions,
     remotes: &mut dyn Remotes,
 ) -> Result<Plan, Failures> {
     let old_lock = workspace.lock.as_deref().cloned().unwrap_or_default();
@@ -124,7 +124,7 @@ fn planned(
     let lock = relocked(workspace, &old_lock, files, &localized, &after, options, troubles.has_unread)?;
     let mut changes = there::changes(workspace, &old_lock, &lock, &localized, options.overwrite)?;
     if lock != old_lock || (workspace.lock.is_none() && changes.values().any(Option::is_some)) {
-        changes.insert(LOCK_NAME.to_owned(), Some(File::of(&lock)?));
+        changes.insert(LOCK_NAME.to_owned(), Some(ResultFile::of(&lock)?));
     }
     changes.extend(hydrator::change(workspace, &lock)?);
     let mut findings = graph.findings.clone();
@@ -169,7 +169,7 @@ fn walk(workspace: &Workspace, survey: &Survey, starts: &[String], remotes: Opti
     // nothing.
     let level = workspace.config.level(Rule::RemoteReference, Severity::Error);
     let keeps = matches!(workspace.files, Files::Commit { .. } | Files::Tree(_)) && level != Some(Severity::Error);
-    let policy = graph::Policy { lock: workspace.lock.as_deref(), keeps, ..graph::Policy::default() };
+    let policy = graph::WalkPolicy { lock: workspace.lock.as_deref(), keeps, ..graph::WalkPolicy::default() };
     lock::explore(workspace, survey, starts, remotes, policy)
 }
 
@@ -191,7 +191,7 @@ fn localized(
     roots: &[RootId],
     placed: &BTreeSet<RootId>,
     restored_urls: &RestoredUrls,
-) -> Result<Localized, Failures> {
+) -> Result<LocalizedRoots, Failures> {
     let old_lock = workspace.lock.as_deref().cloned().unwrap_or_default();
     let mut localized = localize(graph, roots, &workspace.config, &old_lock, true)?;
     let roots = placed.iter().map(|root| &graph.roots[*root]);
@@ -228,9 +228,9 @@ fn relocked(
     workspace: &Workspace,
     old_lock: &Lock,
     files: Vec<StoredFile>,
-    localized: &Localized,
+    localized: &LocalizedRoots,
     after: &Explored,
-    options: &Options,
+    options: &PlanOptions,
     keep: bool,
 ) -> Result<Lock> {
     let before = Lock { files, ..old_lock.clone() };
@@ -256,7 +256,7 @@ fn relocked(
 
 /// The top roots of the user that reach a changed file, or with `all` all top roots. They are built to see that the
 /// output is the same and that nothing is fetched.
-fn affected(graph: &Graph, changes: &Changes, all: bool) -> Vec<Affected> {
+fn affected(graph: &Graph, changes: &Changes, all: bool) -> Vec<ComparedRoot> {
     let beside: BTreeSet<&str> = changes.keys().filter_map(|path| home(path)).map(path::parent).collect();
     let is_changed = |id: &RootId| {
         let root = &graph.roots[*id];
@@ -271,11 +271,11 @@ fn affected(graph: &Graph, changes: &Changes, all: bool) -> Vec<Affected> {
     let mut roots = graph.user_roots();
     roots.retain(|_, root| referrers[root.0].is_empty() && (changed.contains(root) || all));
     let affected: BTreeMap<&str, RootId> = roots.into_iter().collect();
-    affected.into_values().map(|root| Affected::unmoved(graph, root, changed.contains(&root))).collect()
+    affected.into_values().map(|root| ComparedRoot::unmoved(graph, root, changed.contains(&root))).collect()
 }
 
 /// The paths for `git add`, from the top. A directory of localized files is added as a whole.
-fn to_stage(workspace: &Workspace, changes: &Changes, localized: &Localized, lock: &Lock) -> Result<Vec<String>> {
+fn to_stage(workspace: &Workspace, changes: &Changes, localized: &LocalizedRoots, lock: &Lock) -> Result<Vec<String>> {
     let Files::WorkingTree { tree, .. } = &workspace.files else {
         return Ok(Vec::new());
     };

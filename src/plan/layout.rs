@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use crate::graph::{Edge, EdgeId, Graph, Origin, RootId, Target};
+use crate::graph::{Edge, EdgeId, Graph, Origin, Resolution, RootId};
 use crate::record::sha256_hex;
 use crate::reference::localized_path;
 
@@ -41,13 +41,13 @@ pub(super) fn names(graph: &Graph, root: RootId) -> HashMap<EdgeId, String> {
 
 fn candidate(graph: &Graph, id: EdgeId, edge: &Edge) -> Option<Candidate> {
     let (components, identity, is_file) = match edge.target {
-        Target::Root { id, remote: true } => {
+        Resolution::Root { id, remote: true } => {
             let repository = graph.sources[graph.roots[id].source].repository.as_ref()?;
             let components =
                 localized_path::root_segments(edge.remote.as_ref()?.spec.as_ref()?, repository.version_name());
             (components, format!("{} {}", repository.version_name(), repository.commit), false)
         }
-        Target::File(file) => match &graph.files[file].origin {
+        Resolution::File(file) => match &graph.files[file].origin {
             Origin::Remote(remote) => {
                 let shown = remote.url.shown();
                 // Scheme and host are the same in any letter case.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::files::File;
+use super::files::ResultFile;
 use super::placing::{Instance, LayoutBuilder};
 use super::result::entry;
 use crate::graph::SourceId;
@@ -16,7 +16,7 @@ impl LayoutBuilder<'_> {
     /// Adds the licences of everything that was laid out. A licence that cannot be added is a finding.
     pub(super) fn add_licenses(
         &self,
-        files: &mut BTreeMap<String, (File, StoredFile)>,
+        files: &mut BTreeMap<String, (ResultFile, StoredFile)>,
         findings: &mut Vec<Finding>,
     ) -> Result<()> {
         let graph = self.graph;
@@ -52,7 +52,7 @@ impl LayoutBuilder<'_> {
                     // The result has the file already.
                     continue;
                 }
-                let file = File::plain(bytes.as_slice());
+                let file = ResultFile::plain(bytes.as_slice());
                 let remote = Some(Upstream::git(&repository.version));
                 let stored = StoredFile { remote, source: Some(from.clone()), ..entry(&to, &file) };
                 files.insert(to, (file, stored));

@@ -63,7 +63,7 @@ pub(super) fn excepted(config: &Config, upstream: &Upstream) -> Option<String> {
 }
 
 fn walk(workspace: &Workspace, remotes: Option<&mut dyn graph::Remotes>) -> Result<Explored> {
-    Ok(explore(workspace, workspace.survey(), &super::starts(workspace)?, remotes, graph::Policy::default()))
+    Ok(explore(workspace, workspace.survey(), &super::starts(workspace)?, remotes, graph::WalkPolicy::default()))
 }
 
 /// Walks a tree with the rules of the configuration and of `policy`.
@@ -72,10 +72,10 @@ pub(super) fn explore(
     survey: &Survey,
     starts: &[String],
     remotes: Option<&mut dyn graph::Remotes>,
-    policy: graph::Policy<'_>,
+    policy: graph::WalkPolicy<'_>,
 ) -> Explored {
     let config = &workspace.config;
-    let policy = graph::Policy {
+    let policy = graph::WalkPolicy {
         load_restrictor: config.load_restrictor,
         leave_missing: Some(&|path| config.may_be_missing(path)),
         leave: Some(config),

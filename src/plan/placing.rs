@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use super::layout;
 use super::spelling::{is_remote, new_text, text_to};
 use crate::config::Config;
-use crate::graph::{Edge, EdgeId, FileId, Graph, Origin, RootId, SourceId, Target};
+use crate::graph::{Edge, EdgeId, FileId, Graph, Origin, Resolution, RootId, SourceId};
 use crate::kustomization::Accepts;
 use crate::message::failure::{Failure, Location, Result};
 use crate::reference::localized_path::{LOCALIZED_FILES, segment};
@@ -24,7 +24,7 @@ pub(super) struct Instance {
 }
 
 /// A file of the result, and the edits in it.
-pub(super) struct Placed {
+pub(super) struct LaidOutFile {
     pub(super) file: FileId,
     pub(super) edits: Vec<PlacedEdit>,
     /// The reference that runs it. `None` if it is not a program.
@@ -48,7 +48,7 @@ pub(super) struct LayoutBuilder<'a> {
     /// The paths below `localized-files` of each root, by reference.
     names: HashMap<EdgeId, String>,
     pub(super) visited: HashSet<(Instance, RootId)>,
-    pub(super) placed: BTreeMap<String, Placed>,
+    pub(super) placed: BTreeMap<String, LaidOutFile>,
     pub(super) allowed_missing: HashSet<String>,
     /// The directories of fetched charts.
     pub(super) vendored: BTreeSet<String>,
@@ -144,11 +144,11 @@ impl LayoutBuilder<'_> {
             Ok(path::join(&path::join(&directory, LOCALIZED_FILES), name))
         };
         Ok(match graph[edge].target {
-            Target::Root { id, remote: false } => PlacedTarget::Root(instance.clone(), id),
-            Target::Root { id, remote: true } => {
+            Resolution::Root { id, remote: false } => PlacedTarget::Root(instance.clone(), id),
+            Resolution::Root { id, remote: true } => {
                 PlacedTarget::Root(Instance { source: graph.roots[id].source, base: localized_path()? }, id)
             }
-            Target::File(file) => match &graph.files[file].origin {
+            Resolution::File(file) => match &graph.files[file].origin {
                 Origin::Tree { path, .. } => {
                     let reference = &graph[edge].reference;
                     // A program may depend on the name that it is called by, so it goes to the path of the link.
@@ -158,7 +158,7 @@ impl LayoutBuilder<'_> {
                 }
                 Origin::Remote(_) | Origin::Archive { .. } => PlacedTarget::File(file, localized_path()?),
             },
-            Target::Unchanged | Target::Remote | Target::Broken => PlacedTarget::None,
+            Resolution::Unchanged | Resolution::Remote | Resolution::Broken => PlacedTarget::None,
         })
     }
 
@@ -270,7 +270,7 @@ impl LayoutBuilder<'_> {
                 }
                 Some(destination)
             }
-            PlacedTarget::None if edge.target == Target::Unchanged => {
+            PlacedTarget::None if edge.target == Resolution::Unchanged => {
                 let directory = self.destination(instance, &node.directory);
                 self.allowed_missing.extend(path::resolve(&directory, &edge.reference.text));
                 None
@@ -288,8 +288,8 @@ impl LayoutBuilder<'_> {
         let text = |path: &str| text_to(&edge.reference, &graph.roots[id.root].directory, path);
         match edge.target {
             _ if is_remote(&edge.reference) => Some(edge.reference.value()),
-            Target::Root { id, .. } => Some(text(&graph.roots[id].directory)),
-            Target::File(file) => match &graph.files[file].origin {
+            Resolution::Root { id, .. } => Some(text(&graph.roots[id].directory)),
+            Resolution::File(file) => match &graph.files[file].origin {
                 Origin::Tree { path, .. } => Some(edge.reference.with_path(&text(path))),
                 Origin::Remote(_) | Origin::Archive { .. } => None,
             },
@@ -312,7 +312,7 @@ impl LayoutBuilder<'_> {
         // Two different files for one path would silently lose one; equal ones are the same file to a build.
         match self.placed.get(destination) {
             None => {
-                self.placed.insert(destination.to_owned(), Placed { file, edits: Vec::new(), run_at: None });
+                self.placed.insert(destination.to_owned(), LaidOutFile { file, edits: Vec::new(), run_at: None });
                 Ok(())
             }
             Some(placed) if placed.file == file => Ok(()),

@@ -1,7 +1,7 @@
 //! Proves that a result is complete before any of it is written.
 
-use super::files::Localized;
-use crate::graph::{Edge, Explored, Graph, Target};
+use super::files::LocalizedRoots;
+use crate::graph::{Edge, Explored, Graph, Resolution};
 use crate::kustomization::Accepts;
 use crate::message::failure::{Failure, Failures};
 use crate::message::redact;
@@ -9,7 +9,11 @@ use crate::tree::path;
 
 /// Checks that each reference in a file of the result leads to something in the tree, unless it led to nothing in
 /// `before` too. Without `before` no reference may lead to nothing, because a copy is complete.
-pub(super) fn assert_whole(before: Option<&Graph>, after: &Explored, localized: &Localized) -> Result<(), Failures> {
+pub(super) fn assert_whole(
+    before: Option<&Graph>,
+    after: &Explored,
+    localized: &LocalizedRoots,
+) -> Result<(), Failures> {
     let graph = &after.graph;
     let old_roots = before.map(Graph::user_roots).unwrap_or_default();
     let troubles = after.troubles.iter().filter(|_| before.is_none());
@@ -17,7 +21,7 @@ pub(super) fn assert_whole(before: Option<&Graph>, after: &Explored, localized: 
     for (id, root) in graph.root_ids().zip(graph.roots.iter()) {
         for (id, edge) in graph.edges_of(id) {
             let is_resolved =
-                !matches!(edge.target, Target::Remote | Target::Broken) || graph.stays_remote.contains_key(&id);
+                !matches!(edge.target, Resolution::Remote | Resolution::Broken) || graph.stays_remote.contains_key(&id);
             let is_ours = graph.user_path(edge.from).is_some_and(|path| localized.files.contains_key(path));
             if is_resolved || !is_ours {
                 continue;
@@ -30,7 +34,7 @@ pub(super) fn assert_whole(before: Option<&Graph>, after: &Explored, localized: 
             let old_root = before.zip(old_roots.get(root.directory.as_str()));
             let mut old_edges = old_root.into_iter().flat_map(|(graph, id)| &graph.roots[*id].edges);
             let was_broken = old_edges.any(|old: &Edge| {
-                old.target == Target::Broken && old.reference.field == *field && old.reference.text == *text
+                old.target == Resolution::Broken && old.reference.field == *field && old.reference.text == *text
             });
             if !is_allowed && !was_broken {
                 let failure = Failure::new(format!("`{}` leads nowhere", redact::url(text)));

@@ -4,7 +4,7 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::config::Config;
-use crate::graph::{Edge, FileId, Graph, Lines, Origin, REASON_NOT_AN_ERROR, RootId, SourceId, Target};
+use crate::graph::{Edge, FileId, Graph, Lines, Origin, REASON_NOT_AN_ERROR, Resolution, RootId, SourceId};
 use crate::kustomization::{NoteKind, Runs, is_pinned};
 use crate::message::failure::{Failure, Result};
 use crate::message::finding::Rule;
@@ -45,9 +45,9 @@ pub(crate) fn remotes(graph: &Graph, old_lock: &Lock) -> Result<Remotes> {
     for edge in graph.roots.iter().flat_map(|root| &root.edges) {
         let Some((upstream, pinned)) = resolved(graph, edge) else { continue };
         let named = match edge.target {
-            Target::Root { id, .. } => names.of_root(id),
-            Target::File(file) => names.files.get(&file).cloned().unwrap_or_default(),
-            Target::Remote | Target::Unchanged | Target::Broken => BTreeSet::new(),
+            Resolution::Root { id, .. } => names.of_root(id),
+            Resolution::File(file) => names.files.get(&file).cloned().unwrap_or_default(),
+            Resolution::Remote | Resolution::Unchanged | Resolution::Broken => BTreeSet::new(),
         };
         let added = add(&mut remotes, &upstream, pinned, named);
         added.map_err(|failure| failure.at(graph.location(edge.from, &edge.reference)))?;
@@ -103,7 +103,7 @@ impl<'a> Names<'a> {
         // A file can be listed by roots of several repositories, each of which gets the reference.
         let mut listed_by: HashMap<FileId, Vec<RootId>> = HashMap::new();
         for (id, edge) in graph.edges() {
-            if let Target::File(file) = edge.target {
+            if let Resolution::File(file) = edge.target {
                 listed_by.entry(file).or_default().push(id.root);
             }
         }
@@ -129,7 +129,7 @@ impl<'a> Names<'a> {
 
     /// The upstreams that a root references, itself or through roots that it reaches by paths.
     fn of_root(&self, root: RootId) -> BTreeSet<Upstream> {
-        let reached = self.graph.reach([root], |_, edge| matches!(edge.target, Target::Root { remote: false, .. }));
+        let reached = self.graph.reach([root], |_, edge| matches!(edge.target, Resolution::Root { remote: false, .. }));
         reached.into_iter().flat_map(|root| self.roots[root.0].iter().cloned()).collect()
     }
 }
@@ -139,7 +139,7 @@ impl<'a> Names<'a> {
 fn named(graph: &Graph, old_lock: &Lock) -> Vec<Named> {
     let mut references = Vec::new();
     for (id, edge) in graph.edges() {
-        let wanted = edge.remote.as_ref().filter(|_| edge.target == Target::Remote);
+        let wanted = edge.remote.as_ref().filter(|_| edge.target == Resolution::Remote);
         let upstream = resolved(graph, edge)
             .map(|(upstream, _)| upstream)
             .or_else(|| wanted.map(|wanted| wanted.locked(old_lock).unwrap_or_else(|| wanted.upstream())));
@@ -169,11 +169,11 @@ fn named(graph: &Graph, old_lock: &Lock) -> Vec<Named> {
 /// The upstream that a reference was resolved to, with its entry, without the upstreams that it references.
 fn resolved(graph: &Graph, edge: &Edge) -> Option<(Upstream, Pinned)> {
     match edge.target {
-        Target::Root { id, remote: true } => {
+        Resolution::Root { id, remote: true } => {
             // The directory as the reference has it: a lock must be usable without looking into the repository.
             rooted(graph, id, &edge.remote.as_ref()?.spec.as_ref()?.directory())
         }
-        Target::File(file) => match &graph.files[file].origin {
+        Resolution::File(file) => match &graph.files[file].origin {
             Origin::Remote(file) => Some(file.pinned()),
             Origin::Tree { .. } | Origin::Archive { .. } => None,
         },

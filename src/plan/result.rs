@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::files::{File, Localized, Rewritten, stripped};
-use super::placing::{Instance, LayoutBuilder, Placed};
+use super::files::{LocalizedRoots, ResultFile, Rewritten, stripped};
+use super::placing::{Instance, LaidOutFile, LayoutBuilder};
 use super::{GITATTRIBUTES, remotes};
 use crate::config::Config;
 use crate::graph::{Graph, Origin, RootId, SourceId};
@@ -25,7 +25,7 @@ pub(super) fn localize(
     config: &Config,
     old_lock: &Lock,
     in_place: bool,
-) -> Result<Localized, Failures> {
+) -> Result<LocalizedRoots, Failures> {
     let mut builder = LayoutBuilder::new(graph, config, in_place);
     let top = Instance { source: SourceId::FIRST, base: String::new() };
     for start in starts {
@@ -35,28 +35,28 @@ pub(super) fn localize(
 }
 
 /// The lock entry of a file that was not fetched.
-pub(super) fn entry(path: &str, file: &File) -> StoredFile {
+pub(super) fn entry(path: &str, file: &ResultFile) -> StoredFile {
     let mode = if file.executable { Mode::Executable } else { Mode::Plain };
     StoredFile { path: path.to_owned(), mode, sha256: sha256_hex(&file.bytes), ..StoredFile::default() }
 }
 
 /// Adds attributes to a directory, so that git changes no byte below it, unless it has some already.
-fn add_attributes(files: &mut BTreeMap<String, (File, StoredFile)>, directory: &str) {
+fn add_attributes(files: &mut BTreeMap<String, (ResultFile, StoredFile)>, directory: &str) {
     let path = path::join(directory, FILE_NAME);
-    let file = File::plain(GITATTRIBUTES.as_bytes());
+    let file = ResultFile::plain(GITATTRIBUTES.as_bytes());
     let entry = entry(&path, &file);
     files.entry(path).or_insert((file, entry));
 }
 
 impl LayoutBuilder<'_> {
-    fn collect(mut self, old_lock: &Lock) -> Result<Localized, Failures> {
+    fn collect(mut self, old_lock: &Lock) -> Result<LocalizedRoots, Failures> {
         let graph = self.graph;
         let top = Instance { source: SourceId::FIRST, base: String::new() };
-        let mut localized = Localized {
+        let mut localized = LocalizedRoots {
             vendored: std::mem::take(&mut self.vendored),
             allowed_missing: std::mem::take(&mut self.allowed_missing),
             target: graph.roots.first().map_or_else(String::new, |root| self.destination(&top, &root.directory)),
-            ..Localized::default()
+            ..LocalizedRoots::default()
         };
         let mut failures = std::mem::take(&mut self.failures);
         for (path, placed) in &self.placed {
@@ -91,7 +91,7 @@ impl LayoutBuilder<'_> {
     }
 
     /// Adds a file to the result, with its findings.
-    fn file(&self, path_in_result: &str, placed: &Placed, localized: &mut Localized) -> Result<()> {
+    fn file(&self, path_in_result: &str, placed: &LaidOutFile, localized: &mut LocalizedRoots) -> Result<()> {
         let graph = self.graph;
         let from = &graph.files[placed.file];
         let remote = graph.pinned(placed.file).map(|(source, _)| source);
@@ -114,7 +114,7 @@ impl LayoutBuilder<'_> {
         };
         let is_trusted = may_run.is_some() && self.config.trusts(path_in_result);
         let bytes = graph.read(placed.file).map_err(|failure| graph.unreadable(placed.file, failure))?;
-        let mut file = File { bytes, executable: (from.executable && is_local) || is_trusted, blob };
+        let mut file = ResultFile { bytes, executable: (from.executable && is_local) || is_trusted, blob };
         let mut stored = StoredFile { remote, source, ..entry(path_in_result, &file) };
         if is_trusted {
             localized.trusted.insert(placed.file);
@@ -124,7 +124,7 @@ impl LayoutBuilder<'_> {
         }
         if let Some(bytes) = self.edited(path_in_result, placed, &file.bytes, &mut localized.rewritten)? {
             stored.sha256 = sha256_hex(&bytes);
-            file = File { bytes: bytes.into(), blob: None, ..file };
+            file = ResultFile { bytes: bytes.into(), blob: None, ..file };
         }
         // The original text of each reference goes into the lock, so that the file can be restored.
         for edit in placed.edits.iter().filter(|_| !is_local) {
@@ -149,7 +149,7 @@ impl LayoutBuilder<'_> {
     fn edited(
         &self,
         path: &str,
-        placed: &Placed,
+        placed: &LaidOutFile,
         bytes: &[u8],
         rewritten: &mut Vec<Rewritten>,
     ) -> Result<Option<Vec<u8>>> {

@@ -8,10 +8,10 @@ use std::rc::Rc;
 use proptest::prelude::*;
 
 use super::copy;
-use super::files::Localized;
+use super::files::LocalizedRoots;
 use crate::config::Config;
 use crate::graph::testing::{Upstreams, source};
-use crate::graph::{self, Policy, Source, Start};
+use crate::graph::{self, ScopedTree, Start, WalkPolicy};
 use crate::tree::overlay::OverlayTree;
 use crate::tree::path;
 
@@ -87,17 +87,17 @@ fn tree(choices: &[Vec<Choice>]) -> OverlayTree {
     tree
 }
 
-fn localized(tree: OverlayTree, target: &str, scope: &str) -> Localized {
+fn localized(tree: OverlayTree, target: &str, scope: &str) -> LocalizedRoots {
     let start = Start {
-        source: Source { tree: Rc::new(tree), scope: scope.to_owned(), repository: None },
+        source: ScopedTree { tree: Rc::new(tree), scope: scope.to_owned(), repository: None },
         directory: target.to_owned(),
     };
-    let graph = graph::walk(start, None, &Policy::default()).unwrap();
+    let graph = graph::walk(start, None, &WalkPolicy::default()).unwrap();
     copy::localized(&graph, &Config::default(), &Default::default()).unwrap().0
 }
 
 /// The bytes and the mode of every file.
-fn files(localized: &Localized) -> BTreeMap<String, (Vec<u8>, bool)> {
+fn files(localized: &LocalizedRoots) -> BTreeMap<String, (Vec<u8>, bool)> {
     let files = localized.files.iter();
     files.map(|(path, (file, _))| (path.clone(), (file.bytes.to_vec(), file.executable))).collect()
 }
@@ -158,7 +158,7 @@ fn copies_that_double_with_every_level_are_refused() {
         let mut upstreams = (0..=levels).fold(Upstreams::default(), with);
         let text = "resources: ['https://h/o/0?ref=v1']\n";
         let start = Start { source: source(&[("kustomization.yaml", text)]), directory: String::new() };
-        let graph = graph::walk(start, Some(&mut upstreams), &Policy::default()).unwrap();
+        let graph = graph::walk(start, Some(&mut upstreams), &WalkPolicy::default()).unwrap();
         copy::localized(&graph, &Config::default(), &Default::default()).map(|(localized, _)| localized)
     };
     // The target, and three roots for each copy of a repository.

@@ -32,8 +32,11 @@ impl Troubles {
 
 /// Walks roots for a build. Everything remote must be there; missing local files are left to kustomize.
 pub(crate) fn reached(survey: &Survey, config: &Config, directories: &[String], remotes: &mut dyn Remotes) -> Explored {
-    let policy =
-        graph::Policy { load_restrictor: config.load_restrictor, leave: Some(config), ..graph::Policy::default() };
+    let policy = graph::WalkPolicy {
+        load_restrictor: config.load_restrictor,
+        leave: Some(config),
+        ..graph::WalkPolicy::default()
+    };
     let mut explored = survey.explore(directories, Some(remotes), &policy);
     explored.troubles.retain(|trouble| is_remote(&explored.graph, trouble));
     explored

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Changes;
 use super::files::edited;
-use crate::graph::{ChartRef, Noted, Policy, RemoteRef, Wants};
+use crate::graph::{ChartRef, ExpectedContent, Noted, RemoteRef, WalkPolicy};
 use crate::kustomization::{Edit, NoteKind};
 use crate::message::failure::{Failure, Failures, Result, command, listed, short};
 use crate::message::redact;
-use crate::record::{Change, ChangeKind, Lock};
+use crate::record::{ChangeKind, Lock, LockChange};
 use crate::reference::{self, RepoSpec, Upstream};
 use crate::tree::path;
 use crate::workspace::Workspace;
@@ -110,8 +110,8 @@ fn nothing(lock: &Lock, shown: &str) -> Failure {
 /// The source as a reference of the user. `None` for a chart, or if no text would be parsed as this source.
 pub(crate) fn wanted(source: &Upstream) -> Option<RemoteRef> {
     let (wants, spec) = match source {
-        Upstream::File { .. } => (Wants::File, None),
-        Upstream::Git { .. } => (Wants::Root, Some(spec_of(source)?)),
+        Upstream::File { .. } => (ExpectedContent::File, None),
+        Upstream::Git { .. } => (ExpectedContent::Root, Some(spec_of(source)?)),
         Upstream::Chart { .. } | Upstream::Image { .. } => return None,
     };
     let is_page = reference::names_page(source.url());
@@ -145,11 +145,11 @@ pub(crate) fn spec_of(upstream: &Upstream) -> Option<RepoSpec> {
 
 /// The sources that never change by convention and did, each with its failure.
 pub(crate) fn moved_versions(
-    changes: &[Change],
+    changes: &[LockChange],
     is_version: impl Fn(&Upstream) -> bool,
 ) -> impl Iterator<Item = (Upstream, Failure)> {
     changes.iter().filter(move |change| is_version(&change.upstream)).filter_map(|change| {
-        let Change { kind: ChangeKind::Moved, upstream, old: Some(old), new: Some(new), .. } = change else {
+        let LockChange { kind: ChangeKind::Moved, upstream, old: Some(old), new: Some(new), .. } = change else {
             return None;
         };
         let (old, new) = (short(old.hex()), short(new.hex()));
@@ -187,7 +187,7 @@ pub(crate) fn retargeted(
     to: &mut Retarget<'_>,
 ) -> Result<Changes> {
     let starts = super::starts(workspace)?;
-    let graph = &workspace.survey().judged(&starts, &Policy::default()).graph;
+    let graph = &workspace.survey().judged(&starts, &WalkPolicy::default()).graph;
     let mut edits: BTreeMap<&str, Vec<Edit<'_>>> = BTreeMap::new();
     // An argument that selects nothing is an error, or else a typing error would look like success.
     let mut is_named = false;

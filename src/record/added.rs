@@ -2,14 +2,14 @@
 
 use serde::Serialize;
 
-use super::{Change, ChangeKind, Digest, Lock};
+use super::{ChangeKind, Digest, Lock, LockChange};
 use crate::message::failure::Result;
 use crate::reference::Upstream;
 use crate::tree::{Tree, path};
 
 /// An entry of a lock, or a directory of an entry, that the base does not have.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Added {
+pub struct AddedEntry {
     /// The path of the lock from the top of the repository.
     pub lock: String,
     /// The line on which the entry begins, from 1.
@@ -22,19 +22,19 @@ pub struct Added {
 
 /// The entries of the lock at `path` that are new or changed since `base`, and the new directories of unchanged
 /// entries. A lock of the base that cannot be read counts as empty.
-pub(crate) fn added(tree: &dyn Tree, base: &dyn Tree, path: &str) -> Result<Vec<Added>> {
+pub(crate) fn added(tree: &dyn Tree, base: &dyn Tree, path: &str) -> Result<Vec<AddedEntry>> {
     let bytes = tree.read(path)?;
     let lock = Lock::parse(&bytes, path)?;
     let old = Lock::at(base, path).ok().flatten().unwrap_or_default();
     let positions = Lock::positions(&bytes);
     let mut entries = Vec::new();
-    for Change { kind, upstream, new, paths, .. } in Lock::changes(&old, &lock) {
+    for LockChange { kind, upstream, new, paths, .. } in Lock::changes(&old, &lock) {
         let (Some(digest), Some(position)) = (new, positions.get(&upstream)) else { continue };
         let remotes = match kind {
             ChangeKind::Extended => paths.iter().map(|path| upstream.at(path::of_shown(path))).collect(),
             _ => vec![upstream],
         };
-        entries.extend(remotes.into_iter().map(|remote| Added {
+        entries.extend(remotes.into_iter().map(|remote| AddedEntry {
             lock: path.to_owned(),
             line: position.line,
             remote,

@@ -10,7 +10,7 @@ use crate::message::failure::Failure;
 /// The state of an upstream, in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Verdict {
+pub(crate) enum UpstreamVerdict {
     /// It is as recorded.
     Ok,
     /// It is newer, as a branch may be: it moved forward. This is not a difference.
@@ -26,19 +26,25 @@ pub(crate) enum Verdict {
     Unreachable,
 }
 
-impl Verdict {
+impl UpstreamVerdict {
     /// All verdicts, from the best to the worst.
-    pub(crate) const ALL: [Verdict; 6] =
-        [Verdict::Ok, Verdict::Updated, Verdict::Moved, Verdict::Unsigned, Verdict::Gone, Verdict::Unreachable];
+    pub(crate) const ALL: [UpstreamVerdict; 6] = [
+        UpstreamVerdict::Ok,
+        UpstreamVerdict::Updated,
+        UpstreamVerdict::Moved,
+        UpstreamVerdict::Unsigned,
+        UpstreamVerdict::Gone,
+        UpstreamVerdict::Unreachable,
+    ];
 
     /// Whether upstream differs from the record in a way that needs attention.
     pub(crate) fn differs(self) -> bool {
-        matches!(self, Verdict::Moved | Verdict::Unsigned | Verdict::Gone)
+        matches!(self, UpstreamVerdict::Moved | UpstreamVerdict::Unsigned | UpstreamVerdict::Gone)
     }
 }
 
 /// The verdict in one word, as in JSON.
-impl fmt::Display for Verdict {
+impl fmt::Display for UpstreamVerdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.serialize(f)
     }
@@ -46,7 +52,7 @@ impl fmt::Display for Verdict {
 
 /// The kind of `update` that accepts the new state into the lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Update {
+pub(crate) enum UpdateKind {
     /// Any `update`.
     Any,
     /// Only an `update` that names the upstream, because by convention it never changes.
@@ -57,8 +63,8 @@ pub(crate) enum Update {
 
 /// The answer about one upstream of a record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct Answer {
-    pub verdict: Verdict,
+pub(crate) struct UpstreamState {
+    pub verdict: UpstreamVerdict,
     /// The present digest. `None` if it is not known.
     #[serde(rename = "new")]
     pub now: Option<Digest>,
@@ -72,45 +78,45 @@ pub(crate) struct Answer {
     pub newest: Vec<(String, String)>,
     /// The kind of `update` that accepts the new state.
     #[serde(skip)]
-    pub update: Update,
+    pub update: UpdateKind,
     /// The failure of an upstream that is unreachable.
     #[serde(skip)]
     pub failure: Option<Failure>,
 }
 
-impl Answer {
+impl UpstreamState {
     /// An upstream that is as recorded.
     pub(crate) fn ok(now: Digest) -> Self {
-        Answer { verdict: Verdict::Ok, ..Answer::unusable(Some(now), "") }
+        UpstreamState { verdict: UpstreamVerdict::Ok, ..UpstreamState::unusable(Some(now), "") }
     }
 
     /// An upstream that changed.
     pub(crate) fn moved(now: Digest, why: impl Into<String>) -> Self {
-        Answer { update: Update::Any, ..Answer::unusable(Some(now), why) }
+        UpstreamState { update: UpdateKind::Any, ..UpstreamState::unusable(Some(now), why) }
     }
 
     /// An upstream that changed so that no build can use it.
     pub(crate) fn unusable(now: Option<Digest>, why: impl Into<String>) -> Self {
-        let (verdict, why, update) = (Verdict::Moved, why.into(), Update::Nothing);
-        Answer { verdict, now, why, commits: None, newest: Vec::new(), update, failure: None }
+        let (verdict, why, update) = (UpstreamVerdict::Moved, why.into(), UpdateKind::Nothing);
+        UpstreamState { verdict, now, why, commits: None, newest: Vec::new(), update, failure: None }
     }
 
     /// An upstream that lacks the required signature.
-    pub(crate) fn unsigned(answer: Answer, why: impl Into<String>) -> Self {
-        Answer { verdict: Verdict::Unsigned, why: why.into(), update: Update::Nothing, ..answer }
+    pub(crate) fn unsigned(answer: UpstreamState, why: impl Into<String>) -> Self {
+        UpstreamState { verdict: UpstreamVerdict::Unsigned, why: why.into(), update: UpdateKind::Nothing, ..answer }
     }
 
     /// An upstream that does not exist any more.
     pub(crate) fn gone(why: impl Into<String>) -> Self {
-        Answer { verdict: Verdict::Gone, ..Answer::unusable(None, why) }
+        UpstreamState { verdict: UpstreamVerdict::Gone, ..UpstreamState::unusable(None, why) }
     }
 
     /// An upstream that could not be asked.
     pub(crate) fn unreachable(failure: Failure) -> Self {
-        Answer {
-            verdict: Verdict::Unreachable,
+        UpstreamState {
+            verdict: UpstreamVerdict::Unreachable,
             failure: Some(failure.clone()),
-            ..Answer::unusable(None, failure.message)
+            ..UpstreamState::unusable(None, failure.message)
         }
     }
 }

@@ -160,7 +160,7 @@ pub struct StoredFile {
 
 /// The difference between two locks for one source.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Change {
+pub struct LockChange {
     #[serde(rename = "change")]
     pub kind: ChangeKind,
     #[serde(rename = "url")]
@@ -297,15 +297,15 @@ impl Lock {
     }
 
     /// The sources that were added, dropped or changed between two locks, in the order of the lock.
-    pub fn changes(old: &Lock, new: &Lock) -> Vec<Change> {
+    pub fn changes(old: &Lock, new: &Lock) -> Vec<LockChange> {
         let sources: BTreeSet<&Upstream> = old.remotes.keys().chain(new.remotes.keys()).collect();
-        sources.into_iter().filter_map(|source| Change::of(source, old, new)).collect()
+        sources.into_iter().filter_map(|source| LockChange::of(source, old, new)).collect()
     }
 }
 
-impl Change {
+impl LockChange {
     /// The change of one source. `None` if nothing changed.
-    fn of(source: &Upstream, old: &Lock, new: &Lock) -> Option<Change> {
+    fn of(source: &Upstream, old: &Lock, new: &Lock) -> Option<LockChange> {
         let (old, new) = (old.remotes.get(source), new.remotes.get(source));
         let mut paths = Vec::new();
         if let (Some(old), Some(new)) = (old, new) {
@@ -320,7 +320,7 @@ impl Change {
             _ if paths.is_empty() => return None,
             _ => ChangeKind::Extended,
         };
-        Some(Change { kind, upstream: source.clone(), old, new, paths })
+        Some(LockChange { kind, upstream: source.clone(), old, new, paths })
     }
 }
 

@@ -15,9 +15,9 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use serde::Serialize;
 
-use super::{Object, PathContent, Target, Targets, Unread, Why, flux_objects};
+use super::{ObjectRef, PathContent, Target, Targets, Unread, Why, flux_objects};
 use crate::config::Config;
-use crate::graph::inputs::{self, Input, RootInputs};
+use crate::graph::inputs::{self, BuildInput, RootInputs};
 use crate::graph::{ChartLookup, Explored, FileId, Graph, RootId, TroubleKind, reach};
 use crate::kustomization::ProblemKind;
 use crate::message::failure::Result;
@@ -25,7 +25,7 @@ use crate::reference::Upstream;
 use crate::tree::path;
 
 use changes::Changes;
-use reached::Reached;
+use reached::DeploymentIndex;
 
 /// The roots and targets whose builds may differ.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -56,7 +56,7 @@ pub(crate) struct AffectedTarget {
     #[serde(skip)]
     pub was: Option<Target>,
     /// How it differs.
-    pub status: Status,
+    pub status: DiffStatus,
     /// One of the differences.
     #[serde(flatten)]
     pub cause: Cause,
@@ -69,7 +69,7 @@ pub(crate) struct AffectedRoot {
     #[serde(serialize_with = "crate::tree::path::serialize")]
     pub directory: String,
     /// How it differs.
-    pub status: Status,
+    pub status: DiffStatus,
     /// One of the differences; for a removed root its directory.
     #[serde(flatten)]
     pub cause: Cause,
@@ -78,7 +78,7 @@ pub(crate) struct AffectedRoot {
 /// How a root, a target or an object differs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Status {
+pub(crate) enum DiffStatus {
     /// It is new.
     Added,
     /// It, or something that its build reads, is different.
@@ -88,12 +88,12 @@ pub(crate) enum Status {
     Removed,
 }
 
-impl Status {
+impl DiffStatus {
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Status::Added => "added",
-            Status::Changed => "changed",
-            Status::Removed => "removed",
+            DiffStatus::Added => "added",
+            DiffStatus::Changed => "changed",
+            DiffStatus::Removed => "removed",
         }
     }
 }
@@ -122,7 +122,7 @@ pub(crate) fn affected(
     let before = changes.old.kustomizations()?.into_iter().map(|path| path::parent(&path).to_owned());
     let before: BTreeSet<String> = before.filter(|directory| config.starts(directory)).collect();
     let (graph, targets) = (&is.0.graph, &is.1);
-    let reached = [was, is].map(Reached::of);
+    let reached = [was, is].map(DeploymentIndex::of);
     let hidden = &reached[1].hidden;
     let causes = Causes::of(graph, changes, hidden)?;
     let is_shown = |root: &RootId| directories.contains(&graph.roots[*root].directory);
@@ -136,7 +136,7 @@ pub(crate) fn affected(
     let shown = shown.map(|(_, unread)| unread);
     let mut unread: Vec<Unread> = targets.unread_objects(graph).chain(shown).cloned().collect();
     for file in &targets.unread {
-        if !unread.contains(file) && changes.first_of(&[Input::At(file.file.clone())])?.is_some() {
+        if !unread.contains(file) && changes.first_of(&[BuildInput::At(file.file.clone())])?.is_some() {
             unread.push(file.clone());
         }
     }
@@ -149,7 +149,7 @@ pub(crate) fn affected(
     let mut touched = causes.targets(config, reached.each_ref())?;
     let filled = filled::filled(&causes, &targets.targets, &mut touched)?;
     let is_open = |target: &&Target| target.changed_by.is_some();
-    let known: HashSet<&Object> = targets.targets.iter().filter(is_open).map(|target| &target.object).collect();
+    let known: HashSet<&ObjectRef> = targets.targets.iter().filter(is_open).map(|target| &target.object).collect();
     let of_touched = touched.iter().map(|target| &target.target).filter(is_open);
     let perhaps_gone: Vec<Target> = of_touched.filter(|target| !known.contains(&target.object)).cloned().collect();
     let mut affected = Affected {
@@ -167,12 +167,12 @@ pub(crate) fn affected(
     for directory in still.into_iter().chain(unnamed(is, &directories)).collect::<BTreeSet<_>>() {
         affected.total += 1;
         let cause = causes.of_directory(&directory)?;
-        let status = before.get(&directory).map_or(Status::Added, |_| Status::Changed);
+        let status = before.get(&directory).map_or(DiffStatus::Added, |_| DiffStatus::Changed);
         affected.roots.extend(cause.map(|cause| AffectedRoot { directory, status, cause }));
     }
     let is_gone = |directory: &String| !directories.contains(directory) && !deployed.contains(directory);
     for directory in above.into_iter().filter(is_gone) {
-        let (status, cause) = (Status::Removed, Cause::Path(directory.clone()));
+        let (status, cause) = (DiffStatus::Removed, Cause::Path(directory.clone()));
         affected.roots.push(AffectedRoot { directory, status, cause });
     }
     affected.roots.sort();

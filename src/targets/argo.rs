@@ -18,13 +18,13 @@ use serde_json::{Map, Value as Json};
 use super::engine::Engine;
 use super::generated::{append, list};
 use super::installed::Workload;
-use super::scan::{Document, Kind};
+use super::scan::{Document, ScannedKind};
 use super::{
-    Build, Component, Directory, EngineName, Identity, Object, PathContent, Revision, Target, TargetDir,
-    TargetLocation, Targets, Unread, place, unfilled,
+    AddedComponent, BuildSettings, Directory, EngineName, Identity, ObjectRef, PathContent, Revision, Target,
+    TargetDir, TargetLocation, Targets, Unread, place, unfilled,
 };
 use crate::config::Config;
-use crate::kustomization::{Data, Placed, Value, read_object};
+use crate::kustomization::{Data, Located, Value, read_object};
 use crate::message::failure::Result;
 use crate::message::position::Position;
 use crate::message::redact;
@@ -47,7 +47,7 @@ const ANY_FILE: &str = "LoadRestrictionsNone";
 pub(super) struct ArgoCd;
 
 impl Engine for ArgoCd {
-    fn kinds(&self) -> &'static [Kind] {
+    fn kinds(&self) -> &'static [ScannedKind] {
         models::KINDS
     }
 
@@ -107,7 +107,7 @@ impl Engine for ArgoCd {
         true
     }
 
-    fn edit(&self, kustomization: &mut Map<String, Json>, build: &Build, _: bool) {
+    fn edit(&self, kustomization: &mut Map<String, Json>, build: &BuildSettings, _: bool) {
         append(kustomization, "patches", list(build, "patches").to_vec());
     }
 
@@ -194,7 +194,7 @@ pub(super) fn find_elsewhere(tree: &dyn Tree, config: &Config, targets: &mut Tar
             }
         };
         let object =
-            Object::of(&file, value.start.line, APPLICATION, if name.is_empty() { "any" } else { name }.to_owned());
+            ObjectRef::of(&file, value.start.line, APPLICATION, if name.is_empty() { "any" } else { name }.to_owned());
         let document = Document { object, value, home: directory.to_owned(), is_template: false };
         let build = build(None, &document, &document.value, &source);
         let added = build.added();
@@ -265,9 +265,9 @@ impl Argo<'_> {
             return Ok(None);
         }
         let url = source.repo_url.as_deref().unwrap_or_default();
-        let spot = source.path.as_ref().map_or(written.start, Placed::start);
+        let spot = source.path.as_ref().map_or(written.start, Located::start);
         let elsewhere = |location: TargetLocation, values| {
-            let build = Build { values, ..self.build(document, written, &source) };
+            let build = BuildSettings { values, ..self.build(document, written, &source) };
             document.target(self.tree, EngineName::ArgoCd, spot, location, build).map(Some)
         };
         let external = |why: String| elsewhere(TargetLocation::External(why), self.values(document, &source, None));
@@ -318,7 +318,7 @@ impl Argo<'_> {
         written: &Value,
         beside: &[String],
         unread: &mut Vec<Unread>,
-    ) -> Result<(Source, Build)> {
+    ) -> Result<(Source, BuildSettings)> {
         let is_named = unfilled([&*of.document.object.name]).is_none();
         let built = |value: &Value| {
             let source: Source = value.read().unwrap_or_default();
@@ -342,12 +342,19 @@ impl Argo<'_> {
     }
 
     /// The build of a source by Argo CD.
-    fn build(&self, document: &Document, written: &Value, source: &Source) -> Build {
+    fn build(&self, document: &Document, written: &Value, source: &Source) -> BuildSettings {
         build(self.options.as_deref(), document, written, source)
     }
 
     /// Adds the parts of a build that depend on the content of the directory.
-    fn look(&self, of: &Application, source: &Source, base: &str, dir: &TargetDir, build: &mut Build) -> Result<()> {
+    fn look(
+        &self,
+        of: &Application,
+        source: &Source,
+        base: &str,
+        dir: &TargetDir,
+        build: &mut BuildSettings,
+    ) -> Result<()> {
         if let PathContent::Directory(directory) = &dir.content {
             let files = self.read_in(directory, build.directory.recurse)?;
             build.unread = self::unread(source, &files);
@@ -459,16 +466,19 @@ fn revision(identity: &Identity, url: &str, name: Option<&str>) -> Revision {
 }
 
 /// The build of a source by Argo CD.
-fn build(options: Option<&[String]>, document: &Document, written: &Value, source: &Source) -> Build {
-    let mut build = Build {
+fn build(options: Option<&[String]>, document: &Document, written: &Value, source: &Source) -> BuildSettings {
+    let mut build = BuildSettings {
         load_restrictor: restrictor(options),
         options: options.unwrap_or_default().to_vec(),
-        ..Build::default()
+        ..BuildSettings::default()
     };
     if let Some(kustomize) = &source.kustomize {
         build.overrides = written.read::<Written>().unwrap_or_default().overrides();
-        build.components =
-            kustomize.components.iter().map(|component| Component::from(document.text(component.clone()))).collect();
+        build.components = kustomize
+            .components
+            .iter()
+            .map(|component| AddedComponent::from(document.text(component.clone())))
+            .collect();
         let patches = kustomize.patches.iter().filter_map(|patch| patch.path.clone());
         build.patches = patches.map(|path| document.text(path)).collect();
         build.ignore_missing_components = kustomize.ignore_missing_components;

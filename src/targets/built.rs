@@ -11,8 +11,8 @@ use super::reaches::beyond;
 use super::scan::{self, Document, Scan};
 use super::unread::read_as;
 use super::{
-    Build, EngineName, Identity, Object, Reached, Revision, Target, TargetDir, TargetLocation, Targets, Unsettled, Why,
-    place,
+    BuildSettings, EngineName, ExternalInput, Identity, ObjectRef, Revision, Target, TargetDir, TargetLocation,
+    Targets, Unsettled, Why, place,
 };
 use crate::config::Config;
 use crate::graph::named::Namer;
@@ -43,7 +43,7 @@ pub(crate) struct Builder {
     /// A unique key.
     key: String,
     /// The inputs that the tree lacks.
-    pub reaches: Vec<Reached>,
+    pub reaches: Vec<ExternalInput>,
     /// The location of an object that does not come from a single object of the tree.
     location: (String, usize),
     /// The files of the tree with objects that it reads.
@@ -61,7 +61,7 @@ pub(crate) type Output = Result<Vec<u8>>;
 
 /// The builds from which objects are taken.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Builds {
+pub(super) struct ParentBuilds {
     /// The names of the builds that succeeded.
     pub(super) done: BTreeSet<String>,
     /// Why the objects in a file are not known, by file.
@@ -189,8 +189,8 @@ impl Targets {
             if (users[id.0].is_empty() && is_meant || alone.contains(&id)) && !roots.contains(root) {
                 let (engine, tree) = (EngineName::Kustomize, &*graph.sources[0].tree);
                 let dir = TargetLocation::Local(place::inspect_path(tree, engine, "", root, Revision::this(), None)?);
-                let build = Build { load_restrictor: Some(config.load_restrictor), ..Build::default() };
-                all.push(Target::new(engine, Object::default(), Position::new(1, 1), dir, build, &Json::Null));
+                let build = BuildSettings { load_restrictor: Some(config.load_restrictor), ..BuildSettings::default() };
+                all.push(Target::new(engine, ObjectRef::default(), Position::new(1, 1), dir, build, &Json::Null));
             }
         }
         Ok(all)
@@ -211,7 +211,7 @@ fn find_built<'a>(
     let mut scan = scan::scan(tree, &files)?;
     let read = read_as(graph);
     scan.objects.retain(|document| document.has_options() || read.get(&*document.object.file) != Some(&false));
-    let mut builds = Builds::default();
+    let mut builds = ParentBuilds::default();
     let mut replaced: BTreeSet<&str> = BTreeSet::new();
     let mut made = Vec::new();
     for (builder, output) in built {
@@ -267,7 +267,7 @@ impl Builder {
             // The location is that of a kustomization, which is correct itself.
             unread.why = Why::Limit;
         }
-        let named = |object: &Object| (object.kind.clone(), object.name.clone());
+        let named = |object: &ObjectRef| (object.kind.clone(), object.name.clone());
         let names: HashSet<(String, String)> = made.objects.iter().map(|document| named(&document.object)).collect();
         let (mut kept, mut renamed): (HashMap<_, Vec<_>>, HashMap<_, Vec<_>>) = Default::default();
         for document in tree.objects.iter().filter(|document| self.files.contains(&document.object.file)) {
@@ -300,7 +300,7 @@ impl Builder {
 /// The object of its kind in the tree of which a build made one: of that name, else of a part of it, as a prefix and
 /// a suffix leave it; of several the one that says the same.
 fn source<'a>(made: &Document, sources: &[&'a Document]) -> Option<&'a Document> {
-    let Object { name, namespace, .. } = &made.object;
+    let ObjectRef { name, namespace, .. } = &made.object;
     let named = sources.iter().filter(|source| !source.object.name.is_empty() && name.contains(&source.object.name));
     let longest = named.clone().map(|source| source.object.name.len()).max()?;
     let longest: Vec<_> = named.filter(|source| source.object.name.len() == longest).collect();

@@ -32,7 +32,7 @@ pub(crate) enum Values {
 }
 
 /// The fields of an engine's object about the chart that it renders.
-pub(super) struct Said<'a> {
+pub(super) struct ReleaseFields<'a> {
     /// Those of the release.
     pub(super) name: &'a str,
     pub(super) namespace: &'a str,
@@ -52,7 +52,7 @@ pub(super) fn unread(field: &str) -> String {
     format!("`{field}` may change it, and is not read")
 }
 
-impl Said<'_> {
+impl ReleaseFields<'_> {
     /// How the chart is rendered, or why that is unknown. `resolve` finds files.
     pub(super) fn release(
         self,

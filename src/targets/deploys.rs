@@ -10,13 +10,13 @@ use crate::graph::{Graph, RootId};
 /// The roots and files of targets, which are known by their numbers.
 #[derive(Default)]
 pub(crate) struct Deploys<'a> {
-    of: Vec<Deployed<'a>>,
+    of: Vec<TargetNodes<'a>>,
     by: HashMap<&'a str, Vec<usize>>,
 }
 
 /// The roots and files of a target.
 #[derive(Default, Clone)]
-struct Deployed<'a> {
+struct TargetNodes<'a> {
     roots: Rc<BTreeSet<RootId>>,
     files: Rc<BTreeSet<&'a str>>,
 }
@@ -37,16 +37,16 @@ impl<'a> Deploys<'a> {
                 reading.insert(root, files);
             }
         }
-        let mut built: HashMap<Vec<RootId>, Deployed<'a>> = HashMap::new();
+        let mut built: HashMap<Vec<RootId>, TargetNodes<'a>> = HashMap::new();
         let mut deploys = Deploys::default();
         for (number, target) in targets.into_iter().enumerate() {
-            let mut deployed = Deployed::default();
+            let mut deployed = TargetNodes::default();
             if let TargetLocation::Local(dir) = &target.location {
                 let starts: Vec<RootId> = target.walked(dir, graph).collect();
                 let of_roots = built.entry(starts).or_insert_with_key(|starts| {
                     let roots = graph.reach_localized(starts.iter().copied());
                     let files = roots.iter().filter_map(|root| reading.get(root)).flatten().copied().collect();
-                    Deployed { roots: Rc::new(roots), files: Rc::new(files) }
+                    TargetNodes { roots: Rc::new(roots), files: Rc::new(files) }
                 });
                 deployed = of_roots.clone();
                 let plain = target.plain(dir, objects);

@@ -7,8 +7,8 @@ use serde_json::{Map, Value as Json};
 use super::argo::ArgoCd;
 use super::flux::Flux;
 use super::installed::Workload;
-use super::scan::{Document, Kind};
-use super::{Build, Directory, EngineName, Identity, PathContent, Target, TargetDir, Targets};
+use super::scan::{Document, ScannedKind};
+use super::{BuildSettings, Directory, EngineName, Identity, PathContent, Target, TargetDir, Targets};
 use crate::kustomization::Value;
 use crate::message::failure::Result;
 use crate::record::LoadRestrictor;
@@ -17,7 +17,7 @@ use crate::tree::{self, Tree, path};
 /// A program that builds and deploys targets.
 pub(crate) trait Engine: Sync {
     /// The kinds of its objects that are read.
-    fn kinds(&self) -> &'static [Kind] {
+    fn kinds(&self) -> &'static [ScannedKind] {
         &[]
     }
 
@@ -108,7 +108,7 @@ pub(crate) trait Engine: Sync {
     }
 
     /// Writes those overrides of an object into a kustomization that no command of kustomize can apply.
-    fn edit(&self, _: &mut Map<String, Json>, _: &Build, _is_root: bool) {}
+    fn edit(&self, _: &mut Map<String, Json>, _: &BuildSettings, _is_root: bool) {}
 
     /// The arguments that it passes to kustomize.
     fn arguments(&self) -> &'static [&'static str] {

@@ -14,12 +14,12 @@ use serde_json::{Map, Value as Json};
 
 use super::engine::Engine;
 use super::installed::Workload;
-use super::scan::{Document, Kind, Spec};
+use super::scan::{Document, ScannedKind, Spec};
 use super::{
-    Build, Component, Directory, EngineName, Identity, Object, PathContent, Target, TargetDir, TargetLocation, Targets,
-    place, unfilled,
+    AddedComponent, BuildSettings, Directory, EngineName, Identity, ObjectRef, PathContent, Target, TargetDir,
+    TargetLocation, Targets, place, unfilled,
 };
-use crate::kustomization::{Placed, Value};
+use crate::kustomization::{Located, Value};
 use crate::message::failure::Result;
 use crate::message::position::Position;
 use crate::record::LoadRestrictor;
@@ -27,14 +27,14 @@ use crate::tree::{self, Tree, path};
 use ignore::Ignores;
 pub(super) use models::RELEASE;
 use models::{INSTANCE, Instance, KUSTOMIZATION, Kustomization, Overrides, RESOURCE_SET, Release};
-use source::{Bound, Sources};
+use source::{Bound, FluxSources};
 use variables::Variables;
 
 /// Flux's kustomize-controller and helm-controller.
 pub(super) struct Flux;
 
 impl Engine for Flux {
-    fn kinds(&self) -> &'static [Kind] {
+    fn kinds(&self) -> &'static [ScannedKind] {
         models::KINDS
     }
 
@@ -96,7 +96,7 @@ impl Engine for Flux {
         Some(LoadRestrictor::None)
     }
 
-    fn edit(&self, kustomization: &mut Map<String, Json>, build: &Build, is_root: bool) {
+    fn edit(&self, kustomization: &mut Map<String, Json>, build: &BuildSettings, is_root: bool) {
         edit::edit(kustomization, build, is_root);
     }
 
@@ -122,15 +122,15 @@ fn find(tree: &dyn Tree, identity: &Identity, objects: &[Document], targets: &mu
         return Ok(());
     }
     let ignores = Ignores::of(tree)?;
-    let made = |sources: &Sources<'_>| -> Result<Vec<Target>> {
+    let made = |sources: &FluxSources<'_>| -> Result<Vec<Target>> {
         let made = objects.iter().filter_map(|document| target(tree, sources, document).transpose());
         made.collect()
     };
-    let sources = Sources::of(tree, objects, identity, &ignores, targets, false);
+    let sources = FluxSources::of(tree, objects, identity, &ignores, targets, false);
     ignores.check()?;
     let mut all = made(&sources)?;
     if !sources.has_bootstrapped() {
-        let assumed = made(&Sources::of(tree, objects, identity, &ignores, targets, true))?;
+        let assumed = made(&FluxSources::of(tree, objects, identity, &ignores, targets, true))?;
         let is_any_here = assumed.iter().zip(&all).any(|(target, other): (&Target, &Target)| {
             target.location != other.location
                 && matches!(&target.location, TargetLocation::Local(here) if !matches!(here.content, PathContent::Nothing(_)))
@@ -150,47 +150,47 @@ fn find(tree: &dyn Tree, identity: &Identity, objects: &[Document], targets: &mu
 }
 
 /// The fields of an object that define its target.
-struct Said {
+struct TargetFields {
     bound: Bound,
     /// The objects that say so.
-    by: Vec<Object>,
+    by: Vec<ObjectRef>,
     path: String,
     /// The position of the path, or else of the object.
     spot: Position,
-    build: Build,
+    build: BuildSettings,
     release: Option<Release>,
 }
 
-impl Said {
-    fn new(document: &Document, (bound, by): (Bound, Vec<Object>), path: Option<Placed<String>>) -> Said {
-        let build = Build { load_restrictor: Some(LoadRestrictor::None), ..Build::default() };
-        let spot = path.as_ref().map_or_else(|| document.spot(), Placed::start);
+impl TargetFields {
+    fn new(document: &Document, (bound, by): (Bound, Vec<ObjectRef>), path: Option<Located<String>>) -> TargetFields {
+        let build = BuildSettings { load_restrictor: Some(LoadRestrictor::None), ..BuildSettings::default() };
+        let spot = path.as_ref().map_or_else(|| document.spot(), Located::start);
         let path = path.map(|path| path.value).unwrap_or_default();
-        Said { bound, by, path, spot, build, release: None }
+        TargetFields { bound, by, path, spot, build, release: None }
     }
 
     /// Reads an object; `None` for one that is a source, or a patch.
-    fn of(sources: &Sources<'_>, document: &Document) -> Option<Said> {
+    fn of(sources: &FluxSources<'_>, document: &Document) -> Option<TargetFields> {
         Some(match document.object.kind.as_str() {
             KUSTOMIZATION => {
                 let mut spec: Kustomization = document.spec();
                 let bound = sources.bind(document, &spec.source_ref.take()?);
                 let path = spec.path.take();
-                Said { build: build(document, spec), ..Said::new(document, bound, path) }
+                TargetFields { build: build(document, spec), ..TargetFields::new(document, bound, path) }
             }
             INSTANCE => {
                 let Instance { sync, .. } = document.spec();
-                Said::new(document, (sources.of_instance(&sync)?, Vec::new()), sync.path)
+                TargetFields::new(document, (sources.of_instance(&sync)?, Vec::new()), sync.path)
             }
             RELEASE => {
                 let mut spec: Release = document.spec();
                 let bound = sources.bind(document, &spec.chart.spec.source_ref);
                 let path = spec.chart.spec.chart.take();
-                Said { release: Some(spec), ..Said::new(document, bound, path) }
+                TargetFields { release: Some(spec), ..TargetFields::new(document, bound, path) }
             }
             RESOURCE_SET => {
                 let bound = Bound::Templated("the cluster generates its objects".to_owned());
-                Said::new(document, (bound, Vec::new()), None)
+                TargetFields::new(document, (bound, Vec::new()), None)
             }
             _ => return None,
         })
@@ -198,8 +198,10 @@ impl Said {
 }
 
 /// The target of an object; `None` for a source, or a patch.
-fn target(tree: &dyn Tree, sources: &Sources<'_>, document: &Document) -> Result<Option<Target>> {
-    let Some(Said { bound, by, path, spot, mut build, release }) = Said::of(sources, document) else { return Ok(None) };
+fn target(tree: &dyn Tree, sources: &FluxSources<'_>, document: &Document) -> Result<Option<Target>> {
+    let Some(TargetFields { bound, by, path, spot, mut build, release }) = TargetFields::of(sources, document) else {
+        return Ok(None);
+    };
     let written = path.as_str();
     let path = match bound {
         Bound::Elsewhere(why) => TargetLocation::External(why),
@@ -230,7 +232,7 @@ fn target(tree: &dyn Tree, sources: &Sources<'_>, document: &Document) -> Result
 }
 
 /// The location of a path in a source: an include may bring it from another repository.
-fn placed(tree: &dyn Tree, dir: TargetDir, build: &mut Build) -> Result<TargetLocation> {
+fn placed(tree: &dyn Tree, dir: TargetDir, build: &mut BuildSettings) -> Result<TargetLocation> {
     let artifact = dir.artifact.as_ref();
     Ok(match artifact.and_then(|artifact| artifact.covers(&dir.path)) {
         Some((included, None)) => TargetLocation::External(format!("`{included}` comes from another source")),
@@ -250,13 +252,17 @@ fn placed(tree: &dyn Tree, dir: TargetDir, build: &mut Build) -> Result<TargetLo
 }
 
 /// The build of a `Kustomization` by Flux.
-fn build(document: &Document, spec: Kustomization) -> Build {
-    Build {
+fn build(document: &Document, spec: Kustomization) -> BuildSettings {
+    BuildSettings {
         load_restrictor: Some(LoadRestrictor::None),
         overrides: document.spec::<Overrides>().named(),
-        components: spec.components.into_iter().map(|component| Component::from(document.text(component))).collect(),
+        components: spec
+            .components
+            .into_iter()
+            .map(|component| AddedComponent::from(document.text(component)))
+            .collect(),
         ignore_missing_components: spec.ignore_missing_components,
         variables: Variables::of(&spec.post_build),
-        ..Build::default()
+        ..BuildSettings::default()
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::variables::Variables;
-use super::{Build, PathContent, Target, TargetDir};
+use super::{BuildSettings, PathContent, Target, TargetDir};
 use crate::kustomization::{FILE_NAMES, read_object};
 use crate::message::failure::Result;
 use crate::record::LoadRestrictor;
@@ -128,7 +128,7 @@ pub(super) fn append(kustomization: &mut Map<String, Value>, key: &str, more: Ve
     }
 }
 
-pub(super) fn list<'a>(build: &'a Build, key: &str) -> &'a [Value] {
+pub(super) fn list<'a>(build: &'a BuildSettings, key: &str) -> &'a [Value] {
     let list = build.overrides.get(key).and_then(Value::as_array);
     list.map_or(&[], Vec::as_slice)
 }

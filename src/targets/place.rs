@@ -5,8 +5,8 @@ use std::rc::Rc;
 use serde_json::Value as Json;
 
 use super::{
-    Artifact, Build, Component, EngineName, Identity, Object, PathContent, Resource, Revision, Target, TargetDir,
-    TargetLocation, Targets,
+    AddedComponent, Artifact, BuildSettings, EngineName, Identity, ObjectRef, PathContent, Resource, Revision, Target,
+    TargetDir, TargetLocation, Targets,
 };
 use crate::config::Config;
 use crate::message::failure::Result;
@@ -68,7 +68,12 @@ pub(super) fn component(
 
 /// Whether an engine skips a component that may be missing. Other content, such as a file, is not missing. Argo CD
 /// reads any text as a path.
-pub(super) fn is_left_out(tree: &dyn Tree, engine: EngineName, directory: &str, component: &Component) -> Result<bool> {
+pub(super) fn is_left_out(
+    tree: &dyn Tree,
+    engine: EngineName,
+    directory: &str,
+    component: &AddedComponent,
+) -> Result<bool> {
     let text = &component.text.text;
     let is_read = match &component.content {
         Some(content) => matches!(content, PathContent::Nothing(_)),
@@ -150,7 +155,7 @@ pub(super) fn on_localized(identity: &Identity, targets: &mut Targets) -> Result
     Ok(())
 }
 
-impl Build {
+impl BuildSettings {
     /// Notes the plain files that are submodules: this repository lacks their content.
     pub(super) fn hold_submodule(&mut self, tree: &dyn Tree, files: &[String]) -> Result<()> {
         for path in files {
@@ -167,9 +172,9 @@ impl Build {
 pub(super) fn declared(tree: &dyn Tree, config: &Config, targets: &mut Targets) -> Result<()> {
     for declared in &config.targets {
         let dir = inspect_path(tree, declared.engine, "", &declared.path, Revision::this(), None)?;
-        let object = Object::of(&config.file, declared.position.line, Object::LISTED, tree.label(&dir.path));
+        let object = ObjectRef::of(&config.file, declared.position.line, ObjectRef::LISTED, tree.label(&dir.path));
         let load_restrictor = declared.engine.load_restrictor(targets.argo_options.as_deref());
-        let build = Build { load_restrictor, ..Build::default() };
+        let build = BuildSettings { load_restrictor, ..BuildSettings::default() };
         targets.targets.push(Target::new(
             declared.engine,
             object,

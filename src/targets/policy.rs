@@ -7,7 +7,7 @@ use super::flux::RELEASE;
 
 /// The fate of the objects that a target deploys.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Policy {
+pub(crate) struct ObjectPolicy {
     /// Whether objects that are no longer built are deleted; `None` if that is unknown.
     pub prunes: Option<bool>,
     /// Whether its objects are deleted with it; `None` if it deploys nothing itself.
@@ -71,21 +71,21 @@ pub(crate) fn full_name_at(value: &Value, below: &str) -> String {
     if namespace.is_empty() { name.to_owned() } else { format!("{namespace}/{name}") }
 }
 
-impl Policy {
+impl ObjectPolicy {
     /// Reads an object of an engine; `None` for any other object.
-    pub(crate) fn of(object: &Value) -> Option<Policy> {
+    pub(crate) fn of(object: &Value) -> Option<ObjectPolicy> {
         match (group(object), text(object, "kind")) {
-            (ARGO, "Application") => Some(Policy::argo(object)),
+            (ARGO, "Application") => Some(ObjectPolicy::argo(object)),
             (ARGO, "ApplicationSet") => {
                 let keeps = is_true(object, "spec.syncPolicy.preserveResourcesOnDeletion");
-                Some(Policy { takes_along: Some(!keeps), is_automatic: true, ..Policy::default() })
+                Some(ObjectPolicy { takes_along: Some(!keeps), is_automatic: true, ..ObjectPolicy::default() })
             }
-            (group, kind) if group.ends_with(FLUX) => Some(Policy::flux(object, kind)),
+            (group, kind) if group.ends_with(FLUX) => Some(ObjectPolicy::flux(object, kind)),
             _ => None,
         }
     }
 
-    fn flux(object: &Value, kind: &str) -> Policy {
+    fn flux(object: &Value, kind: &str) -> ObjectPolicy {
         let namespace = text(object, "metadata.namespace");
         let depends_on = items(object, "spec.dependsOn");
         let is_kustomization = kind == "Kustomization";
@@ -104,7 +104,7 @@ impl Policy {
         let destination = fields.map(|field| (field, text(object, &format!("spec.{field}")).to_owned()));
         // Any other namespace is written by the build into all objects that can have one.
         let is_default = is_kustomization && destination[0].1.is_empty();
-        Policy {
+        ObjectPolicy {
             prunes,
             // A suspended object is deleted without its objects.
             takes_along: takes_along.map(|takes| takes && !is_suspended),
@@ -123,7 +123,7 @@ impl Policy {
         }
     }
 
-    fn argo(object: &Value) -> Policy {
+    fn argo(object: &Value) -> ObjectPolicy {
         let automated = at(object, "spec.syncPolicy.automated").filter(|at| !at.is_null());
         let automated = automated.filter(|sync| sync.get("enabled").and_then(Value::as_bool) != Some(false));
         let mut options = items(object, "spec.syncPolicy.syncOptions").filter_map(Value::as_str);
@@ -134,7 +134,7 @@ impl Policy {
             ("", name) => name,
             (server, _) => server,
         };
-        Policy {
+        ObjectPolicy {
             prunes: automated.map(|sync| is_true(sync, "prune")),
             takes_along: Some(finalizers.any(|finalizer| finalizer.starts_with(FINALIZER))),
             leaves_crds: true,
@@ -142,7 +142,7 @@ impl Policy {
             is_automatic: automated.is_some(),
             namespace: of("namespace").to_owned(),
             destination: vec![("cluster", cluster.to_owned()), ("namespace", of("namespace").to_owned())],
-            ..Policy::default()
+            ..ObjectPolicy::default()
         }
     }
 }

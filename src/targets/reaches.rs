@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::{PathContent, Reached, Revision, Target, TargetDir, TargetLocation, Targets, at_other_revision};
+use super::{ExternalInput, PathContent, Revision, Target, TargetDir, TargetLocation, Targets, at_other_revision};
 use crate::graph::named::Namer;
 use crate::graph::{Explored, RootId};
 use crate::message::failure::Result;
@@ -18,7 +18,7 @@ impl Targets {
         &self,
         explored: &Explored,
         is_it: impl Fn(&Revision) -> bool,
-    ) -> Result<Vec<Option<Vec<Reached>>>> {
+    ) -> Result<Vec<Option<Vec<ExternalInput>>>> {
         let namer = Namer::of(explored)?;
         let of_target = |target: &Target| {
             // The tree says nothing about another revision.
@@ -34,7 +34,7 @@ impl Targets {
                     Some(PathContent::Submodule(_)) => "in a submodule".to_owned(),
                     _ => continue,
                 };
-                reached.push(Reached {
+                reached.push(ExternalInput {
                     is_remote: component.content.is_none(),
                     name: redact::url(&component.text.text),
                     state: format!("component of the object, {state}"),
@@ -49,7 +49,7 @@ impl Targets {
 /// The state of a target, with the same word in every command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "state", rename_all = "kebab-case")]
-pub(crate) enum State {
+pub(crate) enum TargetState {
     /// Its build needs nothing but the tree.
     Localized,
     /// Its build needs these from other hosts.
@@ -66,51 +66,54 @@ pub(crate) enum State {
     Unknown { why: String },
 }
 
-impl State {
+impl TargetState {
     pub(crate) const WORDS: [&str; 7] = ["localized", "remote", "missing", "invalid", "external", "other", "unknown"];
 
     pub(crate) fn word(&self) -> &'static str {
         match self {
-            State::Localized => "localized",
-            State::Remote { .. } => "remote",
-            State::Missing { .. } => "missing",
-            State::Invalid { .. } => "invalid",
-            State::External { .. } => "external",
-            State::Other { .. } => "other",
-            State::Unknown { .. } => "unknown",
+            TargetState::Localized => "localized",
+            TargetState::Remote { .. } => "remote",
+            TargetState::Missing { .. } => "missing",
+            TargetState::Invalid { .. } => "invalid",
+            TargetState::External { .. } => "external",
+            TargetState::Other { .. } => "other",
+            TargetState::Unknown { .. } => "unknown",
         }
     }
 }
 
 impl Target {
     /// The state that follows from the inputs that its build [`reaches`](Targets::reaches).
-    pub(crate) fn state(&self, reaches: Option<&[Reached]>) -> State {
-        let line = |reached: &Reached| format!("{}: {}", reached.name, reached.state);
+    pub(crate) fn state(&self, reaches: Option<&[ExternalInput]>) -> TargetState {
+        let line = |reached: &ExternalInput| format!("{}: {}", reached.name, reached.state);
         if let Some(why) = self.unknown() {
-            return State::Unknown { why };
+            return TargetState::Unknown { why };
         }
         match (&self.location, reaches) {
-            (path, _) if at_other_revision(self).is_some() => State::Other { why: path.described() },
-            (TargetLocation::External(why), _) => State::External { why: why.clone() },
+            (path, _) if at_other_revision(self).is_some() => TargetState::Other { why: path.described() },
+            (TargetLocation::External(why), _) => TargetState::External { why: why.clone() },
             (TargetLocation::Local(TargetDir { content: PathContent::Nothing(why), .. }), _) => {
-                State::Missing { why: why.clone() }
+                TargetState::Missing { why: why.clone() }
             }
-            (_, Some([])) => State::Localized,
+            (_, Some([])) => TargetState::Localized,
             (_, Some([first, rest @ ..])) if !first.is_remote && !rest.iter().any(|reached| reached.is_remote) => {
-                State::Invalid { why: line(first) }
+                TargetState::Invalid { why: line(first) }
             }
             (_, Some(all)) => {
-                State::Remote { reaches: all.iter().filter(|reached| reached.is_remote).map(line).collect() }
+                TargetState::Remote { reaches: all.iter().filter(|reached| reached.is_remote).map(line).collect() }
             }
-            (path, None) => State::Other { why: path.described() },
+            (path, None) => TargetState::Other { why: path.described() },
         }
     }
 }
 
 /// The inputs outside of the tree that roots reference, sorted.
-pub(super) fn beyond(namer: &Namer<'_>, roots: impl IntoIterator<Item = RootId>) -> Vec<Reached> {
-    let reached =
-        namer.beyond(roots).map(|node| Reached { state: node.state(), is_remote: node.is_remote(), name: node.name });
+pub(super) fn beyond(namer: &Namer<'_>, roots: impl IntoIterator<Item = RootId>) -> Vec<ExternalInput> {
+    let reached = namer.beyond(roots).map(|node| ExternalInput {
+        state: node.state(),
+        is_remote: node.is_remote(),
+        name: node.name,
+    });
     reached.collect::<BTreeSet<_>>().into_iter().collect()
 }
 
@@ -151,7 +154,7 @@ remotes:
     }
 
     /// The targets of a tree, settled, with what they reach.
-    fn of_tree(tree: &Rc<OverlayTree>) -> (Targets, Vec<Option<Vec<Reached>>>) {
+    fn of_tree(tree: &Rc<OverlayTree>) -> (Targets, Vec<Option<Vec<ExternalInput>>>) {
         let config = Config::default();
         let found = targets::find(tree, &config, &|| Ok(identity(&config))).unwrap();
         let explored = explore_all(tree.clone()).unwrap();
@@ -160,11 +163,11 @@ remotes:
         (targets, reaches)
     }
 
-    fn surveyed(files: &[(&str, &str)]) -> (Targets, Vec<Option<Vec<Reached>>>) {
+    fn surveyed(files: &[(&str, &str)]) -> (Targets, Vec<Option<Vec<ExternalInput>>>) {
         of_tree(&tree(files))
     }
 
-    fn reached((targets, reaches): &(Targets, Vec<Option<Vec<Reached>>>), name: &str) -> Option<Vec<String>> {
+    fn reached((targets, reaches): &(Targets, Vec<Option<Vec<ExternalInput>>>), name: &str) -> Option<Vec<String>> {
         let at = targets.targets.iter().position(|target| target.object.name == name).unwrap();
         Some(reaches[at].as_ref()?.iter().map(|reached| format!("{}: {}", reached.name, reached.state)).collect())
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{PathContent, Target, TargetDir};
 use crate::graph::Graph;
-use crate::graph::inputs::{self, Input};
+use crate::graph::inputs::{self, BuildInput};
 use crate::kustomization::{Value, read_object};
 use crate::message::failure::Result;
 use crate::reference::is_url;
@@ -20,7 +20,7 @@ pub(crate) fn inputs(
     target: &Target,
     dir: &TargetDir,
     plain: Option<Vec<String>>,
-) -> Result<Vec<Input>> {
+) -> Result<Vec<BuildInput>> {
     let mut whole = target.build.values.clone();
     let beside = target.engine.beside(dir, &target.object.name);
     let scanned = dir.scanned.iter().filter(|resource| !resource.is_root).map(|resource| resource.path.clone());
@@ -35,7 +35,7 @@ pub(crate) fn inputs(
     let mut all = inputs::of_no_root(tree, &dir.path, &whole)?;
     let patches = target.build.patches.iter().filter(|patch| !is_url(&patch.text));
     let patches = patches.filter_map(|patch| path::resolve(&dir.path, &patch.text));
-    all.extend(scanned.chain(beside).chain(patches).map(Input::At));
+    all.extend(scanned.chain(beside).chain(patches).map(BuildInput::At));
     Ok(all)
 }
 
@@ -117,9 +117,9 @@ pub(super) fn read(graph: &Graph, target: &Target, dir: &TargetDir) -> Result<[B
     let mut read = BTreeSet::new();
     for input in all {
         match input {
-            Input::At(path) if tree.entry(&path)? == Some(Entry::Directory) => {}
-            Input::At(path) | Input::Below(path) => drop(read.insert(path)),
-            Input::Remote(_) | Input::Chart(_) => {}
+            BuildInput::At(path) if tree.entry(&path)? == Some(Entry::Directory) => {}
+            BuildInput::At(path) | BuildInput::Below(path) => drop(read.insert(path)),
+            BuildInput::Remote(_) | BuildInput::Chart(_) => {}
         }
     }
     Ok([read, roots])

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use crate::kustomization::{Mistyped, Placed, Value, documents, read_object, unescaped};
+use crate::kustomization::{Located, Mistyped, Value, documents, read_object, unescaped};
 use crate::message::failure::Result;
 use crate::message::position::Position;
 use crate::os::limits::{FILE, OBJECTS};
@@ -17,11 +17,11 @@ use crate::record::sha256_hex;
 use crate::tree::{Entry, Search, Tree, path};
 
 use super::unread::{Why, is_of_chart};
-use super::{Build, EngineName, Object, Target, TargetLocation, Text, Unread, place};
+use super::{BuildSettings, EngineName, LocatedText, ObjectRef, Target, TargetLocation, Unread, place};
 
 /// A kind of objects that is read.
 #[derive(Clone, Copy)]
-pub(crate) struct Kind {
+pub(crate) struct ScannedKind {
     /// A text that each such object contains: the beginning of its `apiVersion`, or its name.
     mark: &'static str,
     is_version: bool,
@@ -32,23 +32,23 @@ pub(crate) struct Kind {
     matters: fn(&Value) -> Result<bool, Mistyped>,
 }
 
-impl Kind {
+impl ScannedKind {
     pub(super) const fn of(
         version: &'static str,
         kind: &'static str,
         matters: fn(&Value) -> Result<bool, Mistyped>,
-    ) -> Kind {
-        Kind { mark: version, is_version: true, kind, is_certain: true, matters }
+    ) -> ScannedKind {
+        ScannedKind { mark: version, is_version: true, kind, is_certain: true, matters }
     }
 
     /// The kind of the one object with this name.
-    pub(super) const fn named(name: &'static str, kind: &'static str) -> Kind {
-        Kind { is_version: false, ..Kind::of(name, kind, Kind::any) }
+    pub(super) const fn named(name: &'static str, kind: &'static str) -> ScannedKind {
+        ScannedKind { is_version: false, ..ScannedKind::of(name, kind, ScannedKind::any) }
     }
 
     /// A kind that is not searched for in unreadable documents.
-    pub(super) const fn if_readable(self) -> Kind {
-        Kind { is_certain: false, ..self }
+    pub(super) const fn if_readable(self) -> ScannedKind {
+        ScannedKind { is_certain: false, ..self }
     }
 
     /// For kinds of which every object is relevant.
@@ -58,7 +58,7 @@ impl Kind {
 }
 
 /// The kinds that any engine reads.
-fn kinds() -> impl Iterator<Item = &'static Kind> {
+fn kinds() -> impl Iterator<Item = &'static ScannedKind> {
     EngineName::ALL.iter().flat_map(|engine| engine.kinds())
 }
 
@@ -96,7 +96,7 @@ const BINARY: [&str; 2] = ["!binary", ":binary"];
 /// An object that matters.
 #[derive(Debug, Clone)]
 pub(crate) struct Document {
-    pub(super) object: Object,
+    pub(super) object: ObjectRef,
     pub(super) value: Value,
     /// The directory from which it is deployed: that of its file, or of the build that makes it.
     pub(super) home: String,
@@ -107,7 +107,7 @@ pub(crate) struct Document {
 impl Document {
     /// An error at a line of it.
     pub(super) fn wrong(&self, line: usize, message: &str) -> Unread {
-        let Object { kind, file, .. } = &self.object;
+        let ObjectRef { kind, file, .. } = &self.object;
         let message = format!("{kind} {}: {message}", self.object.full_name());
         Unread::invalid(file, line, message, self.is_template)
     }
@@ -134,7 +134,7 @@ impl Document {
         engine: EngineName,
         spot: Position,
         location: TargetLocation,
-        mut build: Build,
+        mut build: BuildSettings,
     ) -> Result<Target> {
         if let TargetLocation::Local(dir) = &location {
             let may_be_missing = build.ignore_missing_components;
@@ -158,8 +158,8 @@ impl Document {
     }
 
     /// A text of the object, with its location.
-    pub(super) fn text(&self, text: Placed<String>) -> Text {
-        Text { position: text.start(), text: text.value, file: self.object.file.clone() }
+    pub(super) fn text(&self, text: Located<String>) -> LocatedText {
+        LocatedText { position: text.start(), text: text.value, file: self.object.file.clone() }
     }
 }
 
@@ -314,11 +314,11 @@ impl Scan {
 }
 
 /// The identity of an object and its kind; `None` if it does not matter.
-fn identify(file: &str, value: &Value) -> Option<(Object, &'static Kind)> {
+fn identify(file: &str, value: &Value) -> Option<(ObjectRef, &'static ScannedKind)> {
     let text = |keys: &[&str]| value.at(keys).and_then(Value::scalar);
     let (version, kind) = (text(&["apiVersion"])?, text(&["kind"])?);
     let [namespace, name] = ["namespace", "name"].map(|key| text(&["metadata", key]).unwrap_or_default());
-    let is_it = |kind_of_object: &&Kind| {
+    let is_it = |kind_of_object: &&ScannedKind| {
         kind_of_object.kind == kind
             && if kind_of_object.is_version {
                 version.starts_with(kind_of_object.mark)
@@ -327,5 +327,8 @@ fn identify(file: &str, value: &Value) -> Option<(Object, &'static Kind)> {
             }
     };
     let known = kinds().find(is_it)?;
-    Some((Object { file: file.to_owned(), line: value.start.line, kind, namespace, name, ..Object::default() }, known))
+    Some((
+        ObjectRef { file: file.to_owned(), line: value.start.line, kind, namespace, name, ..ObjectRef::default() },
+        known,
+    ))
 }

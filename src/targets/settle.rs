@@ -9,8 +9,8 @@ use serde_json::Value as Json;
 use super::deploys::Deploys;
 use super::unread::read_as;
 use super::variables::POST_BUILD;
-use super::{Changer, Object, PathContent, Target, TargetLocation, Targets, Unsettled};
-use crate::graph::{Edge, Graph, Root, RootId, SourceId, Target as Leads};
+use super::{Changer, ObjectRef, PathContent, Target, TargetLocation, Targets, Unsettled};
+use crate::graph::{Edge, Graph, Resolution as Leads, Root, RootId, SourceId};
 use crate::kustomization::{Accepts, KustomizationKind, documents, is_same_key, read_object};
 use crate::tree::{self, Resolved, path};
 
@@ -41,7 +41,7 @@ const PATCHES: [&str; 3] = ["patches", "patchesJson6902", "patchesStrategicMerge
 
 /// The objects that something may write into, among those that it reads.
 #[derive(Debug, Clone, Default)]
-struct Reach {
+struct WritableKinds {
     /// Whether objects of all kinds.
     all: bool,
     /// The others' kinds.
@@ -50,9 +50,9 @@ struct Reach {
     variables: bool,
 }
 
-impl Reach {
-    fn all() -> Reach {
-        Reach { all: true, ..Reach::default() }
+impl WritableKinds {
+    fn all() -> WritableKinds {
+        WritableKinds { all: true, ..WritableKinds::default() }
     }
 
     fn is_nothing(&self) -> bool {
@@ -63,7 +63,7 @@ impl Reach {
         self.all || self.kinds.contains(kind)
     }
 
-    fn join(&mut self, other: Reach) {
+    fn join(&mut self, other: WritableKinds) {
         self.all |= other.all;
         self.kinds.extend(other.kinds);
         self.variables |= other.variables;
@@ -71,11 +71,11 @@ impl Reach {
 }
 
 /// Something that may change objects.
-struct Change {
+struct PossibleChange {
     by: String,
     /// The number of the target that it is; `None` if it is a root.
     target: Option<usize>,
-    reach: Reach,
+    reach: WritableKinds,
 }
 
 impl Unsettled {
@@ -97,7 +97,7 @@ impl Unsettled {
         let files: BTreeSet<&str> = targets.targets.iter().flat_map(Target::object_files).collect();
         let deploys = Deploys::of(graph, &targets.targets, &files);
         let undeployed = targets.undeployed(graph, &deploys);
-        let changed = Changes::of(&targets, graph, &deploys, &files).changers();
+        let changed = Changers::of(&targets, graph, &deploys, &files).changers();
         for (target, changer) in targets.targets.iter_mut().zip(changed) {
             target.changed_by = changer;
         }
@@ -107,16 +107,16 @@ impl Unsettled {
 }
 
 /// The builds that may change the objects of targets.
-struct Changes<'t> {
+struct Changers<'t> {
     targets: &'t Targets,
     graph: &'t Graph,
     deploys: &'t Deploys<'t>,
-    of_files: HashMap<&'t str, Vec<Change>>,
+    of_files: HashMap<&'t str, Vec<PossibleChange>>,
 }
 
-impl<'t> Changes<'t> {
-    fn of(targets: &'t Targets, graph: &'t Graph, deploys: &'t Deploys<'t>, files: &BTreeSet<&'t str>) -> Changes<'t> {
-        let mut changes = Changes { targets, graph, deploys, of_files: HashMap::new() };
+impl<'t> Changers<'t> {
+    fn of(targets: &'t Targets, graph: &'t Graph, deploys: &'t Deploys<'t>, files: &BTreeSet<&'t str>) -> Changers<'t> {
+        let mut changes = Changers { targets, graph, deploys, of_files: HashMap::new() };
         if files.is_empty() {
             return changes;
         }
@@ -130,13 +130,17 @@ impl<'t> Changes<'t> {
     }
 
     /// Adds the changes of a target to the objects that it deploys.
-    fn add(&mut self, number: usize, reach: &Reach) {
+    fn add(&mut self, number: usize, reach: &WritableKinds) {
         if reach.is_nothing() {
             return;
         }
         for file in self.deploys.files(number) {
             let by = self.targets.targets[number].builder();
-            self.of_files.entry(file).or_default().push(Change { by, target: Some(number), reach: reach.clone() });
+            self.of_files.entry(file).or_default().push(PossibleChange {
+                by,
+                target: Some(number),
+                reach: reach.clone(),
+            });
         }
     }
 
@@ -155,14 +159,14 @@ impl<'t> Changes<'t> {
                 continue;
             }
             done[number] = true;
-            self.add(number, &Reach::all());
+            self.add(number, &WritableKinds::all());
             todo.extend(files.iter().filter_map(|file| in_files.get(file)).flatten());
         }
     }
 
     /// The builds that may change the objects that define a target, each with whether it does more than fill in
     /// variables.
-    fn of_target(&self, target: &Target) -> Vec<(&Change, bool)> {
+    fn of_target(&self, target: &Target) -> Vec<(&PossibleChange, bool)> {
         let is_built = target.object.built_by.is_some();
         let (own, is_open) = (target.builder(), target.manifest.contains("${"));
         let mut patches = Vec::new();
@@ -206,7 +210,7 @@ impl Target {
     }
 
     /// The objects that define it: its own, and those of its source.
-    fn objects(&self) -> impl Iterator<Item = &Object> {
+    fn objects(&self) -> impl Iterator<Item = &ObjectRef> {
         std::iter::once(&self.object).chain(&self.sources)
     }
 
@@ -220,15 +224,15 @@ impl Target {
 struct Writers<'a> {
     graph: &'a Graph,
     /// Those of each root, as far as it was asked for.
-    of_roots: HashMap<RootId, Reach>,
+    of_roots: HashMap<RootId, WritableKinds>,
 }
 
 impl<'a> Writers<'a> {
     /// The builds that may change objects in some files, among those that roots read.
-    fn of_files<'t>(&mut self, files: &BTreeSet<&'t str>) -> HashMap<&'t str, Vec<Change>> {
+    fn of_files<'t>(&mut self, files: &BTreeSet<&'t str>) -> HashMap<&'t str, Vec<PossibleChange>> {
         let graph = self.graph;
         let configured = self.configured();
-        let mut changed: HashMap<&str, Vec<Change>> = HashMap::new();
+        let mut changed: HashMap<&str, Vec<PossibleChange>> = HashMap::new();
         for reader in readers(graph, &|file| files.contains(file)) {
             let below = configured.iter().filter(|(_, above)| above.contains(&reader)).map(|(root, _)| *root);
             let all: Vec<RootId> = self.with_components([reader]).into_iter().chain(below).collect();
@@ -238,7 +242,7 @@ impl<'a> Writers<'a> {
                     continue;
                 }
                 let by = graph.label(graph.roots[root].file);
-                let change = || Change { by: by.clone(), reach: reach.clone(), target: None };
+                let change = || PossibleChange { by: by.clone(), reach: reach.clone(), target: None };
                 let read = graph.reach_localized([reader]).into_iter().flat_map(|root| &graph.roots[root].edges);
                 for file in read.filter_map(|edge| files.get(graph.user_file(edge)?)) {
                     changed.entry(file).or_default().push(change());
@@ -263,16 +267,16 @@ impl<'a> Writers<'a> {
     }
 
     /// The objects that a target may write into, among those that it deploys.
-    fn of_target(&mut self, target: &Target) -> Reach {
+    fn of_target(&mut self, target: &Target) -> WritableKinds {
         let dir = match &target.location {
             TargetLocation::Local(dir) if !matches!(dir.content, PathContent::Nothing(_)) => dir,
-            _ => return Reach::default(),
+            _ => return WritableKinds::default(),
         };
         let components: Vec<_> = target.build.components().map(|component| &component.content).collect();
         if components.contains(&&None) {
-            return Reach::all();
+            return WritableKinds::all();
         }
-        let mut reach = Reach::default();
+        let mut reach = WritableKinds::default();
         let overrides = target.build.overrides.iter().filter(|(key, _)| *key != POST_BUILD);
         overrides.for_each(|(key, value)| reach.join(self.of_field(key, value, &dir.path)));
         reach.variables |= !target.build.variables.is_empty();
@@ -293,7 +297,7 @@ impl<'a> Writers<'a> {
     }
 
     /// The objects that a root writes into by itself. A root that cannot be read may write into all.
-    fn of_root(&mut self, root: RootId) -> Reach {
+    fn of_root(&mut self, root: RootId) -> WritableKinds {
         if let Some(known) = self.of_roots.get(&root) {
             return known.clone();
         }
@@ -307,7 +311,8 @@ impl<'a> Writers<'a> {
         });
         let text = bytes.as_deref().and_then(|bytes| std::str::from_utf8(bytes).ok());
         let read = text.and_then(|text| read_object(text, 0).ok()?).map(|read| read.json());
-        let mut reach = Reach { all: read.as_ref().is_none_or(|read| !read.is_object()), ..Reach::default() };
+        let mut reach =
+            WritableKinds { all: read.as_ref().is_none_or(|read| !read.is_object()), ..WritableKinds::default() };
         for (key, value) in read.iter().filter_map(Json::as_object).flatten() {
             reach.join(self.of_field(key, value, directory));
         }
@@ -315,7 +320,7 @@ impl<'a> Writers<'a> {
     }
 
     /// The objects that a field of a kustomization in a directory writes into, or a field of an object that changes it.
-    fn of_field(&self, key: &str, value: &Json, directory: &str) -> Reach {
+    fn of_field(&self, key: &str, value: &Json, directory: &str) -> WritableKinds {
         let is_one_of = |keys: &[&str]| keys.iter().any(|known| is_same_key(known, key));
         let is_empty = match value {
             Json::Null => true,
@@ -325,16 +330,16 @@ impl<'a> Writers<'a> {
             Json::Bool(_) | Json::Number(_) => false,
         };
         if is_empty || is_one_of(&READING) {
-            return Reach::default();
+            return WritableKinds::default();
         }
-        let Some(patches) = value.as_array().filter(|_| is_one_of(&PATCHES)) else { return Reach::all() };
+        let Some(patches) = value.as_array().filter(|_| is_one_of(&PATCHES)) else { return WritableKinds::all() };
         let kinds: Option<Vec<Vec<String>>> = patches.iter().map(|patch| self.kinds(patch, directory)).collect();
         match kinds.map(|kinds| kinds.concat()) {
             // A list may hold any.
             Some(kinds) if kinds.iter().all(|kind| is_plain(kind) && !kind.ends_with("List")) => {
-                Reach { kinds: kinds.into_iter().collect(), ..Reach::default() }
+                WritableKinds { kinds: kinds.into_iter().collect(), ..WritableKinds::default() }
             }
-            _ => Reach::all(),
+            _ => WritableKinds::all(),
         }
     }
 

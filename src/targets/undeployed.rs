@@ -33,7 +33,7 @@ impl Targets {
         reached.extend(edges.filter_map(|edge| graph.user_file(edge)));
         // An entry of the configuration is deployed by definition.
         let objects = self.targets.iter().map(|target| &target.object);
-        let objects = objects.filter(|object| object.kind != super::Object::LISTED);
+        let objects = objects.filter(|object| object.kind != super::ObjectRef::LISTED);
         let files: BTreeSet<&str> = objects.map(|object| object.file.as_str()).collect();
         if files.is_disjoint(&reached) {
             return BTreeMap::new();

@@ -3,17 +3,17 @@
 
 use serde::Serialize;
 
-use super::{Difference, Kind};
+use super::{Difference, DifferenceKind};
 use crate::config::Config;
 use crate::message::failure::{Failure, Location, Result};
 use crate::message::position::{Position, Span};
-use crate::record::answer::{Answer, Verdict};
+use crate::record::answer::{UpstreamState, UpstreamVerdict};
 use crate::record::{LOCK_NAME, Lock, Pinned, serialize_remote};
 use crate::reference::Upstream;
 use crate::tree::{Tree, path};
 
 /// Asks about entries as the configuration demands. Returns one answer for each, in their order.
-pub(crate) type Ask<'a> = dyn Fn(&Config, &[(&Upstream, &Pinned)]) -> Vec<Answer> + 'a;
+pub(crate) type Ask<'a> = dyn Fn(&Config, &[(&Upstream, &Pinned)]) -> Vec<UpstreamState> + 'a;
 
 /// An entry of a lock, and its state upstream.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -25,7 +25,7 @@ pub(crate) struct EntryStatus {
     #[serde(flatten, serialize_with = "serialize_remote")]
     pub entry: (Upstream, Pinned),
     #[serde(flatten)]
-    pub answer: Answer,
+    pub answer: UpstreamState,
 }
 
 impl EntryStatus {
@@ -33,7 +33,7 @@ impl EntryStatus {
     pub(super) fn difference(&self) -> Option<Difference> {
         let EntryStatus { lock, line, entry: (source, _), answer } = self;
         answer.verdict.differs().then(|| Difference {
-            kind: Kind::Upstream,
+            kind: DifferenceKind::Upstream,
             path: lock.clone(),
             span: Some(Span { start: Position::new(*line, 1), end: Position::new(*line, 1) }),
             message: format!("{source} is {} upstream: {}", answer.verdict, answer.why),
@@ -43,7 +43,7 @@ impl EntryStatus {
     /// The reason why the state is unknown. `None` if it is known.
     pub(super) fn failure(&self) -> Option<Failure> {
         let failure = self.answer.failure.clone();
-        failure.filter(|_| self.answer.verdict == Verdict::Unreachable).map(|failure| {
+        failure.filter(|_| self.answer.verdict == UpstreamVerdict::Unreachable).map(|failure| {
             failure.at(Location {
                 file: self.lock.clone(),
                 position: Position::new(self.line, 0),
@@ -61,7 +61,7 @@ pub(super) fn listed(tree: &dyn Tree, directory: &str, lock: &Lock) -> Result<Ve
         lock: name.clone(),
         line: positions.get(source).map_or(0, |position| position.line),
         entry: (source.clone(), pinned.clone()),
-        answer: Answer::ok(pinned.digest.clone()),
+        answer: UpstreamState::ok(pinned.digest.clone()),
     });
     Ok(entries.collect())
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use super::{Kind, Verifier};
+use super::{DifferenceKind, Verifier};
 use crate::git::{CommitId, LocalRepo, object_id};
 use crate::message::failure::{Failure, Result, short};
 use crate::record::history::records::{self, RecordLookup, Recorded};
@@ -87,7 +87,7 @@ impl<'a> History<'a> {
             Some(failure) => verifier.failures.extend(is_first.then_some(failure)),
             None => {
                 let message = "no commit message has its record";
-                verifier.add(Kind::Trailers, name, message.to_owned());
+                verifier.add(DifferenceKind::Trailers, name, message.to_owned());
             }
         }
         Ok(())
@@ -102,7 +102,7 @@ impl<'a> History<'a> {
             let (in_lock, in_message) =
                 if listed.contains(remote) { ("lists", "does not") } else { ("does not list", "does") };
             let message = format!("{in_lock} {} at {}, but the message of {by} {in_message}", remote.0, remote.1);
-            verifier.add(Kind::Trailers, &name, message);
+            verifier.add(DifferenceKind::Trailers, &name, message);
         }
         if let Some(target) = &lock.target
             && (*target != trailers.target.target || lock.scope != trailers.target.scope)
@@ -111,7 +111,7 @@ impl<'a> History<'a> {
                 "has the target `{target}`, but the message of {by} records `{}`, or another scope",
                 trailers.target.target
             );
-            verifier.add(Kind::Trailers, &name, message);
+            verifier.add(DifferenceKind::Trailers, &name, message);
         }
         Ok(())
     }
@@ -137,13 +137,15 @@ impl<'a> History<'a> {
         }
         // If the repository lacks the recorded tree, or every path is reported already, only the ids can be compared.
         let is_reported = verifier.differences.iter().any(|difference| {
-            difference.kind != Kind::Trailers && !difference.path.is_empty() && path::is_in(&difference.path, directory)
+            difference.kind != DifferenceKind::Trailers
+                && !difference.path.is_empty()
+                && path::is_in(&difference.path, directory)
         });
         if !is_reported {
             let subject = if directory.is_empty() { "the repository " } else { "" };
             let message =
                 format!("{subject}has the tree {tree}, but the message of {by} records {}", trailers.tree.hex());
-            verifier.add(Kind::Tree, directory, message);
+            verifier.add(DifferenceKind::Tree, directory, message);
         }
         Ok(())
     }
@@ -153,7 +155,7 @@ impl<'a> History<'a> {
         let Recorded { commit, trailers, .. } = record;
         let by = short(commit);
         let Some(source) = trailers.source.as_ref().map(Digest::hex) else {
-            verifier.add(Kind::Trailers, "", format!("the message of {by} does not name the source commit"));
+            verifier.add(DifferenceKind::Trailers, "", format!("the message of {by} does not name the source commit"));
             return Ok(());
         };
         // The parents as they were written. A shallow clone has cut them off.
@@ -182,7 +184,7 @@ impl<'a> History<'a> {
             return Ok(());
         }
         verifier.add(
-            Kind::Trailers,
+            DifferenceKind::Trailers,
             "",
             format!("the message of {by} names the source commit {source}, which {by} does not contain"),
         );
@@ -199,7 +201,11 @@ impl<'a> History<'a> {
             let is_reported = path::and_above(&path).any(|above| reported.contains(above))
                 || next.next().is_some_and(|next| next.starts_with(&below));
             if !is_reported {
-                verifier.add(Kind::Tree, &path, format!("differs from the tree recorded in the message of {by}"));
+                verifier.add(
+                    DifferenceKind::Tree,
+                    &path,
+                    format!("differs from the tree recorded in the message of {by}"),
+                );
             }
         }
     }
@@ -230,7 +236,7 @@ impl<'a> History<'a> {
         let has_lock = locks.iter().any(|(other, _)| other == directory);
         if exists && !has_lock {
             let message = "is gone, or no longer lists files".to_owned();
-            verifier.add(Kind::Lock, &name, message);
+            verifier.add(DifferenceKind::Lock, &name, message);
         }
         self.beside_copies(verifier, &newest)
     }
@@ -263,7 +269,7 @@ impl<'a> History<'a> {
 /// Reports that the record in a message is malformed.
 fn unreadable(verifier: &mut Verifier, commit: &str, failure: &Failure) {
     let message = format!("cannot read the record in the message of {}: {}", short(commit), failure.message);
-    verifier.add(Kind::Trailers, "", message);
+    verifier.add(DifferenceKind::Trailers, "", message);
 }
 
 /// Whether a record is about a directory.

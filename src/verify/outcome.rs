@@ -12,7 +12,7 @@ use crate::tree::path;
 
 /// The result of verifying a commit or directory.
 #[derive(Debug, Clone, Default, Serialize)]
-pub(crate) struct Verified {
+pub(crate) struct VerifyOutcome {
     /// The commit or directory as it was named.
     pub rev: String,
     /// The full id of the commit. `None` for a directory.
@@ -87,7 +87,7 @@ impl Record {
 /// A difference from the record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Difference {
-    pub kind: Kind,
+    pub kind: DifferenceKind,
     /// The file or directory from the top of the repository. Empty for the whole commit.
     pub path: String,
     /// The span of a reference. `None` if the difference is not about a reference.
@@ -100,7 +100,7 @@ pub(crate) struct Difference {
 /// The kinds of [`Difference`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Kind {
+pub(crate) enum DifferenceKind {
     /// A file differs from the lock.
     File,
     /// A lock that the message names is gone.
@@ -119,7 +119,7 @@ pub(crate) enum Kind {
     Upstream,
 }
 
-impl Verified {
+impl VerifyOutcome {
     /// The exit status: 0 as recorded, 1 something differs, 2 something could not be checked.
     pub(crate) fn status(&self) -> u8 {
         if self.failures.is_empty() { u8::from(!self.differences.is_empty()) } else { 2 }

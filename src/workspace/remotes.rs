@@ -10,21 +10,21 @@ use crate::message::failure::Result;
 use crate::record::Lock;
 
 /// The options of fetching, by the configuration.
-pub(crate) fn fetching(config: &Config, offline: bool, quiet: bool) -> fetch::Options {
-    fetch::Options {
+pub(crate) fn fetching(config: &Config, offline: bool, quiet: bool) -> fetch::FetchOptions {
+    fetch::FetchOptions {
         helm: config.helm,
         max_file_size: config.max_file_size,
         offline,
         allow_private: config.allow_private,
         quiet,
-        ..fetch::Options::default()
+        ..fetch::FetchOptions::default()
     }
 }
 
 /// Sets up fetching with the connection settings of the repository. The first of `locks` that has an upstream decides.
 pub(crate) fn fetcher(
     repo: Option<&Rc<LocalRepo>>,
-    options: fetch::Options,
+    options: fetch::FetchOptions,
     locks: Vec<Rc<Lock>>,
     tip: Option<Tip>,
 ) -> Result<Fetcher> {
@@ -49,7 +49,7 @@ pub(crate) fn fetcher_of(
     offline: bool,
     quiet: bool,
 ) -> Result<Fetcher> {
-    let options = fetch::Options { locked: true, ..fetching(config, offline, quiet) };
+    let options = fetch::FetchOptions { locked: true, ..fetching(config, offline, quiet) };
     Ok(fetcher(repo, options, lock.cloned().into_iter().collect(), None)?.with_branches(repo))
 }
 

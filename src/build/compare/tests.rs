@@ -9,14 +9,14 @@ fn both(before: &[&str], after: &[&str]) -> Verdict {
     compare(join(before).as_bytes(), join(after).as_bytes())
 }
 
-fn difference(before: &[&str], after: &[&str]) -> Difference {
+fn difference(before: &[&str], after: &[&str]) -> OutputDifference {
     match both(before, after) {
         Verdict::Differs(difference) => difference,
         verdict => panic!("{verdict:?}"),
     }
 }
 
-fn changes(difference: &Difference) -> Vec<(&str, &str)> {
+fn changes(difference: &OutputDifference) -> Vec<(&str, &str)> {
     let changes = difference.objects.iter();
     changes.map(|one| (one.id.as_str(), one.change.name())).collect()
 }

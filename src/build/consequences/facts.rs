@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_yaml::Value;
 
-use crate::targets::policy::{Policy, at, full_name_at, is_crd, is_kind, is_true, items, text};
+use crate::targets::policy::{ObjectPolicy, at, full_name_at, is_crd, is_kind, is_true, items, text};
 use crate::tree::path;
 
 const RBAC: &str = "rbac.authorization.k8s.io";
@@ -75,7 +75,7 @@ pub(super) fn no_replicas(object: &Value) -> Vec<String> {
 
 /// Returns why what an object of an engine deploys waits.
 pub(super) fn waits(object: &Value) -> Vec<String> {
-    let policy = Policy::of(object);
+    let policy = ObjectPolicy::of(object);
     let is_suspended = policy.as_ref().is_some_and(|one| one.is_suspended);
     let is_manual = policy.is_some_and(|one| !one.is_automatic);
     let all = [(is_suspended, "`suspend: true`"), (is_manual, "manual sync")];
@@ -83,7 +83,7 @@ pub(super) fn waits(object: &Value) -> Vec<String> {
 }
 
 pub(super) fn prunes(object: &Value) -> Vec<String> {
-    let what = match Policy::of(object).and_then(|policy| policy.prunes) {
+    let what = match ObjectPolicy::of(object).and_then(|policy| policy.prunes) {
         Some(true) => "on: removed objects are deleted",
         Some(false) => "off: removed objects stay",
         None => return Vec::new(),
@@ -92,7 +92,7 @@ pub(super) fn prunes(object: &Value) -> Vec<String> {
 }
 
 pub(super) fn destinations(object: &Value) -> Vec<String> {
-    let all = Policy::of(object).map_or(Vec::new(), |policy| policy.destination);
+    let all = ObjectPolicy::of(object).map_or(Vec::new(), |policy| policy.destination);
     let shown = |(field, value): (&str, String)| match value.as_str() {
         "" => format!("{field} none"),
         value => format!("{field} `{value}`"),

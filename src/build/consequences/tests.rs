@@ -27,7 +27,7 @@ fn of(old: &str, new: &str, by: [Option<&Target>; 2]) -> Vec<String> {
     let namespaces = by.map(namespace);
     let [was, is] = namespaces.each_ref().map(String::as_str);
     let objects = objects(old.as_bytes(), new.as_bytes(), [was, is]);
-    let mut all = [Build { name: "T", target: by, objects, is_built: true, namespaces }];
+    let mut all = [BuildDiff { name: "T", target: by, objects, is_built: true, namespaces }];
     let found = consequences(&mut all, &Needs::new()).remove(0);
     found
         .into_iter()
@@ -450,8 +450,9 @@ fn what_deploys_it_is_looked_at_with_what_it_deploys() {
     let other = [&suspended, &runs].map(|one| yaml(one).replace("name: a\n", "name: b\n"));
     let other = objects([&other[0], &other[1]]);
     for (parent, shown) in [(Vec::new(), [0, 1]), (parent, [1, 0]), (suffixed, [1, 0]), (other, [1, 1])] {
-        let child = Build { name: "a", target: [Some(&suspended), Some(&runs)], ..Build::default() };
-        let mut all = [Build { name: "parent", target: [None, None], objects: parent, ..Build::default() }, child];
+        let child = BuildDiff { name: "a", target: [Some(&suspended), Some(&runs)], ..BuildDiff::default() };
+        let mut all =
+            [BuildDiff { name: "parent", target: [None, None], objects: parent, ..BuildDiff::default() }, child];
         let found = consequences(&mut all, &Needs::new());
         assert_eq!(all.each_ref().map(|one| one.objects.len()), shown);
         assert_eq!(found.iter().map(Vec::len).collect::<Vec<_>>(), shown);
@@ -466,32 +467,42 @@ fn what_is_needed_or_comes_elsewhere_is_said() {
     needs(apps.manifest.as_bytes(), &mut needed);
     let set = text(SET, "");
     let objects = |old: &str, new: &str| objects(old.as_bytes(), new.as_bytes(), ["", ""]);
-    let found = |all: &mut [Build<'_>]| {
+    let found = |all: &mut [BuildDiff<'_>]| {
         let found = consequences(all, &needed).into_iter().flatten();
         found.map(|one| format!("{} {}", one.target, one.text)).collect::<Vec<_>>()
     };
-    let gone = Build { name: "infra", target: [Some(&infra), None], ..Build::default() };
+    let gone = BuildDiff { name: "infra", target: [Some(&infra), None], ..BuildDiff::default() };
     let expected = [
         "infra a target is removed (its objects are deleted with it)",
         "infra something is removed that others depend on (needed by ns/apps)",
     ];
     assert_eq!(found(&mut [gone]), expected);
-    let gone = Build { name: "infra", target: [Some(&infra), None], objects: objects(&set, ""), ..Build::default() };
-    let comes = Build { name: "next", target: [None, Some(&apps)], objects: objects("", &set), ..Build::default() };
+    let gone =
+        BuildDiff { name: "infra", target: [Some(&infra), None], objects: objects(&set, ""), ..BuildDiff::default() };
+    let comes =
+        BuildDiff { name: "next", target: [None, Some(&apps)], objects: objects("", &set), ..BuildDiff::default() };
     let text = "deleted with the target, unless next takes it over";
     assert!(found(&mut [gone, comes]).contains(&format!("infra a StatefulSet is removed ({text})")));
-    let leaves =
-        Build { name: "infra", target: [Some(&infra), Some(&infra)], objects: objects(&set, ""), ..Build::default() };
-    let comes =
-        Build { name: "apps", target: [Some(&apps), Some(&apps)], objects: objects("", &set), ..Build::default() };
+    let leaves = BuildDiff {
+        name: "infra",
+        target: [Some(&infra), Some(&infra)],
+        objects: objects(&set, ""),
+        ..BuildDiff::default()
+    };
+    let comes = BuildDiff {
+        name: "apps",
+        target: [Some(&apps), Some(&apps)],
+        objects: objects("", &set),
+        ..BuildDiff::default()
+    };
     let expected = [
         "infra a StatefulSet is removed (the target prunes, so it is deleted, unless apps takes it over)",
         "infra an object moves to another target (apps has it now)",
     ];
     assert_eq!(found(&mut [leaves, comes]), expected);
     // Of directories that no target deploys, it is not known whether that is the same cluster.
-    let leaves = Build { name: "old", target: [None, None], objects: objects(&set, ""), ..Build::default() };
-    let comes = Build { name: "new", target: [None, None], objects: objects("", &set), ..Build::default() };
+    let leaves = BuildDiff { name: "old", target: [None, None], objects: objects(&set, ""), ..BuildDiff::default() };
+    let comes = BuildDiff { name: "new", target: [None, None], objects: objects("", &set), ..BuildDiff::default() };
     let expected = ["old a StatefulSet is removed (deleted if the target prunes (unknown); new has it now)"];
     assert_eq!(found(&mut [leaves, comes]), expected);
 }
@@ -521,7 +532,7 @@ fn what_built_the_target_tells_it_from_others_of_its_name() {
     };
     let [here, there] = ["x", "y"].map(by);
     let objects = || objects(text(PVC, "").as_bytes(), b"", ["", ""]);
-    let build = |target| Build { name: "a", target, objects: objects(), ..Build::default() };
+    let build = |target| BuildDiff { name: "a", target, objects: objects(), ..BuildDiff::default() };
     let mut all = [build([Some(&here); 2]), build([Some(&there); 2]), build([None, None])];
     let found: Vec<Consequence> = consequences(&mut all, &Needs::new()).concat();
     let by: Vec<_> = found.iter().map(|one| one.built_by.as_deref()).collect();
@@ -561,8 +572,8 @@ fn what_a_set_makes_says_it_too() {
         text.replace("name: a", "name: s").replace("namespace: n", "namespace: argocd")
     };
     let changed = objects(set_of("a").as_bytes(), set_of("b").as_bytes(), ["", ""]);
-    let made = Build { name: "T", target: [Some(&prunes), Some(&keeps)], ..Build::default() };
-    let mut all = [Build { name: "parent", target: [None, None], objects: changed, ..Build::default() }, made];
+    let made = BuildDiff { name: "T", target: [Some(&prunes), Some(&keeps)], ..BuildDiff::default() };
+    let mut all = [BuildDiff { name: "parent", target: [None, None], objects: changed, ..BuildDiff::default() }, made];
     let found = consequences(&mut all, &Needs::new());
     assert_eq!((found[1].len(), found[1][0].id, all[1].objects.len()), (1, "prune-switched", 0));
     // One element less.
@@ -581,8 +592,8 @@ fn what_moves_within_an_application_is_the_same() {
     let found = |from: [Option<&Target>; 2], to: &Target, new: &str| {
         let objects = |old: &str, new: &str| objects(old.as_bytes(), new.as_bytes(), ["", ""]);
         let (old, to) = (format!("{claim}---\n{pod}"), [Some(to), Some(to)]);
-        let leaves = Build { name: "from", target: from, objects: objects(&old, ""), ..Build::default() };
-        let comes = Build { name: "to", target: to, objects: objects("", new), ..Build::default() };
+        let leaves = BuildDiff { name: "from", target: from, objects: objects(&old, ""), ..BuildDiff::default() };
+        let comes = BuildDiff { name: "to", target: to, objects: objects("", new), ..BuildDiff::default() };
         let found = consequences(&mut [comes, leaves], &Needs::new());
         found.into_iter().flatten().map(|one| format!("{} {}", one.target, one.id)).collect::<Vec<_>>()
     };
@@ -639,9 +650,14 @@ fn what_says_no_namespace_lies_in_that_of_the_target() {
     // Another target has it.
     let at = |old: &str, new: &str| objects(old.as_bytes(), new.as_bytes(), ["x", "x"]);
     let namespaces = || ["x", "x"].map(str::to_owned);
-    let leaves =
-        Build { target: [Some(&was); 2], objects: at(&silent, ""), namespaces: namespaces(), ..Build::default() };
-    let comes = Build { target: [Some(&flux); 2], objects: at("", &x), namespaces: namespaces(), ..Build::default() };
+    let leaves = BuildDiff {
+        target: [Some(&was); 2],
+        objects: at(&silent, ""),
+        namespaces: namespaces(),
+        ..BuildDiff::default()
+    };
+    let comes =
+        BuildDiff { target: [Some(&flux); 2], objects: at("", &x), namespaces: namespaces(), ..BuildDiff::default() };
     let found = consequences(&mut [leaves, comes], &Needs::new());
     assert_eq!(found[0].last().map(|one| one.id), Some("moved-object"));
 }
@@ -663,7 +679,7 @@ fn a_namespace_that_the_build_writes_moves_what_the_build_shows() {
     let moved = of(&q, &q, [Some(&plain), Some(&remote)]);
     assert_eq!(moved, ["destination-moved: kubeConfig.secretRef.name `k`"]);
     // What could not be built may move.
-    let unknown = Build { name: "T", target: [Some(&plain), Some(&placed)], ..Build::default() };
+    let unknown = BuildDiff { name: "T", target: [Some(&plain), Some(&placed)], ..BuildDiff::default() };
     assert_eq!(consequences(&mut [unknown], &Needs::new())[0].len(), 1);
 }
 

@@ -2,7 +2,7 @@
 
 use crate::check::Context;
 use crate::check::deployed::LocalTarget;
-use crate::graph::{FileId, RootId, Target};
+use crate::graph::{FileId, Resolution, RootId};
 use crate::message::finding::{Finding, Rule};
 use crate::targets::Ignored;
 
@@ -35,8 +35,8 @@ fn look(context: &Context<'_>, local: &LocalTarget<'_>, findings: &mut Vec<Findi
     for root in local.roots.iter().filter(|root| !is_out(**root)) {
         for edge in &context.graph.roots[*root].edges {
             let reached = match edge.target {
-                Target::File(file) => out(file),
-                Target::Root { id, .. } => out(context.graph.roots[id].file),
+                Resolution::File(file) => out(file),
+                Resolution::Root { id, .. } => out(context.graph.roots[id].file),
                 _ => None,
             };
             let Some((path, rule)) = reached else {

@@ -33,13 +33,13 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
 
 /// The directories and files that localizing wrote.
 #[derive(Default)]
-struct Made {
+struct WrittenPaths {
     directories: BTreeSet<String>,
     files: BTreeSet<String>,
 }
 
-fn made(context: &Context<'_>) -> Result<Made> {
-    let mut made = Made::default();
+fn made(context: &Context<'_>) -> Result<WrittenPaths> {
+    let mut made = WrittenPaths::default();
     for file in context.tree.below("")? {
         if is_vendored(&file)
             || context
@@ -64,7 +64,7 @@ fn is_vendored(path: &str) -> bool {
 }
 
 /// The finding for a generator that makes an application of localized files.
-fn generated(context: &Context<'_>, generator: &GitGenerator, made: &Made) -> Option<Finding> {
+fn generated(context: &Context<'_>, generator: &GitGenerator, made: &WrittenPaths) -> Option<Finding> {
     let takes = generator.matcher()?;
     let from = |path| path::below(path, &generator.base);
     // A copy is meant to be deployed, but not together with its original.

@@ -5,7 +5,7 @@ use crate::check::Context;
 use crate::message::failure::Result;
 use crate::message::finding::{Finding, Rule};
 use crate::message::position::Position;
-use crate::targets::{GENERATE_PATHS, Object, generate_paths, unwatched};
+use crate::targets::{GENERATE_PATHS, ObjectRef, generate_paths, unwatched};
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     context.looked(look(context)).unwrap_or_default()
@@ -26,7 +26,7 @@ fn look(context: &Context<'_>) -> Result<Vec<Finding>> {
         if values.is_none() {
             values = Some(generate_paths(context.graph, targets)?);
         }
-        let Object { file, line, .. } = &local.target.object;
+        let ObjectRef { file, line, .. } = &local.target.object;
         let value = values.as_ref().and_then(|values| values.get(&local.target.object));
         let help = value.map(|value| format!("write {GENERATE_PATHS}: {value}")).into_iter().collect();
         let finding = context.at_position(Rule::Engine, file, Position::new(*line, 1), message, help);

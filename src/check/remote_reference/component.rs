@@ -4,7 +4,7 @@ use crate::check::Context;
 use crate::message::finding::{Finding, Rule};
 use crate::message::redact;
 use crate::reference::{Upstream, is_remote_file, is_url};
-use crate::targets::{Target, Text};
+use crate::targets::{LocatedText, Target};
 use crate::tree::path;
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
@@ -40,7 +40,7 @@ fn may_match_url(pattern: &str) -> bool {
     first.contains(WILDCARDS) || first.contains(['@', ':']) || first.eq_ignore_ascii_case("github.com")
 }
 
-fn finding(context: &Context<'_>, target: &Target, added: &Text, kind: &str) -> Finding {
+fn finding(context: &Context<'_>, target: &Target, added: &LocatedText, kind: &str) -> Finding {
     let shown = redact::url(&added.text);
     let is_pattern = kind == "component" && !is_url(&added.text);
     let why = match target.engine {

@@ -7,7 +7,7 @@
 //! An ambiguous path is not reported as a remote reference, too: locking it is not the fix.
 
 use crate::check::Context;
-use crate::graph::{RemoteRef, Wants};
+use crate::graph::{ExpectedContent, RemoteRef};
 use crate::message::finding::{Finding, Rule};
 use crate::message::redact;
 use crate::reference::{self, RepoSpec};
@@ -52,11 +52,11 @@ impl Ambiguity {
         let spec = wanted.spec.as_ref()?;
         let text = wanted.text.exposed();
         let forced = text.get(.."git::".len()).is_some_and(|prefix| prefix.eq_ignore_ascii_case("git::"));
-        let is_plain = wanted.wants == Wants::Root && !text.contains("://") && !forced;
+        let is_plain = wanted.wants == ExpectedContent::Root && !text.contains("://") && !forced;
         if is_plain && !spec.clone_spec().exposed().contains(':') {
             return Some(Ambiguity::NoHost);
         }
-        if wanted.wants == Wants::File || reference::looks_like_file(text) {
+        if wanted.wants == ExpectedContent::File || reference::looks_like_file(text) {
             return None;
         }
         split(text, spec)

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::BuildArgs;
 use crate::build::choice::{Choice, Choices};
-use crate::build::rendered::{How, Rendered};
+use crate::build::rendered::{ProgramOptions, Rendered};
 use crate::commands::messages::{counted, lines};
 use crate::commands::output::{Done, Outcome, OutputArgs, Shown};
 use crate::destination::rendered::{listed, write_directory};
@@ -18,7 +18,7 @@ use crate::workspace::{Files, Workspace, commit, merge_base, repository_offline}
 
 /// The result of a run.
 #[derive(Debug, Default, Serialize)]
-struct Written {
+struct WrittenFiles {
     directory: String,
     /// The paths of the files, from `directory`.
     files: Vec<String>,
@@ -43,10 +43,10 @@ pub(super) fn write(args: &BuildArgs, workspace: &Workspace, directory: &Path, o
         Some(base) => changed(args, workspace, &repo, base)?,
         None => Choice::all(&repo, workspace, &args.what)?,
     };
-    let how = How { programs: args.with.programs(), offline: args.offline, quiet: output.quiet };
+    let how = ProgramOptions { programs: args.with.programs(), offline: args.offline, quiet: output.quiet };
     let rendered = Rendered::of(workspace, choices, how)?;
     let changed = write_directory(&repo, directory, &before, &rendered)?;
-    Ok(Box::new(Written {
+    Ok(Box::new(WrittenFiles {
         directory: directory.display().to_string(),
         changed: changed.files.len(),
         removed: changed.removed,
@@ -70,9 +70,9 @@ fn changed(args: &BuildArgs, workspace: &Workspace, repo: &Rc<LocalRepo>, base: 
     Choice::of(repo, &workspace.config, &changes, [&**old.survey(), &**workspace.survey()], &args.what)
 }
 
-impl Outcome for Written {
+impl Outcome for WrittenFiles {
     fn text(&self, _shown: Shown) -> String {
-        let Written { directory, files, changed, removed, .. } = self;
+        let WrittenFiles { directory, files, changed, removed, .. } = self;
         let files = counted(files.len(), "build");
         lines(vec![format!("{directory} has {files}: {changed} written, {} removed", removed.len())])
     }

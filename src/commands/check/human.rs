@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::check::{Builds, Checked, Known};
+use crate::check::{BaseFindings, BuildSummary, Checked};
 use crate::commands::findings::{blocks, each, explain, painted};
 use crate::commands::messages::{commit, counted, first, named};
 use crate::commands::output::Shown;
@@ -86,7 +86,7 @@ fn summary(checked: &Checked) -> String {
     let line = match &checked.builds {
         None => line,
         Some(builds) if builds.stopped => format!("{line}, and built nothing"),
-        Some(Builds { built, left, by, .. }) => {
+        Some(BuildSummary { built, left, by, .. }) => {
             let by = if by.is_empty() { String::new() } else { format!(" ({by})") };
             let left = if *left > 0 {
                 format!(", {left} not built (an exception covers what they reach)")
@@ -134,8 +134,8 @@ fn summary(checked: &Checked) -> String {
 }
 
 /// The commit that a change was compared with, and the requested base, if that is another commit.
-fn base(known: Option<&Known>) -> String {
-    let Some(Known { rev, commit, .. }) = known else { return String::new() };
+fn base(known: Option<&BaseFindings>) -> String {
+    let Some(BaseFindings { rev, commit, .. }) = known else { return String::new() };
     let name = if is_object_id(rev) { short(rev).to_owned() } else { visible(rev) };
     match visible(short(commit)) {
         id if id.is_empty() => name,

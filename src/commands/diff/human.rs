@@ -8,7 +8,7 @@ use crate::build::consequences::Consequence;
 use crate::commands::messages::{NAMED, first, fitting, named};
 use crate::commands::output::Shown;
 use crate::message::redact::visible;
-use crate::targets::affected::Status;
+use crate::targets::affected::DiffStatus;
 
 /// The differences: the names of builds, their consequences and their objects.
 pub(super) fn text(diff: &Diff, shown: Shown) -> String {
@@ -37,9 +37,9 @@ pub(super) fn text(diff: &Diff, shown: Shown) -> String {
                 continue;
             }
             let [before, after] = match object.change {
-                Status::Added => ["/dev/null", &id],
-                Status::Removed => [&*id, "/dev/null"],
-                Status::Changed => [was.as_deref().unwrap_or(&id), &id],
+                DiffStatus::Added => ["/dev/null", &id],
+                DiffStatus::Removed => [&*id, "/dev/null"],
+                DiffStatus::Changed => [was.as_deref().unwrap_or(&id), &id],
             };
             // The empty line shows that they belong to the object below, not to the one above.
             out += if consequences.is_empty() { "" } else { "\n" };

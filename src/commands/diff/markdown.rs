@@ -107,7 +107,7 @@ fn code(text: &str) -> String {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::targets::affected::{Cause, Status};
+    use crate::targets::affected::{Cause, DiffStatus};
 
     pub(in crate::commands::diff) fn build(name: &str, diffs: &[&str]) -> Compared {
         let change = |diff: &&str| ObjectChange {
@@ -118,7 +118,7 @@ pub(super) mod tests {
         };
         Compared {
             name: name.to_owned(),
-            status: Status::Changed,
+            status: DiffStatus::Changed,
             cause: Some(Cause::Path(String::new())),
             because: "a`b&c\u{202e}".to_owned(),
             objects: diffs.iter().map(change).collect(),

@@ -11,7 +11,7 @@ use crate::commands::messages::{self, NAMED, counted, fitting};
 use crate::message::failure::short;
 use crate::message::redact::visible;
 use crate::reference::Upstream;
-use crate::targets::affected::Status;
+use crate::targets::affected::DiffStatus;
 
 /// The effects of a changed lock entry.
 #[derive(Debug, Serialize)]
@@ -105,11 +105,12 @@ impl Diff {
 
     /// A sentence with the numbers of differences, consequences and unknown builds.
     pub(super) fn counts(&self) -> String {
-        let of = |change: Status| {
+        let of = |change: DiffStatus| {
             let objects = self.builds.iter().flat_map(|build| &build.objects);
             objects.filter(|object| object.change == change).count()
         };
-        let counts = [Status::Added, Status::Changed, Status::Removed].map(|change| (of(change), change.name()));
+        let counts =
+            [DiffStatus::Added, DiffStatus::Changed, DiffStatus::Removed].map(|change| (of(change), change.name()));
         let objects = counted(counts.iter().map(|(count, _)| count).sum(), "object");
         let counts = counts.iter().filter(|(count, _)| *count > 0).map(|(count, change)| format!("{count} {change}"));
         let counts = counts.collect::<Vec<_>>().join(", ");

@@ -26,12 +26,12 @@ const OURS: &[u8] = b"#!/bin/sh\n# Made by git kustomize-localize.";
 
 /// The hooks that were written or removed.
 #[derive(Debug, Serialize)]
-pub(super) struct Changed {
+pub(super) struct ChangedHooks {
     files: Vec<PathBuf>,
     verb: &'static str,
 }
 
-impl Outcome for Changed {
+impl Outcome for ChangedHooks {
     fn text(&self, _shown: Shown) -> String {
         let current = std::env::current_dir().unwrap_or_default();
         let text: String = self
@@ -47,7 +47,7 @@ impl Outcome for Changed {
 }
 
 /// Puts hooks where git looks for them: all or none.
-pub(super) fn install(repo: &LocalRepo, names: &[String]) -> Result<Changed, Failures> {
+pub(super) fn install(repo: &LocalRepo, names: &[String]) -> Result<ChangedHooks, Failures> {
     // Links are followed, because the file would be written to their target.
     let (directory, common) = (real(&repo.hooks()?), real(&repo.common));
     let Some(top) = &repo.top else {
@@ -94,11 +94,11 @@ pub(super) fn install(repo: &LocalRepo, names: &[String]) -> Result<Changed, Fai
         file.persist(&path).map_err(|error| failed("write", &path, &error.error))?;
         files.push(path);
     }
-    Ok(Changed { files, verb: "installed" })
+    Ok(ChangedHooks { files, verb: "installed" })
 }
 
 /// Removes the hooks of [`install`].
-pub(super) fn uninstall(repo: &LocalRepo, names: &[String]) -> Result<Changed> {
+pub(super) fn uninstall(repo: &LocalRepo, names: &[String]) -> Result<ChangedHooks> {
     let directory = real(&repo.hooks()?);
     let mut files = Vec::new();
     for (name, _) in named(names) {
@@ -110,7 +110,7 @@ pub(super) fn uninstall(repo: &LocalRepo, names: &[String]) -> Result<Changed> {
     for path in &files {
         fs::remove_file(path).map_err(|error| failed("remove", path, &error))?;
     }
-    Ok(Changed { files, verb: "removed" })
+    Ok(ChangedHooks { files, verb: "removed" })
 }
 
 /// The hooks with these names.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::build::{BuildCheck, Difference, TargetCheck, Verdict};
+use crate::build::{BuildCheck, OutputDifference, TargetCheck, Verdict};
 use crate::commands::messages::{counted, first, listed};
 use crate::message::failure::Failure;
 
@@ -89,7 +89,7 @@ pub(super) fn differences(checked: &BuildCheck) -> Vec<String> {
             _ => continue,
         };
         out.push(format!("  {target}: {what}"));
-        if let Some(Difference { objects, diff, .. }) = difference {
+        if let Some(OutputDifference { objects, diff, .. }) = difference {
             out.extend(first(
                 objects.iter().map(|object| format!("    {} {}", object.change.name(), object.id)),
                 NAMED,

@@ -1,21 +1,21 @@
 //! The text about localizing and locking.
 
 use super::builds::{differences, proof, refusal};
-use super::{Locking, Report};
+use super::{LocalizeReport, Locking};
 use crate::commands::findings;
 use crate::commands::messages::{self, changes, counted, left, lines};
 use crate::commands::output::{Outcome, OutputArgs, Shown};
 use crate::destination::Discarded;
-use crate::localize::{Branch, Localized, Made, Status};
+use crate::localize::{BranchReport, LocalizeOutcome, ResultKind, WriteOutcome};
 use crate::message::failure::{Failure, listed as paths_listed, short, stage};
 use crate::plan::Rewritten;
 use crate::record::LOCK_NAME;
 use crate::reference::Upstream;
 
-impl Outcome for Report {
+impl Outcome for LocalizeReport {
     fn text(&self, shown: Shown) -> String {
         match (self.localized.status, &self.localized.builds) {
-            (Status::Differs, Some(builds)) => lines(differences(builds)),
+            (WriteOutcome::Differs, Some(builds)) => lines(differences(builds)),
             _ if shown.quiet => String::new(),
             _ => {
                 lines(self.told(shown.verbose))
@@ -30,7 +30,7 @@ impl Outcome for Report {
         let failures = kept.iter().chain(unresolved).cloned().chain(differs);
         let failures: Vec<Failure> = failures.collect();
         let missing = match &self.localized.made {
-            Made::Rendered { missing, .. } => missing.clone(),
+            ResultKind::Rendered { missing, .. } => missing.clone(),
             _ => Vec::new(),
         };
         let stderr = lines(missing)
@@ -47,34 +47,36 @@ impl Outcome for Report {
 
     fn status(&self) -> u8 {
         let is_done = self.locking.kept.is_empty() && self.locking.unresolved.is_empty();
-        let is_missing = matches!(self.localized.made, Made::Rendered { fails: true, .. });
-        u8::from(matches!(self.localized.status, Status::Differs | Status::Warned) || !is_done || is_missing)
+        let is_missing = matches!(self.localized.made, ResultKind::Rendered { fails: true, .. });
+        u8::from(
+            matches!(self.localized.status, WriteOutcome::Differs | WriteOutcome::Warned) || !is_done || is_missing,
+        )
     }
 }
 
-impl Report {
+impl LocalizeReport {
     fn told(&self, verbose: bool) -> Vec<String> {
-        let Report { localized, locking } = self;
+        let LocalizeReport { localized, locking } = self;
         let what = localized.what();
         let (done, tail) = match localized.made {
-            Made::Lock | Made::FirstLock => {
+            ResultKind::Lock | ResultKind::FirstLock => {
                 let count = counted(localized.remotes.len(), "remote reference");
                 (["wrote", "would write"], format!(": {count}"))
             }
-            Made::Rendered { .. } => (["rendered", "would render"], localized.numbers()),
-            Made::Copy(_) | Made::InPlace => (["localized", "would localize"], localized.numbers()),
+            ResultKind::Rendered { .. } => (["rendered", "would render"], localized.numbers()),
+            ResultKind::Copy(_) | ResultKind::InPlace => (["localized", "would localize"], localized.numbers()),
         };
         let mut out = vec![match localized.status {
-            Status::Written => format!("{} {what}{tail}", done[0]),
-            Status::DryRun => format!("{} {what}{tail}", done[1]),
-            Status::Unchanged => self.unchanged(),
-            Status::Warned | Status::Differs => return Vec::new(),
+            WriteOutcome::Written => format!("{} {what}{tail}", done[0]),
+            WriteOutcome::DryRun => format!("{} {what}{tail}", done[1]),
+            WriteOutcome::Unchanged => self.unchanged(),
+            WriteOutcome::Warned | WriteOutcome::Differs => return Vec::new(),
         }];
         // This comes right after the headline, because it changes how the lock must be reviewed.
         if locking.merged {
             out.push("  merged both sides of the conflict".to_owned());
         }
-        if localized.status != Status::Unchanged {
+        if localized.status != WriteOutcome::Unchanged {
             out.extend(localized.discarded());
             out.extend(changes(
                 &localized.changes,
@@ -97,34 +99,34 @@ impl Report {
             let count = counted(locking.unread.len(), "reference");
             out.push(format!("  {count} not followed: see `git kustomize-localize check`"));
         }
-        if verbose || localized.status == Status::DryRun {
+        if verbose || localized.status == WriteOutcome::DryRun {
             out.extend(self.each());
         }
         if let Some(branch) = &localized.branch {
             out.extend(branch.worktree.iter().map(|directory| format!("  checked out at {directory}")));
             out.extend(branch.pushed.iter().map(|remote| format!("  pushed to {remote}")));
-            if localized.status == Status::Written {
+            if localized.status == WriteOutcome::Written {
                 out.push(format!("  to look at it: git show --stat {}", branch.tip()));
             }
             out.extend(branch.deployed.clone());
-        } else if localized.status == Status::Written && !localized.stage.is_empty() {
+        } else if localized.status == WriteOutcome::Written && !localized.stage.is_empty() {
             // Without `-f`, git would not add ignored files.
             out.push(format!("  to stage it: {}", stage(&localized.stage)));
         }
-        if matches!((&localized.made, localized.status), (Made::FirstLock, Status::Written)) {
+        if matches!((&localized.made, localized.status), (ResultKind::FirstLock, WriteOutcome::Written)) {
             out.push("kustomize, Flux and Argo CD do not read the lock: deploy the result of `git kustomize-localize branch`".to_owned());
         }
         out
     }
 
     fn unchanged(&self) -> String {
-        let Report { localized, locking: Locking { unresolved, unread, kept, .. } } = self;
+        let LocalizeReport { localized, locking: Locking { unresolved, unread, kept, .. } } = self;
         let count = counted(localized.remotes.len(), "remote reference");
         match &localized.branch {
             Some(branch) => {
                 let holds = match &localized.made {
-                    Made::Copy(copy) => format!("{} in {}", copy.target, copy.new_directory),
-                    Made::Rendered { .. } => format!("what {} is built to", short(&branch.source)),
+                    ResultKind::Copy(copy) => format!("{} in {}", copy.target, copy.new_directory),
+                    ResultKind::Rendered { .. } => format!("what {} is built to", short(&branch.source)),
                     _ => format!("{} localized", short(&branch.source)),
                 };
                 format!("nothing to do: branch {} ({}) already has {holds}", branch.name, branch.tip())
@@ -140,7 +142,7 @@ impl Report {
 
     /// The references that were not followed, every file, and every reference that was changed.
     fn each(&self) -> Vec<String> {
-        let Report { localized, locking } = self;
+        let LocalizeReport { localized, locking } = self;
         let unread = locking.unread.iter().map(|failure| format!("  not followed: {failure}"));
         let files = localized.files.iter().map(|(path, size)| match size {
             Some(size) => format!("  file {path} ({size})"),
@@ -154,7 +156,7 @@ impl Report {
     }
 }
 
-impl Localized {
+impl LocalizeOutcome {
     /// The commit that would have been localized; `None` for a working tree.
     fn source(&self) -> Option<&str> {
         self.branch.as_ref().map(|branch| branch.source.as_str())
@@ -162,12 +164,12 @@ impl Localized {
 
     fn what(&self) -> String {
         match (&self.made, self.targets.as_slice(), &self.branch) {
-            (Made::Lock | Made::FirstLock, ..) => LOCK_NAME.to_owned(),
-            (Made::Copy(copy), ..) => format!("{} into {}", copy.target, copy.new_directory),
-            (Made::Rendered { builds, .. }, ..) => counted(*builds, "build"),
-            (Made::InPlace, [], Some(_)) => "the repository".to_owned(),
-            (Made::InPlace, [], None) => "the working tree".to_owned(),
-            (Made::InPlace, targets, _) => targets.join(", "),
+            (ResultKind::Lock | ResultKind::FirstLock, ..) => LOCK_NAME.to_owned(),
+            (ResultKind::Copy(copy), ..) => format!("{} into {}", copy.target, copy.new_directory),
+            (ResultKind::Rendered { builds, .. }, ..) => counted(*builds, "build"),
+            (ResultKind::InPlace, [], Some(_)) => "the repository".to_owned(),
+            (ResultKind::InPlace, [], None) => "the working tree".to_owned(),
+            (ResultKind::InPlace, targets, _) => targets.join(", "),
         }
     }
 
@@ -179,7 +181,7 @@ impl Localized {
         });
         let written = counted(self.files.len(), "file");
         let rewritten = match self.made {
-            Made::Rendered { .. } => String::new(),
+            ResultKind::Rendered { .. } => String::new(),
             _ => format!(", {} rewritten", counted(self.rewritten.len(), "reference")),
         };
         let removed = self.removed.len();
@@ -201,13 +203,13 @@ impl Localized {
     /// A line about edits by hand that `--overwrite` discards; `None` if there are none.
     fn discarded(&self) -> Option<String> {
         let Discarded { commits, paths } = &self.discarded;
-        let discarded = if self.status == Status::DryRun { "would discard" } else { "discarded" };
+        let discarded = if self.status == WriteOutcome::DryRun { "would discard" } else { "discarded" };
         let by = if commits.is_empty() { String::new() } else { format!(" by {}", commits.join(", ")) };
         (!paths.is_empty()).then(|| format!("  {discarded} edits by hand{by}: {}", paths_listed(paths)))
     }
 }
 
-impl Branch {
+impl BranchReport {
     /// The abbreviated tip.
     fn tip(&self) -> &str {
         short(self.commit.as_deref().unwrap_or_default())

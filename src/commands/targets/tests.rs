@@ -9,12 +9,12 @@ use crate::tree::overlay::OverlayTree;
 
 const SCHEMA: &str = include_str!("schema.json");
 
-fn survey(found: Unsettled) -> Deployed {
+fn survey(found: Unsettled) -> TargetSurvey {
     let found = found.as_written().clone();
-    Deployed { reaches: vec![None; found.targets.len()], targets: found, ..Deployed::default() }
+    TargetSurvey { reaches: vec![None; found.targets.len()], targets: found, ..TargetSurvey::default() }
 }
 
-fn found() -> Deployed {
+fn found() -> TargetSurvey {
     let config = "targets: [{path: edge, engine: kustomize}]\n";
     let config = Config::parse(config.as_bytes(), ".kustomize-localize").unwrap();
     let app = |path: &str, repository: &str| {
@@ -123,13 +123,13 @@ fn each_target_is_named_and_counted() {
 8 targets: 6 here, 1 external, 1 templated; 3 missing; 3 unknown
 "
     );
-    assert_eq!(Deployed::default().text(Shown::default()), "no targets: no object of Flux or Argo CD was found\n");
+    assert_eq!(TargetSurvey::default().text(Shown::default()), "no targets: no object of Flux or Argo CD was found\n");
 }
 
 #[test]
 fn the_json_is_what_its_schema_says() {
     let failures = crate::message::failure::Failure::new("x").into();
-    for json in [report(&found()), report(&Deployed::default()), json::failures(&failures)] {
+    for json in [report(&found()), report(&TargetSurvey::default()), json::failures(&failures)] {
         assert_valid(SCHEMA, &json);
         assert!(!json.contains("secret"));
     }

@@ -10,16 +10,16 @@ use crate::git::{LocalRepo, object_id};
 use crate::localize::rendered;
 use crate::localize::target::{local_target, remote, remote_target};
 use crate::message::failure::{Failure, Failures, Result};
-use crate::plan::{Options, copy, in_place};
+use crate::plan::{PlanOptions, copy, in_place};
 use crate::record::history::trees::{differences, entries, lookup};
 use crate::record::{LOCK_NAME, Lock};
 use crate::tree::git::GitTree;
 use crate::tree::path;
-use crate::verify::{Difference, Kind, Record, Verified, hint_instead};
+use crate::verify::{Difference, DifferenceKind, Record, VerifyOutcome, hint_instead};
 use crate::workspace::{Workspace, fetcher, fetching};
 
 /// Adds the differences from localizing again, or the reasons why that failed.
-pub(super) fn compare(verified: &mut Verified) -> Result<(), Failures> {
+pub(super) fn compare(verified: &mut VerifyOutcome) -> Result<(), Failures> {
     // Not the offline repository: this one has the settings for fetching.
     let repo = Rc::new(LocalRepo::discover()?.ok_or_else(|| Failure::new("this is not a git repository"))?);
     let (mut differences, mut failures) = (Vec::new(), Vec::new());
@@ -73,8 +73,8 @@ fn of(repo: &Rc<LocalRepo>, whole: &str, record: &Record) -> Result<Vec<Differen
     let repository = repo.repository()?.clone().with_object_memory();
     let source_tree = object_id(&source.tree)?;
     let workspace = Workspace::of_rev(repo.clone(), Some(&source.commit))?;
-    let options = Options { overwrite: false, trailers: lock.trailers };
-    let fetching = fetch::Options { locked: true, ..fetching(&workspace.config, false, false) };
+    let options = PlanOptions { overwrite: false, trailers: lock.trailers };
+    let fetching = fetch::FetchOptions { locked: true, ..fetching(&workspace.config, false, false) };
     let mut fetcher = fetcher(Some(repo), fetching, vec![lock.clone()], None)?;
     let plan = match &lock.target {
         Some(target) => {
@@ -109,5 +109,5 @@ fn of(repo: &Rc<LocalRepo>, whole: &str, record: &Record) -> Result<Vec<Differen
 fn rebuilt(record: &Record, path: &str) -> Difference {
     let made = if record.rendered { "rendered" } else { "localized" };
     let (path, message) = (path::join(&record.directory, path), format!("differs when {made} again"));
-    Difference { kind: Kind::Rebuilt, path, span: None, message }
+    Difference { kind: DifferenceKind::Rebuilt, path, span: None, message }
 }

@@ -12,23 +12,27 @@ use crate::os::process;
 use crate::reference::Pin;
 
 /// Messages of git, the kind of failure that they mean, and a hint.
-struct Cause(&'static [&'static str], FailureKind, &'static str);
+struct KnownMessage(&'static [&'static str], FailureKind, &'static str);
 
 /// The first cause whose message git printed counts.
-const CAUSES: [Cause; 9] = [
-    Cause(
+const CAUSES: [KnownMessage; 9] = [
+    KnownMessage(
         &["could not read username", "could not read password"],
         FailureKind::Login,
         "it is private, or does not exist: make `git ls-remote` of that URL work, with a credential helper or `url.<base>.insteadOf`",
     ),
-    Cause(
+    KnownMessage(
         &["authentication failed", "permission denied (", "returned error: 401", "returned error: 403"],
         FailureKind::Login,
         "the server rejected the credentials: make `git ls-remote` of that URL work, with a credential helper, an ssh key, or `url.<base>.insteadOf`",
     ),
-    Cause(&["no space left"], FailureKind::Other, HINT_CACHE_HOME),
-    Cause(&["host key verification failed"], FailureKind::Login, "connect once with ssh to accept the host's key"),
-    Cause(
+    KnownMessage(&["no space left"], FailureKind::Other, HINT_CACHE_HOME),
+    KnownMessage(
+        &["host key verification failed"],
+        FailureKind::Login,
+        "connect once with ssh to accept the host's key",
+    ),
+    KnownMessage(
         &[
             "could not resolve host",
             "name or service not known",
@@ -42,18 +46,18 @@ const CAUSES: [Cause; 9] = [
         FailureKind::NoAnswer,
         "check the host's name, the network and the proxy (`https_proxy`)",
     ),
-    Cause(
+    KnownMessage(
         &["could not resolve proxy"],
         FailureKind::NoAnswer,
         "correct the proxy: `https_proxy`, or git's `http.proxy`",
     ),
-    Cause(&["returned error: 5"], FailureKind::NoConnection, "try again later: the server could not answer"),
-    Cause(
+    KnownMessage(&["returned error: 5"], FailureKind::NoConnection, "try again later: the server could not answer"),
+    KnownMessage(
         &["certificate problem", "certificate verif", "certificate subject", "ssl ca cert", "certificate file"],
         FailureKind::Other,
         "if the host uses a private CA, name its certificate in git's `http.sslCAInfo`",
     ),
-    Cause(
+    KnownMessage(
         &[
             "repository not found",
             "could not be found",
@@ -96,7 +100,8 @@ impl Network {
             return self.no_such_ref(request, reference);
         }
         let failure = Failure::new(format!("could not fetch {}: {}", request.url.shown(), git::error_message(output)));
-        let Some(Cause(_, kind, hint)) = CAUSES.iter().find(|Cause(messages, ..)| output.says(messages)) else {
+        let Some(KnownMessage(_, kind, hint)) = CAUSES.iter().find(|KnownMessage(messages, ..)| output.says(messages))
+        else {
             return failure;
         };
         let failure = match self.reason(request, *kind, exchange) {

@@ -7,7 +7,7 @@ use crate::os::limits::{CHART_VERSIONS, INDEX};
 
 /// A version of a chart.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Release {
+pub(super) struct ChartVersion {
     pub version: String,
     /// The first one, which is the one that helm takes; may be relative.
     pub url: String,
@@ -25,10 +25,10 @@ enum Open {
 }
 
 /// The versions that an index lists.
-pub(super) fn versions(bytes: &[u8], chart: &str) -> Result<Vec<Release>, String> {
+pub(super) fn versions(bytes: &[u8], chart: &str) -> Result<Vec<ChartVersion>, String> {
     let text = std::str::from_utf8(bytes).map_err(|_| "it is not UTF-8")?;
     // Indexes have tens of megabytes: they are read as a stream, and only the entries of one chart are kept.
-    let (mut open, mut listed, mut has_entries) = (Vec::new(), Vec::<Release>::new(), false);
+    let (mut open, mut listed, mut has_entries) = (Vec::new(), Vec::<ChartVersion>::new(), false);
     for (count, event) in Parser::new_from_str(text).enumerate() {
         let bounds = [(count, INDEX), (listed.len(), CHART_VERSIONS)];
         if let Some((_, limit)) = bounds.iter().find(|(count, limit)| *count > limit.most) {
@@ -44,7 +44,7 @@ pub(super) fn versions(bytes: &[u8], chart: &str) -> Result<Vec<Release>, String
             Event::DocumentEnd => break,
             Event::MappingStart(_, 0, _) => {
                 if of_chart.is_empty() {
-                    listed.push(Release::default());
+                    listed.push(ChartVersion::default());
                 }
                 open.push(Open::Key);
             }
@@ -90,13 +90,13 @@ fn complete(open: &mut [Open], word: &str) {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Result<Vec<Release>, String> {
+    fn read(text: &str) -> Result<Vec<ChartVersion>, String> {
         versions(text.as_bytes(), "web")
     }
 
     #[test]
     fn the_versions_of_one_chart_are_read() {
-        let listed = |version: &str, url: &str, digest: &str| Release {
+        let listed = |version: &str, url: &str, digest: &str| ChartVersion {
             version: version.to_owned(),
             url: url.to_owned(),
             digest: digest.to_owned(),

@@ -21,17 +21,17 @@ const U_P: &str = "Basic dTpw";
 /// Long enough for a busy machine, short enough to tell it from waiting for ever.
 const SOON: Duration = Duration::from_secs(20);
 
-fn bounds() -> Bounds {
-    Bounds { deadline: Duration::from_secs(60), max_bytes: 1000 }
+fn bounds() -> FetchBounds {
+    FetchBounds { deadline: Duration::from_secs(60), max_bytes: 1000 }
 }
 
 /// A client that asks nobody for a login.
-fn client(bounds: Bounds) -> Client {
+fn client(bounds: FetchBounds) -> Client {
     asking(bounds, |url| panic!("asked for {url}"))
 }
 
-fn asking(bounds: Bounds, ask: impl Fn(&Url) -> Option<(String, String)> + Send + Sync + 'static) -> Client {
-    let reach = Arc::new(Reach::new(RemoteGit::default(), true));
+fn asking(bounds: FetchBounds, ask: impl Fn(&Url) -> Option<(String, String)> + Send + Sync + 'static) -> Client {
+    let reach = Arc::new(NetworkPolicy::new(RemoteGit::default(), true));
     let patience = Patience::new(Arc::new(Progress::new("fetching", true)), 2, Duration::from_millis(2));
     Client { proxies: false, ..Client::new(bounds, patience, reach, Box::new(ask)) }
 }
@@ -176,7 +176,7 @@ fn a_server_that_drips_is_cut_at_the_deadline() {
     for start in [format!("{head}\r\n"), format!("{head}X-Slow: ")] {
         let server = Server::http(move |_, _| Reply::Drip(start.clone().into_bytes()));
         let deadline = Duration::from_millis(300);
-        let client = client(Bounds { deadline, ..bounds() });
+        let client = client(FetchBounds { deadline, ..bounds() });
         let start = Instant::now();
         let failure = get_with(&client, &server.url("/f")).unwrap_err();
         assert!(failure.message.ends_with(": timed out after 0.3 s"), "{failure:?}");
@@ -207,7 +207,7 @@ fn the_size_is_counted_after_decompression() {
     let exact = Server::http(|_, _| ok(&"x".repeat(1000)));
     assert_eq!(text(get(&exact.url("/f"))).len(), 1000);
 
-    let large = client(Bounds { max_bytes: 40_000, ..bounds() });
+    let large = client(FetchBounds { max_bytes: 40_000, ..bounds() });
     let body = get_with(&large, &bomb.url("/f"));
     assert_eq!(body.unwrap(), vec![0; 40_000]);
 }
@@ -226,7 +226,7 @@ fn damaged_compression_is_an_error() {
     let mut damaged = zeros();
     damaged.truncate(60);
     let server = Server::http(move |_, _| reply("200 OK", &["Content-Encoding: gzip"], &damaged));
-    let client = client(Bounds { max_bytes: 100_000, ..bounds() });
+    let client = client(FetchBounds { max_bytes: 100_000, ..bounds() });
     let error = get_with(&client, &server.url("/f")).unwrap_err();
     assert_eq!(error.kind, FailureKind::NoConnection);
 }
@@ -255,7 +255,7 @@ fn an_unknown_host_is_named() {
 #[test]
 fn a_deadline_may_be_without_end() {
     let server = Server::http(|_, _| ok("a\n"));
-    let endless = client(Bounds { deadline: Duration::MAX, ..bounds() });
+    let endless = client(FetchBounds { deadline: Duration::MAX, ..bounds() });
     assert_eq!(text(get_with(&endless, &server.url("/f"))), "a\n");
 }
 

@@ -58,14 +58,14 @@ const MOST_PATHSPECS: usize = 50;
 
 /// The last answer of `git status`.
 #[derive(Debug, Default)]
-pub(super) struct Changed {
+pub(super) struct GitStatus {
     /// The files and directories that were asked about, from the top. The top itself is the empty path.
     among: BTreeSet<String>,
     /// The files that differ from HEAD in the index or on disk, with git's letter for the change on disk.
     files: Vec<(char, String)>,
 }
 
-impl Changed {
+impl GitStatus {
     fn covers(&self, path: &str) -> bool {
         self.among.iter().any(|directory| Path::new(path).starts_with(directory))
     }
@@ -114,7 +114,7 @@ impl LocalRepo {
             let output = String::from_utf8_lossy(&output);
             let entries = output.split('\0');
             let files = entries.filter_map(|entry| Some((entry.chars().nth(1)?, entry.get(3..)?.to_owned()))).collect();
-            *known = Changed { among: among.clone(), files };
+            *known = GitStatus { among: among.clone(), files };
         }
         Ok(known.files.clone())
     }

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, HashSet};
 
 use super::archive::Files;
-use super::schema::{self, Asked};
+use super::schema::{self, ExternalRef};
 use crate::graph::local::HINT_WIDER_SCOPE;
 use crate::graph::trouble::{At, Trouble, TroubleKind, WalkResult};
-use crate::graph::{Policy, Source, SourceId, Walker};
+use crate::graph::{ScopedTree, SourceId, WalkPolicy, Walker};
 use crate::message::redact;
 use crate::os::limits::{CARRIED_FILES, PATH};
 use crate::tree::{self, Resolved, path};
@@ -28,7 +28,7 @@ impl Walker {
         source: SourceId,
         file_path: &str,
         sound: &mut HashSet<String>,
-        policy: &Policy<'_>,
+        policy: &WalkPolicy<'_>,
         has_network: bool,
     ) -> WalkResult<()> {
         let is_own = self.graph.sources[source].repository.is_none();
@@ -68,7 +68,7 @@ impl Walker {
         // A schema of the user can be edited, so the trouble is reported there. For a fetched chart only the reference
         // can be.
         let (note, name) = (self.graph.charts[chart].note, self.graph.charts[chart].name.clone());
-        for Asked { carrier, inside, what, position } in schema::asked(files) {
+        for ExternalRef { carrier, inside, what, position } in schema::asked(files) {
             let file = own.get(&carrier).map(|(path, mode)| self.file(SourceId::FIRST, path, *mode));
             let schema = path::join(&carrier, &inside);
             let (url, message, hint) = match what {
@@ -97,7 +97,7 @@ impl Walker {
 
     /// The files of the chart at a path of a source, with links followed.
     fn files_of_chart(&self, source: SourceId, chart_path: &str) -> WalkResult<Listed> {
-        let Source { tree, scope, .. } = &self.graph.sources[source];
+        let ScopedTree { tree, scope, .. } = &self.graph.sources[source];
         let mut files = Listed::new();
         let Resolved::Directory { path: top } = tree::resolve(&**tree, chart_path)? else {
             return Ok(files);
@@ -163,7 +163,7 @@ mod tests {
     use super::*;
     use crate::config::Config;
     use crate::graph::testing;
-    use crate::graph::{Explored, Policy, explore};
+    use crate::graph::{Explored, WalkPolicy, explore};
     use crate::message::failure::Result;
     use crate::tree::overlay::OverlayTree;
     use crate::tree::{Entry, Tree};
@@ -189,12 +189,12 @@ mod tests {
     }
 
     /// Walks two roots that use one chart, with more files, and returns what was listed and read as well.
-    fn walked(more: &[(&str, &str)], policy: &Policy<'_>) -> (Explored, Vec<String>) {
+    fn walked(more: &[(&str, &str)], policy: &WalkPolicy<'_>) -> (Explored, Vec<String>) {
         let root = "helmGlobals: {chartHome: ../charts}\nhelmCharts: [{name: c}]\n";
         let own = [("a/kustomization.yaml", root), ("b/kustomization.yaml", root), ("charts/c/templates/a.yaml", "")];
         let noted = Rc::default();
         let tree = Rc::new(Noting(testing::tree(&[&own, more].concat()), Rc::clone(&noted)));
-        let source = Source { tree, scope: String::new(), repository: None };
+        let source = ScopedTree { tree, scope: String::new(), repository: None };
         let explored = explore(source, &["a".to_owned(), "b".to_owned()], None, policy);
         let noted = noted.borrow().iter().filter(|path| path.starts_with("charts/")).cloned().collect();
         (explored, noted)
@@ -204,7 +204,7 @@ mod tests {
     fn only_schemas_of_a_chart_are_read_and_only_to_judge_it() {
         let schemas = [("charts/c/values.schema.json", "{}"), ("charts/c/charts/d/values.schema.json", "{}")];
         let config = Config::default();
-        let judging = Policy { leave: Some(&config), ..Policy::default() };
+        let judging = WalkPolicy { leave: Some(&config), ..WalkPolicy::default() };
         let (explored, mut noted) = walked(&schemas, &judging);
         assert!(explored.troubles.is_empty());
         noted.sort();
@@ -220,13 +220,13 @@ mod tests {
             ]
         );
         assert!(explored.graph.charts.iter().all(|chart| chart.files.is_empty()));
-        assert_eq!(walked(&schemas, &Policy::default()).1, [""; 0]);
+        assert_eq!(walked(&schemas, &WalkPolicy::default()).1, [""; 0]);
     }
 
     #[test]
     fn what_is_wrong_in_a_chart_is_said_of_each_that_uses_it() {
         let config = Config::default();
-        let judging = Policy { leave: Some(&config), ..Policy::default() };
+        let judging = WalkPolicy { leave: Some(&config), ..WalkPolicy::default() };
         let troubles = |more: &[(&str, &str)]| walked(more, &judging).0.troubles;
         let submodule = troubles(&[("charts/c/charts/dep", "")]);
         let path = || "charts/c/charts/dep".to_owned();

@@ -18,7 +18,7 @@ use crate::tree::path;
 
 /// Something outside of a schema that the schema refers to; or a schema, or an archive, that cannot be read.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Asked {
+pub(super) struct ExternalRef {
     /// The file of the chart with the schema: itself, or an archive.
     pub carrier: String,
     /// Its path in that, if that is an archive.
@@ -30,49 +30,51 @@ pub(super) struct Asked {
 }
 
 /// A file that helm reads in a chart.
-enum Part {
+enum ChartFileKind {
     Schema,
     Archive,
 }
 
-impl Part {
-    fn of(path: &str) -> Option<Part> {
+impl ChartFileKind {
+    fn of(path: &str) -> Option<ChartFileKind> {
         let Some(below) = path.strip_prefix("charts/") else {
-            return (path == "values.schema.json").then_some(Part::Schema);
+            return (path == "values.schema.json").then_some(ChartFileKind::Schema);
         };
         match below.split_once('/') {
             _ if below.starts_with(['.', '_']) => None,
-            Some((_, rest)) => Part::of(rest),
-            None => below.ends_with(".tgz").then_some(Part::Archive),
+            Some((_, rest)) => ChartFileKind::of(rest),
+            None => below.ends_with(".tgz").then_some(ChartFileKind::Archive),
         }
     }
 }
 
 /// Whether a file of a chart has to be read.
 pub(super) fn is_read(path: &str) -> bool {
-    Part::of(path).is_some()
+    ChartFileKind::of(path).is_some()
 }
 
 /// The references of the schemas of a chart and its subcharts to other documents. An archive may contain itself.
-pub(super) fn asked(files: Files) -> Vec<Asked> {
+pub(super) fn asked(files: Files) -> Vec<ExternalRef> {
     let mut references = Vec::new();
     // An archive can contain archives without end, so the total of unpacked bytes is limited, not the depth.
     let mut unpacked = 0;
     let mut todo: Vec<(String, String, String, Rc<[u8]>)> =
         files.into_iter().map(|(path, bytes)| (path.clone(), String::new(), path, bytes)).collect();
     while let Some((carrier, inside, path, bytes)) = todo.pop() {
-        let read = match Part::of(&path) {
+        let read = match ChartFileKind::of(&path) {
             None => continue,
-            Some(Part::Schema) => outside(&bytes),
-            Some(Part::Archive) if unpacked > CHART_BYTES.most => Err(format!("the chart has {}", CHART_BYTES.more())),
-            Some(Part::Archive) => unpack(&bytes).map(|files| {
+            Some(ChartFileKind::Schema) => outside(&bytes),
+            Some(ChartFileKind::Archive) if unpacked > CHART_BYTES.most => {
+                Err(format!("the chart has {}", CHART_BYTES.more()))
+            }
+            Some(ChartFileKind::Archive) => unpack(&bytes).map(|files| {
                 unpacked += files.values().map(|bytes| bytes.len() + 512).sum::<usize>();
                 let files = files.into_iter().filter(|(path, _)| is_read(path));
                 todo.extend(files.map(|(path, bytes)| (carrier.clone(), path::join(&inside, &path), path, bytes)));
                 Vec::new()
             }),
         };
-        let new = |(what, position)| Asked { carrier: carrier.clone(), inside: inside.clone(), what, position };
+        let new = |(what, position)| ExternalRef { carrier: carrier.clone(), inside: inside.clone(), what, position };
         match read {
             // A place in an archive is none of a file.
             Ok(all) => references.extend(all.into_iter().map(|(url, position)| {
@@ -163,7 +165,7 @@ fn outside(bytes: &[u8]) -> Result<Vec<Named>, String> {
     let base = draft.id(&schema, &own).unwrap_or_else(|| own.clone());
     let named = named(&schema, draft, &base);
     let known = named.values().cloned().chain([own, base.clone()]).collect();
-    let mut reader = Reader { known, named, asked: BTreeMap::new() };
+    let mut reader = SchemaScanner { known, named, asked: BTreeMap::new() };
     let is_moved = moves(&schema) && draft.id(&schema, &base).is_none();
     reader.visit(&schema, Some(&base).filter(|_| !is_moved));
     let text = String::from_utf8_lossy(bytes);
@@ -187,7 +189,7 @@ fn moves(schema: &Value) -> bool {
     id("$id") || id("id")
 }
 
-struct Reader {
+struct SchemaScanner {
     /// The identifiers in the document.
     known: BTreeSet<Url>,
     /// The schemas that hold it.
@@ -196,7 +198,7 @@ struct Reader {
     asked: BTreeMap<String, String>,
 }
 
-impl Reader {
+impl SchemaScanner {
     /// Looks at a schema, or at anything else in one, whose relative references are relative to a URL; without it that is not
     /// known.
     fn visit(&mut self, value: &Value, base: Option<&Url>) {
@@ -395,7 +397,7 @@ mod tests {
         let one = packed(&[("x", &empty)]);
         let files = (0..9).map(|number| (format!("charts/{number}.tgz"), one.clone().into())).collect();
         let found = asked(files);
-        let [Asked { what: Err(why), .. }] = &*found else { panic!("{found:?}") };
+        let [ExternalRef { what: Err(why), .. }] = &*found else { panic!("{found:?}") };
         assert_eq!(why, &format!("the chart has {}", CHART_BYTES.more()));
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Result, ours, user_tree};
 use crate::message::failure::{Failure, Failures, listed, stage};
 use crate::plan::Changes;
-use crate::plan::files::Localized;
+use crate::plan::files::LocalizedRoots;
 use crate::record::stored::home;
 use crate::record::{Lock, Mode, StoredFile, sha256_hex};
 use crate::tree::Entry;
@@ -17,7 +17,7 @@ pub(super) fn changes(
     workspace: &Workspace,
     old_lock: &Lock,
     lock: &Lock,
-    localized: &Localized,
+    localized: &LocalizedRoots,
     overwrite: bool,
 ) -> Result<Changes, Failures> {
     // Whether the file system stores the modes of files.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::super::troubles::is_remote;
-use crate::graph::{At, EdgeId, Explored, FileId, Graph, Target, reach};
+use crate::graph::{At, EdgeId, Explored, FileId, Graph, Resolution, reach};
 use crate::plan;
 use crate::record::Lock;
 use crate::reference::Upstream;
@@ -19,7 +19,7 @@ pub(super) fn take_out(explored: &mut Explored, old_lock: &Lock) -> BTreeSet<Ups
         let locked = edge.remote.as_ref().and_then(|wanted| wanted.locked(old_lock));
         let is_locked = locked.as_ref().is_some_and(|upstream| old_lock.holds(upstream));
         kept_entries.extend(locked.map(|upstream| upstream.source()));
-        edge.target = if is_locked { Target::Remote } else { Target::Broken };
+        edge.target = if is_locked { Resolution::Remote } else { Resolution::Broken };
     }
     kept_entries
 }

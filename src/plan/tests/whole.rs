@@ -6,7 +6,7 @@ use std::rc::Rc;
 use crate::graph::testing::{Upstreams, tree};
 use crate::graph::{Remotes, Start};
 use crate::message::failure::Failures;
-use crate::plan::{Options, Plan, copy, in_place};
+use crate::plan::{Plan, PlanOptions, copy, in_place};
 use crate::record::{LOCK_NAME, Lock};
 use crate::tree::Tree;
 use crate::tree::overlay::OverlayTree;
@@ -31,16 +31,16 @@ pub(super) fn repository(app: &str) -> OverlayTree {
     tree(&[("app/kustomization.yaml", app), ("app/own.yaml", MAP)])
 }
 
-fn planned_in_place(tree: OverlayTree, options: &Options, remotes: &mut dyn Remotes) -> Result<Plan, Failures> {
+fn planned_in_place(tree: OverlayTree, options: &PlanOptions, remotes: &mut dyn Remotes) -> Result<Plan, Failures> {
     let workspace = Workspace::of_tree(Rc::new(tree))?;
     in_place::plan(&workspace, in_place::InPlaceRequest::default(), options, remotes)
 }
 
-pub(super) fn copied(tree: OverlayTree, options: &Options, remotes: &mut dyn Remotes) -> Result<Plan, Failures> {
+pub(super) fn copied(tree: OverlayTree, options: &PlanOptions, remotes: &mut dyn Remotes) -> Result<Plan, Failures> {
     let workspace = Workspace::of_tree(Rc::new(tree))?;
     let target = copy::CopySource {
         start: Start {
-            source: crate::graph::Source { scope: "app".to_owned(), ..workspace.source() },
+            source: crate::graph::ScopedTree { scope: "app".to_owned(), ..workspace.source() },
             directory: "app".to_owned(),
         },
         name: "app".to_owned(),
@@ -63,7 +63,7 @@ fn applied(mut tree: OverlayTree, plan: &Plan) -> (OverlayTree, BTreeMap<String,
 
 #[test]
 fn in_place_only_the_references_change() {
-    let plan = planned_in_place(repository(APP), &Options::default(), &mut upstream()).unwrap();
+    let plan = planned_in_place(repository(APP), &PlanOptions::default(), &mut upstream()).unwrap();
     let (tree, written) = applied(repository(APP), &plan);
     assert_eq!(
         written["app/kustomization.yaml"],
@@ -74,13 +74,13 @@ fn in_place_only_the_references_change() {
     let names: Vec<&str> = plan.affected.iter().map(|root| root.name.as_str()).collect();
     assert_eq!(names, ["app"]);
     // All of it is there now.
-    let again = planned_in_place(tree, &Options::default(), &mut Upstreams::default()).unwrap();
+    let again = planned_in_place(tree, &PlanOptions::default(), &mut Upstreams::default()).unwrap();
     assert_eq!(applied(OverlayTree::default(), &again).1, BTreeMap::new());
 }
 
 #[test]
 fn a_copy_holds_everything_and_leaves_the_source_alone() {
-    let plan = copied(repository(APP), &Options::default(), &mut upstream()).unwrap();
+    let plan = copied(repository(APP), &PlanOptions::default(), &mut upstream()).unwrap();
     let (tree, written) = applied(repository(APP), &plan);
     assert!(written.keys().all(|path| path.starts_with("localized-app/")));
     assert_eq!(written["localized-app/own.yaml"], MAP);
@@ -90,15 +90,15 @@ fn a_copy_holds_everything_and_leaves_the_source_alone() {
     assert_eq!(Lock::parse(lock.as_bytes(), LOCK_NAME).unwrap(), plan.lock);
     // Nothing in it is remote any more.
     let tree: Rc<dyn Tree> = Rc::new(tree);
-    let start = crate::graph::Source { tree, scope: "localized-app".to_owned(), repository: None };
+    let start = crate::graph::ScopedTree { tree, scope: "localized-app".to_owned(), repository: None };
     let start = Start { source: start, directory: "localized-app".to_owned() };
-    crate::graph::walk(start, None, &crate::graph::Policy::default()).unwrap();
+    crate::graph::walk(start, None, &crate::graph::WalkPolicy::default()).unwrap();
 }
 
 #[test]
 fn the_locked_versions_give_the_same_result() {
-    let first = copied(repository(APP), &Options::default(), &mut upstream()).unwrap();
-    let again = Options { overwrite: false, trailers: first.lock.trailers };
+    let first = copied(repository(APP), &PlanOptions::default(), &mut upstream()).unwrap();
+    let again = PlanOptions { overwrite: false, trailers: first.lock.trailers };
     let second = copied(repository(APP), &again, &mut upstream()).unwrap();
     let written = |plan: &Plan| applied(OverlayTree::default(), plan).1;
     assert_eq!(written(&first), written(&second));
@@ -109,7 +109,7 @@ fn nothing_is_planned_where_a_reference_cannot_be_resolved() {
     for more in ["https://h/o/gone?ref=v1", "https://h/gone.yaml"] {
         let app = format!("{APP}- {more}\n");
         for plan in [planned_in_place, copied] {
-            let Err(failures) = plan(repository(&app), &Options::default(), &mut upstream()) else {
+            let Err(failures) = plan(repository(&app), &PlanOptions::default(), &mut upstream()) else {
                 panic!("planned with {more}");
             };
             let failure = &failures.0[0];

@@ -317,7 +317,7 @@ fn changes_name_what_moved() {
     ]);
     let change = |kind, label: &str, old: Option<&Digest>, new: Option<&Digest>, paths: &[&str]| {
         let paths = paths.iter().map(|path| (*path).to_owned()).collect();
-        Change { kind, upstream: Upstream::named(label), old: old.cloned(), new: new.cloned(), paths }
+        LockChange { kind, upstream: Upstream::named(label), old: old.cloned(), new: new.cloned(), paths }
     };
     let [one, two] = [Digest::Sha256("a".repeat(64)), Digest::Sha256("b".repeat(64))];
     let [was, is] = [Digest::GitCommit(a), Digest::GitCommit(b)];

@@ -10,7 +10,7 @@ use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_yaml::{Mapping, Value};
 
-use super::validate::{Problem, validate};
+use super::validate::{LockProblem, validate};
 use super::{Lock, Pinned, Remotes, StoredFile, is_stale};
 use crate::kustomization::Value as Yaml;
 use crate::kustomization::format::{self, CONFLICT, at_line};
@@ -82,7 +82,7 @@ impl Lock {
 fn as_written(bytes: &[u8], file: &str) -> Result<(LockKeys, Yaml)> {
     let text = format::text(bytes, file, LOCK)?;
     let (keys, root): (LockKeys, Yaml) = format::parse(text, file)?;
-    validate(&keys).map_err(|Problem { list, index, message }| {
+    validate(&keys).map_err(|LockProblem { list, index, message }| {
         let line = format::positions(&root, list).get(index).map_or(0, |at| at.line);
         Failure::new(message).at(Location { field: list.to_owned(), ..at_line(file, line) })
     })?;

@@ -11,7 +11,7 @@ use crate::tree::path;
 
 /// A problem of a lock, with the list that has the invalid entry and its index in it. The index is 0 for a key that is
 /// not a list.
-pub(super) struct Problem {
+pub(super) struct LockProblem {
     pub(super) list: &'static str,
     pub(super) index: usize,
     pub(super) message: String,
@@ -20,7 +20,7 @@ pub(super) struct Problem {
 type Checked = Result<(), String>;
 
 /// Validates every value, and that no entry is listed twice.
-pub(super) fn validate(lock: &LockKeys) -> Result<(), Problem> {
+pub(super) fn validate(lock: &LockKeys) -> Result<(), LockProblem> {
     if let Some(target) = &lock.target {
         // The message does not show a remote target, because it may have a secret.
         let checked = valid::target(target).map_err(|reason| format!("the target {reason}"));
@@ -68,8 +68,8 @@ pub(super) fn validate(lock: &LockKeys) -> Result<(), Problem> {
 }
 
 /// Makes a problem of a message about the entry `index` of `list`.
-fn problem(list: &'static str, index: usize) -> impl FnOnce(String) -> Problem {
-    move |message| Problem { list, index, message }
+fn problem(list: &'static str, index: usize) -> impl FnOnce(String) -> LockProblem {
+    move |message| LockProblem { list, index, message }
 }
 
 /// Validates an entry. Names that are in `checked` already are not validated again.

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use super::Cause;
 use crate::git::{CommitId, LocalRepo, Snapshot, object_id};
-use crate::graph::inputs::Input;
+use crate::graph::inputs::BuildInput;
 use crate::graph::{Graph, RootId, reach};
 use crate::message::failure::Result;
 use crate::record::history::trees;
@@ -163,13 +163,15 @@ impl Changes {
     }
 
     /// The first of these inputs that is different.
-    pub(crate) fn first_of(&self, inputs: &[Input]) -> Result<Option<Cause>> {
+    pub(crate) fn first_of(&self, inputs: &[BuildInput]) -> Result<Option<Cause>> {
         for input in inputs {
             let cause = match input {
-                Input::At(path) => self.at(path)?.map(Cause::Path),
-                Input::Below(directory) => self.below(directory)?.map(Cause::Path),
-                Input::Remote(remote) => remote.locked(&self.moved).map(|upstream| Cause::Remote(upstream.source())),
-                Input::Chart(chart) => chart.locked(&self.moved).map(|_| Cause::Remote(chart.upstream())),
+                BuildInput::At(path) => self.at(path)?.map(Cause::Path),
+                BuildInput::Below(directory) => self.below(directory)?.map(Cause::Path),
+                BuildInput::Remote(remote) => {
+                    remote.locked(&self.moved).map(|upstream| Cause::Remote(upstream.source()))
+                }
+                BuildInput::Chart(chart) => chart.locked(&self.moved).map(|_| Cause::Remote(chart.upstream())),
             };
             if cause.is_some() {
                 return Ok(cause);
@@ -192,10 +194,10 @@ impl Changes {
         }
         for root in graph.reach(roots, |_, _| true) {
             if let Entry::Vacant(new) = named.entry(root) {
-                let upstream = |input: &Input| match input {
-                    Input::Remote(remote) => remote.locked(&self.moved),
-                    Input::Chart(chart) => Some(chart.upstream()),
-                    Input::At(_) | Input::Below(_) => None,
+                let upstream = |input: &BuildInput| match input {
+                    BuildInput::Remote(remote) => remote.locked(&self.moved),
+                    BuildInput::Chart(chart) => Some(chart.upstream()),
+                    BuildInput::At(_) | BuildInput::Below(_) => None,
                 };
                 new.insert(graph.inputs(root)?.own.iter().filter_map(upstream).collect());
             }

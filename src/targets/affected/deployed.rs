@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::reached::{Reached, Turned};
-use super::{AffectedTarget, Cause, Causes, Status};
+use super::reached::{DeploymentIndex, Turned};
+use super::{AffectedTarget, Cause, Causes, DiffStatus};
 use crate::config::{Config, EngineName};
-use crate::graph::inputs::Input;
+use crate::graph::inputs::BuildInput;
 use crate::message::failure::Result;
 use crate::reference::is_url;
 use crate::targets::plain::manifests;
@@ -79,7 +79,7 @@ fn pairs(old: &[Target], new: &[Target]) -> Vec<Option<usize>> {
 impl Causes<'_> {
     /// The targets of `new` whose builds may differ, and those that were removed. A target that may only seem to be
     /// removed counts as present, with the build that may deploy it.
-    pub(super) fn targets(&self, config: &Config, sides: [&Reached<'_>; 2]) -> Result<Vec<AffectedTarget>> {
+    pub(super) fn targets(&self, config: &Config, sides: [&DeploymentIndex<'_>; 2]) -> Result<Vec<AffectedTarget>> {
         let [was, is] = sides;
         let [old, new] = sides.map(|side| &side.targets.targets);
         let before = pairs(old, new);
@@ -94,33 +94,33 @@ impl Causes<'_> {
             let Some(at) = before[number] else {
                 if !is.is_idle(target, was) && !is_view(target, new, old) {
                     let cause = self.of_target(target, None, is.targets, config)?;
-                    cause.into_iter().for_each(|cause| add(target, None, Status::Added, cause));
+                    cause.into_iter().for_each(|cause| add(target, None, DiffStatus::Added, cause));
                 }
                 continue;
             };
             if turned.is_new(number, at) {
-                add(target, None, Status::Added, path(target));
+                add(target, None, DiffStatus::Added, path(target));
                 continue;
             }
             let mut target = Cow::Borrowed(target);
             let mut open = None;
             if turned.is_unnamed(at) {
                 let Some(changer) = self.changer(&old[at], turned.stays_with(at))? else {
-                    add(&old[at], None, Status::Removed, path(&old[at]));
+                    add(&old[at], None, DiffStatus::Removed, path(&old[at]));
                     continue;
                 };
                 target.to_mut().changed_by.get_or_insert(changer);
                 open = Some(path(&target));
             }
             let cause = self.of_target(&target, Some(&old[at]), is.targets, config)?;
-            cause.or(open).into_iter().for_each(|cause| add(&target, Some(&old[at]), Status::Changed, cause));
+            cause.or(open).into_iter().for_each(|cause| add(&target, Some(&old[at]), DiffStatus::Changed, cause));
         }
         let is_gone = |at: &usize| !was.is_idle(&old[*at], is) && !is_view(&old[*at], old, new);
         for at in turned.gone().filter(is_gone) {
-            let (mut target, mut was, mut status) = (old[at].clone(), None, Status::Removed);
+            let (mut target, mut was, mut status) = (old[at].clone(), None, DiffStatus::Removed);
             let cause = Cause::Path(target.object.file.clone());
             if let Some(changer) = self.changer(&target, turned.stays_with(at))? {
-                (was, status) = (Some(target.clone()), Status::Changed);
+                (was, status) = (Some(target.clone()), DiffStatus::Changed);
                 target.changed_by = Some(changer);
             }
             affected.push(AffectedTarget { target, was, status, cause });
@@ -176,7 +176,7 @@ impl Causes<'_> {
             let before = old.map(|old| (&old.object.built_by, &old.changed_by));
             let before = before.and_then(|(built, changed)| built.as_ref().or(changed.as_ref().map(|by| &by.name)));
             let files = files.chain(before.map(String::as_str)).chain([config.file.as_str()]);
-            inputs.extend(files.filter(|file| !file.is_empty()).map(|file| Input::At(file.to_owned())));
+            inputs.extend(files.filter(|file| !file.is_empty()).map(|file| BuildInput::At(file.to_owned())));
         }
         let dir = both().filter_map(|target| match &target.location {
             // A tag always names the same content.
@@ -186,19 +186,19 @@ impl Causes<'_> {
         let dir: Vec<_> = dir.collect();
         let from = dir.first().map_or("", |(_, dir)| &*dir.path);
         if target.unknown().is_some() {
-            inputs.extend(written(&target.manifest, from).into_iter().map(Input::Below));
+            inputs.extend(written(&target.manifest, from).into_iter().map(BuildInput::Below));
         }
         for (target, dir) in &dir {
             // A file may have become a manifest, or may no longer be one.
             let [is, was] = [&self.changes.new, &self.changes.old].map(|tree| manifests(&**tree, target, dir));
             let plain = is?.zip(was?).map(|(is, was)| [is, was].concat()).filter(|_| target.build.unread.is_none());
             if plain.is_some() && target.build.directory.recurse {
-                inputs.extend(self.changes.others(&dir.path)?.into_iter().map(Input::At));
+                inputs.extend(self.changes.others(&dir.path)?.into_iter().map(BuildInput::At));
             }
             inputs.extend(targets::inputs(&*self.changes.new, target, dir, plain)?);
         }
         // A chart from elsewhere may have its values from here.
-        inputs.extend(both().flat_map(|target| target.build.values.iter().cloned().map(Input::Below)));
+        inputs.extend(both().flat_map(|target| target.build.values.iter().cloned().map(BuildInput::Below)));
         if let Some(cause) = self.changes.first_of(&inputs)? {
             return Ok(Some(cause));
         }

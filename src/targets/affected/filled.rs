@@ -5,8 +5,8 @@ use std::collections::HashMap;
 
 use serde_json::Value as Json;
 
-use super::{AffectedTarget, Cause, Causes, Status};
-use crate::graph::inputs::Input;
+use super::{AffectedTarget, Cause, Causes, DiffStatus};
+use crate::graph::inputs::BuildInput;
 use crate::kustomization::{documents, read_object};
 use crate::message::failure::Result;
 use crate::os::limits::FILE;
@@ -43,7 +43,7 @@ pub(super) fn filled(
         let Some(name) = by.or_else(|| is_moved.then(|| "the URL of its source".to_owned())) else { continue };
         if let (None, Some((_, file))) = (at, map) {
             let (was, cause) = (Some(target.clone()), Cause::Path(file.clone()));
-            touched.push(AffectedTarget { target: target.clone(), was, status: Status::Changed, cause });
+            touched.push(AffectedTarget { target: target.clone(), was, status: DiffStatus::Changed, cause });
         }
         let changed_by = Some(Changer { name, not_built: None });
         filled.push(Target { changed_by, ..target.clone() });
@@ -66,8 +66,8 @@ impl Causes<'_> {
         for (root, _) in self.graph.roots.iter().zip(&self.of_roots).filter(|(_, cause)| cause.is_some()) {
             let Some(file) = self.graph.user_path(root.file) else { continue };
             for (name, read) in generated(&*self.changes.new, file) {
-                let mut read: Vec<Input> = read.into_iter().map(Input::At).collect();
-                read.push(Input::At(file.to_owned()));
+                let mut read: Vec<BuildInput> = read.into_iter().map(BuildInput::At).collect();
+                read.push(BuildInput::At(file.to_owned()));
                 if self.changes.first_of(&read)?.is_some() {
                     maps.insert(name, file.to_owned());
                 }

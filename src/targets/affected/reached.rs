@@ -9,18 +9,18 @@ use crate::targets::deploys::Deploys;
 use crate::targets::{PathContent, Target, Targets, Unread};
 
 /// The targets of one tree, as they reach the objects of each other.
-pub(super) struct Reached<'a> {
+pub(super) struct DeploymentIndex<'a> {
     explored: &'a Explored,
     pub(super) targets: &'a Targets,
     pub(super) hidden: BTreeMap<RootId, Unread>,
     deploys: Deploys<'a>,
 }
 
-impl<'a> Reached<'a> {
-    pub(super) fn of((explored, targets): &'a (Explored, Targets)) -> Reached<'a> {
+impl<'a> DeploymentIndex<'a> {
+    pub(super) fn of((explored, targets): &'a (Explored, Targets)) -> DeploymentIndex<'a> {
         let objects = targets.targets.iter().map(|target| target.object.file.as_str()).collect();
         let deploys = Deploys::of(&explored.graph, &targets.targets, &objects);
-        Reached { explored, targets, hidden: hidden(explored), deploys }
+        DeploymentIndex { explored, targets, hidden: hidden(explored), deploys }
     }
 
     /// The numbers of the targets that deploy the object of a target.
@@ -35,7 +35,7 @@ impl<'a> Reached<'a> {
 
     /// Whether nothing deploys a target of this tree, but in the other tree something did so with its file, where a
     /// build may have given it another name: then it is neither new nor removed itself.
-    pub(super) fn is_idle(&self, target: &Target, other: &Reached<'_>) -> bool {
+    pub(super) fn is_idle(&self, target: &Target, other: &DeploymentIndex<'_>) -> bool {
         !self.has(target)
             && other
                 .targets
@@ -77,8 +77,8 @@ impl<'a> Reached<'a> {
 
 /// The fate of the old targets, by their numbers.
 pub(super) struct Turned<'a> {
-    was: &'a Reached<'a>,
-    is: &'a Reached<'a>,
+    was: &'a DeploymentIndex<'a>,
+    is: &'a DeploymentIndex<'a>,
     /// The old target of each new target.
     before: &'a [Option<usize>],
     /// The new target of each old target.
@@ -86,7 +86,7 @@ pub(super) struct Turned<'a> {
 }
 
 impl<'a> Turned<'a> {
-    pub(super) fn of([was, is]: [&'a Reached<'a>; 2], before: &'a [Option<usize>]) -> Turned<'a> {
+    pub(super) fn of([was, is]: [&'a DeploymentIndex<'a>; 2], before: &'a [Option<usize>]) -> Turned<'a> {
         let mut now = vec![None; was.targets.targets.len()];
         for (number, before) in before.iter().enumerate() {
             if let Some(before) = before {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use super::changes::Changes;
-use super::{Affected, AffectedRoot, Cause, Causes, Status, affected};
+use super::{Affected, AffectedRoot, Cause, Causes, DiffStatus, affected};
 use crate::config::Config;
 use crate::graph::inputs::{explore, explore_all};
 use crate::graph::{Explored, Origin, Survey};
@@ -538,7 +538,7 @@ fn targets_of_one_name_are_told_apart_by_their_files() {
     let told: Vec<_> =
         targets.map(|one| (one.target.object.file, one.was.map(|was| was.object.file), one.status)).collect();
     let east = || "east.yaml".to_owned();
-    assert_eq!(told, [("alpha.yaml".to_owned(), None, Status::Added), (east(), Some(east()), Status::Changed)]);
+    assert_eq!(told, [("alpha.yaml".to_owned(), None, DiffStatus::Added), (east(), Some(east()), DiffStatus::Changed)]);
 }
 
 /// Choices that are the same on every machine.
@@ -721,9 +721,9 @@ fn random_worlds_are_compared_exactly() {
         }
         for AffectedRoot { directory, status, .. } in compared(&old, &new).roots {
             let expected = match (was.contains(&directory), is.contains(&directory)) {
-                (true, true) => Status::Changed,
-                (true, false) => Status::Removed,
-                _ => Status::Added,
+                (true, true) => DiffStatus::Changed,
+                (true, false) => DiffStatus::Removed,
+                _ => DiffStatus::Added,
             };
             assert_eq!(status, expected, "seed {seed}: {directory}");
         }

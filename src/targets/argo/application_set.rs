@@ -3,14 +3,14 @@
 use globset::{Glob, GlobSetBuilder};
 
 use super::super::scan::Document;
-use super::super::{GitGenerator, Object, Targets, Unread, Why};
-use super::generator::{MOST, Reader};
+use super::super::{GitGenerator, ObjectRef, Targets, Unread, Why};
+use super::generator::{GeneratorEvaluator, MOST};
 use super::models::{APPLICATION, Generator, Set, finalizer, made_of, names};
 use super::pattern::{glob, in_go, of_git};
 use super::template::{Parameters, fill};
 use super::{Application, Argo, change, merge};
 use crate::config::quoted;
-use crate::kustomization::{Data, Placed, Value};
+use crate::kustomization::{Data, Located, Value};
 use crate::message::failure::Result;
 use crate::reference::localized_path::LOCALIZED_FILES;
 use crate::tree::path;
@@ -28,7 +28,7 @@ pub(super) fn expand(
     let Some((generators, template)) = made_of(&set.value) else { return Ok(()) };
     let spec: Set = set.spec();
     let is_go = spec.go_template;
-    let mut reader = Reader { argo, set, is_go, targets };
+    let mut reader = GeneratorEvaluator { argo, set, is_go, targets };
     let mut count = 0;
     for generator in generators.iter().flat_map(Generator::all) {
         let given = reader.generate(generator)?;
@@ -84,7 +84,7 @@ fn stated(own: &Value) -> Value {
 }
 
 /// An application as a filled in `templatePatch` changes it.
-fn patched(document: &Document, patch: &Placed<String>, filled: &str) -> std::result::Result<Value, Unread> {
+fn patched(document: &Document, patch: &Located<String>, filled: &str) -> std::result::Result<Value, Unread> {
     let change = change(&document.object.file, filled, patch.start().line - 1)?;
     Ok(match change {
         Some(change) if change.mapping().is_some() => merge(&document.value, &known(&change), patch.start(), &[]),
@@ -130,7 +130,7 @@ fn make(set: &Document, template: &Value, parameters: &Parameters, is_go: bool) 
     let namespace = namespace.unwrap_or_else(|| set.object.namespace.clone());
     let name = name.unwrap_or_default();
     let set_name = Some(set.object.full_name());
-    let object = Object { namespace, name, kind: APPLICATION.to_owned(), set: set_name, ..set.object.clone() };
+    let object = ObjectRef { namespace, name, kind: APPLICATION.to_owned(), set: set_name, ..set.object.clone() };
     Document { object, value: filled, home: set.home.clone(), is_template: set.is_template }
 }
 

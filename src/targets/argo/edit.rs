@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value as Json;
 
-use super::super::Object;
+use super::super::ObjectRef;
 use super::super::scan::Document;
 use super::models::{Application, Kustomize, Source};
 
@@ -59,7 +59,7 @@ fn count(value: &Json) -> String {
 }
 
 /// The value of a variable, or why it is unknown. A variable that Argo CD does not define is empty.
-fn variable(object: &Object, application: &Application, source: &Source, name: &str) -> Result<String, String> {
+fn variable(object: &ObjectRef, application: &Application, source: &Source, name: &str) -> Result<String, String> {
     let unknown = || format!("`{name}` is only known to Argo CD");
     let value = match name {
         "$" => Some("$"),

@@ -46,14 +46,14 @@ impl Given {
 }
 
 /// Evaluates the generators of a set.
-pub(super) struct Reader<'a> {
+pub(super) struct GeneratorEvaluator<'a> {
     pub(super) argo: &'a Argo<'a>,
     pub(super) set: &'a Document,
     pub(super) is_go: bool,
     pub(super) targets: &'a mut Targets,
 }
 
-impl Reader<'_> {
+impl GeneratorEvaluator<'_> {
     /// The parameters of each application that a generator makes.
     pub(super) fn generate(&mut self, generator: Generator<'_>) -> Result<Given> {
         let given = match generator.kind {

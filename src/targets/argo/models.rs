@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value as Json};
 
-use crate::kustomization::{Data, Mistyped, Placed, Scalar, Value, is_same_key};
-use crate::targets::scan::{Kind, Spec, is_readable, models};
+use crate::kustomization::{Data, Located, Mistyped, Scalar, Value, is_same_key};
+use crate::targets::scan::{ScannedKind, Spec, is_readable, models};
 
 pub(in crate::targets) const APPLICATION: &str = "Application";
 pub(in crate::targets) const SET: &str = "ApplicationSet";
@@ -19,11 +19,11 @@ const VERSIONS: &str = "argoproj.io/v";
 pub(crate) const GENERATE_PATHS: &str = "argocd.argoproj.io/manifest-generate-paths";
 
 /// The kinds of objects that define targets, and the ConfigMap with options.
-pub(in crate::targets) const KINDS: &[Kind] = &[
-    Kind::of(VERSIONS, APPLICATION, is_application),
-    Kind::of(VERSIONS, SET, is_set),
-    Kind::of(VERSIONS, INSTANCE, Kind::any),
-    Kind::named("argocd-cm", MAP),
+pub(in crate::targets) const KINDS: &[ScannedKind] = &[
+    ScannedKind::of(VERSIONS, APPLICATION, is_application),
+    ScannedKind::of(VERSIONS, SET, is_set),
+    ScannedKind::of(VERSIONS, INSTANCE, ScannedKind::any),
+    ScannedKind::named("argocd-cm", MAP),
 ];
 
 models! {
@@ -65,7 +65,7 @@ models! {
     Source {
         #[serde(rename = "repoURL")]
         repo_url: Option<String>,
-        path: Option<Placed<String>>,
+        path: Option<Located<String>>,
         chart: Option<String>,
         target_revision: Option<String>,
         #[serde(rename = "ref")]
@@ -83,7 +83,7 @@ models! {
 
     /// The overrides of a source for a kustomization.
     Kustomize {
-        components: Vec<Placed<String>>,
+        components: Vec<Located<String>>,
         ignore_missing_components: bool,
         patches: Vec<Patch>,
         name_prefix: String,
@@ -101,7 +101,7 @@ models! {
     }
 
     Patch {
-        path: Option<Placed<String>>,
+        path: Option<Located<String>>,
     }
 
     Replicas {
@@ -147,7 +147,7 @@ models! {
     /// An `ApplicationSet`, but for its generators and its template.
     Set {
         go_template: bool,
-        template_patch: Option<Placed<String>>,
+        template_patch: Option<Located<String>>,
         sync_policy: SetPolicy,
         generators: Vec<BTreeMap<String, IgnoredAny>>,
     }

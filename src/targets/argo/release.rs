@@ -5,7 +5,7 @@ use super::models::{Application, Helm, Source, sources};
 use crate::kustomization::Scalar;
 use crate::message::failure::shown;
 use crate::message::redact;
-use crate::targets::chart::{self, Release, Said};
+use crate::targets::chart::{self, Release, ReleaseFields};
 use crate::targets::scan::Document;
 use crate::tree::path;
 
@@ -35,7 +35,7 @@ impl Argo<'_> {
             let text = text.as_ref().map(|text| text.0.as_str()).filter(|text| !text.is_empty());
             text.unwrap_or(other).to_owned()
         };
-        let rendered = Said {
+        let rendered = ReleaseFields {
             name: &first(&helm.release_name, &document.object.name),
             namespace: &first(&helm.namespace, &destination.namespace.0),
             files: &helm.value_files,

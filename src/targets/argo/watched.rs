@@ -10,15 +10,15 @@ use super::models::{APPLICATION, Annotated};
 use crate::graph::Graph;
 use crate::message::failure::Result;
 use crate::targets::read_paths::read;
-use crate::targets::{Object, Target, TargetDir, TargetLocation, Targets, unfilled};
+use crate::targets::{ObjectRef, Target, TargetDir, TargetLocation, Targets, unfilled};
 use crate::tree::path;
 
 pub(crate) use super::models::GENERATE_PATHS;
 
 /// The value for each application in the tree of a walk: it covers every file that matters to it. `.` is the path of
 /// the application itself; a path that begins with a slash is relative to the top.
-pub(crate) fn generate_paths(graph: &Graph, targets: &Targets) -> Result<BTreeMap<Object, String>> {
-    let mut paths: BTreeMap<Object, BTreeSet<String>> = BTreeMap::new();
+pub(crate) fn generate_paths(graph: &Graph, targets: &Targets) -> Result<BTreeMap<ObjectRef, String>> {
+    let mut paths: BTreeMap<ObjectRef, BTreeSet<String>> = BTreeMap::new();
     for target in targets.targets.iter().filter(|target| target.object.kind == APPLICATION) {
         let TargetLocation::Local(dir) = &target.location else { continue };
         let [mut read, mut roots] = read(graph, target, dir)?;

@@ -5,24 +5,24 @@ use std::collections::HashSet;
 use std::rc::Rc;
 
 use super::super::scan::Document;
-use super::super::{Artifact, FILE, Object, unfilled};
+use super::super::{Artifact, FILE, ObjectRef, unfilled};
 use super::ignore::{Copied, Ignores};
 use super::models::{self, ARTIFACT, CHART, GENERATOR, GeneratorSpec};
 use super::path_pattern::{self, Captures, fill, is_label, is_object_name};
-use super::source::{Bound, Sources};
+use super::source::{Bound, FluxSources};
 use crate::tree::{Entry, path};
 
 /// The reason for a step whose copies are unknown.
 const MORE: &str = "copies more than files and directories";
 
 /// The artifacts of a generator, each by its name, and the objects that define its sources.
-type Made = Vec<(String, Bound, Vec<Object>)>;
+type Made = Vec<(String, Bound, Vec<ObjectRef>)>;
 
 /// The artifacts of a generator, and the reason why there may be others; `None` if there are none.
-pub(super) fn made(sources: &Sources<'_>, document: &Document) -> (Made, Option<String>) {
+pub(super) fn made(sources: &FluxSources<'_>, document: &Document) -> (Made, Option<String>) {
     let why = |why: &str| format!("the {GENERATOR} `{}` {why}", document.object.full_name());
     let spec: models::Generator = document.read();
-    let generator = Generator { sources, document, spec: &spec.spec };
+    let generator = ArtifactGenerator { sources, document, spec: &spec.spec };
     let (sets, said_by) = match generator.sets() {
         Ok(generator) => generator,
         Err(reason) => return (Made::new(), Some(why(&reason))),
@@ -79,16 +79,16 @@ fn refused(generator: &models::Generator) -> Option<&'static str> {
 }
 
 /// A generator, and the sources that it may copy from.
-struct Generator<'a, 's> {
-    sources: &'a Sources<'s>,
+struct ArtifactGenerator<'a, 's> {
+    sources: &'a FluxSources<'s>,
     document: &'a Document,
     spec: &'a GeneratorSpec,
 }
 
-impl Generator<'_, '_> {
+impl ArtifactGenerator<'_, '_> {
     /// The values of the names in its `pathPattern`, one set for each time that it makes its artifacts, and the objects
     /// that define where. Without a pattern there is one set.
-    fn sets(&self) -> Result<(Vec<Captures>, Vec<Object>), String> {
+    fn sets(&self) -> Result<(Vec<Captures>, Vec<ObjectRef>), String> {
         let text = self.spec.path_pattern.as_str();
         if text.is_empty() {
             return Ok((vec![Captures::new()], Vec::new()));
@@ -102,7 +102,7 @@ impl Generator<'_, '_> {
     }
 
     /// The source with an alias, and the objects that define it.
-    fn source(&self, alias: &str) -> Result<(Bound, Vec<Object>), String> {
+    fn source(&self, alias: &str) -> Result<(Bound, Vec<ObjectRef>), String> {
         let source =
             self.spec.sources.iter().find(|source| source.alias == alias).ok_or("references an unknown source")?;
         let reference = source.reference();
@@ -117,7 +117,7 @@ impl Generator<'_, '_> {
         &self,
         artifact: &models::Output,
         captures: &Captures,
-        said_by: &mut Vec<Object>,
+        said_by: &mut Vec<ObjectRef>,
     ) -> Result<Bound, String> {
         let mut copies = Vec::new();
         for entry in &artifact.copy {
@@ -131,7 +131,7 @@ impl Generator<'_, '_> {
 }
 
 /// The content that steps copy together, each from its source.
-fn combined(sources: &Sources<'_>, copies: &[(Bound, Step)]) -> Result<Bound, String> {
+fn combined(sources: &FluxSources<'_>, copies: &[(Bound, CopyStep)]) -> Result<Bound, String> {
     let (first, _) = copies.first().ok_or("copies nothing")?;
     if copies.iter().any(|(source, _)| source != first) {
         return Err("copies from several sources".to_owned());
@@ -162,7 +162,13 @@ fn combined(sources: &Sources<'_>, copies: &[(Bound, Step)]) -> Result<Bound, St
 
 /// The content that a step copies out of a source whose top is a directory of this repository. Fails if it is known to
 /// be missing.
-fn copied(sources: &Sources<'_>, top: &str, source: &Artifact, step: &Step, is_known: bool) -> Result<Copied, String> {
+fn copied(
+    sources: &FluxSources<'_>,
+    top: &str,
+    source: &Artifact,
+    step: &CopyStep,
+    is_known: bool,
+) -> Result<Copied, String> {
     let from = path::join(top, &step.from);
     if let Some((included, _)) = source.covers(&from) {
         return Err(format!("copies from `{included}`, which comes from another source"));
@@ -186,7 +192,12 @@ fn copied(sources: &Sources<'_>, top: &str, source: &Artifact, step: &Step, is_k
 }
 
 /// The destination of the copy of a step: `to` may be its new name, or a directory that an earlier step made.
-fn destination(sources: &Sources<'_>, step: &Step, from: &str, placed: &[(String, Copied)]) -> Result<String, String> {
+fn destination(
+    sources: &FluxSources<'_>,
+    step: &CopyStep,
+    from: &str,
+    placed: &[(String, Copied)],
+) -> Result<String, String> {
     let is_made = |(known, copied): &(String, Copied)| -> Result<bool, String> {
         let Some(rest) = path::below(&step.to, known) else { return Ok(path::is_in(known, &step.to)) };
         let path = path::join(&copied.from, rest);
@@ -202,7 +213,7 @@ fn destination(sources: &Sources<'_>, step: &Step, from: &str, placed: &[(String
 }
 
 /// A step of `copy`: the path that it copies out of a source, and the destination in the artifact.
-struct Step {
+struct CopyStep {
     alias: String,
     from: String,
     /// Whether it copies the content of the directory, and not the directory itself.
@@ -215,7 +226,7 @@ struct Step {
 
 /// Reads a step that copies a file, or a directory without excluded files; `None` for any other copy, for example of a
 /// pattern.
-fn step(entry: &models::Copy, captures: &Captures) -> Option<Step> {
+fn step(entry: &models::Copy, captures: &Captures) -> Option<CopyStep> {
     let (written, to) = (fill(entry.from.as_ref()?, captures)?, fill(entry.to.as_ref()?, captures)?);
     let (alias, from) = written.strip_prefix('@')?.split_once('/')?;
     let to = to.strip_prefix("@artifact/")?;
@@ -226,7 +237,7 @@ fn step(entry: &models::Copy, captures: &Captures) -> Option<Step> {
     // Before a pattern nothing is cleaned.
     let is_clean = contents.is_none() || from == "." || !from.is_empty() && from == path;
     let is_read = is_plain(from) && is_plain(to) && is_clean && entry.is_overwriting();
-    is_read.then_some(Step {
+    is_read.then_some(CopyStep {
         alias: alias.to_owned(),
         from: path,
         is_contents: contents.is_some(),

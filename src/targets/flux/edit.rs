@@ -2,12 +2,12 @@
 
 use serde_json::{Map, Value, json};
 
-use super::super::Build;
+use super::super::BuildSettings;
 use super::super::generated::append;
 use super::models::Overrides;
 
 /// Writes it.
-pub(in crate::targets) fn edit(kustomization: &mut Map<String, Value>, build: &Build, is_root: bool) {
+pub(in crate::targets) fn edit(kustomization: &mut Map<String, Value>, build: &BuildSettings, is_root: bool) {
     let resources = kustomization.get("resources").and_then(Value::as_array);
     if is_root && resources.is_none_or(Vec::is_empty) {
         let origins = json!(["originAnnotations"]);

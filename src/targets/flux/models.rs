@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::{Map, Value as Json};
 
-use crate::kustomization::{Mistyped, Placed, Scalar, Value};
-use crate::targets::scan::{Kind, Spec, is_readable, models};
+use crate::kustomization::{Located, Mistyped, Scalar, Value};
+use crate::targets::scan::{ScannedKind, Spec, is_readable, models};
 
 pub(super) const KUSTOMIZATION: &str = "Kustomization";
 pub(in crate::targets) const RELEASE: &str = "HelmRelease";
@@ -23,17 +23,17 @@ const SOURCES: &str = "source.toolkit.fluxcd.io/v";
 const OPERATOR: &str = "fluxcd.controlplane.io/v";
 
 /// The kinds of objects that define targets.
-pub(in crate::targets) const KINDS: &[Kind] = &[
-    Kind::of("kustomize.toolkit.fluxcd.io/v", KUSTOMIZATION, is_kustomization),
-    Kind::of(SOURCES, GIT, is_readable::<Spec<Repository>>),
-    Kind::of(SOURCES, OCI, is_readable::<Spec<Repository>>),
-    Kind::of(SOURCES, BUCKET, Kind::any),
-    Kind::of(SOURCES, ARTIFACT, Kind::any),
-    Kind::of(SOURCES, GENERATOR, is_readable::<Generator>),
-    Kind::of("source.extensions.fluxcd.io/v", GENERATOR, is_readable::<Generator>),
-    Kind::of("helm.toolkit.fluxcd.io/v", RELEASE, is_release).if_readable(),
-    Kind::of(OPERATOR, INSTANCE, is_readable::<Spec<Instance>>),
-    Kind::of(OPERATOR, RESOURCE_SET, Kind::any),
+pub(in crate::targets) const KINDS: &[ScannedKind] = &[
+    ScannedKind::of("kustomize.toolkit.fluxcd.io/v", KUSTOMIZATION, is_kustomization),
+    ScannedKind::of(SOURCES, GIT, is_readable::<Spec<Repository>>),
+    ScannedKind::of(SOURCES, OCI, is_readable::<Spec<Repository>>),
+    ScannedKind::of(SOURCES, BUCKET, ScannedKind::any),
+    ScannedKind::of(SOURCES, ARTIFACT, ScannedKind::any),
+    ScannedKind::of(SOURCES, GENERATOR, is_readable::<Generator>),
+    ScannedKind::of("source.extensions.fluxcd.io/v", GENERATOR, is_readable::<Generator>),
+    ScannedKind::of("helm.toolkit.fluxcd.io/v", RELEASE, is_release).if_readable(),
+    ScannedKind::of(OPERATOR, INSTANCE, is_readable::<Spec<Instance>>),
+    ScannedKind::of(OPERATOR, RESOURCE_SET, ScannedKind::any),
 ];
 
 models! {
@@ -46,9 +46,9 @@ models! {
 
     /// A `Kustomization`; one without a source is a patch for one.
     Kustomization {
-        path: Option<Placed<String>>,
+        path: Option<Located<String>>,
         source_ref: Option<Reference>,
-        components: Vec<Placed<String>>,
+        components: Vec<Located<String>>,
         ignore_missing_components: bool,
         post_build: PostBuild,
     }
@@ -120,7 +120,7 @@ models! {
         url: Option<String>,
         #[serde(rename = "ref")]
         revision: Option<String>,
-        path: Option<Placed<String>>,
+        path: Option<Located<String>>,
     }
 
     Distribution {
@@ -139,7 +139,7 @@ models! {
     }
 
     Chart {
-        chart: Option<Placed<String>>,
+        chart: Option<Located<String>>,
         source_ref: Reference,
         values_files: Vec<String>,
         ignore_missing_values_files: bool,

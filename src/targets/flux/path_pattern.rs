@@ -1,14 +1,14 @@
 //! The `pathPattern` of an `ArtifactGenerator`, of which each directory that matches makes artifacts (source-watcher,
 //! `internal/controller/artifactgenerator_pathpattern.go`).
 
-use super::source::{Bound, Sources};
+use super::source::{Bound, FluxSources};
 use crate::tree::{Entry, path};
 
 /// The values of the names in braces for a directory that matches.
 pub(super) type Captures = Vec<(String, String)>;
 
 /// The values of the names for each directory of `source` that `pattern` matches. Fails if they are unknown.
-pub(super) fn matches(sources: &Sources<'_>, source: &Bound, pattern: &str) -> Result<Vec<Captures>, String> {
+pub(super) fn matches(sources: &FluxSources<'_>, source: &Bound, pattern: &str) -> Result<Vec<Captures>, String> {
     let Bound::TargetDir { base, revision, artifact } = source else {
         return Err("looks for directories in another source".to_owned());
     };
@@ -17,7 +17,7 @@ pub(super) fn matches(sources: &Sources<'_>, source: &Bound, pattern: &str) -> R
     }
     let mut matches = vec![(base.clone(), Captures::new())];
     for segment in pattern.split('/') {
-        let Some(part) = Part::of(segment) else {
+        let Some(part) = Segment::of(segment) else {
             return Err(format!("has `{segment}` in its `pathPattern`, which is not supported here"));
         };
         if let Some(name) = part.name
@@ -48,23 +48,23 @@ pub(super) fn matches(sources: &Sources<'_>, source: &Bound, pattern: &str) -> R
 }
 
 /// A segment of a pattern: a name in braces with the text around it, or a literal.
-struct Part<'a> {
+struct Segment<'a> {
     before: &'a str,
     name: Option<&'a str>,
     after: &'a str,
 }
 
-impl<'a> Part<'a> {
+impl<'a> Segment<'a> {
     /// Reads a segment; `None` for an invalid segment, and for one with several names, which is ambiguous.
-    fn of(segment: &'a str) -> Option<Part<'a>> {
+    fn of(segment: &'a str) -> Option<Segment<'a>> {
         let Some((before, rest)) = segment.split_once('{') else {
-            return (!segment.contains('}')).then_some(Part { before: segment, name: None, after: "" });
+            return (!segment.contains('}')).then_some(Segment { before: segment, name: None, after: "" });
         };
         let (name, after) = rest.split_once('}')?;
         // It becomes the name of a label.
         let is_name = is_label(name) && name.starts_with(|first: char| first.is_ascii_alphabetic());
         let is_one = is_name && !name.contains(['-', '.']) && !before.contains('}') && !after.contains(['{', '}']);
-        is_one.then_some(Part { before, name: Some(name), after })
+        is_one.then_some(Segment { before, name: Some(name), after })
     }
 
     /// The value of its name in the name of a directory; `None` if it does not match.

@@ -1,7 +1,7 @@
 //! The arguments that Flux gives to helm: `GetReleaseName` and others in its `api/v2/helmrelease_types.go`.
 
-use super::super::Object;
-use super::super::chart::{self, Said};
+use super::super::ObjectRef;
+use super::super::chart::{self, ReleaseFields};
 use super::super::engine::Engine;
 use super::Flux;
 use super::models::Release;
@@ -16,7 +16,12 @@ pub(super) fn values_files(spec: &Release, base: &str) -> Vec<String> {
 }
 
 /// How the chart of a `HelmRelease` is rendered, or why that is unknown.
-pub(super) fn release(tree: &dyn Tree, object: &Object, spec: &Release, base: &str) -> Result<chart::Release, String> {
+pub(super) fn release(
+    tree: &dyn Tree,
+    object: &ObjectRef,
+    spec: &Release,
+    base: &str,
+) -> Result<chart::Release, String> {
     if let Some(field) = spec.unread() {
         return Err(chart::unread(field));
     }
@@ -30,7 +35,7 @@ pub(super) fn release(tree: &dyn Tree, object: &Object, spec: &Release, base: &s
         return Err(format!("the name of its release has more than {LONGEST} letters"));
     }
     let chart = &spec.chart.spec;
-    let rendered = Said {
+    let rendered = ReleaseFields {
         name: &name,
         namespace: namespace.unwrap_or(&object.namespace),
         files: &chart.values_files,

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use super::super::scan::Document;
-use super::super::{Artifact, Identity, Object, Revision, Targets, unfilled};
+use super::super::{Artifact, Identity, ObjectRef, Revision, Targets, unfilled};
 use super::copied;
 use super::ignore::Ignores;
 use super::models::{ARTIFACT, BUCKET, GENERATOR, GIT, INSTANCE, Instance, OCI, Reference, Repository, Sync};
@@ -30,24 +30,24 @@ pub(super) enum Bound {
     Templated(String),
 }
 
-struct Source {
+struct FluxSource {
     /// The object that makes it, under its own kind and name.
-    object: Object,
+    object: ObjectRef,
     /// The objects that define it.
-    said_by: Vec<Object>,
+    said_by: Vec<ObjectRef>,
     /// The directory from which that is deployed.
     home: String,
     bound: Bound,
 }
 
 /// The sources of a tree.
-pub(super) struct Sources<'a> {
+pub(super) struct FluxSources<'a> {
     pub(super) tree: &'a dyn Tree,
     identity: &'a Identity,
     ignores: &'a Ignores,
     /// The counters that limit the work.
     targets: RefCell<&'a mut Targets>,
-    all: Vec<Source>,
+    all: Vec<FluxSource>,
     /// Why an artifact that is not among them may be made.
     more: Option<String>,
 }
@@ -55,7 +55,7 @@ pub(super) struct Sources<'a> {
 /// The kind and the name of the source that bootstrapping makes of the repository of a cluster.
 const BOOTSTRAPPED: (&str, &str) = (GIT, "flux-system");
 
-impl<'a> Sources<'a> {
+impl<'a> FluxSources<'a> {
     /// Finds the sources. With `is_bootstrapped`, the source that bootstrapping made is this repository: the command
     /// line of Flux, or the chart of a `FluxInstance`, made its object elsewhere.
     pub(super) fn of(
@@ -67,9 +67,9 @@ impl<'a> Sources<'a> {
         is_bootstrapped: bool,
     ) -> Self {
         let targets = RefCell::new(targets);
-        let mut sources = Sources { tree, identity, ignores, targets, all: Vec::new(), more: None };
+        let mut sources = FluxSources { tree, identity, ignores, targets, all: Vec::new(), more: None };
         for document in objects {
-            let Object { kind, name, .. } = &document.object;
+            let ObjectRef { kind, name, .. } = &document.object;
             match kind.as_str() {
                 GIT | OCI => sources.add(document, kind, name, sources.of_url(document, objects), &[]),
                 BUCKET | ARTIFACT => {
@@ -85,21 +85,21 @@ impl<'a> Sources<'a> {
             }
         }
         if is_bootstrapped {
-            let object = Object {
+            let object = ObjectRef {
                 namespace: BOOTSTRAPPED.1.to_owned(),
-                ..Object::of("", 0, BOOTSTRAPPED.0, BOOTSTRAPPED.1.to_owned())
+                ..ObjectRef::of("", 0, BOOTSTRAPPED.0, BOOTSTRAPPED.1.to_owned())
             };
             let bound = Bound::TargetDir { base: String::new(), revision: Revision::this(), artifact: sources.whole() };
-            sources.all.push(Source { object, said_by: Vec::new(), home: String::new(), bound });
+            sources.all.push(FluxSource { object, said_by: Vec::new(), home: String::new(), bound });
         }
         sources.add_copied(objects);
         sources
     }
 
-    fn add(&mut self, document: &Document, kind: &str, name: &str, bound: Option<Bound>, others: &[Object]) {
-        let object = Object { kind: kind.to_owned(), name: name.to_owned(), ..document.object.clone() };
+    fn add(&mut self, document: &Document, kind: &str, name: &str, bound: Option<Bound>, others: &[ObjectRef]) {
+        let object = ObjectRef { kind: kind.to_owned(), name: name.to_owned(), ..document.object.clone() };
         let said_by = [std::slice::from_ref(&document.object), others].concat();
-        self.all.extend(bound.map(|bound| Source { object, said_by, home: document.home.clone(), bound }));
+        self.all.extend(bound.map(|bound| FluxSource { object, said_by, home: document.home.clone(), bound }));
     }
 
     /// Whether an object defines the source that bootstrapping made.
@@ -219,7 +219,7 @@ impl<'a> Sources<'a> {
     /// A namespace need not be written: a kustomization may add it. Of several sources with the same name, as in a
     /// repository with many clusters, the nearest counts: one from the same build, then one in a near directory,
     /// preferably in the same file.
-    pub(super) fn bind(&self, document: &Document, reference: &Reference) -> (Bound, Vec<Object>) {
+    pub(super) fn bind(&self, document: &Document, reference: &Reference) -> (Bound, Vec<ObjectRef>) {
         let object = &document.object;
         let Reference { kind, namespace, name } = reference;
         if let Some(why) = unfilled([kind, namespace, name].map(String::as_str)) {
@@ -227,21 +227,22 @@ impl<'a> Sources<'a> {
         }
         // Its own where it names none.
         let namespace = if namespace.is_empty() { &object.namespace } else { namespace };
-        let near = |source: &Source| {
+        let near = |source: &FluxSource| {
             let is_of_same = object.built_by.is_some() && source.object.built_by == object.built_by;
             let distance = path::common(&source.home, &document.home).len();
             (is_of_same, distance, source.object.file == object.file)
         };
-        let candidates: Vec<&Source> = self
+        let candidates: Vec<&FluxSource> = self
             .all
             .iter()
-            .filter(|source: &&Source| {
+            .filter(|source: &&FluxSource| {
                 let is_in = |other: &str| other == namespace || other.is_empty() || namespace.is_empty();
                 source.object.kind == *kind && source.object.name == *name && is_in(&source.object.namespace)
             })
             .collect();
         let best = candidates.iter().map(|source| near(source)).max();
-        let nearest: Vec<&Source> = candidates.iter().copied().filter(|source| Some(near(source)) == best).collect();
+        let nearest: Vec<&FluxSource> =
+            candidates.iter().copied().filter(|source| Some(near(source)) == best).collect();
         let said_by = nearest.iter().flat_map(|source| source.said_by.iter().cloned()).collect();
         let bound = match nearest.first().map(|source| &source.bound) {
             None if kind == ARTIFACT => match &self.more {
@@ -252,7 +253,9 @@ impl<'a> Sources<'a> {
             Some(first) if nearest.iter().all(|other| other.bound == *first) => first.clone(),
             Some(_) => {
                 let why = format!("there are several {kind} `{name}`");
-                if nearest.iter().all(|source: &&Source| matches!(source.bound, Bound::Elsewhere(_) | Bound::Unsaid(_)))
+                if nearest
+                    .iter()
+                    .all(|source: &&FluxSource| matches!(source.bound, Bound::Elsewhere(_) | Bound::Unsaid(_)))
                 {
                     Bound::Unsaid(why)
                 } else {
