@@ -5,7 +5,7 @@
 //! each rule. A trouble of the walk becomes a finding with the walk's own text; one table (`context::rule`) assigns its
 //! rule. Rules find the rest. Lines and ends of spans are filled in last (`fill`).
 
-mod behind;
+mod base;
 pub(crate) mod build;
 mod context;
 mod deployed;
@@ -17,7 +17,6 @@ mod function;
 pub(crate) mod gate;
 mod invalid_kustomization;
 mod invalid_target;
-mod known;
 pub(crate) mod localized;
 mod locked_reference;
 pub(crate) mod merged_back;
@@ -36,6 +35,7 @@ mod suppression;
 #[cfg(test)]
 pub(crate) mod testing;
 mod unknown_target;
+mod unlocked_dependency;
 mod unread_reference;
 mod unsafe_reference;
 
@@ -54,13 +54,13 @@ use crate::message::finding::{self, Finding, Rule, Severity};
 use crate::message::position::{Position, Span};
 use crate::message::redact;
 use crate::record::{AddedEntry, LOCK_NAME, Lock};
-use crate::targets::{self, Identity, Targets, Unsettled};
+use crate::targets::{self, Identity, Targets, UnresolvedTargets};
 use crate::tree::absence::Absences;
 use crate::tree::{Tree, path};
 
+pub(crate) use base::renamed;
 use context::Context;
 use deployed::{DeployedTargets, Walked};
-pub(crate) use known::renamed;
 pub(crate) use sources::Claim;
 pub(crate) use unread_reference::{not_built, not_observed, refused, unread_reference};
 
@@ -88,7 +88,7 @@ pub struct Input<'a> {
 }
 
 /// A callback that builds targets, and returns them with the objects of their outputs.
-pub struct BuildTargets<'a>(pub(crate) &'a dyn Fn(Unsettled) -> Result<Targets>);
+pub struct BuildTargets<'a>(pub(crate) &'a dyn Fn(UnresolvedTargets) -> Result<Targets>);
 
 /// Checks a tree.
 pub fn check(input: Input<'_>) -> Result<Checked> {
@@ -202,7 +202,7 @@ const RULES: [Find; 20] = [
     edited_copy::find,
     stale_lock::find,
     stale_allow::unmatched,
-    behind::find,
+    unlocked_dependency::find,
     sources::find,
 ];
 

@@ -1,9 +1,9 @@
 //! Processes, signals and threads; the moments at which a test kills the program, and how much is read of a child or file.
 
-pub(crate) mod closed;
 pub(crate) mod failpoint;
 pub(crate) mod interrupt;
 pub(crate) mod limits;
+pub(crate) mod network_namespace;
 pub(crate) mod parallel;
 pub(crate) mod process;
 pub(crate) mod sandbox;

@@ -15,32 +15,32 @@
 //! | `identity` | which URLs are this repository |
 //! | [`generated`] | the kustomization that an engine builds |
 //! | `read_paths` | the paths that engines read |
-//! | `place` | the content of the tree at the path of a target |
+//! | `target_dir` | the content of the tree at the path of a target |
 //! | [`policy`] | pruning, waiting and deletion of deployed objects |
-//! | `settle` | which objects a build may change before they are deployed |
+//! | `changers` | which objects a build may change before they are deployed |
 //! | [`built`] | objects of engines as builds make them |
-//! | `installed` | which versions of the engines run |
+//! | `engine_versions` | which versions of the engines run |
 //! | `undeployed` | which objects nothing deploys |
 //! | `unread` | files that could not be read |
 //! | [`affected`] | targets and roots that a change touches |
-//! | `reaches` | inputs of builds that the tree lacks |
+//! | `external_inputs` | inputs of builds that the tree lacks |
 
 pub(crate) mod affected;
 mod argo;
 pub(crate) mod built;
+mod changers;
 pub(crate) mod chart;
 pub(crate) mod deploys;
 mod engine;
+mod engine_versions;
+mod external_inputs;
 mod flux;
 pub(crate) mod generated;
 mod identity;
-mod installed;
-mod place;
 pub(crate) mod policy;
-mod reaches;
 mod read_paths;
 mod scan;
-mod settle;
+mod target_dir;
 mod undeployed;
 mod unread;
 
@@ -65,15 +65,15 @@ use crate::tree::{Tree, path};
 
 pub(crate) use argo::plain;
 pub(crate) use argo::watched::{GENERATE_PATHS, generate_paths, unwatched};
+pub(crate) use changers::readers;
+pub(crate) use engine_versions::{Installed, installed};
+pub(crate) use external_inputs::TargetState;
 use flux::ignore::Ignores;
 pub(crate) use flux::ignore::{FILE_NAME as IGNORE_NAME, Ignored};
 pub(crate) use flux::variables;
 pub use identity::Identity;
-pub(crate) use installed::{Installed, installed};
-pub(crate) use reaches::TargetState;
 pub(crate) use read_paths::{MissingChart, inputs, missing_charts};
 pub(crate) use scan::candidates;
-pub(crate) use settle::readers;
 pub(crate) use unread::{Unread, Why};
 
 /// The identity of a target: an object of an engine, or an entry of the configuration.
@@ -432,9 +432,9 @@ pub(crate) struct GitGenerator {
 
 /// Targets as their objects are written, before it is known which builds [change](Target::changed_by) them.
 #[derive(Debug, Default)]
-pub(crate) struct Unsettled(Targets);
+pub(crate) struct UnresolvedTargets(Targets);
 
-impl Unsettled {
+impl UnresolvedTargets {
     pub(crate) fn as_written(&self) -> &Targets {
         &self.0
     }
@@ -706,7 +706,11 @@ pub(crate) fn at_other_revision(target: &Target) -> Option<&str> {
 
 /// Finds the targets of a tree. `identity` is called only if an object names a repository.
 #[cfg(test)]
-pub(crate) fn find(tree: &OverlayTree, config: &Config, identity: &dyn Fn() -> Result<Identity>) -> Result<Unsettled> {
+pub(crate) fn find(
+    tree: &OverlayTree,
+    config: &Config,
+    identity: &dyn Fn() -> Result<Identity>,
+) -> Result<UnresolvedTargets> {
     find_from(&Survey::of(Rc::new(tree.clone())), &[], config, identity)
 }
 
@@ -717,7 +721,7 @@ pub(crate) fn find_in(
     kustomizations: &[String],
     config: &Config,
     identity: &dyn Fn() -> Result<Identity>,
-) -> Result<Unsettled> {
+) -> Result<UnresolvedTargets> {
     let begun = config.starting_points(&*survey.tree(), paths, kustomizations, []);
     find_from(survey, &begun.unwrap_or_default(), config, identity)
 }
@@ -730,7 +734,7 @@ pub(crate) fn find_from(
     directories: &[String],
     config: &Config,
     identity: &dyn Fn() -> Result<Identity>,
-) -> Result<Unsettled> {
+) -> Result<UnresolvedTargets> {
     let tree = &*survey.tree();
     // The walk goes on while the search does.
     let candidates = candidates(tree)?;
@@ -742,7 +746,7 @@ pub(crate) fn find_from(
         // The search has looked into the others.
         more.retain(|file| !read.contains(file) && (!scan::is_searched(file) || is_left_out(file)));
         if let Some(targets) = last.take_if(|_| more.is_empty()) {
-            return Ok(Unsettled(targets));
+            return Ok(UnresolvedTargets(targets));
         }
         read.append(&mut more);
         let targets = of_scan(tree, config, identity, scan::scan(tree, &read)?)?;
@@ -802,10 +806,10 @@ fn of_scan(
         // Nothing in the tree says how Argo CD builds.
         let unsaid = targets.targets.iter_mut().filter(|target| target.build.load_restrictor.is_none());
         unsaid.for_each(|target| target.build.load_restrictor = Some(config.load_restrictor));
-        place::on_localized(&identity, &mut targets)?;
+        target_dir::on_localized(&identity, &mut targets)?;
     }
     argo::find_elsewhere(tree, config, &mut targets)?;
-    place::declared(tree, config, &mut targets)?;
+    target_dir::declared(tree, config, &mut targets)?;
     if targets.targets.iter().any(|target: &Target| !target.build.variables.is_empty())
         && !variables::are_strict(tree, &installed(tree, config, &targets)?)
     {

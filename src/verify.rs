@@ -4,9 +4,9 @@
 //! It proves that nothing changed since the record was written. Who wrote it is proven by the signature of the commit:
 //! files that were changed together with the lock match it.
 
-pub(crate) mod listed;
 mod message;
 mod outcome;
+pub(crate) mod upstream_status;
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -25,10 +25,10 @@ use crate::tree::disk::DiskTree;
 use crate::tree::git::GitTree;
 use crate::tree::{Entry, Tree, path};
 
-use listed::{Ask, EntryStatus};
 use message::History;
 use outcome::LeftOf;
 pub(crate) use outcome::{Difference, DifferenceKind, Record, VerifyOutcome};
+use upstream_status::{Ask, EntryStatus};
 
 /// Verifies a commit. `ask` asks upstream. A lock at the top without localized files is then enough of a record.
 pub(crate) fn verify(repo: &Rc<LocalRepo>, rev: &str, ask: Option<&Ask<'_>>) -> Result<VerifyOutcome, Failures> {
@@ -217,7 +217,7 @@ impl Verifier {
             if let Some(listed) = &mut self.listed
                 && (is_record || directory.is_empty())
             {
-                listed.extend(listed::listed(&*self.tree, &directory, &lock)?);
+                listed.extend(upstream_status::listed(&*self.tree, &directory, &lock)?);
             }
             if is_record {
                 locks.push((directory, lock));

@@ -9,7 +9,7 @@ use crate::graph::{Explored, Survey};
 use crate::message::failure::{Failure, Failures, Result};
 use crate::targets::built::{Builder, Output};
 use crate::targets::generated::Generated;
-use crate::targets::{self, Identity, Targets, Unsettled};
+use crate::targets::{self, Identity, Targets, UnresolvedTargets};
 
 /// How many builds are run for what they make of objects.
 const MOST_BUILDS: usize = 1000;
@@ -21,7 +21,7 @@ pub(crate) fn find(repo: &Rc<LocalRepo>, survey: &Survey) -> Result<(Explored, T
 }
 
 /// Finds what is deployed as its objects are written, and walks all of the tree.
-pub(crate) fn written(repo: &Rc<LocalRepo>, survey: &Survey, config: &Config) -> Result<(Explored, Unsettled)> {
+pub(crate) fn written(repo: &Rc<LocalRepo>, survey: &Survey, config: &Config) -> Result<(Explored, UnresolvedTargets)> {
     let all = survey.tree().kustomizations()?;
     let targets = targets::find_in(survey, &[], &all, config, &|| Identity::of(repo, config))?;
     Ok((survey.read_all()?, targets))

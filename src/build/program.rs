@@ -14,7 +14,7 @@ use super::memory::Memory;
 use super::run::Spent;
 use crate::config::Config;
 use crate::message::failure::{Failure, Result};
-use crate::os::closed;
+use crate::os::network_namespace;
 use crate::os::process::{self, Output};
 use crate::os::sandbox::{self, Isolation, Means};
 use crate::record::sha256_of;
@@ -309,7 +309,7 @@ fn said(path: &Path, kind: Tool) -> Result<(NetworkIsolation, Output), process::
         });
         let isolation = Isolation {
             means: network.means(),
-            network: Some(closed::ADDRESS),
+            network: Some(network_namespace::ADDRESS),
             input: &input,
             writable: &[private.path()],
             local: false,

@@ -26,8 +26,8 @@ use super::program::PROXIES;
 use crate::fetch::http::is_loopback;
 use crate::message::failure::{Failure, Result};
 use crate::message::redact;
-use crate::os::closed::{self, Outside};
 use crate::os::interrupt::unusable;
+use crate::os::network_namespace::{self, Outside};
 use crate::os::sandbox;
 use crate::record::sha256_hex;
 
@@ -176,7 +176,7 @@ pub(super) fn listen() -> Result<TcpListener> {
 
 /// The address of our listener for a build.
 pub(super) fn address(listener: &TcpListener) -> SocketAddr {
-    listener.local_addr().unwrap_or(closed::ADDRESS)
+    listener.local_addr().unwrap_or(network_namespace::ADDRESS)
 }
 
 /// The proxy of one build, which runs until it is dropped.
@@ -199,7 +199,7 @@ impl Proxy {
     pub(super) fn start(served: &Arc<Served>, from: Listening) -> Result<Proxy> {
         let address = match &from {
             Listening::TargetDir(listener) => address(listener),
-            Listening::Inside(_) => closed::ADDRESS,
+            Listening::Inside(_) => network_namespace::ADDRESS,
         };
         let shared = Arc::new(Shared {
             served: served.clone(),

@@ -14,9 +14,9 @@ use super::secrets::Secrets;
 use super::stand_in;
 use crate::message::failure::{Failure, FailureKind, Result};
 use crate::message::redact;
-use crate::os::closed;
 use crate::os::failpoint;
 use crate::os::interrupt::unusable;
+use crate::os::network_namespace;
 use crate::os::process::{self, Bounds};
 use crate::os::sandbox::{self, Isolation, Request};
 use crate::targets::variables::{Filled, Variables};
@@ -205,7 +205,7 @@ impl BuildRun<'_> {
         let writable: Vec<&Path> = [Some(private), edited, traces.as_deref()].into_iter().flatten().collect();
         let isolation = Isolation {
             means: self.program.network.means(),
-            network: is_closed.then(|| listener.as_ref().map_or(closed::ADDRESS, proxy::address)),
+            network: is_closed.then(|| listener.as_ref().map_or(network_namespace::ADDRESS, proxy::address)),
             input: self.input,
             writable: &writable,
             local: self.runs_images(),

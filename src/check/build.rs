@@ -23,7 +23,7 @@ use crate::plan::{Plan, PlanOptions, in_place, left_among};
 use crate::targets::affected::changes::Changes;
 use crate::targets::affected::{Affected, affected};
 use crate::targets::built::{Builder, Output};
-use crate::targets::{Identity, PathContent, Target, Targets, Unsettled};
+use crate::targets::{Identity, PathContent, Target, Targets, UnresolvedTargets};
 use crate::tree::path;
 use crate::workspace::{Files, Workspace, from_lock};
 
@@ -103,7 +103,7 @@ impl<'a> CheckBuilds<'a> {
             let changes = Changes::since(repo, &base.commit, files, [base.survey.tree(), survey.tree()])?;
             let settled = |survey| -> Result<_> {
                 let (explored, found) = written(repo, survey, config)?;
-                let targets = found.settle(&explored.graph);
+                let targets = found.resolve_changers(&explored.graph);
                 Ok((explored, targets))
             };
             let [was, is] = [&base.survey, &**survey].map(settled);
@@ -121,7 +121,7 @@ impl<'a> CheckBuilds<'a> {
     }
 
     /// Builds, and returns the targets as their objects came out.
-    pub(crate) fn targets(&self, unsettled: Unsettled) -> Result<Targets> {
+    pub(crate) fn targets(&self, unsettled: UnresolvedTargets) -> Result<Targets> {
         let config = &self.workspace.config;
         let explored = self.workspace.survey().read_all()?;
         let (tree, deployed) = (&self.workspace.tree, unsettled.as_written().roots());

@@ -11,7 +11,7 @@ use crate::message::finding::Finding;
 use crate::os::limits::FINDING_BYTES;
 use crate::record::LoadRestrictor;
 use crate::targets::deploys::Deploys;
-use crate::targets::{self, ObjectRef, Target, TargetDir, Targets, Unread, Unsettled};
+use crate::targets::{self, ObjectRef, Target, TargetDir, Targets, Unread, UnresolvedTargets};
 use crate::tree::{Tree, path};
 
 /// The graph of a tree and the targets in it.
@@ -36,12 +36,12 @@ pub(super) fn walk(
     let all: Vec<String> = all.into_iter().map(str::to_owned).collect();
     let unsettled =
         input.identity.map(|identity| targets::find_in(survey, input.paths, kustomizations, input.config, identity));
-    let unsettled = unsettled.unwrap_or_else(|| Ok(Unsettled::default()));
+    let unsettled = unsettled.unwrap_or_else(|| Ok(UnresolvedTargets::default()));
     // With builds the objects are known as they are deployed. The written ones are kept to name what led there.
     let unsettled = unsettled.and_then(|unsettled| match &input.build {
         Some(build) => {
             let written = unsettled.as_written().clone();
-            Ok((Unsettled::default(), Some(((build.0)(unsettled)?, written))))
+            Ok((UnresolvedTargets::default(), Some(((build.0)(unsettled)?, written))))
         }
         None => Ok((unsettled, None)),
     });
@@ -61,9 +61,9 @@ pub(super) fn walk(
     let explored = survey.judged(&starts, &graph::WalkPolicy { unrestricted, ..policy });
     let settled = match built {
         Some(built) => built,
-        None if targets.targets.is_empty() || starts.len() >= all.len() => unsettled.settle(&explored.graph),
+        None if targets.targets.is_empty() || starts.len() >= all.len() => unsettled.resolve_changers(&explored.graph),
         // Any kustomization may change a target, also one from which this walk does not start.
-        None => unsettled.settle(&survey.read(&all).graph),
+        None => unsettled.resolve_changers(&survey.read(&all).graph),
     };
     Ok(Walked { targets: settled, written, explored })
 }

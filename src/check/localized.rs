@@ -26,7 +26,7 @@ pub(crate) fn deployed_from(repo: &Rc<LocalRepo>, workspace: &Workspace, plan: &
     let (tree, config) = (&workspace.tree, &workspace.config);
     let begun: Vec<String> = plan.before.user_roots().into_keys().map(str::to_owned).collect();
     let unsettled = targets::find_from(workspace.survey(), &begun, config, &|| Identity::of_any_clone(repo, config))?;
-    let targets = unsettled.settle(&plan.before);
+    let targets = unsettled.resolve_changers(&plan.before);
     if targets.targets.is_empty() && targets.generators.is_empty() {
         return Ok(targets);
     }

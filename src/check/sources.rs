@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Context;
-use super::behind::{Behind, behind};
+use super::unlocked_dependency::{Behind, behind};
 use crate::config::{Config, Distrust};
 use crate::git::Signers;
 use crate::message::failure::{Failure, FailureKind, Location, command, short};

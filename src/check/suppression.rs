@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
 use super::stale_allow::{stale, stale_comment, unreasoned};
-use super::{Context, behind};
+use super::{Context, unlocked_dependency};
 use crate::config::{Allow, Comments, Config, Exceptions};
 use crate::message::failure::shown;
 use crate::message::finding::{Allowed, Finding, Rule};
@@ -44,7 +44,7 @@ fn allow(context: &Context<'_>, findings: &mut Vec<Finding>, complete: bool) {
     let mut used: HashMap<&str, BTreeSet<(usize, Rule)>> = HashMap::new();
     let mut locked: BTreeSet<(&str, usize)> = BTreeSet::new();
     // Entries for upstreams behind locked ones have no finding of their own, but are in use.
-    let mut used_entries = behind::entries(context, written);
+    let mut used_entries = unlocked_dependency::entries(context, written);
     for finding in findings.iter_mut().filter(|finding| !finding.unread) {
         let mut comment = None;
         if let Some((path, comments)) = files.get_key_value(finding.path.as_str()) {

@@ -18,7 +18,7 @@ use crate::record::answer::{UpdateKind, UpstreamVerdict};
 use crate::record::{LOCK_NAME, Pinned};
 use crate::reference::Upstream;
 use crate::tree::path;
-use crate::verify::listed::{Ask, EntryStatus};
+use crate::verify::upstream_status::{Ask, EntryStatus};
 use crate::verify::{self, DifferenceKind, Record, VerifyOutcome, verify_directory};
 use crate::workspace::{remote_git, repository_offline};
 

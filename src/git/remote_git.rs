@@ -1,12 +1,12 @@
 //! Repositories that are not the user's: those to fetch from, and those to fetch into.
 
+mod connection;
 mod exchange;
 mod fetching;
-mod spoken;
 
+pub(crate) use connection::{Login, Peer, is_http, take_login};
 pub(crate) use exchange::Exchange;
 pub(crate) use fetching::{Fetch, FetchFilter};
-pub(crate) use spoken::{Login, Peer, is_http, take_login};
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -72,7 +72,7 @@ impl RemoteGit {
     /// The same settings, which also send a login with every request to `url`.
     pub(crate) fn with_login(&self, url: &str, Login { user, password }: &Login) -> Self {
         let mut git = self.clone();
-        let bare = spoken::split_login(url).0;
+        let bare = connection::split_login(url).0;
         let words = STANDARD.encode(format!("{user}:{}", password.as_deref().unwrap_or_default()));
         git.settings.push((format!("http.{bare}.extraHeader"), format!("Authorization: Basic {words}")));
         // If the server rejects the login, git would tell a helper to erase the user's stored one.

@@ -14,7 +14,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Command;
 
-use crate::os::closed::Outside;
+use crate::os::network_namespace::Outside;
 
 /// How a child is closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,8 +6,8 @@
 //! nothing uses any more are removed. In a commit, files that were localized before are ordinary files of the tree, and
 //! stay.
 
-mod there;
-mod turned_back;
+mod restored_urls;
+mod tree_changes;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -26,7 +26,7 @@ use crate::tree::overlay::OverlayTree;
 use crate::tree::{FILE_NAMES, Tree, path};
 use crate::workspace::{Files, Workspace};
 
-pub(crate) use turned_back::{RestoredUrls, restored};
+pub(crate) use restored_urls::{RestoredUrls, restored};
 
 /// The roots to localize.
 #[derive(Default)]
@@ -122,7 +122,7 @@ fn planned(
     let fetched = fetched.map(|(_, (_, entry))| entry);
     let files = remaining.iter().copied().chain(fetched).cloned().collect();
     let lock = relocked(workspace, &old_lock, files, &localized, &after, options, troubles.has_unread)?;
-    let mut changes = there::changes(workspace, &old_lock, &lock, &localized, options.overwrite)?;
+    let mut changes = tree_changes::changes(workspace, &old_lock, &lock, &localized, options.overwrite)?;
     if lock != old_lock || (workspace.lock.is_none() && changes.values().any(Option::is_some)) {
         changes.insert(LOCK_NAME.to_owned(), Some(ResultFile::of(&lock)?));
     }

@@ -16,12 +16,12 @@ use std::collections::HashSet;
 use serde_json::{Map, Value as Json};
 
 use super::engine::Engine;
+use super::engine_versions::Workload;
 use super::generated::{append, list};
-use super::installed::Workload;
 use super::scan::{Document, ScannedKind};
 use super::{
     AddedComponent, BuildSettings, Directory, EngineName, Identity, ObjectRef, PathContent, Revision, Target,
-    TargetDir, TargetLocation, Targets, Unread, place, unfilled,
+    TargetDir, TargetLocation, Targets, Unread, target_dir, unfilled,
 };
 use crate::config::Config;
 use crate::kustomization::{Data, Located, Value, read_object};
@@ -302,7 +302,7 @@ impl Argo<'_> {
         let path = match self.open(of, [url, path, named.unwrap_or_default()], &beside) {
             Some(why) => TargetLocation::Templated(why),
             None => {
-                let mut dir = place::inspect_path(self.tree, EngineName::ArgoCd, base, path, revision, None)?;
+                let mut dir = target_dir::inspect_path(self.tree, EngineName::ArgoCd, base, path, revision, None)?;
                 dir.content = explicit(&merged, dir.content);
                 self.look(of, &merged, base, &dir, &mut build)?;
                 TargetLocation::Local(dir)

@@ -6,13 +6,13 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use serde_json::Value as Json;
 
 use super::deploys::Deploys;
+use super::external_inputs::beyond;
 use super::generated::{Generated, generated};
-use super::reaches::beyond;
 use super::scan::{self, Document, Scan};
 use super::unread::read_as;
 use super::{
     BuildSettings, EngineName, ExternalInput, Identity, ObjectRef, Revision, Target, TargetDir, TargetLocation,
-    Targets, Unsettled, Why, place,
+    Targets, UnresolvedTargets, Why, target_dir,
 };
 use crate::config::Config;
 use crate::graph::named::Namer;
@@ -70,7 +70,7 @@ pub(super) struct ParentBuilds {
     files: BTreeSet<String>,
 }
 
-impl Unsettled {
+impl UnresolvedTargets {
     /// These targets with objects as builds make them, and the targets that these objects define. `explored` is a walk
     /// over the whole tree; `run` builds. The `wanted` targets and the roots in the directories `named` are built too,
     /// whether they change an object or not.
@@ -83,7 +83,7 @@ impl Unsettled {
         named: &[String],
         mut run: impl FnMut(&[&Builder]) -> Vec<Output>,
     ) -> Result<Targets> {
-        let mut targets = self.settle(&explored.graph);
+        let mut targets = self.resolve_changers(&explored.graph);
         let mut known: BTreeMap<String, Output> = BTreeMap::new();
         let root_in = |directory: &str| explored.graph.user_root(directory);
         let overloaded = explored.graph.overloaded();
@@ -106,7 +106,8 @@ impl Unsettled {
             alone.extend(explored.graph.unverified_roots(roots(built), failed));
             let built = builders.iter().filter_map(|builder| Some((builder, known.get(&builder.key)?)));
             let tree = &*explored.graph.sources[0].tree;
-            targets = find_built((tree, &explored.graph), config, identity, &targets, built)?.settle(&explored.graph);
+            targets = find_built((tree, &explored.graph), config, identity, &targets, built)?
+                .resolve_changers(&explored.graph);
         }
         Ok(targets)
     }
@@ -188,7 +189,8 @@ impl Targets {
             let is_meant = graph.roots[id].kind != Some(KustomizationKind::Component) || config.starts(root);
             if (users[id.0].is_empty() && is_meant || alone.contains(&id)) && !roots.contains(root) {
                 let (engine, tree) = (EngineName::Kustomize, &*graph.sources[0].tree);
-                let dir = TargetLocation::Local(place::inspect_path(tree, engine, "", root, Revision::this(), None)?);
+                let dir =
+                    TargetLocation::Local(target_dir::inspect_path(tree, engine, "", root, Revision::this(), None)?);
                 let build = BuildSettings { load_restrictor: Some(config.load_restrictor), ..BuildSettings::default() };
                 all.push(Target::new(engine, ObjectRef::default(), Position::new(1, 1), dir, build, &Json::Null));
             }
@@ -205,7 +207,7 @@ fn find_built<'a>(
     identity: &dyn Fn() -> Result<Identity>,
     before: &Targets,
     built: impl Iterator<Item = (&'a Builder, &'a Output)>,
-) -> Result<Unsettled> {
+) -> Result<UnresolvedTargets> {
     let unread = before.unread.iter().map(|unread| &unread.file);
     let files: BTreeSet<String> = before.files.keys().chain(unread).cloned().collect();
     let mut scan = scan::scan(tree, &files)?;
@@ -241,7 +243,7 @@ fn find_built<'a>(
     let mut targets = super::of_scan(tree, config, identity, scan)?;
     targets.builds = builds;
     targets.files.clone_from(&before.files);
-    Ok(Unsettled(targets))
+    Ok(UnresolvedTargets(targets))
 }
 
 impl Builder {

@@ -5,8 +5,8 @@ use std::ops::Deref;
 use serde_json::{Map, Value as Json};
 
 use super::argo::ArgoCd;
+use super::engine_versions::Workload;
 use super::flux::Flux;
-use super::installed::Workload;
 use super::scan::{Document, ScannedKind};
 use super::{BuildSettings, Directory, EngineName, Identity, PathContent, Target, TargetDir, Targets};
 use crate::kustomization::Value;

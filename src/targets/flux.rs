@@ -13,11 +13,11 @@ pub(crate) mod variables;
 use serde_json::{Map, Value as Json};
 
 use super::engine::Engine;
-use super::installed::Workload;
+use super::engine_versions::Workload;
 use super::scan::{Document, ScannedKind, Spec};
 use super::{
     AddedComponent, BuildSettings, Directory, EngineName, Identity, ObjectRef, PathContent, Target, TargetDir,
-    TargetLocation, Targets, place, unfilled,
+    TargetLocation, Targets, target_dir, unfilled,
 };
 use crate::kustomization::{Located, Value};
 use crate::message::failure::Result;
@@ -217,9 +217,9 @@ fn target(tree: &dyn Tree, sources: &FluxSources<'_>, document: &Document) -> Re
         Bound::TargetDir { base, revision, artifact } => match unfilled([written]) {
             Some(why) => TargetLocation::Templated(why),
             None => {
-                let mut dir = place::inspect_path(tree, EngineName::Flux, &base, written, revision, artifact)?;
+                let mut dir = target_dir::inspect_path(tree, EngineName::Flux, &base, written, revision, artifact)?;
                 if let Some(release) = &release {
-                    dir = place::chart(tree, dir)?;
+                    dir = target_dir::chart(tree, dir)?;
                     build.values = release::values_files(release, &base);
                     build.release = Some(release::release(tree, &document.object, release, &base));
                 }

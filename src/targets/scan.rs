@@ -17,7 +17,7 @@ use crate::record::sha256_hex;
 use crate::tree::{Entry, Search, Tree, path};
 
 use super::unread::{Why, is_of_chart};
-use super::{BuildSettings, EngineName, LocatedText, ObjectRef, Target, TargetLocation, Unread, place};
+use super::{BuildSettings, EngineName, LocatedText, ObjectRef, Target, TargetLocation, Unread, target_dir};
 
 /// A kind of objects that is read.
 #[derive(Clone, Copy)]
@@ -139,8 +139,8 @@ impl Document {
         if let TargetLocation::Local(dir) = &location {
             let may_be_missing = build.ignore_missing_components;
             for component in &mut build.components {
-                component.content = place::component(tree, engine, &dir.path, &component.text.text)?;
-                component.is_left_out = may_be_missing && place::is_left_out(tree, engine, &dir.path, component)?;
+                component.content = target_dir::component(tree, engine, &dir.path, &component.text.text)?;
+                component.is_left_out = may_be_missing && target_dir::is_left_out(tree, engine, &dir.path, component)?;
             }
         }
         let target = Target::new(engine, self.object.clone(), spot, location, build, &self.value.json());

@@ -1,6 +1,6 @@
 //! The result of `verify`.
 
-use super::listed::EntryStatus;
+use super::upstream_status::EntryStatus;
 use serde::Serialize;
 
 use crate::message::failure::Failure;

@@ -4,12 +4,12 @@ use super::*;
 use crate::commands::json::{self, report};
 use crate::commands::tests::assert_valid;
 use crate::config::Config;
-use crate::targets::{self, Identity, Unsettled};
+use crate::targets::{self, Identity, UnresolvedTargets};
 use crate::tree::overlay::OverlayTree;
 
 const SCHEMA: &str = include_str!("schema.json");
 
-fn survey(found: Unsettled) -> TargetSurvey {
+fn survey(found: UnresolvedTargets) -> TargetSurvey {
     let found = found.as_written().clone();
     TargetSurvey { reaches: vec![None; found.targets.len()], targets: found, ..TargetSurvey::default() }
 }

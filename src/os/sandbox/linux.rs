@@ -22,7 +22,7 @@ use rustix::thread::{UnshareFlags, unshare_unsafe};
 use super::filter::{self, Asked};
 use super::requests::{Allowed, Answering};
 use super::{Isolation, Means};
-use crate::os::closed::{self, Outside};
+use crate::os::network_namespace::{self, Outside};
 
 /// The rights that are known here; of a kernel that has fewer, those that it has.
 const RIGHTS: ABI = ABI::V7;
@@ -40,14 +40,14 @@ struct Namespaces {
     input: CString,
     flags: MountFlags,
     /// What hands out the listener in a network of its own.
-    network: Option<closed::Inside>,
+    network: Option<network_namespace::Inside>,
 }
 
 struct Filter {
     /// With requests that are watched, and without.
     programs: [Vec<libc::sock_filter>; 2],
     /// What hands out where the kernel asks.
-    kernel: Option<closed::Inside>,
+    kernel: Option<network_namespace::Inside>,
     /// Whether something else closes the network where requests cannot be watched.
     is_closed: bool,
 }
@@ -62,7 +62,7 @@ impl Walls {
             return Ok((Walls { namespaces: None, ruleset: None, filter: None }, None, None));
         }
         let is_alone = means == Means::Namespaces;
-        let pair = || network.is_some().then(closed::pair).transpose().map(Option::unzip);
+        let pair = || network.is_some().then(network_namespace::pair).transpose().map(Option::unzip);
         let (inside, outside) = if is_alone { pair()? } else { (None, None) };
         let namespaces = is_alone.then(|| Namespaces::of(input, inside)).transpose()?;
         let ruleset = ruleset(command, &isolation).map_err(io::Error::other)?;
@@ -105,7 +105,7 @@ fn done(status: libc::c_long) -> io::Result<libc::c_long> {
 
 impl Namespaces {
     /// Prepares to mount a directory over itself, read-only.
-    fn of(input: &Path, network: Option<closed::Inside>) -> io::Result<Namespaces> {
+    fn of(input: &Path, network: Option<network_namespace::Inside>) -> io::Result<Namespaces> {
         use rustix::fs::StatVfsMountFlags as Has;
         let has = rustix::fs::statvfs(input)?.f_flag;
         let mut flags = MountFlags::BIND | MountFlags::RDONLY;
@@ -139,7 +139,7 @@ impl Namespaces {
         mount_change(c"/", MountPropagationFlags::REC | MountPropagationFlags::PRIVATE)?;
         mount_bind(self.input.as_c_str(), self.input.as_c_str())?;
         mount_remount(self.input.as_c_str(), self.flags, c"")?;
-        self.network.as_ref().map_or(Ok(()), closed::Inside::listen)
+        self.network.as_ref().map_or(Ok(()), network_namespace::Inside::listen)
     }
 }
 

@@ -15,7 +15,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::Request;
 use super::filter::SENDS;
-use crate::os::closed::Outside;
+use crate::os::network_namespace::Outside;
 
 /// How long nobody asks before we look whether anybody is left.
 const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };

@@ -37,7 +37,7 @@ fn side(tree: &Rc<dyn Tree>) -> (Explored, Targets) {
     let survey = Survey::of(tree.clone());
     let found = targets::find_in(&survey, &[], &tree.kustomizations().unwrap(), &config, &identity).unwrap();
     let explored = survey.read_all().unwrap();
-    let found = found.settle(&explored.graph);
+    let found = found.resolve_changers(&explored.graph);
     (explored, found)
 }
 

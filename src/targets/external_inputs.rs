@@ -158,7 +158,7 @@ remotes:
         let config = Config::default();
         let found = targets::find(tree, &config, &|| Ok(identity(&config))).unwrap();
         let explored = explore_all(tree.clone()).unwrap();
-        let targets = found.settle(&explored.graph);
+        let targets = found.resolve_changers(&explored.graph);
         let reaches = targets.reaches(&explored, |_| true).unwrap();
         (targets, reaches)
     }

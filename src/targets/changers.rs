@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 use super::deploys::Deploys;
 use super::unread::read_as;
 use super::variables::POST_BUILD;
-use super::{Changer, ObjectRef, PathContent, Target, TargetLocation, Targets, Unsettled};
+use super::{Changer, ObjectRef, PathContent, Target, TargetLocation, Targets, UnresolvedTargets};
 use crate::graph::{Edge, Graph, Resolution as Leads, Root, RootId, SourceId};
 use crate::kustomization::{Accepts, KustomizationKind, documents, is_same_key, read_object};
 use crate::tree::{self, Resolved, path};
@@ -78,11 +78,11 @@ struct PossibleChange {
     reach: WritableKinds,
 }
 
-impl Unsettled {
+impl UnresolvedTargets {
     /// Finds the targets whose objects a kustomization of `graph` (a walk over the whole tree), or another target, may
     /// change, and those that nothing deploys. An object that a build made is only changed by that build.
-    pub(crate) fn settle(self, graph: &Graph) -> Targets {
-        let Unsettled(mut targets) = self;
+    pub(crate) fn resolve_changers(self, graph: &Graph) -> Targets {
+        let UnresolvedTargets(mut targets) = self;
         let read = read_as(graph);
         let is_patch = |target: &Target| read.get(&*target.object.file) == Some(&false);
         let is_applied =
