@@ -186,15 +186,17 @@ fn wrong_format(format: Format) -> Option<Failure> {
 
 /// The names of the formats of a command, or of a copy.
 fn formats(command: Option<&str>) -> Vec<String> {
-    let has = |format: &&Format| match format {
-        Format::Human => true,
-        // The output of `build` is that of kustomize, which has no JSON.
-        Format::Json => command != Some("build"),
-        Format::Sarif | Format::Github | Format::Gitlab => command == Some("check"),
-        Format::Markdown | Format::Html => command == Some("diff"),
-        Format::Cyclonedx | Format::Spdx | Format::Slsa => command == Some("sbom"),
-    };
-    let all = Format::value_variants().iter().filter(has).filter_map(Format::to_possible_value);
+    let all = Format::value_variants()
+        .iter()
+        .filter(|format: &&Format| match format {
+            Format::Human => true,
+            // The output of `build` is that of kustomize, which has no JSON.
+            Format::Json => command != Some("build"),
+            Format::Sarif | Format::Github | Format::Gitlab => command == Some("check"),
+            Format::Markdown | Format::Html => command == Some("diff"),
+            Format::Cyclonedx | Format::Spdx | Format::Slsa => command == Some("sbom"),
+        })
+        .filter_map(Format::to_possible_value);
     all.map(|subcommand| subcommand.get_name().to_owned()).collect()
 }
 

@@ -108,9 +108,8 @@ pub(crate) fn explore(
 /// again.
 fn overloaded(graph: &Graph) -> Vec<Trouble> {
     let overloaded = graph.overloaded();
-    let references_another = |root: RootId| graph.named(root).any(|(_, id)| overloaded.contains(&id));
     let mut troubles = Vec::new();
-    for root in overloaded.iter().copied().filter(|root| !references_another(*root)) {
+    for root in overloaded.iter().copied().filter(|root| !graph.named(*root).any(|(_, id)| overloaded.contains(&id))) {
         let file = graph.roots[root].file;
         let start_of_file = Location { position: Position::new(1, 1), ..graph.file_location(file) };
         let failure = LOADS.exceeded(&graph.label(file)).at(start_of_file);

@@ -101,12 +101,11 @@ impl<'a> CheckBuilds<'a> {
         let config = &workspace.config;
         let affected = base.map(|base| -> Result<Affected> {
             let changes = Changes::since(repo, &base.commit, files, [base.survey.tree(), survey.tree()])?;
-            let settled = |survey| -> Result<_> {
+            let [was, is] = [&base.survey, &**survey].map(|survey| -> Result<_> {
                 let (explored, found) = written(repo, survey, config)?;
                 let targets = found.resolve_changers(&explored.graph);
                 Ok((explored, targets))
-            };
-            let [was, is] = [&base.survey, &**survey].map(settled);
+            });
             affected(&changes, config, &was?, &is?)
         });
         let (affected, fetcher) = (affected.transpose()?, from_lock(Some(repo), &workspace, how.offline, how.quiet)?);
@@ -141,16 +140,9 @@ impl<'a> CheckBuilds<'a> {
 
     /// Renders the deployed charts. Targets that nothing here builds are unknown.
     fn render(&self, found: &Targets, begun: &Graph) -> Result<(), Failures> {
-        // Rules report missing targets and those that are unknown before a build. kustomize has built the others.
-        let is_other = |target: &Target| match target.local_dir().map(|dir| &dir.content) {
-            None | Some(PathContent::Nothing(_) | PathContent::Kustomization(_)) => false,
-            Some(PathContent::Directory(_)) => !target.engine.packs(),
-            Some(PathContent::Chart(_) | PathContent::Plugin(_) | PathContent::Submodule(_)) => true,
-        };
-        let wanted = found
-            .targets
-            .iter()
-            .filter(|target: &&Target| is_other(target) && self.wants(target, begun) && target.unknown().is_none());
+        let wanted = found.targets.iter().filter(|target: &&Target| {
+            needs_no_kustomize(target) && self.wants(target, begun) && target.unknown().is_none()
+        });
         let subjects = wanted.map(|target| (target, BuildSpec::deployed(&self.workspace, target)));
         // The files of a plain directory are deployed as they are.
         let others = subjects.filter(|(_, subject)| subject.as_ref().map_or(true, BuildSpec::is_chart));
@@ -211,10 +203,9 @@ impl<'a> CheckBuilds<'a> {
             return false;
         }
         let Some(affected) = &self.affected else { return true };
-        let mut targets = affected.targets.iter();
-        // A build may have given it another name.
-        let location = |target: &Target| (target.object.file.clone(), target.object.line);
-        targets.any(|other| location(&other.target) == location(target))
+        let mut objects = affected.targets.iter().map(|other| &other.target.object);
+        // By its location: a build may have given it another name.
+        objects.any(|object| (&object.file, object.line) == (&target.object.file, target.object.line))
             || target.roots(dir).any(|root| affected.directories.contains(root))
     }
 
@@ -354,6 +345,16 @@ impl<'a> CheckBuilds<'a> {
     }
 }
 
+/// Whether a target is built by something else than kustomize.
+fn needs_no_kustomize(target: &Target) -> bool {
+    // Rules report missing targets and those that are unknown before a build. kustomize has built the others.
+    match target.local_dir().map(|dir| &dir.content) {
+        None | Some(PathContent::Nothing(_) | PathContent::Kustomization(_)) => false,
+        Some(PathContent::Directory(_)) => !target.engine.packs(),
+        Some(PathContent::Chart(_) | PathContent::Plugin(_) | PathContent::Submodule(_)) => true,
+    }
+}
+
 /// The kustomization that is built.
 fn file(builder: &Builder) -> String {
     path::join(&builder.made.directory, builder.made.file_name)
@@ -362,12 +363,14 @@ fn file(builder: &Builder) -> String {
 /// Whether findings tell of all that is not locked, at its line.
 fn is_told(failures: &Failures, findings: &[Finding]) -> bool {
     failures.0.iter().all(|failure| {
-        let is_there = |location: &Location, finding: &Finding| {
-            location.file == finding.path && finding.span.is_some_and(|span| span.start == location.position)
-        };
         let mut unlocked = findings.iter().filter(|finding| finding.rule == Rule::RemoteReference);
-        unlocked.any(|finding| failure.location.as_deref().is_some_and(|location| is_there(location, finding)))
+        unlocked.any(|finding| failure.location.as_deref().is_some_and(|location| is_at(location, finding)))
     })
+}
+
+/// Whether a finding begins at a location.
+fn is_at(location: &Location, finding: &Finding) -> bool {
+    location.file == finding.path && finding.span.is_some_and(|span| span.start == location.position)
 }
 
 fn is_unlocked(failure: &Failure) -> bool {

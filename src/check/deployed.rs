@@ -150,7 +150,6 @@ impl<'a> DeployedTargets<'a> {
     pub(super) fn stored_otherwise(&self, tree: &dyn Tree) -> Vec<Failure> {
         let flux = self.local.iter().filter(|local| local.target.engine.packs());
         let files: BTreeSet<&str> = flux.flat_map(|local| self.files(local)).collect();
-        let without_returns = |bytes: Vec<u8>| -> Vec<u8> { bytes.into_iter().filter(|byte| *byte != b'\r').collect() };
         let look = |path: &str| -> Result<()> {
             let Some(raw) = tree.raw(path)? else {
                 return Ok(());
@@ -194,6 +193,11 @@ impl<'a> DeployedTargets<'a> {
         }
         Ok(())
     }
+}
+
+/// The bytes without carriage returns.
+fn without_returns(bytes: Vec<u8>) -> Vec<u8> {
+    bytes.into_iter().filter(|byte| *byte != b'\r').collect()
 }
 
 /// The targets without duplicates: several builds may make the same target of one object, and its findings count once.

@@ -23,14 +23,17 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
 }
 
 fn differing(context: &Context<'_>, directory: &str, lock: &Lock, path: &str, difference: &FileDifference) -> Finding {
-    let again = || again(context, directory, lock, path);
-    let on_disk = || context.input.absences.is_some_and(|absences| absences.is_on_disk(path));
     let help = match difference {
-        FileDifference::Missing if on_disk() => vec![stage([path])],
-        FileDifference::Missing | FileDifference::NoFile | FileDifference::Mode => again(),
-        FileDifference::Edited { .. } => {
-            again().into_iter().chain(["put your own changes upstream or in an overlay".to_owned()]).collect()
+        FileDifference::Missing if context.input.absences.is_some_and(|absences| absences.is_on_disk(path)) => {
+            vec![stage([path])]
         }
+        FileDifference::Missing | FileDifference::NoFile | FileDifference::Mode => {
+            again(context, directory, lock, path)
+        }
+        FileDifference::Edited { .. } => again(context, directory, lock, path)
+            .into_iter()
+            .chain(["put your own changes upstream or in an overlay".to_owned()])
+            .collect(),
         FileDifference::Unlisted { .. } => {
             let name = pathspec(&path::join(directory, LOCK_NAME));
             vec![format!("the lock was edited; to restore it: {}", command("git checkout HEAD --", [name]))]

@@ -35,13 +35,13 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
 
 /// Drops the findings about references that `remote-reference` reports with the same or a higher severity.
 pub(super) fn leave_out_remote(findings: &mut Vec<Finding>) {
-    let location = |finding: &Finding| (finding.path.clone(), finding.span);
     let counting = findings.iter().filter(|finding| finding.allowed.is_none());
     let remote = counting.filter(|finding| finding.rule == Rule::RemoteReference);
-    let remote: HashMap<_, _> = remote.map(|finding| (location(finding), finding.severity)).collect();
+    let remote: HashMap<_, _> =
+        remote.map(|finding| ((finding.path.clone(), finding.span), finding.severity)).collect();
     findings.retain(|finding| {
         finding.rule != Rule::FloatingRef
-            || remote.get(&location(finding)).is_none_or(|severity| finding.severity < *severity)
+            || remote.get(&(finding.path.clone(), finding.span)).is_none_or(|severity| finding.severity < *severity)
     });
 }
 

@@ -29,15 +29,14 @@ pub(super) fn unmatched(context: &Context<'_>) -> Vec<Finding> {
     // A pattern is stale if removing it would change nothing.
     let included = covering(&written.include, &roots);
     let effects = effects(context, &written.exclude, &roots);
-    let matches_no_root = |index: &usize| !effects[*index].has_roots;
-    let in_use = if (0..effects.len()).any(|index| matches_no_root(&index)) {
+    let in_use = if (0..effects.len()).any(|index| !effects[index].has_roots) {
         covering(&written.exclude, &context.tree.below("").unwrap_or_default())
     } else {
         BTreeSet::new()
     };
     let include =
         (0..written.include.len()).filter(|index| !included.contains(index)).map(|index| &written.include[index]);
-    let exclude = (0..effects.len()).filter(matches_no_root).filter(|index| !in_use.contains(index));
+    let exclude = (0..effects.len()).filter(|index| !effects[*index].has_roots && !in_use.contains(index));
     let exclude = exclude.map(|index| &written.exclude[index]);
     // A pattern that the change adds may be for files of a later change.
     let known: HashSet<&str> = config.include.iter().chain(config.exclude.iter()).map(|glob| &*glob.text).collect();
@@ -102,9 +101,10 @@ fn effects(context: &Context<'_>, exclude: &Globs, roots: &[String]) -> Vec<Effe
     }
     for local in &context.deployed.local {
         for root in local.target.roots(local.directory) {
-            let by = || format!("{} deploys it", local.target.by());
             for index in exclude.covering(root) {
-                effects[index].reached.get_or_insert_with(|| (root.to_owned(), by()));
+                effects[index]
+                    .reached
+                    .get_or_insert_with(|| (root.to_owned(), format!("{} deploys it", local.target.by())));
             }
         }
     }

@@ -70,14 +70,6 @@ impl Outcome for Touched {
             (directory, root.status, &root.cause)
         });
         let targets = self.affected.targets.iter().map(|target| (target.target.by(), target.status, &target.cause));
-        let line = |(what, status, cause): (String, DiffStatus, &Cause)| {
-            let why = match (status, cause) {
-                (DiffStatus::Added | DiffStatus::Removed, _) => status.name(),
-                (DiffStatus::Changed, Cause::Path(file)) => path::shown(file),
-                (DiffStatus::Changed, Cause::Remote(source)) => &source.to_string(),
-            };
-            format!("{}: {}\n", visible(&what), visible(why))
-        };
         roots.chain(targets).map(line).collect()
     }
 
@@ -96,6 +88,16 @@ impl Outcome for Touched {
     fn stopped(&self) -> Vec<&Failure> {
         stopped(&self.affected.unbuilt).collect()
     }
+}
+
+/// The line of a root or target.
+fn line((what, status, cause): (String, DiffStatus, &Cause)) -> String {
+    let why = match (status, cause) {
+        (DiffStatus::Added | DiffStatus::Removed, _) => status.name(),
+        (DiffStatus::Changed, Cause::Path(file)) => path::shown(file),
+        (DiffStatus::Changed, Cause::Remote(source)) => &source.to_string(),
+    };
+    format!("{}: {}\n", visible(&what), visible(why))
 }
 
 /// Lines about targets whose deployment is unknown. Targets with the same reason share a line.

@@ -131,12 +131,14 @@ fn ambiguous(text: &str, is_root: bool, named: &[&Target], all: &[Target]) -> Fa
     if is_root {
         failure = failure.hint(format!("the directory: {}", command(BUILD, [format!("./{text}")])));
     }
-    let way = |target: &&Target| {
-        let there = match &target.location {
-            TargetLocation::Local(dir) => format!(", {}", dir.shown()),
-            _ => String::new(),
-        };
-        format!("{}{there}: {}", target.by(), command(BUILD, [typed(target, all)]))
+    named.iter().map(|target| choice(all, target)).fold(failure, Failure::hint)
+}
+
+/// A target that the text may mean, with the command that names it alone.
+fn choice(all: &[Target], target: &Target) -> String {
+    let there = match &target.location {
+        TargetLocation::Local(dir) => format!(", {}", dir.shown()),
+        _ => String::new(),
     };
-    named.iter().map(way).fold(failure, Failure::hint)
+    format!("{}{there}: {}", target.by(), command(BUILD, [typed(target, all)]))
 }

@@ -113,16 +113,15 @@ pub(super) fn each(findings: &[&Finding], shown: Shown) -> String {
     let (mut out, mut is_shortened) = (String::new(), false);
     // The same help for twenty findings would hide the findings.
     let mut given: HashSet<Vec<&str>> = HashSet::new();
-    let key = |finding: &Finding| (finding.rule, finding.severity, finding.path.clone(), finding.message.clone());
     let mut lines: HashMap<_, BTreeSet<usize>> = HashMap::new();
     for (finding, span) in findings.iter().filter_map(|finding| Some((finding, finding.span?))) {
-        lines.entry(key(finding)).or_default().insert(span.start.line);
+        lines.entry(message_key(finding)).or_default().insert(span.start.line);
     }
     for block in blocks(findings, shown.verbose) {
         let finding = block[0];
         let common = in_common(&block);
         let lines = match finding.span {
-            Some(_) if !shown.verbose && common.is_none() => lines.remove(&key(finding)),
+            Some(_) if !shown.verbose && common.is_none() => lines.remove(&message_key(finding)),
             _ => Some(BTreeSet::new()),
         };
         let Some(lines) = lines else { continue };
@@ -140,6 +139,11 @@ pub(super) fn each(findings: &[&Finding], shown: Shown) -> String {
         out += &format!("{mark} repeated help is omitted: -v shows it\n");
     }
     out
+}
+
+/// The identity of a message in a file: findings that differ only in their lines are shown as one.
+fn message_key(finding: &Finding) -> (Rule, Severity, String, String) {
+    (finding.rule, finding.severity, finding.path.clone(), finding.message.clone())
 }
 
 /// The common message of several findings, and the first of their own parts; `None` for a single finding.

@@ -38,12 +38,8 @@ impl HelpArgs {
 /// The recipes with the URL and the default branch of `origin`, if this repository has them.
 fn filled(text: String) -> String {
     let Ok(repo) = repository_offline() else { return text };
-    let of_ssh = |url: &str| {
-        let (host, path) = url.strip_prefix("git@")?.split_once(':')?;
-        Some(format!("https://{host}/{path}"))
-    };
     let url = repo.config("remote.origin.url").ok().flatten();
-    let url = url.map(|url| of_ssh(&url).unwrap_or(url)).filter(|url| url.starts_with("https://"));
+    let url = url.map(|url| from_ssh(&url).unwrap_or(url)).filter(|url| url.starts_with("https://"));
     let text = match url {
         Some(url) => text.replace(REPOSITORY, visible(&redact::url(&url)).trim_end_matches(".git")),
         None => text,
@@ -58,6 +54,12 @@ fn filled(text: String) -> String {
         }
         None => text,
     }
+}
+
+/// The https URL of a repository whose URL is for ssh; `None` if it is not.
+fn from_ssh(url: &str) -> Option<String> {
+    let (host, path) = url.strip_prefix("git@")?.split_once(':')?;
+    Some(format!("https://{host}/{path}"))
 }
 
 /// The page of the command with this name; `None` if there is none.
@@ -78,8 +80,12 @@ fn list() -> String {
     let commands = commands
         .map(|subcommand| (subcommand.get_name(), subcommand.get_about().map(ToString::to_string).unwrap_or_default()));
     let copy = (COPY, "Copy a kustomization with all it references".to_owned());
-    let row = |(name, about)| format!("  {name:<16}{about}\n");
     let commands: String = std::iter::once(copy).chain(commands).map(row).collect();
     let guides: String = manual::guides().map(|(name, about)| row((name, about.to_owned()))).collect();
     format!("Commands:\n{commands}\nGuides:\n{guides}\nTo read one: git kustomize-localize help NAME\n")
+}
+
+/// A line of a list of commands or guides.
+fn row((name, about): (&str, String)) -> String {
+    format!("  {name:<16}{about}\n")
 }

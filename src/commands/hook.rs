@@ -4,6 +4,7 @@ mod install;
 mod judged;
 
 use std::io::{IsTerminal, Read};
+use std::rc::Rc;
 
 use clap::{Subcommand, ValueEnum};
 use serde::Serialize;
@@ -115,21 +116,23 @@ impl HookCommand {
             Running::PreReceive => judged::received(&repo, &refs()?)?,
             Running::Framework => vec![judged::framework(&repo)?],
         };
-        // A hook must answer for each ref, so a failure of one does not end the others.
-        let judge = |judged: Judged| {
-            let checked = check(&repo, &judged.what, &[], &judged.base, None);
-            let mut checked = checked.unwrap_or_else(|failures| Checked::failed(judged.what.clone(), failures.0));
-            checked.findings.retain(|finding| finding.rule != Rule::MergedBack || !judged.is_new);
-            if checked.failures.is_empty() {
-                match judged.shows(&repo, &checked.source) {
-                    Ok(is_shown) => checked.findings.retain(is_shown),
-                    Err(failure) => checked.failures.push(failure),
-                }
-            }
-            Judgement { refs: judged.refs, checked }
-        };
-        Ok(Box::new(Judgements { checks: all.into_iter().map(judge).collect() }))
+        Ok(Box::new(Judgements { checks: all.into_iter().map(|judged| judgement(&repo, judged)).collect() }))
     }
+}
+
+/// Checks the changes of a push or commit. A hook must answer for each ref, so a failure is a part of the answer: it must
+/// not end the others.
+fn judgement(repo: &Rc<LocalRepo>, judged: Judged) -> Judgement {
+    let checked = check(repo, &judged.what, &[], &judged.base, None);
+    let mut checked = checked.unwrap_or_else(|failures| Checked::failed(judged.what.clone(), failures.0));
+    checked.findings.retain(|finding| finding.rule != Rule::MergedBack || !judged.is_new);
+    if checked.failures.is_empty() {
+        match judged.shows(repo, &checked.source) {
+            Ok(is_shown) => checked.findings.retain(is_shown),
+            Err(failure) => checked.failures.push(failure),
+        }
+    }
+    Judgement { refs: judged.refs, checked }
 }
 
 /// Whether the hooks are switched off. Without a setting they are on.

@@ -136,7 +136,6 @@ impl Setup {
     /// Excludes the directories of templates, except for those that a reference needs, which are walked anyway, and
     /// those with a readable root below.
     fn leave_out_templates(&mut self) -> Result<()> {
-        let directory = |finding: &Finding| path::parent(&finding.path).to_owned();
         let directories = failing(&self.checked).filter(|finding| is_template(finding)).map(directory);
         let mut templates: BTreeSet<String> = directories.filter(|directory| !directory.is_empty()).collect();
         // A directory with a readable root is not a template as a whole.
@@ -274,6 +273,11 @@ impl Setup {
         edits.sort_by(|left, other| (&left.path, left.line).cmp(&(&other.path, other.line)));
         edits
     }
+}
+
+/// The directory of the file with a finding.
+fn directory(finding: &Finding) -> String {
+    path::parent(&finding.path).to_owned()
 }
 
 const INIT: &str = "git kustomize-localize init";

@@ -97,13 +97,17 @@ pub(crate) fn ids() -> String {
 /// A text as it is printed: with marked parts, and without links that only the sources can follow.
 fn printed(text: &str) -> String {
     let filled = text.replace("<!-- rules -->\n", &rules());
-    let line = |line: &str| match line.strip_prefix("```console ") {
-        Some(_) => "```console\n".to_owned(),
-        None => format!("{line}\n"),
-    };
     // A terminal shows no pictures.
     let lines = filled.lines().filter(|line| !line.starts_with("!["));
-    unlinked(lines.map(line).collect::<String>().trim_end()) + "\n"
+    unlinked(lines.map(terminal_line).collect::<String>().trim_end()) + "\n"
+}
+
+/// A line of a page as it is printed: a terminal does not know the attributes of a block.
+fn terminal_line(line: &str) -> String {
+    match line.strip_prefix("```console ") {
+        Some(_) => "```console\n".to_owned(),
+        None => format!("{line}\n"),
+    }
 }
 
 fn rules() -> String {

@@ -55,9 +55,8 @@ fn hinted(text: &str) -> String {
 /// belong together. Localized files are committed with the files that changed with them: the kustomization and the
 /// lock.
 pub(super) fn commit(paths: &[String]) -> String {
-    let above = |path| Some(path::parent(path)).filter(|above| !above.is_empty()).unwrap_or(path);
-    let directory = |path| stored::home(path).unwrap_or_else(|| above(path));
-    let mut all: Vec<&str> = paths.iter().map(|path| directory(path)).collect();
+    let mut all: Vec<&str> =
+        paths.iter().map(|path| stored::home(path).unwrap_or_else(|| directory_or_path(path))).collect();
     all.sort_unstable();
     all.dedup_by(|later, kept| path::is_in(later, kept));
     if all.len() > NAMED {
@@ -65,6 +64,11 @@ pub(super) fn commit(paths: &[String]) -> String {
     }
     let changed = if paths.iter().any(|path| stored::home(path).is_some()) { " -a" } else { "" };
     format!("{} && git commit{changed}", command("git add --", all.into_iter().map(pathspec)))
+}
+
+/// The directory of a file; the file itself if it is at the top.
+fn directory_or_path(path: &str) -> &str {
+    Some(path::parent(path)).filter(|above| !above.is_empty()).unwrap_or(path)
 }
 
 /// A text that fits on a line of at most 200 characters, after `before` characters.

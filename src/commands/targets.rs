@@ -195,10 +195,15 @@ pub(super) fn named(Target { engine, object, .. }: &Target) -> String {
 
 /// A line about targets of a localized branch; `None` if nothing is localized, and nothing has to be.
 fn localized(survey: &TargetSurvey) -> Option<String> {
-    let is_wanted = |(target, reaches): (&Target, Option<&[ExternalInput]>)| {
-        target.local_dir().is_some_and(|dir| dir.revision.is_localized() || reaches.is_some_and(|all| !all.is_empty()))
-    };
-    survey.each().any(is_wanted).then(|| survey.targets.deployed_from("a localized branch", Revision::is_localized))?
+    survey
+        .each()
+        .any(wants_branch)
+        .then(|| survey.targets.deployed_from("a localized branch", Revision::is_localized))?
+}
+
+/// Whether a target is deployed from a localized branch, or its build needs something that the tree lacks.
+fn wants_branch((target, reaches): (&Target, Option<&[ExternalInput]>)) -> bool {
+    target.local_dir().is_some_and(|dir| dir.revision.is_localized() || reaches.is_some_and(|all| !all.is_empty()))
 }
 
 /// The counts of all targets. Those that may deploy something else count as unknown, as in `diff`.

@@ -48,12 +48,11 @@ pub(super) fn arguments() -> Vec<OsString> {
 fn arranged(mut all: Vec<OsString>) -> Vec<OsString> {
     let mut first = 1;
     while let Some(word) = all.get(first).and_then(|word| word.to_str()) {
-        let is_short = |word: &str| word.len() > 1 && word[1..].chars().all(|letter| "qv".contains(letter));
         first += match word {
             "--color" | "--format" => 2,
             "--quiet" | "--verbose" => 1,
             _ if word.starts_with("--color=") || word.starts_with("--format=") => 1,
-            _ if word.starts_with('-') && is_short(word) => 1,
+            _ if word.starts_with('-') && word.len() > 1 && word[1..].chars().all(|letter| "qv".contains(letter)) => 1,
             _ if word.starts_with('-') => return all,
             _ => break,
         };
@@ -124,14 +123,15 @@ pub(super) fn point_elsewhere(error: &mut clap::Error) {
         return;
     }
     let option = unknown.split('=').next().unwrap_or_default();
-    let is_revision = || !unknown.starts_with('-') && first == Some("branch");
     let meant = match word(option.trim_start_matches('-')) {
         // For a copy, another program's option for its output.
         Some("--format json") if first.is_none() && option != "--json" => instead(option, ""),
         Some(meant) if meant.starts_with("--") && takes(first.unwrap_or(COPY), meant) => instead(option, meant),
         Some(meant) if meant.starts_with("--") => None,
         Some(meant) => Some(format!("{PROGRAM} {meant}")),
-        None if is_revision() => Some(command("git kustomize-localize branch --rev", [unknown])),
+        None if !unknown.starts_with('-') && first == Some("branch") => {
+            Some(command("git kustomize-localize branch --rev", [unknown]))
+        }
         None => None,
     };
     let Some(meant) = meant else { return };

@@ -196,21 +196,25 @@ fn upstream(all: &[EntryStatus]) -> Vec<String> {
 fn updates(all: &[EntryStatus]) -> Vec<String> {
     let of = |update| all.iter().filter(move |entry| entry.answer.update == update);
     let (any, mut out) = (of(UpdateKind::Any), Vec::new());
-    let is_copy = |entry: &EntryStatus| entry.lock != LOCK_NAME;
-    if any.clone().any(|entry| !is_copy(entry)) {
+    if any.clone().any(|entry| !is_of_copy(entry)) {
         out.push("  to update the lock: git kustomize-localize update".to_owned());
     }
     let moved: BTreeSet<String> =
-        of(UpdateKind::ByName).filter(|entry| !is_copy(entry)).map(|entry| entry.entry.0.to_string()).collect();
+        of(UpdateKind::ByName).filter(|entry| !is_of_copy(entry)).map(|entry| entry.entry.0.to_string()).collect();
     if !moved.is_empty() {
         let update = command("git kustomize-localize update", moved);
         out.push(format!("  a moved version is only updated by name, once you know why it moved: {update}"));
     }
-    if any.chain(of(UpdateKind::ByName)).any(is_copy) {
+    if any.chain(of(UpdateKind::ByName)).any(is_of_copy) {
         out.push(
             "  to update a copy: update the lock of its source, or, where that has none, remove it and copy again"
                 .to_owned(),
         );
     }
     out
+}
+
+/// Whether an entry is in the lock of a copy.
+fn is_of_copy(entry: &EntryStatus) -> bool {
+    entry.lock != LOCK_NAME
 }

@@ -359,14 +359,13 @@ impl OnBranch {
             Some(tip) => tip.matches_record && tip.tree == written.tree && self.contains_source(tip)?,
             None => false,
         };
-        let message = || {
+        self.deliver(&written, changed, parents, is_made, || {
             let text = match self.options.message.as_slice() {
                 [] => self.text(plan, before, histories),
                 paragraphs => paragraphs.join("\n\n"),
             };
             render_message(&text, &self.trailers(plan, &written, builds))
-        };
-        self.deliver(&written, changed, parents, is_made, message)
+        })
     }
 
     /// Commits a tree, unless the tip `is_made` of it already, and pushes it if requested. `None` if the branch at the

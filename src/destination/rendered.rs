@@ -106,14 +106,13 @@ impl OnBranch {
         // The source is no parent: merged into it, the branch would delete it.
         let parents = self.tip.iter().map(|tip| tip.commit.clone()).collect();
         let is_made = self.tip.as_ref().is_some_and(|tip| tip.matches_record && tip.tree == written.tree);
-        let message = || {
+        self.deliver(&written, changed, parents, is_made, || {
             let text = match self.options.message.as_slice() {
                 [] => format!("Render {}", self.source_label()),
                 paragraphs => paragraphs.join("\n\n"),
             };
             render_message(&text, &self.rendered_trailers(workspace, rendered, &written))
-        };
-        self.deliver(&written, changed, parents, is_made, message)
+        })
     }
 
     /// The files that a commit would change.
@@ -129,8 +128,9 @@ impl OnBranch {
         rendered: &Rendered,
     ) -> Result<(WrittenTrees, ChangedFiles)> {
         let empty = ObjectId::empty_tree(repository.object_hash());
-        let recorded = |made: &Trailers| object_id(made.tree.hex()).ok().filter(|id| entries(repository, *id).is_ok());
-        let base = self.tip.as_ref().map_or(empty, |tip| recorded(&tip.made).unwrap_or(tip.tree));
+        let base = self.tip.as_ref().map_or(empty, |tip| {
+            object_id(tip.made.tree.hex()).ok().filter(|id| entries(repository, *id).is_ok()).unwrap_or(tip.tree)
+        });
         let tree = GitTree::of_local(self.repo.clone(), base)?;
         let changes = changes(&tree, workspace, rendered)?;
         let written = objects::write(repository, base, [], &changes, None)?;

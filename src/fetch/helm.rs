@@ -281,7 +281,6 @@ fn says_that_it_is_gone(output: &Output) -> bool {
 
 /// The one archive that helm left.
 fn the_archive(chart: &ChartRef, directory: &Path, largest: u64) -> Result<Vec<u8>> {
-    let unreadable = |error: std::io::Error| Failure::new(format!("cannot read the output of helm pull: {error}"));
     let entries = directory.read_dir().map_err(unreadable)?;
     let archives: Vec<_> =
         entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>().map_err(unreadable)?;
@@ -299,6 +298,11 @@ fn the_archive(chart: &ChartRef, directory: &Path, largest: u64) -> Result<Vec<u
     Ok(bytes)
 }
 
+/// The failure of reading the files that helm wrote.
+fn unreadable(error: std::io::Error) -> Failure {
+    Failure::new(format!("cannot read the output of helm pull: {error}"))
+}
+
 /// Unpacks an archive, and compares its metadata with the request.
 pub(super) fn unpacked(chart: &ChartRef, bytes: &[u8]) -> Result<Archive> {
     let shown = chart.upstream();
@@ -310,16 +314,18 @@ pub(super) fn unpacked(chart: &ChartRef, bytes: &[u8]) -> Result<Archive> {
         return Err(Failure::new(format!("{shown}: expected the chart `{}`, found `{name}`", chart.name))
             .hint("report this to the owner of the chart repository"));
     }
-    let bare = |version: &str| {
-        let version = version.strip_prefix('v').unwrap_or(version);
-        // The rest does not count for precedence, and OCI tags cannot hold a `+`.
-        version.split(['+', '_']).next().map(str::to_owned)
-    };
     if is_one_version(&chart.version) && bare(&chart.version) != bare(&version) {
         return Err(Failure::new(format!("{shown}: expected version `{}`, found `{version}`", chart.version))
             .hint("report this to the owner of the chart repository"));
     }
     Ok(Archive { chart: chart.clone(), resolved: version, sha256: sha256_hex(bytes), size: bytes.len() as u64, files })
+}
+
+/// A version without the `v` and the build metadata, which helm does not compare.
+fn bare(version: &str) -> &str {
+    let version = version.strip_prefix('v').unwrap_or(version);
+    // The rest does not count for precedence, and OCI tags cannot hold a `+`.
+    version.split(['+', '_']).next().unwrap_or_default()
 }
 
 #[cfg(test)]

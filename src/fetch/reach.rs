@@ -22,20 +22,22 @@ pub(super) fn is_public(address: IpAddr) -> bool {
         IpAddr::V4(address) => is_public_v4(address),
         IpAddr::V6(address) => {
             let [a, b, c, .., g, h] = address.segments();
-            let embedded = |high: u16, low: u16| {
-                let [[a, b], [c, d]] = [high.to_be_bytes(), low.to_be_bytes()];
-                is_public_v4(Ipv4Addr::new(a, b, c, d))
-            };
             match a {
                 // NAT64, 6to4, and the IPv4-compatible addresses of old.
-                0x64 if b == 0xff9b => embedded(g, h),
-                0x2002 => embedded(b, c),
-                0 if address.segments()[..6] == [0; 6] => embedded(g, h),
+                0x64 if b == 0xff9b => is_public_embedded(g, h),
+                0x2002 => is_public_embedded(b, c),
+                0 if address.segments()[..6] == [0; 6] => is_public_embedded(g, h),
                 // Private, link-local, site-local, multicast.
                 _ => !matches!(a, 0xfc00..=0xfdff | 0xfe80..=0xffff),
             }
         }
     }
+}
+
+/// Whether the IPv4 address in two segments of an IPv6 address is public.
+fn is_public_embedded(high: u16, low: u16) -> bool {
+    let [[a, b], [c, d]] = [high.to_be_bytes(), low.to_be_bytes()];
+    is_public_v4(Ipv4Addr::new(a, b, c, d))
 }
 
 fn is_public_v4(address: Ipv4Addr) -> bool {
@@ -105,8 +107,9 @@ impl NetworkPolicy {
     /// Whether a request for a URL, which is sent to `rewritten`, gets a login before the server demands one, because
     /// the user's git has a credential helper for that host or repository.
     pub(super) fn sends_login(&self, url: &str, rewritten: impl FnOnce() -> String) -> bool {
-        let has_helpers = || *self.has_helpers.get_or_init(|| self.remote_git.has_helpers());
-        self.access(url).named && has_helpers() && self.remote_git.has_helper_for(&redact::url(&rewritten()))
+        self.access(url).named
+            && *self.has_helpers.get_or_init(|| self.remote_git.has_helpers())
+            && self.remote_git.has_helper_for(&redact::url(&rewritten()))
     }
 
     /// Refuses a URL if any of its addresses is forbidden. Returns the addresses; none are looked up for a URL that may

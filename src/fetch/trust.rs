@@ -144,13 +144,12 @@ impl Network {
         }
         let name = tag_name(fetched);
         let repository = open_fetched(directory, self.budget.memory())?;
-        let is_it = |id: &ObjectId| {
+        let mut known = repository.objects.iter().into_iter().flatten().flatten();
+        if let Some(id) = known.find(|id: &ObjectId| {
             let is_tag = repository.find_header(*id).is_ok_and(|header| header.kind() == Kind::Tag);
             let bytes = if is_tag { proven(&repository, "tag", *id).unwrap_or_default() } else { Vec::new() };
             header(&bytes, "tag") == Some(name) && header(&bytes, "object") == Some(commit)
-        };
-        let mut known = repository.objects.iter().into_iter().flatten().flatten();
-        if let Some(id) = known.find(is_it) {
+        }) {
             return Ok(Some(id.to_string()));
         }
         if self.offline {

@@ -75,16 +75,20 @@ fn cycles(graph: &Graph) -> Vec<Vec<EdgeId>> {
 
 fn trouble(graph: &Graph, chain: &[EdgeId], problem: &str) -> Option<Trouble> {
     let (first, last) = (chain.first()?.root, *chain.last()?);
-    let label = |root: RootId| format!("`{}`", graph.root_label(root));
-    let mut shown = vec![label(first)];
+    let mut shown = vec![quoted(graph, first)];
     for edge in chain.iter().take(SHOWN).map(|edge| &graph[*edge]) {
         if let Resolution::Root { id, remote } = edge.target {
             let url = if remote { format!(" ({})", redact::url(&edge.reference.text)) } else { String::new() };
-            shown.push(label(id) + &url);
+            shown.push(quoted(graph, id) + &url);
         }
     }
     shown.extend(chain.get(SHOWN).map(|_| "…".to_owned()));
-    let message = format!("cycle: {} {problem}: {}", label(first), shown.join(" -> "));
+    let message = format!("cycle: {} {problem}: {}", quoted(graph, first), shown.join(" -> "));
     let hint = "remove the reference, or move the shared part to a root of its own";
     Some(Trouble::new(TroubleKind::Cycle, message).hint(hint).at(graph, At::Edge(last)))
+}
+
+/// The name of a root in a message.
+fn quoted(graph: &Graph, root: RootId) -> String {
+    format!("`{}`", graph.root_label(root))
 }

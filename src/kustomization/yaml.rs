@@ -387,8 +387,8 @@ pub(crate) fn refuse_expansion(text: &str) -> Result<(), Problem> {
                 let more = sizes.get(&anchor).copied().unwrap_or_default();
                 size += more;
                 let counted = count(&mut copied, more, position_of(&span.start));
-                let message = || format!("aliases stand for {}", NODES.more());
-                counted.map_err(|problem| Problem { message: message(), ..problem })?;
+                counted
+                    .map_err(|problem| Problem { message: format!("aliases stand for {}", NODES.more()), ..problem })?;
             }
             Event::Scalar(word, _, anchor, _) => {
                 let more = 1 + word.len() / LONG;
@@ -410,17 +410,18 @@ pub(crate) fn refuse_expansion(text: &str) -> Result<(), Problem> {
 
 /// Whether a text may have an alias, as far as that is seen without a parser.
 fn has_aliases(text: &str) -> bool {
-    let names = |mark: char| {
-        text.match_indices(mark).filter_map(|(at, _)| {
-            let is_start =
-                text[..at].chars().next_back().is_none_or(|last| last.is_whitespace() || "[{,:".contains(last));
-            let rest = &text[at + 1..];
-            let length = rest.find(|next: char| !next.is_ascii_alphanumeric() && !"-_".contains(next));
-            Some(&rest[..length.unwrap_or(rest.len())]).filter(|name| is_start && !name.is_empty())
-        })
-    };
-    let anchors: HashSet<&str> = names('&').collect();
-    !anchors.is_empty() && names('*').any(|name| anchors.contains(name))
+    let anchors: HashSet<&str> = marked_names(text, '&').collect();
+    !anchors.is_empty() && marked_names(text, '*').any(|name| anchors.contains(name))
+}
+
+/// The names after a mark, which is that of an anchor or of an alias.
+fn marked_names(text: &str, mark: char) -> impl Iterator<Item = &str> {
+    text.match_indices(mark).filter_map(|(at, _)| {
+        let is_start = text[..at].chars().next_back().is_none_or(|last| last.is_whitespace() || "[{,:".contains(last));
+        let rest = &text[at + 1..];
+        let length = rest.find(|next: char| !next.is_ascii_alphanumeric() && !"-_".contains(next));
+        Some(&rest[..length.unwrap_or(rest.len())]).filter(|name| is_start && !name.is_empty())
+    })
 }
 
 /// The data of a scalar. For a block scalar it also corrects the end of `value`.

@@ -37,7 +37,6 @@ pub(crate) fn plan(
 ) -> Result<Plan, Failures> {
     let base = workspace.top.as_deref().unwrap_or(&workspace.prefix);
     let config = &workspace.config;
-    let leave_missing = |path: &str| path::below(path, base).is_some_and(|path| config.may_be_missing(path));
     let absences = workspace.absences();
     let old_lock = workspace.lock.as_deref().cloned().unwrap_or_default();
     // The lock of the user decides about what it has, and `into` must not become a part of the copy.
@@ -45,7 +44,7 @@ pub(crate) fn plan(
         load_restrictor: config.load_restrictor,
         leave: Some(config),
         lock: Some(&old_lock),
-        leave_missing: Some(&leave_missing),
+        leave_missing: Some(&|path: &str| path::below(path, base).is_some_and(|path| config.may_be_missing(path))),
         absences: absences.as_ref(),
         forbidden: Some(into.clone()),
         ..graph::WalkPolicy::default()
@@ -106,10 +105,9 @@ pub(super) fn localized(
     let localized = localize(graph, &[RootId(0)], config, old_lock, false)?;
     let tree = Rc::new(localized.on(OverlayTree::default()));
     let source = ScopedTree { tree, scope: String::new(), repository: None };
-    let leave_missing = |path: &str| localized.allowed_missing.contains(path);
     let policy = graph::WalkPolicy {
         load_restrictor: config.load_restrictor,
-        leave_missing: Some(&leave_missing),
+        leave_missing: Some(&|path: &str| localized.allowed_missing.contains(path)),
         leave: Some(config),
         ignores_comments: graph.sources[0].repository.is_some(),
         ..graph::WalkPolicy::default()

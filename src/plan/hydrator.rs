@@ -36,10 +36,9 @@ pub(crate) fn change(workspace: &Workspace, lock: &Lock) -> Result<Option<(Strin
 /// The text of the file for a commit with the bytes `raw`.
 fn rendered(raw: &[u8], id: &CommitId, lock: &Lock) -> Result<Vec<u8>> {
     let hash = object_id(&id.commit)?.kind();
-    let unreadable = || format!("commit {} cannot be read", id.commit);
-    let commit =
-        CommitRef::from_bytes(raw, hash).map_err(|error| Failure::new(format!("{}: {error}", unreadable())))?;
-    let author = commit.author().map_err(|error| Failure::new(format!("{}: {error}", unreadable())))?;
+    let unreadable = format!("commit {} cannot be read", id.commit);
+    let commit = CommitRef::from_bytes(raw, hash).map_err(|error| Failure::new(format!("{unreadable}: {error}")))?;
+    let author = commit.author().map_err(|error| Failure::new(format!("{unreadable}: {error}")))?;
     let message = commit.message();
     let date = author.time().ok().and_then(|time| {
         // A year with more digits is not a date of RFC 3339, and would make the whole file unreadable.
@@ -63,7 +62,7 @@ fn rendered(raw: &[u8], id: &CommitId, lock: &Lock) -> Result<Vec<u8>> {
         "references": references.collect::<Vec<_>>(),
     });
     let bytes = serde_json::to_vec_pretty(&metadata);
-    let mut bytes = bytes.map_err(|error| Failure::new(format!("{}: {error}", unreadable())))?;
+    let mut bytes = bytes.map_err(|error| Failure::new(format!("{unreadable}: {error}")))?;
     bytes.push(b'\n');
     Ok(bytes)
 }

@@ -241,10 +241,10 @@ fn relocked(
     let fetched = fetched.flat_map(|(source, pinned)| pinned.paths.keys().map(|path| source.at(path)));
     user_remotes.to_localize.extend(fetched);
     // An upstream that was localized stays so, whatever an exception says.
-    let exception = |upstream: &Upstream| {
-        (!old_lock.holds(upstream)).then(|| lock::excepted(&workspace.config, upstream)).flatten()
-    };
-    let mut lock = lock::joined(&before, &localized.remotes, &BTreeSet::new(), &user_remotes, &exception);
+    let mut lock =
+        lock::joined(&before, &localized.remotes, &BTreeSet::new(), &user_remotes, &|upstream: &Upstream| {
+            (!old_lock.holds(upstream)).then(|| lock::excepted(&workspace.config, upstream)).flatten()
+        });
     // On a branch the commit has trailers; a lock in a working tree must not claim that.
     if options.trailers {
         lock.trailers = !lock.files.is_empty()
@@ -258,16 +258,15 @@ fn relocked(
 /// output is the same and that nothing is fetched.
 fn affected(graph: &Graph, changes: &Changes, all: bool) -> Vec<ComparedRoot> {
     let beside: BTreeSet<&str> = changes.keys().filter_map(|path| home(path)).map(path::parent).collect();
-    let is_changed = |id: &RootId| {
+    let referrers = graph.referrers();
+    let changed = graph.leading_to(graph.root_ids().filter(|id: &RootId| {
         let root = &graph.roots[*id];
         let mut paths = graph.read_by(*id).into_iter().filter_map(|file: FileId| graph.user_path(file));
         root.source == SourceId::FIRST
             && (beside.contains(root.directory.as_str())
                 || paths.any(|path| changes.contains_key(path))
                 || graph.charts_of(*id).iter().any(|chart| chart.archive.is_some()))
-    };
-    let referrers = graph.referrers();
-    let changed = graph.leading_to(graph.root_ids().filter(is_changed));
+    }));
     let mut roots = graph.user_roots();
     roots.retain(|_, root| referrers[root.0].is_empty() && (changed.contains(root) || all));
     let affected: BTreeMap<&str, RootId> = roots.into_iter().collect();

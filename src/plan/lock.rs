@@ -37,8 +37,8 @@ pub(crate) fn up_to_date(workspace: &Workspace) -> Result<Option<Relocked>> {
     let troubles = Troubles::of(&explored);
     let user_remotes = remotes::user_remotes(&explored.graph, config, &old_lock);
     let user_remotes = with(user_remotes, &old_lock, troubles.has_unread);
-    let exception = |upstream: &Upstream| excepted(config, upstream);
-    let lock = joined(&old_lock, &Remotes::new(), &BTreeSet::new(), &user_remotes, &exception);
+    let lock =
+        joined(&old_lock, &Remotes::new(), &BTreeSet::new(), &user_remotes, &|upstream| excepted(config, upstream));
     // An image is never locked, and a chart only if helm is enabled.
     let needs_fetch = unlocked(&lock, &user_remotes).any(|upstream| match upstream {
         Upstream::Image { .. } => false,
@@ -94,8 +94,7 @@ pub(crate) fn relock(workspace: &Workspace, old_lock: &Lock, remotes: &mut dyn g
     let fetched = remotes::remotes(graph, old_lock)?;
     let user_remotes = remotes::user_remotes(graph, config, old_lock);
     let user_remotes = with(user_remotes, old_lock, troubles.has_unread);
-    let exception = |upstream: &Upstream| excepted(config, upstream);
-    let lock = joined(old_lock, &fetched, &kept_entries, &user_remotes, &exception);
+    let lock = joined(old_lock, &fetched, &kept_entries, &user_remotes, &|upstream| excepted(config, upstream));
     Ok(relocked(lock, &user_remotes, troubles))
 }
 

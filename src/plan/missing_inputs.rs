@@ -19,9 +19,9 @@ pub(crate) fn among(graph: &Graph, roots: &BTreeSet<RootId>) -> Option<String> {
             .find(|chart| chart.wanted.is_some() && !chart.is_there() && chart.archive.is_none())
             .and_then(|chart: &Chart| chart.wanted.as_ref())
             .map(ChartRef::upstream);
-        let edge = || graph.edges_of(root).find(|(edge, _)| graph.stays_remote.contains_key(edge));
+        let edge = graph.edges_of(root).find(|(edge, _)| graph.stays_remote.contains_key(edge));
         let remote =
-            chart.map(|chart| chart.to_string()).or_else(|| edge().map(|(_, edge)| redact::url(&edge.reference.text)));
+            chart.map(|chart| chart.to_string()).or_else(|| edge.map(|(_, edge)| redact::url(&edge.reference.text)));
         if let Some(remote) = remote {
             return Some(format!("{remote} stays remote"));
         }

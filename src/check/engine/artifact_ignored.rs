@@ -2,9 +2,10 @@
 
 use crate::check::Context;
 use crate::check::deployed::LocalTarget;
-use crate::graph::{FileId, Resolution, RootId};
+use crate::graph::{FileId, Resolution};
 use crate::message::finding::{Finding, Rule};
 use crate::targets::Ignored;
+use crate::targets::Target;
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -16,23 +17,18 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
 
 fn look(context: &Context<'_>, local: &LocalTarget<'_>, findings: &mut Vec<Finding>) {
     let target = local.target;
-    let message = |path: &str, rule: &Ignored| {
-        format!("{} reaches `{path}`, which is not in its artifact: {}", target.by(), rule.why())
-    };
-    let help = |path: &str, rule: &Ignored| vec![rule.help("it", &format!("/{path}"))];
     let out = |file: FileId| -> Option<(&str, Ignored)> {
         let path = context.graph.user_path(file)?;
         Some((path, local.directory.left_out(path)?))
     };
     // A root whose kustomization is left out has one finding, not one for each reference.
-    let is_out = |root: RootId| out(context.graph.roots[root].file).is_some();
     for root in target.walked(local.directory, context.graph) {
         if let Some((path, rule)) = out(context.graph.roots[root].file) {
-            let finding = context.at_target(Rule::Engine, target, message(path, &rule), help(path, &rule));
+            let finding = context.at_target(Rule::Engine, target, message(target, path, &rule), help(path, &rule));
             findings.push(Finding { about: format!("{} {path}", finding.about), ..finding });
         }
     }
-    for root in local.roots.iter().filter(|root| !is_out(**root)) {
+    for root in local.roots.iter().filter(|root| out(context.graph.roots[**root].file).is_none()) {
         for edge in &context.graph.roots[*root].edges {
             let reached = match edge.target {
                 Resolution::File(file) => out(file),
@@ -42,10 +38,20 @@ fn look(context: &Context<'_>, local: &LocalTarget<'_>, findings: &mut Vec<Findi
             let Some((path, rule)) = reached else {
                 continue;
             };
-            let message = message(path, &rule);
+            let message = message(target, path, &rule);
             findings.push(context.at_reference(Rule::Engine, edge, message, help(path, &rule)));
         }
     }
+}
+
+/// How the path gets into the artifact.
+fn help(path: &str, rule: &Ignored) -> Vec<String> {
+    vec![rule.help("it", &format!("/{path}"))]
+}
+
+/// What a target lacks, and why.
+fn message(target: &Target, path: &str, rule: &Ignored) -> String {
+    format!("{} reaches `{path}`, which is not in its artifact: {}", target.by(), rule.why())
 }
 
 #[cfg(test)]

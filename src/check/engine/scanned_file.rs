@@ -23,12 +23,6 @@ fn scan(
     directory: &str,
 ) -> crate::message::failure::Result<Vec<Finding>> {
     let (by, about) = (local.target.by(), local.target.name());
-    let help = || {
-        vec![
-            "add a kustomization that names the files to build".to_owned(),
-            "or leave the file out of the artifact: a line in `.sourceignore`".to_owned(),
-        ]
-    };
     let mut findings = Vec::new();
     for root in local.target.walked(local.directory, context.graph) {
         let root = &context.graph.roots[root];
@@ -58,6 +52,14 @@ fn scan(
         findings.push(Finding { about: about.clone(), ..Finding::new(Rule::Engine, &file.path, message, help()) });
     }
     Ok(findings)
+}
+
+/// The fixes of both findings.
+fn help() -> Vec<String> {
+    vec![
+        "add a kustomization that names the files to build".to_owned(),
+        "or leave the file out of the artifact: a line in `.sourceignore`".to_owned(),
+    ]
 }
 
 #[cfg(test)]

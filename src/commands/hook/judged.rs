@@ -80,7 +80,6 @@ pub(super) fn received(repo: &LocalRepo, lines: &str) -> Result<Vec<Judged>> {
 
 /// The commits or files for which the pre-commit framework runs the hook: a push, a revision, or the index.
 pub(super) fn framework(repo: &LocalRepo) -> Result<Judged> {
-    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let push = variable("PRE_COMMIT_REMOTE_NAME").and(variable("PRE_COMMIT_LOCAL_BRANCH"));
     match variable("PRE_COMMIT_TO_REF").or(push) {
         Some(rev) => {
@@ -89,6 +88,11 @@ pub(super) fn framework(repo: &LocalRepo) -> Result<Judged> {
         }
         None => Judged::index(repo),
     }
+}
+
+/// A variable of the pre-commit framework; `None` if it is empty or not set.
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
 /// A ref that is moved: its object before and from now on, and its name.

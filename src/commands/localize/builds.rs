@@ -24,7 +24,6 @@ pub(super) fn proof(checked: &BuildCheck, verbose: bool) -> Vec<String> {
     let not = if is_verified { "" } else { "not " };
     // One reason, such as a missing program, often stops many builds.
     let mut unbuilt: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    let is_skipped = |target: &&TargetCheck| matches!(target.verdict, Verdict::Skipped { .. });
     let skipped: Vec<&str> = checked.targets.iter().filter(is_skipped).map(|target| &*target.target).collect();
     for target in checked.targets.iter().filter(|target| verbose || skipped.len() == 1 || !is_skipped(target)) {
         let why = match &target.verdict {
@@ -47,6 +46,11 @@ pub(super) fn proof(checked: &BuildCheck, verbose: bool) -> Vec<String> {
     }
     out.extend(steps.into_iter().map(|step| format!("  {step}")));
     out
+}
+
+/// Whether nothing was built to compare.
+fn is_skipped(target: &&TargetCheck) -> bool {
+    matches!(target.verdict, Verdict::Skipped { .. })
 }
 
 /// The number of builds with each result.

@@ -54,7 +54,6 @@ impl Sbom {
     }
 
     pub(super) fn cyclonedx(&self) -> Value {
-        let property = |(name, value): (&str, &str)| json!({ "name": format!("{TOOL}:{name}"), "value": value });
         let not_built: Vec<String> = self.not_built.iter().map(Failure::to_string).collect();
         let components = self.each(|id, component| {
             let hash = component.sha256().map(|hex| [json!({ "alg": "SHA-256", "content": hex })]);
@@ -101,7 +100,6 @@ impl Sbom {
 
     pub(super) fn spdx(&self) -> Value {
         let not_built = self.not_built.iter().map(|failure| format!("not-built: {failure}\n"));
-        let spdx_id = |id: &str| format!("SPDXRef-{id}");
         let mut packages = self.each(|id, component| {
             let checksum = component.sha256().map(|hex| [json!({ "algorithm": "SHA256", "checksumValue": hex })]);
             let notes = component.notes().into_iter();
@@ -133,13 +131,9 @@ impl Sbom {
             "filesAnalyzed": false,
             "sourceInfo": not_built.collect::<String>().trim_end(),
         }));
-        let related = |from: &str, kind: &str, to: &str| {
-            let (from, to) = (spdx_id(from), spdx_id(to));
-            json!({ "spdxElementId": from, "relationshipType": kind, "relatedSpdxElement": to })
-        };
-        let mut relationships = vec![related("DOCUMENT", "DESCRIBES", &self.id(None))];
+        let mut relationships = vec![relationship("DOCUMENT", "DESCRIBES", &self.id(None))];
         for (from, all) in self.dependencies() {
-            relationships.extend(all.iter().map(|to| related(&from, "DEPENDS_ON", to)));
+            relationships.extend(all.iter().map(|to| relationship(&from, "DEPENDS_ON", to)));
         }
         // The id of a document must be unique: the digest differs with images, or with another version of this program.
         let digest = sha256_hex(json!([packages, relationships, self.created, VERSION]).to_string().as_bytes());
@@ -160,18 +154,17 @@ impl Sbom {
     }
 
     pub(super) fn slsa(&self) -> Value {
-        let digest = |digest: &Digest| json!({ digest.name(): digest.hex() });
         let dependencies = self.each(|_, component| {
             json!({
                 "uri": component.location.as_ref().unwrap_or(&component.purl),
                 "name": component.name_in_lock(),
-                "digest": component.digest.as_ref().map(digest),
+                "digest": component.digest.as_ref().map(digest_set),
                 "annotations": component.notes().into_iter().collect::<BTreeMap<_, _>>(),
             })
         });
         compact(json!({
             "_type": "https://in-toto.io/Statement/v1",
-            "subject": [{ "name": self.name, "digest": digest(&self.subject) }],
+            "subject": [{ "name": self.name, "digest": digest_set(&self.subject) }],
             "predicateType": "https://slsa.dev/provenance/v1",
             "predicate": {
                 "buildDefinition": {
@@ -188,15 +181,29 @@ impl Sbom {
     }
 }
 
+/// A digest set of in-toto.
+fn digest_set(digest: &Digest) -> Value {
+    json!({ digest.name(): digest.hex() })
+}
+
+/// An identifier of SPDX.
+fn spdx_id(id: &str) -> String {
+    format!("SPDXRef-{id}")
+}
+
+/// A relationship of SPDX.
+fn relationship(from: &str, kind: &str, to: &str) -> Value {
+    let (from, to) = (spdx_id(from), spdx_id(to));
+    json!({ "spdxElementId": from, "relationshipType": kind, "relatedSpdxElement": to })
+}
+
+/// A property of CycloneDX.
+fn property((name, value): (&str, &str)) -> Value {
+    json!({ "name": format!("{TOOL}:{name}"), "value": value })
+}
+
 /// Takes out the fields that hold nothing.
 fn compact(value: Value) -> Value {
-    let is_empty = |value: &Value| match value {
-        Value::Null => true,
-        Value::String(text) => text.is_empty(),
-        Value::Array(all) => all.is_empty(),
-        Value::Object(fields) => fields.is_empty(),
-        Value::Bool(_) | Value::Number(_) => false,
-    };
     match value {
         Value::Object(fields) => {
             let fields = fields.into_iter().map(|(key, value)| (key, compact(value)));
@@ -204,5 +211,16 @@ fn compact(value: Value) -> Value {
         }
         Value::Array(all) => Value::Array(all.into_iter().map(compact).collect()),
         other => other,
+    }
+}
+
+/// Whether a value says nothing.
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(all) => all.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        Value::Bool(_) | Value::Number(_) => false,
     }
 }

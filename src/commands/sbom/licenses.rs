@@ -25,11 +25,14 @@ fn words(text: &str) -> String {
 /// Whether a line is a copyright line.
 fn is_notice(line: &str) -> bool {
     let holder = line.strip_prefix("copyright").map(str::trim_start);
-    let is_holder = |rest: &str| rest.starts_with("the ") || rest.starts_with(['(', '©', '[', '{', '<']);
     line.starts_with("all rights reserved")
         || line.starts_with(['©'])
         || line.starts_with("(c)")
-        || holder.is_some_and(|rest| is_holder(rest) || rest.starts_with(|c: char| c.is_ascii_digit()))
+        || holder.is_some_and(|rest| {
+            rest.starts_with("the ")
+                || rest.starts_with(['(', '©', '[', '{', '<'])
+                || rest.starts_with(|c: char| c.is_ascii_digit())
+        })
 }
 
 /// Words of a line that grants or forbids something.

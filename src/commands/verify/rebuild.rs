@@ -81,8 +81,7 @@ fn of(repo: &Rc<LocalRepo>, whole: &str, record: &Record) -> Result<Vec<Differen
             let target = match remote(target, lock.scope.is_some())? {
                 Some(spec) => remote_target(target, &spec, &mut fetcher)?,
                 None => {
-                    let to_path = |text: &String| path::resolve("", text).unwrap_or_default();
-                    let scope = lock.scope.as_ref().map(to_path);
+                    let scope = lock.scope.as_deref().map(to_path);
                     local_target(&workspace, &to_path(target), scope.as_deref(), "")
                 }
             };
@@ -104,6 +103,11 @@ fn of(repo: &Rc<LocalRepo>, whole: &str, record: &Record) -> Result<Vec<Differen
     };
     let paths = differences(&repository, made, there, &BTreeSet::new())?;
     Ok(paths.iter().map(|path| rebuilt(record, path)).collect())
+}
+
+/// A path of a trailer, from the top.
+fn to_path(text: &str) -> String {
+    path::resolve("", text).unwrap_or_default()
 }
 
 fn rebuilt(record: &Record, path: &str) -> Difference {

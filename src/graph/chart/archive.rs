@@ -28,7 +28,6 @@ pub fn unpack(bytes: &[u8]) -> Result<Files, String> {
     // The headers count too, so that nothing without an end is read to its end.
     let most = (CHART_BYTES.most + CHART_FILES.most * 2048) as u64;
     let mut archive = tar::Archive::new(MultiGzDecoder::new(bytes).take(most));
-    let broken = |error: std::io::Error| format!("it is damaged, or too large ({error})");
     let mut files = Files::new();
     let mut total = 0;
     for entry in archive.entries().map_err(broken)? {
@@ -62,14 +61,22 @@ pub fn unpack(bytes: &[u8]) -> Result<Files, String> {
         }
     }
     // Everything is a file, so nothing may be the directory of something else.
-    let inside = |path: &str, other: &String| other.strip_prefix(path).is_some_and(|rest| rest.starts_with('/'));
     for path in files.keys() {
         let next = format!("{path}/");
-        if files.range(next..).next().is_some_and(|(other, _)| inside(path, other)) {
+        if files
+            .range(next..)
+            .next()
+            .is_some_and(|(other, _)| other.strip_prefix(path.as_str()).is_some_and(|rest| rest.starts_with('/')))
+        {
             return Err(format!("`{path}` is both a file and a directory"));
         }
     }
     Ok(files)
+}
+
+/// Why an archive cannot be read.
+fn broken(error: std::io::Error) -> String {
+    format!("it is damaged, or too large ({error})")
 }
 
 /// The path below the chart's directory that a name in the archive means.
@@ -113,10 +120,14 @@ pub fn metadata(files: &Files) -> Result<(String, String), String> {
     if metadata.name.is_empty() || metadata.version.is_empty() {
         return Err("its `Chart.yaml` has no name or version".to_owned());
     }
-    let is_text = |text: &str| !text.contains(['/', '\\']) && !text.contains(char::is_control);
-    if is_text(&metadata.name) && is_text(&metadata.version) {
+    if is_name_part(&metadata.name) && is_name_part(&metadata.version) {
         Ok((metadata.name, metadata.version))
     } else {
         Err("its `Chart.yaml` has an invalid name or version".to_owned())
     }
+}
+
+/// Whether a text can be a part of a file name.
+fn is_name_part(text: &str) -> bool {
+    !text.contains(['/', '\\']) && !text.contains(char::is_control)
 }

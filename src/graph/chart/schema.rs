@@ -185,8 +185,7 @@ fn named(schema: &Value, draft: Draft, base: &Url) -> BTreeMap<*const Value, Url
 
 /// Whether relative references in a schema may be relative to something else than around it.
 fn moves(schema: &Value) -> bool {
-    let id = |key: &str| schema.get(key).and_then(Value::as_str).is_some_and(|id| !id.starts_with('#'));
-    id("$id") || id("id")
+    ["$id", "id"].iter().filter_map(|key| schema.get(key)?.as_str()).any(|id| !id.starts_with('#'))
 }
 
 struct SchemaScanner {
@@ -227,8 +226,7 @@ impl SchemaScanner {
             return;
         }
         if !resolve(url, base).is_some_and(|url| self.known.contains(&url)) {
-            let joined = || base?.join(url).ok();
-            let shown = if Url::parse(url).is_ok() { None } else { joined() };
+            let shown = if Url::parse(url).is_ok() { None } else { base.and_then(|base| base.join(url).ok()) };
             self.asked.insert(text.to_owned(), shown.map_or_else(|| url.to_owned(), String::from));
         }
     }

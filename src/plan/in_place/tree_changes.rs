@@ -36,7 +36,6 @@ pub(super) fn changes(
             Some(_) => Some(false),
         })
     };
-    let would_lose = |is_same: Option<bool>| is_same == Some(false) && !overwrite;
     let owned: BTreeMap<&str, &StoredFile> = ours(old_lock).map(|file| (file.path.as_str(), file)).collect();
     let mut changes = Changes::new();
     let (mut edited, mut in_the_way, mut user_edits) = (BTreeSet::new(), Vec::new(), BTreeSet::new());
@@ -51,7 +50,7 @@ pub(super) fn changes(
         } else if is_same.is_some() {
             match owned.get(path.as_str()) {
                 None => in_the_way.push(path.clone()),
-                Some(owned) if would_lose(compare(owned)?) => drop(edited.insert(path.clone())),
+                Some(owned) if !overwrite && compare(owned)? == Some(false) => drop(edited.insert(path.clone())),
                 Some(_) => {}
             }
         }
@@ -72,7 +71,7 @@ pub(super) fn changes(
     gone.retain(|path, _| !listed_paths.contains(path) && !localized.files.contains_key(*path));
     for (path, file) in &gone {
         let is_same = compare(file)?;
-        if would_lose(is_same) {
+        if is_same == Some(false) && !overwrite {
             edited.insert((*path).to_owned());
         }
         if is_same.is_some() {

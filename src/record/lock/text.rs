@@ -407,9 +407,8 @@ fn inline(value: &Value) -> String {
 fn is_plain(text: &str) -> bool {
     const WORDS: [&str; 13] =
         ["y", "n", "yes", "no", "on", "off", "true", "false", "null", "nan", "inf", ".nan", ".inf"];
-    let is_safe = |c: char| c.is_ascii_alphanumeric() || "._/-+:?&=%@~".contains(c);
     text.starts_with(|c: char| c.is_ascii_alphanumeric() || "._/".contains(c))
-        && text.chars().all(is_safe)
+        && text.chars().all(|c: char| c.is_ascii_alphanumeric() || "._/-+:?&=%@~".contains(c))
         && !text.ends_with(':')
         && !WORDS.iter().any(|word| text.eq_ignore_ascii_case(word))
         && !could_be_number(text)

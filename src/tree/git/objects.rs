@@ -100,8 +100,8 @@ impl Objects {
         let hash = self.repository.object_hash();
         let directory = self.repo.as_ref().map(|repo| repo.own_directory());
         let unmarked = directory.and_then(|directory| Unmarked::of(&directory, blobs.len(), hash, marks));
-        let is_known = |id: &ObjectId| unmarked.as_ref().is_some_and(|unmarked| unmarked.knows(id));
-        let new: Vec<ObjectId> = blobs.iter().filter(|id| !is_known(id)).copied().collect();
+        let new: Vec<ObjectId> =
+            blobs.iter().filter(|id| !unmarked.as_ref().is_some_and(|unmarked| unmarked.knows(id))).copied().collect();
         let shared = self.repository.clone().into_sync();
         let search = hold(new.clone(), SHARE, marks, move || {
             let mut repository = shared.to_thread_local();
