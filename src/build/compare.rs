@@ -97,6 +97,27 @@ impl ObjectChange {
         let values = lines.is_empty().then_some(&self.values);
         (&self.id, &self.was, self.change, lines, values)
     }
+
+    /// Returns the lines that differ, or their number if they are too many for a terminal.
+    pub(crate) fn shown(&self) -> Cow<'_, str> {
+        /// How much is shown, in bytes.
+        const LARGE: usize = 1 << 20;
+        match self.diff.len() {
+            ..=LARGE => Cow::Borrowed(&self.diff),
+            _ => Cow::Owned(format!("{} (`--format html` shows all)\n", self.too_large())),
+        }
+    }
+
+    /// Stands for the lines where they are not shown.
+    pub(crate) fn too_large(&self) -> String {
+        format!("too large to show: {}", self.counts())
+    }
+
+    /// The numbers of changed lines, in words.
+    pub(crate) fn counts(&self) -> String {
+        let [removed, added] = ['-', '+'].map(|sign| self.diff.lines().filter(|line| line.starts_with(sign)).count());
+        format!("{removed} {} removed, {added} added", if removed == 1 { "line" } else { "lines" })
+    }
 }
 
 /// Compares what the original and the result build to.
@@ -210,14 +231,8 @@ fn without<'a>(
 
 /// Returns the lines that differ, as they can be shown.
 fn diff(before: &str, after: &str) -> String {
-    /// How much text is compared line by line at most, in bytes: beyond that it takes too long.
-    const LARGE: usize = 1 << 20;
     /// How long lines are compared: after that the diff is right, and longer than it has to be.
     const PATIENCE: Duration = Duration::from_millis(500);
-    if before.len() + after.len() > LARGE {
-        let [removed, added] = [(before, after), (after, before)].map(|(one, other)| missing_lines(one, other));
-        return format!("too large to show: {removed} lines removed, {added} added\n");
-    }
     let diff = TextDiff::configure().timeout(PATIENCE).diff_lines(before, after);
     let text = diff.unified_diff().context_radius(3).missing_newline_hint(false).to_string();
     let removed: Vec<String> = text.lines().filter_map(|line| line.strip_prefix('-')).map(concealed).collect();
@@ -227,20 +242,6 @@ fn diff(before: &str, after: &str) -> String {
         text + if is_same { "  (differs in the hidden part)\n" } else { "\n" }
     };
     text.lines().map(shown).collect()
-}
-
-/// Returns how many lines another text lacks, wherever they stand.
-fn missing_lines(text: &str, other: &str) -> usize {
-    let mut counts: HashMap<&str, usize> = HashMap::new();
-    other.lines().for_each(|line| *counts.entry(line).or_default() += 1);
-    let mut missing = 0;
-    for line in text.lines() {
-        match counts.get_mut(line) {
-            Some(count @ 1..) => *count -= 1,
-            _ => missing += 1,
-        }
-    }
-    missing
 }
 
 /// Returns the beginning of a text, with lines that are not too long.

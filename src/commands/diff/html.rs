@@ -2,6 +2,8 @@
 //!
 //! Text from outside is put only between tags, never inside of a tag: [`html`] escapes everything that matters there.
 
+use std::collections::BTreeSet;
+
 use super::human::built_by;
 use super::{Compared, Diff, titles};
 use crate::build::compare::ObjectChange;
@@ -13,28 +15,34 @@ use crate::message::redact::visible;
 const TEMPLATE: &str = include_str!("page.html");
 /// The mark in the template that a part replaces.
 const PART: &str = "<!-- part -->";
-/// How many lines of an object are shown before somebody opens it.
-const LONG: usize = 200;
+/// How many lines and bytes of an object are shown before somebody opens it: more is unreadable.
+const LONG: [usize; 2] = [200, 20_000];
 
 impl Diff {
     /// The page: the builds on the left, then the consequences of the change, the unknown builds, and the objects.
     pub(super) fn html(&self) -> String {
         let groups = self.groups(true);
-        let named: String = groups.iter().enumerate().map(|(number, group)| entries(number, group)).collect();
-        let consequences = groups.iter().enumerate().flat_map(|(number, group)| summed(number, group));
-        let consequences = summary("Consequences", consequences.collect());
+        let objects = groups.iter().flat_map(|group| &group[0].objects);
+        let kinds: BTreeSet<&str> = objects.map(|object| kind(&object.id)).collect();
+        let page = Page { groups, kinds: kinds.into_iter().collect(), is_short: self.is_short };
+        let numbers = || 0..page.groups.len();
+        let consequences = summary("Consequences", numbers().flat_map(|number| page.consequences(number)).collect());
         let unbuilt = unknown(&self.unbuilt, &self.unread, true);
         let unknown = unbuilt.lines().map(str::to_owned).chain(self.unlocked(true));
-        let unknown = summary("Not known", unknown.map(|line| text(&line)).collect());
-        let remote = self.now_remote.iter().map(|upstream| text(&upstream.line())).collect();
-        let builds = groups.iter().enumerate().map(|(number, group)| section(number, group, self.is_short));
-        let images = summary("Images", self.images.iter().map(|one| text(&one.line())).collect());
-        let main = images + &consequences + &unknown + &summary("Remote now", remote) + &builds.collect::<String>();
+        let unknown = summary("Not known", unknown.map(|line| item(&text(&line))).collect());
+        let remote = self.now_remote.iter().map(|upstream| item(&text(&upstream.line()))).collect();
+        let images = summary("Images", self.images.iter().map(|image| item(&text(&image.line()))).collect());
+        let builds: String = numbers().map(|number| page.section(number)).collect();
+        let main = images + &consequences + &unknown + &summary("Remote now", remote) + &builds;
         let [repository, sides] = self.sides();
         let title = text(&format!("What {repository} deploys: {sides}"));
+        let [rules, build_options, kind_options] = page.filters();
+        let entries = numbers().map(|number| page.entries(number)).collect();
         let mut rest = TEMPLATE.split(PART);
         let mut out = rest.next().unwrap_or_default().to_owned();
-        for (part, rest) in [title.clone(), title, text(&self.counts()), named, main].iter().zip(rest) {
+        let counts = text(&self.counts());
+        let parts = [title.clone(), rules, title, counts, build_options, kind_options, entries, main];
+        for (part, rest) in parts.iter().zip(rest) {
             out += part;
             out += rest;
         }
@@ -51,76 +59,140 @@ fn code(line: &str) -> String {
     format!("<code>{}</code>", text(line))
 }
 
-/// The links to a group, one for each of its builds.
-fn entries(number: usize, group: &[&Compared]) -> String {
-    let about = match group[0].objects.len() {
-        _ if group[0].is_unknown() => "unknown".to_owned(),
-        0 => String::new(),
-        count => counted(count, "object"),
-    };
-    titles(group)
-        .into_iter()
-        .map(|[name, _]: [String; 2]| {
-            format!("<li><a href=\"#b{number}\">{}</a> <small>{about}</small></li>\n", text(&name))
-        })
-        .collect()
+/// An item of a list.
+fn item(content: &str) -> String {
+    format!("<li>{content}</li>\n")
 }
 
-/// A box with these lines; empty without lines.
-fn summary(title: &str, lines: Vec<String>) -> String {
-    if lines.is_empty() {
+/// A box with these items; empty without items.
+fn summary(title: &str, items: Vec<String>) -> String {
+    if items.is_empty() {
         return String::new();
     }
-    let items: String = lines.iter().map(|line| format!("<li>{line}</li>\n")).collect();
-    format!("<section class=\"summed\">\n<h2>{title}</h2>\n<ul>\n{items}</ul>\n</section>\n")
+    format!("<section class=\"summed\">\n<h2>{title}</h2>\n<ul>\n{}</ul>\n</section>\n", items.concat())
 }
 
-/// The consequences of the differences of a group, one line each.
-fn summed(number: usize, group: &[&Compared]) -> Vec<String> {
-    let build = group[0];
-    let builds = match group.len() {
-        1 => code(&build.name),
-        count => format!("{} and {}", code(&build.name), counted(count - 1, "other")),
-    };
-    let line = |consequence: &Consequence| {
-        let at = build.objects.iter().position(|object| object.id == consequence.object);
-        let object = at.map(|at| format!("<a href=\"#b{number}o{at}\">{}</a> of ", code(&consequence.object)));
-        let object =
-            object.or_else(|| (consequence.object != build.name).then(|| format!("{} of ", code(&consequence.object))));
-        format!("<b>{}</b>: {}{builds}: {}", text(consequence.id), object.unwrap_or_default(), text(&consequence.text))
-    };
-    build.consequences.iter().map(line).collect()
+/// The kind of an object.
+fn kind(id: &str) -> &str {
+    id.split(' ').nth(1).unwrap_or_default()
 }
 
-/// A group: the names of its builds, the causes or failures, and the objects.
-fn section(number: usize, group: &[&Compared], is_short: bool) -> String {
-    let build = group[0];
-    let title = |[name, why]: &[String; 2]| format!("{} <span class=\"why\">{}</span>", code(name), text(why));
-    let titles: Vec<String> = titles(group).iter().map(title).collect();
-    let mut out = format!("<section id=\"b{number}\">\n<h2>{}</h2>\n", titles[0]);
-    if let alike @ 1.. = titles.len() - 1 {
-        let others: String = titles[1..].iter().map(|title| format!("<li>{title}</li>\n")).collect();
-        let alike = counted(alike, "more build");
-        out += &format!("<details><summary>the same in {alike}</summary><ul>\n{others}</ul></details>\n");
+/// The builds in the page, with the classes by which a browser filters them without a script: the Nth group of builds
+/// that differ alike has `bN`, and the objects of the Nth kind have `kN`.
+struct Page<'a> {
+    groups: Vec<Vec<&'a Compared>>,
+    /// In order, each once.
+    kinds: Vec<&'a str>,
+    /// Whether the objects are only named.
+    is_short: bool,
+}
+
+impl Page<'_> {
+    /// The rules that hide what is not selected, and the options for builds and kinds.
+    fn filters(&self) -> [String; 3] {
+        let rule = |class: String, hidden: &str| {
+            format!("body:has([value={class}]:checked) {hidden}:not(.{class}) {{ display: none; }}\n")
+        };
+        let builds = (0..self.groups.len()).map(|number| rule(format!("b{number}"), ".build"));
+        let kinds = (0..self.kinds.len()).map(|number| rule(format!("k{number}"), ":is(.build, .object)"));
+        let option = |class: String, name: &str| format!("<option value=\"{class}\">{}</option>\n", text(name));
+        let build_options = self.groups.iter().enumerate().flat_map(|(number, group)| {
+            titles(group).into_iter().map(move |[name, _]: [String; 2]| option(format!("b{number}"), &name))
+        });
+        let kind_options = self.kinds.iter().enumerate().map(|(number, kind)| option(format!("k{number}"), kind));
+        [builds.chain(kinds).collect(), build_options.collect(), kind_options.collect()]
     }
-    out += &built_by(group, true).map_or(String::new(), |by| format!("<p><small>{}</small></p>\n", text(&by)));
-    out += &build
-        .unknown(true)
-        .iter()
-        .map(|line| format!("<p class=\"unknown\">{}</p>\n", text(line)))
-        .collect::<String>();
-    out += &build.consequences(None).map(consequence_line).collect::<String>();
-    for (at, object) in build.objects.iter().enumerate() {
+
+    /// The class of the kind of an object.
+    fn kind(&self, object: &ObjectChange) -> String {
+        self.kinds.binary_search(&kind(&object.id)).map_or(String::new(), |number| format!(" k{number}"))
+    }
+
+    /// The classes of a group.
+    fn classes(&self, number: usize) -> String {
+        let kinds: BTreeSet<String> = self.groups[number][0].objects.iter().map(|object| self.kind(object)).collect();
+        format!("build b{number}{}", String::from_iter(kinds))
+    }
+
+    /// The links to a group, one for each of its builds.
+    fn entries(&self, number: usize) -> String {
+        let group = &self.groups[number];
+        let (classes, about) = match group[0].objects.len() {
+            _ if group[0].is_unknown() => (self.classes(number), "unknown".to_owned()),
+            0 => (self.classes(number), String::new()),
+            count => (self.classes(number), counted(count, "object")),
+        };
+        titles(group)
+            .into_iter()
+            .map(|[name, _]: [String; 2]| {
+                let link = format!("<a href=\"#b{number}\">{}</a>", text(&name));
+                format!("<li class=\"{classes}\">{link} <small>{about}</small></li>\n")
+            })
+            .collect()
+    }
+
+    /// The consequences of the differences of a group, one item each.
+    fn consequences(&self, number: usize) -> Vec<String> {
+        let group = &self.groups[number];
+        let build = group[0];
+        let builds = match group.len() {
+            1 => code(&build.name),
+            count => format!("{} and {}", code(&build.name), counted(count - 1, "other")),
+        };
+        let line = |consequence: &Consequence| {
+            let at = build.objects.iter().position(|object| object.id == consequence.object);
+            let kind = at.map_or(String::new(), |at| self.kind(&build.objects[at]));
+            let object = match at {
+                Some(at) => format!("<a href=\"#b{number}o{at}\">{}</a> of ", code(&consequence.object)),
+                None if consequence.object == build.name => String::new(),
+                None => format!("{} of ", code(&consequence.object)),
+            };
+            let [id, text] = [consequence.id, &consequence.text].map(text);
+            format!("<li class=\"build b{number}{kind}\"><b>{id}</b>: {object}{builds}: {text}</li>\n")
+        };
+        build.consequences.iter().map(line).collect()
+    }
+
+    /// A group: the names of its builds, the causes or failures, and the objects.
+    fn section(&self, number: usize) -> String {
+        let group = &self.groups[number];
+        let build = group[0];
+        let title = |[name, why]: &[String; 2]| format!("{} <span class=\"why\">{}</span>", code(name), text(why));
+        let titles: Vec<String> = titles(group).iter().map(title).collect();
+        let mut out =
+            format!("<section class=\"{}\" id=\"b{number}\">\n<h2>{}</h2>\n", self.classes(number), titles[0]);
+        if let alike @ 1.. = titles.len() - 1 {
+            let others: String = titles[1..].iter().map(|title| item(title)).collect();
+            let alike = counted(alike, "more build");
+            out += &format!("<details><summary>the same in {alike}</summary><ul>\n{others}</ul></details>\n");
+        }
+        out += &built_by(group, true).map_or(String::new(), |by| format!("<p><small>{}</small></p>\n", text(&by)));
+        let unknown: String = build.unknown(true).iter().map(|line| format!("<p>{}</p>\n", text(line))).collect();
+        if !unknown.is_empty() {
+            let about = "<summary>could not be compared</summary>";
+            out += &format!("<details class=\"unknown\">{about}\n{unknown}</details>\n");
+        }
+        out += &build.consequences(None).map(consequence_line).collect::<String>();
+        out + &(0..build.objects.len()).map(|at| self.object(number, at)).collect::<String>() + "</section>\n"
+    }
+
+    /// An object, closed if nobody reads it all.
+    fn object(&self, number: usize, at: usize) -> String {
+        let build = self.groups[number][0];
+        let object = &build.objects[at];
         let was = object.was.as_ref().map_or(String::new(), |was| format!(" <small>was {}</small>", code(was)));
-        let open = if object.diff.lines().count() > LONG { "" } else { " open" };
-        let change = object.change.name();
-        out += &format!("<details class=\"object\" id=\"b{number}o{at}\"{open}><summary>");
-        out += &format!("<b class=\"{change}\">{change}</b> {}{was}</summary>\n", code(&object.id));
+        let is_long = object.diff.lines().count() > LONG[0] || object.diff.len() > LONG[1];
+        let (kind, open) = (self.kind(object), if is_long { "" } else { " open" });
+        let mut out = format!("<details class=\"object{kind}\" id=\"b{number}o{at}\"{open}><summary>");
+        let (change, counts) = (object.change.name(), object.counts());
+        out += &format!(
+            "<b class=\"{change}\">{change}</b> {}{was} <small>{counts}</small></summary>\n",
+            code(&object.id)
+        );
         out += &build.consequences(Some(&object.id)).map(consequence_line).collect::<String>();
-        out += &if is_short { String::new() } else { runs(object) };
-        out += "</details>\n";
+        out += &if self.is_short { String::new() } else { runs(object) };
+        out + "</details>\n"
     }
-    out + "</section>\n"
 }
 
 fn consequence_line(consequence: &Consequence) -> String {
@@ -221,13 +293,15 @@ mod tests {
     fn nothing_gets_out_of_its_element() {
         let (tame, diff) = (Diff::default().html(), hostile());
         let (mut known, _) = read(&tame);
-        let more = "section class=\"summed\"|ul|li|b|code|small|details|summary|section id=\"b#\"|a href=\"#b#\"|\
-             a href=\"#b#o#\"|span class=\"why\"|p|p class=\"consequence\"|details class=\"object\" id=\"b#o#\" open|\
+        let more = "section class=\"summed\"|ul|li|b|code|small|details|summary|section class=\"build b# k#\" id=\"b#\"|\
+             a href=\"#b#\"|a href=\"#b#o#\"|span class=\"why\"|p|p class=\"consequence\"|\
+             details class=\"object k#\" id=\"b#o#\" open|option value=\"b#\"|option value=\"k#\"|\
+             li class=\"build b#\"|li class=\"build b# k#\"|\
              b class=\"changed\"|div class=\"run\"|pre|pre class=\"hunk\"|pre class=\"old\"|pre class=\"new\"|\
              pre class=\"copy\"|/a|/b|/code|/details|/div|/h2|/li|/pre|/section|/small|/span|/summary|/ul|h2";
         known.extend(more.split('|').map(str::to_owned));
         let (tags, text) = read(&diff.html());
-        let numbers = regex::Regex::new("(b|o)[0-9]+").unwrap();
+        let numbers = regex::Regex::new("(b|o|k)[0-9]+").unwrap();
         for tag in tags {
             let shape = numbers.replace_all(&tag, "$1#").into_owned();
             assert!(known.contains(&shape), "<{tag}>");
@@ -241,7 +315,7 @@ mod tests {
 
     #[test]
     fn what_matters_most_comes_first_and_what_is_alike_once() {
-        let mut builds = vec![build("a", &["+x\n"]), build("b", &["+x\n"]), build("c", &[&"+y\n".repeat(LONG + 1)])];
+        let mut builds = vec![build("a", &["+x\n"]), build("b", &["+x\n"]), build("c", &[&"+y\n".repeat(LONG[0] + 1)])];
         builds[2].consequences = vec![Consequence {
             id: "removed-pvc",
             object: builds[2].objects[0].id.clone(),
@@ -264,6 +338,27 @@ mod tests {
     }
 
     #[test]
+    fn a_browser_filters_without_a_script_and_opens_what_is_closed() {
+        let mut builds = vec![build("a", &["+x\n"]), build("b", &["+x\n"]), build("c", &[&"y".repeat(LONG[1] + 1)])];
+        builds[2].objects[0].id = "apps/v1 Deployment <c>".to_owned();
+        builds[2].not_built[1] = vec![crate::message::failure::Failure::new("gone")];
+        let page = Diff { affected: 3, builds, ..Diff::default() }.html();
+        for part in [
+            "body:has([value=b1]:checked) .build:not(.b1) { display: none; }\n\
+             body:has([value=k0]:checked) :is(.build, .object):not(.k0) { display: none; }\n",
+            "All builds</option>\n<option value=\"b0\">a</option>\n<option value=\"b0\">b</option>\n\
+             <option value=\"b1\">c</option>\n</select>",
+            "All kinds</option>\n<option value=\"k0\">ConfigMap</option>\n<option value=\"k1\">Deployment</option>\n</select>",
+            "<section class=\"build b1 k1\" id=\"b1\">",
+            "<details class=\"unknown\"><summary>could not be compared</summary>\n<p>not built (new side): gone</p>\n</details>",
+            "<details class=\"object k1\" id=\"b1o0\"><summary><b class=\"changed\">changed</b> \
+             <code>apps/v1 Deployment &lt;c&gt;</code> <small>0 lines removed, 0 added</small></summary>",
+        ] {
+            assert!(page.contains(part), "{part}\n{page}");
+        }
+    }
+
+    #[test]
     fn lines_stand_beside_what_they_were() {
         let object = ObjectChange { diff: "@@ x\n a\n-b\n-c\n+d\n-e\n f\n".to_owned(), ..ObjectChange::default() };
         let old = |old: &str, new: &str| {
@@ -282,6 +377,6 @@ mod tests {
         for part in ["<script", "src=", "url(", "@import", "<link", "http:", "https:"] {
             assert!(!TEMPLATE.contains(part), "{part}");
         }
-        assert_eq!(TEMPLATE.matches(PART).count(), 5);
+        assert_eq!(TEMPLATE.matches(PART).count(), 8);
     }
 }

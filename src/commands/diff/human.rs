@@ -45,7 +45,7 @@ pub(super) fn text(diff: &Diff, shown: Shown) -> String {
             out += if consequences.is_empty() { "" } else { "\n" };
             out += &consequences.concat();
             out += &format!("{}\n{}\n", bold.apply_to(format!("--- {before}")), bold.apply_to(format!("+++ {after}")));
-            for line in object.diff.lines() {
+            for line in object.shown().lines() {
                 let color = match line.as_bytes().first() {
                     Some(b'+') => Style::new().green(),
                     Some(b'-') => Style::new().red(),

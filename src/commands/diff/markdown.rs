@@ -50,7 +50,9 @@ impl Diff {
             }
             for object in &group[0].objects {
                 let lines = object_lines(object, self.is_short);
-                if fits(&lines, &mut left[2]) {
+                let is_whole = fits(&lines, &mut left[2]);
+                let lines = if is_whole { lines } else { named(object, &format!(": {}", object.too_large())) };
+                if is_whole || fits(&lines, &mut 0) {
                     text += &lines;
                 }
             }
@@ -61,7 +63,8 @@ impl Diff {
             let [builds, objects] = [builds, objects].map(|(count, what)| counted(count, what));
             let consequences =
                 if left[0] > 0 { format!("{}, ", counted(consequences.0, consequences.1)) } else { String::new() };
-            out += &format!("Too long for a comment: {consequences}{builds} and {objects} more are left out.\n");
+            out +=
+                &format!("Too long for a comment: {consequences}{builds} and the lines of {objects} are left out.\n");
         }
         out
     }
@@ -86,9 +89,14 @@ fn head(group: &[&Compared]) -> String {
     inert(&format!("<details><summary>{titles}{counted}</summary>\n\n{unknown}"))
 }
 
-fn object_lines(object: &ObjectChange, is_short: bool) -> String {
+/// An object without its lines.
+fn named(object: &ObjectChange, why: &str) -> String {
     let was = object.was.as_ref().map_or(String::new(), |was| format!(", was {}", code(was)));
-    let named = format!("<p>{} {}{was}</p>\n\n", object.change.name(), code(&object.id));
+    inert(&format!("<p>{} {}{was}{why}</p>\n\n", object.change.name(), code(&object.id)))
+}
+
+fn object_lines(object: &ObjectChange, is_short: bool) -> String {
+    let named = named(object, "");
     if is_short {
         return named;
     }
@@ -144,14 +152,14 @@ pub(super) mod tests {
     fn what_differs_alike_is_shown_once_wherever_it_stands() {
         let [first, other, unlike] = ["1,2 @@\n a\n-x\n+y\n", "5,2 @@\n b\n-x\n+y\n", "1,2 @@\n a\n-x\n+z\n"];
         let mut builds: Vec<Compared> =
-            [first, other, unlike, LARGE, LARGE].map(|diff| build("a", &[&format!("@@ -{diff}")])).into();
-        builds[3].objects[0].values = [None, Some("large".into())];
+            [first, other, unlike, HIDDEN, HIDDEN].map(|diff| build("a", &[&format!("@@ -{diff}")])).into();
+        builds[3].objects[0].values = [None, Some("hidden".into())];
         let text = Diff { affected: 5, builds, ..Diff::default() }.markdown();
         assert_eq!(text.matches("<details>").count(), 4, "{text}");
     }
 
-    /// An object that is not shown may contain any difference.
-    const LARGE: &str = "too large to show\n";
+    /// An object whose lines are not shown may contain any difference.
+    const HIDDEN: &str = "the difference is hidden: it may be in a Secret\n";
 
     #[test]
     fn a_comment_holds_whole_objects_and_counts_the_others() {
@@ -159,7 +167,11 @@ pub(super) mod tests {
         let builds = vec![build("a", &[small, &large, small]), build("b", &[small])];
         let text = Diff { affected: 2, builds, ..Diff::default() }.markdown();
         assert_eq!(text.matches("+x\n").count(), 3);
-        assert!(!text.contains("+y\n") && text.ends_with(": 0 builds and 1 object more are left out.\n"), "{text}");
+        assert!(
+            !text.contains("+y\n") && text.ends_with(": 0 builds and the lines of 1 object are left out.\n"),
+            "{text}"
+        );
+        assert!(text.contains("</code>: too large to show: 0 lines removed, 30000 added</p>"), "{text}");
         let many =
             (0..2_000).map(|number| build(&format!("apps/{number}"), &[&format!("+{number}\n").repeat(200)])).collect();
         let text = Diff { affected: 2_000, builds: many, ..Diff::default() }.markdown();
