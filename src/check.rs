@@ -101,6 +101,7 @@ pub(crate) fn surveyed(survey: &Survey, input: Input<'_>) -> Result<Checked> {
     let kustomizations = input.tree.kustomizations()?;
     let lock_paths = input.tree.locks()?;
     let locks = locks(&input, &lock_paths, &mut failures);
+    // Only the lock at the top decides about the user's references. Others belong to copies, which are finished.
     let top = locks.iter().find(|(directory, _)| directory.is_empty()).map(|(_, lock)| &**lock);
     // The configuration that counts is that of the base, if there is one: comments of the change itself must not allow
     // anything.
@@ -119,6 +120,7 @@ pub(crate) fn surveyed(survey: &Survey, input: Input<'_>) -> Result<Checked> {
     let flux = targets::flux_objects(&explored);
     let graph = &explored.graph;
     explored.troubles.retain(|trouble| graph.file_at(trouble.at).is_none_or(|file| !flux.contains(&file)));
+    // These are failures of this run, such as an unreadable object, and no edit of the tree would mend them.
     let failed = explored.troubles.iter();
     let failed = failed.filter(|trouble| trouble.kind == TroubleKind::Failed);
     failures.extend(failed.map(|trouble| trouble.failure.clone()));
@@ -128,6 +130,7 @@ pub(crate) fn surveyed(survey: &Survey, input: Input<'_>) -> Result<Checked> {
     let mut findings = find(&context, &RULES);
     failures.extend(context.deployed.stored_otherwise(&*input.tree));
     failures.append(&mut context.failures.borrow_mut());
+    // After all rules, because none of them depends on who deploys a root.
     failures.extend(context.deployed.name(&mut findings).err());
     if input.change_config.is_some() {
         let written = written.as_ref().map(|targets| DeployedTargets::new(targets, &explored.graph, input.paths));
@@ -137,6 +140,7 @@ pub(crate) fn surveyed(survey: &Survey, input: Input<'_>) -> Result<Checked> {
     let remote = RemoteReferences::of(&findings);
     suppression::apply(&context, &mut findings, failures.is_empty());
     let remote = remote.allowed_in(&findings);
+    // With a base this waits until its findings are gone: both findings at a reference are compared with it.
     if input.change_config.is_none() {
         floating_ref::leave_out_remote(&mut findings);
     }

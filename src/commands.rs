@@ -149,6 +149,7 @@ pub(crate) fn run() -> ExitCode {
         return failed(&output, &failure.into());
     }
     let done = match cli.command {
+        // Without any word, it tells where the repository stands, as `git status` does.
         None if cli.copy == copy::CopyArgs::default() => status::StatusArgs {}.run(),
         None => cli.copy.run(&output),
         Some(Command::Status(args)) => args.run(),
@@ -171,6 +172,7 @@ pub(crate) fn run() -> ExitCode {
         Some(Command::Help(args)) => args.run(),
     };
     let status = finish(&output, done);
+    // Last, when all requests are done.
     if output.verbose {
         say(&fetch::traffic());
     }

@@ -285,6 +285,7 @@ impl Fetcher {
                     return Ok(Some(remote_file(url, bytes)));
                 }
             }
+            // The text becomes an argument of helm, from wherever the archive comes in the end.
             (ContentKey::Chart(chart), Some(sha256)) => {
                 chart.refuse_unsafe()?;
                 if let Some(archive) = self.tips()?.iter().find_map(|tip| tip.archive(chart, sha256)) {
@@ -303,6 +304,7 @@ impl Fetcher {
             }
             (ContentKey::File(_), None) | (ContentKey::Git(_), _) => {}
         }
+        // Only here, so that what is at hand works without a network.
         if self.options.offline {
             return Err(Failure::new(format!("{label} is not in the cache")).hint(HINT_RUN_ONLINE));
         }

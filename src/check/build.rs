@@ -284,12 +284,14 @@ impl<'a> CheckBuilds<'a> {
             })
             .collect();
         let mut outputs = Vec::new();
+        // The caller pairs outputs with builders by position, so that a build that is skipped has one too.
         for ((builder, built), left) in builders.iter().zip(self.run(survey, &subjects)?).zip(left) {
             if let Some(reason) = left {
                 self.came.borrow_mut().builds.left += 1;
                 outputs.push(Err(Failure::new(reason)));
                 continue;
             }
+            // What cannot be built as the object says is mended in the object, anything else in the kustomization.
             let file = match &built {
                 Err(Unbuilt::Refused(_)) => builder.target.object.file.clone(),
                 _ => file(builder),
@@ -319,6 +321,7 @@ impl<'a> CheckBuilds<'a> {
                 came.builds.built += 1;
                 let unobserved = build.unobserved.map(|why| not_observed(file, why, by));
                 came.findings.extend(unobserved);
+                // Two outputs of one input: no comparison with either would prove anything.
                 if !build.is_steady {
                     came.builds.unknown.push(format!("{by}: it builds to something else each time"));
                 }

@@ -108,12 +108,14 @@ impl<'a> Context<'a> {
         if let TroubleKind::BadKustomization { path } = &trouble.kind {
             return Some(Finding::new(rule, path, message, hints));
         }
+        // Every finding has a way out; for a text that kustomize refuses it is the message itself.
         if hints.is_empty() {
             hints.push("fix it: `kustomize build` refuses it".to_owned());
         }
         let finding = match trouble.at {
             At::Edge(edge) => self.at_reference(rule, &self.graph[edge], message, hints),
             At::Note(note) => self.at_note(rule, &self.graph.notes[note], message, hints),
+            // An empty file has no line that could be shown.
             At::File(file) if trouble.kind == TroubleKind::Problem(ProblemKind::Empty) => {
                 Finding::new(rule, self.path(file), message, hints)
             }

@@ -15,6 +15,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     for root in references.chain(remote_chart::locked(context).map(|chart| chart.root)) {
         *fetched.entry(root).or_default() += 1;
     }
+    // Most trees are done here. The rest looks at each root of each target.
     if fetched.is_empty() {
         return Vec::new();
     }

@@ -24,6 +24,7 @@ pub(crate) fn find(repo: &Rc<LocalRepo>, source: &Snapshot, before: Option<&Lock
         Snapshot::Commit { rev, commit } => (rev.as_str(), commit.as_str()),
         Snapshot::Index | Snapshot::WorkingTree => ("HEAD", "HEAD"),
     };
+    // A base that has localized files, or a branch whose history made them, did not get them by a mistaken merge.
     let is_meant = match before {
         Some(before) => !before.files.is_empty(),
         None => history::is_localized(repo, rev)?,

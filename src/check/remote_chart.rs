@@ -22,6 +22,7 @@ use crate::tree::path;
 /// Finds the charts that a build would download, and the files that engines download for charts of the tree.
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = charts(context, false);
+    // A chart that an engine renders is in no kustomization, so the graph does not know it.
     for local in &context.deployed.local {
         let PathContent::Chart(directory) = &local.directory.content else { continue };
         for url in &local.target.build.remote_values {
@@ -92,6 +93,7 @@ fn charts(context: &Context<'_>, locked: bool) -> Vec<Finding> {
                 format!("the chart `{name}` {version} of {repo} is not in the tree: helm downloads it to `{directory}`")
             }
         };
+        // One search serves two rules: this one wants the charts that the lock has, `remote-chart` those that it lacks.
         let rule = if locked { Rule::LockedReference } else { Rule::RemoteChart };
         let help = if locked { vec![bring_in(context, chart.root)] } else { help(context, chart) };
         let finding = context.at_note(rule, &graph.notes[chart.note], message, help);

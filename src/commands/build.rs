@@ -93,6 +93,7 @@ fn subject(workspace: &Workspace, text: &str, quiet: bool) -> Result<BuildSpec, 
         .iter()
         .filter(|target: &&Target| matches!(&target.location, TargetLocation::Local(dir) if dir.path == path))
         .collect();
+    // A text that may mean a root and a target, or several targets, is refused: nothing is guessed.
     match (root, named.as_slice(), there.as_slice()) {
         (Some(root), [], there) => {
             let notes = there.iter().filter(|_| !quiet).map(|target| as_deployed(target, targets));

@@ -129,11 +129,13 @@ pub(super) fn each(findings: &[&Finding], shown: Shown) -> String {
         let word = if others.len() == 1 { "line" } else { "lines" };
         let others = (!others.is_empty()).then(|| format!("and in {word} {}", named(&others, false)));
         let (first, notes) = common.unwrap_or_else(|| (finding.clone(), Vec::from_iter(others)));
+        // Help with another path is the same way out, so only the words before the first colon count.
         let ways = finding.help.iter().map(|line| line.split_once(": ").map_or(&**line, |(way, _)| way));
         let is_given = finding.allowed.is_none() && !given.insert(ways.collect()) && !shown.verbose;
         is_shortened |= is_given && !finding.help.is_empty();
         write_finding(&mut out, &first, &notes, if is_given { &[] } else { &finding.help }, shown.color);
     }
+    // Nobody should look for help that is above, far away.
     if is_shortened && !shown.quiet {
         let mark = painted("note:", "cyan.bold", shown.color);
         out += &format!("{mark} repeated help is omitted: -v shows it\n");
@@ -194,6 +196,7 @@ fn write_finding(out: &mut String, finding: &Finding, notes: &[String], help: &[
         *out += &format!("{gutter} {equals} {} {lines}\n", paint(mark, "cyan.bold"));
     };
     notes.iter().for_each(|note| add("note:", note));
+    // One target shows that it matters; a base may have hundreds.
     if let Some((first, rest)) = finding.deployed.split_first() {
         let more = if rest.is_empty() { String::new() } else { format!(", and {} more", rest.len()) };
         add("note:", &format!("deployed by {first}{more}"));

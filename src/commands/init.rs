@@ -448,6 +448,7 @@ impl Initialized {
         let mut out = Vec::new();
         for ((rule, _), group) in groups {
             let Some(edit) = group.first() else { continue };
+            // A message that differs for each reference is printed beside it, the same one only once above them.
             let is_same = group.len() > 1 && group.iter().all(|other| other.message == edit.message);
             let message = if is_same { format!(": {}", edit.message) } else { String::new() };
             let count = if edit.is_unlocked {

@@ -85,6 +85,7 @@ impl HowArgs {
             how: self.with.how(self.offline, quiet),
         };
         let locking = Locking::default();
+        // A rendered branch has no files of the source, so nothing is planned or compared.
         if request.branch.as_ref().is_some_and(|branch| branch.rendered) {
             return Ok(Box::new(LocalizeReport { localized: rendered::render(&request)?, locking }));
         }

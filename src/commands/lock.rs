@@ -60,7 +60,7 @@ pub(super) fn finish(
     mut changes: Changes,
 ) -> Result<LocalizeReport, Failures> {
     let file = to_write(workspace, before, &mut relocked)?;
-    // !changes.is_empty() { || A lock that did not change is not written, so that its time stamp stays.
+    // A lock that did not change is not written, so that its time stamp stays.
     if file.is_some() || !changes.is_empty() {
         let file = file.map_or_else(|| ResultFile::of(&relocked.lock), Ok)?;
         changes.insert(LOCK_NAME.to_owned(), Some(file));

@@ -124,6 +124,7 @@ pub(super) fn first_failures(failures: &[Failure], verbose: bool) -> String {
             out += &format!("  {}", hinted(text));
         }
     }
+    // A list that was cut says so, or else the rest would be thought mended.
     if let more @ 1.. = more.iter().flatten().count() {
         out += &format!("{mark} {}: `-v` shows all\n", counted(more, "more error"));
     }

@@ -62,6 +62,7 @@ impl SbomArgs {
         let repo = LocalRepo::discover_offline()?.map(Rc::new);
         let given = given_date()?;
         let directory = super::verify::directory(self.rev.as_deref(), repo.as_deref())?;
+        // Images are found by building a commit, and SLSA has no place for them.
         if self.images && (directory.is_some() || output.format == Format::Slsa) {
             return Err(Failure::new("`--images` needs a commit, and a format other than `slsa`").into());
         }
@@ -74,6 +75,7 @@ impl SbomArgs {
             let subject = Digest::Sha256(sha256_hex(&tree.read(LOCK_NAME)?));
             let name = lock.target.clone().unwrap_or_else(|| path::name(directory).to_owned());
             let components = components(Rc::new(tree), &[(String::new(), lock)], BTreeMap::new())?;
+            // The time of the lock, not of this run: the same directory gives the same bytes.
             let written = Path::new(directory).join(LOCK_NAME).metadata().and_then(|lock| lock.modified()).ok();
             let written = written.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
             let created = date(given.or(written.map(|age| age.as_secs())).unwrap_or_default());
@@ -95,6 +97,7 @@ impl SbomArgs {
             if self.images { images::run_by(&repo, &id.commit, &self.with, output.quiet)? } else { Default::default() };
         let components = components(Rc::new(tree), &locks, images)?;
         let name = repo.remote_urls()?.first().map_or_else(|| "repository".to_owned(), |url| redact::url(url));
+        // By the commit, so that the same commit gives the same bytes.
         let created = date(match given {
             Some(given) => given,
             None => committed(&repo, &id.commit)?,
@@ -116,6 +119,7 @@ fn components(tree: SharedTree, locks: &[(String, Rc<Lock>)], images: RunBy) -> 
         let component = component::of_image(&image, run_by);
         all.insert((component.source.clone(), component.purl.clone()), component);
     }
+    // Two locks may have the same upstream: one component, which is in several places.
     for (directory, lock) in locks {
         for component in component::components(&*tree, directory, lock)? {
             let known = all.entry((component.source.clone(), component.purl.clone()));

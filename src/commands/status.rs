@@ -171,13 +171,16 @@ impl Status {
     /// use.
     fn before_branch(&self, repo: &Rc<LocalRepo>, read: BTreeSet<String>) -> Result<Option<String>> {
         let head = repo.head()?.filter(|head| is_ours(head));
+        // On a localized branch nothing is edited: each next step starts at its source.
         if let Some(source) = head.as_deref().and_then(branch_of).and_then(named_source) {
             return Ok(Some(command("git switch", [source])));
         }
+        // `init` writes a configuration for both, so that there is one next step.
         let is_red = self.errors > 0 || self.remote_references.neither > 0;
         if self.kustomizations == 0 && self.failures == 0 {
             return Ok(Some("git kustomize-localize help".to_owned()));
         }
+        // Without a working tree nothing can be edited here.
         let Some(top) = &repo.top else {
             let is_done = !is_red && self.failures == 0 && self.remote_references.locked > 0;
             return Ok((!is_done).then(|| "git kustomize-localize check --rev HEAD".to_owned()));
@@ -192,6 +195,7 @@ impl Status {
         let mut in_use: BTreeSet<String> = if has_remote { read.clone() } else { BTreeSet::new() };
         in_use.extend(stored.iter().cloned());
         let mut changed = uncommitted(repo, &*head, in_use)?;
+        // A commit of a part would have a lock that its kustomizations do not match.
         if !changed.is_empty() && !stored.is_empty() {
             changed = uncommitted(repo, &*head, read.into_iter().chain(stored).collect())?;
         }
@@ -345,6 +349,7 @@ impl Outcome for Status {
         if !self.targets.is_empty() {
             out.push(self.counts());
             let mut targets: Vec<&TargetStatus> = self.targets.iter().collect();
+            // What is done comes last: only the first lines are printed.
             targets.sort_by_key(|target| target.state == TargetState::Localized);
             let most = if shown.verbose { usize::MAX } else { NAMED };
             let mut texts: Vec<String> = targets.into_iter().map(TargetStatus::text).collect();

@@ -147,6 +147,7 @@ impl Outcome for TargetSurvey {
             for reach in reaches.unwrap_or_default() {
                 out += &format!("\n    reaches {}: {}", reach.name, reach.state);
             }
+            // A location elsewhere has its reason in its description already.
             if let (TargetLocation::Local(_), None, Some(why)) = (location, &target.changed_by, target.unknown()) {
                 out += &format!("\n  unknown: {why}");
             }
@@ -171,6 +172,7 @@ impl Outcome for TargetSurvey {
             out.push('\n');
         }
         let mut out: String = out.lines().map(|line| visible(line) + "\n").collect();
+        // Without this, a wrong URL would look like a repository that nobody deploys.
         if self.targets.assumes_this_repo {
             out += &format!(
                 "note: nothing is deployed from here: if the cluster knows this repository by another URL, add that to `repository` in {FILE_NAME}; or list the deployed paths under `targets` there\n"

@@ -139,10 +139,12 @@ impl ReferenceTree {
         for link in &self.links {
             above.entry(&link.to).or_default().push(&link.from);
         }
+        // Everything that leads to the URL, at any distance: that is what a change of it touches.
         let kept = reach(&meant, |node| above.get(node).cloned().unwrap_or_default());
         let kept: HashSet<Node> = kept.into_iter().cloned().collect();
         self.links.retain(|link| kept.contains(&link.to));
         self.starts = meant.into_iter().collect();
+        // Turned around, so that the printer of the tree serves both directions.
         for link in &mut self.links {
             let from = Rc::new(link.to.clone());
             link.to = std::mem::replace(&mut link.from, from).as_ref().clone();

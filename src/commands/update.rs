@@ -135,6 +135,7 @@ impl<'a> Update<'a> {
         let workspace = Workspace::of_working_tree(false)?;
         let before = match workspace.lock.clone() {
             Some(lock) => lock,
+            // Without remote references there is nothing to update, which is not an error.
             None if has_nothing_to_lock(&workspace)? => Rc::default(),
             None => {
                 let failure = Failure::new("there is no lock at the top of this repository");
@@ -159,6 +160,7 @@ impl<'a> Update<'a> {
             before,
             workspace,
         };
+        // Last: the new ref is chosen with the fetcher, among what the server lists.
         if let Some(to) = &args.to {
             update.retarget(to, &urls, &paths)?;
         }

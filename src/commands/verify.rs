@@ -45,6 +45,7 @@ impl VerifyArgs {
     pub(super) fn run(&self, output: &OutputArgs) -> Done {
         let repo = LocalRepo::discover_offline()?.map(Rc::new);
         let directory = directory(self.rev.as_deref(), repo.as_deref())?;
+        // A directory has no source commit from which it could be localized.
         if let Some(text) = directory.filter(|_| self.rebuild) {
             return Err(Failure::new(format!("`--rebuild` needs a commit, but `{text}` is a directory"))
                 .hint("remove it, or name a commit")
@@ -120,6 +121,7 @@ impl Outcome for VerifyOutcome {
             0 => [&["as recorded"], self.also.as_slice()].concat().join(", "),
             count => counted(count, "difference"),
         };
+        // In capitals, because the line is often read in a long log, and one word is easily overlooked.
         let verified =
             if self.differences.is_empty() && self.failures.is_empty() { "verified" } else { "NOT verified" };
         let rev = &self.rev;
@@ -170,6 +172,7 @@ fn upstream(all: &[EntryStatus]) -> Vec<String> {
         if !answer.why.is_empty() {
             told += &format!(": {}", answer.why);
         }
+        // Merges are not counted, as `git log --no-merges` shows what somebody has to read.
         match answer.commits {
             Some(0) => told += " by merges only",
             Some(commits) => told += &format!(" by {}", counted(commits, "commit")),

@@ -32,6 +32,7 @@ pub(crate) fn write(
     let root = repository.find_tree(base).and_then(|tree| Ok(tree.decode()?.to_owned()));
     let root = root.map_err(|error| failed(&error))?;
     let mut editor = Editor::new(root, &repository.objects, repository.object_hash());
+    // Other copies on the branch stay as they are: their trees are taken over whole, without their files.
     for (path, id) in others {
         editor.upsert(path::components(&path), EntryKind::Tree, id).map_err(|error| failed(&error))?;
     }
@@ -44,6 +45,7 @@ pub(crate) fn write(
             editor.remove(components).map_err(|error| failed(&error))?;
             continue;
         };
+        // A blob that the repository has already need not be written, and often not even be read.
         let id = match &file.blob {
             Some(id) => object_id(id)?,
             None => {
@@ -59,6 +61,7 @@ pub(crate) fn write(
         repository.write_object(tree).map(gix::Id::detach)
     });
     let tree = tree.map_err(|error| failed(&error))?;
+    // In place there is no directory of its own.
     let Some(new_dir) = new_dir else {
         return Ok(WrittenTrees { tree, directory: tree });
     };

@@ -59,6 +59,7 @@ pub(crate) fn write_directory(
     rendered.files.iter().for_each(|(name, bytes)| put(name, Some(bytes)));
     before.iter().filter(|name| !rendered.files.contains_key(*name)).for_each(|name| put(name, None));
     let changed = ChangedFiles::of(&changes);
+    // Two runs would mix their files, and each would think that the list is its own.
     let _alone = repo.alone()?;
     if !changes.is_empty() {
         let all = text(rendered.files.keys().chain(before).collect::<BTreeSet<_>>());

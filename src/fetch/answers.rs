@@ -137,6 +137,7 @@ impl Network {
 
     fn of_ref(&self, git: &Upstream, pinned: &Pinned, listing: &Listing) -> Result<UpstreamState> {
         let reference = git.reference().unwrap_or("HEAD");
+        // The server answered, and does not list it: this is a fact, not a failure.
         let Some((name, id)) = listing.find(reference) else {
             return Ok(UpstreamState::gone(match reference {
                 "HEAD" => "the repository has no HEAD: it is empty".to_owned(),
@@ -148,6 +149,7 @@ impl Network {
         if id == pinned.digest.hex() {
             return Ok(UpstreamState::moved(now, ""));
         }
+        // A tag should not move at all, so it does not matter whether it moved forward.
         if let Some(tag) = name.strip_prefix(TAGS) {
             return Ok(UpstreamState::moved(now, format!("the tag `{tag}` points to another commit")));
         }

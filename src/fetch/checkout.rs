@@ -83,6 +83,7 @@ impl CheckoutTree {
     /// The submodule that has `path`, and the path in it. It is fetched when it is first looked into. `None` if no
     /// submodule has it.
     fn mounted<'a>(&self, path: &'a str) -> Result<Option<(Rc<CheckoutTree>, &'a str)>> {
+        // Without submodules their directories stay empty, as in a clone without them.
         if !self.has_submodules {
             return Ok(None);
         }
@@ -99,6 +100,7 @@ impl CheckoutTree {
             let Some(rest) = path::below(path, &module.path) else {
                 continue;
             };
+            // Each submodule is fetched once, and only if something in it is read.
             if let Some(mount) = self.mounts.borrow().get(&module.path) {
                 return Ok(Some((mount.clone(), rest)));
             }

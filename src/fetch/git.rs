@@ -195,6 +195,7 @@ impl Network {
         let floating = requests.iter().filter(|request| is_known && request.commit.is_none());
         let floating: Vec<&str> = floating.map(GitRequest::reference).collect();
         let listing = if floating.is_empty() { None } else { Some(self.list(first, &floating)?) };
+        // A ref becomes a commit first, because only a commit can be looked up in the cache.
         let mut done: Vec<Option<Fetched>> = Vec::new();
         for request in requests {
             let (mut request, mut tag) = (request.clone(), None);

@@ -121,6 +121,7 @@ fn choose(chart: &ChartRef, versions: Vec<ChartVersion>) -> Result<ChartVersion>
 fn newest(chart: &ChartRef, versions: &[ChartVersion]) -> Result<String> {
     let entries: Vec<Value> =
         versions.iter().map(|listed| json!({"name": chart.name, "version": listed.version})).collect();
+    // Nothing to choose from: helm need not start.
     if entries.is_empty() {
         return Ok(String::new());
     }
@@ -131,6 +132,7 @@ fn newest(chart: &ChartRef, versions: &[ChartVersion]) -> Result<String> {
     for (name, content) in [("config/repositories.yaml", repositories), ("cache/charts-index.yaml", index)] {
         std::fs::write(helm.path(name), content.to_string()).map_err(|error| unusable(&error))?;
     }
+    // `helm search` lists releases only unless a range says otherwise; `helm pull` means these ranges.
     let range = match &*chart.version {
         "" if chart.devel => ">0.0.0-0",
         "" => "*",
@@ -218,6 +220,7 @@ fn of_registry(network: &Network, chart: &ChartRef) -> Result<Vec<u8>> {
     let output = helm.run(&mut command)?;
     if !output.status.success() {
         let stderr = git::error_message(&output);
+        // helm has one exit status for all failures, so its words tell whether trying again can help.
         let trouble = if says_that_it_is_gone(&output) {
             FailureKind::NotInRepository
         } else if output.says(NOT_ANSWERED) {

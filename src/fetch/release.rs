@@ -39,6 +39,7 @@ impl Fetcher {
         // The user's file names the repository, so it may get the user's login.
         self.network.reach.name(spec.clone_spec().exposed());
         let listing = self.network.list(&GitRequest::new(spec.clone_spec(), None, None), &["refs/tags/*"])?;
+        // A pre-release, or a tag with another prefix, is another series that nobody asked for.
         let mut newer: Vec<&str> = listing
             .tags()
             .filter(|tag| pattern.is_match(tag))

@@ -77,6 +77,7 @@ impl Fetcher {
         recorded: Option<&str>,
     ) -> Result<String> {
         let key = (source.clone(), fetched.commit.clone(), signers.file.clone());
+        // Verifying starts a program, and many references share a commit.
         if let Some(known) = self.verified.borrow().get(&key) {
             return known.clone();
         }

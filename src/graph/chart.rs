@@ -174,6 +174,7 @@ impl Walker {
                 version: version.clone(),
                 devel: *devel && version.is_empty(),
             });
+            // kustomize gives each version a directory of its own, so that two versions do not overwrite each other.
             let below = match wanted.as_ref().and_then(ChartRef::version) {
                 Some(version) => format!("{name}-{version}/{name}"),
                 None => name.clone(),
@@ -287,6 +288,7 @@ impl Walker {
                 if policy.accepts_chart(&self.graph, *note, wanted) {
                     return Ok(None);
                 }
+                // Before the request, because a source that nobody trusts must not even be asked.
                 let pinned = policy.lock.and_then(|lock| wanted.locked(lock));
                 let upstream = wanted.upstream();
                 let distrust = policy.distrust(&upstream, pinned, &upstream.to_string());

@@ -41,6 +41,7 @@ impl Graph {
         let is_fetched = source.repository.is_some();
         let mut recorder = InputRecorder::new(&*source.tree);
         let mut roots: BTreeSet<RootId> = self.named(id).map(|(_, named)| named).collect();
+        // Also the spellings that are not there: a file of that name would be read instead.
         recorder.kustomization(&root.directory)?;
         for edge in &root.edges {
             recorder.inputs.extend(edge.remote.clone().map(BuildInput::Remote));
@@ -77,6 +78,7 @@ impl Graph {
         if !is_fetched && root.runs_code {
             recorder.whole(root.directory.clone())?;
         }
+        // A root that reaches itself would never be finished.
         roots.remove(&id);
         Ok(RootInputs { own: recorder.finish(), roots })
     }

@@ -302,6 +302,7 @@ pub(super) fn absent(
 ) -> (String, Vec<String>) {
     match absence {
         Absence::Nowhere => (message, vec![hint.to_owned()]),
+        // It is in HEAD, so that git has the content.
         Absence::Deleted => {
             let restore = command("git restore --staged --worktree --", [pathspec(path)]);
             (message, vec![format!("restore it: {restore}")])

@@ -146,6 +146,7 @@ impl Walker {
             (RemoteContent::Root(repository), Some(spec)) => (repository, spec),
             _ => return Err(Failure::new("the reference is not a git URL").into()),
         };
+        // Two references to one commit share a tree, so that its roots are walked once.
         let source = self.source(&repository);
         let shown = wanted.text.shown();
         match tree::resolve(&*repository.tree, &spec.directory())? {
@@ -160,6 +161,7 @@ impl Walker {
             }
             Resolved::Missing { .. } => {
                 let mut failure = no_directory(&repository, &spec.directory());
+                // A directory with a similar name is there: this is a typing error, and trying again does not help.
                 if !failure.hints.is_empty() {
                     failure.kind = FailureKind::Misspelled;
                 }

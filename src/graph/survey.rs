@@ -172,6 +172,7 @@ impl Walker {
                 At::Edge(edge) => At::Edge(renumbering.edge(edge)?),
                 At::File(file) => At::File(renumbering.file(file).filter(|file| read.contains(file))?),
                 At::Nothing => At::Nothing,
+                // Troubles of charts come from judging, and each part is judged by the policy of its own run.
                 At::Note(_) => return None,
             };
             Some(Trouble { at, ..trouble.clone() })

@@ -72,6 +72,7 @@ fn outcome(
     rendered: Rendered,
     delivered: Delivered,
 ) -> LocalizeOutcome {
+    // The remote is mentioned only if this run pushed something to it.
     let branch = super::BranchReport {
         pushed: on_branch.pushed.as_ref().filter(|_| delivered.commit.is_some()).map(|one| one.remote().to_owned()),
         commit: delivered.commit,

@@ -37,6 +37,7 @@ impl LocalizeSource {
                     None => {
                         let directory = directory("target", target, workspace)?;
                         let scope = scope.as_deref().map(|text| above(&directory, text, workspace)).transpose()?;
+                        // The top of the repository has no name, so a copy of it needs NEW_DIR.
                         let name = path::name(&directory);
                         let default = (!name.is_empty()).then(|| default_new_dir(Some(name), None));
                         (LocalizeSource::Local { directory, scope }, default)

@@ -46,6 +46,7 @@ fn rendered(raw: &[u8], id: &CommitId, lock: &Lock) -> Result<Vec<u8>> {
         let format = gix::date::time::format::ISO8601_STRICT;
         has_four_digits.then(|| time.format(format).ok()).flatten()
     });
+    // The format of Argo CD knows commits only, so files, charts and images are omitted.
     let repositories = lock.remotes.iter().filter_map(|(source, pinned)| match &pinned.digest {
         Digest::GitCommit(commit) => Some((source.url(), commit)),
         Digest::GitTree(_) | Digest::Sha256(_) => None,

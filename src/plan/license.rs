@@ -45,6 +45,7 @@ impl LayoutBuilder<'_> {
                 bases.iter().flat_map(|base| licenses.files.iter().map(move |file| (base, file)))
             {
                 let top = self.destination(&Instance { source, base: (*base).to_owned() }, directory);
+                // The path is spelled like those of the files that it covers, so that it is beside them.
                 let inside = path::below(from, directory).unwrap_or(from);
                 let names: Vec<String> = path::components(inside).map(localized_path::segment).collect();
                 let to = path::join(&top, &names.join("/"));

@@ -123,6 +123,7 @@ pub(super) fn joined(
     let user_upstreams = user_remotes.to_localize.iter().chain(user_remotes.stays_remote.keys());
     let mut todo: Vec<Upstream> = user_upstreams.cloned().collect();
     let mut seen = BTreeSet::new();
+    // From the user's references downwards: an entry that nothing references any more is dropped on the way.
     while let Some(upstream) = todo.pop() {
         if !seen.insert(upstream.clone()) {
             continue;
@@ -136,6 +137,8 @@ pub(super) fn joined(
         let source = upstream.source();
         let old = old_lock.remotes.get(&source);
         let new = fetched.get(&source).filter(|new| {
+            // Only a new digest is refused for an entry that is kept. The same one may list references that were
+            // unknown.
             let is_other = old.is_some_and(|old| old.digest != new.digest);
             !(is_other && kept_entries.contains(&source))
         });

@@ -145,6 +145,7 @@ impl LayoutBuilder<'_> {
         };
         Ok(match graph[edge].target {
             Resolution::Root { id, remote: false } => PlacedTarget::Root(instance.clone(), id),
+            // An upstream that two kustomizations reference is laid out below each of them, as an instance of its own.
             Resolution::Root { id, remote: true } => {
                 PlacedTarget::Root(Instance { source: graph.roots[id].source, base: localized_path()? }, id)
             }
@@ -177,6 +178,7 @@ impl LayoutBuilder<'_> {
         let mut todo = vec![(instance.clone(), root, true)];
         while let Some((instance, root, is_lister)) = todo.pop() {
             for (id, edge) in graph.edges_of(root) {
+                // A kustomization lists plugin configurations; a root in such a list has them among its resources.
                 if (edge.reference.accepts == Accepts::Plugin) != is_lister {
                     continue;
                 }
@@ -256,6 +258,7 @@ impl LayoutBuilder<'_> {
             }
             PlacedTarget::File(file, destination) => {
                 if stays && matches!(graph.files[file].origin, Origin::Tree { .. }) {
+                    // A relative path still leads to a file that stays. An absolute one holds on this machine only.
                     if !path::is_absolute(&edge.reference.text) {
                         return Ok(None);
                     }

@@ -16,6 +16,7 @@ pub(super) fn assert_whole(
 ) -> Result<(), Failures> {
     let graph = &after.graph;
     let old_roots = before.map(Graph::user_roots).unwrap_or_default();
+    // In place the troubles were there before, and are the user's.
     let troubles = after.troubles.iter().filter(|_| before.is_none());
     let mut failures: Vec<Failure> = troubles.map(|trouble| trouble.failure.clone()).collect();
     for (id, root) in graph.root_ids().zip(graph.roots.iter()) {
@@ -45,6 +46,7 @@ pub(super) fn assert_whole(
     if failures.is_empty() {
         return Ok(());
     }
+    // No input may lead here, so the user cannot mend it.
     let defects = failures.into_iter().map(|failure| {
         failure
             .context("the result is inconsistent")

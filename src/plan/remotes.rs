@@ -152,11 +152,13 @@ fn named(graph: &Graph, old_lock: &Lock) -> Vec<Named> {
         // A chart that was fetched before stays locked as long as it is referenced.
         let upstream =
             upstream.filter(|upstream| !chart.is_there() || old_lock.holds(upstream) && !graph.is_fetched(lines.file));
+        // A chart that was not pulled here is one that an exception covers, or whose pulling failed.
         let is_left = chart.archive.is_none() && !chart.is_there();
         references.extend(upstream.map(|upstream| Named { upstream, root: chart.root, lines, is_left }));
     }
     for (note, noted) in graph.notes.iter().enumerate() {
         let NoteKind::Code { runs: Runs::Image { image, network }, .. } = &noted.note.kind else { continue };
+        // A pinned image without network cannot change, so that nobody needs to hear of it.
         if !is_pinned(image) || *network {
             let upstream = Upstream::Image { image: redact::url(image) };
             references.push(Named { upstream, root: noted.root, lines: graph.lines_of(note), is_left: true });

@@ -122,6 +122,7 @@ impl LayoutBuilder<'_> {
             stored.stripped = true;
             localized.findings.push(stripped(&stored, location.clone()));
         }
+        // Last, because the stored object of the original is used again unless something is rewritten.
         if let Some(bytes) = self.edited(path_in_result, placed, &file.bytes, &mut localized.rewritten)? {
             stored.sha256 = sha256_hex(&bytes);
             file = ResultFile { bytes: bytes.into(), blob: None, ..file };

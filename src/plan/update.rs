@@ -187,6 +187,7 @@ pub(crate) fn retargeted(
     to: &mut Retarget<'_>,
 ) -> Result<Changes> {
     let starts = super::starts(workspace)?;
+    // Without a lock or exceptions: a reference that stays remote has a ref that can be raised, too.
     let graph = &workspace.survey().judged(&starts, &WalkPolicy::default()).graph;
     let mut edits: BTreeMap<&str, Vec<Edit<'_>>> = BTreeMap::new();
     // An argument that selects nothing is an error, or else a typing error would look like success.
@@ -224,6 +225,7 @@ pub(crate) fn retargeted(
             Failure::new(format!("`{shown}` cannot be written with the ref `{to}`"))
                 .at(graph.location(edge.from, &edge.reference))
         })?;
+        // A selected file is listed even without an edit: the localized files below it are written again, too.
         let of_file = edits.entry(file).or_default();
         if new != *text {
             of_file.push(Edit { spot: &edge.reference.spot, value: edge.reference.with_path(&new) });

@@ -40,6 +40,7 @@ pub fn human(checked: &Checked, shown: Shown) -> String {
     if shown.quiet {
         return out;
     }
+    // Allowed findings need no explanation: somebody wrote down a reason.
     let counting = wanted.iter().filter(|finding| finding.allowed.is_none());
     let rules: BTreeSet<Rule> = counting.map(|finding| finding.rule).collect();
     // After the findings, because these lines help only if somebody has read those.
@@ -54,6 +55,7 @@ pub fn human(checked: &Checked, shown: Shown) -> String {
         notes.push(("not tracked by git:", format!("{count} that `branch` does not see: {names}")));
         notes.push(("hint:", commit(&checked.untracked)));
     }
+    // An unknown build is not a finding, but without it green would mean too much.
     let unknown = checked.builds.iter().flat_map(|builds| &builds.unknown).cloned();
     let most = if shown.verbose { usize::MAX } else { NAMED };
     notes.extend(first(unknown, most).into_iter().map(|line| ("unknown:", line.trim_start().to_owned())));
@@ -96,6 +98,7 @@ fn summary(checked: &Checked) -> String {
             format!("{line}, {}{by}{left}", counted(*built, "build"))
         }
     };
+    // Without this number, people who mended a file and did not stage it would look for another mistake.
     let differing = match checked.differing {
         0 => String::new(),
         count => format!(" ({count} differ in the working tree; fixes count after `git add`)"),
@@ -112,6 +115,7 @@ fn summary(checked: &Checked) -> String {
     });
     // These two are counted apart: they say what nobody could look at, not what is wrong.
     let warnings = warnings - unknown - not_built;
+    // Also if nothing is new, because that is not the same as no problems.
     let left_out = checked.known.as_ref().map_or(0, |known| known.left_out);
     let failed = checked.failures.len();
     let parts = [

@@ -62,6 +62,7 @@ fn descriptor(rule: Rule) -> Value {
 fn result(finding: &Finding) -> Value {
     let deployed = finding.deployed.iter().map(|by| plain(&format!("deployed by {by}")));
     let help = finding.help.iter().flat_map(|help| help.lines().map(plain));
+    // Viewers of SARIF show one text, so that the help is a part of it.
     let text: Vec<String> = std::iter::once(plain(&finding.message)).chain(deployed).chain(help).collect();
     let region = finding.span.map(|span| {
         json!({
@@ -79,6 +80,7 @@ fn result(finding: &Finding) -> Value {
         "locations": [location(&finding.path, region)],
         "partialFingerprints": { "ruleAndReference/v1": fingerprint(finding) },
     });
+    // A suppressed result is shown as closed; without it a viewer would call the finding fixed.
     if let Some(allowed) = &finding.allowed {
         result["suppressions"] = json!([{
             "kind": match allowed.by().rsplit_once(':') {

@@ -50,11 +50,13 @@ impl Outcome for ChangedHooks {
 pub(super) fn install(repo: &LocalRepo, names: &[String]) -> Result<ChangedHooks, Failures> {
     // Links are followed, because the file would be written to their target.
     let (directory, common) = (real(&repo.hooks()?), real(&repo.common));
+    // A bare repository gets pushes, and has hooks of another kind.
     let Some(top) = &repo.top else {
         return Err(Failure::new("this repository has no working tree, so no commits are made here")
             .hint("for a repository that is pushed to, see `hooks/pre-receive` in the source of this program")
             .into());
     };
+    // A global `core.hooksPath` is shared by all repositories of this person.
     if !directory.starts_with(&common) && !directory.starts_with(real(top)) {
         let shown = directory.display();
         let own = common.join("hooks").display().to_string();

@@ -15,6 +15,7 @@ pub(super) fn proof(checked: &BuildCheck, verbose: bool) -> Vec<String> {
         return vec![format!("  not verified: {reason}")];
     }
     let by = checked.by.iter().map(|by| by.program.clone());
+    // People compare proofs of two machines: another program or another isolation explains a difference.
     let how: Vec<String> = by.chain(checked.network.map(|network| network.to_string())).collect();
     let how = if how.is_empty() { String::new() } else { format!(" ({})", how.join(", ")) };
     // Roots that were not rewritten prove nothing about those that were.
@@ -41,6 +42,7 @@ pub(super) fn proof(checked: &BuildCheck, verbose: bool) -> Vec<String> {
             .map(|(reason, targets)| format!("  not built: {}: {reason}", listed::<&str>(targets, most))),
         most,
     ));
+    // Their reasons are the exceptions, which the user wrote.
     if skipped.len() > 1 && !verbose {
         out.push(format!("  not built, for what they reach: {}", listed::<&str>(skipped, most)));
     }

@@ -76,6 +76,7 @@ impl LocalizeReport {
         if locking.merged {
             out.push("  merged both sides of the conflict".to_owned());
         }
+        // Nothing is discarded or locked by a run that writes nothing.
         if localized.status != WriteOutcome::Unchanged {
             out.extend(localized.discarded());
             out.extend(changes(

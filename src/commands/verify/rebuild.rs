@@ -23,6 +23,7 @@ pub(super) fn compare(verified: &mut VerifyOutcome) -> Result<(), Failures> {
     // Not the offline repository: this one has the settings for fetching.
     let repo = Rc::new(LocalRepo::discover()?.ok_or_else(|| Failure::new("this is not a git repository"))?);
     let (mut differences, mut failures) = (Vec::new(), Vec::new());
+    // Success without anything to localize would look like a proof.
     if verified.records.is_empty() {
         let rev = &verified.rev;
         failures.push(
@@ -62,6 +63,7 @@ fn of(repo: &Rc<LocalRepo>, whole: &str, record: &Record) -> Result<Vec<Differen
         };
         return Err(failure.into());
     };
+    // A rendered branch is built again: nothing in it was localized.
     if record.rendered {
         let paths = rendered::differing(repo, &source.commit, whole)?;
         return Ok(paths.iter().map(|path| rebuilt(record, path)).collect());
@@ -74,6 +76,7 @@ fn of(repo: &Rc<LocalRepo>, whole: &str, record: &Record) -> Result<Vec<Differen
     let source_tree = object_id(&source.tree)?;
     let workspace = Workspace::of_rev(repo.clone(), Some(&source.commit))?;
     let options = PlanOptions { overwrite: false, trailers: lock.trailers };
+    // Only what the lock has, or else a moved tag would look like an edited commit.
     let fetching = fetch::FetchOptions { locked: true, ..fetching(&workspace.config, false, false) };
     let mut fetcher = fetcher(Some(repo), fetching, vec![lock.clone()], None)?;
     let plan = match &lock.target {

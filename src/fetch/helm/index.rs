@@ -30,12 +30,14 @@ pub(super) fn versions(bytes: &[u8], chart: &str) -> Result<Vec<ChartVersion>, S
     // Indexes have tens of megabytes: they are read as a stream, and only the entries of one chart are kept.
     let (mut open, mut listed, mut has_entries) = (Vec::new(), Vec::<ChartVersion>::new(), false);
     for (count, event) in Parser::new_from_str(text).enumerate() {
+        // The index comes from anybody, and is read to its end in any case.
         let bounds = [(count, INDEX), (listed.len(), CHART_VERSIONS)];
         if let Some((_, limit)) = bounds.iter().find(|(count, limit)| *count > limit.most) {
             return Err(format!("it has {}", limit.more()));
         }
         let (event, _) = event.map_err(|error| format!("line {}: {}", error.marker().line(), error.info()))?;
         has_entries |= matches!(&*open, [Open::Value(key)] if key == "entries");
+        // Anything outside of the entries of this chart is parsed, and forgotten.
         let of_chart = match &*open {
             [Open::Value(key), Open::Value(name), Open::List, rest @ ..] if key == "entries" && name == chart => rest,
             _ => &[Open::Key],

@@ -52,6 +52,7 @@ pub fn unpack(bytes: &[u8]) -> Result<Files, String> {
         let mut content = Vec::new();
         let left = CHART_BYTES.most as u64 - total;
         (&mut entry).take(left + 1).read_to_end(&mut content).map_err(broken)?;
+        // The size in a header is a claim of the archive, so that one byte more than is allowed is tried.
         if content.len() as u64 != entry.size() || content.len() as u64 > left {
             return Err(format!("`{shown}` is truncated, or the chart has {}", CHART_BYTES.more()));
         }

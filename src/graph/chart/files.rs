@@ -34,6 +34,7 @@ impl Walker {
         let is_own = self.graph.sources[source].repository.is_none();
         // Only a copy contains the user's own files.
         let stays = is_own && policy.forbidden.is_none();
+        // Many roots may render one chart, and its schemas say the same each time.
         if stays && sound.contains(file_path) {
             return Ok(());
         }

@@ -67,6 +67,7 @@ pub(super) fn asked(files: Files) -> Vec<ExternalRef> {
             Some(ChartFileKind::Archive) if unpacked > CHART_BYTES.most => {
                 Err(format!("the chart has {}", CHART_BYTES.more()))
             }
+            // Each file counts with its header, so that many empty files reach the limit as well.
             Some(ChartFileKind::Archive) => unpack(&bytes).map(|files| {
                 unpacked += files.values().map(|bytes| bytes.len() + 512).sum::<usize>();
                 let files = files.into_iter().filter(|(path, _)| is_read(path));

@@ -38,6 +38,7 @@ impl RestoredUrls {
 pub(crate) fn restored(workspace: &Workspace, old_lock: &Lock) -> Result<RestoredUrls> {
     let mut restored_urls = RestoredUrls::of(workspace.tree.clone());
     let owned: HashMap<&str, &StoredFile> = super::ours(old_lock).map(|file| (file.path.as_str(), file)).collect();
+    // Nothing was localized yet, which is most often so: no walk is needed.
     if owned.is_empty() {
         return Ok(restored_urls);
     }

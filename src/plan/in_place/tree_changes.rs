@@ -45,6 +45,7 @@ pub(super) fn changes(
         if is_same == Some(true) {
             continue;
         }
+        // A user's file can be restored only from the index, so unstaged edits of it are refused below.
         if !localized.is_fetched(path) {
             user_edits.insert(path.clone());
         } else if is_same.is_some() {
@@ -80,6 +81,7 @@ pub(super) fn changes(
     }
     let edited = Vec::from_iter(edited);
     let mut failures: Vec<Failure> = unstaged(workspace, user_edits)?.into_iter().collect();
+    // All reasons at once: with one for each run, people would mend them one by one.
     let mut refuse = |paths: Vec<String>, problem: &str, hint: &str| {
         if !paths.is_empty() {
             failures.push(Failure::new(format!("{problem}: {}", listed(&paths))).hint(hint));
