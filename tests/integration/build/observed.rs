@@ -554,6 +554,8 @@ fn a_build_that_fails_is_told_without_values_of_secrets() {
 fn what_would_be_loaded_too_often_is_never_built() {
     let world = World::new();
     let Some(_) = world.sandbox.builds() else { return };
+    let started = world.sandbox.path("started");
+    stand_in(&world.sandbox, &format!("[ $1 = version ] || echo \"$*\" >>{}\nexec REAL \"$@\"", started.display()));
     let work = &world.work;
     const LEVELS: usize = 20;
     for level in 0..LEVELS {
@@ -565,8 +567,19 @@ fn what_would_be_loaded_too_often_is_never_built() {
         work.write(&format!("{last}{LEVELS}/kustomization.yaml"), "resources: [cm.yaml]\n");
         work.write(&format!("{last}{LEVELS}/cm.yaml"), config_map(last));
     }
+    // What a patch may touch is read from a build.
+    work.write("l20/kustomization.yaml", "resources: [cm.yaml, flux.yaml]\n");
+    work.write("l20/flux.yaml", "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: a, namespace: x}\nspec: {path: ./l20, sourceRef: {kind: GitRepository, name: fleet}}\n");
+    work.write("l0/kustomization.yaml", "resources: [../l1, ../m1]\npatches: [{target: {kind: Kustomization}, patch: '[{op: add, path: /spec/prune, value: true}]'}]\n");
     work.commit("doubling");
     work.run(&["check"]).fails(1).says(expect![[r#"
+        warning[unknown-target]: cannot tell what Flux Kustomization a (l20/flux.yaml:1) deploys: l0/kustomization.yaml may change it
+         --> l20/flux.yaml:4:14
+          |
+        4 | spec: {path: ./l20, sourceRef: {kind: GitRepository, name: fleet}}
+          |              ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+          = help: build it: git kustomize-localize check --build
+
         error[invalid-kustomization]: `l4/kustomization.yaml` has more than 100000 kustomizations to load in a build
          --> l4/kustomization.yaml:1:1
           |
@@ -581,14 +594,21 @@ fn what_would_be_loaded_too_often_is_never_built() {
           | ^^^^^^^^^^^^^^^^^^^^^^^^^
 
         note: repeated help is omitted: -v shows it
-        for more: git kustomize-localize explain invalid-kustomization
-        checked 42 kustomizations with 82 references in the working tree: 2 errors
+        for more: git kustomize-localize explain invalid-kustomization unknown-target
+        checked 42 kustomizations with 83 references in the working tree: 2 errors; 1 target unknown
     "#]]);
     work.run(&["build", "l0"]).fails(2).says(expect![[r#"
         error: cannot build `l0`: `l0/kustomization.yaml` has more than 100000 kustomizations to load in a build
           hint: reference fewer of them twice
     "#]]);
     work.run(&["branch"]).fails(1).says(expect![[r#"
+        warning[unknown-target]: cannot tell what Flux Kustomization a (l20/flux.yaml:1) deploys: l0/kustomization.yaml may change it
+         --> l20/flux.yaml:4:14
+          |
+        4 | spec: {path: ./l20, sourceRef: {kind: GitRepository, name: fleet}}
+          |              ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+          = help: write it out, or allow it: # kustomize-localize: allow[unknown-target] REASON
+
         error[invalid-kustomization]: `l4/kustomization.yaml` has more than 100000 kustomizations to load in a build
          --> l4/kustomization.yaml:1:1
           |
@@ -607,15 +627,22 @@ fn what_would_be_loaded_too_often_is_never_built() {
           hint: for more: git kustomize-localize explain invalid-kustomization
     "#]]);
     work.write("l20/cm.yaml", config_map("other"));
+    work.run(&["affected", "HEAD"]).success();
+    work.run(&["targets"]).success();
+    work.run(&["status"]).success();
+    assert!(!started.exists(), "{:?}", std::fs::read_to_string(&started));
     work.run(&["diff", "HEAD"]).success().says(expect![[r#"
+        Flux Kustomization a (l20/flux.yaml:1): l20/cm.yaml
+          not built: no GitRepository `fleet` is defined in this repository, and `l20` is in this one
         l0: l20/cm.yaml
           not built: `l0/kustomization.yaml` has more than 100000 kustomizations to load in a build
         m0: l20/cm.yaml
           not built: `m0/kustomization.yaml` has more than 100000 kustomizations to load in a build
+        Flux Kustomization a (l20/flux.yaml:1): compared as written: l0/kustomization.yaml may change it
+          not built: l0/kustomization.yaml: it reaches l4: invalid
         hint: reference fewer of them twice
-        2 affected builds could not be compared; unknown: 2 roots since <0>
+        3 affected builds could not be compared; unknown: 2 targets, 2 roots since <0>
     "#]]);
-    work.run(&["affected", "HEAD"]).success();
 }
 
 /// What a build would ask for after it failed, or what it is not run for, is asked by the roots that it names.
