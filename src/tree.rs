@@ -315,6 +315,7 @@ pub(crate) fn resolve(tree: &dyn Tree, path: &str) -> Result<Resolved> {
             executable = None;
             continue;
         }
+        // One component after another: a link changes what every later `..` means.
         let next = path::join(&real, &component);
         // A file has nothing below it.
         if executable.is_some() {
@@ -329,6 +330,7 @@ pub(crate) fn resolve(tree: &dyn Tree, path: &str) -> Result<Resolved> {
             }
             Some(Entry::Submodule) => return Ok(Resolved::Submodule { path: next }),
             Some(Entry::Link) => {
+                // As the kernel does (ELOOP), so that a ring ends.
                 links += 1;
                 if links > LINKS {
                     return Ok(Resolved::Loop { link: next });

@@ -47,6 +47,7 @@ pub(crate) fn verify(repo: &Rc<LocalRepo>, rev: &str, ask: Option<&Ask<'_>>) -> 
             ..verifier.verified(vec![record], ask)?
         });
     }
+    // Only on a localized branch must each lock have a message: elsewhere it may have been squashed away.
     let is_ours = name.as_deref().is_some_and(history::is_ours);
     let locks = verifier.locks(&lock_paths, history.is_in_place())?;
     // Each lock is compared with its files, and with the message that has the other copy of its record.
@@ -77,6 +78,7 @@ fn rendered(repo: &Rc<LocalRepo>, id: &CommitId, verifier: &mut Verifier, record
     let Recorded { commit, trailers, .. } = recorded;
     let (repository, by) = (repo.repository()?, short(commit));
     let made = object_id(trailers.tree.hex())?;
+    // The recorded tree is kept by the history of the branch, so that only a rewritten one lacks it.
     if entries(repository, made).is_err() {
         verifier.add(
             DifferenceKind::Tree,
@@ -92,6 +94,7 @@ fn rendered(repo: &Rc<LocalRepo>, id: &CommitId, verifier: &mut Verifier, record
     match source {
         Some(source) => {
             let tree = GitTree::of_commit(repo, &source)?.checked_out(true);
+            // Digest and trailers both: one proves the file, the other shows in the message what people read.
             let lock = Lock::at(&tree, LOCK_NAME)?.map(|lock| lock.remote_trailers()).unwrap_or_default();
             if Lock::digest_at(&tree) != trailers.lock || lock != trailers.remotes {
                 let message =

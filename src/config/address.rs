@@ -142,6 +142,7 @@ pub(super) fn compile_exact(key: &str, text: &str) -> Result<Vec<Exact>, String>
                 vec![Upstream::Chart { url, chart, version }]
             }
         }
+        // A fragment is never sent, so that it cannot be a part of an upstream.
         _ if text.contains('#') => Vec::new(),
         _ => {
             let repository = RepoSpec::parse(&written).ok().filter(|spec| !spec.query_dropped);

@@ -118,6 +118,7 @@ fn comments(text: &str) -> Vec<Comment> {
         let Some(start) = span.start.byte_offset() else { continue };
         let before = text.get(..start).unwrap_or_default();
         let before = before.rsplit(['\n', '\r']).next().unwrap_or_default();
+        // A comment of its own line is about the next line, any other about its own.
         let is_alone = before.trim_start_matches('\u{feff}').trim().is_empty();
         if is_alone {
             alone.insert(line);

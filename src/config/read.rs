@@ -86,6 +86,7 @@ impl TryFrom<AllowKeys> for Allow {
             ("program", keys.program),
         ];
         let mut named = named.into_iter().filter_map(|(key, text)| Some((key, text?)));
+        // With two keys it would be open whether both must match, or either.
         let (Some((key, text)), None) = (named.next(), named.next()) else {
             let reason = shown(&keys.reason);
             return Err(format!(
@@ -102,6 +103,7 @@ impl TryFrom<AllowKeys> for Allow {
             }
             Some(rules) => rules,
         };
+        // Refused here: an exception that never applies would look as if it did.
         if let Some(rule) = rules.iter().find(|rule| !rule.can_be_allowed()) {
             return Err(format!("`{rule}` cannot be allowed"));
         }

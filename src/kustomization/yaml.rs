@@ -299,6 +299,7 @@ impl<'t> YamlReader<'t> {
                 value.data = Data::Mapping(pairs(self.values(style, depth)?, &mut self.repeated)?);
                 (anchor, tag)
             }
+            // The value is copied, and keeps the place of its anchor: an edit must change that.
             Event::Alias(anchor) => {
                 self.marks.push((value.range.clone(), anchor));
                 let Some((target, size)) = self.anchors.get(&anchor) else {
@@ -309,6 +310,7 @@ impl<'t> YamlReader<'t> {
                 (value.tag, value.alias_of) = (target.tag.clone(), Some(target.range.start));
                 return Ok(value);
             }
+            // The parser reports these only outside of documents.
             _ => return wrong(position, "not a value"),
         };
         value.tag = tag.map(|tag: Cow<'_, Tag>| format!("{}{}", tag.handle(), tag.suffix()));

@@ -67,6 +67,7 @@ impl Conversion {
             ))
             .hint(format!("write `$Id$`, or add a line in `{FILE_NAME}`: /{path} -ident")));
         }
+        // Converting starts a program, and most files have no attributes.
         if attributes.converts { git.convert(path, &bytes) } else { Ok(bytes) }
     }
 

@@ -67,6 +67,7 @@ impl<'a> History<'a> {
                 self.source(verifier, &record)?;
                 Ok(Some(record))
             }
+            // An older message is not taken instead, because the newest one counts.
             RecordLookup::Unreadable { commit, failure } => {
                 unreadable(verifier, &commit, &failure);
                 Ok(None)

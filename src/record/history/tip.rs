@@ -90,6 +90,7 @@ pub(crate) fn examine(
         repo.commit(commit)?.ok_or_else(|| Failure::new(format!("the tip {commit} of `{branch}` cannot be read")))?;
     let tree = object_id(&id.tree)?;
     let recorded = newest(repo, repository, branch, commit)?;
+    // A branch holds one kind of result: another kind would delete the files of this one.
     match (content, Content::of(&recorded.trailers.target)) {
         (wanted, there) if wanted == there => {}
         (_, Content::Copies) => return Err(holds_copies(branch, recorded.trailers.target)),
@@ -119,6 +120,7 @@ pub(crate) fn examine(
     let elsewhere = differences(repository, source_tree, tree, &apart)?;
     edited.retain(|path| is_lost(path, &ours, &elsewhere));
     edited.sort();
+    // An edited lock proves nothing about the branch, and the next run must not take digests from it.
     let is_lock_intact = in_place && !edited.iter().any(|path| path == LOCK_NAME);
     let lock = if is_lock_intact { Lock::at(&GitTree::of_local(repo.clone(), tree)?, LOCK_NAME)? } else { None };
     let mut state = TipState {

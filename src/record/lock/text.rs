@@ -350,6 +350,7 @@ fn write(out: &mut String, mapping: &Mapping, first: &str, indent: &str) {
     let mut before = first;
     for (key, value) in mapping {
         let key = inline(key);
+        // YAML takes a longer key only after `?`.
         if key.len() < LONGEST_KEY {
             let _ = write!(out, "{before}{key}:");
         } else {

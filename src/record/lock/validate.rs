@@ -39,6 +39,7 @@ pub(super) fn validate(lock: &LockKeys) -> Result<(), LockProblem> {
             .and_then(|()| once(raised_to_one(sources.insert(source.clone(), entry), entry), "remote", &source))
             .map_err(problem("remotes", index))?;
         locked.extend(entry.paths.keys().map(|path| source.at(path::of_shown(path))));
+        // A file or a chart has no paths: its entry is the whole upstream.
         locked.extend((!matches!(source, Upstream::Git { .. })).then_some(source));
     }
     let mut stays_remote = BTreeSet::new();

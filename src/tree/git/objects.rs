@@ -88,9 +88,11 @@ impl Objects {
                 EntryKind::Link => Entry::Link,
                 EntryKind::Commit => Entry::Submodule,
             };
+            // A name that is not UTF-8 cannot be referenced from YAML.
             directory.insert(name.to_str_lossy().into(), Item { entry: kind, id: entry.oid.to_owned() });
         }
         let directory = Rc::new(directory);
+        // By id: many directories of two commits are the same object.
         self.directories.borrow_mut().insert(id, directory.clone());
         Ok(directory)
     }
