@@ -31,11 +31,12 @@ mod verify;
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
-use crate::fetch;
+use crate::fetch::{self, Provenance};
 use crate::message::failure::Failure;
 use crate::reference::Upstream;
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum as _};
 use output::{FAILED, Format, OutputArgs, ended, failed, finish, print, say};
+use serde::Serialize;
 
 /// Vendor the remote bases of kustomizations, and prove that the build is the same
 #[derive(Debug, Parser)]
@@ -246,8 +247,18 @@ pages! {
     "generate" "help"
 }
 
-/// The subjects of the newest commits of upstreams that moved.
-type News = BTreeMap<Upstream, Vec<String>>;
+/// What is new in each upstream that an update brings.
+type News = BTreeMap<Upstream, UpstreamNews>;
+
+/// What is new in an upstream.
+#[derive(Debug, Default, Serialize)]
+struct UpstreamNews {
+    /// `None` if it is no repository.
+    #[serde(flatten)]
+    provenance: Option<Provenance>,
+    /// The subjects of the newest commits.
+    commits: Vec<String>,
+}
 
 #[cfg(test)]
 mod tests {

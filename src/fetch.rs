@@ -31,6 +31,7 @@ pub(crate) use progress::Progress;
 pub(crate) use published::Published;
 pub(crate) use tip::Tip;
 pub(crate) use traffic::traffic;
+pub(crate) use trust::Provenance;
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::{HashMap, HashSet};

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 
 use console::Style;
 
-use super::News;
+use super::{News, UpstreamNews};
 use crate::config::{Config, FILE_NAME};
+use crate::fetch::Provenance;
 pub(super) use crate::message::failure::enumerated as listed;
 use crate::message::failure::{Exception, Failure, command, pathspec, short};
 use crate::message::redact::visible;
@@ -190,31 +191,75 @@ pub(super) fn left(left: &BTreeMap<Upstream, String>, verbose: bool) -> Vec<Stri
 }
 
 /// The changes of the remotes, one line each, with their commit subjects and their effects from `brings`; without
-/// `verbose` only the first.
+/// `verbose` only the first, or an update of many as a table.
 pub(super) fn changes(
     changes: &[LockChange],
     news: &News,
     brings: impl Fn(&Upstream) -> Option<String>,
     verbose: bool,
 ) -> Vec<String> {
+    if changes.len() > NAMED && !news.is_empty() && !verbose {
+        return table(changes, news, brings);
+    }
     let (shown, more) = changes.split_at(changes.len().min(if verbose { usize::MAX } else { NAMED }));
     let mut out = Vec::new();
-    for LockChange { upstream, old, new, paths, .. } in shown {
-        let what = match (old, new) {
-            (None, None) => String::new(),
-            (None, Some(new)) => format!("  added {upstream} {}", short(new.hex())),
-            (Some(old), None) => format!("  dropped {upstream} {}", short(old.hex())),
-            (old, new) if old == new => format!("  added {} of {upstream}", paths.join(", ")),
-            (Some(old), Some(new)) => format!("  moved {upstream} {} -> {}", short(old.hex()), short(new.hex())),
-        };
-        out.push(match brings(upstream) {
-            Some(brings) => format!("{what}: {brings}"),
-            None => what,
-        });
-        out.extend(news.get(upstream).into_iter().flatten().map(|line| format!("    {line}")));
+    for change in shown {
+        let brings = brings(&change.upstream).map_or(String::new(), |brings| format!(": {brings}"));
+        out.push(format!("  {}{brings}", versions(change).join(" ").trim_end()));
+        let Some(UpstreamNews { provenance, commits }) = news.get(&change.upstream) else { continue };
+        out.extend(provenance.iter().map(|Provenance { age, signed, .. }| match signed {
+            Some(signed) => format!("    {age}, signed by {signed}"),
+            None => format!("    {age}"),
+        }));
+        out.extend(commits.iter().map(|line| format!("    {line}")));
     }
-    if !more.is_empty() {
-        out.push(format!("  and {}: `-v` shows all", counted(more.len(), "more change")));
-    }
+    out.extend(unlisted(more.len()));
     out
+}
+
+/// The line for changes that are not listed.
+fn unlisted(count: usize) -> Option<String> {
+    (count > 0).then(|| format!("  and {}: `-v` shows all", counted(count, "more change")))
+}
+
+/// How an entry of the lock changed, the entry, and its versions.
+fn versions(LockChange { upstream, old, new, paths, .. }: &LockChange) -> [String; 3] {
+    let (verb, entry, versions) = match (old, new) {
+        (None, None) => ("", String::new(), String::new()),
+        (None, Some(new)) => ("added", upstream.to_string(), short(new.hex()).to_owned()),
+        (Some(old), None) => ("dropped", upstream.to_string(), short(old.hex()).to_owned()),
+        (old, new) if old == new => ("added", format!("{} of {upstream}", paths.join(", ")), String::new()),
+        (Some(old), Some(new)) => {
+            ("moved", upstream.to_string(), format!("{} -> {}", short(old.hex()), short(new.hex())))
+        }
+    };
+    [verb.to_owned(), entry, versions]
+}
+
+/// An update of many remotes on one screen: their versions, their effects from `brings`, their ages and their signers.
+fn table(changes: &[LockChange], news: &News, brings: impl Fn(&Upstream) -> Option<String>) -> Vec<String> {
+    /// How many rows a screen has.
+    const ROWS: usize = 40;
+    /// How many characters of an entry are shown.
+    const WIDTH: usize = 80;
+    let (shown, more) = changes.split_at(changes.len().min(ROWS));
+    let row = |change: &LockChange| {
+        let [verb, entry, versions] = versions(change);
+        let provenance = news.get(&change.upstream).and_then(|news| news.provenance.as_ref());
+        let age = provenance.map_or(String::new(), |provenance| provenance.age.clone());
+        let signed = provenance.and_then(|provenance| provenance.signed.as_ref());
+        let signed = signed.map_or(String::new(), |signed| format!("signed by {signed}"));
+        [verb, cut(&visible(&entry), WIDTH), versions, brings(&change.upstream).unwrap_or_default(), age, signed]
+    };
+    let rows: Vec<[String; 6]> = shown.iter().map(row).collect();
+    let mut widths = [0; 6];
+    for row in &rows {
+        widths.iter_mut().zip(row).for_each(|(width, cell)| *width = cell.chars().count().max(*width));
+    }
+    let line = |row: &[String; 6]| {
+        let cells = row.iter().zip(widths).filter(|(_, width)| *width > 0);
+        let line: String = cells.map(|(cell, width)| format!("  {cell:width$}")).collect();
+        line.trim_end().to_owned()
+    };
+    rows.iter().map(line).chain(unlisted(more.len())).collect()
 }

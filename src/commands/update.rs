@@ -372,7 +372,7 @@ fn histories(fetcher: &Fetcher, before: &Lock, after: &Lock) -> (Vec<Finding>, N
     let (mut findings, mut news) = (Vec::new(), News::new());
     for (Move { old, new: (new, _) }, history) in moves.iter().zip(fetcher.histories(&moves)) {
         let Some(history) = history else { continue };
-        news.insert((*new).clone(), message::subjects(&history));
+        news.entry((*new).clone()).or_default().commits = message::subjects(&history);
         let name = new.reference().unwrap_or("HEAD");
         if !history.is_forward && old.0 == *new && !fetcher.is_version(new) {
             let message = format!("`{name}` of {} {REWRITTEN} {}", new.url(), short(old.1));
@@ -380,8 +380,8 @@ fn histories(fetcher: &Fetcher, before: &Lock, after: &Lock) -> (Vec<Finding>, N
         }
     }
     for change in Lock::changes(before, after).into_iter().filter(|change| change.new.is_some()) {
-        let about = fetcher.about(&change.upstream);
-        news.entry(change.upstream).or_default().splice(0..0, about);
+        let provenance = fetcher.provenance(&change.upstream);
+        news.entry(change.upstream).or_default().provenance = provenance;
     }
     (findings, news)
 }

@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use gix::ObjectId;
 use gix::object::Kind;
+use serde::Serialize;
 
 use super::answers::refuse;
 use super::git::{Fetched, GitRequest};
@@ -16,6 +17,18 @@ use crate::message::finding::Rule;
 use crate::record::Pinned;
 use crate::reference::{Pin, Upstream};
 use crate::tree::git::proven;
+
+/// The age and the signer of an upstream, for reviewers.
+#[derive(Debug, Serialize)]
+pub(crate) struct Provenance {
+    pub date: String,
+    /// The time since `date`, in words.
+    #[serde(skip)]
+    pub age: String,
+    /// `None` if `sources` requires no signature.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signed: Option<String>,
+}
 
 /// The object that a ref names: its tag object, or else its commit.
 struct GitObject {
@@ -100,13 +113,12 @@ impl Fetcher {
         signed
     }
 
-    /// The age and the signer of an upstream that this run resolved, for messages. `None` if it has no date.
-    pub(crate) fn about(&self, source: &Upstream) -> Option<String> {
+    /// The age and the signer of an upstream that this run resolved. `None` if it has no date.
+    pub(crate) fn provenance(&self, source: &Upstream) -> Option<Provenance> {
         let (_, (tree, repository)) = self.opened.iter().find(|(key, _)| Upstream::git(key) == *source)?;
         let made = made(&self.network.object(&tree.fetched).ok()?.bytes)?;
-        let signed = repository.signed.get();
-        let signed = signed.map(|signed| format!(", signed by {signed}")).unwrap_or_default();
-        Some(format!("{} old{signed}", age(since(made))))
+        let signed = repository.signed.get().cloned();
+        Some(Provenance { date: date(made), age: format!("{} old", age(since(made))), signed })
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use crate::support::{Kustomize, Repo, Running, World, rows, tool};
+use crate::support::{Kustomize, Repo, Running, World, config_map, rows, tool};
 
 const LOCK: &str = "kustomize-localize.lock";
 const SIGNERS: &str = ".github/allowed-signers";
@@ -623,4 +623,72 @@ fn upstream_is_verified_again() {
               to update the lock: git kustomize-localize update
             NOT verified HEAD (<3>): 1 difference
         "#]]);
+}
+
+#[test]
+fn many_moves_are_one_table() {
+    let (world, _) = world();
+    let Some(_) = world.sandbox.builds() else { return };
+    let (work, file) = (&world.work, "https://files.example.com/app.yaml");
+    work.decide(&POLICY.replace("]", ", {url: '*'}]"));
+    world.file(file, config_map("file"));
+    work.write("file/kustomization.yaml", format!("resources: ['{file}']\n"));
+    let names = ["a", "bases", "c", "d", "e"];
+    let upstreams = names.map(|name| {
+        let files = [("kustomization.yaml", "resources: [map.yaml]\n"), ("map.yaml", &*config_map(name))];
+        let upstream = world.upstream_of(&format!("acme/{name}"), &files);
+        sign(&world, &upstream, "alice");
+        let root = format!("resources: ['https://github.com/acme/{name}?ref=main']\n");
+        work.write(&format!("{name}/kustomization.yaml"), root);
+        upstream
+    });
+    work.run(&["lock"]).success();
+    work.commit("Lock");
+    world.file(file, format!("{}\n", config_map("file")));
+    upstreams[0].write("map.yaml", config_map("other"));
+    for upstream in &upstreams {
+        upstream.git(&["add", "--all"]);
+        sign(&world, upstream, "alice");
+    }
+    work.run_unchanged(&["update", "--dry-run", "--diff"]).success().says(expect![[r#"
+        would write kustomize-localize.lock: 6 remote references
+          moved  https://files.example.com/app.yaml      <0> -> <1>  0 objects change
+          moved  https://github.com/acme/a?ref=main      <2> -> <3>  2 objects change  … days old  signed by SHA256:… alice@acme.example
+          moved  https://github.com/acme/bases?ref=main  <4> -> <5>  0 objects change  … days old  signed by SHA256:… alice@acme.example
+          moved  https://github.com/acme/c?ref=main      <6> -> <7>  0 objects change  … days old  signed by SHA256:… alice@acme.example
+          moved  https://github.com/acme/d?ref=main      <8> -> <9>  0 objects change  … days old  signed by SHA256:… alice@acme.example
+          moved  https://github.com/acme/e?ref=main      <10> -> <11>  0 objects change  … days old  signed by SHA256:… alice@acme.example
+          file kustomize-localize.lock (1422)
+        a: https://github.com/acme/a?ref=main: <2> -> <3>, 1 commit
+        --- v1 ConfigMap a
+        +++ /dev/null
+        @@ -1,4 +0,0 @@
+        -apiVersion: v1
+        -kind: ConfigMap
+        -metadata:
+        -  name: a
+        --- /dev/null
+        +++ v1 ConfigMap other
+        @@ -0,0 +1,4 @@
+        +apiVersion: v1
+        +kind: ConfigMap
+        +metadata:
+        +  name: other
+        2 objects (1 added, 1 removed) in 1 of 6 affected builds
+    "#]]);
+    work.run_unchanged(&["update", "--dry-run", "-v"]).success().stdout_has(" days old, signed by SHA256:");
+    let json = work.run_unchanged(&["update", "--dry-run", "--format=json"]);
+    let json: serde_json::Value = serde_json::from_str(&json.success().stdout).unwrap();
+    let news = &json["news"]["https://github.com/acme/bases?ref=main"];
+    assert!(news["date"].is_string() && news["signed"].as_str().unwrap().ends_with(" alice@acme.example"), "{json}");
+    work.run(&["update"]).success().says(expect![[r#"
+        wrote kustomize-localize.lock: 6 remote references
+          moved  https://files.example.com/app.yaml      <0> -> <1>
+          moved  https://github.com/acme/a?ref=main      <2> -> <3>  … days old  signed by SHA256:… alice@acme.example
+          moved  https://github.com/acme/bases?ref=main  <4> -> <5>  … days old  signed by SHA256:… alice@acme.example
+          moved  https://github.com/acme/c?ref=main      <6> -> <7>  … days old  signed by SHA256:… alice@acme.example
+          moved  https://github.com/acme/d?ref=main      <8> -> <9>  … days old  signed by SHA256:… alice@acme.example
+          moved  https://github.com/acme/e?ref=main      <10> -> <11>  … days old  signed by SHA256:… alice@acme.example
+          to stage it: git add -f -- :/kustomize-localize.lock
+    "#]]);
 }
