@@ -131,8 +131,7 @@ impl Status {
         let rendered = head.map(|_| BranchStatus::of(repo, true));
         let read = std::mem::take(&mut checked.read);
         let mut status = Status::of(checked, branch);
-        status.rendered =
-            rendered.filter(|branch| branch.name.is_some() && !matches!(branch.state, BranchState::Missing));
+        status.rendered = rendered.filter(|rendered| rendered.is_news_beside(&status.branch));
         if let Some(next) = status.before_branch(repo, read)? {
             status.next = Some(next);
         }
@@ -286,6 +285,15 @@ impl BranchStatus {
         }
     }
 
+    /// Whether a rendered branch is there, or cannot be examined for another reason than the localized one.
+    fn is_news_beside(&self, localized: &BranchStatus) -> bool {
+        match (&self.state, &localized.state) {
+            (BranchState::Missing, _) => false,
+            (BranchState::Unknown { why, .. }, BranchState::Unknown { why: same, .. }) => why != same,
+            _ => true,
+        }
+    }
+
     /// The command that updates the branch, locally and at the remote. `None` if it is current, or if there is nothing
     /// to localize and no branch.
     fn next(&self, has_locked: bool) -> Option<String> {
@@ -300,7 +308,8 @@ impl BranchStatus {
         Some(next.to_owned())
     }
 
-    fn text(&self) -> String {
+    /// The state in a line; `what` stands for a name that is not known.
+    fn text(&self, what: &str) -> String {
         let state = match &self.state {
             BranchState::Missing => "missing".to_owned(),
             BranchState::UpToDate => "up to date".to_owned(),
@@ -312,7 +321,7 @@ impl BranchStatus {
         };
         match &self.name {
             Some(name) => format!("branch {name}: {state}"),
-            None => format!("branch: {state}"),
+            None => format!("{what}: {state}"),
         }
     }
 }
@@ -362,8 +371,8 @@ impl Outcome for Status {
             out.push(format!("engines: {}", listed(engines, NAMED)));
         }
         out.extend(self.unverified.map(unverified_line));
-        out.push(self.branch.text());
-        out.extend(self.rendered.as_ref().map(BranchStatus::text));
+        out.push(self.branch.text("branch"));
+        out.extend(self.rendered.as_ref().map(|rendered| rendered.text("rendered branch")));
         out.push(next_line(self.next.as_deref()));
         lines(out)
     }

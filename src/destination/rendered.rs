@@ -66,16 +66,20 @@ pub(crate) fn write_directory(
         let list = Changes::from([(LIST.to_owned(), Some(ResultFile::plain(all.into_bytes())))]);
         working::apply(&repo.git_dir, directory, &list)?;
     }
-    let missing = rendered.missing();
-    let lists =
-        [(LIST, Some(text(rendered.files.keys()))), (UNKNOWN, Some(text(&missing)).filter(|text| !text.is_empty()))];
-    for (name, text) in lists {
-        if text.is_some() || directory.join(name).exists() {
-            changes.insert(name.to_owned(), text.map(|text| ResultFile::plain(text.into_bytes())));
+    let built = ResultFile::plain(text(rendered.files.keys()).into_bytes());
+    for (name, list) in [(LIST, Some(built)), (UNKNOWN, unknown(rendered))] {
+        if list.is_some() || directory.join(name).exists() {
+            changes.insert(name.to_owned(), list);
         }
     }
     working::apply(&repo.git_dir, directory, &changes)?;
     Ok(changed)
+}
+
+/// The list of the builds that have no file. `None` if all have one.
+fn unknown(rendered: &Rendered) -> Option<ResultFile> {
+    let missing = rendered.missing();
+    (!missing.is_empty()).then(|| ResultFile::plain(text(&missing).into_bytes()))
 }
 
 fn text<'a>(lines: impl IntoIterator<Item = &'a String>) -> String {
@@ -86,7 +90,8 @@ fn text<'a>(lines: impl IntoIterator<Item = &'a String>) -> String {
 pub(crate) fn changes(tree: &dyn Tree, workspace: &Workspace, rendered: &Rendered) -> Result<Changes> {
     let lock = workspace.lock.as_deref().cloned().unwrap_or_default();
     let files = rendered.files.iter().map(|(path, bytes)| (path.clone(), Some(ResultFile::plain(&**bytes))));
-    let mut changes: Changes = files.chain(hydrator::change(workspace, &lock)?).collect();
+    let unknown = unknown(rendered).map(|list| (UNKNOWN.to_owned(), Some(list)));
+    let mut changes: Changes = files.chain(unknown).chain(hydrator::change(workspace, &lock)?).collect();
     for path in tree.below("")? {
         let file = changes.get(&path).and_then(Option::as_ref);
         match file {

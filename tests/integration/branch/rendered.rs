@@ -76,14 +76,36 @@ fn the_branch_holds_what_everything_is_built_to() {
     work.write("apps/new/kustomization.yaml", "namePrefix: x-\n");
     work.commit("Break most of it");
     work.run(&RENDER).fails(1).says(expect![[r#"
-        rendered 2 builds on branch rendered/main (<0>): 2 files written, 1 removed
+        rendered 2 builds on branch rendered/main (<0>): 3 files written, 1 removed
           to look at it: git show --stat <0>
         unknown: Flux Kustomization web (clusters/a.yaml:1): `./apps/${name}` is substituted elsewhere
         not built: argocd/apps/db.yaml: cannot build `apps/db`: accumulating resources: accumulation err='accumulating resources from 'gone.yaml': evalsymlink failure on 'apps/db/gone.yaml' : lstat apps/db/gone.yaml: no such file or directory': must build at directory: not a valid directory: evalsymlink failure on 'apps/db/gone.yaml' : lstat apps/db/gone.yaml: no such file or directory
     "#]]);
-    assert_eq!(files(work), "argocd/apps/db.yaml flux/flux-system/web.yaml roots/apps/new.yaml roots/apps/web.yaml");
+    let kept = "argocd/apps/db.yaml flux/flux-system/web.yaml roots/apps/new.yaml roots/apps/web.yaml";
+    assert_eq!(files(work), format!(".unknown {kept}"));
+    // What is named is in the branch as well, as `build --output` writes it.
+    work.run(&["build", "--output", "../out"]).fails(1);
+    let listed = std::fs::read_to_string(work.path().join("../out/.unknown")).unwrap();
+    assert_eq!(work.show("rendered/main", ".unknown"), listed);
+    assert!(listed.starts_with("unknown: Flux Kustomization web ") && listed.lines().count() == 2, "{listed}");
     assert!(work.message("rendered/main").contains("Kustomize-Localize-Not-Built: argocd/apps/db.yaml\n"));
     work.run(&["verify", "rendered/main", "--rebuild"]).success();
+    // Mended, the list goes. A branch that cannot be examined is not hidden.
+    work.git(&["revert", "--no-edit", "HEAD"]);
+    work.run(&RENDER).success();
+    assert_eq!(files(work), "argocd/apps/db.yaml flux/flux-system/web.yaml roots/tools.yaml");
+    let other = work.git(&["commit-tree", "-m", "other", "HEAD^{tree}"]);
+    work.git(&["update-ref", "refs/heads/rendered/main", other.trim()]);
+    work.run(&["status"]).success().says(expect![[r#"
+        3 kustomizations, 1 remote reference (1 locked)
+        check: 0 errors, 1 warning
+        2 targets: 1 localized, 1 remote, 0 unknown
+          remote     clusters/a.yaml:1: Flux Kustomization flux-system/web: https://github.com/acme/lib//web?ref=v1: tag, locked <0>
+          localized  .kustomize-localize:1: Argo CD
+        branch localized/main: missing
+        rendered branch: unknown: branch `rendered/main` was not made by this tool: none of its commits has a record
+        next: git kustomize-localize branch
+    "#]]);
 }
 
 #[test]
