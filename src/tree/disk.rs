@@ -17,6 +17,8 @@ use crate::os::limits::PATH;
 
 /// The number of files that a thread searches at a time.
 const SHARE: usize = 1024;
+/// The room for the bytes of a file that is searched: nobody asks for the size of smaller ones.
+const ROOM: usize = 64 << 10;
 
 /// The files below a real directory.
 pub(crate) struct DiskTree {
@@ -346,8 +348,9 @@ impl Tree for DiskTree {
         // Threads read the files without this tree, which cannot be shared; a file that they mark is read again below.
         let disk_paths: Vec<PathBuf> = paths.iter().map(|path| self.disk_path(path)).collect();
         let hold = hold(disk_paths, SHARE, &marks, || {
-            |disk_path: &PathBuf, is_marked: &dyn Fn(&[u8]) -> bool| {
-                read_alone(disk_path).map_or(true, |bytes| is_marked(&bytes))
+            let mut bytes = Vec::with_capacity(ROOM);
+            move |disk_path: &PathBuf, is_marked: &dyn Fn(&[u8]) -> bool| {
+                read_alone(disk_path, &mut bytes).map_or(true, |()| is_marked(&bytes))
             }
         });
         Ok(Box::new(move || {
@@ -366,21 +369,24 @@ impl Tree for DiskTree {
     }
 }
 
-/// Reads a file without following a link, and without blocking on a pipe.
-fn read_alone(disk_path: &Path) -> io::Result<Vec<u8>> {
+/// Reads a file into `bytes`, without following a link, and without blocking on a pipe.
+fn read_alone(disk_path: &Path, bytes: &mut Vec<u8>) -> io::Result<()> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::OpenOptionsExt as _;
 
         use rustix::fs::OFlags;
         let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits();
-        let mut file = std::fs::File::options().read(true).custom_flags(flags.cast_signed()).open(disk_path)?;
-        let mut bytes = Vec::new();
-        io::Read::read_to_end(&mut file, &mut bytes)?;
-        Ok(bytes)
+        let file = std::fs::File::options().read(true).custom_flags(flags.cast_signed()).open(disk_path)?;
+        bytes.clear();
+        // A file itself asks for its size and its place first.
+        io::Read::read_to_end(&mut io::Read::take(file, u64::MAX), bytes)?;
     }
     #[cfg(not(unix))]
-    read_file(disk_path)
+    {
+        *bytes = read_file(disk_path)?;
+    }
+    Ok(())
 }
 
 /// The node at a path on disk, without following a link; `None` if it is missing, or a pipe, socket or device.

@@ -5,12 +5,12 @@ mod objects;
 mod unmarked;
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
 use gix::ObjectId;
 
-use self::objects::{Directory, Item, Objects};
+use self::objects::{Directory, Item, Listed, Objects};
 use super::checkout::Conversion;
 use super::{Entry, LOCK_COMMAND, LOCK_NAME, Names, Search, Tree, path};
 use crate::git::{CommitId, LocalRepo, Staged, object_id};
@@ -26,7 +26,8 @@ pub struct GitTree {
     /// The unmerged paths of an index: they exist, but cannot be read. `None` for a commit.
     unmerged: Option<Rc<BTreeSet<String>>>,
     followed: RefCell<BTreeSet<String>>,
-    all: RefCell<Option<Listed>>,
+    /// The directories that were looked into, by path.
+    directories: RefCell<HashMap<String, Rc<Directory>>>,
     /// The stored files and their conversion, if this tree gives its files as in a checkout.
     stored: Option<(Rc<GitTree>, Conversion)>,
 }
@@ -80,7 +81,8 @@ impl GitTree {
     }
 
     fn at(objects: Rc<Objects>, root: ObjectId) -> Self {
-        GitTree { objects, root, unmerged: None, followed: RefCell::default(), all: RefCell::default(), stored: None }
+        let (followed, directories) = (RefCell::default(), RefCell::default());
+        GitTree { objects, root, unmerged: None, followed, directories, stored: None }
     }
 
     /// The tree object `root` of the same repository. Common directories are kept in memory once.
@@ -165,13 +167,13 @@ impl GitTree {
         Ok(all)
     }
 
-    /// All nodes of the tree that are not directories. They are listed once.
+    /// All nodes of the tree that are not directories. They are listed once, also if several of us show that tree.
     fn all(&self) -> Result<Listed> {
-        if let Some(all) = &*self.all.borrow() {
+        if let Some(all) = self.objects.listed.borrow().get(&self.root) {
             return Ok(all.clone());
         }
         let all = Rc::new(self.list("")?);
-        *self.all.borrow_mut() = Some(all.clone());
+        self.objects.listed.borrow_mut().insert(self.root, all.clone());
         Ok(all)
     }
 
@@ -186,10 +188,13 @@ impl GitTree {
     }
 
     fn directory(&self, path: &str) -> Result<Option<Rc<Directory>>> {
-        match self.item(path)? {
-            Some(Item { entry: Entry::Directory, id }) => self.objects.directory(id, path).map(Some),
-            _ => Ok(None),
+        if let Some(known) = self.directories.borrow().get(path) {
+            return Ok(Some(known.clone()));
         }
+        let Some(Item { entry: Entry::Directory, id }) = self.item(path)? else { return Ok(None) };
+        let directory = self.objects.directory(id, path)?;
+        self.directories.borrow_mut().insert(path.to_owned(), directory.clone());
+        Ok(Some(directory))
     }
 }
 
@@ -287,11 +292,8 @@ impl Tree for GitTree {
     }
 }
 
-/// All nodes of a tree that are not directories, by path.
-type Listed = Rc<Vec<(String, Item)>>;
-
 /// The directories of an index by their paths, each with an id that no object has: its number.
-type Index<'a> = BTreeMap<&'a str, (ObjectId, Directory)>;
+type Index<'a> = HashMap<&'a str, (ObjectId, Directory)>;
 
 fn number(number: usize, hash: gix::hash::Kind) -> ObjectId {
     let mut bytes = vec![0; hash.len_in_bytes()];

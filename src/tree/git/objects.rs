@@ -25,6 +25,9 @@ pub(super) struct Item {
 /// name that a damaged directory has twice the last one counts.
 pub(super) type Directory = BTreeMap<Box<str>, Item>;
 
+/// All nodes of a tree that are not directories, by path.
+pub(super) type Listed = Rc<Vec<(String, Item)>>;
+
 /// The object database of one repository.
 pub(super) struct Objects {
     pub(super) repository: gix::Repository,
@@ -34,6 +37,8 @@ pub(super) struct Objects {
     quarantine: Option<gix::odb::Handle>,
     /// Every tree object that was looked into.
     pub(super) directories: RefCell<HashMap<ObjectId, Rc<Directory>>>,
+    /// The trees that were listed.
+    pub(super) listed: RefCell<HashMap<ObjectId, Listed>>,
 }
 
 /// How many objects are searched at once by a thread.
@@ -58,7 +63,7 @@ impl Objects {
     pub(super) fn new(repository: gix::Repository, repo: Option<Rc<LocalRepo>>) -> Self {
         let directory = std::env::var_os("GIT_OBJECT_DIRECTORY").filter(|_| repo.is_some());
         let quarantine = directory.and_then(|directory| gix::odb::at(directory, repository.object_hash()).ok());
-        Objects { repository, repo, quarantine, directories: RefCell::default() }
+        Objects { repository, repo, quarantine, directories: RefCell::default(), listed: RefCell::default() }
     }
 
     /// Returns what the tree object holds that is at `path`.
