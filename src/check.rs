@@ -49,7 +49,7 @@ use serde::Serialize;
 use crate::config::Config;
 use crate::git::Snapshot;
 use crate::graph::{self, Explored, Graph, Survey, TroubleKind};
-use crate::message::failure::{Failure, Result};
+use crate::message::failure::{FAILED, Failure, Result};
 use crate::message::finding::{self, Finding, Rule, Severity};
 use crate::message::position::{Position, Span};
 use crate::message::redact;
@@ -419,7 +419,7 @@ impl Checked {
 
     /// The exit status: 0 if nothing fails, 1 if a finding fails, 2 if something could not be checked.
     pub fn status(&self) -> u8 {
-        if self.failures.is_empty() { u8::from(self.findings.iter().any(Finding::fails)) } else { 2 }
+        if self.failures.is_empty() { u8::from(self.findings.iter().any(Finding::fails)) } else { FAILED }
     }
 }
 

@@ -32,10 +32,10 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use crate::fetch::{self, Provenance};
-use crate::message::failure::Failure;
+use crate::message::failure::{FAILED, Failure};
 use crate::reference::Upstream;
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum as _};
-use output::{FAILED, Format, OutputArgs, ended, failed, finish, print, say};
+use output::{Format, OutputArgs, ended, failed, finish, print, say};
 use serde::Serialize;
 
 /// Vendor the remote bases of kustomizations, and prove that the build is the same

@@ -10,13 +10,9 @@ use clap::{Args, ColorChoice, ValueEnum};
 use serde::Serialize;
 
 use super::{json, messages};
-use crate::message::failure::{Failure, Failures};
+use crate::message::failure::{FAILED, Failure, Failures};
 use crate::message::redact::inert;
 use crate::os::interrupt::hold;
-
-/// The exit status if the work could not be done: usage, git, network, unreadable input. The others are 0, and 1 for
-/// findings or differing builds: see [`Outcome::status`].
-pub(super) const FAILED: u8 = 2;
 
 /// How results are shown, by every command.
 #[derive(Debug, Clone, Args)]
@@ -129,6 +125,7 @@ pub(super) trait Outcome: Json {
         String::new()
     }
 
+    /// The exit status: 0, or 1 for findings or differing builds; [`FAILED`] if the result has a part that could not be done.
     fn status(&self) -> u8 {
         0
     }

@@ -13,12 +13,12 @@ use std::time::UNIX_EPOCH;
 use clap::Args;
 
 use super::localize::KustomizeArgs;
-use super::output::{Done, FAILED, Format, Json, Outcome, OutputArgs, Shown};
+use super::output::{Done, Format, Json, Outcome, OutputArgs, Shown};
 use super::tree::ReferenceTree;
 use super::{json, messages};
 use crate::config::Config;
 use crate::git::{self, LocalRepo, date};
-use crate::message::failure::{Failure, FailureKind, Result, shown};
+use crate::message::failure::{FAILED, Failure, FailureKind, Result, shown};
 use crate::message::redact;
 use crate::plan::lock::has_nothing_to_lock;
 use crate::record::{Digest, LOCK_NAME, Lock, sha256_hex};

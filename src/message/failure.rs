@@ -15,6 +15,10 @@ use crate::message::position::Position;
 use crate::message::redact::{self, visible};
 use crate::message::upstream::Upstream;
 
+/// The exit status if the work could not be done: usage, git, network, unreadable input. The others are 0, and 1 for
+/// findings or differing builds.
+pub(crate) const FAILED: u8 = 2;
+
 /// The location that a message is about.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize)]
 pub struct Location {

@@ -3,7 +3,7 @@
 use super::upstream_status::EntryStatus;
 use serde::Serialize;
 
-use crate::message::failure::Failure;
+use crate::message::failure::{FAILED, Failure};
 use crate::message::position::Span;
 use crate::record::history::records::Recorded;
 use crate::record::{LeftKeys, Lock};
@@ -122,6 +122,6 @@ pub(crate) enum DifferenceKind {
 impl VerifyOutcome {
     /// The exit status: 0 as recorded, 1 something differs, 2 something could not be checked.
     pub(crate) fn status(&self) -> u8 {
-        if self.failures.is_empty() { u8::from(!self.differences.is_empty()) } else { 2 }
+        if self.failures.is_empty() { u8::from(!self.differences.is_empty()) } else { FAILED }
     }
 }

@@ -175,30 +175,35 @@ fn images_come_first_each_once_and_then_what_is_worst() {
     assert!(page.success().stdout.len() > 1 << 20, "all of it");
 }
 
+/// The option for a kustomize that says it is `version`, and whose output goes through a `filter` of sed.
+fn kustomize(sandbox: &Sandbox, version: &str, filter: &str) -> String {
+    let real = sandbox.builds().unwrap().program().display().to_string();
+    let builds = format!("'{real}' \"$@\" | sed '{filter}'");
+    let name = format!("kustomize-{version}");
+    sandbox.script(&name, &format!("case $1 in version) echo {version} ;; *) {builds} ;; esac"));
+    format!("--kustomize={}", sandbox.path("bin").join(name).display())
+}
+
+/// The option for a helm that renders every chart to a ConfigMap with its own version.
+fn helm(sandbox: &Sandbox, version: u32) -> String {
+    let name = format!("helm-{version}");
+    let object = config_map(&format!("by-{version}")).replace('\n', "\\n");
+    sandbox.script(&name, &format!("case $1 in version) echo v{version}.0.0 ;; *) printf '{object}' ;; esac"));
+    format!("--helm={}", sandbox.path("bin").join(name).display())
+}
+
 #[test]
 fn one_tree_is_built_by_two_programs() {
     let Some((sandbox, work)) = overlays() else { return };
-    let real = sandbox.builds().unwrap().program().display().to_string();
-    let kustomize = |name: &str, version: &str, filter: &str| {
-        let builds = format!("'{real}' \"$@\" | sed '{filter}'");
-        sandbox.script(name, &format!("case $1 in version) echo {version} ;; *) {builds} ;; esac"));
-        format!("--kustomize={}", sandbox.path("bin").join(name).display())
-    };
     // Another version than the configuration wants is rehearsed, too.
     work.commit_files(&[
         (".kustomize-localize", "kustomize: \"5.7\"\nhelm: true\nrepository: [{url: 'https://github.com/acme/fleet'}]\n"),
         ("argo.yaml", "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: web}\nspec: {destination: {namespace: prod}, source: {repoURL: 'https://github.com/acme/fleet', path: chart}}\n"),
         ("chart/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n"),
     ]);
-    let old = kustomize("kustomize-old", "v5.7.1", "");
-    let new = kustomize("kustomize-new", "v5.8.0", "s/replicas: 1/replicas: 2/");
-    let helm = |version: u32| {
-        let name = format!("helm-{version}");
-        let object = config_map(&format!("by-{version}")).replace('\n', "\\n");
-        sandbox.script(&name, &format!("case $1 in version) echo v{version}.0.0 ;; *) printf '{object}' ;; esac"));
-        format!("--helm={}", sandbox.path("bin").join(name).display())
-    };
-    let (helm3, helm4) = (helm(3), helm(4));
+    let old = kustomize(&sandbox, "v5.7.1", "");
+    let new = kustomize(&sandbox, "v5.8.0", "s/replicas: 1/replicas: 2/");
+    let (helm3, helm4) = (helm(&sandbox, 3), helm(&sandbox, 4));
     let both = ["diff", &old, &new, &helm3];
     work.run_unchanged(&both).success().says(expect![[r#"
         prod: kustomize/v5.7.1 with helm/v3.0.0 -> kustomize/v5.8.0 with helm/v3.0.0
@@ -230,6 +235,12 @@ fn one_tree_is_built_by_two_programs() {
     work.run_unchanged(&["diff", &old, &old, &helm3]).success().says(expect![[r#"
         nothing differs in 3 builds (kustomize/v5.7.1 with helm/v3.0.0 -> kustomize/v5.7.1 with helm/v3.0.0)
     "#]]);
+}
+
+#[test]
+fn two_programs_are_of_one_kind_and_build_one_tree() {
+    let Some((sandbox, work)) = overlays() else { return };
+    let (old, new) = (kustomize(&sandbox, "v5.7.1", ""), kustomize(&sandbox, "v5.8.0", ""));
     work.run_unchanged(&["diff", "main", &old, &new]).fails(2).says(expect![[r#"
         error: `main` is a commit, and both programs build one tree
           hint: to build its tree: --rev main
