@@ -388,7 +388,7 @@ impl Checked {
     }
 
     /// Judges a change: drops the findings that its base has too (`old`), and reports the exceptions that the change adds
-    /// for others. `before` is the lock of the base: what it localizes may not become remote unseen. Returns the number of
+    /// for others. `before` is the lock of the base: upstreams that it localizes may not become remote unseen. Returns the number of
     /// dropped findings.
     pub fn judge(&mut self, old: &[Finding], config: &Config, before: &Lock, tree: &dyn Tree) -> usize {
         let unlocked = new_exception::no_longer_localized(&self.findings, config, before);

@@ -247,10 +247,10 @@ pages! {
     "generate" "help"
 }
 
-/// What is new in each upstream that an update brings.
+/// The news of each upstream that an update brings.
 type News = BTreeMap<Upstream, UpstreamNews>;
 
-/// What is new in an upstream.
+/// The news of an upstream.
 #[derive(Debug, Default, Serialize)]
 struct UpstreamNews {
     /// `None` if it is no repository.

@@ -305,7 +305,7 @@ impl Fetcher {
             }
             (ContentKey::File(_), None) | (ContentKey::Git(_), _) => {}
         }
-        // Only here, so that what is at hand works without a network.
+        // Only here, so that a lock, a tip and the cache serve without a network.
         if self.options.offline {
             return Err(Failure::new(format!("{label} is not in the cache")).hint(HINT_RUN_ONLINE));
         }

@@ -130,7 +130,7 @@ pub(crate) enum ResultKind {
     /// The repository, localized in place.
     #[default]
     InPlace,
-    /// What the repository is built to.
+    /// The builds of the repository.
     Rendered {
         /// The number of builds that have a file.
         builds: usize,
@@ -325,7 +325,7 @@ impl<'a> Run<'a> {
 
     /// The result of a run that was stopped by findings.
     fn refused(&self, findings: Vec<Finding>, uncommitted: Vec<String>) -> Result<LocalizeOutcome, Failures> {
-        // The files may be in the middle of what another run writes.
+        // Another run may be writing the files.
         if !self.workspace.has_lock_as_read() {
             return Err(changed_meanwhile().into());
         }
@@ -425,7 +425,7 @@ impl<'a> Run<'a> {
         let earlier = branch.map_or(Ok(None), |branch| branch.earlier(&self.workspace, lock))?;
         let is_commit = matches!(self.workspace.files, Files::Commit { .. });
         let checkout = is_commit.then(|| self.workspace.tree.clone());
-        // Results on disk are always built: no commit records what was built.
+        // Results on disk are always built: no commit records the builds.
         let memory = branch.and_then(|_| Memory::of(self.workspace.repo().map(|repo| &**repo)));
         let options = build::BuildOptions {
             program: how.programs.kustomize.map(Path::to_owned),

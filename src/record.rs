@@ -1,7 +1,7 @@
 //! The record of where localized files came from: the [lock](mod@lock), a file beside them, and the [trailers] of the
 //! commit that has them.
 //!
-//! The same code writes, reads and checks both, so one version reads back what it wrote. Neither is trusted when it is
+//! The same code writes, reads and checks both, so one version reads its own records back. Neither is trusted when it is
 //! read: a lock comes with a pull request, a message from anywhere. A value that is refused when reading is also
 //! refused when writing.
 

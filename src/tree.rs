@@ -315,7 +315,7 @@ pub(crate) fn resolve(tree: &dyn Tree, path: &str) -> Result<Resolved> {
             executable = None;
             continue;
         }
-        // One component after another: a link changes what every later `..` means.
+        // One component after another: a link changes the meaning of every later `..`.
         let next = path::join(&real, &component);
         // A file has nothing below it.
         if executable.is_some() {

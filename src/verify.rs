@@ -94,7 +94,7 @@ fn rendered(repo: &Rc<LocalRepo>, id: &CommitId, verifier: &mut Verifier, record
     match source {
         Some(source) => {
             let tree = GitTree::of_commit(repo, &source)?.checked_out(true);
-            // Digest and trailers both: one proves the file, the other shows in the message what people read.
+            // Digest and trailers both: one proves the file, the other is the text that people read in the message.
             let lock = Lock::at(&tree, LOCK_NAME)?.map(|lock| lock.remote_trailers()).unwrap_or_default();
             if Lock::digest_at(&tree) != trailers.lock || lock != trailers.remotes {
                 let message =

@@ -342,7 +342,7 @@ impl Workspace {
         self.tree = tree;
     }
 
-    /// The survey of the files, which reads only what it is asked for.
+    /// The survey of the files, which reads on demand.
     pub(crate) fn survey(&self) -> &Rc<Survey> {
         self.survey.get_or_init(|| Rc::new(Survey::of(self.tree.clone())))
     }

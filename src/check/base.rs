@@ -140,7 +140,7 @@ impl Checked {
             let matches = |old: &&Old| old.severity <= finding.severity && (finding.is_named() || old.count.get() > 0);
             let old = known.get(&identity(finding)).filter(matches);
             let old = old.or_else(|| versions.get(&unversioned(finding)).filter(matches));
-            // A known finding matters again if something new leads to it: a target now deploys what nobody used.
+            // A known finding matters again if something new leads to it: a target now deploys a directory that nobody used.
             let new_start = old.and_then(|old| old.lacks(&finding.starts));
             let is_known = old.map(|old| old.count.set(old.count.get().saturating_sub(1))).is_some()
                 || bumped.get_mut(&unversioned(finding)).is_some_and(|(count, severity)| {

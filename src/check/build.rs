@@ -291,7 +291,7 @@ impl<'a> CheckBuilds<'a> {
                 outputs.push(Err(Failure::new(reason)));
                 continue;
             }
-            // What cannot be built as the object says is mended in the object, anything else in the kustomization.
+            // A build that the object makes impossible is mended in the object, any other in the kustomization.
             let file = match &built {
                 Err(Unbuilt::Refused(_)) => builder.target.object.file.clone(),
                 _ => file(builder),

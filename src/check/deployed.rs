@@ -37,7 +37,7 @@ pub(super) fn walk(
     let unsettled =
         input.identity.map(|identity| targets::find_in(survey, input.paths, kustomizations, input.config, identity));
     let unsettled = unsettled.unwrap_or_else(|| Ok(UnresolvedTargets::default()));
-    // With builds the objects are known as they are deployed. The written ones are kept to name what led there.
+    // With builds the objects are known as they are deployed. The written ones are kept to name the way to a root.
     let unsettled = unsettled.and_then(|unsettled| match &input.build {
         Some(build) => {
             let written = unsettled.as_written().clone();
@@ -110,7 +110,7 @@ impl<'a> DeployedTargets<'a> {
         self.paths.is_empty() || self.paths.iter().any(|above| path::is_in(path, above))
     }
 
-    /// The targets of which it is unknown what they deploy, each with the reason. With paths, only those whose object is in one
+    /// The targets with unknown deployments, each with the reason. With paths, only those whose object is in one
     /// of them.
     pub(super) fn unknown(&self) -> impl Iterator<Item = (&'a Target, String)> {
         let targets = self.distinct.iter().copied().filter(|target| self.is_wanted(&target.object.file));

@@ -24,7 +24,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
         .remotes
         .iter()
         .filter(|remote| remote.ambiguity.is_none() && remote.locked.is_none())
-        // The page of a branch is not a file, and `remote-reference` suggests what to write.
+        // The page of a branch is not a file, and `remote-reference` suggests its raw URL.
         .filter(|remote| reference::web_page(remote.wanted.text.exposed()).is_none())
         .filter_map(|remote| {
             let (message, help) = tell(remote)?;

@@ -17,7 +17,7 @@ use crate::tree::overlay::OverlayTree;
 use crate::tree::{SharedTree, path};
 use crate::workspace::{Files, Workspace, from_top, merge_base};
 
-/// What a check compares with: it decides whose configuration counts, and which findings are old.
+/// The base of a check: it decides whose configuration counts, and which findings are old.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Base {
     /// Nothing: the configuration of the checked files counts, and every finding is reported.
@@ -153,7 +153,7 @@ pub(crate) fn once_written(workspace: &Workspace, changes: &Changes, config: &Co
     if checked.failures.is_empty() { Ok(checked) } else { Err(Failures(checked.failures)) }
 }
 
-/// Drops the findings that the merge base with `base` has too, and records what the change adds to the configuration and the
+/// Drops the findings that the merge base with `base` has too, and records the additions of the change to the configuration and the
 /// locks. Returns the lock of the merge base.
 fn judge(
     repo: &Rc<LocalRepo>,

@@ -7,7 +7,7 @@ use super::Context;
 use crate::kustomization::NoteKind;
 use crate::message::finding::{Finding, Rule};
 
-/// Finds the parts that kustomize ignores. The walk reports what kustomize refuses.
+/// Finds the parts that kustomize ignores. The walk reports the parts that kustomize refuses.
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let findings = context.graph.notes.iter().filter_map(|noted| {
         let (message, help) = match noted.note.kind {

@@ -1,4 +1,4 @@
-//! `invalid-target`: an object of Flux or Argo CD that cannot be read, so that it is unknown what it deploys.
+//! `invalid-target`: an object of Flux or Argo CD that cannot be read, so that its deployment is unknown.
 
 use super::Context;
 use crate::message::failure::{Failure, Location};

@@ -1,4 +1,4 @@
-//! The targets of a repository that is being localized, and what engines would refuse in the result.
+//! The targets of a repository that is being localized, and the files in the result that engines would refuse.
 
 use std::rc::Rc;
 

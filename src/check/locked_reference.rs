@@ -1,6 +1,6 @@
 //! `locked-reference`: something remote that the lock holds, and that a build still fetches. Off by default.
 //!
-//! Found all the same: an exception about what is locked covers it, so it is not stale.
+//! Found all the same: an exception about a locked reference covers it, so it is not stale.
 
 use super::{Context, remote_chart, remote_reference};
 use crate::message::finding::{Finding, Rule};

@@ -64,7 +64,7 @@ struct Effect {
     has_roots: bool,
     /// Whether the walk does not reach some kustomization that the pattern matches.
     keeps_out: bool,
-    /// A directory that the pattern matches, but that the walk reaches, and what leads there.
+    /// A directory that the pattern matches, but that the walk reaches, and the reference that leads there.
     reached: Option<(String, String)>,
 }
 

@@ -1,4 +1,4 @@
-//! `unknown-target`: a template, a variable or a build decides what an object deploys, so the check could not look at it.
+//! `unknown-target`: a template, a variable or a build decides which directory an object deploys, so the check could not look at it.
 
 use super::Context;
 use crate::message::finding::{Common, Finding, Rule};

@@ -2,7 +2,7 @@
 //! user's reference, and has the rule that it would have if the tree itself named the upstream.
 //!
 //! `check` does not read locked contents, but the lock lists the upstreams that they name. If such a reference were
-//! localized, a build would still fetch what is behind it: a lock entry alone is not enough. Only the configuration can
+//! localized, a build would still fetch the upstreams behind it: a lock entry alone is not enough. Only the configuration can
 //! allow an upstream to stay remote.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};

@@ -303,7 +303,7 @@ impl Diff {
         let (affected, moved) = (chosen.len(), Moved::of(&sources, &chosen, &all));
         let all = all.into_iter().filter(|build| build.has_news() || build.is_unknown());
         let mut builds = renamed(all.collect());
-        // What is worst comes first, in every format.
+        // The worst comes first, in every format.
         let worst = |build: &Compared| build.consequences.iter().map(rank).min().unwrap_or(usize::MAX);
         builds.sort_by_key(worst);
         let images = ImageMove::of(&builds);
@@ -392,7 +392,7 @@ impl Compared {
         let namespaces: Vec<_> = chosen.iter().map(|choice| choice.targets().map(namespace)).collect();
         let mut built = Progress::new("building", quiet)
             .each(processors(), &names, String::clone, |number, _| built(builds, number, &namespaces[number]));
-        // What could not be built as a whole is compared in parts.
+        // A build that fails as a whole is compared in parts.
         let failed: Vec<usize> = (0..chosen.len())
             .filter(|number: &usize| {
                 chosen[*number].status == DiffStatus::Changed
@@ -443,7 +443,7 @@ impl Compared {
         !self.objects.is_empty() || !self.consequences.is_empty()
     }
 
-    /// Returns what happened, or what differs.
+    /// The rename or cause in a line.
     fn why(&self) -> String {
         match (self.status, &self.was) {
             (_, Some(was)) => format!("was {was}, all objects are equal"),

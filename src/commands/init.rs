@@ -184,7 +184,7 @@ impl Setup {
         // Each entry with its cause.
         let (text, mut entries) = (self.texts[1].clone(), BTreeMap::new());
         loop {
-            // Each round allows what is gone, and may reach further references behind them.
+            // Each round allows the references that are gone, and may reach further references behind them.
             let known = entries.len();
             for failure in self.relocked.unresolved.iter().filter(|failure| failure.kind.is_gone()) {
                 for entry in Config::entries(&Vec::from_iter(failure.exception.as_deref())) {

@@ -112,7 +112,7 @@ pub(super) struct LocalizeReport {
 /// The additional results of `lock` and `update`; empty if the lock decides.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Locking {
-    /// What an update brings.
+    /// The news that an update brings.
     #[serde(skip_serializing_if = "News::is_empty")]
     pub news: News,
     /// The entries that did not change, with the reasons: versions that moved, and entries that both sides of a

@@ -59,7 +59,7 @@ pub(super) struct Status {
     #[serde(skip)]
     stopped: Vec<Failure>,
     branch: BranchStatus,
-    /// The branch with what HEAD is built to. `None` if there is none.
+    /// The branch with the builds of HEAD. `None` if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     rendered: Option<BranchStatus>,
     /// Why `branch` cannot compare builds; `None` if it can, or if there is nothing to localize.
@@ -358,7 +358,7 @@ impl Outcome for Status {
         if !self.targets.is_empty() {
             out.push(self.counts());
             let mut targets: Vec<&TargetStatus> = self.targets.iter().collect();
-            // What is done comes last: only the first lines are printed.
+            // Finished targets come last: only the first lines are printed.
             targets.sort_by_key(|target| target.state == TargetState::Localized);
             let most = if shown.verbose { usize::MAX } else { NAMED };
             let mut texts: Vec<String> = targets.into_iter().map(TargetStatus::text).collect();

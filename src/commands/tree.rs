@@ -139,7 +139,7 @@ impl ReferenceTree {
         for link in &self.links {
             above.entry(&link.to).or_default().push(&link.from);
         }
-        // Everything that leads to the URL, at any distance: that is what a change of it touches.
+        // Everything that leads to the URL, at any distance: a change of it touches all of that.
         let kept = reach(&meant, |node| above.get(node).cloned().unwrap_or_default());
         let kept: HashSet<Node> = kept.into_iter().cloned().collect();
         self.links.retain(|link| kept.contains(&link.to));

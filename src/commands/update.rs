@@ -160,7 +160,7 @@ impl<'a> Update<'a> {
             before,
             workspace,
         };
-        // Last: the new ref is chosen with the fetcher, among what the server lists.
+        // Last: the new ref is chosen with the fetcher, among the tags that the server lists.
         if let Some(to) = &args.to {
             update.retarget(to, &urls, &paths)?;
         }

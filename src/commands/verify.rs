@@ -97,7 +97,7 @@ pub(super) fn directory<'a>(rev: Option<&'a str>, repo: Option<&LocalRepo>) -> R
 impl Outcome for VerifyOutcome {
     /// The differences, and the subjects of the verification.
     fn text(&self, _shown: Shown) -> String {
-        // The state of upstream is reported below, along with what has not changed.
+        // The state of upstream is reported below, along with the unchanged upstreams.
         let differences = self.differences.iter().filter(|difference| difference.kind != DifferenceKind::Upstream);
         let mut out: Vec<String> = differences
             .map(|difference| match &difference.span {
@@ -172,7 +172,7 @@ fn upstream(all: &[EntryStatus]) -> Vec<String> {
         if !answer.why.is_empty() {
             told += &format!(": {}", answer.why);
         }
-        // Merges are not counted, as `git log --no-merges` shows what somebody has to read.
+        // Merges are not counted, because nobody reads them: `git log --no-merges` shows the same.
         match answer.commits {
             Some(0) => told += " by merges only",
             Some(commits) => told += &format!(" by {}", counted(commits, "commit")),

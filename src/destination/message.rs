@@ -27,7 +27,7 @@ pub(super) fn text(
     let histories = histories(&moves);
     let mut moved: Vec<String> =
         moves.iter().zip(histories).map(|(moved, history)| told_move(moved, history.as_ref())).collect();
-    // What remains of the changes are entries that were not told as a move of their repository.
+    // The remaining changes are entries that were not told as a move of their repository.
     let (mut added, mut removed) = (Vec::new(), Vec::new());
     for change in Lock::changes(before, after) {
         let LockChange { kind, upstream, old, new, .. } = change;

@@ -123,7 +123,7 @@ pub(crate) struct BranchOptions {
     pub message: Vec<String>,
     /// Whether to push, and to which remote; `Some(None)` pushes to the default remote.
     pub push: Option<Option<String>>,
-    /// Whether the branch holds what the source is built to.
+    /// Whether the branch holds the builds of the source.
     pub rendered: bool,
 }
 
@@ -463,7 +463,7 @@ impl OnBranch {
         message::text(&subject, before, &plan.lock, &self.discarded().paths, histories)
     }
 
-    /// What a message calls the source.
+    /// The source, as a message calls it.
     pub(super) fn source_label(&self) -> &str {
         self.source_name.as_deref().map_or("the repository", short_name)
     }

@@ -86,7 +86,7 @@ fn text<'a>(lines: impl IntoIterator<Item = &'a String>) -> String {
     lines.into_iter().map(|line| format!("{line}\n")).collect()
 }
 
-/// What turns a tree into the rendered files of a commit.
+/// The changes that turn a tree into the rendered files of a commit.
 pub(crate) fn changes(tree: &dyn Tree, workspace: &Workspace, rendered: &Rendered) -> Result<Changes> {
     let lock = workspace.lock.as_deref().cloned().unwrap_or_default();
     let files = rendered.files.iter().map(|(path, bytes)| (path.clone(), Some(ResultFile::plain(&**bytes))));
@@ -126,7 +126,7 @@ impl OnBranch {
         Ok(self.write_rendered(&self.repository.clone().with_object_memory(), workspace, rendered)?.1)
     }
 
-    /// Writes the trees, and compares them with the tip. What stays is what an earlier run wrote, not what was edited.
+    /// Writes the trees, and compares them with the tip. The files of an earlier run stay, edits do not.
     fn write_rendered(
         &self,
         repository: &gix::Repository,

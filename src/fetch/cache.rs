@@ -52,7 +52,7 @@ impl Cache {
         if is_whole(&path, commit) {
             return Ok(Some(path));
         }
-        // Only what existed before the check is removed: another run may be adding the entry at this moment.
+        // Only files that existed before the check are removed: another run may be adding the entry at this moment.
         if damaged {
             failpoint::before("remove a damaged entry of the cache");
             let _ = std::fs::remove_dir_all(&path);

@@ -1,4 +1,4 @@
-//! Helm charts: the archive that helm would get, and what is in it.
+//! Helm charts: the archive that helm would get, and its content.
 //!
 //! kustomize runs `helm pull --untar` into the kustomization's own directory. Here an archive of a repository over http(s)
 //! is fetched as every other file, as its index may name any URL; helm says which version a range means. What lies in a
@@ -238,7 +238,7 @@ fn of_registry(network: &Network, chart: &ChartRef) -> Result<Vec<u8>> {
     the_archive(chart, &helm.path("pulled"), network.budget.largest())
 }
 
-/// Returns what helm is told to pull, with each value in one argument, so that none can be taken for another option.
+/// The arguments for `helm pull`, with each value in one argument, so that none can be taken for another option.
 fn words(chart: &ChartRef, repo: &str) -> Vec<String> {
     let mut words = match &*chart.version {
         "" if chart.devel => vec!["--devel".to_owned()],

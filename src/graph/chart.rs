@@ -262,7 +262,7 @@ impl Walker {
         })
     }
 
-    /// Brings along a chart that is in the tree. Returns what to request for one that is not; one without a repository
+    /// Brings along a chart that is in the tree. Returns the request for one that is not; one without a repository
     /// may not be missing.
     fn bring_along(
         &mut self,

@@ -105,7 +105,7 @@ pub(crate) struct Graph {
     pub(super) ignores_comments: bool,
     /// Findings that do not stop the work.
     pub findings: Vec<Finding>,
-    /// The notes of the parser on what kustomize accepts, with the data that rules need.
+    /// The notes of the parser on accepted fields, with the data that rules need.
     pub notes: Rc<Vec<Noted>>,
 }
 
@@ -223,7 +223,7 @@ pub(crate) struct Edge {
     /// The file that has the reference: the kustomization or a plugin configuration.
     pub from: FileId,
     pub reference: Rc<Reference>,
-    /// What kustomize requests for the reference, as far as text and field tell. `None` for a path.
+    /// The request of kustomize for the reference, as far as text and field tell. `None` for a path.
     pub remote: Option<Rc<RemoteRef>>,
     pub target: Resolution,
 }

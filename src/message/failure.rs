@@ -214,7 +214,7 @@ impl Failures {
         Failures(failures.map(|failure| failure.context(&context)).collect())
     }
 
-    /// All messages as one failure, with what else is known of the first.
+    /// All messages as one failure, with the other facts of the first.
     pub(crate) fn joined(self) -> Failure {
         let message = self.0.iter().map(|one| one.message.as_str()).collect::<Vec<_>>().join("; ");
         let first = self.0.into_iter().next().unwrap_or_else(|| Failure::new(""));

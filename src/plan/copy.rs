@@ -39,7 +39,7 @@ pub(crate) fn plan(
     let config = &workspace.config;
     let absences = workspace.absences();
     let old_lock = workspace.lock.as_deref().cloned().unwrap_or_default();
-    // The lock of the user decides about what it has, and `into` must not become a part of the copy.
+    // The lock of the user decides about its upstreams, and `into` must not become a part of the copy.
     let policy = graph::WalkPolicy {
         load_restrictor: config.load_restrictor,
         leave: Some(config),

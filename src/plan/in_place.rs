@@ -184,7 +184,7 @@ fn walk_after(workspace: &Workspace, survey: &Survey, starts: &[String]) -> Resu
     Ok(walk(workspace, survey, &starts, None))
 }
 
-/// Localizes what was walked, and adds the files whose URLs were restored and stay.
+/// Localizes the walked roots, and adds the files whose URLs were restored and stay.
 fn localized(
     workspace: &Workspace,
     graph: &Graph,

@@ -31,7 +31,7 @@ pub(super) fn assert_whole(
             // kustomize tries a plugin entry as an inline configuration first, so a missing path may be intended.
             let is_allowed = edge.reference.accepts == Accepts::Plugin
                 && path::resolve(&root.directory, text).is_some_and(|path| localized.allowed_missing.contains(&path));
-            // What did not build before need not build after: the user is told about it by `check`.
+            // A root that did not build before need not build after: the user is told about it by `check`.
             let old_root = before.zip(old_roots.get(root.directory.as_str()));
             let mut old_edges = old_root.into_iter().flat_map(|(graph, id)| &graph.roots[*id].edges);
             let was_broken = old_edges.any(|old: &Edge| {

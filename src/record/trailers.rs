@@ -61,7 +61,7 @@ pub struct TargetTrailer {
     pub scope: Option<String>,
     /// The NEW_DIR of a copy, as a path from the top. `None` if the repository was localized in place.
     pub into: Option<String>,
-    /// Whether the tree holds what the repository is built to.
+    /// Whether the tree holds the builds of the repository.
     pub rendered: bool,
 }
 

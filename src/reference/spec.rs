@@ -51,7 +51,7 @@ impl RepoSpec {
         if text.starts_with('/') {
             return Err("it is an absolute path");
         }
-        // The query decides how to fetch; the rest, what.
+        // The query decides how to fetch, the rest decides the content.
         let (location, query) = text.split_once('?').unwrap_or((text, ""));
         let pairs = pairs(query);
         let (host, rest) = split_host(location)?;

@@ -1,4 +1,4 @@
-//! A tree that remembers the paths that it was asked for: what a build depends on.
+//! A tree that remembers the paths that it was asked for: the inputs of a build.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;

@@ -211,7 +211,7 @@ impl<'a> History<'a> {
         }
     }
 
-    /// Reports what no lock covers: a missing record, and changes outside of the directories since the newest localized
+    /// Reports the rest, which no lock covers: a missing record, and changes outside of the directories since the newest localized
     /// commit.
     pub(super) fn whole(&mut self, verifier: &mut Verifier, locks: &[(String, Lock)], is_ours: bool) -> Result<()> {
         let newest = match std::mem::replace(&mut self.newest, RecordLookup::Nothing) {

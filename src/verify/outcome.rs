@@ -62,7 +62,7 @@ pub(crate) struct Record {
     pub source: Option<String>,
     /// The resulting tree in that message.
     pub tree: Option<String>,
-    /// Whether it holds what the source is built to.
+    /// Whether it holds the builds of the source.
     pub rendered: bool,
 }
 

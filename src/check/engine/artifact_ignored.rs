@@ -49,7 +49,7 @@ fn help(path: &str, rule: &Ignored) -> Vec<String> {
     vec![rule.help("it", &format!("/{path}"))]
 }
 
-/// What a target lacks, and why.
+/// The message about a path that a target lacks.
 fn message(target: &Target, path: &str, rule: &Ignored) -> String {
     format!("{} reaches `{path}`, which is not in its artifact: {}", target.by(), rule.why())
 }

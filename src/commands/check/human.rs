@@ -113,7 +113,7 @@ fn summary(checked: &Checked) -> String {
             .filter(|finding| finding.rule == rule)
             .count()
     });
-    // These two are counted apart: they say what nobody could look at, not what is wrong.
+    // These two are counted apart: they name things that nobody could look at, not mistakes.
     let warnings = warnings - unknown - not_built;
     // Also if nothing is new, because that is not the same as no problems.
     let left_out = checked.known.as_ref().map_or(0, |known| known.left_out);

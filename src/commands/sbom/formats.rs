@@ -56,7 +56,7 @@ impl Sbom {
     pub(super) fn cyclonedx(&self) -> Value {
         let not_built: Vec<String> = self.not_built.iter().map(Failure::to_string).collect();
         let components = self.each(|id, component| {
-            // A commit id is not a hash of what is downloaded, so only files and charts have one.
+            // A commit id is not a hash of downloaded bytes, so only files and charts have one.
             let hash = component.sha256().map(|hex| [json!({ "alg": "SHA-256", "content": hex })]);
             let license = component.license();
             let notes = component.notes().into_iter();

@@ -76,7 +76,7 @@ fn of(repo: &Rc<LocalRepo>, whole: &str, record: &Record) -> Result<Vec<Differen
     let source_tree = object_id(&source.tree)?;
     let workspace = Workspace::of_rev(repo.clone(), Some(&source.commit))?;
     let options = PlanOptions { overwrite: false, trailers: lock.trailers };
-    // Only what the lock has, or else a moved tag would look like an edited commit.
+    // Only locked digests, or else a moved tag would look like an edited commit.
     let fetching = fetch::FetchOptions { locked: true, ..fetching(&workspace.config, false, false) };
     let mut fetcher = fetcher(Some(repo), fetching, vec![lock.clone()], None)?;
     let plan = match &lock.target {

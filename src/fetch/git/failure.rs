@@ -1,4 +1,4 @@
-//! Explains why a fetch with git failed, and what to do about it.
+//! Explains why a fetch with git failed, and how to mend it.
 
 use std::time::Duration;
 

@@ -55,14 +55,14 @@ impl TipState {
     }
 }
 
-/// What a branch holds. Never two of these.
+/// The kind of content of a branch. Never two of these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Content {
     /// The localized repository.
     InPlace,
     /// Copies in NEW_DIRs.
     Copies,
-    /// What the repository is built to.
+    /// The builds of the repository.
     Rendered,
 }
 

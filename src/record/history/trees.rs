@@ -71,7 +71,7 @@ pub(crate) fn differences(
                 paths.push(path)
             }
         }
-        // What the new tree did not take out was removed.
+        // The paths that the new tree did not take out were removed.
         for name in old.into_keys() {
             paths.push(path::join(&directory, &String::from_utf8_lossy(&name)));
         }

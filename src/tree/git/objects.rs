@@ -66,7 +66,7 @@ impl Objects {
         Objects { repository, repo, quarantine, directories: RefCell::default(), listed: RefCell::default() }
     }
 
-    /// Returns what the tree object holds that is at `path`.
+    /// The entries of the tree object at `path`.
     pub(super) fn directory(&self, id: ObjectId, path: &str) -> Result<Rc<Directory>> {
         if let Some(known) = self.directories.borrow().get(&id) {
             return Ok(known.clone());

@@ -1,6 +1,6 @@
 //! The blobs of a large repository that were searched for marks before and hold none: the next run reads only new ones.
 //!
-//! A blob never changes, so what was found out once stays true. The file is sealed with the key of the repository,
+//! A blob never changes, so a fact about it stays true. The file is sealed with the key of the repository,
 //! together with the marks and the version of this program: a file that is damaged, older or from elsewhere counts for
 //! nothing.
 
@@ -24,7 +24,7 @@ const MOST: usize = 1 << 20;
 pub(super) struct Unmarked {
     file: PathBuf,
     key: Key,
-    /// What the ids were found out with.
+    /// The version, hash function and marks of the search.
     origin: Vec<u8>,
     known: HashSet<ObjectId>,
 }
