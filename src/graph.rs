@@ -365,7 +365,7 @@ impl Walker {
         let remote = RemoteRef::of(&reference, || self.upstream_url(from));
         self.remotes += usize::from(remote.is_some());
         self.graph[edge].remote = remote.map(Rc::new);
-        let target = self.target(edge, &reference).unwrap_or_else(|stop| {
+        let target = self.resolve_target(edge, &reference).unwrap_or_else(|stop| {
             self.trouble(*stop, At::Edge(edge));
             Resolution::Broken
         });
@@ -377,7 +377,7 @@ impl Walker {
         self.troubles.push(stop.at(&self.graph, at));
     }
 
-    fn target(&mut self, edge: EdgeId, reference: &Reference) -> WalkResult<Resolution> {
+    fn resolve_target(&mut self, edge: EdgeId, reference: &Reference) -> WalkResult<Resolution> {
         let text = reference.text.as_str();
         if text.is_empty() {
             // kustomize skips empty strings in path fields.

@@ -319,10 +319,10 @@ pub(crate) fn resolve(tree: &dyn Tree, path: &str) -> Result<Resolved> {
         let next = path::join(&real, &component);
         // A file has nothing below it.
         if executable.is_some() {
-            return Ok(missing(&next, &rest));
+            return Ok(missing_at(&next, &rest));
         }
         match tree.entry(&next)? {
-            None => return Ok(missing(&next, &rest)),
+            None => return Ok(missing_at(&next, &rest)),
             Some(Entry::Directory) => real = next,
             Some(Entry::File { executable: mode }) => {
                 executable = Some(mode);
@@ -337,7 +337,7 @@ pub(crate) fn resolve(tree: &dyn Tree, path: &str) -> Result<Resolved> {
                 }
                 let bytes = tree.read(&next)?;
                 let Ok(target) = String::from_utf8(bytes) else {
-                    return Ok(missing(&next, &rest));
+                    return Ok(missing_at(&next, &rest));
                 };
                 // An absolute link starts again at the top of the file system.
                 let inside = if path::is_absolute(&target) {
@@ -360,7 +360,7 @@ pub(crate) fn resolve(tree: &dyn Tree, path: &str) -> Result<Resolved> {
 }
 
 /// The missing path that begins with `next`; `rest` has the components after it in reverse order.
-fn missing(next: &str, rest: &[String]) -> Resolved {
+fn missing_at(next: &str, rest: &[String]) -> Resolved {
     let rest: Vec<&str> = rest.iter().rev().map(String::as_str).collect();
     Resolved::Missing { path: path::resolve(next, &rest.join("/")).unwrap_or_else(|| next.to_owned()) }
 }

@@ -32,7 +32,7 @@ use upstream_status::{Ask, EntryStatus};
 
 /// Verifies a commit. `ask` asks upstream. A lock at the top without localized files is then enough of a record.
 pub(crate) fn verify(repo: &Rc<LocalRepo>, rev: &str, ask: Option<&Ask<'_>>) -> Result<VerifyOutcome, Failures> {
-    let (id, name) = repo.named(rev)?.ok_or_else(|| unknown(repo, rev))?;
+    let (id, name) = repo.named(rev)?.ok_or_else(|| unknown_revision(repo, rev))?;
     let tree = Rc::new(GitTree::of_commit(repo, &id)?);
     let checked_out: Rc<dyn Tree> = Rc::new(tree.checked_out(true));
     let mut verifier = Verifier::new(tree, ask);
@@ -157,7 +157,7 @@ pub(crate) fn verify_directory(
 }
 
 /// The failure of an unknown revision, with a remote-tracking ref that may have been meant.
-fn unknown(repo: &LocalRepo, rev: &str) -> Failure {
+fn unknown_revision(repo: &LocalRepo, rev: &str) -> Failure {
     let failure = Failure::new(format!("unknown revision `{rev}`"));
     let pattern = git::is_branch_name(rev).then(|| format!("refs/remotes/*/{rev}"));
     let refs = pattern.and_then(|pattern| repo.refs(&[pattern]).ok()).unwrap_or_default();

@@ -114,7 +114,7 @@ impl Files {
         let (id, name) = commit.ok_or_else(|| match rev {
             None => Failure::new("this repository has no commit yet")
                 .hint("commit your files first: git add . && git commit"),
-            Some(rev) => unknown(rev),
+            Some(rev) => unknown_revision(rev),
         })?;
         let tree = Rc::new(GitTree::of_commit(&repo, &id)?);
         Ok(Files::Commit { repo, id, rev: rev.unwrap_or("HEAD").to_owned(), name, is_head: rev.is_none(), tree })
@@ -415,10 +415,10 @@ pub(crate) fn repository_offline() -> Result<Rc<LocalRepo>> {
 
 /// The commit that a revision names.
 pub(crate) fn commit(repo: &LocalRepo, rev: &str) -> Result<CommitId> {
-    repo.commit(rev)?.ok_or_else(|| unknown(rev))
+    repo.commit(rev)?.ok_or_else(|| unknown_revision(rev))
 }
 
-fn unknown(rev: &str) -> Failure {
+fn unknown_revision(rev: &str) -> Failure {
     Failure::new(format!("unknown revision `{}`", shown(rev)))
         .hint("fetch it first, or name another one: git log --oneline --all")
 }

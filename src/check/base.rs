@@ -85,7 +85,7 @@ fn unversioned(finding: &Finding) -> Key {
     let about = match &finding.subject {
         Subject::Remote(Upstream::Git { url, path, .. }) => format!("{url}\0{path}"),
         Subject::Remote(Upstream::File { url }) => {
-            file_pin(url).map_or_else(|| url.clone(), |(_, version)| without(url, &version))
+            file_pin(url).map_or_else(|| url.clone(), |(_, version)| without_version(url, &version))
         }
         Subject::Remote(Upstream::Chart { url, chart, .. }) => format!("{url}\0{chart}"),
         _ => text,
@@ -99,7 +99,7 @@ fn has_comment(finding: &Finding) -> bool {
 }
 
 /// Cuts `version` out of a URL, if it is a whole segment of its path or a whole value of its query.
-fn without(url: &str, version: &str) -> String {
+fn without_version(url: &str, version: &str) -> String {
     match url.match_indices(version).find(|(at, _): &(usize, &str)| {
         let rest = &url[at + version.len()..];
         url[..*at].ends_with(['/', '=']) && (rest.is_empty() || rest.starts_with(['/', '?', '&']))

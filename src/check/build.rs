@@ -153,7 +153,7 @@ impl<'a> CheckBuilds<'a> {
         }
         for (target, built) in targets.iter().zip(self.run(self.workspace.survey(), &subjects)?) {
             let help = "fix the chart, or the values that its object gives";
-            if let Some(failures) = self.note(&target.object.file, &target.by(), &built, Some(help)) {
+            if let Some(failures) = self.note_result(&target.object.file, &target.by(), &built, Some(help)) {
                 if failures.0.iter().all(|failure| failure.kind == FailureKind::Stopped) {
                     self.failed(&target.object.file, failures);
                 } else {
@@ -296,7 +296,7 @@ impl<'a> CheckBuilds<'a> {
                 Err(Unbuilt::Refused(_)) => builder.target.object.file.clone(),
                 _ => file(builder),
             };
-            if let Some(failures) = self.note(&file, &builder.by, &built, None) {
+            if let Some(failures) = self.note_result(&file, &builder.by, &built, None) {
                 self.failed(&file, failures);
             }
             outputs.push(built.map(|build| build.stdout).map_err(|unbuilt| Failures::from(unbuilt).joined()));
@@ -314,7 +314,7 @@ impl<'a> CheckBuilds<'a> {
 
     /// Notes the result of a build, with `help` for a failure. Returns why it is unknown whether it builds; `None` if
     /// that is known.
-    fn note(&self, file: &str, by: &str, built: &Built, help: Option<&str>) -> Option<Failures> {
+    fn note_result(&self, file: &str, by: &str, built: &Built, help: Option<&str>) -> Option<Failures> {
         let came = &mut *self.came.borrow_mut();
         match built {
             Ok(build) => {

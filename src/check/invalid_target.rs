@@ -20,13 +20,13 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     }
     // Without any target, the unavailable files are probably not those of an engine.
     if !context.deployed.targets.targets.is_empty() {
-        context.failures.borrow_mut().extend(missing(&unavailable));
+        context.failures.borrow_mut().extend(unavailable_failure(&unavailable));
     }
     findings
 }
 
 /// One failure for all files that are unavailable here. `None` if there are none.
-fn missing(unavailable: &[(&Unread, &Vec<String>)]) -> Option<Failure> {
+fn unavailable_failure(unavailable: &[(&Unread, &Vec<String>)]) -> Option<Failure> {
     let ((first, hints), rest) = unavailable.split_first()?;
     let more = if rest.is_empty() { String::new() } else { format!(", and {} more files", rest.len()) };
     let failure = Failure::new(format!("{}{more}", first.message));

@@ -21,7 +21,7 @@ use crate::tree::path;
 
 /// Finds the charts that a build would download, and the files that engines download for charts of the tree.
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
-    let mut findings = charts(context, false);
+    let mut findings = chart_findings(context, false);
     // A chart that an engine renders is in no kustomization, so the graph does not know it.
     for local in &context.deployed.local {
         let PathContent::Chart(directory) = &local.directory.content else { continue };
@@ -55,7 +55,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
 
 /// The findings of `locked-reference`: charts that a build would download, and that the lock has.
 pub(super) fn find_locked(context: &Context<'_>) -> Vec<Finding> {
-    charts(context, true)
+    chart_findings(context, true)
 }
 
 /// The charts that a build would download, and that the lock has.
@@ -69,7 +69,7 @@ fn is_locked(context: &Context<'_>, wanted: &ChartRef) -> bool {
     lock.is_some_and(|lock| wanted.locked(lock).is_some())
 }
 
-fn charts(context: &Context<'_>, locked: bool) -> Vec<Finding> {
+fn chart_findings(context: &Context<'_>, locked: bool) -> Vec<Finding> {
     let graph = context.graph;
     let charts = graph.charts.iter().filter_map(|chart| {
         let wanted = chart.wanted.as_ref()?;

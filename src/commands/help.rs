@@ -23,7 +23,7 @@ impl HelpArgs {
     pub(super) fn run(&self) -> Done {
         let name = self.page.join(" ");
         if name.is_empty() {
-            return Page::of(list());
+            return Page::of(overview());
         }
         let text = page(&name)
             .or_else(|| manual::guide(&name).map(|text| if name == "recipes" { filled(text) } else { text }))
@@ -74,7 +74,7 @@ fn page(name: &str) -> Option<String> {
 }
 
 /// The list of commands and guides.
-fn list() -> String {
+fn overview() -> String {
     let command = documented();
     let commands = command.get_subcommands().filter(|subcommand| !subcommand.is_hide_set());
     let commands = commands

@@ -87,27 +87,27 @@ impl Setup {
             checked: Checked::default(),
             workspace,
         };
-        setup.checked = setup.look(&setup.texts[1], &setup.workspace.config)?;
+        setup.checked = setup.check_with(&setup.texts[1], &setup.workspace.config)?;
         Ok(setup)
     }
 
     /// The changes to the files, with this configuration.
-    fn changes(&self, text: &str) -> Changes {
+    fn changes_to(&self, text: &str) -> Changes {
         let text = (text != self.texts[0]).then(|| ResultFile::plain(text.as_bytes().to_vec()));
         let files = [(FILE_NAME, text), (LOCK_NAME, self.file.clone())];
         files.into_iter().filter_map(|(name, file)| Some((name.to_owned(), Some(file?)))).collect()
     }
 
     /// Checks the files as they will be.
-    fn look(&self, text: &str, config: &Config) -> Result<Checked, Failures> {
-        gate::once_written(&self.workspace, &self.changes(text), config)
+    fn check_with(&self, text: &str, config: &Config) -> Result<Checked, Failures> {
+        gate::once_written(&self.workspace, &self.changes_to(text), config)
     }
 
     /// A configuration with the result of `check`. `None` if something could not be checked, because a configuration
     /// that excludes everything has no findings.
     fn tried(&self, text: &str) -> Result<Option<(Config, Checked)>> {
         let config = Config::parse(text.as_bytes(), FILE_NAME)?;
-        Ok(self.look(text, &config).ok().map(|checked| (config, checked)))
+        Ok(self.check_with(text, &config).ok().map(|checked| (config, checked)))
     }
 
     /// Takes a configuration, if it mends errors and makes none.
@@ -174,7 +174,7 @@ impl Setup {
             None => relock(&self.workspace, &old_lock, &mut self.fetcher)?,
         };
         self.file = lock::to_write(&self.workspace, &self.before, &mut self.relocked)?;
-        self.checked = self.look(&self.texts[1], &self.workspace.config)?;
+        self.checked = self.check_with(&self.texts[1], &self.workspace.config)?;
         Ok(())
     }
 
@@ -225,7 +225,7 @@ impl Setup {
     }
 
     fn finish(self, dry_run: bool) -> Result<Initialized, Failures> {
-        let changes = self.changes(&self.texts[1]);
+        let changes = self.changes_to(&self.texts[1]);
         let outcome = write(&self.workspace, &changes, &[], dry_run)?;
         let status = if dry_run { None } else { Some(status::without_targets(&repository_offline()?)?) };
         Ok(Initialized {

@@ -77,7 +77,7 @@ impl NewDirectory {
             return Err(Failure::new(format!("`{}` has become a git repository of its own", self.shown))
                 .hint("choose another NEW_DIR, and copy its files there"));
         }
-        let _ = self.claimed.set(digest(&self.disk_path)?);
+        let _ = self.claimed.set(directory_digest(&self.disk_path)?);
         let tree = DiskTree::of_directory(&self.disk_path, self.converts)?;
         let edited = stored::differences(&tree, "", &lock)?.into_iter();
         // Only Unix has file modes.
@@ -136,7 +136,7 @@ impl NewDirectory {
     fn refuse_changed(&self, directory: &Path) -> Result<()> {
         let is_directory = directory.symlink_metadata().is_ok_and(|metadata| metadata.is_dir());
         let claimed = self.claimed.get().filter(|_| is_directory);
-        if claimed.is_some_and(|claimed| digest(directory).is_ok_and(|now| now == *claimed)) {
+        if claimed.is_some_and(|claimed| directory_digest(directory).is_ok_and(|now| now == *claimed)) {
             return Ok(());
         }
         Err(Failure::new(format!("`{}` was changed during this run, and stays as it is", self.shown))
@@ -145,7 +145,7 @@ impl NewDirectory {
 }
 
 /// A digest of all files of a directory with their paths and modes.
-fn digest(directory: &Path) -> Result<String> {
+fn directory_digest(directory: &Path) -> Result<String> {
     let tree = DiskTree::of_directory(directory, false)?;
     let mut all = format!("{}\0", directory.join(".git").exists());
     for path in tree.below("")? {
@@ -226,7 +226,7 @@ mod tests {
             shown: "copy".to_owned(),
             converts: false,
             staging: top.path().to_owned(),
-            claimed: OnceCell::from(digest(&disk_path).unwrap()),
+            claimed: OnceCell::from(directory_digest(&disk_path).unwrap()),
         };
         let replace = || {
             write(&fresh, "new");

@@ -30,19 +30,19 @@ pub(crate) fn write(
 ) -> Result<WrittenTrees> {
     // The repository's own editor requires every blob that a tree names, and a partial clone lacks some.
     let root = repository.find_tree(base).and_then(|tree| Ok(tree.decode()?.to_owned()));
-    let root = root.map_err(|error| failed(&error))?;
+    let root = root.map_err(|error| not_stored(&error))?;
     let mut editor = Editor::new(root, &repository.objects, repository.object_hash());
     // Other copies on the branch stay as they are: their trees are taken over whole, without their files.
     for (path, id) in others {
-        editor.upsert(path::components(&path), EntryKind::Tree, id).map_err(|error| failed(&error))?;
+        editor.upsert(path::components(&path), EntryKind::Tree, id).map_err(|error| not_stored(&error))?;
     }
     if let Some(new_dir) = new_dir {
-        editor.remove(path::components(new_dir)).map_err(|error| failed(&error))?;
+        editor.remove(path::components(new_dir)).map_err(|error| not_stored(&error))?;
     }
     for (path, file) in changes {
         let components = path::components(path);
         let Some(file) = file else {
-            editor.remove(components).map_err(|error| failed(&error))?;
+            editor.remove(components).map_err(|error| not_stored(&error))?;
             continue;
         };
         // A blob that the repository has already need not be written, and often not even be read.
@@ -50,17 +50,17 @@ pub(crate) fn write(
             Some(id) => object_id(id)?,
             None => {
                 failpoint::before("write a blob");
-                repository.write_blob(&file.bytes).map_err(|error| failed(&error))?.detach()
+                repository.write_blob(&file.bytes).map_err(|error| not_stored(&error))?.detach()
             }
         };
         let kind = if file.executable { EntryKind::BlobExecutable } else { EntryKind::Blob };
-        editor.upsert(components, kind, id).map_err(|error| failed(&error))?;
+        editor.upsert(components, kind, id).map_err(|error| not_stored(&error))?;
     }
     let tree = editor.write(|tree| {
         failpoint::before("write a tree");
         repository.write_object(tree).map(gix::Id::detach)
     });
-    let tree = tree.map_err(|error| failed(&error))?;
+    let tree = tree.map_err(|error| not_stored(&error))?;
     // In place there is no directory of its own.
     let Some(new_dir) = new_dir else {
         return Ok(WrittenTrees { tree, directory: tree });
@@ -72,7 +72,7 @@ pub(crate) fn write(
 }
 
 /// A failure with the causes of an error of gix, because its own message does not name them.
-fn failed(error: &dyn std::error::Error) -> Failure {
+fn not_stored(error: &dyn std::error::Error) -> Failure {
     let causes = std::iter::successors(Some(error), |error| error.source()).map(ToString::to_string);
     Failure::new(format!("could not write to the object database: {}", causes.collect::<Vec<_>>().join(": ")))
         .hint("check that the repository can be written and that the disk has room")

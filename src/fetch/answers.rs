@@ -247,12 +247,12 @@ pub(super) fn refuse(source: &Upstream) -> Result<()> {
     let mut spec = RepoSpec::parse(&text)
         .ok()
         .filter(|spec| spec.clone_spec().shown() == url)
-        .ok_or_else(|| refused(url, "a kustomization cannot reference such a repository"))?;
+        .ok_or_else(|| refused_url(url, "a kustomization cannot reference such a repository"))?;
     spec.reference.clone_from(reference);
-    refuse_unsafe(&text, Some(&spec)).map_err(|reason| refused(url, &reason))
+    refuse_unsafe(&text, Some(&spec)).map_err(|reason| refused_url(url, &reason))
 }
 
-fn refused(url: &str, why: &str) -> Failure {
+fn refused_url(url: &str, why: &str) -> Failure {
     Failure::new(format!("{url} is refused: {why}")).hint("find out how it came into the lock")
 }
 

@@ -44,13 +44,13 @@ pub(super) fn pull(network: &Network, chart: &ChartRef) -> Result<Vec<u8>> {
     // The index may list an archive anywhere. The checks below keep it from lowering the protection of the URL that the
     // user wrote.
     let repository = Url::parse(chart.repo.exposed()).map_err(|error| odd_url(chart, error))?;
-    let listed = choose(chart, listed(network, chart)?)?;
+    let listed = choose(chart, index_versions(network, chart)?)?;
     let odd = |why: &str| {
         Failure::new(format!("{}: the index lists the archive {}: {why}", chart.upstream(), redact::url(&listed.url)))
             .hint("report this to the owner of the chart repository")
             .because(FailureKind::Unusable)
     };
-    let url = below(&repository, &listed.url).map_err(|error| odd(&error.to_string()))?;
+    let url = resolved_url(&repository, &listed.url).map_err(|error| odd(&error.to_string()))?;
     match (repository.scheme(), url.scheme()) {
         ("http", "http") | (_, "https") => {}
         (_, "oci") => {
@@ -77,11 +77,11 @@ fn odd_url(chart: &ChartRef, error: url::ParseError) -> Failure {
 
 /// The versions of a chart that its repository lists.
 pub(super) fn versions(network: &Network, chart: &ChartRef) -> Result<Vec<String>> {
-    Ok(listed(network, chart)?.into_iter().map(|listed| listed.version).collect())
+    Ok(index_versions(network, chart)?.into_iter().map(|listed| listed.version).collect())
 }
 
-fn listed(network: &Network, chart: &ChartRef) -> Result<Vec<ChartVersion>> {
-    let index = Url::parse(chart.repo.exposed()).and_then(|url| below(&url, "index.yaml"));
+fn index_versions(network: &Network, chart: &ChartRef) -> Result<Vec<ChartVersion>> {
+    let index = Url::parse(chart.repo.exposed()).and_then(|url| resolved_url(&url, "index.yaml"));
     let index = network.client.get(index.map_err(|error| odd_url(chart, error))?.as_str())?;
     index::versions(&index, &chart.name)
         .map_err(|why| Failure::new(format!("cannot read the index of {}: {why}", chart.repo.shown())))
@@ -89,7 +89,7 @@ fn listed(network: &Network, chart: &ChartRef) -> Result<Vec<ChartVersion>> {
 
 /// Returns what a reference in an index means, as helm reads it (`repo.ResolveReferenceURL`): a query of the repository
 /// counts for what is relative to it.
-fn below(repository: &Url, reference: &str) -> Result<Url, url::ParseError> {
+fn resolved_url(repository: &Url, reference: &str) -> Result<Url, url::ParseError> {
     let mut base = repository.clone();
     base.set_path(&format!("{}/", repository.path().trim_end_matches('/')));
     let mut url = base.join(reference)?;

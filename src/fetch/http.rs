@@ -121,7 +121,7 @@ impl Client {
             }
             login = login.filter(|_| url.origin() == from.origin());
         }
-        Err(refused(&format!("more than {MAX_REDIRECTS} times")).into())
+        Err(refused_redirect(&format!("more than {MAX_REDIRECTS} times")).into())
     }
 }
 
@@ -142,19 +142,19 @@ fn parse(text: &str) -> Result<(Url, Option<Login>)> {
 
 /// The URL that a redirect leads to. A login in it is the server's, not the user's, and is dropped.
 pub(super) fn redirected(from: &Url, location: &str) -> Result<Url> {
-    let mut url = from.join(location).map_err(|_| refused("to an invalid URL"))?;
+    let mut url = from.join(location).map_err(|_| refused_redirect("to an invalid URL"))?;
     match (from.scheme(), url.scheme()) {
-        ("https", "http") => Err(refused("from https to http")),
+        ("https", "http") => Err(refused_redirect("from https to http")),
         (_, "http" | "https") => {
             forget_userinfo(&mut url);
             Ok(url)
         }
-        _ => Err(refused("to a URL that is not http or https")),
+        _ => Err(refused_redirect("to a URL that is not http or https")),
     }
 }
 
 /// The failure of a redirect that is not followed.
-fn refused(where_to: &str) -> Failure {
+fn refused_redirect(where_to: &str) -> Failure {
     Failure::new(format!("the server redirects {where_to}")).hint("use a URL that serves the file itself over https")
 }
 

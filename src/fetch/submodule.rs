@@ -37,7 +37,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Vec<Submodule>> {
 /// The URL of a submodule. A relative one is relative to the URL of its repository (git's `relative_url`).
 pub(super) fn resolve_url(parent: &str, url: &str) -> Result<String> {
     if url.starts_with('-') || url.chars().any(char::is_control) {
-        return Err(refused(url, "git could misread it"));
+        return Err(refused_url(url, "git could misread it"));
     }
     // Resolves a relative URL.
     let resolved = if url.starts_with("./") || url.starts_with("../") {
@@ -49,7 +49,7 @@ pub(super) fn resolve_url(parent: &str, url: &str) -> Result<String> {
         let end = parent[start..].find(ends).map_or(parent.len(), |at| start + at);
         let (server, directory) = parent.split_at(end);
         let path = path::resolve(directory.trim_start_matches(ends), url);
-        let path = path.ok_or_else(|| refused(url, "it leads out of its server"))?;
+        let path = path.ok_or_else(|| refused_url(url, "it leads out of its server"))?;
         // The path of `user@host:/path` is absolute.
         let between = if directory.starts_with(":/") { ":/" } else { directory.get(..1).unwrap_or("/") };
         format!("{server}{between}{path}")
@@ -61,7 +61,7 @@ pub(super) fn resolve_url(parent: &str, url: &str) -> Result<String> {
     let (authority, _) = authority.split_once('/').unwrap_or((authority, ""));
     for part in authority.split('@') {
         if percent_decode_str(part).next() == Some(b'-') {
-            return Err(refused(url, "git could misread it"));
+            return Err(refused_url(url, "git could misread it"));
         }
     }
     // Only transports that kustomize accepts, and local ones only in local repositories.
@@ -70,15 +70,15 @@ pub(super) fn resolve_url(parent: &str, url: &str) -> Result<String> {
     match scheme.as_deref() {
         Some("https" | "http" | "ssh") => Ok(resolved),
         Some("file") if local => Ok(resolved),
-        None if resolved.contains("::") => Err(refused(url, "its transport is not supported")),
+        None if resolved.contains("::") => Err(refused_url(url, "its transport is not supported")),
         None if resolved.starts_with('/') && local => Ok(resolved),
         // scp-like: `user@host:path`
         None if !resolved.starts_with(['/', '.']) && resolved.contains(':') => Ok(resolved),
-        _ => Err(refused(url, "its transport is not supported")),
+        _ => Err(refused_url(url, "its transport is not supported")),
     }
 }
 
-fn refused(url: &str, why: &str) -> Failure {
+fn refused_url(url: &str, why: &str) -> Failure {
     Failure::new(format!("`{}` is refused: {why}", redact::url(url)))
         .hint("to build without submodules, add `submodules=false` to the query of the reference")
 }

@@ -47,12 +47,12 @@ impl Signers {
         let text = String::from_utf8_lossy(&bytes);
         let is_keyring = text.contains(KEYRING) || bytes.first().is_some_and(|first| first & 0x80 != 0);
         let keys = match () {
-            () if text.contains("PRIVATE KEY") => return Err(failed(file, "it contains a private key")),
+            () if text.contains("PRIVATE KEY") => return Err(unverifiable(file, "it contains a private key")),
             () if is_keyring => of_keyring(file, &bytes)?,
-            () => of_allowed_signers(&text).map_err(|why| failed(file, &why))?,
+            () => of_allowed_signers(&text).map_err(|why| unverifiable(file, &why))?,
         };
         if keys.is_empty() {
-            return Err(failed(file, "it contains no key"));
+            return Err(unverifiable(file, "it contains no key"));
         }
         Ok(Signers { file: file.to_owned(), is_keyring, keys, bytes })
     }
@@ -159,7 +159,7 @@ fn of_keyring(file: &str, bytes: &[u8]) -> Result<BTreeSet<String>> {
     let listed = gpg(file, scratch.path(), &["--with-colons", "--show-keys"], &keyring)?;
     let listed = String::from_utf8_lossy(&listed.stdout);
     if listed.lines().any(|line| line.starts_with("sec:")) {
-        return Err(failed(file, "it contains a private key"));
+        return Err(unverifiable(file, "it contains a private key"));
     }
     Ok(primary_keys(&listed))
 }
@@ -193,10 +193,10 @@ fn gpg(name: &str, home: &Path, arguments: &[&str], keyring: &Path) -> Result<Ou
     if output.status.success() {
         return Ok(output);
     }
-    Err(failed(name, &format!("it is not a keyring of OpenPGP public keys: {}", error_message(&output))))
+    Err(unverifiable(name, &format!("it is not a keyring of OpenPGP public keys: {}", error_message(&output))))
 }
 
-fn failed(file: &str, why: &str) -> Failure {
+fn unverifiable(file: &str, why: &str) -> Failure {
     Failure::new(format!("`{file}`: {why}")).hint(EXPECTED)
 }
 

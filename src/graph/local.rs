@@ -186,7 +186,7 @@ impl Walker {
     pub(super) fn explained(&self, trouble: &Trouble, number: usize, policy: &WalkPolicy<'_>) -> Option<Box<Trouble>> {
         match (&trouble.kind, trouble.at) {
             (TroubleKind::Missing { path, .. }, At::Edge(edge)) => {
-                Some(self.missing(edge, path, number < MOST_COMPARED, policy))
+                Some(self.missing_trouble(edge, path, number < MOST_COMPARED, policy))
             }
             (TroubleKind::NoKustomization { directory, .. }, at) => {
                 let source = match at {
@@ -200,7 +200,7 @@ impl Walker {
     }
 
     /// Explains why there is nothing at the path that a reference names.
-    fn missing(&self, edge: EdgeId, path: &str, is_close: bool, policy: &WalkPolicy<'_>) -> Box<Trouble> {
+    fn missing_trouble(&self, edge: EdgeId, path: &str, is_close: bool, policy: &WalkPolicy<'_>) -> Box<Trouble> {
         let Root { source, directory, .. } = &self.graph.roots[edge.root];
         let Reference { text, accepts, .. } = &*self.graph[edge].reference;
         let is_file = matches!(accepts, Accepts::File | Accepts::Program);

@@ -162,20 +162,20 @@ impl<'a> Namer<'a> {
         let chart_from = from.clone();
         let edges = self.graph.edges_of(root).map(move |(id, edge)| Link {
             from: from.clone(),
-            to: self.target(id),
+            to: self.target_node(id),
             location: self.graph.location(edge.from, &edge.reference),
             reference: redact::url(&edge.reference.text),
         });
         let charts = self.graph.charts_of(root).iter().map(move |chart| Link {
             from: chart_from.clone(),
-            to: self.chart(chart),
+            to: self.chart_node(chart),
             location: self.graph.note_location(chart.note),
             reference: redact::url(chart.wanted.as_ref().map_or(&chart.name, |wanted| wanted.repo.exposed())),
         });
         edges.chain(charts)
     }
 
-    fn target(&self, id: EdgeId) -> Node {
+    fn target_node(&self, id: EdgeId) -> Node {
         let (edge, reason) = (&self.graph[id], self.reasons.get(&At::Edge(id)).copied());
         match (edge.target, &edge.remote) {
             // A reference that kustomize does not follow must not be drawn as if it did.
@@ -183,7 +183,7 @@ impl<'a> Namer<'a> {
             (Resolution::File(file), _) if reason.is_none() => {
                 Node { name: self.graph.label(file), remote: self.origin(file), ..Node::default() }
             }
-            (Resolution::Remote | Resolution::Unchanged, Some(wanted)) => self.remote(wanted),
+            (Resolution::Remote | Resolution::Unchanged, Some(wanted)) => self.remote_node(wanted),
             (_, remote) => {
                 let text = &edge.reference.text;
                 let name = match path::resolve(&self.graph.roots[id.root].directory, text) {
@@ -196,7 +196,7 @@ impl<'a> Namer<'a> {
         }
     }
 
-    fn remote(&self, wanted: &RemoteRef) -> Node {
+    fn remote_node(&self, wanted: &RemoteRef) -> Node {
         let locked = wanted.locked(&self.lock);
         let spec = match locked {
             Some(Upstream::Git { .. }) => wanted.spec.as_ref(),
@@ -208,7 +208,7 @@ impl<'a> Namer<'a> {
         Node { pin, ..Node::remote_node(wanted.text.shown(), kind, locked, &self.lock) }
     }
 
-    fn chart(&self, chart: &Chart) -> Node {
+    fn chart_node(&self, chart: &Chart) -> Node {
         match (&chart.lookup, &chart.wanted) {
             // A chart is used as a whole, so its directory is one node, like a file.
             (ChartLookup::There(path), _) => {

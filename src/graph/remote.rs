@@ -23,11 +23,11 @@ impl Walker {
         // kustomize asks for a file first, but text that git could misread is refused before git can get it.
         reference::refuse_unsafe(text, wanted.repository()).map_err(|reason| {
             let correction = reference::web_page(text).or_else(|| reference::plus_hint(text, spec?));
-            refused(wanted, &reason).hint(correction.unwrap_or_else(|| HINT_REWRITE.to_owned()))
+            refused_reference(wanted, &reason).hint(correction.unwrap_or_else(|| HINT_REWRITE.to_owned()))
         })?;
         let is_by_user = wanted.by.as_ref().is_none_or(|url| url.starts_with("file://"));
         if spec.is_some_and(RepoSpec::is_file) && !is_by_user {
-            return Err(refused(wanted, &"an upstream may not reference a local path")
+            return Err(refused_reference(wanted, &"an upstream may not reference a local path")
                 .hint("your local files would be published: use another ref or a fork"));
         }
         self.pending.push(edge);
@@ -190,7 +190,7 @@ impl Walker {
 }
 
 /// The trouble of a reference whose text may not be passed on.
-fn refused(wanted: &RemoteRef, why: &dyn Display) -> Box<Trouble> {
+fn refused_reference(wanted: &RemoteRef, why: &dyn Display) -> Box<Trouble> {
     Trouble::new(TroubleKind::Unsafe, format!("`{}` is refused: {why}", wanted.text.shown()))
 }
 

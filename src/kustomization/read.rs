@@ -211,7 +211,7 @@ impl KustomizationReader<'_> {
             _ => self.leaf(tree.role.unwrap_or(Role::Other), value),
         }
         if let Some(Role::Chart(names)) = tree.role {
-            self.chart(names, value);
+            self.note_chart(names, value);
         }
     }
 
@@ -368,7 +368,7 @@ impl KustomizationReader<'_> {
     }
 
     /// Notes a chart. `names` are the keys of its name, version, repository and file of values.
-    fn chart(&mut self, names: [&str; 4], value: &Value) {
+    fn note_chart(&mut self, names: [&str; 4], value: &Value) {
         for (key, value) in value.mapping().unwrap_or_default() {
             for word in value.list().unwrap_or(std::slice::from_ref(value)) {
                 self.within(key, |reader| reader.chart_argument(names, key, word));

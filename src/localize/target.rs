@@ -133,14 +133,14 @@ pub(crate) fn remote(target: &str, has_scope: bool) -> Result<Option<RepoSpec>> 
         return match reference::unsupported_scheme(target) {
             Some(scheme) => {
                 let (reason, hint) = reference::why_unsupported(&scheme);
-                Err(refused(target, &reason).hint(hint))
+                Err(refused_target(target, &reason).hint(hint))
             }
             None => Ok(None),
         };
     };
     reference::refuse_unsafe(target, Some(&spec)).map_err(|reason| {
         let hints = reference::plus_hint(target, &spec).into_iter();
-        hints.fold(refused(target, &reason.to_string()), Failure::hint)
+        hints.fold(refused_target(target, &reason.to_string()), Failure::hint)
     })?;
     if has_scope {
         return Err(Failure::new("`--scope` cannot be used with a remote target: its repository is the scope")
@@ -149,7 +149,7 @@ pub(crate) fn remote(target: &str, has_scope: bool) -> Result<Option<RepoSpec>> 
     Ok(Some(spec))
 }
 
-fn refused(target: &str, why: &str) -> Failure {
+fn refused_target(target: &str, why: &str) -> Failure {
     Failure::new(format!("`{}` is refused: {why}", redact::url(target)))
 }
 

@@ -168,7 +168,7 @@ impl Redacted {
     fn once(text: &str) -> Self {
         let text: String = text.chars().filter(|c| !c.is_control()).collect();
         let mut shown = Redacted { text: String::with_capacity(text.len()), secret: false };
-        shown.reference(text.trim());
+        shown.mask_reference(text.trim());
         // Restore the blanks outside if the text before them is hidden.
         shown.text = shown.text.trim().to_owned();
         shown
@@ -176,7 +176,7 @@ impl Redacted {
 
     /// Goes through a text from authority to authority: there may be several, as in
     /// `git::https://…`, `'https://…` or `https://proxy/https://…`, and each can hold a password.
-    fn reference(&mut self, text: &str) {
+    fn mask_reference(&mut self, text: &str) {
         // The query is redacted by its keys, so authorities are only looked for before it.
         let last_at = end_of_last_at(text);
         let mut end = location_end(text, 0);

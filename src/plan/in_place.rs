@@ -82,7 +82,7 @@ fn planned(
         (None, _) => RestoredUrls::of(workspace.tree.clone()),
     };
     let is_named = !targets.is_empty();
-    let starts = if is_named { targets } else { with(starts_on_disk(workspace)?, &restored_urls.roots) };
+    let starts = if is_named { targets } else { united(starts_on_disk(workspace)?, &restored_urls.roots) };
     // If no URL was restored, the survey of the workspace is valid.
     let is_unchanged = !is_update && restored_urls.files.is_empty();
     let survey = if is_unchanged { workspace.survey() } else { &Rc::new(Survey::of(restored_urls.tree.clone())) };
@@ -160,7 +160,7 @@ fn starts_on_disk(workspace: &Workspace) -> Result<Vec<String>> {
 }
 
 /// The directories of roots with more of them, each once, sorted.
-fn with<'a>(starts: Vec<String>, more: impl IntoIterator<Item = &'a String>) -> Vec<String> {
+fn united<'a>(starts: Vec<String>, more: impl IntoIterator<Item = &'a String>) -> Vec<String> {
     starts.into_iter().chain(more.into_iter().cloned()).collect::<BTreeSet<String>>().into_iter().collect()
 }
 
@@ -180,7 +180,7 @@ fn walk_after(workspace: &Workspace, survey: &Survey, starts: &[String]) -> Resu
         Err(_) if !starts.is_empty() => Vec::new(),
         directories => directories?,
     };
-    let starts = with(directories, starts);
+    let starts = united(directories, starts);
     Ok(walk(workspace, survey, &starts, None))
 }
 

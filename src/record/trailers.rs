@@ -122,7 +122,7 @@ impl Trailers {
     /// Parses the known lines. The caller compares the result with the text, which finds everything else.
     fn of_lines(lines: &[&str]) -> Result<Trailers> {
         let not_built: Result<_> = values(lines, "Not-Built").map(decode).collect();
-        let remotes: Result<_> = values(lines, "Remote").map(remote).collect();
+        let remotes: Result<_> = values(lines, "Remote").map(parse_remote).collect();
         let source = values(lines, "Source").next();
         Ok(Trailers {
             target: TargetTrailer::parse(required(lines, "Target")?).map_err(in_trailer("Target"))?,
@@ -220,7 +220,7 @@ impl TargetTrailer {
     }
 }
 
-fn remote(value: &str) -> Result<(String, Digest)> {
+fn parse_remote(value: &str) -> Result<(String, Digest)> {
     // The message does not show the URL, because it may have a secret.
     let (label, digest) = value.split_once(' ').ok_or_else(|| Failure::new("expected a url and a digest"))?;
     Ok((decode(label)?, digest.parse()?))

@@ -214,7 +214,7 @@ impl Tree for DiskTree {
         {
             return Ok(self.nothing(path));
         }
-        let entry = look(&self.disk_path(path)).map_err(self.failed(path))?.filter(|_| !self.is_hidden(path));
+        let entry = entry_on_disk(&self.disk_path(path)).map_err(self.failed(path))?.filter(|_| !self.is_hidden(path));
         // git's view wins over the disk: other checkouts have the submodules and the modes of the index.
         let entry = match (entry, &self.git) {
             (None, Some(git)) if git.left_out.contains(path) => git.index()?.entry(path)?,
@@ -390,7 +390,7 @@ fn read_alone(disk_path: &Path, bytes: &mut Vec<u8>) -> io::Result<()> {
 }
 
 /// The node at a path on disk, without following a link; `None` if it is missing, or a pipe, socket or device.
-fn look(disk_path: &Path) -> io::Result<Option<Entry>> {
+fn entry_on_disk(disk_path: &Path) -> io::Result<Option<Entry>> {
     let metadata = match std::fs::symlink_metadata(disk_path) {
         Ok(metadata) => metadata,
         Err(error)
@@ -420,7 +420,7 @@ fn look(disk_path: &Path) -> io::Result<Option<Entry>> {
 
 /// The bytes of a file, or the target of a link.
 fn read_file(disk_path: &Path) -> io::Result<Vec<u8>> {
-    match look(disk_path)? {
+    match entry_on_disk(disk_path)? {
         Some(Entry::Link) => {
             let target = std::fs::read_link(disk_path)?;
             Ok(target.to_string_lossy().into_owned().into_bytes())

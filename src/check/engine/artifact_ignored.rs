@@ -10,12 +10,12 @@ use crate::targets::Target;
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for local in &context.deployed.local {
-        look(context, local, &mut findings);
+        look_at_target(context, local, &mut findings);
     }
     findings
 }
 
-fn look(context: &Context<'_>, local: &LocalTarget<'_>, findings: &mut Vec<Finding>) {
+fn look_at_target(context: &Context<'_>, local: &LocalTarget<'_>, findings: &mut Vec<Finding>) {
     let target = local.target;
     let out = |file: FileId| -> Option<(&str, Ignored)> {
         let path = context.graph.user_path(file)?;

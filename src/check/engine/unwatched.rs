@@ -8,10 +8,10 @@ use crate::message::position::Position;
 use crate::targets::{GENERATE_PATHS, ObjectRef, generate_paths, unwatched};
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
-    context.looked(look(context)).unwrap_or_default()
+    context.looked(find_unwatched(context)).unwrap_or_default()
 }
 
-fn look(context: &Context<'_>) -> Result<Vec<Finding>> {
+fn find_unwatched(context: &Context<'_>) -> Result<Vec<Finding>> {
     let targets = context.deployed.targets;
     let mut findings = Vec::new();
     let mut values = None;

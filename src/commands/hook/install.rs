@@ -88,12 +88,12 @@ pub(super) fn install(repo: &LocalRepo, names: &[String]) -> Result<ChangedHooks
     // The contents are written beside their paths first, so that a full disk leaves no empty hook.
     let ready = files.into_iter().map(|(path, script)| match prepared(&path, script.as_bytes()) {
         Ok(file) => Ok((path, file)),
-        Err(error) => Err(failed("write", &path, &error)),
+        Err(error) => Err(hook_failure("write", &path, &error)),
     });
     let ready: Vec<_> = ready.collect::<Result<_>>()?;
     let mut files = Vec::new();
     for (path, file) in ready {
-        file.persist(&path).map_err(|error| failed("write", &path, &error.error))?;
+        file.persist(&path).map_err(|error| hook_failure("write", &path, &error.error))?;
         files.push(path);
     }
     Ok(ChangedHooks { files, verb: "installed" })
@@ -110,7 +110,7 @@ pub(super) fn uninstall(repo: &LocalRepo, names: &[String]) -> Result<ChangedHoo
         }
     }
     for path in &files {
-        fs::remove_file(path).map_err(|error| failed("remove", path, &error))?;
+        fs::remove_file(path).map_err(|error| hook_failure("remove", path, &error))?;
     }
     Ok(ChangedHooks { files, verb: "removed" })
 }
@@ -142,11 +142,11 @@ fn read(path: &Path) -> Result<Option<Vec<u8>>> {
     match fs::read(path) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(failed("read", path, &error)),
+        Err(error) => Err(hook_failure("read", path, &error)),
     }
 }
 
-fn failed(verb: &str, path: &Path, error: &std::io::Error) -> Failure {
+fn hook_failure(verb: &str, path: &Path, error: &std::io::Error) -> Failure {
     Failure::new(format!("could not {verb} `{}`: {error}", path.display()))
 }
 

@@ -19,7 +19,7 @@ const UNKNOWN: &str = "NOASSERTION";
 
 impl Sbom {
     /// The id of the subject in each document, and below it of each component.
-    fn id(&self, component: Option<usize>) -> String {
+    fn element_id(&self, component: Option<usize>) -> String {
         component.map_or("repository".to_owned(), |index| format!("remote-{}", index + 1))
     }
 
@@ -37,12 +37,12 @@ impl Sbom {
                 .filter(|named| **named != index)
             {
                 is_named[*named] = true;
-                below.entry(self.id(Some(index))).or_default().insert(self.id(Some(*named)));
+                below.entry(self.element_id(Some(index))).or_default().insert(self.element_id(Some(*named)));
             }
         }
         for (index, component) in self.components.iter().enumerate() {
             if !is_named[index] || !component.named_by.is_empty() {
-                below.entry(self.id(None)).or_default().insert(self.id(Some(index)));
+                below.entry(self.element_id(None)).or_default().insert(self.element_id(Some(index)));
             }
         }
         below
@@ -50,7 +50,7 @@ impl Sbom {
 
     fn each(&self, shape: impl Fn(String, &Component) -> Value) -> Vec<Value> {
         let components = self.components.iter().enumerate();
-        components.map(|(index, component)| shape(self.id(Some(index)), component)).collect()
+        components.map(|(index, component)| shape(self.element_id(Some(index)), component)).collect()
     }
 
     pub(super) fn cyclonedx(&self) -> Value {
@@ -88,7 +88,7 @@ impl Sbom {
                 "tools": { "components": [{ "type": "application", "name": TOOL, "version": VERSION }] },
                 "component": {
                     "type": "application",
-                    "bom-ref": self.id(None),
+                    "bom-ref": self.element_id(None),
                     "name": self.name,
                     "version": self.subject.hex(),
                     "properties": not_built.iter().map(|text| property(("not-built", text))).collect::<Vec<_>>(),
@@ -125,14 +125,14 @@ impl Sbom {
             })
         });
         packages.push(json!({
-            "SPDXID": spdx_id(&self.id(None)),
+            "SPDXID": spdx_id(&self.element_id(None)),
             "name": self.name,
             "versionInfo": self.subject.hex(),
             "downloadLocation": UNKNOWN,
             "filesAnalyzed": false,
             "sourceInfo": not_built.collect::<String>().trim_end(),
         }));
-        let mut relationships = vec![relationship("DOCUMENT", "DESCRIBES", &self.id(None))];
+        let mut relationships = vec![relationship("DOCUMENT", "DESCRIBES", &self.element_id(None))];
         for (from, all) in self.dependencies() {
             relationships.extend(all.iter().map(|to| relationship(&from, "DEPENDS_ON", to)));
         }

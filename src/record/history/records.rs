@@ -44,7 +44,7 @@ pub(crate) fn newest(
     let mut after = Vec::new();
     let mut next = Some(object_id(tip)?);
     // The history also ends where a shallow clone was cut off.
-    while let Some(commit) = next.and_then(|id| commit(repository, id)) {
+    while let Some(commit) = next.and_then(|id| read_commit(repository, id)) {
         let id = commit.id.to_string();
         // A record is ASCII, so the encoding of the rest does not matter.
         let message = commit.message_raw().map_err(|error| unread(&id, &error))?;
@@ -77,12 +77,12 @@ pub(crate) fn newest(
 
 /// The object id of a lock in a commit. `None` if the commit has no such lock.
 fn lock_of(repository: &gix::Repository, id: ObjectId, lock: &str) -> Result<Option<ObjectId>> {
-    let tree = commit(repository, id).and_then(|commit| Some(commit.tree_id().ok()?.detach()));
+    let tree = read_commit(repository, id).and_then(|commit| Some(commit.tree_id().ok()?.detach()));
     let entry = tree.map(|tree| lookup(repository, tree, lock)).transpose()?;
     Ok(entry.flatten().map(|(_, id)| id))
 }
 
-fn commit(repository: &gix::Repository, id: ObjectId) -> Option<gix::Commit<'_>> {
+fn read_commit(repository: &gix::Repository, id: ObjectId) -> Option<gix::Commit<'_>> {
     repository.find_object(id).ok()?.try_into_commit().ok()
 }
 

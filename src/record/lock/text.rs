@@ -387,7 +387,7 @@ fn write(out: &mut String, mapping: &Mapping, first: &str, indent: &str) {
 /// A value that is the last on its line.
 fn scalar(value: &Value) -> String {
     match value {
-        Value::String(text) if is_plain(text) => text.clone(),
+        Value::String(text) if needs_no_quotes(text) => text.clone(),
         value => inline(value),
     }
 }
@@ -395,7 +395,7 @@ fn scalar(value: &Value) -> String {
 /// A value as a key. Some parsers give `:` and `?` in a plain key a meaning.
 fn inline(value: &Value) -> String {
     match value {
-        Value::String(text) if is_plain(text) && !text.contains([':', '?']) => text.clone(),
+        Value::String(text) if needs_no_quotes(text) && !text.contains([':', '?']) => text.clone(),
         Value::String(text) => quoted(text),
         // Any other value is a number or a boolean.
         value => serde_json::to_string(value).unwrap_or_default(),
@@ -405,7 +405,7 @@ fn inline(value: &Value) -> String {
 /// Whether YAML 1.1 and 1.2 read `text`, without quotes, as the string `text`.
 ///
 /// If in doubt the answer is no. Any other character with a meaning in YAML is not among the accepted ones.
-fn is_plain(text: &str) -> bool {
+fn needs_no_quotes(text: &str) -> bool {
     const WORDS: [&str; 13] =
         ["y", "n", "yes", "no", "on", "off", "true", "false", "null", "nan", "inf", ".nan", ".inf"];
     text.starts_with(|c: char| c.is_ascii_alphanumeric() || "._/".contains(c))
@@ -456,7 +456,7 @@ mod tests {
             "deadbeef",
             "0a1d",
         ] {
-            assert!(is_plain(text), "{text}");
+            assert!(needs_no_quotes(text), "{text}");
         }
         for text in [
             "yes",
@@ -513,7 +513,7 @@ mod tests {
             "? a",
             "日本",
         ] {
-            assert!(!is_plain(text), "{text}");
+            assert!(!needs_no_quotes(text), "{text}");
         }
     }
 

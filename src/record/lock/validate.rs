@@ -35,7 +35,7 @@ pub(super) fn validate(lock: &LockKeys) -> Result<(), LockProblem> {
     let mut checked_names = HashSet::new();
     for (index, entry) in lock.remotes.iter().enumerate() {
         let source = entry.source();
-        remote(entry, &mut checked_names)
+        check_remote(entry, &mut checked_names)
             .and_then(|()| once(raised_to_one(sources.insert(source.clone(), entry), entry), "remote", &source))
             .map_err(problem("remotes", index))?;
         locked.extend(entry.paths.keys().map(|path| source.at(path::of_shown(path))));
@@ -56,7 +56,7 @@ pub(super) fn validate(lock: &LockKeys) -> Result<(), LockProblem> {
     let mut paths = BTreeSet::new();
     for (index, entry) in lock.files.iter().enumerate() {
         let is_new = paths.insert(entry.path.as_str());
-        file(entry).and_then(|()| once(is_new, "file", &entry.path)).map_err(problem("files", index))?;
+        check_file(entry).and_then(|()| once(is_new, "file", &entry.path)).map_err(problem("files", index))?;
     }
     // Every entry is a file, so no path may be the directory of another.
     for (index, StoredFile { path, .. }) in lock.files.iter().enumerate() {
@@ -74,7 +74,7 @@ fn problem(list: &'static str, index: usize) -> impl FnOnce(String) -> LockProbl
 }
 
 /// Validates an entry. Names that are in `checked` already are not validated again.
-fn remote<'a>(keys: &'a RemoteKeys, checked: &mut HashSet<&'a str>) -> Checked {
+fn check_remote<'a>(keys: &'a RemoteKeys, checked: &mut HashSet<&'a str>) -> Checked {
     let of_git = keys.reference.is_some() || keys.submodules.is_some() || keys.signed.is_some();
     let of_git = of_git || !keys.paths.is_empty() || keys.paths_of.is_some();
     let of_chart = keys.version.is_some() || keys.resolved.is_some();
@@ -84,8 +84,8 @@ fn remote<'a>(keys: &'a RemoteKeys, checked: &mut HashSet<&'a str>) -> Checked {
                 return Err(format!("the commit `{}` must have 40 or 64 lower-case hex digits", shown(commit)));
             }
         }
-        (None, None, Some(sha256), Some(_)) if !of_git && !of_chart => digest(sha256)?,
-        (None, Some(_), Some(sha256), Some(_)) if !of_git => digest(sha256)?,
+        (None, None, Some(sha256), Some(_)) if !of_git && !of_chart => check_digest(sha256)?,
+        (None, Some(_), Some(sha256), Some(_)) if !of_git => check_digest(sha256)?,
         _ => return Err("a remote must have a commit, or a sha256 and a size (of a file or a chart)".to_owned()),
     }
     upstream(&keys.source())?;
@@ -144,9 +144,9 @@ fn left(left: &LeftKeys) -> Checked {
     of("reason", &left.reason, valid::text_without_controls)
 }
 
-fn file(file: &StoredFile) -> Checked {
+fn check_file(file: &StoredFile) -> Checked {
     of("path", &file.path, valid::path)?;
-    digest(&file.sha256)?;
+    check_digest(&file.sha256)?;
     file.remote.iter().try_for_each(|remote| address(&remote.to_string()))?;
     file.source.iter().try_for_each(|source| of("source", source, valid::path))?;
     // Neither side of a rewritten reference is followed: one is shown, the other is written back as text.
@@ -156,7 +156,7 @@ fn file(file: &StoredFile) -> Checked {
     Ok(())
 }
 
-fn digest(sha256: &str) -> Checked {
+fn check_digest(sha256: &str) -> Checked {
     if !is_sha256(sha256) {
         let sha256 = shown(sha256);
         return Err(format!("the sha256 `{sha256}` must have 64 lower-case hex digits"));
