@@ -462,8 +462,16 @@ pub(crate) struct Targets {
     files: BTreeMap<String, bool>,
     /// Which builds the objects are taken from.
     builds: built::ParentBuilds,
-    /// The used parts of [`MOST_WORK`] and [`MOST_BYTES`].
-    spent: [usize; 2],
+    /// The used part of [`MOST_WORK`].
+    work: usize,
+    /// The used part of [`MOST_BYTES`].
+    bytes: usize,
+}
+
+/// What is deployed from a tree, and what a walk over all of it finds.
+pub(crate) struct DeployedTree {
+    pub explored: Explored,
+    pub targets: Targets,
 }
 
 /// How much all objects of a tree may make us do, in paths that are compared with a pattern.
@@ -478,14 +486,14 @@ const MOST_BYTES: usize = 30_000_000;
 impl Targets {
     /// Counts work, and returns whether it is within the limit.
     fn may_do(&mut self, work: usize) -> bool {
-        self.spent[0] = self.spent[0].saturating_add(work);
-        self.spent[0] <= MOST_WORK
+        self.work = self.work.saturating_add(work);
+        self.work <= MOST_WORK
     }
 
     /// Counts bytes, and returns whether they are within the limit.
     fn has_room(&mut self, bytes: usize) -> bool {
-        self.spent[1] = self.spent[1].saturating_add(bytes);
-        self.spent[1] <= MOST_BYTES
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.bytes <= MOST_BYTES
     }
 
     /// The targets in this repository at a revision that may be the inspected one, as their objects are written.

@@ -1,10 +1,11 @@
-//! Chooses the builds to compare: the starting points and targets that a change touches.
+//! Chooses the builds to run: all starting points and targets of a tree, or those that a change touches.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
+use super::builds::Wanted;
 use super::consequences::{Needs, needs};
-use super::deployed::both;
+use super::deployed::deployed;
 use super::parts::named;
 use super::subject::BuildSpec;
 use crate::config::Config;
@@ -15,13 +16,12 @@ use crate::message::failure::{Failure, Failures, Result, command, nearest, shown
 use crate::message::position::Position;
 use crate::reference::Upstream;
 use crate::targets::affected::changes::Changes;
-use crate::targets::affected::{AffectedRoot, AffectedTarget, Cause, DiffStatus, affected};
+use crate::targets::affected::{AffectedTarget, Cause, DiffStatus, Sides, affected, listed};
 use crate::targets::{ObjectRef, Target, TargetLocation, Unread};
-use crate::tree::overlay::OverlayTree;
-use crate::tree::{Entry, path};
+use crate::tree::{Entry, Tree, path};
 use crate::workspace::{Workspace, from_top};
 
-/// The builds that a change touches.
+/// The builds that were chosen.
 pub(crate) struct Choices {
     pub(crate) builds: Vec<Choice>,
     /// The targets whose objects an unknown build may change.
@@ -36,11 +36,12 @@ pub(crate) struct Choices {
     pub(crate) differing: BTreeSet<String>,
 }
 
-/// A build that may differ.
+/// A build, and how it may differ.
 pub(crate) struct Choice {
     what: What,
     pub(crate) status: DiffStatus,
-    pub(crate) cause: Cause,
+    /// One of the differences; `None` if it was not chosen for one.
+    pub(crate) cause: Option<Cause>,
     /// The entries of the lock that are something else, and that it leads to.
     pub(crate) moved: BTreeSet<Upstream>,
 }
@@ -49,88 +50,129 @@ enum What {
     /// The root in a directory.
     Root(String),
     /// A target, as it was and as it is.
-    Target(Box<[Option<Target>; 2]>),
+    Target(Box<Sides<Option<Target>>>),
 }
 
-impl Choice {
-    /// The builds that a change touches, if they are requested. A root that a target deploys is built as that target.
+impl Choices {
+    /// All builds of a workspace, if they are requested: each is the same on both sides.
+    pub(crate) fn all(repo: &Rc<LocalRepo>, workspace: &Workspace, only: &[String]) -> Result<Choices, Failures> {
+        let (config, tree) = (&workspace.config, &*workspace.tree);
+        let deployed = deployed(repo, workspace.survey(), config)?;
+        let asked = Argument::all(repo, &[tree], &deployed.targets.targets, only)?;
+        let listed = listed(tree, config, &deployed)?;
+        let known = deployed.explored.graph.user_roots();
+        let targets = deployed.targets.targets;
+        let mut all: Vec<Choice> = targets.iter().cloned().map(Choice::of_target).collect();
+        all.extend(listed.roots.into_iter().map(|root| Choice::of_root(root, DiffStatus::Changed, None)));
+        let bases = asked.iter().filter_map(|argument| argument.path.as_deref());
+        let bases = bases.filter(|directory| known.contains_key(directory));
+        let bases = bases.map(|directory| Choice::of_root(directory.to_owned(), DiffStatus::Changed, None)).collect();
+        let mut builds = requested(all, bases, &asked);
+        builds.retain(|choice| !choice.is_elsewhere());
+        Ok(Choices {
+            builds,
+            unbuilt: targets.iter().filter(|target| target.changed_by.is_some()).cloned().collect(),
+            needs: needs_of(&targets),
+            unread: listed.unread,
+            targets,
+            differing: known.into_keys().map(str::to_owned).collect(),
+        })
+    }
+
+    /// The builds that a change touches, if they are requested.
     pub(crate) fn of(
         repo: &Rc<LocalRepo>,
         config: &Config,
         changes: &Changes,
-        surveys: [&Survey; 2],
+        surveys: Sides<&Survey>,
         only: &[String],
     ) -> Result<Choices, Failures> {
-        let [was, is] = both(repo, surveys, config)?;
-        let affected = affected(changes, config, &was, &is)?;
-        let mut needed = Needs::new();
-        is.1.targets.iter().for_each(|target| needs(target.manifest.as_bytes(), &mut needed));
-        let named = [was.1.targets, is.1.targets.clone()].concat();
-        let asked =
-            only.iter().map(|text| Argument::of_change(repo, changes, &named, text)).collect::<Result<Vec<_>>>()?;
-        let is_asked = |is_it: &dyn Fn(&Argument<'_>) -> bool| asked.is_empty() || asked.iter().any(is_it);
-        let (mut all, mut built) = (Vec::new(), HashSet::new());
-        let graph = &is.0.graph;
-        let known = graph.user_roots();
-        let mut named = HashMap::new();
-        let mut moved = |directories: &[&str]| {
-            let roots = directories.iter().filter_map(|directory| known.get(directory).copied());
-            changes.moved_below(graph, roots, &mut named)
-        };
-        for AffectedTarget { target, was, status, cause } in affected.targets {
-            let there = target.local_dir().filter(|_| status != DiffStatus::Removed);
-            let roots: Vec<&str> = there.iter().flat_map(|there| target.roots(there)).collect();
-            let moved = moved(&roots)?;
-            built.extend(roots.into_iter().map(str::to_owned));
-            if is_asked(&|asked| asked.selects(&target)) {
-                let both = match status {
-                    DiffStatus::Removed => [Some(target), None],
-                    _ => [was, Some(target)],
-                };
-                all.push(Choice { what: What::Target(Box::new(both)), status, cause, moved });
-            }
-        }
-        for AffectedRoot { directory, status, cause } in affected.roots {
-            if !built.contains(&directory) && is_asked(&|asked| asked.contains(&directory)) {
-                let moved = moved(&[&directory])?;
-                all.push(Choice { what: What::Root(directory), status, cause, moved });
-            }
-        }
-        // A base that is named is built, too.
-        for directory in asked.iter().filter_map(|asked| asked.path.as_deref()) {
-            let is_root = [&was.0.graph, &is.0.graph].map(|graph| graph.user_roots().contains_key(directory));
-            let is_built =
-                all.iter().any(|choice: &Choice| matches!(&choice.what, What::Root(root) if root == directory));
-            let status = match is_root {
-                [true, true] => DiffStatus::Changed,
-                [false, true] => DiffStatus::Added,
-                [true, false] => DiffStatus::Removed,
-                [false, false] => continue,
+        let deployed = surveys.try_map(|survey| deployed(repo, survey, config))?;
+        let affected = affected(changes, config, deployed.as_ref())?;
+        let graphs = deployed.as_ref().map(|side| &side.explored.graph);
+        let Sides { old: was, new: targets } = deployed.as_ref().map(|side| side.targets.targets.clone());
+        let Sides { old, new } = &changes.trees;
+        let asked = Argument::all(repo, &[&**new, &**old], &[was, targets.clone()].concat(), only)?;
+        let mut all: Vec<Choice> = affected.targets.into_iter().map(Choice::of_affected).collect();
+        let roots = affected.roots.into_iter();
+        all.extend(roots.map(|root| Choice::of_root(root.directory, root.status, Some(root.cause))));
+        let base = |directory: &str| {
+            let is_root = graphs.map(|graph| graph.user_roots().contains_key(directory));
+            let status = match (is_root.old, is_root.new) {
+                (true, true) => DiffStatus::Changed,
+                (false, true) => DiffStatus::Added,
+                (true, false) => DiffStatus::Removed,
+                (false, false) => return None,
             };
-            if affected.directories.contains(directory) && !built.contains(directory) && !is_built {
-                let (cause, moved) = (Cause::Path(directory.to_owned()), moved(&[directory])?);
-                all.push(Choice { what: What::Root(directory.to_owned()), status, cause, moved });
-            }
+            Some(Choice::of_root(directory.to_owned(), status, Some(Cause::Path(directory.to_owned()))))
+        };
+        let bases = asked.iter().filter_map(|argument| argument.path.as_deref());
+        let bases = bases.filter(|directory| affected.directories.contains(*directory)).filter_map(base).collect();
+        let mut builds = requested(all, bases, &asked);
+        let (known, mut named) = (graphs.new.user_roots(), HashMap::new());
+        for choice in &mut builds {
+            let roots = choice.roots().filter_map(|directory| known.get(directory).copied());
+            choice.moved = changes.moved_below(graphs.new, roots, &mut named)?;
         }
         let (unbuilt, unread, differing) = (affected.unbuilt, affected.unread, affected.directories);
-        Ok(Choices { builds: all, unbuilt, unread, needs: needed, targets: is.1.targets, differing })
+        Ok(Choices { builds, unbuilt, needs: needs_of(&targets), unread, targets, differing })
+    }
+}
+
+/// The needs of the objects of targets.
+fn needs_of(targets: &[Target]) -> Needs {
+    let mut needed = Needs::new();
+    targets.iter().for_each(|target| needs(target.manifest.as_bytes(), &mut needed));
+    needed
+}
+
+/// The builds that the arguments select, all without any. A root that a target deploys is built as that target. Of the
+/// `bases`, which arguments name, those are added that are built otherwise.
+fn requested(mut all: Vec<Choice>, bases: Vec<Choice>, asked: &[Argument<'_>]) -> Vec<Choice> {
+    let targets = all.iter().filter(|choice| matches!(choice.what, What::Target(_)));
+    let built: HashSet<String> = targets.flat_map(Choice::roots).map(str::to_owned).collect();
+    let is_built = |choice: &Choice| matches!(&choice.what, What::Root(directory) if built.contains(directory));
+    all.retain(|choice| {
+        !is_built(choice) && (asked.is_empty() || asked.iter().any(|argument| argument.selects(choice)))
+    });
+    let listed: HashSet<String> = all.iter().filter_map(Choice::directory).map(str::to_owned).collect();
+    let is_new =
+        |base: &Choice| !is_built(base) && base.directory().is_some_and(|directory| !listed.contains(directory));
+    all.extend(bases.into_iter().filter(is_new));
+    all
+}
+
+impl Choice {
+    fn of_root(directory: String, status: DiffStatus, cause: Option<Cause>) -> Choice {
+        Choice { what: What::Root(directory), status, cause, moved: BTreeSet::new() }
     }
 
-    /// All requested builds of a workspace, with the same content on both sides.
-    pub(crate) fn all(repo: &Rc<LocalRepo>, workspace: &Workspace, only: &[String]) -> Result<Choices, Failures> {
-        // To a tree that holds nothing, everything is a change.
-        let paths = workspace.tree.names("")?.into_iter().collect();
-        let changes = Changes::of(Rc::new(OverlayTree::default()), workspace.tree.clone(), paths)?;
-        let surveys = [&Survey::of(changes.old.clone()), &**workspace.survey()];
-        let mut choices = Choice::of(repo, &workspace.config, &changes, surveys, only)?;
-        choices.builds.retain(|choice| !choice.is_elsewhere());
-        for Choice { what, status, .. } in &mut choices.builds {
-            *status = DiffStatus::Changed;
-            if let What::Target(both) = what {
-                both[0] = both[1].clone();
-            }
+    /// A target that is the same on both sides.
+    fn of_target(target: Target) -> Choice {
+        let what = What::Target(Box::new(Sides { old: Some(target.clone()), new: Some(target) }));
+        Choice { what, status: DiffStatus::Changed, cause: None, moved: BTreeSet::new() }
+    }
+
+    fn of_affected(AffectedTarget { target, was, status, cause }: AffectedTarget) -> Choice {
+        let sides = match status {
+            DiffStatus::Removed => Sides { old: Some(target), new: None },
+            _ => Sides { old: was, new: Some(target) },
+        };
+        Choice { what: What::Target(Box::new(sides)), status, cause: Some(cause), moved: BTreeSet::new() }
+    }
+
+    /// The directory of a root; `None` for a target.
+    fn directory(&self) -> Option<&str> {
+        match &self.what {
+            What::Root(directory) => Some(directory),
+            What::Target(_) => None,
         }
-        Ok(choices)
+    }
+
+    /// The directories of the roots that are built as it is.
+    fn roots(&self) -> impl Iterator<Item = &str> {
+        let target = self.targets().new.and_then(|target| Some((target, target.local_dir()?)));
+        self.directory().into_iter().chain(target.into_iter().flat_map(|(target, dir)| target.roots(dir)))
     }
 
     /// Its name, and the build that made it.
@@ -154,14 +196,14 @@ impl Choice {
 
     /// The target as it is, or was.
     fn target(&self) -> Option<&Target> {
-        self.targets().into_iter().rev().flatten().next()
+        self.targets().newest()
     }
 
     /// The old and the new target; `None` for a root.
-    pub(crate) fn targets(&self) -> [Option<&Target>; 2] {
+    pub(crate) fn targets(&self) -> Sides<Option<&Target>> {
         match &self.what {
-            What::Root(_) => [None, None],
-            What::Target(both) => both.each_ref().map(Option::as_ref),
+            What::Root(_) => Sides::default(),
+            What::Target(sides) => sides.as_ref().as_ref().map(Option::as_ref),
         }
     }
 
@@ -172,10 +214,9 @@ impl Choice {
 
     /// Whether its directory is known to be in another repository or at another revision.
     fn is_elsewhere(&self) -> bool {
-        let What::Target(both) = &self.what else { return false };
-        both.iter()
-            .flatten()
-            .all(|target| target.local_dir().is_none() && !matches!(target.location, TargetLocation::Templated(_)))
+        self.target().is_some_and(|target| {
+            target.local_dir().is_none() && !matches!(target.location, TargetLocation::Templated(_))
+        })
     }
 
     /// The directories of the roots that its build is made of, as it is: each that is built with something else.
@@ -197,15 +238,18 @@ impl Choice {
         generated.map(|resource| resource.path.clone()).chain(named).collect()
     }
 
-    /// The subject on the old (0) or the new (1) side; `None` if it does not exist there.
-    pub(crate) fn subject(&self, side: usize, workspace: &Workspace) -> Result<Option<BuildSpec>, Failures> {
-        let absent = [DiffStatus::Added, DiffStatus::Removed][side];
-        Ok(match &self.what {
-            What::Root(directory) => (self.status != absent).then(|| BuildSpec::root(workspace, directory)),
-            What::Target(both) => {
-                both[side].as_ref().map(|target| BuildSpec::deployed(workspace, target)).transpose()?
-            }
+    /// The subject of each side; `None` if it does not exist there.
+    pub(crate) fn subjects(&self, workspaces: Sides<&Workspace>) -> Sides<Wanted> {
+        let absent = Sides { old: DiffStatus::Added, new: DiffStatus::Removed };
+        workspaces.zip(absent.zip(self.targets())).map(|(workspace, (absent, target))| match (&self.what, target) {
+            (What::Root(directory), _) => Ok((self.status != absent).then(|| BuildSpec::root(workspace, directory))),
+            (What::Target(_), target) => Ok(target.map(|target| BuildSpec::deployed(workspace, target)).transpose()?),
         })
+    }
+
+    /// The subject as it is.
+    pub(crate) fn subject(&self, workspace: &Workspace) -> Wanted {
+        self.subjects(Sides { old: workspace, new: workspace }).new
     }
 }
 
@@ -217,28 +261,38 @@ struct Argument<'a> {
 }
 
 impl<'a> Argument<'a> {
-    /// Reads an argument that selects a part of a change.
+    /// Reads arguments that select a part of what is built from a tree, or from two: the first is the new one.
     ///
     /// # Errors
     ///
-    /// If neither side has such a directory or target.
-    fn of_change(repo: &LocalRepo, changes: &Changes, targets: &[Target], text: &'a str) -> Result<Argument<'a>> {
-        let path = from_top(repo, &*changes.new, text).ok();
+    /// If no tree has such a directory or target.
+    fn all(
+        repo: &LocalRepo,
+        trees: &[&dyn Tree],
+        targets: &[Target],
+        texts: &'a [String],
+    ) -> Result<Vec<Argument<'a>>> {
+        texts.iter().map(|text| Argument::of(repo, trees, targets, text)).collect()
+    }
+
+    fn of(repo: &LocalRepo, trees: &[&dyn Tree], targets: &[Target], text: &'a str) -> Result<Argument<'a>> {
+        let path = trees.first().and_then(|tree| from_top(repo, *tree, text).ok());
         let path = path.map(|path| match path::name(&path) {
             name if FILE_NAMES.contains(&name) => path::parent(&path).to_owned(),
             _ => path,
         });
+        let is_directory = |path: &String| -> Result<bool> {
+            let entries = trees.iter().map(|tree| tree.entry(path)).collect::<Result<Vec<_>>>()?;
+            Ok(entries.contains(&Some(Entry::Directory)))
+        };
         let path = match path {
-            Some(path) if [changes.new.entry(&path)?, changes.old.entry(&path)?].contains(&Some(Entry::Directory)) => {
-                Some(path)
-            }
+            Some(path) if is_directory(&path)? => Some(path),
             _ => None,
         };
         if path.is_none() && !targets.iter().any(|target| is_meant(target, text)) {
             let fetch = format!("to compare with a commit, fetch it first: {}", command("git fetch origin", [text]));
-            let is_change = !changes.old.names("")?.is_empty();
             let failure = unknown(targets, text);
-            return Err(if is_change { failure.hint(fetch) } else { failure });
+            return Err(if trees.len() > 1 { failure.hint(fetch) } else { failure });
         }
         Ok(Argument { text, path })
     }
@@ -248,10 +302,11 @@ impl<'a> Argument<'a> {
         self.path.as_ref().is_some_and(|path| path::is_in(directory, path))
     }
 
-    /// Whether it names a target, or a directory that contains what the target deploys.
-    fn selects(&self, target: &Target) -> bool {
+    /// Whether it names a build, or a directory that contains the root, or what the target deploys.
+    fn selects(&self, choice: &Choice) -> bool {
+        let Some(target) = choice.target() else { return choice.directory().is_some_and(|root| self.contains(root)) };
         is_meant(target, self.text)
-            || matches!(&target.location, TargetLocation::Local(here) if self.contains(&here.path))
+            || matches!(&target.location, TargetLocation::Local(dir) if self.contains(&dir.path))
     }
 }
 

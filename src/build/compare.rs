@@ -13,7 +13,7 @@ use super::secrets;
 use crate::kustomization;
 use crate::message::redact::concealed;
 use crate::record::sha256_hex;
-use crate::targets::affected::DiffStatus;
+use crate::targets::affected::{DiffStatus, Sides};
 
 /// What comparing says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -87,7 +87,7 @@ pub(crate) struct ObjectChange {
     pub diff: String,
     /// What it was and is, with all values: large ones as [digests](condensed).
     #[serde(skip)]
-    pub values: [Option<Value>; 2],
+    pub values: Sides<Option<Value>>,
 }
 
 impl ObjectChange {
@@ -127,11 +127,11 @@ pub(crate) fn compare(original: &[u8], localized: &[u8]) -> Verdict {
     }
     let is_text = str::from_utf8(original).is_ok() && str::from_utf8(localized).is_ok();
     let [original, localized] = [original, localized].map(String::from_utf8_lossy);
-    let [before, after] = [&original, &localized].map(|output| texts(output));
+    let [before, after] = [texts(&original), texts(&localized)];
     if is_text && before == after {
         return Verdict::Identical;
     }
-    let mut objects = changed(&before, &after, ["", ""]);
+    let mut objects = changed(&before, &after, Sides::default());
     let diff = if objects.is_empty() {
         let ids =
             |texts: &[DocumentText<'_>]| OutputObject::read(texts.iter()).map(|one| one.id + "\n").collect::<String>();
@@ -144,71 +144,72 @@ pub(crate) fn compare(original: &[u8], localized: &[u8]) -> Verdict {
 
 /// Returns the objects of two outputs that are not the same, wherever they stand in them. What says no namespace may lie in
 /// the one of its side, where that is not empty.
-pub(crate) fn changes(before: &[u8], after: &[u8], namespaces: [&str; 2]) -> Vec<ObjectChange> {
-    if before == after {
+pub(crate) fn changes(outputs: Sides<&[u8]>, namespaces: Sides<&str>) -> Vec<ObjectChange> {
+    if outputs.old == outputs.new {
         return Vec::new();
     }
-    let [before, after] = [before, after].map(String::from_utf8_lossy);
-    changed(&texts(&before), &texts(&after), namespaces)
+    let Sides { old, new } = outputs.map(String::from_utf8_lossy);
+    changed(&texts(&old), &texts(&new), namespaces)
 }
 
 /// Returns the documents of two outputs that are not the same.
-pub(super) fn differing(before: &[u8], after: &[u8]) -> [String; 2] {
-    let [before, after] = [before, after].map(String::from_utf8_lossy);
-    let [before, after] = [texts(&before), texts(&after)];
-    [(&before, &after), (&after, &before)]
+pub(super) fn differing(outputs: Sides<&[u8]>) -> Sides<String> {
+    let Sides { old, new } = outputs.map(String::from_utf8_lossy);
+    let (old, new) = (texts(&old), texts(&new));
+    Sides { old: (&old, &new), new: (&new, &old) }
         .map(|(one, other)| without(one, other).map(|text| format!("---\n{}", text.text)).collect())
 }
 
 /// Reads only what differs: of a large output that is little.
-fn changed(before: &[DocumentText<'_>], after: &[DocumentText<'_>], namespaces: [&str; 2]) -> Vec<ObjectChange> {
-    let mut left: [Vec<OutputObject<'_>>; 2] =
-        [(before, after), (after, before)].map(|(texts, others)| OutputObject::read(without(texts, others)).collect());
+fn changed(before: &[DocumentText<'_>], after: &[DocumentText<'_>], namespaces: Sides<&str>) -> Vec<ObjectChange> {
+    let mut left: Sides<Vec<OutputObject<'_>>> = Sides { old: (before, after), new: (after, before) }
+        .map(|(texts, others)| OutputObject::read(without(texts, others)).collect());
     let mut all = Vec::new();
     // First as they are written: what has no namespace may be of a kind that has none.
-    for namespaces in [["", ""], namespaces] {
-        let mut by_key: BTreeMap<String, [Vec<OutputObject<'_>>; 2]> = BTreeMap::new();
-        for (side, objects) in std::mem::take(&mut left).into_iter().enumerate() {
-            for object in objects {
-                let key = in_namespace(key(&object.id), namespaces[side]);
-                by_key.entry(key).or_default()[side].push(object);
-            }
+    for namespaces in [Sides::default(), namespaces] {
+        let mut by_key: BTreeMap<String, Sides<Vec<OutputObject<'_>>>> = BTreeMap::new();
+        let Sides { old, new } = std::mem::take(&mut left);
+        for object in old {
+            by_key.entry(in_namespace(key(&object.id), namespaces.old)).or_default().old.push(object);
         }
-        for [mut old, mut new] in by_key.into_values() {
+        for object in new {
+            by_key.entry(in_namespace(key(&object.id), namespaces.new)).or_default().new.push(object);
+        }
+        for Sides { mut old, mut new } in by_key.into_values() {
             // Where several differ in nothing but hash or version, those of the same name belong together.
             old.sort_by_key(|old| !new.iter().any(|new| new.id == old.id));
             for old in old {
                 if new.is_empty() {
-                    left[0].push(old);
+                    left.old.push(old);
                     continue;
                 }
                 let at = new.iter().position(|new| new.id == old.id).unwrap_or(0);
-                all.push(change(Some(old), Some(new.remove(at))));
+                all.push(change(Sides { old: Some(old), new: Some(new.remove(at)) }));
             }
-            left[1].extend(new);
+            left.new.extend(new);
         }
     }
-    let [old, new] = left;
-    all.extend(old.into_iter().map(|old| change(Some(old), None)));
-    all.extend(new.into_iter().map(|new| change(None, Some(new))));
+    all.extend(left.old.into_iter().map(|old| change(Sides { old: Some(old), new: None })));
+    all.extend(left.new.into_iter().map(|new| change(Sides { old: None, new: Some(new) })));
     all.sort_by_cached_key(|one| key(&one.id));
     all
 }
 
-fn change(old: Option<OutputObject<'_>>, new: Option<OutputObject<'_>>) -> ObjectChange {
-    let (what, named) = match (&old, &new) {
-        (Some(_), Some(new)) => (DiffStatus::Changed, Some(new)),
-        (Some(old), None) => (DiffStatus::Removed, Some(old)),
-        (None, new) => (DiffStatus::Added, new.as_ref()),
+fn change(objects: Sides<Option<OutputObject<'_>>>) -> ObjectChange {
+    let Sides { old, new } = objects.as_ref().map(Option::as_ref);
+    let what = match (old, new) {
+        (Some(_), Some(_)) => DiffStatus::Changed,
+        (Some(_), None) => DiffStatus::Removed,
+        (None, _) => DiffStatus::Added,
     };
-    let id = named.map_or(String::new(), |named| named.id.clone());
-    let was = old.as_ref().map(|old| old.id.clone()).filter(|was| *was != id);
-    let [before, after] = [&old, &new].map(|one| one.as_ref().map_or("", OutputObject::shown));
+    let id = new.or(old).map_or(String::new(), |named| named.id.clone());
+    let was = old.map(|old| old.id.clone()).filter(|was| *was != id);
+    let [before, after] = [old, new].map(|one| one.map_or("", OutputObject::shown));
     let diff = match diff(before, after) {
         none if none.is_empty() => "the difference is hidden: it may be in a Secret\n".to_owned(),
         diff => diff,
     };
-    ObjectChange { id, was, change: what, diff, values: [old, new].map(|one| one?.value) }
+    ObjectChange { id, was, change: what, diff, values: objects.map(|one| one?.value) }
 }
 
 /// The documents that `others` lacks, with multiplicity: a document that is here twice and there once is returned once.
@@ -267,18 +268,20 @@ fn limited(text: &str) -> String {
 
 /// Returns a line, or what is around the first difference to the one in its place.
 fn part(line: &str, other: Option<&&str>) -> String {
-    /// How many characters of a line are shown at most, and how many of what both have in common.
-    const WIDTH: [usize; 2] = [200, 40];
+    /// How many characters of a line are shown at most.
+    const WIDTH: usize = 200;
+    /// How many of what both have in common.
+    const SAME: usize = 40;
     let chars = || line.chars().skip(1);
     let same =
         other.map_or(0, |other| chars().zip(other.chars().skip(1)).take_while(|(one, other)| one == other).count());
     let count = chars().count();
-    if count < WIDTH[0] {
+    if count < WIDTH {
         return format!("{line}\n");
     }
-    let start = if same < WIDTH[0] - WIDTH[1] { 0 } else { same - WIDTH[1] };
-    let [before, after] = [start > 0, count - start > WIDTH[0]].map(|is_cut| if is_cut { "…" } else { "" });
-    let shown: String = chars().skip(start).take(WIDTH[0]).collect();
+    let start = if same < WIDTH - SAME { 0 } else { same - SAME };
+    let [before, after] = [start > 0, count - start > WIDTH].map(|is_cut| if is_cut { "…" } else { "" });
+    let shown: String = chars().skip(start).take(WIDTH).collect();
     format!("{}{before}{shown}{after}\n", &line[..line.chars().next().map_or(0, char::len_utf8)])
 }
 

@@ -16,7 +16,7 @@ use serde_yaml::{Deserializer, Value};
 
 use super::compare::{self, ObjectChange, in_namespace, key};
 use crate::message::redact::concealed;
-use crate::targets::affected::DiffStatus;
+use crate::targets::affected::{DiffStatus, Sides};
 use crate::targets::policy::{self, ObjectPolicy, full_name, is_kind, text};
 use crate::targets::{ObjectRef, Target};
 
@@ -112,25 +112,34 @@ struct Around<'a> {
     /// The builds in which objects are new, by their keys.
     comes: HashMap<String, &'a str>,
     /// The targets that deploy what they did, with the namespaces that their builds wrote.
-    still: Vec<[Option<Value>; 2]>,
+    still: Vec<Sides<Option<Value>>>,
     needs: &'a Needs,
     applications: Applications<'a>,
 }
 
-/// Applications by what names them: whether they stay, and the objects that come to or leave one of their sources.
-type Applications<'a> = HashMap<[&'a str; 4], (bool, HashMap<String, [Option<&'a Value>; 2]>)>;
+/// Applications of Argo CD by what names them.
+type Applications<'a> = HashMap<[&'a str; 4], Application<'a>>;
+
+/// An application, of perhaps several sources.
+#[derive(Default)]
+struct Application<'a> {
+    /// Whether one of its sources stays.
+    stays: bool,
+    /// The objects that come to or leave one of its sources.
+    objects: HashMap<String, Sides<Option<&'a Value>>>,
+}
 
 /// What is built for one name, and how it differs.
 #[derive(Default)]
 pub(crate) struct BuildDiff<'a> {
     pub name: &'a str,
-    /// The target, as it was and as it is; none of a root that nothing deploys.
-    pub target: [Option<&'a Target>; 2],
+    /// The target; `None` for a root that nothing deploys.
+    pub target: Sides<Option<&'a Target>>,
     pub objects: Vec<ObjectChange>,
     /// Whether these are all: it was built on both sides.
     pub is_built: bool,
-    /// Where what says no namespace was, and is.
-    pub namespaces: [String; 2],
+    /// Where what says no namespace lies.
+    pub namespaces: Sides<String>,
 }
 
 /// Objects that are needed, `KIND NAMESPACE/NAME`, each with one that needs it.
@@ -168,21 +177,21 @@ pub(crate) fn namespace(target: Option<&Target>) -> String {
 /// Returns what each of these builds brings about. Adds to its objects what deploys it, if that changes and no build shows
 /// it.
 pub(crate) fn consequences(all: &mut [BuildDiff<'_>], needs: &Needs) -> Vec<Vec<Consequence>> {
-    let own: Vec<_> = all.iter().map(|build| build.target.map(|one| one.and_then(said))).collect();
+    let own: Vec<_> = all.iter().map(|build| build.target.map(|target| said(target?))).collect();
     let changed = || all.iter().flat_map(|build| &build.objects);
     let short: Vec<_> = own.iter().map(|own| own.clone().map(|one| one.map(compare::condensed))).collect();
-    let is_shown = |own: &[Option<Value>; 2]| changed().any(|one| is_of(&one.values, own));
+    let is_shown = |own: &Sides<Option<Value>>| changed().any(|one| is_of(&one.values, own));
     let shown: Vec<bool> = short.iter().map(is_shown).collect();
     // What is made of a set that is shown differs as that does.
     let is_set = |one: &&Value| is_kind(one, "argoproj.io/ApplicationSet");
     let sets: BTreeSet<String> =
-        changed().filter_map(|one| one.values[1].as_ref()).filter(is_set).map(full_name).collect();
+        changed().filter_map(|one| one.values.new.as_ref()).filter(is_set).map(full_name).collect();
     let is_made = |target: Option<&Target>| {
         target.is_some_and(|one| one.object.set.as_ref().is_some_and(|set| sets.contains(set)))
     };
     // The build itself shows what moves as it writes another namespace.
-    let is_still = |(build, own): &(&BuildDiff<'_>, &[Option<Value>; 2])| {
-        let [was, is] = own.each_ref().map(Option::as_ref);
+    let is_still = |(build, own): &(&BuildDiff<'_>, &Sides<Option<Value>>)| {
+        let Sides { old: was, new: is } = own.as_ref().map(Option::as_ref);
         let is_moved = was.is_some() && is.is_some_and(|is| is_kind(is, policy::KUSTOMIZATION));
         is_moved
             && build.is_built
@@ -194,15 +203,17 @@ pub(crate) fn consequences(all: &mut [BuildDiff<'_>], needs: &Needs) -> Vec<Vec<
     let mut itself = Vec::new();
     for ((build, is_shown), own) in all.iter_mut().zip(shown).zip(own) {
         let below = build.objects.len();
-        if let [Some(was), Some(is)] = &own
+        if let Sides { old: Some(was), new: Some(is) } = &own
             && !is_shown
-            && !is_made(build.target[1])
+            && !is_made(build.target.new)
         {
             build.objects.splice(0..0, build.own(was, is));
         }
         itself.push(match own {
-            [Some(_), Some(is)] if !is_made(build.target[1]) => (below, [Some(is.clone()), Some(is)]),
-            _ if is_shown => (0, [None, None]),
+            Sides { old: Some(_), new: Some(is) } if !is_made(build.target.new) => {
+                (below, Sides { old: Some(is.clone()), new: Some(is) })
+            }
+            _ if is_shown => (0, Sides::default()),
             own => (below, own),
         });
     }
@@ -212,7 +223,7 @@ pub(crate) fn consequences(all: &mut [BuildDiff<'_>], needs: &Needs) -> Vec<Vec<
 }
 
 /// Returns whether an object that differs is made of this one, perhaps with a prefix or a suffix for its name.
-fn is_of(made: &[Option<Value>; 2], own: &[Option<Value>; 2]) -> bool {
+fn is_of(made: &Sides<Option<Value>>, own: &Sides<Option<Value>>) -> bool {
     let is_it = |made: &Option<Value>, own: &Option<Value>| match (made, own) {
         (None, None) => true,
         (Some(made), Some(own)) => {
@@ -221,26 +232,31 @@ fn is_of(made: &[Option<Value>; 2], own: &[Option<Value>; 2]) -> bool {
         }
         _ => false,
     };
-    own.iter().any(Option::is_some) && made.iter().zip(own).all(|(made, own)| is_it(made, own))
+    own.iter().any(Option::is_some) && made.iter().zip(own.iter()).all(|(made, own)| is_it(made, own))
 }
 
 impl<'a> Around<'a> {
-    fn of(all: &'a [BuildDiff<'_>], still: Vec<[Option<Value>; 2]>, needs: &'a Needs) -> Around<'a> {
+    fn of(all: &'a [BuildDiff<'_>], still: Vec<Sides<Option<Value>>>, needs: &'a Needs) -> Around<'a> {
         let mut comes = HashMap::new();
-        for build in all.iter().filter(|build| build.target[1].is_some() || build.target[0].is_none()) {
+        for build in all.iter().filter(|build| build.target.new.is_some() || build.target.old.is_none()) {
             for one in build.objects.iter().filter(|one| one.change == DiffStatus::Added) {
-                build.keys(1, &one.id).into_iter().for_each(|key| _ = comes.entry(key).or_insert(build.name));
+                for key in build.keys(one) {
+                    comes.entry(key).or_insert(build.name);
+                }
             }
         }
         let mut applications: Applications<'_> = HashMap::new();
         for build in all {
             let Some(application) = build.application() else { continue };
-            let (stays, objects) = applications.entry(application).or_default();
-            *stays |= build.target[1].is_some();
-            for one in build.objects.iter().filter(|one| one.change != DiffStatus::Changed) {
-                let side = usize::from(one.change == DiffStatus::Added);
-                let [_, key] = build.keys(side, &one.id);
-                objects.entry(key).or_default()[side] = one.values[side].as_ref();
+            let known = applications.entry(application).or_default();
+            known.stays |= build.target.new.is_some();
+            for one in &build.objects {
+                let [_, key] = build.keys(one);
+                match one.change {
+                    DiffStatus::Added => known.objects.entry(key).or_default().new = one.values.new.as_ref(),
+                    DiffStatus::Removed => known.objects.entry(key).or_default().old = one.values.old.as_ref(),
+                    DiffStatus::Changed => {}
+                }
             }
         }
         Around { comes, still, needs, applications }
@@ -248,15 +264,17 @@ impl<'a> Around<'a> {
 }
 
 impl BuildDiff<'_> {
-    /// Returns what names an object on a side: as it is written, and where it lies if its kind has namespaces.
-    fn keys(&self, side: usize, id: &str) -> [String; 2] {
-        [key(id), in_namespace(key(id), &self.namespaces[side])]
+    /// Returns what names an object: as it is written, and where it lies, or lay, if its kind has namespaces.
+    fn keys(&self, object: &ObjectChange) -> [String; 2] {
+        let Sides { old, new } = &self.namespaces;
+        let namespace = if object.change == DiffStatus::Added { new } else { old };
+        [key(&object.id), in_namespace(key(&object.id), namespace)]
     }
 
     /// Returns how what deploys it differs.
     fn own(&self, was: &Value, is: &Value) -> Vec<ObjectChange> {
-        let text = |value| serde_yaml::to_string(value).unwrap_or_default().into_bytes();
-        let mut changes = compare::changes(&text(was), &text(is), ["", ""]);
+        let texts = Sides { old: was, new: is }.map(|value| serde_yaml::to_string(value).unwrap_or_default());
+        let mut changes = compare::changes(texts.as_ref().map(|text| text.as_bytes()), Sides::default());
         let id = compare::id(is).unwrap_or_else(|| self.name.to_owned());
         changes.iter_mut().for_each(|one| one.id.clone_from(&id));
         changes
@@ -264,31 +282,31 @@ impl BuildDiff<'_> {
 
     /// Returns what names the application of Argo CD of which it is a source, of perhaps several.
     fn application(&self) -> Option<[&str; 4]> {
-        let target = self.target[1].or(self.target[0]).filter(|one| one.engine.takes_sources())?;
+        let target = self.target.newest().filter(|one| one.engine.takes_sources())?;
         let ObjectRef { file, namespace, name, built_by, .. } = &target.object;
         Some([file, namespace, name, built_by.as_deref().unwrap_or_default()])
     }
 
-    fn consequences(&self, (below, own): &(usize, [Option<Value>; 2]), around: &Around<'_>) -> Vec<Consequence> {
+    fn consequences(&self, (below, own): &(usize, Sides<Option<Value>>), around: &Around<'_>) -> Vec<Consequence> {
         let Around { comes, still, needs, applications } = around;
-        let [was, is] = self.target;
-        let by = is.or(was).and_then(said).and_then(|by| ObjectPolicy::of(&by));
+        let Sides { old: was, new: is } = self.target;
+        let by = self.target.newest().and_then(said).and_then(|by| ObjectPolicy::of(&by));
         let mut all: Vec<Consequence> = Vec::new();
         let application = self.application().and_then(|one| applications.get(&one));
         // An application has one source less.
-        let stays = is.is_some() || application.is_some_and(|(stays, _)| *stays);
-        let own = own.each_ref().map(|one| one.as_ref().filter(|_| is.is_some() || !stays));
+        let stays = is.is_some() || application.is_some_and(|application| application.stays);
+        let own = own.as_ref().map(|one| one.as_ref().filter(|_| is.is_some() || !stays));
         let itself = Seen { below: *below, ..Seen::of(own, needs) };
         let objects = self.objects.iter().map(|one| {
-            let comes_in = self.keys(0, &one.id).iter().find_map(|key| comes.get(key)).copied();
+            let keys = self.keys(one);
+            let comes_in = keys.iter().find_map(|key| comes.get(key)).copied();
             let is_last = was.is_some() && !stays;
             // What moves from one source to another is the same object of the same application.
-            let [_, key] = self.keys(usize::from(one.change == DiffStatus::Added), &one.id);
-            let moved = application.and_then(|(_, objects)| objects.get(&key));
-            let values = match moved {
-                Some([Some(_), Some(_)]) if one.change == DiffStatus::Removed => [None, None],
-                Some([Some(old), Some(new)]) if one.change == DiffStatus::Added => [Some(*old), Some(*new)],
-                _ => one.values.each_ref().map(Option::as_ref),
+            let moved = application.and_then(|application| application.objects.get(&keys[1]));
+            let values = match (moved, one.change) {
+                (Some(Sides { old: Some(_), new: Some(_) }), DiffStatus::Removed) => Sides::default(),
+                (Some(both @ Sides { old: Some(_), new: Some(_) }), DiffStatus::Added) => *both,
+                _ => one.values.as_ref().map(Option::as_ref),
             };
             let seen = Seen::of(values, needs);
             let is_still = still.iter().any(|own| is_of(&one.values, own));
@@ -305,7 +323,7 @@ impl BuildDiff<'_> {
                     continue;
                 }
                 let [object, target] = [object, self.name].map(str::to_owned);
-                let built_by = is.or(was).and_then(|target| target.object.built_by.clone());
+                let built_by = self.target.newest().and_then(|target| target.object.built_by.clone());
                 all.push(Consequence { id: row.id, object, target, built_by, text });
             }
         }
@@ -327,7 +345,7 @@ fn gains(old: Option<&Value>, new: Option<&Value>, of: fn(&Value) -> Vec<String>
 }
 
 impl<'a> Seen<'a> {
-    fn of([old, new]: [Option<&'a Value>; 2], needs: &'a Needs) -> Seen<'a> {
+    fn of(Sides { old, new }: Sides<Option<&'a Value>>, needs: &'a Needs) -> Seen<'a> {
         let name = |old| format!("{} {}", text(old, "kind"), full_name(old));
         let name = old.map_or(String::new(), name);
         let needed = needs.range((name.clone(), String::new())..);

@@ -9,14 +9,14 @@ use crate::graph::{Explored, Survey};
 use crate::message::failure::{Failure, Failures, Result};
 use crate::targets::built::{Builder, Output};
 use crate::targets::generated::Generated;
-use crate::targets::{self, Identity, Targets, UnresolvedTargets};
+use crate::targets::{self, DeployedTree, Identity, UnresolvedTargets};
 
 /// How many builds are run for what they make of objects.
 const MOST_BUILDS: usize = 1000;
 
 /// Finds what is deployed, with objects as the builds that change them make them; where this program does not build, with
 /// what may change them.
-pub(crate) fn find(repo: &Rc<LocalRepo>, survey: &Survey) -> Result<(Explored, Targets), Failures> {
+pub(crate) fn find(repo: &Rc<LocalRepo>, survey: &Survey) -> Result<DeployedTree, Failures> {
     Ok(deployed(repo, survey, &Config::of(&*survey.tree(), "")?)?)
 }
 
@@ -27,23 +27,15 @@ pub(crate) fn written(repo: &Rc<LocalRepo>, survey: &Survey, config: &Config) ->
     Ok((survey.read_all()?, targets))
 }
 
-/// Does what [`find`] does for both sides of a change, with one configuration.
-pub(crate) fn both(
-    repo: &Rc<LocalRepo>,
-    [old, new]: [&Survey; 2],
-    config: &Config,
-) -> Result<[(Explored, Targets); 2]> {
-    Ok([deployed(repo, old, config)?, deployed(repo, new, config)?])
-}
-
-fn deployed(repo: &Rc<LocalRepo>, survey: &Survey, config: &Config) -> Result<(Explored, Targets)> {
+/// Does the same with a configuration.
+pub(crate) fn deployed(repo: &Rc<LocalRepo>, survey: &Survey, config: &Config) -> Result<DeployedTree> {
     let (explored, targets) = written(repo, survey, config)?;
     let identity = || Identity::of(repo, config);
     let mut left = MOST_BUILDS;
     let targets = targets.built(&explored, config, &identity, &|_| false, &[], |builders: &[&Builder]| {
         outputs(repo, survey, config, builders, &mut left)
     })?;
-    Ok((explored, targets))
+    Ok(DeployedTree { explored, targets })
 }
 
 /// Builds what needs nothing but the tree, as long as some are `left`.

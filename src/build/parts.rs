@@ -10,6 +10,7 @@ use crate::graph::Graph;
 use crate::kustomization::KustomizationKind;
 use crate::message::failure::Result;
 use crate::os::parallel::{processors, side_by_side};
+use crate::targets::affected::Sides;
 use crate::targets::affected::changes::Changes;
 use crate::workspace::Workspace;
 
@@ -18,31 +19,30 @@ const DEEPEST: usize = 10;
 
 /// The roots below something that cannot be built which both sides build.
 pub(crate) struct BuiltParts {
-    /// The differing documents of these roots, old and new.
-    pub(crate) outputs: [String; 2],
+    /// The differing documents of these roots.
+    pub(crate) outputs: Sides<String>,
     /// Whether these are all that may differ.
     pub(crate) are_all: bool,
 }
 
-/// The parts of some builds that failed, among the roots that differ. `build` builds on a side.
+/// The parts of some builds that failed, among the roots that differ. `build` builds both sides.
 pub(crate) fn parts(
     failed: &[&Choice],
-    workspaces: [&Workspace; 2],
+    workspaces: Sides<&Workspace>,
     (differing, changes): (&BTreeSet<String>, &Changes),
-    mut build: impl FnMut(usize, &[Wanted]) -> Result<Builds>,
+    mut build: impl FnMut(Sides<Vec<Wanted>>) -> Result<Sides<Builds>>,
 ) -> Result<Vec<BuiltParts>> {
-    let [old, new] = workspaces.map(|workspace| workspace.survey().read_all());
-    let graphs = [old?.graph, new?.graph];
+    let graphs = workspaces.try_map(|workspace| workspace.survey().read_all())?.map(|explored| explored.graph);
     let mut all = Vec::new();
     for choice in failed {
         let tops = choice.tops();
-        let differs = tops.iter().map(|top| own_differs(&graphs[1], top, changes)).collect::<Result<Vec<_>>>()?;
-        all.push(BuiltParts { outputs: Default::default(), are_all: !tops.is_empty() && !differs.contains(&true) });
+        let differs = tops.iter().map(|top| own_differs(&graphs.new, top, changes)).collect::<Result<Vec<_>>>()?;
+        all.push(BuiltParts { outputs: Sides::default(), are_all: !tops.is_empty() && !differs.contains(&true) });
     }
     let differs =
         |directories: Vec<String>| directories.into_iter().filter(|directory| differing.contains(directory)).collect();
-    let mut todo: Vec<BTreeSet<String>> = failed.iter().map(|choice| differs(choice.below(&graphs[1]))).collect();
-    let mut known: BTreeMap<String, Option<[String; 2]>> = BTreeMap::new();
+    let mut todo: Vec<BTreeSet<String>> = failed.iter().map(|choice| differs(choice.below(&graphs.new))).collect();
+    let mut known: BTreeMap<String, Option<Sides<String>>> = BTreeMap::new();
     for _ in 0..DEEPEST {
         let next: BTreeSet<String> =
             todo.iter().flatten().filter(|directory: &&String| !known.contains_key(*directory)).cloned().collect();
@@ -53,20 +53,23 @@ pub(crate) fn parts(
             let subjects = workspaces.map(|workspace| -> Vec<Wanted> {
                 next.iter().map(|directory| Ok(Some(BuildSpec::part(workspace, directory)))).collect()
             });
-            let builds = [build(0, &subjects[0])?, build(1, &subjects[1])?];
+            let builds = build(subjects)?;
             let outputs = side_by_side(&next, processors(), |number, _| {
-                let [before, after] = builds.each_ref().map(|side| side.build(number).ok());
-                Some(compare::differing(&before?.stdout, &after?.stdout))
+                let built = builds.as_ref().try_map(|side| side.build(number)).ok()?;
+                Some(compare::differing(built.as_ref().map(|build| &*build.stdout)))
             });
             known.extend(next.into_iter().zip(outputs));
         }
         for (parts, todo) in all.iter_mut().zip(&mut todo) {
             for directory in std::mem::take(todo) {
                 match known.get(&directory).and_then(Option::as_ref) {
-                    Some(outputs) => parts.outputs.iter_mut().zip(outputs).for_each(|(all, output)| *all += output),
+                    Some(outputs) => {
+                        parts.outputs.old += &outputs.old;
+                        parts.outputs.new += &outputs.new;
+                    }
                     None => {
-                        parts.are_all &= !own_differs(&graphs[1], &directory, changes)?;
-                        todo.extend(differs(named(&graphs[1], &directory)));
+                        parts.are_all &= !own_differs(&graphs.new, &directory, changes)?;
+                        todo.extend(differs(named(&graphs.new, &directory)));
                     }
                 }
             }
@@ -93,8 +96,8 @@ pub(super) fn named(graph: &Graph, directory: &str) -> Vec<String> {
 }
 
 /// Whether both sides have a root in a directory that builds without the root that adds it.
-fn is_built_alone(graphs: &[Graph; 2], directory: &str) -> bool {
-    graphs.iter().all(|graph| {
+fn is_built_alone(graphs: &Sides<Graph>, directory: &str) -> bool {
+    graphs.iter().all(|graph: &Graph| {
         let root = graph.user_root(directory);
         root.is_some_and(|root| graph.roots[root].kind != Some(KustomizationKind::Component))
     })

@@ -54,8 +54,8 @@ impl Rendered {
         targets.iter().for_each(|target| *alike.entry(target_file(target, "")).or_default() += 1);
         let mut builds: BTreeMap<String, Wanted> = BTreeMap::new();
         for choice in chosen.iter().filter(|choice| choice.status != DiffStatus::Removed) {
-            let Some(target) = choice.targets()[1] else {
-                builds.insert(root_file(&choice.title()), choice.subject(1, workspace));
+            let Some(target) = choice.targets().new else {
+                builds.insert(root_file(&choice.title()), choice.subject(workspace));
                 continue;
             };
             let name = target_file(target, "");
@@ -65,7 +65,7 @@ impl Rendered {
             };
             match target.unknown() {
                 Some(why) => rendered.add_unknown(target, name, &why),
-                None => drop(builds.insert(name, choice.subject(1, workspace))),
+                None => drop(builds.insert(name, choice.subject(workspace))),
             }
         }
         // What a change touches is not all that may be another one.

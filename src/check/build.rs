@@ -21,9 +21,9 @@ use crate::message::failure::{Failure, FailureKind, Failures, Location, Result};
 use crate::message::finding::{Finding, Rule};
 use crate::plan::{Plan, PlanOptions, in_place, left_among};
 use crate::targets::affected::changes::Changes;
-use crate::targets::affected::{Affected, affected};
+use crate::targets::affected::{Affected, Sides, affected};
 use crate::targets::built::{Builder, Output};
-use crate::targets::{Identity, PathContent, Target, Targets, UnresolvedTargets};
+use crate::targets::{DeployedTree, Identity, PathContent, Target, Targets, UnresolvedTargets};
 use crate::tree::path;
 use crate::workspace::{Files, Workspace, from_lock};
 
@@ -100,13 +100,14 @@ impl<'a> CheckBuilds<'a> {
         }
         let config = &workspace.config;
         let affected = base.map(|base| -> Result<Affected> {
-            let changes = Changes::since(repo, &base.commit, files, [base.survey.tree(), survey.tree()])?;
-            let [was, is] = [&base.survey, &**survey].map(|survey| -> Result<_> {
+            let surveys = Sides { old: &base.survey, new: &**survey };
+            let changes = Changes::since(repo, &base.commit, files, surveys.map(Survey::tree))?;
+            let deployed = surveys.try_map(|survey| -> Result<_> {
                 let (explored, found) = written(repo, survey, config)?;
                 let targets = found.resolve_changers(&explored.graph);
-                Ok((explored, targets))
-            });
-            affected(&changes, config, &was?, &is?)
+                Ok(DeployedTree { explored, targets })
+            })?;
+            affected(&changes, config, deployed.as_ref())
         });
         let (affected, fetcher) = (affected.transpose()?, from_lock(Some(repo), &workspace, how.offline, how.quiet)?);
         let (repo, fetcher) = (repo.clone(), RefCell::new(fetcher));

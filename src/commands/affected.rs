@@ -8,14 +8,14 @@ use serde::Serialize;
 
 use super::messages::{counted, fitting, named};
 use super::output::{Done, Outcome, OutputArgs, Shown};
-use crate::build::deployed::both;
+use crate::build::deployed::deployed;
 use crate::config::Config;
 use crate::git::object_id;
 use crate::graph::Survey;
 use crate::message::failure::{Failure, short};
 use crate::message::redact::visible;
 use crate::targets::affected::changes::Changes;
-use crate::targets::affected::{self, Affected, Cause, DiffStatus};
+use crate::targets::affected::{self, Affected, Cause, DiffStatus, Sides};
 use crate::targets::{Changer, Target, Unread, stopped};
 use crate::tree::git::GitTree;
 use crate::tree::path;
@@ -52,12 +52,13 @@ impl AffectedArgs {
         let new = commit(&repo, &self.rev)?;
         let old = merge_base(&repo, &self.base, Some(&new.commit))?;
         let is = GitTree::of_commit(&repo, &new)?;
-        let trees = [is.beside(object_id(&old.tree)?), is];
-        let [was, is] = trees.map(|tree| Survey::of(Rc::new(tree.checked_out(true))));
-        let changes = Changes::of_commits(&repo, [&old, &new], [was.tree(), is.tree()])?;
-        let config = Config::of(&*changes.new, "")?;
-        let [was, is] = both(&repo, [&was, &is], &config)?;
-        let affected = affected::affected(&changes, &config, &was, &is)?;
+        let trees = Sides { old: is.beside(object_id(&old.tree)?), new: is };
+        let surveys = trees.map(|tree| Survey::of(Rc::new(tree.checked_out(true))));
+        let commits = Sides { old: &old, new: &new };
+        let changes = Changes::of_commits(&repo, commits, surveys.as_ref().map(Survey::tree))?;
+        let config = Config::of(&*changes.trees.new, "")?;
+        let deployed = surveys.as_ref().try_map(|survey| deployed(&repo, survey, &config))?;
+        let affected = affected::affected(&changes, &config, deployed.as_ref())?;
         Ok(Box::new(Touched { since: old.commit, commit: new.commit, affected }))
     }
 }

@@ -85,8 +85,11 @@ fn subject(workspace: &Workspace, text: &str, quiet: bool) -> Result<BuildSpec, 
     // Finding targets may take builds, which is not necessary for an argument that can only be a directory.
     let is_path = text.starts_with(['.', ':']) || text.ends_with('/');
     let is_name = !is_path && (text.matches('/').count() < 2 || text.contains(':'));
-    let deployed =
-        if root.is_some() && !is_name { Targets::default() } else { deployed::find(&repo, workspace.survey())?.1 };
+    let deployed = if root.is_some() && !is_name {
+        Targets::default()
+    } else {
+        deployed::find(&repo, workspace.survey())?.targets
+    };
     let targets = &deployed.targets;
     let named: Vec<&Target> = targets.iter().filter(|target| is_meant(target, text)).collect();
     let there: Vec<&Target> = targets

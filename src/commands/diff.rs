@@ -15,7 +15,7 @@ use serde::Serialize;
 use super::affected::unknown;
 use super::messages::{self, counted, cut, fitting};
 use super::output::{Done, Format, Json as _, Outcome, OutputArgs, Shown};
-use crate::build::builds::Builds;
+use crate::build::builds::{Builds, Wanted};
 use crate::build::choice::{Choice, Choices};
 use crate::build::compare::{self, ObjectChange};
 use crate::build::consequences::{BuildDiff, Consequence, Needs, consequences, namespace, needs, rank};
@@ -32,7 +32,7 @@ use crate::os::parallel::processors;
 use crate::record::Lock;
 use crate::reference::Upstream;
 use crate::targets::affected::changes::Changes;
-use crate::targets::affected::{Cause, DiffStatus};
+use crate::targets::affected::{Cause, DiffStatus, Sides};
 use crate::targets::{Target, Unread, stopped};
 use crate::tree::path;
 use crate::workspace::{Files, Workspace, commit, fetcher_of, merge_base, repository_offline};
@@ -89,8 +89,8 @@ pub(super) struct Diff {
     commit: Option<String>,
     /// The programs that built one tree, before and after. `None` if two trees were compared.
     #[serde(skip_serializing_if = "Option::is_none")]
-    programs: Option<[String; 2]>,
-    /// How many builds the change can touch.
+    programs: Option<Sides<String>>,
+    /// ProgramOptions many builds the change can touch.
     affected: usize,
     /// Those that differ, or that could not be built.
     builds: Vec<Compared>,
@@ -141,8 +141,8 @@ struct Compared {
     /// The cause in one line.
     because: String,
     objects: Vec<ObjectChange>,
-    /// Why it was not built as it was, and as it is.
-    not_built: [Vec<Failure>; 2],
+    /// Why a side was not built.
+    not_built: Sides<Vec<Failure>>,
     #[serde(skip)]
     consequences: Vec<Consequence>,
     #[serde(skip)]
@@ -183,11 +183,11 @@ impl DiffArgs {
             .map_err(|failures: Failures| failures.context(format!("at {}", short(&base.commit))))?
             .into_checkout();
         let new = new.into_checkout();
-        let changes = Changes::since(repo, &base, &new.files, [old.tree.clone(), new.tree.clone()])?;
+        let sides = Sides { old: &old, new: &new };
+        let changes = Changes::since(repo, &base, &new.files, sides.map(|side| side.tree.clone()))?;
         let commit = matches!(new.files, Files::Commit { .. }).then_some(head.commit);
-        let choices = Choice::of(repo, &new.config, &changes, [old.survey(), new.survey()], only)?;
-        let how = ProgramOptions { programs: self.programs(0), offline: self.offline, quiet };
-        let diff = Diff::between(repo, [&old, &new], &changes, choices, [how; 2])?;
+        let choices = Choices::of(repo, &new.config, &changes, sides.map(|side| &**side.survey()), only)?;
+        let diff = Diff::between(repo, sides, &changes, choices, self.how(quiet))?;
         Ok(Diff { since: base.commit, commit, ..diff })
     }
 
@@ -209,10 +209,10 @@ impl DiffArgs {
                 .hint(format!("to build its tree: {}", command("--rev", [word])))
                 .into());
         }
-        let choices = Choice::all(repo, &tree, &self.words)?;
-        let changes = Changes::of(tree.tree.clone(), tree.tree.clone(), BTreeSet::new())?;
-        let how = [0, 1].map(|side| ProgramOptions { programs: self.programs(side), offline: self.offline, quiet });
-        let diff = Diff::between(repo, [&tree, &tree], &changes, choices, how)?;
+        let choices = Choices::all(repo, &tree, &self.words)?;
+        let sides = Sides { old: &tree, new: &tree };
+        let changes = Changes::of(sides.map(|side| side.tree.clone()), BTreeSet::new())?;
+        let diff = Diff::between(repo, sides, &changes, choices, self.how(quiet))?;
         let commit = match &tree.files {
             Files::Commit { id, .. } => Some(id.commit.clone()),
             _ => None,
@@ -220,11 +220,18 @@ impl DiffArgs {
         Ok(Diff { commit, ..diff })
     }
 
-    /// The programs of the old (0) or the new (1) side: the last that is named, if there are fewer.
-    fn programs(&self, side: usize) -> Programs<'_> {
-        let [kustomize, helm] = [&self.kustomize, &self.helm].map(|all| all.get(side).or(all.last()));
-        let [kustomize, helm] = [kustomize, helm].map(|path| path.map(PathBuf::as_path));
-        Programs { kustomize, helm, arguments: &self.build_arg }
+    /// ProgramOptions each side is built: by the first and by the last program that is named.
+    fn how(&self, quiet: bool) -> Sides<ProgramOptions<'_>> {
+        let named =
+            Sides { old: [self.kustomize.first(), self.helm.first()], new: [self.kustomize.last(), self.helm.last()] };
+        named.map(|programs| {
+            let [kustomize, helm] = programs.map(|path| path.map(PathBuf::as_path));
+            ProgramOptions {
+                programs: Programs { kustomize, helm, arguments: &self.build_arg },
+                offline: self.offline,
+                quiet,
+            }
+        })
     }
 
     /// The base, and the words that select builds: the first word is a revision, if there is a commit of that name.
@@ -253,12 +260,13 @@ impl Diff {
     /// Builds the roots and targets that may differ between two sides, each side with its own lock.
     pub(super) fn between(
         repo: &Rc<LocalRepo>,
-        [old, new]: [&Workspace; 2],
+        workspaces: Sides<&Workspace>,
         changes: &Changes,
         Choices { builds: chosen, unbuilt, unread, needs, differing, .. }: Choices,
-        how: [ProgramOptions<'_>; 2],
+        how: Sides<ProgramOptions<'_>>,
     ) -> Result<Diff, Failures> {
-        let quiet = how[0].quiet;
+        let Sides { old, new } = workspaces;
+        let quiet = how.new.quiet;
         let now_remote = match (&old.lock, &new.lock) {
             (Some(was), Some(is)) => NowRemote::between(was, is, &new.config),
             _ => Vec::new(),
@@ -273,32 +281,37 @@ impl Diff {
             let moved = Moved::of(&sources, &[], &[]);
             return Ok(Diff { unbuilt, unread, now_remote, moved, ..Diff::default() });
         }
-        let before: Vec<_> = chosen.iter().map(|choice| choice.subject(0, old)).collect();
-        let after: Vec<_> = chosen.iter().map(|choice| choice.subject(1, new)).collect();
+        let (before, after) =
+            chosen.iter().map(|choice| choice.subjects(workspaces)).map(|side| (side.old, side.new)).unzip();
         // Without a lock, a side deploys the current versions of its references.
-        let fetcher = |of: &Workspace, lock| -> Result<Fetcher> {
-            let locked = of.lock.is_some();
-            Ok(fetcher_of(lock, Some(repo), &of.config, how[0].offline, quiet)?.locked(locked))
-        };
-        let (mut was, mut is) = (fetcher(old, old.lock.as_ref().or(lock))?, fetcher(new, lock)?);
-        let builds =
-            [Builds::of(old, &before, &mut was, how[0].programs)?, Builds::of(new, &after, &mut is, how[1].programs)?];
-        let names = builds.each_ref().map(Builds::programs);
-        let names = Some(names).filter(|_| std::ptr::eq(old, new));
-        let causes = chosen.iter().filter_map(|choice| match &choice.cause {
-            Cause::Remote(source) => Some(source.clone()),
-            Cause::Path(_) => None,
-        });
-        let moves = moved([old, new], &is, &causes.collect());
-        let parts = |failed: &[&Choice]| {
-            parts(failed, [old, new], (&differing, changes), |side, subjects| {
-                let (of, fetcher) = if side == 0 { (old, &mut was) } else { (new, &mut is) };
-                Builds::of(of, subjects, fetcher, how[side].programs)
+        let mut fetchers = workspaces.try_map(|side| -> Result<Fetcher> {
+            let locks = side.lock.as_ref().or(lock);
+            let fetcher = fetcher_of(locks, Some(repo), &side.config, how.new.offline, quiet)?;
+            Ok(fetcher.locked(side.lock.is_some()))
+        })?;
+        let mut build = |Sides { old: before, new: after }: Sides<Vec<Wanted>>| -> Result<Sides<Builds>> {
+            Ok(Sides {
+                old: Builds::of(old, &before, &mut fetchers.old, how.old.programs)?,
+                new: Builds::of(new, &after, &mut fetchers.new, how.new.programs)?,
             })
         };
-        let mut all = Compared::all(&chosen, needs, &builds, &moves, parts, quiet)?;
-        if let Some([was, is]) = &names {
-            all.iter_mut().for_each(|build| (build.cause, build.because) = (None, format!("{was} -> {is}")));
+        let builds = build(Sides { old: before, new: after })?;
+        let names = builds.as_ref().map(Builds::programs);
+        let programs = Some(names).filter(|_| std::ptr::eq(old, new));
+        let parts = |failed: &[&Choice]| parts(failed, workspaces, (&differing, changes), build);
+        let mut all = Compared::all(&chosen, needs, &builds, parts, quiet)?;
+        let causes = chosen.iter().filter_map(|choice| match &choice.cause {
+            Some(Cause::Remote(source)) => Some(source.clone()),
+            Some(Cause::Path(_)) | None => None,
+        });
+        let moves = moved(workspaces, &fetchers.new, &causes.collect());
+        for build in &mut all {
+            build.because = match (&build.cause, &programs) {
+                (Some(Cause::Path(file)), _) => path::shown(file).to_owned(),
+                (Some(Cause::Remote(source)), _) => moves.get(source).cloned().unwrap_or_else(|| source.to_string()),
+                (None, Some(Sides { old, new })) => format!("{old} -> {new}"),
+                (None, None) => String::new(),
+            };
         }
         let (affected, moved) = (chosen.len(), Moved::of(&sources, &chosen, &all));
         let all = all.into_iter().filter(|build| build.has_news() || build.is_unknown());
@@ -312,8 +325,8 @@ impl Diff {
         consequences.sort_by_key(rank);
         let takes_lock = old.lock.is_none() && lock.is_some();
         let diff = Diff { affected, builds, consequences, images, unbuilt, unread, now_remote, ..Diff::default() };
-        let unlocked = was.unlocked().chain(is.unlocked()).collect();
-        Ok(Diff { programs: names, takes_lock, unlocked, moved, ..diff })
+        let unlocked = fetchers.iter().flat_map(Fetcher::unlocked).collect();
+        Ok(Diff { programs, takes_lock, unlocked, moved, ..diff })
     }
 
     /// The builds that differ alike, or could not be built for the same reason, together; with `verbose` also those
@@ -339,16 +352,12 @@ impl Diff {
     }
 }
 
-/// Builds one of what is written for both sides: how the objects differ, what those that stay need, and what failed. What
-/// says no namespace may lie in the one of its side.
-fn built(
-    builds: &[Builds; 2],
-    number: usize,
-    [was, is]: &[String; 2],
-) -> (Vec<ObjectChange>, Needs, [Vec<Failure>; 2]) {
-    match builds.each_ref().map(|side| side.build(number)) {
-        [Ok(before), Ok(after)] => {
-            let objects = compare::changes(&before.stdout, &after.stdout, [was, is]);
+/// Builds one of what is written for both sides. What says no namespace may lie in the one of its side.
+fn built(builds: &Sides<Builds>, number: usize, namespaces: &Sides<String>) -> Outputs {
+    match builds.as_ref().map(|side| side.build(number)) {
+        Sides { old: Ok(before), new: Ok(after) } => {
+            let outputs = Sides { old: &*before.stdout, new: &*after.stdout };
+            let objects = compare::changes(outputs, namespaces.as_ref().map(String::as_str));
             let mut needed = Needs::new();
             if objects.iter().any(|object| object.change == DiffStatus::Removed) {
                 needs(&after.stdout, &mut needed);
@@ -356,18 +365,29 @@ fn built(
             // Here it is the same.
             let asks = builds.iter().filter(|_| objects.is_empty()).find_map(|side| side.asks(number));
             let unknown: Vec<Failure> = asks.map(Failure::new).into_iter().collect();
-            (objects, needed, [unknown.clone(), unknown])
+            Outputs { objects, needed, not_built: Sides { old: unknown.clone(), new: unknown } }
         }
         failed => {
             let mut failed = failed.map(|result| result.err().map_or(Vec::new(), |unbuilt| Failures::from(unbuilt).0));
             // Nothing adds to the lock of a commit.
-            failed[0]
+            failed
+                .old
                 .iter_mut()
                 .filter(|failure: &&mut Failure| failure.kind == FailureKind::NotLocked)
                 .for_each(|failure| failure.hints.clear());
-            (Vec::new(), Needs::new(), failed)
+            Outputs { not_built: failed, ..Outputs::default() }
         }
     }
+}
+
+/// ProgramOptions two outputs of a build differ.
+#[derive(Default)]
+struct Outputs {
+    objects: Vec<ObjectChange>,
+    /// The needs of those that stay.
+    needed: Needs,
+    /// Why a side was not built.
+    not_built: Sides<Vec<Failure>>,
 }
 
 fn is_left(failure: &Failure) -> bool {
@@ -383,8 +403,7 @@ impl Compared {
     fn all(
         chosen: &[Choice],
         mut needed: Needs,
-        builds: &[Builds; 2],
-        moves: &BTreeMap<Upstream, String>,
+        builds: &Sides<Builds>,
         parts: impl FnOnce(&[&Choice]) -> Result<Vec<BuiltParts>>,
         quiet: bool,
     ) -> Result<Vec<Compared>> {
@@ -396,22 +415,22 @@ impl Compared {
         let failed: Vec<usize> = (0..chosen.len())
             .filter(|number: &usize| {
                 chosen[*number].status == DiffStatus::Changed
-                    && built[*number].2.iter().any(|failures| !failures.is_empty())
+                    && built[*number].not_built.iter().any(|failures| !failures.is_empty())
             })
             .collect();
         if !failed.is_empty() {
             let choices: Vec<&Choice> = failed.iter().map(|number| &chosen[*number]).collect();
-            for (number, BuiltParts { outputs: [before, after], are_all }) in failed.into_iter().zip(parts(&choices)?) {
-                let namespaces = namespaces[number].each_ref().map(String::as_str);
-                let mut objects = compare::changes(before.as_bytes(), after.as_bytes(), namespaces);
+            for (number, BuiltParts { outputs, are_all }) in failed.into_iter().zip(parts(&choices)?) {
+                let namespaces = namespaces[number].as_ref().map(String::as_str);
+                let mut objects = compare::changes(outputs.as_ref().map(|output| output.as_bytes()), namespaces);
                 // It may be in another part now.
                 objects.retain(|object| are_all || object.change != DiffStatus::Removed);
-                built[number].0.extend(objects);
+                built[number].objects.extend(objects);
             }
         }
         let (mut all, mut failed) = (Vec::new(), Vec::new());
         let built = chosen.iter().zip(&names).zip(namespaces).zip(built);
-        for (((choice, name), namespaces), (objects, more, not_built)) in built {
+        for (((choice, name), namespaces), Outputs { objects, needed: more, not_built }) in built {
             let is_built = not_built.iter().all(Vec::is_empty);
             all.push(BuildDiff { name, target: choice.targets(), objects, is_built, namespaces });
             failed.push(not_built);
@@ -423,16 +442,13 @@ impl Compared {
             name: choice.title(),
             built_by: choice.built_by(),
             was: None,
-            because: match &choice.cause {
-                Cause::Path(file) => path::shown(file).to_owned(),
-                Cause::Remote(source) => moves.get(source).cloned().unwrap_or_else(|| source.to_string()),
-            },
+            because: String::new(),
             status: choice.status,
-            cause: Some(choice.cause.clone()),
+            cause: choice.cause.clone(),
             objects,
             not_built,
             consequences,
-            is_target: choice.targets() != [None, None],
+            is_target: choice.targets() != Sides::default(),
             set: choice.set(),
         };
         Ok(all.map(compared).collect())
@@ -453,12 +469,12 @@ impl Compared {
     }
 
     /// The name, or that of the set if nothing is known about its targets, and the cause: a line of limited length.
-    fn title(&self) -> [String; 2] {
+    fn title(&self) -> Title {
         const WIDTH: usize = 195;
         let set = self.set.as_ref().filter(|_| self.is_unknown() && !self.has_news());
         let name = cut(&visible(set.unwrap_or(&self.name)), 3 * WIDTH / 4);
         let why = cut(&visible(&self.why()), WIDTH - name.chars().count());
-        [name, why]
+        Title { name, why }
     }
 
     /// Whether a side could not be built.
@@ -468,7 +484,7 @@ impl Compared {
 
     /// Whether the new side requests something that no reference names.
     fn reaches_out(&self) -> bool {
-        self.not_built[1].iter().any(|failure| failure.kind == FailureKind::UnreadReference)
+        self.not_built.new.iter().any(|failure| failure.kind == FailureKind::UnreadReference)
     }
 
     /// Whether nothing is known about it because a reference stays remote.
@@ -478,7 +494,7 @@ impl Compared {
 
     /// The reasons why it was not built, in lines.
     fn unknown(&self, verbose: bool) -> Vec<String> {
-        let [before, after] = &self.not_built;
+        let Sides { old: before, new: after } = &self.not_built;
         let lines = |side: &'static str, all: &[Failure]| {
             all.iter()
                 .map(|failure: &Failure| fitting(&visible(&format!("not built{side}: {failure}")), 2, verbose))
@@ -500,9 +516,16 @@ impl Compared {
     }
 }
 
+/// What a build is called, and what happened to it.
+#[derive(PartialEq)]
+struct Title {
+    name: String,
+    why: String,
+}
+
 /// The titles of the builds of a group, with equal names counted.
-fn titles(group: &[&Compared]) -> Vec<[String; 2]> {
-    let mut all: Vec<([String; 2], usize)> = Vec::new();
+fn titles(group: &[&Compared]) -> Vec<Title> {
+    let mut all: Vec<(Title, usize)> = Vec::new();
     for title in group.iter().map(|build| build.title()) {
         match all.iter_mut().find(|(known, _)| *known == title) {
             Some((_, count)) => *count += 1,
@@ -510,9 +533,9 @@ fn titles(group: &[&Compared]) -> Vec<[String; 2]> {
         }
     }
     all.into_iter()
-        .map(|([name, why], count): ([String; 2], usize)| match count {
-            1 => [name, why],
-            count => [format!("{count} targets of {name}"), why],
+        .map(|(title, count): (Title, usize)| match count {
+            1 => title,
+            count => Title { name: format!("{count} targets of {}", title.name), ..title },
         })
         .collect()
 }
@@ -570,8 +593,8 @@ fn renamed(mut all: Vec<Compared>) -> Vec<Compared> {
 }
 
 /// The old and the new version of each changed upstream; for the repositories among `asked` also the number of commits.
-fn moved(sides: [&Workspace; 2], fetcher: &Fetcher, asked: &BTreeSet<Upstream>) -> BTreeMap<Upstream, String> {
-    let [was, is] = sides.map(|side| side.lock.as_deref().cloned().unwrap_or_default());
+fn moved(sides: Sides<&Workspace>, fetcher: &Fetcher, asked: &BTreeSet<Upstream>) -> BTreeMap<Upstream, String> {
+    let Sides { old: was, new: is } = sides.map(|side| side.lock.as_deref().cloned().unwrap_or_default());
     let line = |source: &Upstream, old: &str, new: &str| format!("{source}: {} -> {}", short(old), short(new));
     let name = |source: &Upstream| short(source.reference().unwrap_or("HEAD")).to_owned();
     let changes = Lock::changes(&was, &is).into_iter().filter(|change| change.old != change.new);
@@ -619,7 +642,7 @@ impl Outcome for Diff {
         let now_remote = messages::lines(self.now_remote.iter().map(NowRemote::line).collect());
         let unknown = unknown(&self.unbuilt, &self.unread, output.verbose);
         let since = match &self.programs {
-            Some([was, is]) => format!(" ({was} -> {is})"),
+            Some(Sides { old, new }) => format!(" ({old} -> {new})"),
             None if self.since.is_empty() => String::new(),
             None => format!(" since {}", short(&self.since)),
         };

@@ -20,7 +20,7 @@ use crate::graph::inputs::explore_all;
 use crate::message::failure::{Failure, Failures, Result};
 use crate::message::redact::{inert, visible};
 use crate::targets::{
-    self, ExternalInput, Identity, Installed, Revision, Target, TargetLocation, TargetState, Targets,
+    self, DeployedTree, ExternalInput, Identity, Installed, Revision, Target, TargetLocation, TargetState, Targets,
 };
 use crate::tree::path;
 use crate::workspace::{Files, repository_offline};
@@ -42,7 +42,7 @@ impl TargetsArgs {
         let repo = repository_offline()?;
         let survey = Survey::of(Files::open(&repo, &Snapshot::of(self.rev.as_deref()))?.checked_out());
         if self.manifest_generate_paths {
-            let (explored, targets) = find(&repo, &survey)?;
+            let DeployedTree { explored, targets } = find(&repo, &survey)?;
             let lines = targets::generate_paths(&explored.graph, &targets)?.into_iter().map(|(object, value)| {
                 let name = format!("{}: {} {}", object.location_text(), object.kind, object.full_name());
                 format!("{}\n  {}: {}\n", visible(&name), targets::GENERATE_PATHS, visible(&value))
@@ -102,7 +102,7 @@ impl TargetSurvey {
 
 /// Finds the targets, and the inputs that each build lacks.
 pub(super) fn surveyed(repo: &Rc<LocalRepo>, survey: &Survey) -> Result<TargetSurvey, Failures> {
-    let (tree, (explored, targets)) = (&survey.tree(), find(repo, survey)?);
+    let (tree, DeployedTree { explored, targets }) = (&survey.tree(), find(repo, survey)?);
     let mut reaches = targets.reaches(&explored, |_| true)?;
     // A target of a localized branch deploys the content of that branch, which is inspected if it exists.
     let config = Config::of(&**tree, "")?;

@@ -10,7 +10,7 @@ use super::diff::Diff;
 use super::localize::{LocalizeReport, Locking};
 use super::output::{Done, Outcome as _, OutputArgs};
 use super::{News, lock};
-use crate::build::choice::Choice;
+use crate::build::choice::Choices;
 use crate::build::rendered::ProgramOptions;
 use crate::check::localized::deployed;
 use crate::destination::{ChangedFiles, message};
@@ -25,6 +25,7 @@ use crate::plan::update::{self, Name, Versioned};
 use crate::plan::{Changes, Plan, PlanOptions, ResultFile, changed};
 use crate::record::{LOCK_NAME, Lock};
 use crate::reference::Upstream;
+use crate::targets::affected::Sides;
 use crate::targets::affected::changes::Changes as Changed;
 use crate::tree::overlay::OverlayTree;
 use crate::workspace::{Workspace, fetcher, fetching, from_top};
@@ -322,10 +323,11 @@ impl<'a> Update<'a> {
         changes.extend(plan.iter().flat_map(|plan| plan.changes.clone()));
         let tree = changed(OverlayTree::new(self.there.tree()), &changes);
         let (old, new) = (Workspace::surveyed(&self.there)?, Workspace::of_tree(Rc::new(tree))?);
-        let changes = Changed::among(old.tree.clone(), new.tree.clone(), changes.into_keys())?;
-        let choices = Choice::of(repo, &new.config, &changes, [old.survey(), new.survey()], &[])?;
+        let sides = Sides { old: &old, new: &new };
+        let changes = Changed::among(sides.map(|side| side.tree.clone()), changes.into_keys())?;
+        let choices = Choices::of(repo, &new.config, &changes, sides.map(|side| &**side.survey()), &[])?;
         let how = ProgramOptions { quiet: self.quiet, ..ProgramOptions::default() };
-        let diff = Diff::between(repo, [&old, &new], &changes, choices, [how; 2])?;
+        let diff = Diff::between(repo, sides, &changes, choices, Sides { old: how, new: how })?;
         match diff.stopped().into_iter().next() {
             Some(stopped) => Err(stopped.clone().into()),
             None => Ok(diff),

@@ -12,6 +12,7 @@ use crate::message::failure::Result;
 use crate::record::history::records::{self, RecordLookup};
 use crate::record::history::tip::TipState;
 use crate::record::{Lock, Trailers};
+use crate::targets::affected::Sides;
 use crate::targets::affected::changes::Changes;
 use crate::tree::{SharedTree, path};
 use crate::workspace::{Files, Workspace};
@@ -29,8 +30,8 @@ impl OnBranch {
         // A shallow clone may not have the source commit.
         let Some(source) = self.repo.commit(source.hex())? else { return Ok(None) };
         let old = Files::open(&self.repo, &Snapshot::of(Some(&source.commit)))?.checked_out();
-        let trees = [old.clone(), workspace.files.checked_out()];
-        let source = Changes::of_commits(&self.repo, [&source, &self.source], trees)?;
+        let trees = Sides { old: old.clone(), new: workspace.files.checked_out() };
+        let source = Changes::of_commits(&self.repo, Sides { old: &source, new: &self.source }, trees)?;
         // If the configuration or a followed link changed, other roots may be starting points, or paths may lead elsewhere.
         for decisive in source_tree.followed().iter().map(String::as_str).chain([config::FILE_NAME]) {
             if source.at(decisive)?.is_some() {

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::{LocalizeOutcome, LocalizeRequest, PUSHES, ResultKind, WriteOutcome};
-use crate::build::choice::Choice;
+use crate::build::choice::Choices;
 use crate::build::rendered::{ProgramOptions, Rendered};
 use crate::config::FILE_NAME;
 use crate::destination::{self, Delivered, Destination, OnBranch, rendered};
@@ -12,7 +12,7 @@ use crate::message::failure::{Failure, Failures, Result, listed};
 use crate::tree::git::GitTree;
 use crate::workspace::Workspace;
 
-/// How many Secrets are named.
+/// ProgramOptions many Secrets are named.
 const NAMED: usize = 10;
 
 /// Renders the source of a request, and commits the files.
@@ -44,7 +44,7 @@ pub(crate) fn render(request: &LocalizeRequest<'_>) -> Result<LocalizeOutcome, F
 /// Builds all of a workspace. Refuses Secrets that everybody could read.
 fn built(workspace: &Workspace, how: ProgramOptions<'_>) -> Result<Rendered, Failures> {
     let repo = workspace.repo().ok_or_else(|| Failure::new("this is not a git repository"))?;
-    let choices = Choice::all(repo, workspace, &[])?;
+    let choices = Choices::all(repo, workspace, &[])?;
     let rendered = Rendered::of(workspace, choices, how)?;
     if !rendered.stopped.is_empty() {
         return Err(Failures(rendered.stopped).context("nothing was committed"));
@@ -99,7 +99,7 @@ fn outcome(
 /// The paths at which a tree differs from what a source commit renders to now.
 pub(crate) fn differing(repo: &Rc<LocalRepo>, source: &str, tree: &str) -> Result<Vec<String>, Failures> {
     let workspace = Workspace::of_rev(repo.clone(), Some(source))?.into_checkout();
-    let choices = Choice::all(repo, &workspace, &[])?;
+    let choices = Choices::all(repo, &workspace, &[])?;
     let rendered = Rendered::of(&workspace, choices, ProgramOptions::default())?;
     if let Some(stopped) = rendered.stopped.first() {
         return Err(stopped.clone().into());

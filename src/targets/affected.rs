@@ -8,6 +8,7 @@ pub(crate) mod changes;
 mod deployed;
 mod filled;
 mod reached;
+mod sides;
 #[cfg(test)]
 mod tests;
 
@@ -15,17 +16,18 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use serde::Serialize;
 
-use super::{ObjectRef, PathContent, Target, Targets, Unread, Why, flux_objects};
+use super::{DeployedTree, ObjectRef, PathContent, Target, Unread, Why, flux_objects};
 use crate::config::Config;
 use crate::graph::inputs::{self, BuildInput, RootInputs};
 use crate::graph::{ChartLookup, Explored, FileId, Graph, RootId, TroubleKind, reach};
 use crate::kustomization::ProblemKind;
 use crate::message::failure::Result;
 use crate::reference::Upstream;
-use crate::tree::path;
+use crate::tree::{Tree, path};
 
 use changes::Changes;
 use reached::DeploymentIndex;
+pub(crate) use sides::Sides;
 
 /// The roots and targets whose builds may differ.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -108,45 +110,68 @@ pub(crate) enum Cause {
     Remote(Upstream),
 }
 
-/// The roots and targets whose builds may differ, or that were removed. For each tree it takes a walk over the whole
-/// tree, and its targets.
-pub(crate) fn affected(
-    changes: &Changes,
-    config: &Config,
-    was: &(Explored, Targets),
-    is: &(Explored, Targets),
-) -> Result<Affected> {
-    let kustomizations = changes.new.kustomizations()?;
-    let directories = config.starting_points(&*changes.new, &[], &kustomizations, is.1.roots())?;
-    let directories: BTreeSet<String> = directories.into_iter().collect();
-    let before = changes.old.kustomizations()?.into_iter().map(|path| path::parent(&path).to_owned());
-    let before: BTreeSet<String> = before.filter(|directory| config.starts(directory)).collect();
-    let (graph, targets) = (&is.0.graph, &is.1);
-    let reached = [was, is].map(DeploymentIndex::of);
-    let hidden = &reached[1].hidden;
-    let causes = Causes::of(graph, changes, hidden)?;
-    let is_shown = |root: &RootId| directories.contains(&graph.roots[*root].directory);
-    // A template that nothing deploys says nothing, unless the change is in it.
-    let deployed = targets.roots();
-    let is_template = |root: &RootId, unread: &Unread| {
-        let is_touched = causes.of_roots[root.0].is_some() || deployed.contains(&graph.roots[*root].directory);
-        unread.why == Why::Template && !is_touched
-    };
-    let shown = hidden.iter().filter(|(root, unread)| is_shown(root) && !is_template(root, unread));
-    let shown = shown.map(|(_, unread)| unread);
-    let mut unread: Vec<Unread> = targets.unread_objects(graph).chain(shown).cloned().collect();
+/// What is built from a tree besides its targets.
+pub(crate) struct Listed {
+    /// The top roots, by their directories.
+    pub roots: Vec<String>,
+    /// The files that could not be read, so that their deployments are unknown.
+    pub unread: Vec<Unread>,
+}
+
+/// Lists everything that is built from a tree.
+pub(crate) fn listed(tree: &dyn Tree, config: &Config, deployed: &DeployedTree) -> Result<Listed> {
+    let starts = starts(tree, config, deployed)?;
+    let hidden = hidden(&deployed.explored);
+    let unread = unread(deployed, &starts, &hidden, |_, _| true, |_| Ok(true))?;
+    Ok(Listed { roots: unnamed(deployed, &starts), unread })
+}
+
+/// The files of a tree that could not be read. Of roots that begin nothing none counts, and of the others those that are
+/// `shown`; of the files with objects those that are `touched`.
+fn unread(
+    DeployedTree { explored, targets }: &DeployedTree,
+    starts: &BTreeSet<String>,
+    hidden: &BTreeMap<RootId, Unread>,
+    is_shown: impl Fn(RootId, &Unread) -> bool,
+    is_touched: impl Fn(&Unread) -> Result<bool>,
+) -> Result<Vec<Unread>> {
+    let graph = &explored.graph;
+    let hidden = hidden
+        .iter()
+        .filter(|(root, unread)| starts.contains(&graph.roots[**root].directory) && is_shown(**root, unread));
+    let mut all: Vec<Unread> = targets.unread_objects(graph).chain(hidden.map(|(_, unread)| unread)).cloned().collect();
     for file in &targets.unread {
-        if !unread.contains(file) && changes.first_of(&[BuildInput::At(file.file.clone())])?.is_some() {
-            unread.push(file.clone());
+        if !all.contains(file) && is_touched(file)? {
+            all.push(file.clone());
         }
     }
-    for chart in charts(changes, config, is)? {
+    Ok(all)
+}
+
+/// The roots and targets whose builds may differ, or that were removed. For each tree it takes a walk over the whole
+/// tree, and its targets.
+pub(crate) fn affected(changes: &Changes, config: &Config, deployed: Sides<&DeployedTree>) -> Result<Affected> {
+    let directories = starts(&*changes.trees.new, config, deployed.new)?;
+    let before = changes.trees.old.kustomizations()?.into_iter().map(|path| path::parent(&path).to_owned());
+    let before: BTreeSet<String> = before.filter(|directory| config.starts(directory)).collect();
+    let (graph, targets) = (&deployed.new.explored.graph, &deployed.new.targets);
+    let reached = deployed.map(DeploymentIndex::of);
+    let hidden = &reached.new.hidden;
+    let causes = Causes::of(graph, changes, hidden)?;
+    // A template that nothing deploys says nothing, unless the change is in it.
+    let roots = targets.roots();
+    let is_shown = |root: RootId, unread: &Unread| {
+        unread.why != Why::Template || causes.of_roots[root.0].is_some() || roots.contains(&graph.roots[root].directory)
+    };
+    let is_touched = |file: &Unread| Ok(changes.first_of(&[BuildInput::At(file.file.clone())])?.is_some());
+    let mut unread = unread(deployed.new, &directories, hidden, is_shown, is_touched)?;
+    for chart in charts(changes, config, deployed.new)? {
         let directory = path::parent(&chart.file);
         if !unread.iter().any(|file| path::is_in(&file.file, directory)) {
             unread.push(chart);
         }
     }
-    let mut touched = causes.targets(config, reached.each_ref())?;
+    let mut touched = causes.targets(config, reached.as_ref())?;
     let filled = filled::filled(&causes, &targets.targets, &mut touched)?;
     let is_open = |target: &&Target| target.changed_by.is_some();
     let known: HashSet<&ObjectRef> = targets.targets.iter().filter(is_open).map(|target| &target.object).collect();
@@ -160,23 +185,29 @@ pub(crate) fn affected(
         directories: causes.directories().chain(changes.directories()).collect(),
         ..Affected::default()
     };
-    let (deployed, above) = (was.1.roots(), unnamed(was, &before));
+    let (was_deployed, above) = (deployed.old.targets.roots(), unnamed(deployed.old, &before));
     // If another root now references it, its output was deployed before, if at all.
-    let is_still = |directory: &&String| directories.contains(*directory) && !deployed.contains(*directory);
+    let is_still = |directory: &&String| directories.contains(*directory) && !was_deployed.contains(*directory);
     let still: BTreeSet<String> = above.iter().filter(is_still).cloned().collect();
-    for directory in still.into_iter().chain(unnamed(is, &directories)).collect::<BTreeSet<_>>() {
+    for directory in still.into_iter().chain(unnamed(deployed.new, &directories)).collect::<BTreeSet<_>>() {
         affected.total += 1;
         let cause = causes.of_directory(&directory)?;
         let status = before.get(&directory).map_or(DiffStatus::Added, |_| DiffStatus::Changed);
         affected.roots.extend(cause.map(|cause| AffectedRoot { directory, status, cause }));
     }
-    let is_gone = |directory: &String| !directories.contains(directory) && !deployed.contains(directory);
+    let is_gone = |directory: &String| !directories.contains(directory) && !was_deployed.contains(directory);
     for directory in above.into_iter().filter(is_gone) {
         let (status, cause) = (DiffStatus::Removed, Cause::Path(directory.clone()));
         affected.roots.push(AffectedRoot { directory, status, cause });
     }
     affected.roots.sort();
     Ok(affected)
+}
+
+/// The directories at which a run starts, if nobody names others.
+fn starts(tree: &dyn Tree, config: &Config, deployed: &DeployedTree) -> Result<BTreeSet<String>> {
+    let starts = config.starting_points(tree, &[], &tree.kustomizations()?, deployed.targets.roots())?;
+    Ok(starts.into_iter().collect())
 }
 
 /// The roots of the tree that are not read whole, so that they may name more than is known.
@@ -205,7 +236,11 @@ fn hidden(explored: &Explored) -> BTreeMap<RootId, Unread> {
 }
 
 /// The charts that differ, of which nothing that is read tells who deploys them: a `HelmRelease` may.
-fn charts(changes: &Changes, config: &Config, (explored, targets): &(Explored, Targets)) -> Result<Vec<Unread>> {
+fn charts(
+    changes: &Changes,
+    config: &Config,
+    DeployedTree { explored, targets }: &DeployedTree,
+) -> Result<Vec<Unread>> {
     let mut charts = changes.charts()?;
     let deployed = targets.local_targets().filter_map(|(_, dir)| match &dir.content {
         PathContent::Chart(directory) => Some(directory.as_str()),
@@ -229,7 +264,7 @@ fn charts(changes: &Changes, config: &Config, (explored, targets): &(Explored, T
 
 /// The top roots among some directories that the configuration does not exclude, or that are deployed. An object of
 /// Flux may be named like a root.
-fn unnamed((explored, targets): &(Explored, Targets), directories: &BTreeSet<String>) -> Vec<String> {
+fn unnamed(DeployedTree { explored, targets }: &DeployedTree, directories: &BTreeSet<String>) -> Vec<String> {
     let graph = &explored.graph;
     let flux = flux_objects(explored);
     let deployed = targets.local_targets().flat_map(|(target, dir)| target.roots(dir));
@@ -260,7 +295,7 @@ impl<'a> Causes<'a> {
             if cause.is_none() && hidden.contains_key(&root) {
                 let directory = &graph.roots[root].directory;
                 let whole = [directory.clone()];
-                cause = changes.first_of(&inputs::of_no_root(&*changes.new, directory, &whole)?)?;
+                cause = changes.first_of(&inputs::of_no_root(&*changes.trees.new, directory, &whole)?)?;
             }
             of_roots.push(cause);
         }
@@ -288,7 +323,7 @@ impl<'a> Causes<'a> {
         match self.graph.user_root(directory) {
             Some(root) => Ok(self.of_roots[root.0].clone()),
             // Several kustomizations, or one that cannot be read.
-            None => self.changes.first_of(&inputs::of_no_root(&*self.changes.new, directory, &[])?),
+            None => self.changes.first_of(&inputs::of_no_root(&*self.changes.trees.new, directory, &[])?),
         }
     }
 }

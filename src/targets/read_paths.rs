@@ -104,9 +104,16 @@ pub(crate) fn missing_charts(tree: &dyn Tree, directory: &str) -> Result<Vec<Mis
     Ok(missing)
 }
 
-/// The paths of the tree of a walk that the build of a target reads, or all below which it reads, and the roots that
-/// it leads to. A directory is there as long as something is in it.
-pub(super) fn read(graph: &Graph, target: &Target, dir: &TargetDir) -> Result<[BTreeSet<String>; 2]> {
+/// What the build of a target reads.
+pub(super) struct Read {
+    /// The paths, or all below which it reads. A directory is there as long as something is in it.
+    pub(super) paths: BTreeSet<String>,
+    /// The directories of the roots that it leads to.
+    pub(super) roots: BTreeSet<String>,
+}
+
+/// What the build of a target reads in the tree of a walk.
+pub(super) fn read(graph: &Graph, target: &Target, dir: &TargetDir) -> Result<Read> {
     let tree = &*graph.sources[0].tree;
     let mut all = inputs(tree, target, dir, None)?;
     let mut roots: BTreeSet<String> = target.roots(dir).map(str::to_owned).collect();
@@ -114,13 +121,13 @@ pub(super) fn read(graph: &Graph, target: &Target, dir: &TargetDir) -> Result<[B
         roots.insert(graph.roots[root].directory.clone());
         all.extend(graph.inputs(root)?.own);
     }
-    let mut read = BTreeSet::new();
+    let mut paths = BTreeSet::new();
     for input in all {
         match input {
             BuildInput::At(path) if tree.entry(&path)? == Some(Entry::Directory) => {}
-            BuildInput::At(path) | BuildInput::Below(path) => drop(read.insert(path)),
+            BuildInput::At(path) | BuildInput::Below(path) => drop(paths.insert(path)),
             BuildInput::Remote(_) | BuildInput::Chart(_) => {}
         }
     }
-    Ok([read, roots])
+    Ok(Read { paths, roots })
 }

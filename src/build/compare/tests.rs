@@ -303,7 +303,7 @@ fn an_object_is_the_same_under_another_version_and_hash() {
         map(name, value).replace("apiVersion: v1", &format!("apiVersion: {version}"))
     };
     let both = |before: &str, after: &str| {
-        let found = super::changes(before.as_bytes(), after.as_bytes(), ["", ""]);
+        let found = super::changes(Sides { old: before.as_bytes(), new: after.as_bytes() }, Sides::default());
         let all = found.into_iter().map(|one| (one.change.name(), one.was.unwrap_or_default(), one.id));
         all.collect::<Vec<_>>()
     };
@@ -329,7 +329,10 @@ fn keys_that_no_cluster_takes_are_values() {
     let secret = |line: &str| {
         format!("apiVersion: v1\ndata:\n  '{line}==': \"\"\n  SECRETline: \"\"\nkind: Secret\nmetadata:\n  name: s\n")
     };
-    let [change] = &super::changes(secret("MIIE+/one").as_bytes(), secret("MIIE+/two").as_bytes(), ["", ""])[..] else {
+    let [change] = &super::changes(
+        Sides { old: secret("MIIE+/one").as_bytes(), new: secret("MIIE+/two").as_bytes() },
+        Sides::default(),
+    )[..] else {
         panic!()
     };
     assert!(change.diff.contains("(11 bytes"), "{}", change.diff);

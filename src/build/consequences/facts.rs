@@ -138,9 +138,9 @@ pub(super) fn removed_fields(old: &Value, new: &Value) -> Option<String> {
         let all = items(object, "spec.versions").filter(|version| is_true(version, "served"));
         all.map(|version| (text(version, "name"), version)).collect::<BTreeMap<&str, &Value>>()
     };
-    let (served, mut gone) = ([served(old), served(new)], Vec::new());
-    for (name, was) in &served[0] {
-        match served[1].get(name) {
+    let (is_served, mut gone) = (served(new), Vec::new());
+    for (name, was) in served(old) {
+        match is_served.get(name) {
             None => gone.push(format!("version {name}")),
             Some(is) => {
                 let schema = "schema.openAPIV3Schema";

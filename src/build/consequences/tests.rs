@@ -1,7 +1,6 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::build::compare::changes as objects;
 
 /// A target that says `spec`, as an object of Flux, or of Argo CD where `spec` holds a source.
 fn target(name: &str, spec: &str) -> Target {
@@ -22,11 +21,22 @@ fn target(name: &str, spec: &str) -> Target {
     find(&tree, &config, &identity).unwrap().as_written().targets[0].clone()
 }
 
+fn sides<T>(old: T, new: T) -> Sides<T> {
+    Sides { old, new }
+}
+
+fn objects(old: &str, new: &str) -> Vec<ObjectChange> {
+    in_namespaces(old, new, Sides::default())
+}
+
+fn in_namespaces(old: &str, new: &str, namespaces: Sides<&str>) -> Vec<ObjectChange> {
+    compare::changes(Sides { old: old.as_bytes(), new: new.as_bytes() }, namespaces)
+}
+
 /// Returns the consequences of a change of what `by` deploys.
-fn of(old: &str, new: &str, by: [Option<&Target>; 2]) -> Vec<String> {
+fn of(old: &str, new: &str, by: Sides<Option<&Target>>) -> Vec<String> {
     let namespaces = by.map(namespace);
-    let [was, is] = namespaces.each_ref().map(String::as_str);
-    let objects = objects(old.as_bytes(), new.as_bytes(), [was, is]);
+    let objects = in_namespaces(old, new, namespaces.as_ref().map(String::as_str));
     let mut all = [BuildDiff { name: "T", target: by, objects, is_built: true, namespaces }];
     let found = consequences(&mut all, &Needs::new()).remove(0);
     found
@@ -354,10 +364,10 @@ fn each_row_says_what_it_finds() {
     let mut seen = BTreeSet::from(["removed-dependency".to_owned(), "moved-object".to_owned()]);
     for (kind, old, new, expected) in cases() {
         let (old, new) = (text(kind, old), text(kind, new));
-        let found = of(&old, &new, [None, None]);
+        let found = of(&old, &new, sides(None, None));
         assert_eq!(found, expected, "{old}{new}");
         // What was there before is nothing new, and what did not change is nothing.
-        assert_eq!(of(&new, &new, [None, None]), [""; 0]);
+        assert_eq!(of(&new, &new, sides(None, None)), [""; 0]);
         seen.extend(found.iter().map(|one| one.split(':').next().unwrap().to_owned()));
     }
     // Those that need more than one object have tests of their own below.
@@ -375,7 +385,7 @@ fn each_row_says_what_it_finds() {
 fn what_is_removed_is_deleted_or_orphaned_as_the_target_says() {
     let claim = text(PVC, "");
     let kept = text(PVC, "  annotations: {kustomize.toolkit.fluxcd.io/prune: disabled}");
-    let removed = |text: &str, by: [Option<&Target>; 2]| of(text, "", by).remove(0);
+    let removed = |text: &str, by: Sides<Option<&Target>>| of(text, "", by).remove(0);
     let prunes = target("a", "path: ., prune: true");
     let keeps = target("a", "path: ., prune: false");
     let by_hand = target("a", "source: {repoURL: x, path: .}");
@@ -386,18 +396,18 @@ fn what_is_removed_is_deleted_or_orphaned_as_the_target_says() {
         (&by_hand, &by_hand, UNKNOWN),
         (&automated, &automated, "deleted: the target prunes"),
     ] {
-        assert_eq!(removed(&claim, [Some(old), Some(new)]), format!("removed-pvc: {expected}"));
+        assert_eq!(removed(&claim, sides(Some(old), Some(new))), format!("removed-pvc: {expected}"));
     }
-    assert_eq!(removed(&kept, [Some(&prunes), Some(&prunes)]), "removed-pvc: orphaned: it opts out of pruning");
+    assert_eq!(removed(&kept, sides(Some(&prunes), Some(&prunes))), "removed-pvc: orphaned: it opts out of pruning");
     // What it says now counts.
-    let both = of(&claim, "", [Some(&keeps), Some(&prunes)]);
+    let both = of(&claim, "", sides(Some(&keeps), Some(&prunes)));
     let expected = ["prune-switched: on: removed objects are deleted", "removed-pvc: deleted: the target prunes"];
     assert_eq!(both, expected);
     for (target, goes, expected) in [
         (&prunes, deleted(), "removed-pvc: deleted with the target"),
         (&keeps, stays(), "removed-pvc: orphaned: the target leaves it"),
     ] {
-        assert_eq!(of(&claim, "", [Some(target), None]), [&goes[0], expected]);
+        assert_eq!(of(&claim, "", sides(Some(target), None)), [&goes[0], expected]);
     }
     // Argo CD: what an object says of both, and what is confirmed.
     let finalized = |policy: &str| {
@@ -419,7 +429,8 @@ fn what_is_removed_is_deleted_or_orphaned_as_the_target_says() {
         (crd, "", "deleted: the target prunes", "orphaned: the target leaves it", UNKNOWN),
     ] {
         let text = text(kind, &format!("  annotations: {{argocd.argoproj.io/sync-options: 'A=b, {option}'}}"));
-        for (by, expected) in [([app, app], pruned), ([app, None], taken), ([by_hand, by_hand], unknown)] {
+        for (by, expected) in [(sides(app, app), pruned), (sides(app, None), taken), (sides(by_hand, by_hand), unknown)]
+        {
             let found = of(&text, "", by).pop().unwrap();
             assert_eq!(found.split_once(": ").unwrap().1, expected, "{option}");
         }
@@ -427,7 +438,7 @@ fn what_is_removed_is_deleted_or_orphaned_as_the_target_says() {
     // What makes objects anew.
     let forces = target("a", "path: ., force: true");
     let (old, new) = (text(SET, "spec: {serviceName: a}"), text(SET, "spec: {serviceName: b}"));
-    let found = of(&old, &new, [Some(&forces), Some(&forces)]);
+    let found = of(&old, &new, sides(Some(&forces), Some(&forces)));
     assert_eq!(found, ["immutable-field: spec.serviceName: deleted and recreated"]);
 }
 
@@ -435,24 +446,23 @@ fn what_is_removed_is_deleted_or_orphaned_as_the_target_says() {
 fn what_deploys_it_is_looked_at_with_what_it_deploys() {
     let (old, new) = (text("v1 ConfigMap", "data: {a: b}"), text("v1 ConfigMap", "data: {a: c}"));
     let suspended = target("a", "path: ., suspend: true");
-    let found = of(&old, &new, [Some(&suspended), Some(&suspended)]);
+    let found = of(&old, &new, sides(Some(&suspended), Some(&suspended)));
     assert_eq!(found, ["below-suspended: 1 object changes"]);
     let runs = target("a", "path: .");
-    assert_eq!(of(&old, &old, [Some(&suspended), Some(&suspended)]), [""; 0]);
-    assert_eq!(of(&old, &old, [Some(&suspended), Some(&runs)]), ["resumed: no longer `suspend: true`"]);
+    assert_eq!(of(&old, &old, sides(Some(&suspended), Some(&suspended))), [""; 0]);
+    assert_eq!(of(&old, &old, sides(Some(&suspended), Some(&runs))), ["resumed: no longer `suspend: true`"]);
     // It is an object among those that differ, unless another build shows it.
-    let objects = |text: [&str; 2]| objects(text[0].as_bytes(), text[1].as_bytes(), ["", ""]);
     let yaml =
         |target: &Target| serde_yaml::to_string(&serde_json::from_str::<Value>(&target.manifest).unwrap()).unwrap();
-    let parent = objects([&yaml(&suspended), &yaml(&runs)]);
+    let parent = objects(&yaml(&suspended), &yaml(&runs));
     let suffixed = [&suspended, &runs].map(|one| yaml(one).replace("name: a\n", "name: a-b\n"));
-    let suffixed = objects([&suffixed[0], &suffixed[1]]);
+    let suffixed = objects(&suffixed[0], &suffixed[1]);
     let other = [&suspended, &runs].map(|one| yaml(one).replace("name: a\n", "name: b\n"));
-    let other = objects([&other[0], &other[1]]);
+    let other = objects(&other[0], &other[1]);
     for (parent, shown) in [(Vec::new(), [0, 1]), (parent, [1, 0]), (suffixed, [1, 0]), (other, [1, 1])] {
-        let child = BuildDiff { name: "a", target: [Some(&suspended), Some(&runs)], ..BuildDiff::default() };
+        let child = BuildDiff { name: "a", target: sides(Some(&suspended), Some(&runs)), ..BuildDiff::default() };
         let mut all =
-            [BuildDiff { name: "parent", target: [None, None], objects: parent, ..BuildDiff::default() }, child];
+            [BuildDiff { name: "parent", target: sides(None, None), objects: parent, ..BuildDiff::default() }, child];
         let found = consequences(&mut all, &Needs::new());
         assert_eq!(all.each_ref().map(|one| one.objects.len()), shown);
         assert_eq!(found.iter().map(Vec::len).collect::<Vec<_>>(), shown);
@@ -466,32 +476,39 @@ fn what_is_needed_or_comes_elsewhere_is_said() {
     let mut needed = Needs::new();
     needs(apps.manifest.as_bytes(), &mut needed);
     let set = text(SET, "");
-    let objects = |old: &str, new: &str| objects(old.as_bytes(), new.as_bytes(), ["", ""]);
     let found = |all: &mut [BuildDiff<'_>]| {
         let found = consequences(all, &needed).into_iter().flatten();
         found.map(|one| format!("{} {}", one.target, one.text)).collect::<Vec<_>>()
     };
-    let gone = BuildDiff { name: "infra", target: [Some(&infra), None], ..BuildDiff::default() };
+    let gone = BuildDiff { name: "infra", target: sides(Some(&infra), None), ..BuildDiff::default() };
     let expected = [
         "infra a target is removed (its objects are deleted with it)",
         "infra something is removed that others depend on (needed by ns/apps)",
     ];
     assert_eq!(found(&mut [gone]), expected);
-    let gone =
-        BuildDiff { name: "infra", target: [Some(&infra), None], objects: objects(&set, ""), ..BuildDiff::default() };
-    let comes =
-        BuildDiff { name: "next", target: [None, Some(&apps)], objects: objects("", &set), ..BuildDiff::default() };
+    let gone = BuildDiff {
+        name: "infra",
+        target: sides(Some(&infra), None),
+        objects: objects(&set, ""),
+        ..BuildDiff::default()
+    };
+    let comes = BuildDiff {
+        name: "next",
+        target: sides(None, Some(&apps)),
+        objects: objects("", &set),
+        ..BuildDiff::default()
+    };
     let text = "deleted with the target, unless next takes it over";
     assert!(found(&mut [gone, comes]).contains(&format!("infra a StatefulSet is removed ({text})")));
     let leaves = BuildDiff {
         name: "infra",
-        target: [Some(&infra), Some(&infra)],
+        target: sides(Some(&infra), Some(&infra)),
         objects: objects(&set, ""),
         ..BuildDiff::default()
     };
     let comes = BuildDiff {
         name: "apps",
-        target: [Some(&apps), Some(&apps)],
+        target: sides(Some(&apps), Some(&apps)),
         objects: objects("", &set),
         ..BuildDiff::default()
     };
@@ -501,8 +518,10 @@ fn what_is_needed_or_comes_elsewhere_is_said() {
     ];
     assert_eq!(found(&mut [leaves, comes]), expected);
     // Of directories that no target deploys, it is not known whether that is the same cluster.
-    let leaves = BuildDiff { name: "old", target: [None, None], objects: objects(&set, ""), ..BuildDiff::default() };
-    let comes = BuildDiff { name: "new", target: [None, None], objects: objects("", &set), ..BuildDiff::default() };
+    let leaves =
+        BuildDiff { name: "old", target: sides(None, None), objects: objects(&set, ""), ..BuildDiff::default() };
+    let comes =
+        BuildDiff { name: "new", target: sides(None, None), objects: objects("", &set), ..BuildDiff::default() };
     let expected = ["old a StatefulSet is removed (deleted if the target prunes (unknown); new has it now)"];
     assert_eq!(found(&mut [leaves, comes]), expected);
 }
@@ -518,7 +537,7 @@ fn each_object_that_names_a_chart_says_so_and_of_those_that_bear_its_label_one()
         (ARGO, "spec: {source: {chart: x, targetRevision: VERSION}}", 2),
         ("v1 ConfigMap", "  labels: {helm.sh/chart: x-VERSION}", 1),
     ] {
-        let found = of(&all(kind, rest, "1.0.0"), &all(kind, rest, "2.0.0"), [None, None]);
+        let found = of(&all(kind, rest, "1.0.0"), &all(kind, rest, "2.0.0"), sides(None, None));
         assert_eq!(found, vec!["major-version: chart x 1.0.0 -> 2.0.0"; count], "{kind}");
     }
 }
@@ -531,9 +550,10 @@ fn what_built_the_target_tells_it_from_others_of_its_name() {
         target
     };
     let [here, there] = ["x", "y"].map(by);
-    let objects = || objects(text(PVC, "").as_bytes(), b"", ["", ""]);
+    let objects = || objects(&text(PVC, ""), "");
     let build = |target| BuildDiff { name: "a", target, objects: objects(), ..BuildDiff::default() };
-    let mut all = [build([Some(&here); 2]), build([Some(&there); 2]), build([None, None])];
+    let mut all =
+        [build(sides(Some(&here), Some(&here))), build(sides(Some(&there), Some(&there))), build(sides(None, None))];
     let found: Vec<Consequence> = consequences(&mut all, &Needs::new()).concat();
     let by: Vec<_> = found.iter().map(|one| one.built_by.as_deref()).collect();
     assert_eq!(by, [Some("x/kustomization.yaml"), Some("y/kustomization.yaml"), None]);
@@ -559,27 +579,28 @@ fn what_a_set_makes_says_it_too() {
         target_of("set.yaml", &text)
     };
     let [prunes, keeps] = ["automated: {prune: true}", "automated: {}"].map(|policy| set("a", policy));
-    let found = of("", "", [Some(&prunes), Some(&keeps)]);
+    let found = of("", "", sides(Some(&prunes), Some(&keeps)));
     assert_eq!(found, ["prune-switched: off: removed objects stay"]);
-    assert_eq!(of("", "", [Some(&keeps), Some(&set("a", ""))]), ["suspended: manual sync"]);
-    let moved = of("", "", [Some(&keeps), Some(&set("b", "automated: {}"))]);
+    assert_eq!(of("", "", sides(Some(&keeps), Some(&set("a", "")))), ["suspended: manual sync"]);
+    let moved = of("", "", sides(Some(&keeps), Some(&set("b", "automated: {}"))));
     assert_eq!(moved, ["destination-moved: namespace `b`"]);
-    let removed = of(&text(PVC, ""), "", [Some(&prunes), Some(&prunes)]);
+    let removed = of(&text(PVC, ""), "", sides(Some(&prunes), Some(&prunes)));
     assert_eq!(removed, ["removed-pvc: deleted: the target prunes"]);
     // The set itself is shown, and what it makes says what that brings about.
     let set_of = |value: &str| {
         let text = text("argoproj.io/v1alpha1 ApplicationSet", &format!("spec: {{x: {value}}}"));
         text.replace("name: a", "name: s").replace("namespace: n", "namespace: argocd")
     };
-    let changed = objects(set_of("a").as_bytes(), set_of("b").as_bytes(), ["", ""]);
-    let made = BuildDiff { name: "T", target: [Some(&prunes), Some(&keeps)], ..BuildDiff::default() };
-    let mut all = [BuildDiff { name: "parent", target: [None, None], objects: changed, ..BuildDiff::default() }, made];
+    let changed = objects(&set_of("a"), &set_of("b"));
+    let made = BuildDiff { name: "T", target: sides(Some(&prunes), Some(&keeps)), ..BuildDiff::default() };
+    let mut all =
+        [BuildDiff { name: "parent", target: sides(None, None), objects: changed, ..BuildDiff::default() }, made];
     let found = consequences(&mut all, &Needs::new());
     assert_eq!((found[1].len(), found[1][0].id, all[1].objects.len()), (1, "prune-switched", 0));
     // One element less.
-    assert_eq!(of("", "", [Some(&prunes), None]), deleted());
+    assert_eq!(of("", "", sides(Some(&prunes), None)), deleted());
     let preserved = set("a", "}\n  syncPolicy: {preserveResourcesOnDeletion: true");
-    assert_eq!(of("", "", [Some(&preserved), None]), stays());
+    assert_eq!(of("", "", sides(Some(&preserved), None)), stays());
 }
 
 #[test]
@@ -589,9 +610,8 @@ fn what_moves_within_an_application_is_the_same() {
     let pod = "spec: {containers: [{name: c, securityContext: {privileged: true}}]}";
     let (claim, pod) = (text(PVC, "spec: {accessModes: [x]}"), text("v1 Pod", pod));
     let refused = claim.replace("[x]", "[y]");
-    let found = |from: [Option<&Target>; 2], to: &Target, new: &str| {
-        let objects = |old: &str, new: &str| objects(old.as_bytes(), new.as_bytes(), ["", ""]);
-        let (old, to) = (format!("{claim}---\n{pod}"), [Some(to), Some(to)]);
+    let found = |from: Sides<Option<&Target>>, to: &Target, new: &str| {
+        let (old, to) = (format!("{claim}---\n{pod}"), sides(Some(to), Some(to)));
         let leaves = BuildDiff { name: "from", target: from, objects: objects(&old, ""), ..BuildDiff::default() };
         let comes = BuildDiff { name: "to", target: to, objects: objects("", new), ..BuildDiff::default() };
         let found = consequences(&mut [comes, leaves], &Needs::new());
@@ -599,14 +619,14 @@ fn what_moves_within_an_application_is_the_same() {
     };
     let same = format!("{claim}---\n{pod}");
     let app_is = Some(&app);
-    assert_eq!(found([app_is, app_is], &app, &same), [""; 0]);
+    assert_eq!(found(sides(app_is, app_is), &app, &same), [""; 0]);
     // The source that had it is dropped, and not the application.
-    assert_eq!(found([app_is, None], &app, &same), [""; 0]);
-    assert_eq!(found([app_is, None], &app, &pod), ["from removed-pvc"]);
-    assert_eq!(found([app_is, app_is], &app, &format!("{refused}---\n{pod}")), ["to immutable-field"]);
+    assert_eq!(found(sides(app_is, None), &app, &same), [""; 0]);
+    assert_eq!(found(sides(app_is, None), &app, &pod), ["from removed-pvc"]);
+    assert_eq!(found(sides(app_is, app_is), &app, &format!("{refused}---\n{pod}")), ["to immutable-field"]);
     let elsewhere = ["to privileged", "from removed-pvc", "from moved-object", "from moved-object"];
-    assert_eq!(found([Some(&other), Some(&other)], &app, &same), elsewhere);
-    assert_eq!(found([Some(&other), None], &app, &same).len(), 5);
+    assert_eq!(found(sides(Some(&other), Some(&other)), &app, &same), elsewhere);
+    assert_eq!(found(sides(Some(&other), None), &app, &same).len(), 5);
 }
 
 #[test]
@@ -620,7 +640,7 @@ fn what_says_no_namespace_lies_in_that_of_the_target() {
     let (flux, placed) = (target("a", "path: ., prune: true"), target("a", "path: ., prune: true, targetNamespace: x"));
     let default = claim("  namespace: default\n");
     for (by, namespaced) in [(&argo("x"), &x), (&flux, &default)] {
-        let by = [Some(by), Some(by)];
+        let by = sides(Some(by), Some(by));
         for (old, new) in [(&silent, namespaced), (namespaced, &silent)] {
             assert_eq!(of(old, new, by), [""; 0], "{old}{new}");
         }
@@ -629,35 +649,39 @@ fn what_says_no_namespace_lies_in_that_of_the_target() {
     }
     // Where it is not known, another name is another object.
     for by in [&argo("''"), &placed] {
-        assert_eq!(of(&silent, &x, [Some(by), Some(by)]), ["removed-pvc: deleted: the target prunes"]);
+        assert_eq!(of(&silent, &x, sides(Some(by), Some(by))), ["removed-pvc: deleted: the target prunes"]);
     }
     // It stays where it was, and the target goes elsewhere.
     let (was, is) = (argo("x"), argo("y"));
     let moved = "destination-moved: namespace `y`";
-    assert_eq!(of(&silent, &x, [Some(&was), Some(&is)]), [moved]);
-    assert_eq!(of(&x, &silent, [Some(&was), Some(&is)]), [moved, "removed-pvc: deleted: the target prunes"]);
+    assert_eq!(of(&silent, &x, sides(Some(&was), Some(&is))), [moved]);
+    assert_eq!(of(&x, &silent, sides(Some(&was), Some(&is))), [moved, "removed-pvc: deleted: the target prunes"]);
     // A kind without namespaces is the same wherever the rest goes.
     let role = |verb: &str| {
         format!(
             "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {{name: a}}\nrules: [{{verbs: [{verb}]}}]\n"
         )
     };
-    let found = objects(role("get").as_bytes(), role("list").as_bytes(), ["x", "y"]);
+    let found = in_namespaces(&role("get"), &role("list"), sides("x", "y"));
     assert_eq!(
         found.iter().map(|one| (one.change.name(), &*one.id)).collect::<Vec<_>>(),
         [("changed", "rbac.authorization.k8s.io/v1 ClusterRole a")]
     );
     // Another target has it.
-    let at = |old: &str, new: &str| objects(old.as_bytes(), new.as_bytes(), ["x", "x"]);
-    let namespaces = || ["x", "x"].map(str::to_owned);
+    let at = |old: &str, new: &str| in_namespaces(old, new, sides("x", "x"));
+    let namespaces = || sides("x", "x").map(str::to_owned);
     let leaves = BuildDiff {
-        target: [Some(&was); 2],
+        target: sides(Some(&was), Some(&was)),
         objects: at(&silent, ""),
         namespaces: namespaces(),
         ..BuildDiff::default()
     };
-    let comes =
-        BuildDiff { target: [Some(&flux); 2], objects: at("", &x), namespaces: namespaces(), ..BuildDiff::default() };
+    let comes = BuildDiff {
+        target: sides(Some(&flux), Some(&flux)),
+        objects: at("", &x),
+        namespaces: namespaces(),
+        ..BuildDiff::default()
+    };
     let found = consequences(&mut [leaves, comes], &Needs::new());
     assert_eq!(found[0].last().map(|one| one.id), Some("moved-object"));
 }
@@ -667,19 +691,19 @@ fn a_namespace_that_the_build_writes_moves_what_the_build_shows() {
     let in_namespace = |namespace: &str| text(PVC, "").replace("namespace: n", &format!("namespace: {namespace}"));
     let [plain, placed] = ["path: .", "path: ., targetNamespace: q"].map(|spec| target("a", spec));
     let (old, q) = (in_namespace("n"), in_namespace("q"));
-    assert_eq!(of(&q, &q, [Some(&plain), Some(&placed)]), [""; 0]);
-    assert_eq!(of(&q, &q, [Some(&placed), Some(&plain)]), [""; 0]);
+    assert_eq!(of(&q, &q, sides(Some(&plain), Some(&placed))), [""; 0]);
+    assert_eq!(of(&q, &q, sides(Some(&placed), Some(&plain))), [""; 0]);
     let more = text(PVC, "spec: {x: y}").replace("namespace: n", "namespace: q");
-    assert_eq!(of(&q, &more, [Some(&plain), Some(&placed)]), [""; 0]);
-    let moved = of(&old, &q, [Some(&plain), Some(&placed)]);
+    assert_eq!(of(&q, &more, sides(Some(&plain), Some(&placed))), [""; 0]);
+    let moved = of(&old, &q, sides(Some(&plain), Some(&placed)));
     let expected = ["destination-moved: targetNamespace `q`", "removed-pvc: orphaned: the target does not prune"];
     assert_eq!(moved, expected);
     // Another cluster is another place.
     let remote = target("a", "path: ., targetNamespace: q, kubeConfig: {secretRef: {name: k}}");
-    let moved = of(&q, &q, [Some(&plain), Some(&remote)]);
+    let moved = of(&q, &q, sides(Some(&plain), Some(&remote)));
     assert_eq!(moved, ["destination-moved: kubeConfig.secretRef.name `k`"]);
     // What could not be built may move.
-    let unknown = BuildDiff { name: "T", target: [Some(&plain), Some(&placed)], ..BuildDiff::default() };
+    let unknown = BuildDiff { name: "T", target: sides(Some(&plain), Some(&placed)), ..BuildDiff::default() };
     assert_eq!(consequences(&mut [unknown], &Needs::new())[0].len(), 1);
 }
 
@@ -687,7 +711,7 @@ fn a_namespace_that_the_build_writes_moves_what_the_build_shows() {
 fn no_secret_is_said() {
     let at =
         |server: &str| text(ARGO, &format!("spec: {{destination: {{server: 'https://me:{server}@h.example.com'}}}}"));
-    let found = of(&at("hunter1"), &at("hunter2"), [None, None]);
+    let found = of(&at("hunter1"), &at("hunter2"), sides(None, None));
     assert_eq!(found, ["destination-moved: cluster `https://…h.example.com`"]);
 }
 
@@ -705,7 +729,7 @@ fn hostile_objects_bring_about_nothing_worse() {
             let (version, name) = kind.split_once(' ').unwrap();
             let text = format!("apiVersion: {version}\nkind: {name}\n{rest}\n");
             for (old, new) in [("", &*text), (&*text, ""), (&*text, &*text), (&*text, &*format!("{text}x: y\n"))] {
-                of(old, new, [None, None]);
+                of(old, new, sides(None, None));
             }
         }
     }

@@ -6,13 +6,14 @@ use std::rc::Rc;
 use serde::Serialize;
 
 use super::BuildArgs;
-use crate::build::choice::{Choice, Choices};
+use crate::build::choice::Choices;
 use crate::build::rendered::{ProgramOptions, Rendered};
 use crate::commands::messages::{counted, lines};
 use crate::commands::output::{Done, Outcome, OutputArgs, Shown};
 use crate::destination::rendered::{listed, write_directory};
 use crate::git::LocalRepo;
 use crate::message::failure::{Failure, Failures, Result};
+use crate::targets::affected::Sides;
 use crate::targets::affected::changes::Changes;
 use crate::workspace::{Files, Workspace, commit, merge_base, repository_offline};
 
@@ -41,7 +42,7 @@ pub(super) fn write(args: &BuildArgs, workspace: &Workspace, directory: &Path, o
     let repo = workspace.repo().map_or_else(repository_offline, |repo| Ok(repo.clone()))?;
     let choices = match &args.base {
         Some(base) => changed(args, workspace, &repo, base)?,
-        None => Choice::all(&repo, workspace, &args.what)?,
+        None => Choices::all(&repo, workspace, &args.what)?,
     };
     let how = ProgramOptions { programs: args.with.programs(), offline: args.offline, quiet: output.quiet };
     let rendered = Rendered::of(workspace, choices, how)?;
@@ -66,8 +67,10 @@ fn changed(args: &BuildArgs, workspace: &Workspace, repo: &Rc<LocalRepo>, base: 
     let base = merge_base(repo, base, Some(&head.commit))?;
     // Both sides are compared as a checkout writes them, because builds read those files.
     let old = Workspace::of_rev(repo.clone(), Some(&base.commit))?.into_checkout();
-    let changes = Changes::since(repo, &base, &workspace.files, [old.tree.clone(), workspace.tree.clone()])?;
-    Choice::of(repo, &workspace.config, &changes, [&**old.survey(), &**workspace.survey()], &args.what)
+    let trees = Sides { old: old.tree.clone(), new: workspace.tree.clone() };
+    let changes = Changes::since(repo, &base, &workspace.files, trees)?;
+    let surveys = Sides { old: &**old.survey(), new: &**workspace.survey() };
+    Choices::of(repo, &workspace.config, &changes, surveys, &args.what)
 }
 
 impl Outcome for WrittenFiles {

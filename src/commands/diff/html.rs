@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use super::human::built_by;
-use super::{Compared, Diff, titles};
+use super::{Compared, Diff, Title, titles};
 use crate::build::compare::ObjectChange;
 use crate::build::consequences::Consequence;
 use crate::commands::affected::unknown;
@@ -34,7 +34,7 @@ impl Diff {
         let images = summary("Images", self.images.iter().map(|image| item(&text(&image.line()))).collect());
         let builds: String = numbers().map(|number| page.section(number)).collect();
         let main = images + &consequences + &unknown + &summary("Remote now", remote) + &builds;
-        let [repository, sides] = self.sides();
+        let (repository, sides) = (visible(&self.repository), self.sides());
         let title = text(&format!("What {repository} deploys: {sides}"));
         let [rules, build_options, kind_options] = page.filters();
         let entries = numbers().map(|number| page.entries(number)).collect();
@@ -97,7 +97,7 @@ impl Page<'_> {
         let kinds = (0..self.kinds.len()).map(|number| rule(format!("k{number}"), ":is(.build, .object)"));
         let option = |class: String, name: &str| format!("<option value=\"{class}\">{}</option>\n", text(name));
         let build_options = self.groups.iter().enumerate().flat_map(|(number, group)| {
-            titles(group).into_iter().map(move |[name, _]: [String; 2]| option(format!("b{number}"), &name))
+            titles(group).into_iter().map(move |title: Title| option(format!("b{number}"), &title.name))
         });
         let kind_options = self.kinds.iter().enumerate().map(|(number, kind)| option(format!("k{number}"), kind));
         [builds.chain(kinds).collect(), build_options.collect(), kind_options.collect()]
@@ -124,8 +124,8 @@ impl Page<'_> {
         };
         titles(group)
             .into_iter()
-            .map(|[name, _]: [String; 2]| {
-                let link = format!("<a href=\"#b{number}\">{}</a>", text(&name));
+            .map(|title: Title| {
+                let link = format!("<a href=\"#b{number}\">{}</a>", text(&title.name));
                 format!("<li class=\"{classes}\">{link} <small>{about}</small></li>\n")
             })
             .collect()
@@ -157,7 +157,7 @@ impl Page<'_> {
     fn section(&self, number: usize) -> String {
         let group = &self.groups[number];
         let build = group[0];
-        let title = |[name, why]: &[String; 2]| format!("{} <span class=\"why\">{}</span>", code(name), text(why));
+        let title = |Title { name, why }: &Title| format!("{} <span class=\"why\">{}</span>", code(name), text(why));
         let titles: Vec<String> = titles(group).iter().map(title).collect();
         let mut out =
             format!("<section class=\"{}\" id=\"b{number}\">\n<h2>{}</h2>\n", self.classes(number), titles[0]);
@@ -341,7 +341,7 @@ mod tests {
     fn a_browser_filters_without_a_script_and_opens_what_is_closed() {
         let mut builds = vec![build("a", &["+x\n"]), build("b", &["+x\n"]), build("c", &[&"y".repeat(LONG[1] + 1)])];
         builds[2].objects[0].id = "apps/v1 Deployment <c>".to_owned();
-        builds[2].not_built[1] = vec![crate::message::failure::Failure::new("gone")];
+        builds[2].not_built.new = vec![crate::message::failure::Failure::new("gone")];
         let page = Diff { affected: 3, builds, ..Diff::default() }.html();
         for part in [
             "body:has([value=b1]:checked) .build:not(.b1) { display: none; }\n\

@@ -3,7 +3,7 @@
 use console::Style;
 
 use super::summary::ImageMove;
-use super::{Compared, Diff};
+use super::{Compared, Diff, Title};
 use crate::build::consequences::Consequence;
 use crate::commands::messages::{NAMED, first, fitting, named};
 use crate::commands::output::Shown;
@@ -72,7 +72,7 @@ fn consequence_line(consequence: &Consequence, object: &str, shown: Shown) -> St
 
 /// The names of the builds of a group, one line each, and the builds that defined their objects.
 fn titles(group: &[&Compared], verbose: bool, bold: impl Fn(String) -> String) -> String {
-    let titles = super::titles(group).into_iter().map(|[name, why]| format!("{}: {why}", bold(name)));
+    let titles = super::titles(group).into_iter().map(|Title { name, why }| format!("{}: {why}", bold(name)));
     let lines = first(titles, if verbose { usize::MAX } else { NAMED });
     let by = built_by(group, verbose).map(|by| format!("  {}", fitting(&visible(&by), 2, verbose)));
     lines.into_iter().chain(by).map(|line| line + "\n").collect()

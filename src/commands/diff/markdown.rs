@@ -1,7 +1,7 @@
 //! A comment of a pull request: the effects of a change on deployments, as Markdown.
 
 use super::human::built_by;
-use super::{Compared, Diff, titles};
+use super::{Compared, Diff, Title, titles};
 use crate::build::compare::ObjectChange;
 use crate::build::consequences::Consequence;
 use crate::commands::messages::{NAMED, counted, first, html};
@@ -18,7 +18,7 @@ impl Diff {
     /// As much as fits into a comment: first the consequences of the change, then whole objects, and the number of
     /// omitted ones.
     pub(super) fn markdown(&self) -> String {
-        let [repository, sides] = self.sides().map(|side| code(&side));
+        let (repository, sides) = (code(&visible(&self.repository)), code(&self.sides()));
         let mut out = format!("{MARKER}\n**{}** in {repository}, {sides}\n\n", self.counts());
         let not_compared = self.unlocked(false).into_iter().chain(self.left(false));
         not_compared.for_each(|text| out += &format!("<p>{}</p>\n\n", code(&text)));
@@ -84,7 +84,7 @@ fn head(group: &[&Compared]) -> String {
     };
     let unknown = group[0].unknown(false).into_iter().chain(built_by(group, false));
     let unknown: String = unknown.map(|line| format!("<p>{}</p>\n\n", code(&line))).collect();
-    let titles = titles(group).into_iter().map(|[name, why]| format!("{}: {}", code(&name), code(&why)));
+    let titles = titles(group).into_iter().map(|Title { name, why }| format!("{}: {}", code(&name), code(&why)));
     let titles = first(titles, NAMED).join("<br>");
     inert(&format!("<details><summary>{titles}{counted}</summary>\n\n{unknown}"))
 }
@@ -115,7 +115,7 @@ fn code(text: &str) -> String {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::targets::affected::{Cause, DiffStatus};
+    use crate::targets::affected::{Cause, DiffStatus, Sides};
 
     pub(in crate::commands::diff) fn build(name: &str, diffs: &[&str]) -> Compared {
         let change = |diff: &&str| ObjectChange {
@@ -130,7 +130,7 @@ pub(super) mod tests {
             cause: Some(Cause::Path(String::new())),
             because: "a`b&c\u{202e}".to_owned(),
             objects: diffs.iter().map(change).collect(),
-            not_built: [Vec::new(), Vec::new()],
+            not_built: Sides::default(),
             built_by: None,
             was: None,
             consequences: Vec::new(),
@@ -153,7 +153,7 @@ pub(super) mod tests {
         let [first, other, unlike] = ["1,2 @@\n a\n-x\n+y\n", "5,2 @@\n b\n-x\n+y\n", "1,2 @@\n a\n-x\n+z\n"];
         let mut builds: Vec<Compared> =
             [first, other, unlike, HIDDEN, HIDDEN].map(|diff| build("a", &[&format!("@@ -{diff}")])).into();
-        builds[3].objects[0].values = [None, Some("hidden".into())];
+        builds[3].objects[0].values.new = Some("hidden".into());
         let text = Diff { affected: 5, builds, ..Diff::default() }.markdown();
         assert_eq!(text.matches("<details>").count(), 4, "{text}");
     }

@@ -11,7 +11,7 @@ use crate::commands::messages::{self, NAMED, counted, fitting};
 use crate::message::failure::short;
 use crate::message::redact::visible;
 use crate::reference::Upstream;
-use crate::targets::affected::DiffStatus;
+use crate::targets::affected::{DiffStatus, Sides};
 
 /// The effects of a changed lock entry.
 #[derive(Debug, Serialize)]
@@ -42,7 +42,7 @@ impl ImageMove {
     pub(super) fn of(builds: &[Compared]) -> Vec<ImageMove> {
         let mut counts: BTreeMap<(String, String), usize> = BTreeMap::new();
         for object in builds.iter().flat_map(|build| &build.objects) {
-            if let [Some(old), Some(new)] = &object.values {
+            if let Sides { old: Some(old), new: Some(new) } = &object.values {
                 let moved: BTreeSet<(String, String)> = moved_images(old, new).into_iter().collect();
                 moved.into_iter().for_each(|images| *counts.entry(images).or_default() += 1);
             }
@@ -138,16 +138,13 @@ impl Diff {
         text
     }
 
-    /// The name of the repository, and the names of both sides.
-    pub(super) fn sides(&self) -> [String; 2] {
-        let new = self.commit.as_deref().map_or("the working tree", short);
-        [
-            visible(&self.repository),
-            match &self.programs {
-                Some([was, is]) => format!("{was} to {is}, {new}"),
-                None => format!("{} to {new}", short(&self.since)),
-            },
-        ]
+    /// The names of both sides.
+    pub(super) fn sides(&self) -> String {
+        let tree = self.commit.as_deref().map_or("the working tree", short);
+        match &self.programs {
+            Some(Sides { old, new }) => format!("{old} to {new}, {tree}"),
+            None => format!("{} to {tree}", short(&self.since)),
+        }
     }
 
     fn is_all_unknown(&self) -> bool {

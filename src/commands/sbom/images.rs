@@ -27,9 +27,9 @@ pub(super) fn run_by(
     quiet: bool,
 ) -> Result<(RunBy, Vec<Failure>), Failures> {
     let workspace = Workspace::of_rev(repo.clone(), Some(rev))?.into_checkout();
-    let Choices { builds: chosen, unread, .. } = Choice::all(repo, &workspace, &[])?;
+    let Choices { builds: chosen, unread, .. } = Choices::all(repo, &workspace, &[])?;
     let names: Vec<String> = chosen.iter().map(Choice::name).collect();
-    let subjects: Vec<_> = chosen.iter().map(|choice| choice.subject(1, &workspace)).collect();
+    let subjects: Vec<_> = chosen.iter().map(|choice| choice.subject(&workspace)).collect();
     let mut fetcher = from_lock(workspace.repo(), &workspace, false, quiet)?;
     let builds = Builds::of(&workspace, &subjects, &mut fetcher, with.programs())?;
     let built = Progress::new("building", quiet)

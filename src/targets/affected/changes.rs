@@ -2,9 +2,8 @@
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
-use std::rc::Rc;
 
-use super::Cause;
+use super::{Cause, Sides};
 use crate::git::{CommitId, LocalRepo, Snapshot, object_id};
 use crate::graph::inputs::BuildInput;
 use crate::graph::{Graph, RootId, reach};
@@ -13,15 +12,12 @@ use crate::record::history::trees;
 use crate::record::{ChangeKind, LOCK_NAME, Lock};
 use crate::reference::Upstream;
 use crate::targets::IGNORE_NAME;
-use crate::tree::{self, SharedTree, Tree, kustomization_in, path};
+use crate::tree::{self, SharedTree, kustomization_in, path};
 use crate::workspace::Files;
 
 /// Two trees, and where they differ.
 pub(crate) struct Changes {
-    /// The old tree.
-    pub old: Rc<dyn Tree>,
-    /// The new tree.
-    pub new: Rc<dyn Tree>,
+    pub trees: Sides<SharedTree>,
     /// The paths at which they differ, each as deep as both have directories.
     paths: BTreeSet<String>,
     /// The directories below which a checkout may convert files otherwise.
@@ -36,53 +32,40 @@ pub(crate) struct Changes {
 
 impl Changes {
     /// Compares two trees, which differ at `paths`: each as deep as both have directories.
-    pub(crate) fn of(old: Rc<dyn Tree>, new: Rc<dyn Tree>, paths: BTreeSet<String>) -> Result<Changes> {
-        let lock = |tree: &dyn Tree| -> Result<_> { Ok(Lock::at(tree, LOCK_NAME)?.unwrap_or_default()) };
+    pub(crate) fn of(trees: Sides<SharedTree>, paths: BTreeSet<String>) -> Result<Changes> {
+        let lock = |tree: &SharedTree| Lock::at(&**tree, LOCK_NAME).map(Option::unwrap_or_default);
         let attributes = paths.iter().filter(|path: &&String| path::name(path) == ".gitattributes");
-        let (was, is) = (lock(&*old)?, lock(&*new)?);
-        let sources = sources(&was, &is);
+        let locks = trees.as_ref().try_map(lock)?;
+        let sources = sources(locks.as_ref().map(|lock| &**lock));
         Ok(Changes {
-            ignores: ignores([&*old, &*new], &paths)?,
+            ignores: ignores(trees.as_ref(), &paths)?,
             attributes: attributes.map(|path| path::parent(path).to_owned()).collect(),
-            moved: moved(&was, &is, &sources),
+            moved: moved(locks.as_ref().map(|lock| &**lock), &sources),
             sources,
-            old,
-            new,
+            trees,
             paths,
         })
     }
 
     /// Compares two commits, by the files that a build sees of them.
-    pub(crate) fn of_commits(
-        repo: &LocalRepo,
-        [old, new]: [&CommitId; 2],
-        [was, is]: [SharedTree; 2],
-    ) -> Result<Changes> {
-        let differences =
-            trees::differences(repo.repository()?, object_id(&old.tree)?, object_id(&new.tree)?, &BTreeSet::new())?;
-        Changes::of(was, is, differences.into_iter().collect())
+    pub(crate) fn of_commits(repo: &LocalRepo, commits: Sides<&CommitId>, trees: Sides<SharedTree>) -> Result<Changes> {
+        let Sides { old, new } = commits.try_map(|commit| object_id(&commit.tree))?;
+        let differences = trees::differences(repo.repository()?, old, new, &BTreeSet::new())?;
+        Changes::of(trees, differences.into_iter().collect())
     }
 
     /// Compares a commit with another one, or with the files of the working tree, by the files that a build sees of them.
-    pub(crate) fn since(
-        repo: &LocalRepo,
-        base: &CommitId,
-        files: &Files,
-        [was, is]: [SharedTree; 2],
-    ) -> Result<Changes> {
+    pub(crate) fn since(repo: &LocalRepo, base: &CommitId, files: &Files, trees: Sides<SharedTree>) -> Result<Changes> {
         match files {
-            Files::Commit { id, .. } => Changes::of_commits(repo, [base, id], [was, is]),
-            _ => Changes::among(was, is, repo.changed_since(&base.commit, &Snapshot::WorkingTree)?),
+            Files::Commit { id, .. } => Changes::of_commits(repo, Sides { old: base, new: id }, trees),
+            _ => Changes::among(trees, repo.changed_since(&base.commit, &Snapshot::WorkingTree)?),
         }
     }
 
     /// Compares two trees, which differ at most at the paths of some files.
-    pub(crate) fn among(
-        old: Rc<dyn Tree>,
-        new: Rc<dyn Tree>,
-        files: impl IntoIterator<Item = String>,
-    ) -> Result<Changes> {
+    pub(crate) fn among(trees: Sides<SharedTree>, files: impl IntoIterator<Item = String>) -> Result<Changes> {
         let mut paths = BTreeSet::new();
+        let Sides { old, new } = trees.as_ref();
         for file in files {
             // A directory that only one tree has differs as a whole.
             let mut path = file.as_str();
@@ -94,7 +77,7 @@ impl Changes {
             let is_same = match (old.entry(path)?, new.entry(path)?) {
                 (None, None) => true,
                 (Some(was @ (tree::Entry::File { .. } | tree::Entry::Link)), Some(is)) if was == is => {
-                    is_same_file(&*old, &*new, path)
+                    is_same_file(trees.as_ref(), path)
                 }
                 _ => false,
             };
@@ -102,7 +85,7 @@ impl Changes {
                 paths.insert(path.to_owned());
             }
         }
-        Changes::of(old, new, paths)
+        Changes::of(trees, paths)
     }
 
     /// For each path at which the trees differ, the innermost directory with a kustomization.
@@ -111,7 +94,7 @@ impl Changes {
             path::and_above(path)
                 .chain([""])
                 .find(|directory: &&str| {
-                    kustomization_in(&*self.new, directory).is_ok_and(|kustomization| kustomization.is_some())
+                    kustomization_in(&*self.trees.new, directory).is_ok_and(|kustomization| kustomization.is_some())
                 })
                 .map(str::to_owned)
         })
@@ -125,7 +108,7 @@ impl Changes {
         for directory in path::directories(paths()).into_iter().chain(paths()).chain([""]).collect::<BTreeSet<_>>() {
             let file = path::join(directory, "Chart.yaml");
             let is_inner = path::and_above(directory).chain([""]).any(|above| charts.contains(above));
-            if !is_inner && (self.new.entry(&file)?.is_some() || self.old.entry(&file)?.is_some()) {
+            if !is_inner && self.trees.as_ref().try_map(|tree| tree.entry(&file))?.newest().is_some() {
                 charts.insert(directory.to_owned());
             }
         }
@@ -137,7 +120,7 @@ impl Changes {
         let mut files = BTreeSet::new();
         for path in &self.paths {
             files.insert(path.clone());
-            for tree in [&self.old, &self.new] {
+            for tree in self.trees.iter() {
                 files.extend(tree.below(path)?);
             }
         }
@@ -150,7 +133,7 @@ impl Changes {
     pub(super) fn others(&self, directory: &str) -> Result<Vec<String>> {
         let mut others = Vec::new();
         for path in self.paths.iter().filter(|path| path::is_in(path, directory)) {
-            let there = [self.old.entry(path)?, self.new.entry(path)?];
+            let there = self.trees.as_ref().try_map(|tree| tree.entry(path))?;
             others.extend(
                 there
                     .iter()
@@ -218,8 +201,8 @@ impl Changes {
             return Ok(Some(changed.to_owned()));
         }
         let is_converted = self.may_convert(path)
-            && matches!(self.new.entry(path)?, Some(tree::Entry::File { .. }))
-            && !is_same_file(&*self.old, &*self.new, path);
+            && matches!(self.trees.new.entry(path)?, Some(tree::Entry::File { .. }))
+            && !is_same_file(self.trees.as_ref(), path);
         Ok(is_converted.then(|| path.to_owned()))
     }
 
@@ -231,7 +214,7 @@ impl Changes {
         if changed.is_some() || self.attributes.is_empty() {
             return Ok(changed);
         }
-        for path in self.new.below(directory)? {
+        for path in self.trees.new.below(directory)? {
             if let Some(changed) = self.at(&path)? {
                 return Ok(Some(changed));
             }
@@ -241,15 +224,15 @@ impl Changes {
 }
 
 /// Whether a file has equal bytes in two trees. A file that cannot be read may differ.
-fn is_same_file(old: &dyn Tree, new: &dyn Tree, path: &str) -> bool {
-    matches!((old.read(path), new.read(path)), (Ok(old), Ok(new)) if old == new)
+fn is_same_file(trees: Sides<&SharedTree>, path: &str) -> bool {
+    trees.try_map(|tree| tree.read(path)).is_ok_and(|Sides { old, new }| old == new)
 }
 
 /// The first file with patterns of Flux that differs, also in a directory that only one of the trees has.
-fn ignores(trees: [&dyn Tree; 2], paths: &BTreeSet<String>) -> Result<Option<String>> {
+fn ignores(trees: Sides<&SharedTree>, paths: &BTreeSet<String>) -> Result<Option<String>> {
     for path in paths {
         let mut files = vec![path.clone()];
-        for tree in trees {
+        for tree in trees.iter() {
             files.extend(tree.below(path)?);
         }
         if let Some(file) = files.into_iter().find(|file| path::name(file) == IGNORE_NAME) {
@@ -260,15 +243,16 @@ fn ignores(trees: [&dyn Tree; 2], paths: &BTreeSet<String>) -> Result<Option<Str
 }
 
 /// The sources that are something else in the other lock.
-fn sources(old: &Lock, new: &Lock) -> BTreeSet<Upstream> {
+fn sources(Sides { old, new }: Sides<&Lock>) -> BTreeSet<Upstream> {
     let changes = Lock::changes(old, new).into_iter();
     // If only more paths of an entry are in use, the content of the others is the same.
     changes.filter(|change| change.kind != ChangeKind::Extended).map(|change| change.upstream).collect()
 }
 
 /// These sources, and those that lead to one of them.
-fn moved(old: &Lock, new: &Lock, changed: &BTreeSet<Upstream>) -> Lock {
-    let above = [old, new].map(Lock::named_by);
+fn moved(locks: Sides<&Lock>, changed: &BTreeSet<Upstream>) -> Lock {
+    let Sides { old, new } = locks;
+    let above = locks.map(Lock::named_by);
     let starts = old.upstreams().chain(new.upstreams()).filter(|upstream| changed.contains(&upstream.source()));
     let sources: BTreeSet<Upstream> = reach(starts, |upstream: &Upstream| {
         above.iter().filter_map(|above| above.get(upstream)).flatten().cloned().collect::<Vec<_>>()

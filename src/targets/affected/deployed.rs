@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::reached::{DeploymentIndex, Turned};
-use super::{AffectedTarget, Cause, Causes, DiffStatus};
+use super::{AffectedTarget, Cause, Causes, DiffStatus, Sides};
 use crate::config::{Config, EngineName};
 use crate::graph::inputs::BuildInput;
 use crate::message::failure::Result;
@@ -79,9 +79,9 @@ fn pairs(old: &[Target], new: &[Target]) -> Vec<Option<usize>> {
 impl Causes<'_> {
     /// The targets of `new` whose builds may differ, and those that were removed. A target that may only seem to be
     /// removed counts as present, with the build that may deploy it.
-    pub(super) fn targets(&self, config: &Config, sides: [&DeploymentIndex<'_>; 2]) -> Result<Vec<AffectedTarget>> {
-        let [was, is] = sides;
-        let [old, new] = sides.map(|side| &side.targets.targets);
+    pub(super) fn targets(&self, config: &Config, sides: Sides<&DeploymentIndex<'_>>) -> Result<Vec<AffectedTarget>> {
+        let Sides { old: was, new: is } = sides;
+        let Sides { old, new } = sides.map(|side| &side.targets.targets);
         let before = pairs(old, new);
         let turned = Turned::of(sides, &before);
         let mut affected = Vec::new();
@@ -137,7 +137,7 @@ impl Causes<'_> {
 
     /// The first chart that differs and has a template for objects of the kind of a target that was not in it.
     fn chart(&self, target: &Target) -> Result<Option<String>> {
-        let (tree, kind) = (&self.changes.new, format!("kind: {}", target.object.written_kind()));
+        let (tree, kind) = (&self.changes.trees.new, format!("kind: {}", target.object.written_kind()));
         let mut looked = BTreeSet::new();
         for changed in self.changes.files(|_| true)? {
             for directory in path::and_above(path::parent(&changed)) {
@@ -190,12 +190,13 @@ impl Causes<'_> {
         }
         for (target, dir) in &dir {
             // A file may have become a manifest, or may no longer be one.
-            let [is, was] = [&self.changes.new, &self.changes.old].map(|tree| manifests(&**tree, target, dir));
-            let plain = is?.zip(was?).map(|(is, was)| [is, was].concat()).filter(|_| target.build.unread.is_none());
+            let plain = self.changes.trees.as_ref().try_map(|tree| manifests(&**tree, target, dir))?;
+            let plain = plain.new.zip(plain.old).map(|(is, was)| [is, was].concat());
+            let plain = plain.filter(|_| target.build.unread.is_none());
             if plain.is_some() && target.build.directory.recurse {
                 inputs.extend(self.changes.others(&dir.path)?.into_iter().map(BuildInput::At));
             }
-            inputs.extend(targets::inputs(&*self.changes.new, target, dir, plain)?);
+            inputs.extend(targets::inputs(&*self.changes.trees.new, target, dir, plain)?);
         }
         // A chart from elsewhere may have its values from here.
         inputs.extend(both().flat_map(|target| target.build.values.iter().cloned().map(BuildInput::Below)));

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use serde_json::Value as Json;
 
-use super::{AffectedTarget, Cause, Causes, DiffStatus};
+use super::{AffectedTarget, Cause, Causes, DiffStatus, Sides};
 use crate::graph::inputs::BuildInput;
 use crate::kustomization::{documents, read_object};
 use crate::message::failure::Result;
@@ -56,7 +56,7 @@ impl Causes<'_> {
     fn maps(&self) -> Result<Maps> {
         let mut maps = Maps::new();
         for file in self.changes.files(scan::is_searched)? {
-            let [old, new] = [objects(&*self.changes.old, &file), objects(&*self.changes.new, &file)];
+            let Sides { old, new } = self.changes.trees.as_ref().map(|tree| objects(&**tree, &file));
             let differs = |(name, object): (&String, &Json), other: &HashMap<String, Json>| {
                 (other.get(name) != Some(object)).then(|| (name.clone(), file.clone()))
             };
@@ -65,7 +65,7 @@ impl Causes<'_> {
         }
         for (root, _) in self.graph.roots.iter().zip(&self.of_roots).filter(|(_, cause)| cause.is_some()) {
             let Some(file) = self.graph.user_path(root.file) else { continue };
-            for (name, read) in generated(&*self.changes.new, file) {
+            for (name, read) in generated(&*self.changes.trees.new, file) {
                 let mut read: Vec<BuildInput> = read.into_iter().map(BuildInput::At).collect();
                 read.push(BuildInput::At(file.to_owned()));
                 if self.changes.first_of(&read)?.is_some() {

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::hidden;
+use super::{Sides, hidden};
 use crate::graph::{Explored, RootId};
 use crate::kustomization::NoteKind;
 use crate::targets::deploys::Deploys;
-use crate::targets::{PathContent, Target, Targets, Unread};
+use crate::targets::{DeployedTree, PathContent, Target, Targets, Unread};
 
 /// The targets of one tree, as they reach the objects of each other.
 pub(super) struct DeploymentIndex<'a> {
@@ -17,7 +17,7 @@ pub(super) struct DeploymentIndex<'a> {
 }
 
 impl<'a> DeploymentIndex<'a> {
-    pub(super) fn of((explored, targets): &'a (Explored, Targets)) -> DeploymentIndex<'a> {
+    pub(super) fn of(DeployedTree { explored, targets }: &'a DeployedTree) -> DeploymentIndex<'a> {
         let objects = targets.targets.iter().map(|target| target.object.file.as_str()).collect();
         let deploys = Deploys::of(&explored.graph, &targets.targets, &objects);
         DeploymentIndex { explored, targets, hidden: hidden(explored), deploys }
@@ -77,8 +77,7 @@ impl<'a> DeploymentIndex<'a> {
 
 /// The fate of the old targets, by their numbers.
 pub(super) struct Turned<'a> {
-    was: &'a DeploymentIndex<'a>,
-    is: &'a DeploymentIndex<'a>,
+    sides: Sides<&'a DeploymentIndex<'a>>,
     /// The old target of each new target.
     before: &'a [Option<usize>],
     /// The new target of each old target.
@@ -86,14 +85,14 @@ pub(super) struct Turned<'a> {
 }
 
 impl<'a> Turned<'a> {
-    pub(super) fn of([was, is]: [&'a DeploymentIndex<'a>; 2], before: &'a [Option<usize>]) -> Turned<'a> {
-        let mut now = vec![None; was.targets.targets.len()];
+    pub(super) fn of(sides: Sides<&'a DeploymentIndex<'a>>, before: &'a [Option<usize>]) -> Turned<'a> {
+        let mut now = vec![None; sides.old.targets.targets.len()];
         for (number, before) in before.iter().enumerate() {
             if let Some(before) = before {
                 now[*before] = Some(number);
             }
         }
-        Turned { was, is, before, now }
+        Turned { sides, before, now }
     }
 
     /// The old targets that have no new target.
@@ -103,37 +102,35 @@ impl<'a> Turned<'a> {
 
     /// Whether a target is new since a target that was known names its object from now on. The object was there.
     pub(super) fn is_new(&self, number: usize, before: usize) -> bool {
-        let [old, new] = [&self.was.targets.targets[before], &self.is.targets.targets[number]];
-        !self.was.has(old)
-            && self.is.has(new)
-            && self
-                .is
-                .by(new)
-                .into_iter()
-                .any(|by: usize| self.before[by].is_some_and(|before| self.was.is_known(before)))
+        let Sides { old: was, new: is } = self.sides;
+        let new = &is.targets.targets[number];
+        !was.has(&was.targets.targets[before])
+            && is.has(new)
+            && is.by(new).into_iter().any(|by: usize| self.before[by].is_some_and(|before| was.is_known(before)))
     }
 
     /// Whether nothing names the object of a target any more that was named before, wherever the object is.
     pub(super) fn is_unnamed(&self, before: usize) -> bool {
-        let old = &self.was.targets.targets[before];
-        !self.was.by(old).is_empty()
-            && !self.now[before].is_some_and(|now: usize| self.is.has(&self.is.targets.targets[now]))
+        let Sides { old: was, new: is } = self.sides;
+        !was.by(&was.targets.targets[before]).is_empty()
+            && !self.now[before].is_some_and(|now: usize| is.has(&is.targets.targets[now]))
     }
 
     /// A builder of an old target that may still deploy it, because its new output is unknown. `None` if no builder
     /// may.
     pub(super) fn stays_with(&self, before: usize) -> Option<&'a Target> {
+        let Sides { old: was, new: is } = self.sides;
         let mut seen = BTreeSet::new();
         let mut todo = vec![before];
         while let Some(number) = todo.pop() {
-            for by in self.was.by(&self.was.targets.targets[number]) {
+            for by in was.by(&was.targets.targets[number]) {
                 if !seen.insert(by) {
                     continue;
                 }
                 match self.now[by] {
                     None => todo.push(by),
-                    Some(now) if !self.is.is_known(now) || !self.is.makers(now).is_subset(&self.was.makers(by)) => {
-                        return Some(&self.is.targets.targets[now]);
+                    Some(now) if !is.is_known(now) || !is.makers(now).is_subset(&was.makers(by)) => {
+                        return Some(&is.targets.targets[now]);
                     }
                     Some(_) => {}
                 }

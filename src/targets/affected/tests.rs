@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use super::changes::Changes;
-use super::{Affected, AffectedRoot, Cause, Causes, DiffStatus, affected};
+use super::{Affected, AffectedRoot, Cause, Causes, DiffStatus, Sides, affected};
 use crate::config::Config;
 use crate::graph::inputs::{explore, explore_all};
-use crate::graph::{Explored, Origin, Survey};
+use crate::graph::{Origin, Survey};
 use crate::record::LOCK_NAME;
-use crate::targets::{self, Identity, Target, Targets};
+use crate::targets::{self, DeployedTree, Identity, Target};
 use crate::tree::overlay::OverlayTree;
 use crate::tree::{self, Tree, path};
 
@@ -28,7 +28,7 @@ fn tree(world: &World) -> Rc<dyn Tree> {
 }
 
 /// Walks a tree, and finds what is deployed from it.
-fn side(tree: &Rc<dyn Tree>) -> (Explored, Targets) {
+fn side(tree: &Rc<dyn Tree>) -> DeployedTree {
     let config = Config::default();
     let identity = || {
         let here = ["https://github.com/acme/fleet".to_owned()];
@@ -37,13 +37,15 @@ fn side(tree: &Rc<dyn Tree>) -> (Explored, Targets) {
     let survey = Survey::of(tree.clone());
     let found = targets::find_in(&survey, &[], &tree.kustomizations().unwrap(), &config, &identity).unwrap();
     let explored = survey.read_all().unwrap();
-    let found = found.resolve_changers(&explored.graph);
-    (explored, found)
+    let targets = found.resolve_changers(&explored.graph);
+    DeployedTree { explored, targets }
 }
 
 fn compared(old: &World, new: &World) -> Affected {
-    let changes = Changes::among(tree(old), tree(new), old.keys().chain(new.keys()).cloned()).unwrap();
-    affected(&changes, &Config::default(), &side(&changes.old), &side(&changes.new)).unwrap()
+    let trees = Sides { old: tree(old), new: tree(new) };
+    let changes = Changes::among(trees, old.keys().chain(new.keys()).cloned()).unwrap();
+    let deployed = changes.trees.as_ref().map(side);
+    affected(&changes, &Config::default(), deployed.as_ref()).unwrap()
 }
 
 fn world(files: &[(&str, &str)]) -> World {
@@ -698,9 +700,9 @@ fn random_worlds_are_compared_exactly() {
             }
         }
         tidy(&mut new);
-        let (old_tree, new_tree) = (tree(&old), tree(&new));
-        let changes =
-            Changes::among(old_tree.clone(), new_tree.clone(), old.keys().chain(new.keys()).cloned()).unwrap();
+        let trees = Sides { old: tree(&old), new: tree(&new) };
+        let Sides { old: old_tree, new: new_tree } = trees.clone();
+        let changes = Changes::among(trees, old.keys().chain(new.keys()).cloned()).unwrap();
         let explored = explore_all(new_tree.clone()).unwrap();
         let causes = Causes::of(&explored.graph, &changes, &super::hidden(&explored)).unwrap();
         let of = |tree: &Rc<dyn Tree>| -> BTreeSet<String> {
@@ -1040,7 +1042,7 @@ fn is_watched(value: &str, own: &str, file: &str) -> bool {
 #[test]
 fn what_argo_cd_watches_covers_every_file_that_makes_a_difference() {
     let old = that_share(|_| ".".to_owned());
-    let (explored, found) = side(&tree(&old));
+    let DeployedTree { explored, targets: found } = side(&tree(&old));
     let values = targets::generate_paths(&explored.graph, &found).unwrap();
     let values: BTreeMap<String, String> = values.into_iter().map(|(object, value)| (object.name, value)).collect();
     assert_eq!(values.len(), 4, "{values:?}");
@@ -1072,7 +1074,7 @@ fn what_argo_cd_watches_covers_every_file_that_makes_a_difference() {
     let expected = expected.iter().flat_map(|(name, all)| all.split(' ').map(move |file| format!("{name} {file}")));
     assert_eq!(uses, expected.collect());
     // What the help says is enough.
-    let (explored, found) = side(&tree(&that_share(|name| values[name].clone())));
+    let DeployedTree { explored, targets: found } = side(&tree(&that_share(|name| values[name].clone())));
     for (target, here) in found.local_targets() {
         let unwatched = targets::unwatched(&explored.graph, &found, target, here).unwrap();
         assert!(unwatched.is_empty(), "{}: {unwatched:?}", target.object.name);

@@ -9,7 +9,7 @@ use super::matcher;
 use super::models::{APPLICATION, Annotated};
 use crate::graph::Graph;
 use crate::message::failure::Result;
-use crate::targets::read_paths::read;
+use crate::targets::read_paths::{Read, read};
 use crate::targets::{ObjectRef, Target, TargetDir, TargetLocation, Targets, unfilled};
 use crate::tree::path;
 
@@ -21,7 +21,7 @@ pub(crate) fn generate_paths(graph: &Graph, targets: &Targets) -> Result<BTreeMa
     let mut paths: BTreeMap<ObjectRef, BTreeSet<String>> = BTreeMap::new();
     for target in targets.targets.iter().filter(|target| target.object.kind == APPLICATION) {
         let TargetLocation::Local(dir) = &target.location else { continue };
-        let [mut read, mut roots] = read(graph, target, dir)?;
+        let Read { paths: mut read, mut roots } = read(graph, target, dir)?;
         read.append(&mut roots);
         // A path below a watched directory is already watched.
         let is_watched = |path: &str| {
@@ -68,7 +68,7 @@ pub(crate) fn unwatched(
         watched.iter().any(|item| path::is_in(path, item)) || patterns.iter().any(|pattern| pattern.is_match(path))
     };
     let tree = &*graph.sources[0].tree;
-    let [mut unwatched, _] = read(graph, target, dir)?;
+    let mut unwatched = read(graph, target, dir)?.paths;
     // A missing file changes nothing until it exists.
     unwatched.retain(|path| !is_watched(path) && !matches!(tree.entry(path), Ok(None)));
     Ok(unwatched)
