@@ -239,6 +239,7 @@ impl Fetcher {
                 continue;
             }
             let upstream = key.upstream();
+            // The first lock that has it counts, in the order of the caller.
             let locked = self.locks.iter().find_map(|lock| lock.get(&upstream));
             let id = locked.map(|pinned| pinned.digest.hex().to_owned());
             let signed = locked.and_then(|pinned| pinned.signed.clone());
@@ -249,6 +250,7 @@ impl Fetcher {
                 Some(known) => self.keep_known(job, known),
             }
         }
+        // All at once, so that slow servers are waited for side by side.
         for (job, downloaded) in self.network.fetch_all(jobs) {
             let known = downloaded.and_then(|downloaded| self.received(&job, downloaded));
             self.keep_known(job, known);

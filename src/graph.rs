@@ -184,6 +184,7 @@ impl Walker {
                 Err(stop) => Some(Err(stop)),
             };
             self.started.insert(directory.clone(), start);
+            // In portions, so that a large repository is not in memory as a whole before it is parsed.
             if bytes >= AT_ONCE {
                 self.read(mem::take(&mut unread));
                 bytes = 0;
@@ -249,6 +250,7 @@ impl Walker {
         for note in read.notes {
             self.note(id, file, note);
         }
+        // The exact size: a graph may have a hundred thousand references.
         let edges = &mut Rc::make_mut(&mut self.graph.roots)[id].edges;
         edges.reserve_exact(read.references.len());
         for reference in read.references {
@@ -261,6 +263,7 @@ impl Walker {
             return;
         }
         self.references_read += 1;
+        // The same text occurs in many files; it is stored once.
         let reference = match self.references.get(&reference) {
             Some(known) => known.clone(),
             None => {
@@ -342,6 +345,7 @@ impl Walker {
     /// Follows all queued references, and those of the roots that they lead to. Remote references become pending.
     fn follow_all(&mut self, mut remotes: Option<&mut dyn Remotes>) {
         loop {
+            // Level by level, so that the remote references of one level share their requests.
             while !self.queue.is_empty() {
                 if let Some(remotes) = remotes.as_deref_mut() {
                     remotes.prefetch(&self.read_next());
@@ -423,6 +427,7 @@ impl Walker {
 
     /// Records the problems of a file that kustomize refuses. Returns the part that could be parsed.
     fn problems(&mut self, file: FileId, refused: Refused) -> Kustomization {
+        // The rest of the file is followed all the same, so that one run reports as much as it can.
         for problem in refused.problems {
             if !self.has_room() {
                 break;

@@ -344,6 +344,7 @@ impl<'a> Run<'a> {
         };
         let arguments = (!self.request.no_verify).then_some(arguments);
         let Programs { kustomize, arguments: more, .. } = self.request.how.programs;
+        // Another program or other arguments may give another proof.
         if kustomize.is_some() || !more.is_empty() || !on_branch.is_made_of_source(arguments)? {
             return Ok(None);
         }
@@ -398,6 +399,7 @@ impl<'a> Run<'a> {
         let options = PlanOptions { overwrite: overwrite && !trailers, trailers };
         let plan = match self.subject.copied(workspace, fetcher)? {
             Some(target) => {
+                // Before the walk fetches anything for a directory that cannot be written.
                 destination.claim(workspace, &target.name, overwrite)?;
                 plan::copy::plan(workspace, target, destination.new_dir().to_owned(), &options, fetcher)?
             }
@@ -407,6 +409,7 @@ impl<'a> Run<'a> {
                 plan::in_place::plan(workspace, request, &options, fetcher)?
             }
         };
+        // Only now it is known which files the result depends on.
         destination::refuse_changed(workspace, &plan.before)?;
         Ok(plan)
     }
@@ -477,6 +480,7 @@ impl<'a> Run<'a> {
         let (delivered, discarded) = self.deliver(&plan, builds.as_ref(), withheld.is_some())?;
         let status = withheld.unwrap_or(if delivered.is_new { WriteOutcome::Written } else { WriteOutcome::Unchanged });
         let branch = self.branch(delivered.commit, delivered.tree, deployed);
+        // The old lock, before the plan is taken apart.
         let before = self.before(&plan);
         let copy = plan.new_dir.is_some().then(|| Copy {
             target: plan.lock.target.clone().unwrap_or_default(),

@@ -193,6 +193,7 @@ where
 {
     let marks = marks.to_vec();
     meanwhile(move || {
+        // Preparing a search takes longer than searching one small file.
         let finders: Vec<Finder<'_>> = marks.iter().map(Finder::new).collect();
         let shares: Vec<&[T]> = all.chunks(share).collect();
         let marked = side_by_side(&shares, processors(), |_, share| {

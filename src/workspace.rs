@@ -434,6 +434,7 @@ pub(crate) fn merge_base(repo: &LocalRepo, base: &str, of: Option<&str>) -> Resu
     let Some(of) = of else { return Ok(base) };
     match repo.merge_base(&base.commit, &of)? {
         Some(ancestor) => commit(repo, &ancestor),
+        // Without the merge base all findings would look new.
         None if repo.is_shallow()? => Err(Failure::new(format!(
             "this shallow clone lacks the merge base of {} and {}",
             short(&base.commit),

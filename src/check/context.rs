@@ -197,6 +197,7 @@ impl<'a> Context<'a> {
         while let Some(written) = next.filter(|written| {
             links.len() < MOST_LINKS && self.graph.real_path(edge).is_some_and(|real| real != written)
         }) {
+            // From the top, because a link decides what the rest of the path means.
             let above: Vec<&str> = path::and_above(&written).collect();
             let link = above.into_iter().rev().find(|path| self.tree.entry(path) == Ok(Some(Entry::Link)));
             let Some(link) = link else { break };

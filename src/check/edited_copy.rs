@@ -23,6 +23,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
 }
 
 fn differing(context: &Context<'_>, directory: &str, lock: &Lock, path: &str, difference: &FileDifference) -> Finding {
+    // The way back depends on what git has: the index, HEAD, or only upstream.
     let help = match difference {
         FileDifference::Missing if context.input.absences.is_some_and(|absences| absences.is_on_disk(path)) => {
             vec![stage([path])]

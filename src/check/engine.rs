@@ -44,6 +44,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
 fn plugins(context: &Context<'_>, local: &LocalTarget<'_>, findings: &mut Vec<Finding>) {
     let engine = local.target.engine.name();
     for noted in context.graph.notes.iter() {
+        // Another target may have an engine that runs them.
         if !local.roots.contains(&noted.root) {
             continue;
         }

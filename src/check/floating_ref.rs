@@ -47,6 +47,7 @@ pub(super) fn leave_out_remote(findings: &mut Vec<Finding>) {
 
 fn tell(remote: &RemoteUse<'_>) -> Option<(String, &'static str)> {
     let shown = remote.shown();
+    // Only what could be something else tomorrow without a broken promise.
     let pin = remote.pin().filter(|pin| pin.floats())?;
     let version = match remote.repository() {
         Some(spec) if spec.query_dropped => {

@@ -27,11 +27,13 @@ pub(crate) fn deployed_from(repo: &Rc<LocalRepo>, workspace: &Workspace, plan: &
     let begun: Vec<String> = plan.before.user_roots().into_keys().map(str::to_owned).collect();
     let unsettled = targets::find_from(workspace.survey(), &begun, config, &|| Identity::of_any_clone(repo, config))?;
     let targets = unsettled.resolve_changers(&plan.before);
+    // Without engines no file of the result can trouble one.
     if targets.targets.is_empty() && targets.generators.is_empty() {
         return Ok(targets);
     }
     let Some(survey) = plan.survey.clone() else { return Ok(targets) };
     let mut findings = engine(workspace, &targets, survey.tree(), &mut plan.after)?;
+    // Findings of the original are the user's, and must not keep the result from being written.
     if !findings.is_empty() {
         let known = engine(workspace, &targets, tree.clone(), &mut plan.before)?;
         findings.retain(|finding| !known.iter().any(|other| other.identity() == finding.identity()));

@@ -22,6 +22,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
             findings.extend(patches(context, local));
         }
     }
+    // Only the URL is a guess here, so that these are warnings.
     findings.extend(perhaps(context));
     let undeployed = &context.deployed.targets.undeployed;
     findings
@@ -121,6 +122,7 @@ fn is_no_component(context: &Context<'_>, directory: &str) -> bool {
 /// Finds the patches of an object whose files do not exist.
 fn patches(context: &Context<'_>, local: &LocalTarget<'_>) -> Vec<Finding> {
     let (target, directory) = (local.target, local.directory);
+    // A patch of a directory without a kustomization, or with open paths, cannot be looked at.
     if !matches!(directory.content, PathContent::Kustomization(_)) || target.open().is_some() {
         return Vec::new();
     }

@@ -148,6 +148,7 @@ pub(super) fn stale_comment(
     let (message, help) = match &comment.directive {
         Err(why) => (format!("this comment allows nothing: {why}"), FORM.to_owned()),
         Ok(directive) if is_placeholder(&directive.reason) => unreasoned_with(&directive.reason),
+        // With failures it is unknown which findings there are to allow.
         Ok(_) if !complete => return None,
         Ok(directive) => {
             let unused: Vec<&Rule> = directive.rules.iter().filter(|rule| !is_used(**rule)).collect();

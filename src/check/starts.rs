@@ -19,6 +19,7 @@ pub(super) fn name(context: &Context<'_>, deployed: &DeployedTargets<'_>, findin
             roots.entry(path).or_default().insert(id);
         }
     }
+    // Many findings are in one file, so each file is looked up once.
     let users = graph.referrers();
     let mut known: HashMap<String, Arc<Starts>> = HashMap::new();
     for finding in findings {

@@ -108,6 +108,7 @@ fn count_below(allow: &Exceptions, findings: &[Finding]) -> Vec<usize> {
 /// The finding for an entry that covers nothing. With `refs: any` it would cover `below` references.
 fn unused(config: &Config, entry: &Allow, below: usize) -> Finding {
     let text = shown(&redact::url(&entry.text));
+    // Most unused entries lack `refs`: they are exact without it.
     let (message, help) = match below {
         0 if entry.is_exact() => {
             (format!("unused exception: `{text}` matches no finding exactly"), "remove or correct the entry")

@@ -7,6 +7,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let unknown = context.deployed.unknown();
     let findings = unknown.map(|(target, why)| {
         let message = format!("cannot tell what {} deploys: {why}", target.by());
+        // A build would tell, unless it was tried and failed.
         let is_changed = target.changed_by.as_ref().is_some_and(|by| by.not_built.is_none());
         let (all, help) = if is_changed {
             (

@@ -25,6 +25,7 @@ pub(crate) struct Branch {
 /// was named otherwise or HEAD is detached. `is_local` is whether that is a branch of this repository, not of a remote.
 /// `prefix` comes before the name of the source.
 pub(super) fn choose(asked: Option<&str>, source: Option<&str>, is_local: bool, prefix: &str) -> Result<String> {
+    // A localized branch of a localized branch would lose what the first one remembers of its source.
     if let Some(source) = source
         && named_source(source).is_some()
     {

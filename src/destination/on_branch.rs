@@ -249,6 +249,7 @@ impl OnBranch {
         let Some(tip) = &self.branch.tip else {
             return Ok(None);
         };
+        // The branch was merged into the source, so that the source has everything of it.
         if self.repo.is_ancestor(tip, &self.source.commit)? {
             return Ok(None);
         }
@@ -262,6 +263,7 @@ impl OnBranch {
         if !tip.edited.is_empty() && !overwrite {
             return Err(edited(name, &tip));
         }
+        // Only HEAD can be older by mistake: a revision that was named is meant.
         if is_head {
             self.refuse_older(&tip)?;
         }
@@ -500,6 +502,7 @@ fn into(workspace: &Workspace, shown: &str) -> Result<String> {
     if into.is_empty() {
         return Err(Failure::new("NEW_DIR is the top of the repository").hint("choose a directory below it"));
     }
+    // git could not check out a tree with such a name on every system.
     for component in path::components(&into) {
         let options = gix::validate::path::component::Options::default();
         gix::validate::path::component(component.into(), None, options).map_err(|error| {

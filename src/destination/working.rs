@@ -38,6 +38,7 @@ fn refuse_edited(workspace: &Workspace, tree: &DiskTree, changes: &Changes) -> R
         return Err(Failure::new(format!("`{}` would change, and a sparse checkout leaves it out", shown(path)))
             .hint(format!("check it out: {}", command("git sparse-checkout add", [shown(directory)]))));
     }
+    // First the lock: with another one each other change would be wrong, too.
     if !changes.is_empty() && is_edited(LOCK_NAME) {
         return Err(changed_meanwhile());
     }

@@ -198,9 +198,11 @@ impl Network {
         };
         let written = Some(&chart.version).filter(|version| !version.is_empty());
         let old = pinned.resolved.as_ref().or(written);
+        // The same version with other bytes: its repository replaced the archive.
         let Some(old) = old.filter(|old| **old != version) else {
             return Ok(UpstreamState::moved(now, "a different archive of the same version"));
         };
+        // Only a range may move by itself.
         let floats = !is_one_version(&chart.version);
         Ok(UpstreamState {
             verdict: if floats && is_newer(&version, old) { UpstreamVerdict::Updated } else { UpstreamVerdict::Moved },
@@ -240,10 +242,12 @@ pub(super) fn refuse(source: &Upstream) -> Result<()> {
         return Err(Failure::new(format!("cannot check {url}: its secret is not stored in the lock"))
             .hint("keep secrets out of URLs: store them in a credential helper of git"));
     }
+    // A file or a chart never becomes an argument of git.
     let Upstream::Git { reference, .. } = source else {
         return Ok(());
     };
     let text = format!("{url}//.");
+    // Parsed like a reference of a kustomization: a lock must not name more than one of those can.
     let mut spec = RepoSpec::parse(&text)
         .ok()
         .filter(|spec| spec.clone_spec().shown() == url)

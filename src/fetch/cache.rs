@@ -220,6 +220,7 @@ fn refuse_shared(directory: &Path) -> Result<()> {
     let Ok(metadata) = directory.metadata() else {
         return Ok(());
     };
+    // Another user could fill it up, or see what this one fetches.
     let problem = if metadata.uid() != rustix::process::geteuid().as_raw() {
         "belongs to another user"
     } else if metadata.mode() & 0o022 != 0 {

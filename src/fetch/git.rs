@@ -169,6 +169,7 @@ impl Network {
         let Some(commit) = request.commit.as_ref().filter(|commit| !reference.eq_ignore_ascii_case(commit)) else {
             return Err(failure);
         };
+        // Any other failure would be the same again.
         if failure.kind != FailureKind::NotInRepository || request.is_submodule {
             return Err(failure);
         }
@@ -311,6 +312,7 @@ impl Network {
         if !matches!(failure.kind, FailureKind::NotInRepository | FailureKind::Other) {
             return Err(failure);
         }
+        // Some servers do not give single files to a filter, but all of a commit.
         for Fetched { request, directory, .. } in &missing.commits {
             let scratch = self.fetch_into(request, &[request.name()], FetchFilter::All)?;
             self.cache.add(&scratch, &[directory])?;

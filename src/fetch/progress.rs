@@ -43,6 +43,7 @@ impl Progress {
         work: impl Fn(usize, &J) -> D + Sync,
     ) -> Vec<D> {
         self.bar.inc_length(jobs.len() as u64);
+        // A line that is drawn for nothing flickers.
         if !jobs.is_empty() {
             self.bar.enable_steady_tick(Duration::from_millis(100));
         }

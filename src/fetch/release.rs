@@ -75,10 +75,12 @@ impl Fetcher {
             return Ok((None, Vec::new()));
         };
         chart.refuse_unsafe()?;
+        // helm has no command for it, and the API of registries needs logins that only helm has.
         if chart.is_oci() {
             let refused = Failure::new(format!("{}: a registry does not list its versions", chart.upstream()));
             return Ok((None, vec![refused.hint("name the version: `--to VERSION`")]));
         }
+        // The user's file names it, so that it may get the user's login.
         self.network.reach.name(chart.repo.exposed());
         let versions = helm::versions(&self.network, chart)?.into_iter();
         let matching = versions.filter(|version| is_one_version(version) && pattern.is_match(version));

@@ -165,6 +165,7 @@ impl Network {
         }) {
             return Ok(Some(id.to_string()));
         }
+        // Without it the signature of the commit may do.
         if self.offline {
             return Ok(None);
         }

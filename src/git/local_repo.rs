@@ -337,6 +337,7 @@ impl LocalRepo {
             let patterns = FIRST.map(|name| [format!("refs/heads/{name}"), format!("refs/remotes/*/{name}")]);
             names.extend(self.refs(patterns.as_flattened())?.into_keys());
         }
+        // HEAD counts in any case: a checkout of a feature branch is what its user works on.
         names.extend(self.head()?);
         let mut branches: Vec<String> = names.iter().filter_map(|name| branch_of(name).map(str::to_owned)).collect();
         if branches.is_empty() {

@@ -206,6 +206,7 @@ impl<'a> InputRecorder<'a> {
                 continue;
             }
             for entry in self.tree.tree.below(&directory)? {
+                // A program follows links as it likes.
                 if self.tree.tree.entry(&entry)? == Some(Entry::Link)
                     && let Resolved::Directory { path } = self.resolve(&entry)?
                 {

@@ -24,6 +24,7 @@ pub(crate) fn render(request: &LocalizeRequest<'_>) -> Result<LocalizeOutcome, F
     let how = &request.how;
     let rendered =
         built(&workspace, ProgramOptions { programs: how.programs, offline: how.offline, quiet: how.quiet })?;
+    // Somebody else may push between: their commit becomes the parent, and nothing is built again.
     for _ in 0..PUSHES {
         let on_branch = destination.branch().ok_or_else(|| Failure::new("rendered files go to a branch"))?;
         if request.dry_run {
@@ -46,6 +47,7 @@ fn built(workspace: &Workspace, how: ProgramOptions<'_>) -> Result<Rendered, Fai
     let repo = workspace.repo().ok_or_else(|| Failure::new("this is not a git repository"))?;
     let choices = Choices::all(repo, workspace, &[])?;
     let rendered = Rendered::of(workspace, choices, how)?;
+    // A limit of this machine must not remove the files of a build from the branch.
     if !rendered.stopped.is_empty() {
         return Err(Failures(rendered.stopped).context("nothing was committed"));
     }

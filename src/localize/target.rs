@@ -142,6 +142,7 @@ pub(crate) fn remote(target: &str, has_scope: bool) -> Result<Option<RepoSpec>> 
         let hints = reference::plus_hint(target, &spec).into_iter();
         hints.fold(refused_target(target, &reason.to_string()), Failure::hint)
     })?;
+    // The scope is a directory of this repository.
     if has_scope {
         return Err(Failure::new("`--scope` cannot be used with a remote target: its repository is the scope")
             .hint("remove `--scope`"));

@@ -104,6 +104,7 @@ pub(super) fn localized(
 ) -> Result<(LocalizedRoots, Explored), Failures> {
     let localized = localize(graph, &[RootId(0)], config, old_lock, false)?;
     let tree = Rc::new(localized.on(OverlayTree::default()));
+    // The copy is walked as the user's own tree, because it will be one.
     let source = ScopedTree { tree, scope: String::new(), repository: None };
     let policy = graph::WalkPolicy {
         load_restrictor: config.load_restrictor,
@@ -113,6 +114,7 @@ pub(super) fn localized(
         ..graph::WalkPolicy::default()
     };
     let after = graph::explore(source, std::slice::from_ref(&localized.target), None, &policy);
+    // Before anything is written, and whether or not a kustomize is here to build it.
     proof::assert_whole(None, &after, &localized)?;
     Ok((localized, after))
 }

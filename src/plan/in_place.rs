@@ -197,6 +197,7 @@ fn localized(
     let roots = placed.iter().map(|root| &graph.roots[*root]);
     let files = roots.flat_map(|root| root.edges.iter().map(|edge| edge.from).chain([root.file]));
     let walked: BTreeSet<&str> = files.filter_map(|file| graph.user_path(file)).collect();
+    // They were edited back to URLs for the walk; those that were not rewritten again are written so.
     for path in restored_urls.files.iter().filter(|path| walked.contains(path.as_str())) {
         if localized.local_files.insert(path.clone()) {
             let file = edited(&*restored_urls.tree, path, &[])?;

@@ -334,6 +334,7 @@ impl LayoutBuilder<'_> {
         let Some(placed) = self.placed.get_mut(holder) else {
             return Err(Failure::new(format!("`{holder}` was not placed")));
         };
+        // Two kustomizations that list one plugin configuration edit the same scalar.
         let same = placed.edits.iter().find(|edit| graph[edit.edge].reference.spot == reference.spot);
         match same {
             None => placed.edits.push(edit),

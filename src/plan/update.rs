@@ -29,6 +29,7 @@ pub(crate) fn select(lock: &Lock, urls: &[String]) -> Result<BTreeSet<Upstream>,
         .filter(|name| !lock.remotes.keys().any(|source| name.is_of_reference(&source.to_string())))
         .map(|name| nothing(lock, &name.shown))
         .collect();
+    // All at once, and before any request: an argument that names nothing is a typing error.
     if !missed.is_empty() {
         return Err(Failures(missed));
     }
@@ -268,6 +269,7 @@ fn with_ref(text: &str, spec: &RepoSpec, to: &str) -> Option<String> {
     let (location, query) = text.split_once('?').unwrap_or((text, ""));
     let mut parts: Vec<String> = query.split('&').map(str::to_owned).collect();
     parts.retain(|part| !part.is_empty());
+    // The ref goes into a query, where some characters mean more.
     let written = reference::escaped(to);
     match parts.iter_mut().find(|part| part.starts_with("ref=") || part.starts_with("version=")) {
         Some(part) => {
@@ -278,6 +280,7 @@ fn with_ref(text: &str, spec: &RepoSpec, to: &str) -> Option<String> {
     }
     let new = format!("{location}?{}", parts.join("&"));
     let read = RepoSpec::parse(&new).ok()?;
+    // Read back, because kustomize has its own ideas of a query.
     let is_same = read.reference.as_deref() == Some(to)
         && !read.query_dropped
         && read.clone_spec() == spec.clone_spec()

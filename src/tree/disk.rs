@@ -313,6 +313,7 @@ impl Tree for DiskTree {
                 present.push(path.clone());
             }
         }
+        // Only the list of the whole tree is kept: it serves again and again, and parts of it are cheap.
         if directory.is_empty() {
             git.present.set(present.clone()).ok();
         }

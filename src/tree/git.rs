@@ -220,6 +220,7 @@ impl Tree for GitTree {
         }
         match self.item(path)? {
             Some(Item { entry, id }) if entry != Entry::Directory => {
+                // A run that follows a link must notice if it changes.
                 if entry == Entry::Link {
                     self.followed.borrow_mut().insert(path.to_owned());
                 }

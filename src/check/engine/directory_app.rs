@@ -50,6 +50,7 @@ fn made(context: &Context<'_>) -> Result<WrittenPaths> {
             made.files.insert(file);
         }
     }
+    // Directories on the way to localized files are the user's, unless localizing made them.
     let directories = path::directories(made.files.iter().map(String::as_str));
     made.directories = directories
         .into_iter()

@@ -9,6 +9,7 @@ use crate::tree::{Entry, path};
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let argo = context.deployed.local.iter().filter(|local| local.target.engine.refuses_links()).count();
+    // Argo CD refuses the whole repository for one link, so that a check of a part has nothing to say.
     if argo == 0 || !context.input.paths.is_empty() {
         return Vec::new();
     }

@@ -23,6 +23,7 @@ fn find_unwatched(context: &Context<'_>) -> Result<Vec<Finding>> {
             count => format!(", and {} more,", count - 1),
         };
         let message = format!("{} reads `{first}`{more} without watching for changes", local.target.by());
+        // For all applications at once, and only if one needs it: this walks everything that is deployed.
         if values.is_none() {
             values = Some(generate_paths(context.graph, targets)?);
         }

@@ -13,6 +13,7 @@ use crate::message::redact;
 use crate::reference::{self, RepoSpec};
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
+    // Nothing is wrong for kustomize, so that the user must choose between both meanings.
     let remotes = context.remotes.iter().filter_map(|remote| {
         let shown = remote.shown();
         let (message, help) = match remote.ambiguity.as_ref()? {

@@ -100,6 +100,7 @@ impl Network {
             return self.no_such_ref(request, reference);
         }
         let failure = Failure::new(format!("could not fetch {}: {}", request.url.shown(), git::error_message(output)));
+        // git has no error codes. An unknown message stands for itself, without a hint that may be wrong.
         let Some(KnownMessage(_, kind, hint)) = CAUSES.iter().find(|KnownMessage(messages, ..)| output.says(messages))
         else {
             return failure;

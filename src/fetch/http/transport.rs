@@ -80,6 +80,7 @@ impl Client {
         if let Some(Login { user, password }) = login {
             request = request.basic_auth(user, password.as_ref());
         }
+        // Before the answer: a request that fails has been sent, too.
         traffic::count(url.as_str(), 1, 0);
         let response = request.send().map_err(|error| self.failed(url, error))?;
         let status = response.status();
@@ -210,6 +211,7 @@ fn refused(url: &Url, status: StatusCode, limit: Option<Duration>) -> Stop {
         let failure = limit::explained(&format!("it {answered}"), &host, wait);
         return Stop { again: limit, wants_login: true, ..failure.into() };
     }
+    // Only the host: the caller adds the URL.
     let answered = Failure::new(format!("{host} {answered}"));
     let failure = match code {
         401 | 403 => answered.hint(LOGIN).because(FailureKind::Login),

@@ -82,6 +82,7 @@ fn broken(error: std::io::Error) -> String {
 
 /// The path below the chart's directory that a name in the archive means.
 fn safe_path(text: &str) -> Result<String, &'static str> {
+    // A file system would refuse it later, after half of the chart is written.
     if text.len() > LONGEST_PATH {
         return Err("is too long for a path in a chart");
     }
@@ -95,6 +96,7 @@ fn safe_path(text: &str) -> Result<String, &'static str> {
     if text.split('/').any(|part| part == "..") {
         return Err("leads out of the archive");
     }
+    // The first part is the directory of the chart, whose name helm does not look at.
     parts.next();
     let rest: Vec<&str> = parts.collect();
     if rest.is_empty() { Err("is not in the directory of the chart") } else { Ok(rest.join("/")) }
@@ -121,6 +123,7 @@ pub fn metadata(files: &Files) -> Result<(String, String), String> {
     if metadata.name.is_empty() || metadata.version.is_empty() {
         return Err("its `Chart.yaml` has no name or version".to_owned());
     }
+    // Both become names of directories.
     if is_name_part(&metadata.name) && is_name_part(&metadata.version) {
         Ok((metadata.name, metadata.version))
     } else {

@@ -161,6 +161,7 @@ fn outside(bytes: &[u8]) -> Result<Vec<Named>, String> {
         return Err(format!("it has {}", FILE.more()));
     }
     let schema: Value = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+    // helm resolves them against the file that it read, so that a relative one leads to a file.
     let own = Url::parse("file:///values.schema.json").map_err(|error| error.to_string())?;
     let draft = Draft::of(&schema, Draft::New);
     let base = draft.id(&schema, &own).unwrap_or_else(|| own.clone());
@@ -205,6 +206,7 @@ impl SchemaScanner {
         let children: Vec<&Value> = match value {
             Value::Array(all) => all.iter().collect(),
             Value::Object(all) => {
+                // `$schema` is loaded, too, unless it names a draft that helm knows.
                 for key in ["$ref", "$dynamicRef", "$recursiveRef", "$schema"] {
                     if let Some(text) = all.get(key).and_then(Value::as_str) {
                         self.refer(text, base);

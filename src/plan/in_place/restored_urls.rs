@@ -81,6 +81,7 @@ fn url(old_lock: &Lock, owned: &HashMap<&str, &StoredFile>, directory: &str, ref
         let remote = file.remote.as_ref().filter(|remote| old_lock.remotes.contains_key(remote))?;
         Some((remote, file.source.as_deref()))
     };
+    // A file has its whole URL in the lock, a root only that of its repository.
     if let Some((Upstream::File { url }, None)) = upstream_of(&target) {
         return Some(url.clone());
     }

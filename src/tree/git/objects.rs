@@ -137,6 +137,7 @@ impl Objects {
             return Ok(std::mem::take(&mut object.data));
         }
         let mut bytes = Vec::new();
+        // During a push the new objects are not in the repository yet.
         let object = self.quarantine.as_ref().map(|quarantine| quarantine.try_find(&id, &mut bytes));
         if let Some(Ok(Some(_))) = object {
             return Ok(bytes);
@@ -144,6 +145,7 @@ impl Objects {
         let path = path::shown(path);
         match repo.object(kind, &id.to_string())? {
             Some(bytes) => Ok(bytes),
+            // Never fetched here: reading a tree must not need the network.
             None if repo.is_partial()? => {
                 Err(Failure::new(format!("`{path}` has not been fetched into this partial clone"))
                     .hint(format!("fetch it: git cat-file -e {id}")))
