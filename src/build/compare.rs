@@ -133,11 +133,12 @@ pub(crate) fn compare(original: &[u8], localized: &[u8]) -> Verdict {
     }
     let mut objects = changed(&before, &after, Sides::default());
     let diff = if objects.is_empty() {
-        let ids =
-            |texts: &[DocumentText<'_>]| OutputObject::read(texts.iter()).map(|one| one.id + "\n").collect::<String>();
+        let ids = |texts: &[DocumentText<'_>]| {
+            OutputObject::read(texts.iter()).map(|object| object.id + "\n").collect::<String>()
+        };
         diff(&ids(&before), &ids(&after))
     } else {
-        objects.iter_mut().map(|one| format!("{}:\n{}", one.id, std::mem::take(&mut one.diff))).collect()
+        objects.iter_mut().map(|object| format!("{}:\n{}", object.id, std::mem::take(&mut object.diff))).collect()
     };
     Verdict::Differs(OutputDifference { objects, diff: limited(&diff) })
 }
@@ -157,7 +158,7 @@ pub(super) fn differing(outputs: Sides<&[u8]>) -> Sides<String> {
     let Sides { old, new } = outputs.map(String::from_utf8_lossy);
     let (old, new) = (texts(&old), texts(&new));
     Sides { old: (&old, &new), new: (&new, &old) }
-        .map(|(one, other)| without(one, other).map(|text| format!("---\n{}", text.text)).collect())
+        .map(|(texts, others)| without(texts, others).map(|text| format!("---\n{}", text.text)).collect())
 }
 
 /// Reads only what differs: of a large output that is little.
@@ -191,7 +192,7 @@ fn changed(before: &[DocumentText<'_>], after: &[DocumentText<'_>], namespaces: 
     }
     all.extend(left.old.into_iter().map(|old| change(Sides { old: Some(old), new: None })));
     all.extend(left.new.into_iter().map(|new| change(Sides { old: None, new: Some(new) })));
-    all.sort_by_cached_key(|one| key(&one.id));
+    all.sort_by_cached_key(|change| key(&change.id));
     all
 }
 
@@ -204,12 +205,12 @@ fn change(objects: Sides<Option<OutputObject<'_>>>) -> ObjectChange {
     };
     let id = new.or(old).map_or(String::new(), |named| named.id.clone());
     let was = old.map(|old| old.id.clone()).filter(|was| *was != id);
-    let [before, after] = [old, new].map(|one| one.map_or("", OutputObject::shown));
+    let [before, after] = [old, new].map(|object| object.map_or("", OutputObject::shown));
     let diff = match diff(before, after) {
         none if none.is_empty() => "the difference is hidden: it may be in a Secret\n".to_owned(),
         diff => diff,
     };
-    ObjectChange { id, was, change: what, diff, values: objects.map(|one| one?.value) }
+    ObjectChange { id, was, change: what, diff, values: objects.map(|object| object?.value) }
 }
 
 /// The documents that `others` lacks, with multiplicity: a document that is here twice and there once is returned once.
@@ -239,7 +240,7 @@ fn diff(before: &str, after: &str) -> String {
     let removed: Vec<String> = text.lines().filter_map(|line| line.strip_prefix('-')).map(concealed).collect();
     let shown = |line: &str| {
         let text = concealed(line);
-        let is_same = line.starts_with('+') && text.contains('…') && removed.iter().any(|one| *one == text[1..]);
+        let is_same = line.starts_with('+') && text.contains('…') && removed.iter().any(|other| *other == text[1..]);
         text + if is_same { "  (differs in the hidden part)\n" } else { "\n" }
     };
     text.lines().map(shown).collect()
@@ -250,10 +251,10 @@ fn limited(text: &str) -> String {
     /// How many lines are shown at most.
     const LINES: usize = 100;
     let lines: Vec<&str> = text.lines().take(LINES).collect();
-    let is_one =
-        |one: &&str, next: &&str| one.get(..1) == next.get(..1) || one.starts_with('-') && next.starts_with('+');
+    let continues =
+        |line: &&str, next: &&str| line.get(..1) == next.get(..1) || line.starts_with('-') && next.starts_with('+');
     let mut shown = String::new();
-    for run in lines.chunk_by(is_one) {
+    for run in lines.chunk_by(continues) {
         let (old, new) = run.split_at(run.partition_point(|line| line.starts_with('-')));
         let old_too = old.iter().enumerate().map(|(number, line)| (line, new.get(number)));
         let new_too = new.iter().enumerate().map(|(number, line)| (line, old.get(number)));
@@ -273,8 +274,8 @@ fn part(line: &str, other: Option<&&str>) -> String {
     /// How many of what both have in common.
     const SAME: usize = 40;
     let chars = || line.chars().skip(1);
-    let same =
-        other.map_or(0, |other| chars().zip(other.chars().skip(1)).take_while(|(one, other)| one == other).count());
+    let same = other
+        .map_or(0, |other| chars().zip(other.chars().skip(1)).take_while(|(letter, other)| letter == other).count());
     let count = chars().count();
     if count < WIDTH {
         return format!("{line}\n");
@@ -399,7 +400,7 @@ pub(super) fn key(id: &str) -> String {
     /// The hash of kustomize: ten hexadecimal digits, of which it replaces those that could make a word.
     const HASH: usize = 10;
     const DIGITS: &str = "2456789bcdfghkmt";
-    let is_hash = |text: &str| text.len() == HASH && text.chars().all(|one| DIGITS.contains(one));
+    let is_hash = |text: &str| text.len() == HASH && text.chars().all(|letter| DIGITS.contains(letter));
     let (version, rest) = id.split_once(' ').unwrap_or(("", id));
     let group = version.rsplit_once('/').map_or("", |(group, _)| group);
     let is_generated = rest.starts_with("ConfigMap ") || rest.starts_with("Secret ");
@@ -447,7 +448,7 @@ pub(super) fn without_build_metadata(document: &str) -> Cow<'_, str> {
     }
     let (mut kept, mut above, mut is_about_build) = (String::new(), ["", ""], false);
     for line in document.split_inclusive('\n') {
-        match line.find(|one| one != ' ') {
+        match line.find(|letter| letter != ' ') {
             Some(0) if line.trim().is_empty() => {}
             Some(0) => (above, is_about_build) = ([line, ""], false),
             Some(2) => (above[1], is_about_build) = (line, false),

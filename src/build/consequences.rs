@@ -148,11 +148,11 @@ pub(crate) type Needs = BTreeSet<(String, String)>;
 /// Adds what the objects of an output need.
 pub(crate) fn needs(output: &[u8], needs: &mut Needs) {
     const FIELD: &[u8] = b"dependsOn";
-    if !output.windows(FIELD.len()).any(|one| one == FIELD) {
+    if !output.windows(FIELD.len()).any(|part| part == FIELD) {
         return;
     }
     let objects = Deserializer::from_slice(output);
-    for object in objects.map_while(|one| Value::deserialize(one).ok()) {
+    for object in objects.map_while(|document| Value::deserialize(document).ok()) {
         for name in ObjectPolicy::of(&object).unwrap_or_default().depends_on {
             needs.insert((format!("{} {name}", text(&object, "kind")), full_name(&object)));
         }
@@ -160,34 +160,34 @@ pub(crate) fn needs(output: &[u8], needs: &mut Needs) {
 }
 
 /// Returns the object of a target, with its kind: what a set makes does not say it.
-fn said(target: &Target) -> Option<Value> {
-    let Ok(Value::Mapping(mut said)) = serde_json::from_str(&target.manifest) else { return None };
-    if !said.contains_key("kind") {
-        said.insert("apiVersion".into(), format!("{}/v1alpha1", policy::ARGO).into());
-        said.insert("kind".into(), target.object.kind.clone().into());
+fn manifest(target: &Target) -> Option<Value> {
+    let Ok(Value::Mapping(mut fields)) = serde_json::from_str(&target.manifest) else { return None };
+    if !fields.contains_key("kind") {
+        fields.insert("apiVersion".into(), format!("{}/v1alpha1", policy::ARGO).into());
+        fields.insert("kind".into(), target.object.kind.clone().into());
     }
-    Some(Value::Mapping(said))
+    Some(Value::Mapping(fields))
 }
 
 /// Returns where what a target deploys lies if it says no namespace; empty where that is not known.
 pub(crate) fn namespace(target: Option<&Target>) -> String {
-    target.and_then(said).and_then(|by| ObjectPolicy::of(&by)).map_or(String::new(), |by| by.namespace)
+    target.and_then(manifest).and_then(|by| ObjectPolicy::of(&by)).map_or(String::new(), |by| by.namespace)
 }
 
 /// Returns what each of these builds brings about. Adds to its objects what deploys it, if that changes and no build shows
 /// it.
 pub(crate) fn consequences(all: &mut [BuildDiff<'_>], needs: &Needs) -> Vec<Vec<Consequence>> {
-    let own: Vec<_> = all.iter().map(|build| build.target.map(|target| said(target?))).collect();
+    let own: Vec<_> = all.iter().map(|build| build.target.map(|target| manifest(target?))).collect();
     let changed = || all.iter().flat_map(|build| &build.objects);
-    let short: Vec<_> = own.iter().map(|own| own.clone().map(|one| one.map(compare::condensed))).collect();
-    let is_shown = |own: &Sides<Option<Value>>| changed().any(|one| is_of(&one.values, own));
+    let short: Vec<_> = own.iter().map(|own| own.clone().map(|value| value.map(compare::condensed))).collect();
+    let is_shown = |own: &Sides<Option<Value>>| changed().any(|object| is_of(&object.values, own));
     let shown: Vec<bool> = short.iter().map(is_shown).collect();
     // What is made of a set that is shown differs as that does.
-    let is_set = |one: &&Value| is_kind(one, "argoproj.io/ApplicationSet");
+    let is_set = |object: &&Value| is_kind(object, "argoproj.io/ApplicationSet");
     let sets: BTreeSet<String> =
-        changed().filter_map(|one| one.values.new.as_ref()).filter(is_set).map(full_name).collect();
+        changed().filter_map(|object| object.values.new.as_ref()).filter(is_set).map(full_name).collect();
     let is_made = |target: Option<&Target>| {
-        target.is_some_and(|one| one.object.set.as_ref().is_some_and(|set| sets.contains(set)))
+        target.is_some_and(|target| target.object.set.as_ref().is_some_and(|set| sets.contains(set)))
     };
     // The build itself shows what moves as it writes another namespace.
     let is_still = |(build, own): &(&BuildDiff<'_>, &Sides<Option<Value>>)| {
@@ -195,11 +195,11 @@ pub(crate) fn consequences(all: &mut [BuildDiff<'_>], needs: &Needs) -> Vec<Vec<
         let is_moved = was.is_some() && is.is_some_and(|is| is_kind(is, policy::KUSTOMIZATION));
         is_moved
             && build.is_built
-            && build.objects.iter().all(|one| one.change == DiffStatus::Changed)
+            && build.objects.iter().all(|object| object.change == DiffStatus::Changed)
             && gains(was, is, facts::destinations).is_some()
     };
     let still: Vec<_> =
-        all.iter().zip(&own).zip(short).filter(|(one, _)| is_still(one)).map(|(_, short)| short).collect();
+        all.iter().zip(&own).zip(short).filter(|(pair, _)| is_still(pair)).map(|(_, short)| short).collect();
     let mut itself = Vec::new();
     for ((build, is_shown), own) in all.iter_mut().zip(shown).zip(own) {
         let below = build.objects.len();
@@ -227,7 +227,7 @@ fn is_of(made: &Sides<Option<Value>>, own: &Sides<Option<Value>>) -> bool {
     let is_it = |made: &Option<Value>, own: &Option<Value>| match (made, own) {
         (None, None) => true,
         (Some(made), Some(own)) => {
-            let name = |one| text(one, "metadata.name");
+            let name = |object| text(object, "metadata.name");
             name(made).contains(name(own)) && ["kind", "spec"].iter().all(|key| made.get(key) == own.get(key))
         }
         _ => false,
@@ -239,8 +239,8 @@ impl<'a> Around<'a> {
     fn of(all: &'a [BuildDiff<'_>], still: Vec<Sides<Option<Value>>>, needs: &'a Needs) -> Around<'a> {
         let mut comes = HashMap::new();
         for build in all.iter().filter(|build| build.target.new.is_some() || build.target.old.is_none()) {
-            for one in build.objects.iter().filter(|one| one.change == DiffStatus::Added) {
-                for key in build.keys(one) {
+            for object in build.objects.iter().filter(|object| object.change == DiffStatus::Added) {
+                for key in build.keys(object) {
                     comes.entry(key).or_insert(build.name);
                 }
             }
@@ -250,11 +250,11 @@ impl<'a> Around<'a> {
             let Some(application) = build.application() else { continue };
             let known = applications.entry(application).or_default();
             known.stays |= build.target.new.is_some();
-            for one in &build.objects {
-                let [_, key] = build.keys(one);
-                match one.change {
-                    DiffStatus::Added => known.objects.entry(key).or_default().new = one.values.new.as_ref(),
-                    DiffStatus::Removed => known.objects.entry(key).or_default().old = one.values.old.as_ref(),
+            for object in &build.objects {
+                let [_, key] = build.keys(object);
+                match object.change {
+                    DiffStatus::Added => known.objects.entry(key).or_default().new = object.values.new.as_ref(),
+                    DiffStatus::Removed => known.objects.entry(key).or_default().old = object.values.old.as_ref(),
                     DiffStatus::Changed => {}
                 }
             }
@@ -276,13 +276,13 @@ impl BuildDiff<'_> {
         let texts = Sides { old: was, new: is }.map(|value| serde_yaml::to_string(value).unwrap_or_default());
         let mut changes = compare::changes(texts.as_ref().map(|text| text.as_bytes()), Sides::default());
         let id = compare::id(is).unwrap_or_else(|| self.name.to_owned());
-        changes.iter_mut().for_each(|one| one.id.clone_from(&id));
+        changes.iter_mut().for_each(|change| change.id.clone_from(&id));
         changes
     }
 
     /// Returns what names the application of Argo CD of which it is a source, of perhaps several.
     fn application(&self) -> Option<[&str; 4]> {
-        let target = self.target.newest().filter(|one| one.engine.takes_sources())?;
+        let target = self.target.newest().filter(|target| target.engine.takes_sources())?;
         let ObjectRef { file, namespace, name, built_by, .. } = &target.object;
         Some([file, namespace, name, built_by.as_deref().unwrap_or_default()])
     }
@@ -290,28 +290,28 @@ impl BuildDiff<'_> {
     fn consequences(&self, (below, own): &(usize, Sides<Option<Value>>), around: &Around<'_>) -> Vec<Consequence> {
         let Around { comes, still, needs, applications } = around;
         let Sides { old: was, new: is } = self.target;
-        let by = self.target.newest().and_then(said).and_then(|by| ObjectPolicy::of(&by));
+        let by = self.target.newest().and_then(manifest).and_then(|by| ObjectPolicy::of(&by));
         let mut all: Vec<Consequence> = Vec::new();
-        let application = self.application().and_then(|one| applications.get(&one));
+        let application = self.application().and_then(|name| applications.get(&name));
         // An application has one source less.
         let stays = is.is_some() || application.is_some_and(|application| application.stays);
-        let own = own.as_ref().map(|one| one.as_ref().filter(|_| is.is_some() || !stays));
+        let own = own.as_ref().map(|value| value.as_ref().filter(|_| is.is_some() || !stays));
         let itself = Seen { below: *below, ..Seen::of(own, needs) };
-        let objects = self.objects.iter().map(|one| {
-            let keys = self.keys(one);
+        let objects = self.objects.iter().map(|object| {
+            let keys = self.keys(object);
             let comes_in = keys.iter().find_map(|key| comes.get(key)).copied();
             let is_last = was.is_some() && !stays;
             // What moves from one source to another is the same object of the same application.
             let moved = application.and_then(|application| application.objects.get(&keys[1]));
-            let values = match (moved, one.change) {
+            let values = match (moved, object.change) {
                 (Some(Sides { old: Some(_), new: Some(_) }), DiffStatus::Removed) => Sides::default(),
                 (Some(both @ Sides { old: Some(_), new: Some(_) }), DiffStatus::Added) => *both,
-                _ => one.values.as_ref().map(Option::as_ref),
+                _ => object.values.as_ref().map(Option::as_ref),
             };
             let seen = Seen::of(values, needs);
-            let is_still = still.iter().any(|own| is_of(&one.values, own));
+            let is_still = still.iter().any(|own| is_of(&object.values, own));
             let is_deployed = was.is_some();
-            (one.id.as_str(), Seen { by: by.as_ref(), comes_in, is_last, is_deployed, is_still, ..seen })
+            (object.id.as_str(), Seen { by: by.as_ref(), comes_in, is_last, is_deployed, is_still, ..seen })
         });
         for (object, seen) in std::iter::once((self.name, itself)).chain(objects) {
             for row in TABLE {
@@ -319,7 +319,7 @@ impl BuildDiff<'_> {
                 let text = concealed(&format!("{} ({what})", row.described().1));
                 // One chart is the label of many objects, and deployed by each object of an engine that names it.
                 let is_label = what.starts_with("chart ") && seen.new.and_then(ObjectPolicy::of).is_none();
-                if is_label && all.iter().any(|one| one.text == text) {
+                if is_label && all.iter().any(|other| other.text == text) {
                     continue;
                 }
                 let [object, target] = [object, self.name].map(str::to_owned);
@@ -340,7 +340,7 @@ pub(crate) fn rank(consequence: &Consequence) -> usize {
 fn gains(old: Option<&Value>, new: Option<&Value>, of: fn(&Value) -> Vec<String>) -> Option<String> {
     let old = old.map_or(Vec::new(), of);
     let mut new = new.map_or(Vec::new(), of);
-    new.retain(|one| !old.contains(one));
+    new.retain(|value| !old.contains(value));
     (!new.is_empty()).then(|| new.join(", "))
 }
 
@@ -349,7 +349,7 @@ impl<'a> Seen<'a> {
         let name = |old| format!("{} {}", text(old, "kind"), full_name(old));
         let name = old.map_or(String::new(), name);
         let needed = needs.range((name.clone(), String::new())..);
-        let needed_by = needed.take_while(|one| one.0 == name).map(|one| one.1.as_str());
+        let needed_by = needed.take_while(|need| need.0 == name).map(|need| need.1.as_str());
         let needed_by = needed_by.collect();
         Seen { old, new, needed_by, ..Seen::default() }
     }
@@ -391,7 +391,7 @@ impl<'a> Seen<'a> {
     }
 
     fn below_suspended(&self) -> Option<String> {
-        let is_suspended = |one| ObjectPolicy::of(one).is_some_and(|policy| policy.is_suspended);
+        let is_suspended = |object| ObjectPolicy::of(object).is_some_and(|policy| policy.is_suspended);
         let new = self.new.filter(|new| is_suspended(new))?;
         match self.below {
             0 => self.old.filter(|old| *old != new && is_suspended(old)).map(|_| "it changes itself".to_owned()),

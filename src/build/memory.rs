@@ -51,7 +51,7 @@ pub(crate) struct Memory {
 /// The header of an entry.
 #[derive(Debug, Serialize, Deserialize)]
 struct Head {
-    said: String,
+    stderr: String,
     success: bool,
     size: u64,
     hides: bool,
@@ -81,17 +81,17 @@ impl Memory {
             return None;
         }
         let end = memchr::memchr(b'\n', rest)?;
-        let Head { said, success, size, hides, unset } = serde_json::from_slice(&rest[..end]).ok()?;
+        let Head { stderr, success, size, hides, unset } = serde_json::from_slice(&rest[..end]).ok()?;
         // The entries that were used last are removed last.
         File::open(file).and_then(|file| file.set_modified(SystemTime::now())).ok();
-        Some(BuildOutput { said, success, size, hides, unset, ..BuildOutput::known(rest[end + 1..].to_vec()) })
+        Some(BuildOutput { stderr, success, size, hides, unset, ..BuildOutput::known(rest[end + 1..].to_vec()) })
     }
 
     /// Remembers a build with [hidden](Memory::hide) values. A failure to store it is ignored.
     pub(super) fn put(&self, name: &str, build: &BuildOutput) -> Option<()> {
-        let BuildOutput { stdout, said, success, size, hides, unset, .. } = build;
-        let (said, unset) = (said.clone(), unset.clone());
-        let head = Head { said, success: *success, size: *size, hides: *hides, unset };
+        let BuildOutput { stdout, stderr, success, size, hides, unset, .. } = build;
+        let (stderr, unset) = (stderr.clone(), unset.clone());
+        let head = Head { stderr, success: *success, size: *size, hides: *hides, unset };
         let rest = [&serde_json::to_vec(&head).ok()?, b"\n".as_slice(), stdout].concat();
         let seal = self.key.hash(&[name.as_bytes(), &rest].concat());
         let size = (seal.len() + rest.len()) as u64;
@@ -237,8 +237,10 @@ impl BuildRun<'_> {
             let digest = bytes.map_err(|error| unusable(&error))?.map(|bytes| sha256_hex(&bytes));
             lines += &format!("{:?} {digest:?}\n", argument.replace(&self.input.display().to_string(), INPUT));
         }
-        lines.extend(super::run::seen(false).filter(|(name, _)| name != "PATH").map(|one| format!("{one:?}\n")));
-        if is_kustomize && self.arguments.iter().any(|one| one.starts_with("--enable-helm")) {
+        lines.extend(
+            super::run::seen(false).filter(|(name, _)| name != "PATH").map(|variable| format!("{variable:?}\n")),
+        );
+        if is_kustomize && self.arguments.iter().any(|argument| argument.starts_with("--enable-helm")) {
             lines += &format!("{:?}\n", self.program.helm().ok().map(|helm| helm.identity()));
         }
         Ok(Some(sha256_hex(lines.as_bytes())))
@@ -249,8 +251,8 @@ impl BuildRun<'_> {
 fn is_settled(build: &BuildOutput) -> bool {
     /// Messages of programs if the machine fails, or somebody kills them.
     const ODD: [&str; 4] = ["text file busy", "input/output error", "signal: ", "timed out"];
-    let said = build.said.to_lowercase();
-    build.refused.is_empty() && (build.success || !ODD.iter().any(|odd| said.contains(odd)))
+    let stderr = build.stderr.to_lowercase();
+    build.refused.is_empty() && (build.success || !ODD.iter().any(|odd| stderr.contains(odd)))
 }
 
 #[cfg(test)]
@@ -260,7 +262,7 @@ mod tests {
     use super::*;
 
     fn build(stdout: &str) -> BuildOutput {
-        BuildOutput { said: "said\n".to_owned(), ..BuildOutput::known(stdout.as_bytes().to_vec()) }
+        BuildOutput { stderr: "stderr\n".to_owned(), ..BuildOutput::known(stdout.as_bytes().to_vec()) }
     }
 
     #[test]
@@ -274,8 +276,8 @@ mod tests {
         let memory = Memory::open(top.path(), MOST).unwrap();
         let known = memory.get(&one).unwrap();
         assert_eq!(
-            (&known.stdout[..], &*known.said, known.success, known.size),
-            (&b"kind: X\n"[..], "said\n", true, 8)
+            (&known.stdout[..], &*known.stderr, known.success, known.size),
+            (&b"kind: X\n"[..], "stderr\n", true, 8)
         );
         let file = memory.directory.join(&one);
         let bytes = fs::read(&file).unwrap();

@@ -266,7 +266,7 @@ fn examined(path: &Path, kind: Tool) -> Result<Program, String> {
     if !is_executable(path) {
         return Err("is not an executable file".to_owned());
     }
-    let (network, output) = said(path, kind).map_err(|error| match error {
+    let (network, output) = run_version(path, kind).map_err(|error| match error {
         process::Error::Io(_, error) => format!("cannot be run: {error}"),
         error => format!("cannot be used: {error}"),
     })?;
@@ -295,7 +295,7 @@ fn examined(path: &Path, kind: Tool) -> Result<Program, String> {
 }
 
 /// Runs a program for its version, with the network closed as well as this machine allows.
-fn said(path: &Path, kind: Tool) -> Result<(NetworkIsolation, Output), process::Error> {
+fn run_version(path: &Path, kind: Tool) -> Result<(NetworkIsolation, Output), process::Error> {
     let failed = |error| process::Error::Io(path.display().to_string(), error);
     let private = tempfile::tempdir().map_err(failed)?;
     let input = private.path().join("input");

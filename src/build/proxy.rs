@@ -164,7 +164,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// A listening proxy.
 pub(super) enum Listening {
     /// In our network.
-    TargetDir(TcpListener),
+    Ours(TcpListener),
     /// In the network of its build.
     Inside(Outside),
 }
@@ -198,7 +198,7 @@ impl Proxy {
     /// Starts a proxy.
     pub(super) fn start(served: &Arc<Served>, from: Listening) -> Result<Proxy> {
         let address = match &from {
-            Listening::TargetDir(listener) => address(listener),
+            Listening::Ours(listener) => address(listener),
             Listening::Inside(_) => network_namespace::ADDRESS,
         };
         let shared = Arc::new(Shared {
@@ -210,7 +210,7 @@ impl Proxy {
         let accepting = Arc::clone(&shared);
         let listen = move || {
             let listener = match from {
-                Listening::TargetDir(listener) => Some(listener),
+                Listening::Ours(listener) => Some(listener),
                 Listening::Inside(network) => network.listener(),
             };
             if let Some(listener) = listener {

@@ -90,7 +90,9 @@ impl Rendered {
                 Err(failures) => {
                     let reason = failures.0.first().map_or(String::new(), ToString::to_string);
                     rendered.not_built.insert(name, reason.replace('\n', " "));
-                    rendered.stopped.extend(failures.0.into_iter().filter(|one| one.kind == FailureKind::Stopped));
+                    rendered
+                        .stopped
+                        .extend(failures.0.into_iter().filter(|failure| failure.kind == FailureKind::Stopped));
                 }
             }
         }

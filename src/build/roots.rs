@@ -44,7 +44,7 @@ pub(crate) enum Unbuilt {
 impl Unbuilt {
     /// Returns what a build asked for and did not get; `None` if there is nothing of that.
     pub(super) fn unread(build: &BuildOutput, by: &Program) -> Option<Unbuilt> {
-        let messages = build.refused.iter().map(|one| unread_reference(by.kind.name(), one));
+        let messages = build.refused.iter().map(|call| unread_reference(by.kind.name(), call));
         (!build.refused.is_empty()).then(|| Unbuilt::Unread(messages.collect()))
     }
 }
@@ -256,7 +256,7 @@ impl Roots {
         let answers = Answers::of(&plan.after, true, &input)?;
         let runs = plan.after.root_ids().any(|root| plan.after.runs(root));
         let root = RootFacts { top: input.join("tree").join(into), runs, leaves: false };
-        let known = plan.affected.iter().map(|one| (one.localized.clone(), Ok(root.clone()))).collect();
+        let known = plan.affected.iter().map(|compared| (compared.localized.clone(), Ok(root.clone()))).collect();
         Ok(Roots { scratch, input, answers, known, checks_out: checkout.is_some(), secrets: Default::default() })
     }
 
@@ -354,7 +354,7 @@ impl Roots {
             return Ok(None);
         }
         let whole = self.input.join("whole");
-        let is_free = call.arguments.iter().any(|one| one == ANY_FILE);
+        let is_free = call.arguments.iter().any(|argument| argument == ANY_FILE);
         let arguments = [call.arguments, &[ANY_FILE.to_owned()]].concat();
         let (top, may_read) = (whole.join(&source.scope), is_free || !self.leaves(call.directory));
         let building = self.building(Call { arguments: &arguments, ..call }, &top, false, Some(known));

@@ -36,8 +36,8 @@ const MEMORY: u64 = 2 << 30;
 pub(crate) struct BuildOutput {
     /// Everything that it wrote to its standard output.
     pub(crate) stdout: Vec<u8>,
-    /// What it said on its standard error, without secrets.
-    pub(super) said: String,
+    /// What it stderr on its standard error, without secrets.
+    pub(super) stderr: String,
     /// Whether it ended with status 0.
     pub(super) success: bool,
     /// What it asked for and did not get, although nothing that was read names it: calls of programs and URLs, without
@@ -58,10 +58,10 @@ pub(crate) struct BuildOutput {
 impl BuildOutput {
     /// Takes what is known without a program.
     pub(super) fn known(stdout: Vec<u8>) -> BuildOutput {
-        let (said, size) = (String::new(), stdout.len() as u64);
+        let (stderr, size) = (String::new(), stdout.len() as u64);
         BuildOutput {
             stdout,
-            said,
+            stderr,
             size,
             success: true,
             refused: BTreeSet::new(),
@@ -76,7 +76,7 @@ impl BuildOutput {
     pub(super) fn reason(&self) -> String {
         // What is deprecated is no reason, and kustomize says it before the reason.
         let text = self
-            .said
+            .stderr
             .lines()
             .filter(|line: &&str| {
                 let is_flag = line.starts_with("Flag --") && line.contains(" has been deprecated");
@@ -93,8 +93,8 @@ impl BuildOutput {
 
 /// Returns what some builds of kubectl log with a time and the id of a process.
 fn logged(text: &str) -> String {
-    let said = text.split_once(r#"] "command failed" err=""#).and_then(|(_, said)| said.strip_suffix('"'));
-    said.map_or_else(|| text.to_owned(), |said| said.replace(r#"\""#, "\"").replace(r"\\", r"\"))
+    let quoted = text.split_once(r#"] "command failed" err=""#).and_then(|(_, quoted)| quoted.strip_suffix('"'));
+    quoted.map_or_else(|| text.to_owned(), |quoted| quoted.replace(r#"\""#, "\"").replace(r"\\", r"\"))
 }
 
 /// A text without the names of what lies in a directory for temporary files: they are others each time.
@@ -109,12 +109,12 @@ fn without_temporary(text: &str, directory: &Path) -> String {
     out
 }
 
-/// Returns what a program said that kustomize ran, without the call: that names what is temporary, and nothing of the user.
+/// Returns what a program stderr that kustomize ran, without the call: that names what is temporary, and nothing of the user.
 fn own_words(text: &str) -> String {
-    let Some((said, call)) = text.split_once("unable to run: '") else { return text.to_owned() };
-    let said = said.trim_end_matches([':', ' ']);
+    let Some((message, call)) = text.split_once("unable to run: '") else { return text.to_owned() };
+    let message = message.trim_end_matches([':', ' ']);
     match call.split_once(" with env=[").zip(call.split_once("] (is '")) {
-        _ if !said.is_empty() => said.trim_start_matches("Error: ").to_owned(),
+        _ if !message.is_empty() => message.trim_start_matches("Error: ").to_owned(),
         Some(((call, _), (_, rest))) => format!("unable to run: '{call} (is '{rest}"),
         None => text.to_owned(),
     }
@@ -212,7 +212,7 @@ impl BuildRun<'_> {
         };
         let (walls, network, requests) = sandbox::isolate(&command, isolation)
             .map_err(|error| Failure::new(format!("cannot create a build directory: {error}")))?;
-        let from = listener.map(Listening::TargetDir).or(network.map(Listening::Inside));
+        let from = listener.map(Listening::Ours).or(network.map(Listening::Inside));
         proxy = match (files, from) {
             (RemoteFiles::Served { served, .. }, Some(from)) => Some(Proxy::start(served, from)?),
             _ => None,
@@ -234,9 +234,9 @@ impl BuildRun<'_> {
         if output.status.code().is_none() {
             return Err(stopped(format!("`{program}` was killed"), MORE_MEMORY));
         }
-        let mut said = self.without_directories(&redact::text(&output.stderr), private);
-        if !said.is_empty() {
-            said = self.secrets.get_or_init(|| Secrets::below(self.input)).hide(&said);
+        let mut stderr = self.without_directories(&redact::text(&output.stderr), private);
+        if !stderr.is_empty() {
+            stderr = self.secrets.get_or_init(|| Secrets::below(self.input)).hide(&stderr);
         }
         let mut refused: BTreeSet<String> = proxy.iter().flat_map(Proxy::refused).collect();
         // What is no file is asked of git, too.
@@ -245,7 +245,7 @@ impl BuildRun<'_> {
         if let RemoteFiles::Served { served, .. } = files {
             calls.retain(|call| !call.split(' ').any(|word| served.is_asked_directly_below(word)));
             if !served.is_asked_directly() && refused.is_empty() && calls.is_empty() {
-                refused.extend(direct(&said));
+                refused.extend(direct(&stderr));
             }
             let asked = requests.iter().flatten().filter(|request| !self.is_for_cluster(request));
             let asked = asked.filter(|request| !served.is_at(request, &calls));
@@ -253,14 +253,14 @@ impl BuildRun<'_> {
         }
         refused.extend(calls.iter().map(|call| self.without_directories(call, private)));
         if refused.is_empty() {
-            refused.extend(given_up(&said));
+            refused.extend(given_up(&stderr));
         }
         let unobserved = self.unobserved(requests.is_some());
         let is_plain = self.variables.is_empty();
         let filled = Filled { text: output.stdout, unset: BTreeSet::new() };
         let Filled { text: stdout, unset } = if is_plain { filled } else { self.variables.fill_in(&filled.text) };
-        let build = BuildOutput { success, said, refused, unset, unobserved, ..BuildOutput::known(stdout) };
-        match shortage(&build.said).filter(|_| !success && build.refused.is_empty()) {
+        let build = BuildOutput { success, stderr, refused, unset, unobserved, ..BuildOutput::known(stdout) };
+        match shortage(&build.stderr).filter(|_| !success && build.refused.is_empty()) {
             Some(way_on) => Err(stopped(format!("`{program}` fails: {}", build.reason()), way_on)),
             None => Ok(build),
         }
@@ -272,14 +272,15 @@ impl BuildRun<'_> {
     fn without_directories(&self, text: &str, private: &Path) -> String {
         let text = without_temporary(text, &private.join("tmp"));
         let [private, top, input] = [private, self.top, self.input]
-            .map(|one: &Path| one.display().to_string().trim_end_matches('/').to_owned());
-        let text = [&private, &top].into_iter().fold(text, |text, one| text.replace(&format!("{one}/"), ""));
+            .map(|directory: &Path| directory.display().to_string().trim_end_matches('/').to_owned());
+        let text =
+            [&private, &top].into_iter().fold(text, |text, directory| text.replace(&format!("{directory}/"), ""));
         text.replace(&top, ".").replace(&format!("{input}/"), "")
     }
 
     /// Whether functions may run.
     fn has_functions(&self) -> bool {
-        self.arguments.iter().any(|one| one.starts_with("--enable-alpha-plugins"))
+        self.arguments.iter().any(|argument| argument.starts_with("--enable-alpha-plugins"))
     }
 
     /// Whether container engines may run, which need a server on this machine.
@@ -315,7 +316,7 @@ const MORE_MEMORY: &str = "see that the machine has memory left, and run the sam
 const MORE_ROOM: &str = "set TMPDIR to a directory that has room, and run the same command again";
 
 /// Returns how to go on where the machine was short of something, as programs say that; `None` if it was not.
-fn shortage(said: &str) -> Option<&'static str> {
+fn shortage(stderr: &str) -> Option<&'static str> {
     const SHORT: [(&str, &str); 7] = [
         ("no space left on device", MORE_ROOM),
         ("disk quota exceeded", MORE_ROOM),
@@ -326,20 +327,20 @@ fn shortage(said: &str) -> Option<&'static str> {
         // A program that it has started.
         ("signal: killed", MORE_MEMORY),
     ];
-    let said = said.to_lowercase();
-    SHORT.iter().find(|(short, _)| said.contains(short)).map(|(_, way_on)| *way_on)
+    let stderr = stderr.to_lowercase();
+    SHORT.iter().find(|(short, _)| stderr.contains(short)).map(|(_, way_on)| *way_on)
 }
 
 /// The address that a build asked for without the proxy, as its messages name it: Go does so for what is on this
 /// machine.
-fn direct(said: &str) -> Option<String> {
-    let (_, rest) = said.split_once("dial tcp ")?;
+fn direct(stderr: &str) -> Option<String> {
+    let (_, rest) = stderr.split_once("dial tcp ")?;
     Some(rest.split(": ").next().unwrap_or(rest).to_owned())
 }
 
 /// The call that kustomize gave up before the stand-in could note it: a reference says how long one may take.
-fn given_up(said: &str) -> Option<String> {
-    let (_, rest) = said.split_once(" timeout running '")?;
+fn given_up(stderr: &str) -> Option<String> {
+    let (_, rest) = stderr.split_once(" timeout running '")?;
     let call = rest.split('\'').next().unwrap_or(rest);
     Some(call.rsplit_once("/git ").map_or(call.to_owned(), |(_, rest)| format!("git {rest}")))
 }
@@ -354,18 +355,18 @@ pub(super) struct Spent {
 impl Spent {
     /// Whether one more may begin, which may take so long: a few that take as long as they may, and any number
     /// that takes half of that.
-    fn has_left(&self, one: Duration) -> bool {
+    fn has_left(&self, limit: Duration) -> bool {
         const FULL: u32 = 5;
-        self.time < one * (2 * FULL + self.builds) / 2
+        self.time < limit * (2 * FULL + self.builds) / 2
     }
 }
 
 impl Program {
     /// Returns how long a build that begins now may take.
     fn time(&self) -> Result<Duration> {
-        let one = self.timeout.unwrap_or(TIMEOUT);
+        let limit = self.timeout.unwrap_or(TIMEOUT);
         let mut spent = self.spent();
-        if !spent.has_left(one) {
+        if !spent.has_left(limit) {
             let why = format!(
                 "no time is left: the builds before took {} s, more than half of `build-timeout` each",
                 spent.time.as_secs()
@@ -376,7 +377,7 @@ impl Program {
             ));
         }
         spent.builds += 1;
-        Ok(one)
+        Ok(limit)
     }
 
     /// Notes how long a build took.
@@ -438,7 +439,7 @@ mod tests {
         inputs::of_graph(&graph, [], &HashSet::new(), false, (top.path(), &mut Pool::default())).unwrap();
         let answers = Answers::of(&graph, true, top.path()).unwrap();
         program.spend(Duration::from_secs(10_000));
-        let (said, hears) = mpsc::channel();
+        let (stderr, hears) = mpsc::channel();
         // It would wait for ever.
         std::thread::spawn(move || {
             let (target, input) = (top.path().to_owned(), top.path());
@@ -458,7 +459,7 @@ mod tests {
                 runs,
                 secrets,
             };
-            said.send(building.run(input).unwrap_err().to_string()).unwrap();
+            stderr.send(building.run(input).unwrap_err().to_string()).unwrap();
         });
         let failure = hears.recv_timeout(Duration::from_secs(20)).unwrap();
         assert!(failure.starts_with("no time is left: the builds before took 10000 s"), "{failure}");
@@ -466,12 +467,12 @@ mod tests {
 
     #[test]
     fn what_is_temporary_is_not_named() {
-        for (said, expected) in [
+        for (stderr, expected) in [
             ("in `/x/tmp/kustomize-12/a/b`: x /x/tmp/kustomize-3/c", "in `a/b`: x c"),
             ("`-f /x/tmp/kustomize-helm-1/v.yaml`, '/x/tmp/kust-2': no", "`-f v.yaml`, 'tmp/…': no"),
             ("tmp/kustomize-7/a of the user", "tmp/kustomize-7/a of the user"),
         ] {
-            assert_eq!(without_temporary(said, Path::new("/x/tmp")), expected);
+            assert_eq!(without_temporary(stderr, Path::new("/x/tmp")), expected);
         }
     }
 
@@ -484,7 +485,7 @@ mod tests {
     #[test]
     fn how_helm_was_called_is_left_out() {
         let call = "'helm template r charts/c -f tmp/v.yaml' with env=[HELM_CONFIG_HOME=/x y/helm HELM_DATA_HOME=/x] (is 'helm' installed?): exit status 1";
-        for (said, expected) in [
+        for (stderr, expected) in [
             ("no such file", "no such file"),
             (
                 &*format!("Error: chart requires kubeVersion: >=2 : unable to run: {call}"),
@@ -497,13 +498,13 @@ mod tests {
             ),
             ("unable to run: 'x", "unable to run: 'x"),
         ] {
-            assert_eq!(own_words(said), expected);
+            assert_eq!(own_words(stderr), expected);
         }
     }
 
     #[test]
     fn the_cause_is_extracted_from_kustomize_output() {
-        for (said, expected) in [
+        for (stderr, expected) in [
             ("no such file", "no such file"),
             (
                 "accumulating resources: accumulation err='accumulating resources from '../../base': 'base' must resolve to a file': recursed merging from path 'base': may not add resource",
@@ -514,7 +515,7 @@ mod tests {
                 "external plugins disabled",
             ),
         ] {
-            assert_eq!(cause(said), expected);
+            assert_eq!(cause(stderr), expected);
         }
     }
 }

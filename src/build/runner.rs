@@ -134,7 +134,7 @@ impl<'a> RootPairs<'a> {
                 most,
                 &group,
                 |(_, root): &(usize, &&ComparedRoot)| root.name.clone(),
-                |_, (_, root)| pairs.one(root).map_err(|failure| of(failure, root)),
+                |_, (_, root)| pairs.check_root(root).map_err(|failure| of(failure, root)),
             );
             for ((number, _), target) in group.iter().zip(built) {
                 checked.insert(*number, target?);
@@ -194,7 +194,7 @@ impl<'a> RootPairs<'a> {
     }
 
     /// Builds one root: one that stays as it is once. What is shown of a difference has all values.
-    fn one(&self, root: &ComparedRoot) -> Result<TargetCheck> {
+    fn check_root(&self, root: &ComparedRoot) -> Result<TargetCheck> {
         let checked = self.compared(root, OutputForm::Objects)?;
         if checked.verdict.differs() { self.compared(root, OutputForm::Bytes) } else { Ok(checked) }
     }

@@ -160,7 +160,9 @@ pub(crate) fn run() -> Option<ExitCode> {
             other => Err(other),
         }),
         ("helm", ["template", ..]) => real(name, &words),
-        ("docker" | "podman", ["run", .., image]) if Manifest::read(&manifest).is_ok_and(|one| one.names(image)) => {
+        ("docker" | "podman", ["run", .., image])
+            if Manifest::read(&manifest).is_ok_and(|manifest| manifest.names(image)) =>
+        {
             real(name, &words)
         }
         _ => Err(Refusal::Request("builds have no network".to_owned())),
@@ -259,7 +261,7 @@ impl Manifest {
     }
 
     fn names(&self, image: &str) -> bool {
-        self.images.iter().any(|one| one == image)
+        self.images.iter().any(|known| known == image)
     }
 }
 
@@ -268,9 +270,9 @@ impl Manifest {
 fn found(manifest: &Path, url: &str, reference: &str) -> Result<Vec<ClonedCommit>, Refusal> {
     let mut found = Manifest::read(manifest)?.upstreams;
     let url = redact::url(url);
-    found.retain(|one| one.url == url && one.reference.as_deref().unwrap_or("HEAD") == reference);
+    found.retain(|cloned| cloned.url == url && cloned.reference.as_deref().unwrap_or("HEAD") == reference);
     // Logins are not in the manifest: of two of them the call does not say which is meant.
-    if found.iter().any(|one| one.commit != found[0].commit) {
+    if found.iter().any(|cloned| cloned.commit != found[0].commit) {
         return Err(Refusal::because(format!("{url} at {reference} was fetched as two commits")));
     }
     Ok(found)

@@ -249,14 +249,14 @@ impl Setup {
         let mut edits: Vec<RequiredEdit> = self.relocked.unresolved.iter().map(RequiredEdit::of_failure).collect();
         let unresolved: BTreeSet<(String, usize)> = edits.iter().map(|edit| (edit.path.clone(), edit.line)).collect();
         // Why it is not locked is known.
-        let is_said = |finding: &Finding| {
+        let is_told = |finding: &Finding| {
             let line = finding.span.map_or(0, |span| span.start.line);
             matches!(
                 finding.rule,
                 Rule::RemoteReference | Rule::RemoteChart | Rule::UnlistedSource | Rule::UnsignedSource
             ) && unresolved.contains(&(finding.path.clone(), line))
         };
-        edits.extend(failing(&self.checked).filter(|finding| !is_said(finding)).map(RequiredEdit::of_finding));
+        edits.extend(failing(&self.checked).filter(|finding| !is_told(finding)).map(RequiredEdit::of_finding));
         let unreasoned = self.workspace.config.allow.iter().filter(|entry| is_placeholder(&entry.reason));
         edits.extend(unreasoned.map(|entry| RequiredEdit {
             path: FILE_NAME.to_owned(),

@@ -36,10 +36,10 @@ pub(super) fn of_answer<'a>(status: u16, header: impl Fn(&'static str) -> Option
 /// The wait that a server demands, by the output of git and the headers of the response. A server that lists the refs
 /// without a login and then demands one limits us: the repository is public.
 pub(super) fn of_git(exchange: &Exchange) -> Option<Duration> {
-    let is_said = || exchange.status == 401 && exchange.is_public || exchange.output.says(&SENTENCES);
+    let is_stated = || exchange.status == 401 && exchange.is_public || exchange.output.says(&SENTENCES);
     let failed = !exchange.output.status.success();
     let by_headers = || of_answer(exchange.status, |name| exchange.header(name));
-    failed.then(|| by_headers().or_else(|| is_said().then_some(Duration::ZERO)))?
+    failed.then(|| by_headers().or_else(|| is_stated().then_some(Duration::ZERO)))?
 }
 
 /// The failure of a server that limits us. `reason` is its message.

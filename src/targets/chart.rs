@@ -143,8 +143,9 @@ pub(crate) fn places(tree: &dyn Tree, chart: &str) -> Result<Vec<String>> {
 /// here also exist there.
 pub(crate) fn asks(tree: &dyn Tree, target: &Target, release: &Release, chart: &str) -> Result<Option<String>> {
     const VERSIONS: [&str; 2] = ["--api-versions", "--kube-version"];
-    let is_said = release.arguments.iter().any(|argument| VERSIONS.iter().any(|option| argument.starts_with(option)));
-    let mut asked: Vec<&str> = if is_said { Vec::new() } else { vec![".Capabilities"] };
+    let has_versions =
+        release.arguments.iter().any(|argument| VERSIONS.iter().any(|option| argument.starts_with(option)));
+    let mut asked: Vec<&str> = if has_versions { Vec::new() } else { vec![".Capabilities"] };
     if target.engine.gives_lookup() {
         asked.extend([".Release.IsUpgrade", ".Release.IsInstall", ".Release.Revision"]);
     }

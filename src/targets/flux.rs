@@ -214,7 +214,7 @@ fn target(tree: &dyn Tree, sources: &FluxSources<'_>, document: &Document) -> Re
             _ => TargetLocation::External(why),
         },
         Bound::Templated(why) => TargetLocation::Templated(why),
-        Bound::TargetDir { base, revision, artifact } => match unfilled([written]) {
+        Bound::Local { base, revision, artifact } => match unfilled([written]) {
             Some(why) => TargetLocation::Templated(why),
             None => {
                 let mut dir = target_dir::inspect_path(tree, EngineName::Flux, &base, written, revision, artifact)?;

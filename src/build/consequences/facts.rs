@@ -22,14 +22,14 @@ fn containers(object: &Value) -> impl Iterator<Item = &Value> {
 }
 
 pub(super) fn privileged(object: &Value) -> Vec<String> {
-    let all = containers(object).filter(|one| is_true(one, "securityContext.privileged"));
-    all.map(|one| format!("`{}`", text(one, "name"))).collect()
+    let all = containers(object).filter(|container| is_true(container, "securityContext.privileged"));
+    all.map(|container| format!("`{}`", text(container, "name"))).collect()
 }
 
 pub(super) fn host_paths(object: &Value) -> Vec<String> {
-    let volumes = items(pod(object), "volumes").map(|one| text(one, "hostPath.path"));
-    let own = Some(object).filter(|one| is_kind(one, "/PersistentVolume"));
-    let all = volumes.chain(own.map(|one| text(one, "spec.hostPath.path")));
+    let volumes = items(pod(object), "volumes").map(|volume| text(volume, "hostPath.path"));
+    let own = Some(object).filter(|object| is_kind(object, "/PersistentVolume"));
+    let all = volumes.chain(own.map(|volume| text(volume, "spec.hostPath.path")));
     all.filter(|path| !path.is_empty()).map(|path| format!("`{path}`")).collect()
 }
 
@@ -43,7 +43,7 @@ pub(super) fn bindings(object: &Value) -> Vec<String> {
     if !is_kind(object, &format!("{RBAC}/ClusterRoleBinding")) {
         return Vec::new();
     }
-    let subject = |one| format!("{} {}", text(one, "kind"), full_name_at(one, ""));
+    let subject = |item| format!("{} {}", text(item, "kind"), full_name_at(item, ""));
     let subjects: Vec<String> = items(object, "subjects").map(subject).collect();
     vec![format!("{} for {}", text(object, "roleRef.name"), subjects.join(", "))]
 }
@@ -76,8 +76,8 @@ pub(super) fn no_replicas(object: &Value) -> Vec<String> {
 /// Returns why what an object of an engine deploys waits.
 pub(super) fn waits(object: &Value) -> Vec<String> {
     let policy = ObjectPolicy::of(object);
-    let is_suspended = policy.as_ref().is_some_and(|one| one.is_suspended);
-    let is_manual = policy.is_some_and(|one| !one.is_automatic);
+    let is_suspended = policy.as_ref().is_some_and(|policy| policy.is_suspended);
+    let is_manual = policy.is_some_and(|policy| !policy.is_automatic);
     let all = [(is_suspended, "`suspend: true`"), (is_manual, "manual sync")];
     all.iter().filter(|(is_it, _)| *is_it).map(|(_, what)| (*what).to_owned()).collect()
 }
@@ -103,7 +103,7 @@ pub(super) fn destinations(object: &Value) -> Vec<String> {
 /// Returns its destinations without the namespaces that its build writes.
 pub(super) fn clusters(object: &Value) -> Vec<String> {
     let mut all = destinations(object);
-    all.retain(|one| !one.starts_with("targetNamespace "));
+    all.retain(|field| !field.starts_with("targetNamespace "));
     all
 }
 
@@ -178,7 +178,8 @@ fn without_fields(was: &Value, is: &Value, place: &str, gone: &mut Vec<String>) 
 /// Returns the images of containers that an object runs otherwise, as they were and are.
 pub(crate) fn moved_images(old: &Value, new: &Value) -> Vec<(String, String)> {
     let named = |object| {
-        let all = containers(object).map(|one| (text(one, "name").to_owned(), text(one, "image").to_owned()));
+        let all = containers(object)
+            .map(|container| (text(container, "name").to_owned(), text(container, "image").to_owned()));
         all.collect::<BTreeMap<String, String>>()
     };
     let (old, new) = (named(old), named(new));
@@ -213,9 +214,9 @@ fn versions(object: &Value) -> Versions<'_> {
     let label = label.and_then(Value::as_str).unwrap_or_default();
     let mut ends = label.match_indices('-').map(|(end, _)| (&label[..end], &label[end + 1..]));
     let label = ends.find(|(_, version)| version.contains('.') && first_number(version).is_some());
-    let release = at(object, "spec.chart.spec").map(|one| (text(one, "chart"), text(one, "version")));
+    let release = at(object, "spec.chart.spec").map(|chart| (text(chart, "chart"), text(chart, "version")));
     let sources = at(object, "spec.source").into_iter().chain(items(object, "spec.sources"));
-    let sources = sources.map(|one| (text(one, "chart"), text(one, "targetRevision")));
+    let sources = sources.map(|source| (text(source, "chart"), text(source, "targetRevision")));
     let is_oci = text(object, "kind") == "OCIRepository";
     let packed =
         ["spec.ref.tag", "spec.ref.semver"].map(|field| (path::name(text(object, "spec.url")), text(object, field)));
@@ -232,7 +233,7 @@ fn first_number(version: &str) -> Option<u64> {
     const DATES: u64 = 1000;
     let digits = version.trim_start_matches(['^', '~', '>', '=', ' ']);
     let digits = digits.strip_prefix('v').unwrap_or(digits);
-    let rest = digits.trim_start_matches(|one: char| one.is_ascii_digit());
+    let rest = digits.trim_start_matches(|letter: char| letter.is_ascii_digit());
     let is_version = rest.is_empty() || rest.starts_with(['.', '-', '+']);
     let number = digits[..digits.len() - rest.len()].parse().ok()?;
     (is_version && number < DATES).then_some(number)

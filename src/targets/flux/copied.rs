@@ -23,7 +23,7 @@ pub(super) fn made(sources: &FluxSources<'_>, document: &Document) -> (Made, Opt
     let why = |why: &str| format!("the {GENERATOR} `{}` {why}", document.object.full_name());
     let spec: models::Generator = document.read();
     let generator = ArtifactGenerator { sources, document, spec: &spec.spec };
-    let (sets, said_by) = match generator.sets() {
+    let (sets, defined_by) = match generator.sets() {
         Ok(generator) => generator,
         Err(reason) => return (Made::new(), Some(why(&reason))),
     };
@@ -54,14 +54,14 @@ pub(super) fn made(sources: &FluxSources<'_>, document: &Document) -> (Made, Opt
     }
     let mut made = Made::new();
     for (name, captures, artifact) in wanted {
-        let mut said_by = said_by.clone();
+        let mut defined_by = defined_by.clone();
         // They are made one after the other: if one fails, the old ones remain for those that follow.
         let bound = match &wrong {
             Some(reason) => Err(reason.clone()),
-            None => generator.holds(artifact, captures, &mut said_by),
+            None => generator.holds(artifact, captures, &mut defined_by),
         };
         let bound = bound.unwrap_or_else(|reason| Bound::Templated(why(wrong.insert(reason))));
-        made.push((name, bound, said_by));
+        made.push((name, bound, defined_by));
     }
     (made, more)
 }
@@ -95,10 +95,10 @@ impl ArtifactGenerator<'_, '_> {
         }
         let parts = text.strip_prefix('@').filter(|_| unfilled([text]).is_none()).and_then(|text| text.split_once('/'));
         let (alias, pattern) = parts.ok_or("has a `pathPattern` that cannot be read here")?;
-        let (source, said_by) = self.source(alias)?;
+        let (source, defined_by) = self.source(alias)?;
         let matches = path_pattern::matches(self.sources, &source, pattern)?;
         self.sources.spend(matches.len().saturating_mul(self.spec.artifacts.len()).saturating_mul(FILE))?;
-        Ok((matches, said_by))
+        Ok((matches, defined_by))
     }
 
     /// The source with an alias, and the objects that define it.
@@ -117,13 +117,13 @@ impl ArtifactGenerator<'_, '_> {
         &self,
         artifact: &models::Output,
         captures: &Captures,
-        said_by: &mut Vec<ObjectRef>,
+        defined_by: &mut Vec<ObjectRef>,
     ) -> Result<Bound, String> {
         let mut copies = Vec::new();
         for entry in &artifact.copy {
             let step = step(entry, captures).ok_or(MORE)?;
             let (bound, mut objects) = self.source(&step.alias)?;
-            said_by.append(&mut objects);
+            defined_by.append(&mut objects);
             copies.push((bound, step));
         }
         combined(self.sources, &copies)
@@ -136,7 +136,7 @@ fn combined(sources: &FluxSources<'_>, copies: &[(Bound, CopyStep)]) -> Result<B
     if copies.iter().any(|(source, _)| source != first) {
         return Err("copies from several sources".to_owned());
     }
-    let Bound::TargetDir { base: top, revision, artifact } = first else { return Ok(first.clone()) };
+    let Bound::Local { base: top, revision, artifact } = first else { return Ok(first.clone()) };
     // A localized branch, or another revision, may contain more files than the tree.
     let is_known = revision.is_this && !revision.is_localized();
     let (mut above, mut placed): (Option<String>, Vec<(String, Copied)>) = (None, Vec::new());
@@ -153,11 +153,7 @@ fn combined(sources: &FluxSources<'_>, copies: &[(Bound, CopyStep)]) -> Result<B
         placed.push((to, copied));
     }
     artifact.ignores = artifact.ignores.copied(placed.into_iter().map(|(_, copied)| copied).collect());
-    Ok(Bound::TargetDir {
-        base: above.unwrap_or_default(),
-        revision: revision.clone(),
-        artifact: Some(Rc::new(artifact)),
-    })
+    Ok(Bound::Local { base: above.unwrap_or_default(), revision: revision.clone(), artifact: Some(Rc::new(artifact)) })
 }
 
 /// The content that a step copies out of a source whose top is a directory of this repository. Fails if it is known to

@@ -9,7 +9,7 @@ pub(super) type Captures = Vec<(String, String)>;
 
 /// The values of the names for each directory of `source` that `pattern` matches. Fails if they are unknown.
 pub(super) fn matches(sources: &FluxSources<'_>, source: &Bound, pattern: &str) -> Result<Vec<Captures>, String> {
-    let Bound::TargetDir { base, revision, artifact } = source else {
+    let Bound::Local { base, revision, artifact } = source else {
         return Err("looks for directories in another source".to_owned());
     };
     if !revision.is_this {

@@ -16,7 +16,7 @@ use crate::tree::{Entry, Tree, path};
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Bound {
     /// This repository.
-    TargetDir {
+    Local {
         /// The directory that is its top there.
         base: String,
         revision: Revision,
@@ -34,7 +34,7 @@ struct FluxSource {
     /// The object that makes it, under its own kind and name.
     object: ObjectRef,
     /// The objects that define it.
-    said_by: Vec<ObjectRef>,
+    defined_by: Vec<ObjectRef>,
     /// The directory from which that is deployed.
     home: String,
     bound: Bound,
@@ -89,8 +89,8 @@ impl<'a> FluxSources<'a> {
                 namespace: BOOTSTRAPPED.1.to_owned(),
                 ..ObjectRef::of("", 0, BOOTSTRAPPED.0, BOOTSTRAPPED.1.to_owned())
             };
-            let bound = Bound::TargetDir { base: String::new(), revision: Revision::this(), artifact: sources.whole() };
-            sources.all.push(FluxSource { object, said_by: Vec::new(), home: String::new(), bound });
+            let bound = Bound::Local { base: String::new(), revision: Revision::this(), artifact: sources.whole() };
+            sources.all.push(FluxSource { object, defined_by: Vec::new(), home: String::new(), bound });
         }
         sources.add_copied(objects);
         sources
@@ -98,8 +98,8 @@ impl<'a> FluxSources<'a> {
 
     fn add(&mut self, document: &Document, kind: &str, name: &str, bound: Option<Bound>, others: &[ObjectRef]) {
         let object = ObjectRef { kind: kind.to_owned(), name: name.to_owned(), ..document.object.clone() };
-        let said_by = [std::slice::from_ref(&document.object), others].concat();
-        self.all.extend(bound.map(|bound| FluxSource { object, said_by, home: document.home.clone(), bound }));
+        let defined_by = [std::slice::from_ref(&document.object), others].concat();
+        self.all.extend(bound.map(|bound| FluxSource { object, defined_by, home: document.home.clone(), bound }));
     }
 
     /// Whether an object defines the source that bootstrapping made.
@@ -155,7 +155,7 @@ impl<'a> FluxSources<'a> {
             return Bound::Templated(why);
         }
         match self.identity.directory_of(url) {
-            Some(base) => Bound::TargetDir {
+            Some(base) => Bound::Local {
                 base: base.to_owned(),
                 revision: self.identity.revision(url, named, is_tag),
                 artifact: artifact(base),
@@ -243,7 +243,7 @@ impl<'a> FluxSources<'a> {
         let best = candidates.iter().map(|source| near(source)).max();
         let nearest: Vec<&FluxSource> =
             candidates.iter().copied().filter(|source| Some(near(source)) == best).collect();
-        let said_by = nearest.iter().flat_map(|source| source.said_by.iter().cloned()).collect();
+        let defined_by = nearest.iter().flat_map(|source| source.defined_by.iter().cloned()).collect();
         let bound = match nearest.first().map(|source| &source.bound) {
             None if kind == ARTIFACT => match &self.more {
                 Some(why) => Bound::Templated(why.clone()),
@@ -263,7 +263,7 @@ impl<'a> FluxSources<'a> {
                 }
             }
         };
-        (bound, said_by)
+        (bound, defined_by)
     }
 }
 
