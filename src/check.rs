@@ -116,7 +116,7 @@ pub(crate) fn surveyed(survey: &Survey, input: Input<'_>) -> Result<Checked> {
     failures.extend(top.and_then(|lock| lock.refuse_without(&kustomizations).err()));
     let Walked { targets, written, mut explored } =
         deployed::walk(&input, survey, &kustomizations, policy, &mut failures)?;
-    // An object of Flux is no kustomization, so its troubles as one are noise.
+    // An object of Flux is not a kustomization, so its troubles as one are noise.
     let flux = targets::flux_objects(&explored);
     let graph = &explored.graph;
     explored.troubles.retain(|trouble| graph.file_at(trouble.at).is_none_or(|file| !flux.contains(&file)));

@@ -253,7 +253,7 @@ type News = BTreeMap<Upstream, UpstreamNews>;
 /// The news of an upstream.
 #[derive(Debug, Default, Serialize)]
 struct UpstreamNews {
-    /// `None` if it is no repository.
+    /// `None` outside of a repository.
     #[serde(flatten)]
     provenance: Option<Provenance>,
     /// The subjects of the newest commits.

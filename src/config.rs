@@ -90,11 +90,11 @@ pub(crate) const PLACEHOLDER: &str = "TODO";
 #[cfg(test)]
 pub(crate) const SCHEMA: &str = include_str!("config/schema.json");
 
-/// The configuration of a repository. The default holds if there is no file.
+/// The configuration of a repository; the default without a file.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Config {
-    /// How messages name the file; empty when there is none.
+    /// How messages name the file; empty without a file.
     #[serde(skip)]
     pub file: String,
     /// Severities that replace those that rules give their findings.
@@ -221,7 +221,7 @@ pub(crate) fn is_one_version(version: &str) -> bool {
 }
 
 impl Config {
-    /// Reads the configuration in `directory`, the top of a repository; it is the default if there is no file.
+    /// Reads the configuration in `directory`, the top of a repository; the default without a file.
     pub fn of(tree: &dyn Tree, directory: &str) -> Result<Config> {
         let path = path::join(directory, FILE_NAME);
         // A file with the wrong name is rejected: the user believes that it is in force.

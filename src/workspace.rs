@@ -33,7 +33,7 @@ pub(crate) struct Workspace {
     pub tree: SharedTree,
     /// The path from the top of `tree` to the current directory.
     pub prefix: String,
-    /// The path from the top of `tree` to the top of the repository. `None` if there is no repository.
+    /// The path from the top of `tree` to the top of the repository. `None` outside of a repository.
     pub top: Option<String>,
     /// The configuration.
     pub config: Config,

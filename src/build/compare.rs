@@ -66,7 +66,7 @@ impl Verdict {
 /// How two outputs differ.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct OutputDifference {
-    /// The objects that are not the same; none where only the order differs.
+    /// The objects that differ; empty if only the order does.
     pub objects: Vec<ObjectChange>,
     /// The changed lines, limited in length.
     pub diff: String,
@@ -302,7 +302,7 @@ impl PartialEq for DocumentText<'_> {
 
 /// A document that was read.
 struct OutputObject<'a> {
-    /// What names it: `apps/v1 Deployment NAMESPACE/NAME`, or its place where it is none.
+    /// Its identity: `apps/v1 Deployment NAMESPACE/NAME`; for a document that is not an object, its place.
     id: String,
     text: &'a str,
     /// The same without values of Secrets; `None` if it has none.

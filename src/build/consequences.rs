@@ -91,7 +91,7 @@ impl Row {
 struct Seen<'a> {
     old: Option<&'a Value>,
     new: Option<&'a Value>,
-    /// What deploys it says; none where that is not known.
+    /// The policy of its target; `None` if that is not known.
     by: Option<&'a ObjectPolicy>,
     /// Whether a target deploys it.
     is_deployed: bool,

@@ -42,7 +42,7 @@ pub(crate) enum Unbuilt {
 }
 
 impl Unbuilt {
-    /// Returns what a build asked for and did not get; `None` if there is nothing of that.
+    /// The requests of a build that were refused; `None` if it made none.
     pub(super) fn unread(build: &BuildOutput, by: &Program) -> Option<Unbuilt> {
         let messages = build.refused.iter().map(|call| unread_reference(by.kind.name(), call));
         (!build.refused.is_empty()).then(|| Unbuilt::Unread(messages.collect()))
@@ -232,7 +232,7 @@ impl Roots {
             match root {
                 Some(root) => built.push((number, root)),
                 None => {
-                    // kustomize says why it is none.
+                    // kustomize says why it is not a root.
                     fs::create_dir_all(&top).map_err(|error| unusable(&error))?;
                     let files = FILE_NAMES.map(|name| path::join(&directory, name));
                     disk::write_temporary(&*source.tree, files, None, &top, None)?;

@@ -36,7 +36,7 @@ const MEMORY: u64 = 2 << 30;
 pub(crate) struct BuildOutput {
     /// Everything that it wrote to its standard output.
     pub(crate) stdout: Vec<u8>,
-    /// What it stderr on its standard error, without secrets.
+    /// Its standard error, without secrets.
     pub(super) stderr: String,
     /// Whether it ended with status 0.
     pub(super) success: bool,
@@ -74,7 +74,7 @@ impl BuildOutput {
 
     /// Returns why it failed, on one line.
     pub(super) fn reason(&self) -> String {
-        // What is deprecated is no reason, and kustomize says it before the reason.
+        // Deprecations are not a reason, and kustomize prints them before it.
         let text = self
             .stderr
             .lines()
@@ -109,7 +109,7 @@ fn without_temporary(text: &str, directory: &Path) -> String {
     out
 }
 
-/// Returns what a program stderr that kustomize ran, without the call: that names what is temporary, and nothing of the user.
+/// The message of a program that kustomize ran, without the call: that names temporary directories, and nothing of the user.
 fn own_words(text: &str) -> String {
     let Some((message, call)) = text.split_once("unable to run: '") else { return text.to_owned() };
     let message = message.trim_end_matches([':', ' ']);
@@ -200,7 +200,7 @@ impl BuildRun<'_> {
         let is_alone = is_closed && self.program.network == NetworkIsolation::Namespace;
         let listener = matches!(files, RemoteFiles::Served { .. } if !is_alone).then(proxy::listen).transpose()?;
         let traces = failpoint::writable();
-        // What is edited is no input.
+        // The edited directory is not an input.
         let edited = Some(self.top).filter(|top| !top.starts_with(self.input));
         let writable: Vec<&Path> = [Some(private), edited, traces.as_deref()].into_iter().flatten().collect();
         let isolation = Isolation {
@@ -239,7 +239,7 @@ impl BuildRun<'_> {
             stderr = self.secrets.get_or_init(|| Secrets::below(self.input)).hide(&stderr);
         }
         let mut refused: BTreeSet<String> = proxy.iter().flat_map(Proxy::refused).collect();
-        // What is no file is asked of git, too.
+        // kustomize also asks git for a URL that is not a file.
         let mut calls = stand_in::refused(&bin);
         calls.retain(|call| !refused.iter().any(|url| call.split(' ').any(|word| word == url)));
         if let RemoteFiles::Served { served, .. } = files {
@@ -390,7 +390,7 @@ impl Program {
     }
 }
 
-/// Lets a build see nothing of our environment but what it needs.
+/// Lets a build see only those of our variables that it needs.
 fn see(command: &mut Command, is_open: bool) {
     command.env_clear().envs(seen(is_open));
 }

@@ -68,7 +68,7 @@ fn scalars(value: &mut Value, call: &mut dyn FnMut(&mut Value)) {
     }
 }
 
-/// A scalar as text; none of what is no scalar.
+/// A scalar as text; `None` for a list or a mapping.
 pub(super) fn text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
@@ -258,7 +258,7 @@ impl Secrets {
         }
     }
 
-    /// Adds the value of `key=value`; all of it where that is no name.
+    /// Adds the value of `key=value`; the whole text if the key is not a name.
     fn add_pair(&mut self, pair: &str) {
         let is_name = |key: &str| {
             let mut first = key.chars().take(1);

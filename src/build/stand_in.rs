@@ -50,7 +50,7 @@ pub(super) struct Manifest {
 pub(super) struct ClonedCommit {
     /// The clone spec without secrets.
     url: String,
-    /// The ref as written; none for HEAD.
+    /// The ref as written; `None` for HEAD.
     reference: Option<String>,
     /// Whether submodules are part of it.
     submodules: bool,

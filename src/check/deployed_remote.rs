@@ -71,7 +71,7 @@ mod tests {
             let findings = scene(&object, resource).find(Rule::DeployedRemote);
             assert_eq!(findings.len(), expected, "{revision} {resource}");
         }
-        // What is not locked is a finding already, what an exception covers is none.
+        // An unlocked reference has a finding already, and one with an exception needs none.
         let object = argo("path: web, targetRevision: main");
         let other = "'https://github.com/acme/other?ref=v1'";
         assert_eq!(scene(&object, other).find(Rule::DeployedRemote).len(), 0);

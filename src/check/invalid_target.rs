@@ -239,7 +239,7 @@ mod tests {
             assert_eq!(found(&[(place, text)]).len(), 1);
             assert_eq!(found(&[("charts/a/x.yaml", text), chart]).len(), 1);
         }
-        // An engine may apply the directory as it is: then there is no chart.
+        // An engine may apply the directory as it is, which is then not a chart.
         for (source, count) in [
             ("path: charts/a/templates", 1),
             ("path: charts/a/templates/x", 0),

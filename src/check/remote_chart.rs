@@ -217,7 +217,7 @@ mod tests {
         let scene = || Scene::of(no_version);
         let there = || scene().file("charts/nginx/Chart.yaml", "");
         assert_eq!(find(there()), []);
-        // What lies in a chart is no kustomization of the repository; beside others it is.
+        // A kustomization in a chart is not one of the repository; beside other charts it is.
         let remote = "resources: [https://example.com/x.yaml]\n";
         for (place, expected) in [("charts/nginx/x", 0), ("charts/nginx", 0), ("charts/other", 1), ("other", 1)] {
             let found =

@@ -46,7 +46,7 @@ pub(crate) fn described(command: clap::Command) -> clap::Command {
     command.mut_subcommands(described)
 }
 
-/// The text of a guide; `None` if there is no such guide.
+/// The text of a guide; `None` for another name.
 pub(crate) fn guide(name: &str) -> Option<String> {
     let (_, text) = GUIDES.iter().find(|(known, _)| *known == name)?;
     Some(printed(text))

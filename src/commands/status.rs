@@ -214,7 +214,7 @@ impl Status {
     }
 }
 
-/// The files of HEAD; empty if there is no commit.
+/// The files of HEAD; empty before the first commit.
 fn head_tree(repo: &Rc<LocalRepo>) -> Result<SharedTree> {
     Ok(match repo.commit("HEAD")? {
         Some(head) => Rc::new(GitTree::of_commit(repo, &head)?),

@@ -109,7 +109,7 @@ impl OnBranch {
     /// fetched.
     pub(crate) fn commit_rendered(&self, workspace: &Workspace, rendered: &Rendered) -> Result<Option<Delivered>> {
         let (written, changed) = self.write_rendered(&self.repository, workspace, rendered)?;
-        // The source is no parent: merged into it, the branch would delete it.
+        // The source is not a parent: merged into it, the branch would delete it.
         let parents = self.tip.iter().map(|tip| tip.commit.clone()).collect();
         let is_made = self.tip.as_ref().is_some_and(|tip| tip.matches_record && tip.tree == written.tree);
         self.deliver(&written, changed, parents, is_made, || {

@@ -1,7 +1,7 @@
 //! The cache: a bare repository for each (URL, commit), and files by digest.
 //!
 //! An entry is never written again. A repository is fetched into a temporary sibling and renamed, and so is each pack
-//! with more of its files that is added later. There is no lock and no maintenance, and the whole cache may be deleted
+//! with more of its files that is added later. It needs neither locks nor maintenance, and the whole cache may be deleted
 //! at any time.
 
 use std::io;

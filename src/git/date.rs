@@ -1,6 +1,6 @@
 //! When commits and tags say that they were made.
 
-/// The date of a commit (its committer's) or a tag, in seconds; none where it has none, or one before 1970.
+/// The date of a commit (its committer's) or a tag, in seconds. `None` without one, or before 1970.
 pub(crate) fn made(object: &[u8]) -> Option<u64> {
     let text = String::from_utf8_lossy(object);
     let mut head = text.lines().take_while(|line| !line.is_empty());

@@ -57,7 +57,7 @@ pub(crate) struct Chart {
     /// Where it is named: index into [`Graph::notes`].
     pub note: usize,
     pub name: String,
-    /// The chart to request; none if it must be in the tree.
+    /// The chart to request; `None` if it must be in the tree.
     pub wanted: Option<ChartRef>,
     /// Where charts are looked for, as written.
     pub home: String,

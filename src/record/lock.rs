@@ -187,12 +187,12 @@ pub enum ChangeKind {
 }
 
 impl Lock {
-    /// The digest of the lock at the top of a tree. `None` if there is no file.
+    /// The digest of the lock at the top of a tree. `None` without a lock.
     pub(crate) fn digest_at(tree: &dyn Tree) -> Option<Digest> {
         tree.read(LOCK_NAME).ok().map(|bytes| Digest::Sha256(sha256_hex(&bytes)))
     }
 
-    /// The lock at `path` of a tree. `None` if there is no file.
+    /// The lock at `path` of a tree. `None` if the file does not exist.
     pub fn at(tree: &dyn Tree, path: &str) -> Result<Option<Rc<Lock>>> {
         match tree.entry(path)? {
             Some(Entry::File { .. }) => Lock::read(tree, path).map(Some),

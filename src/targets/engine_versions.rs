@@ -153,7 +153,7 @@ mod tests {
             ("d/flux.yaml", instance.to_owned()),
             ("e/install.yaml", argo(ARGO, ":v3.1.0")),
             ("f/install.yaml", argo("cd-argocd-repo-server", ":v3.1.0")),
-            // What says no version, or is none.
+            // Without a version, or with a text that is not one.
             ("n/digest-install.yaml", argo(ARGO, "@sha256:0000")),
             ("n/server-install.yaml", argo("argocd-server", ":v1")),
             ("n/named-install.yaml", workload(ARGO, "", "'example.com/not-argocd:v1'")),

@@ -228,7 +228,7 @@ fn versions(object: &Value) -> Versions<'_> {
     all
 }
 
-/// Returns the first number of a version, or of a range; none of a date, or of what is none.
+/// The first number of a version, or of a range. `None` for a date, or for any other text.
 fn first_number(version: &str) -> Option<u64> {
     const DATES: u64 = 1000;
     let digits = version.trim_start_matches(['^', '~', '>', '=', ' ']);

@@ -233,7 +233,7 @@ mod tests {
         let path = || "charts/c/charts/dep".to_owned();
         let kinds: Vec<_> = submodule.iter().map(|one| &one.kind).collect();
         assert_eq!(kinds, [&TroubleKind::Submodule { path: path() }, &TroubleKind::Submodule { path: path() }]);
-        // One place is no two.
+        // One place has one finding.
         let schema = troubles(&[("charts/c/values.schema.json", "{\"$ref\": \"https://h/s\"}")]);
         assert!(schema.iter().all(|one| matches!(one.at, At::File(_))), "{schema:?}");
         assert_eq!(schema[0].failure, schema[1].failure);

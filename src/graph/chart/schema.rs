@@ -77,7 +77,7 @@ pub(super) fn asked(files: Files) -> Vec<ExternalRef> {
         };
         let new = |(what, position)| ExternalRef { carrier: carrier.clone(), inside: inside.clone(), what, position };
         match read {
-            // A place in an archive is none of a file.
+            // A position in an archive is not one in the file that is shown.
             Ok(all) => references.extend(all.into_iter().map(|(url, position)| {
                 let position = if inside.is_empty() { position } else { Position::default() };
                 new((Ok(url), position))
@@ -367,7 +367,7 @@ mod tests {
             ("charts/d/charts/e/values.schema.json", schema),
             ("charts/d.tgz", &outer),
             ("charts/broken.tgz", b"x"),
-            // Helm reads none of these.
+            // Helm does not read these.
             ("files/values.schema.json", schema),
             ("charts/values.schema.json", schema),
             ("charts/_d/values.schema.json", schema),

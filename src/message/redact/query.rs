@@ -25,7 +25,7 @@ const SECRET_PREFIXES: [&str; 5] = ["x-amz-", "x-goog-", "x-ms-", "x-oss-", "x-c
 
 /// Adds a query, given without its `?`, to `shown` with its secrets hidden; returns whether it had any.
 pub(super) fn redact(query: &str, shown: &mut String) -> bool {
-    // A password may hold the separators of the pairs, so that none of the values is safe.
+    // A password may hold the separators of the pairs, so that every value may be a part of it.
     let has_password = holds_url_with_password(&decode(query));
     let mut secret = false;
     for piece in query.split_inclusive(['&', ';']) {
