@@ -6,7 +6,7 @@
 //! ([`stand_in`]), and for remote files a proxy on this machine (`proxy`). The result is built with the network closed.
 //!
 //! Whatever a build asks for beyond that is refused, and a finding: [`Verdict::Unread`]. So is a file that no walk has seen it
-//! read: each root lies in a directory of its own, with what it is known to read and nothing else.
+//! read: each root lies in a directory of its own, with its known inputs and nothing else.
 
 pub(crate) mod builds;
 pub(crate) mod choice;

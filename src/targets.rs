@@ -468,7 +468,7 @@ pub(crate) struct Targets {
     bytes: usize,
 }
 
-/// What is deployed from a tree, and what a walk over all of it finds.
+/// The targets of a tree, and the result of a walk over all of it.
 pub(crate) struct DeployedTree {
     pub explored: Explored,
     pub targets: Targets,
@@ -753,6 +753,7 @@ pub(crate) fn find_from(
     loop {
         // The search has looked into the others.
         more.retain(|file| !read.contains(file) && (!scan::is_searched(file) || is_left_out(file)));
+        // Each round may show more files, which may define more targets, until one shows nothing new.
         if let Some(targets) = last.take_if(|_| more.is_empty()) {
             return Ok(UnresolvedTargets(targets));
         }
@@ -803,13 +804,15 @@ fn of_scan(
         let any = if identity.is_declared() { None } else { Some(of_any()?) };
         targets.perhaps_missing = identity.add_told_by(any.iter().flat_map(|any| &any.targets));
         engines(&identity, &mut targets)?;
+        // Nothing is deployed from here: it is told whether another URL would change that.
         if !targets.targets.iter().any(|target| matches!(target.location, TargetLocation::Local(_))) {
             let any = match any {
                 Some(any) => any,
                 None => of_any()?,
             };
-            let is_there = |dir: &TargetDir| !dir.path.is_empty() && !matches!(dir.content, PathContent::Nothing(_));
-            targets.assumes_this_repo = any.local_targets().any(|(_, dir)| is_there(dir));
+            targets.assumes_this_repo = any
+                .local_targets()
+                .any(|(_, dir)| !dir.path.is_empty() && !matches!(dir.content, PathContent::Nothing(_)));
         }
         // Nothing in the tree says how Argo CD builds.
         let unsaid = targets.targets.iter_mut().filter(|target| target.build.load_restrictor.is_none());
@@ -823,10 +826,10 @@ fn of_scan(
     {
         targets.targets.iter_mut().for_each(|target| target.build.variables.allow_unset());
     }
+    // Reports and digests must not depend on the order of the search.
     targets.targets.sort_by_cached_key(|target| (target.object.clone(), target.spot));
     tell_apart(&mut targets.targets);
-    let is_left_out = |file: &str| config.leaves_out(path::parent(file));
-    targets.unread.retain(|unread| !is_left_out(&unread.file));
+    targets.unread.retain(|unread| !config.leaves_out(path::parent(&unread.file)));
     targets.unread.sort();
     targets.unread.dedup();
     Ok(targets)
@@ -835,19 +838,23 @@ fn of_scan(
 /// Notes the directories of targets to which their set gives one name.
 fn tell_apart(targets: &mut [Target]) {
     let mut named: BTreeMap<ObjectRef, BTreeSet<String>> = BTreeMap::new();
-    let mine = |target: &Target| match &target.location {
-        TargetLocation::Local(dir) if target.object.set.is_some() => Some((target.object.clone(), dir.path.clone())),
-        _ => None,
-    };
-    for (object, directory) in targets.iter().filter_map(mine) {
+    for (object, directory) in targets.iter().filter_map(of_set) {
         named.entry(object).or_default().insert(directory);
     }
     for target in targets {
-        if let Some((object, directory)) = mine(target)
+        if let Some((object, directory)) = of_set(target)
             && named.get(&object).is_some_and(|all| all.len() > 1)
         {
             target.object.apart = Some(directory);
         }
+    }
+}
+
+/// A target that a set makes, with its directory.
+fn of_set(target: &Target) -> Option<(ObjectRef, String)> {
+    match &target.location {
+        TargetLocation::Local(dir) if target.object.set.is_some() => Some((target.object.clone(), dir.path.clone())),
+        _ => None,
     }
 }
 

@@ -116,6 +116,7 @@ impl Builds {
         let is_root = |subject: &&BuildSpec| matches!(subject.by, By::Kustomize) && Rc::ptr_eq(&subject.tree, tree);
         let roots = subjects.iter().flatten().flatten().filter(is_root).map(|subject| subject.directory.clone());
         let roots: Vec<String> = roots.collect::<BTreeSet<String>>().into_iter().collect();
+        // Roots share their bases, so that one walk and one copy serve all of them.
         if !roots.is_empty() {
             self.add(&reach(survey, &roots), &roots)?;
         }
@@ -186,6 +187,7 @@ impl Builds {
         match by {
             By::Nothing(output) => Ok(OutputSource::Known(output.clone())),
             By::Kustomize => {
+                // Its tree is one of its own, with a kustomization that the engine makes.
                 let directories = std::slice::from_ref(directory);
                 let at = self.add(&reach(&Survey::of(tree.clone()), directories), directories)?;
                 Ok(self.kustomize(subject, at))
@@ -194,6 +196,7 @@ impl Builds {
                 let program = self.program.helm()?;
                 let (chart, values) = Roots::chart(tree, directory, values, &mut self.pool)?;
                 self.roots.push(chart);
+                // By files, because other users of the machine can see a command line.
                 let values = values.iter().map(|file| format!("--values={}", file.display()));
                 let arguments = arguments.iter().cloned().chain(values).collect();
                 let (at, directory, variables) = (self.roots.len() - 1, directory.clone(), variables.clone());

@@ -261,7 +261,7 @@ struct Argument<'a> {
 }
 
 impl<'a> Argument<'a> {
-    /// Reads arguments that select a part of what is built from a tree, or from two: the first is the new one.
+    /// Reads arguments that select a part of the builds of a tree, or of two: the first is the new one.
     ///
     /// # Errors
     ///
@@ -302,7 +302,7 @@ impl<'a> Argument<'a> {
         self.path.as_ref().is_some_and(|path| path::is_in(directory, path))
     }
 
-    /// Whether it names a build, or a directory that contains the root, or what the target deploys.
+    /// Whether it names a build, or a directory that contains the root or the directory of the target.
     fn selects(&self, choice: &Choice) -> bool {
         let Some(target) = choice.target() else { return choice.directory().is_some_and(|root| self.contains(root)) };
         is_meant(target, self.text)

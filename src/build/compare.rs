@@ -1,4 +1,4 @@
-//! What two outputs have in common, and where they differ.
+//! The difference of two outputs.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -15,11 +15,11 @@ use crate::message::redact::concealed;
 use crate::record::sha256_hex;
 use crate::targets::affected::{DiffStatus, Sides};
 
-/// What comparing says.
+/// The result of comparing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "verdict", rename_all = "kebab-case")]
 pub(crate) enum Verdict {
-    /// The same bytes, but for the annotations of `buildMetadata`: they name the paths of what was built.
+    /// The same bytes, but for the annotations of `buildMetadata`: they name paths of the built files.
     Identical,
     /// It is built from the same files as before, and asks for nothing.
     Unchanged,
@@ -31,7 +31,7 @@ pub(crate) enum Verdict {
     Unsteady(OutputDifference),
     /// The original builds, and the result does not.
     Broken {
-        /// What was said.
+        /// The message of the program.
         reason: String,
     },
     /// The original does not build, or not as a whole.
@@ -39,9 +39,9 @@ pub(crate) enum Verdict {
         /// Why.
         reason: String,
     },
-    /// A build asks for or reads what no reference names: rule `unread-reference`.
+    /// A build asks for or reads something that no reference names: rule `unread-reference`.
     Unread {
-        /// What that is, without secrets.
+        /// Its requests, without secrets.
         messages: BTreeSet<String>,
     },
     /// It was not built: something that it needs stays remote, or may be missing.
@@ -75,9 +75,9 @@ pub(crate) struct OutputDifference {
 /// One object that is not the same.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize)]
 pub(crate) struct ObjectChange {
-    /// What names it: `apps/v1 Deployment NAMESPACE/NAME`.
+    /// Its identity: `apps/v1 Deployment NAMESPACE/NAME`.
     pub id: String,
-    /// What named it before, where that is something else: another version, another hash of a generator, a
+    /// Its identity before, if that was another: another version, another hash of a generator, a
     /// namespace that it had without saying it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub was: Option<String>,
@@ -85,7 +85,7 @@ pub(crate) struct ObjectChange {
     /// The lines that differ, as they can be shown. Of values of Secrets there are only sizes and digests.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub diff: String,
-    /// What it was and is, with all values: large ones as [digests](condensed).
+    /// The old and the new object, with all values: large ones as [digests](condensed).
     #[serde(skip)]
     pub values: Sides<Option<Value>>,
 }
@@ -120,7 +120,7 @@ impl ObjectChange {
     }
 }
 
-/// Compares what the original and the result build to.
+/// Compares the outputs of original and result.
 pub(crate) fn compare(original: &[u8], localized: &[u8]) -> Verdict {
     if original == localized {
         return Verdict::Identical;
@@ -133,9 +133,6 @@ pub(crate) fn compare(original: &[u8], localized: &[u8]) -> Verdict {
     }
     let mut objects = changed(&before, &after, Sides::default());
     let diff = if objects.is_empty() {
-        let ids = |texts: &[DocumentText<'_>]| {
-            OutputObject::read(texts.iter()).map(|object| object.id + "\n").collect::<String>()
-        };
         diff(&ids(&before), &ids(&after))
     } else {
         objects.iter_mut().map(|object| format!("{}:\n{}", object.id, std::mem::take(&mut object.diff))).collect()
@@ -143,7 +140,12 @@ pub(crate) fn compare(original: &[u8], localized: &[u8]) -> Verdict {
     Verdict::Differs(OutputDifference { objects, diff: limited(&diff) })
 }
 
-/// Returns the objects of two outputs that are not the same, wherever they stand in them. What says no namespace may lie in
+/// The identities of objects, one on each line.
+fn ids(texts: &[DocumentText<'_>]) -> String {
+    OutputObject::read(texts.iter()).map(|object| object.id + "\n").collect::<String>()
+}
+
+/// The objects of two outputs that differ, at any position. An object without a namespace may be in
 /// the one of its side, where that is not empty.
 pub(crate) fn changes(outputs: Sides<&[u8]>, namespaces: Sides<&str>) -> Vec<ObjectChange> {
     if outputs.old == outputs.new {
@@ -161,12 +163,12 @@ pub(super) fn differing(outputs: Sides<&[u8]>) -> Sides<String> {
         .map(|(texts, others)| without(texts, others).map(|text| format!("---\n{}", text.text)).collect())
 }
 
-/// Reads only what differs: of a large output that is little.
+/// Reads only documents that differ: of a large output these are few.
 fn changed(before: &[DocumentText<'_>], after: &[DocumentText<'_>], namespaces: Sides<&str>) -> Vec<ObjectChange> {
     let mut left: Sides<Vec<OutputObject<'_>>> = Sides { old: (before, after), new: (after, before) }
         .map(|(texts, others)| OutputObject::read(without(texts, others)).collect());
     let mut all = Vec::new();
-    // First as they are written: what has no namespace may be of a kind that has none.
+    // First as they are written: an object without a namespace may be of a kind that has none.
     for namespaces in [Sides::default(), namespaces] {
         let mut by_key: BTreeMap<String, Sides<Vec<OutputObject<'_>>>> = BTreeMap::new();
         let Sides { old, new } = std::mem::take(&mut left);
@@ -267,11 +269,11 @@ fn limited(text: &str) -> String {
     }
 }
 
-/// Returns a line, or what is around the first difference to the one in its place.
+/// A line, or the part of it around the first difference to the line in its place.
 fn part(line: &str, other: Option<&&str>) -> String {
     /// How many characters of a line are shown at most.
     const WIDTH: usize = 200;
-    /// How many of what both have in common.
+    /// How many of the common lines are shown.
     const SAME: usize = 40;
     let chars = || line.chars().skip(1);
     let same = other
@@ -307,7 +309,7 @@ struct OutputObject<'a> {
     text: &'a str,
     /// The same without values of Secrets; `None` if it has none.
     masked: Option<String>,
-    /// What it says, in short; `None` if that cannot be read.
+    /// Its fields, in short; `None` if they cannot be read.
     value: Option<Value>,
 }
 
@@ -341,7 +343,7 @@ impl<'a> OutputObject<'a> {
         })
     }
 
-    /// Returns it as it is shown: what may hold a Secret without any value of that.
+    /// The text as it is shown: values of Secrets are masked.
     fn shown(&self) -> &str {
         match (&self.value, &self.masked) {
             (None, _) => "(invalid YAML: it may contain a Secret)\n",
@@ -356,14 +358,13 @@ impl<'a> OutputObject<'a> {
 pub(super) fn condensed(value: Value) -> Value {
     const LONG: usize = 1000;
     const SCHEMA: &str = "openAPIV3Schema";
-    let digest = |text: &str| Value::String(sha256_hex(text.as_bytes()));
     match value {
-        Value::String(text) if text.len() > LONG => digest(&text),
+        Value::String(text) if text.len() > LONG => digest_of(&text),
         Value::Sequence(items) => Value::Sequence(items.into_iter().map(condensed).collect()),
         Value::Mapping(fields) => {
             let short = |(key, value): (Value, Value)| match key.as_str() {
                 Some(SCHEMA) => {
-                    let digest = digest(&serde_yaml::to_string(&value).unwrap_or_default());
+                    let digest = digest_of(&serde_yaml::to_string(&value).unwrap_or_default());
                     let mut names = outline(&value);
                     names.insert("digest".into(), digest);
                     (key, Value::Mapping(names))
@@ -374,6 +375,11 @@ pub(super) fn condensed(value: Value) -> Value {
         }
         other => other,
     }
+}
+
+/// The digest that stands for a large text.
+fn digest_of(text: &str) -> Value {
+    Value::String(sha256_hex(text.as_bytes()))
 }
 
 /// Returns the names of the fields that a schema has, as it nests them.
@@ -395,12 +401,8 @@ fn outline(schema: &Value) -> Mapping {
     names
 }
 
-/// Returns what names it on both sides: without the version of its group, and the hash that a generator adds.
+/// Its identity on both sides: without the version of its group, and the hash that a generator adds.
 pub(super) fn key(id: &str) -> String {
-    /// The hash of kustomize: ten hexadecimal digits, of which it replaces those that could make a word.
-    const HASH: usize = 10;
-    const DIGITS: &str = "2456789bcdfghkmt";
-    let is_hash = |text: &str| text.len() == HASH && text.chars().all(|letter| DIGITS.contains(letter));
     let (version, rest) = id.split_once(' ').unwrap_or(("", id));
     let group = version.rsplit_once('/').map_or("", |(group, _)| group);
     let is_generated = rest.starts_with("ConfigMap ") || rest.starts_with("Secret ");
@@ -411,6 +413,14 @@ pub(super) fn key(id: &str) -> String {
     format!("{group} {stem}")
 }
 
+/// Whether a part of a name is the hash of a generator.
+fn is_hash(text: &str) -> bool {
+    /// The hash of kustomize: ten hexadecimal digits, of which it replaces those that could make a word.
+    const HASH: usize = 10;
+    const DIGITS: &str = "2456789bcdfghkmt";
+    text.len() == HASH && text.chars().all(|letter| DIGITS.contains(letter))
+}
+
 /// Returns a key with this namespace, if it has none.
 pub(super) fn in_namespace(key: String, namespace: &str) -> String {
     match key.rsplit_once(' ') {
@@ -419,16 +429,20 @@ pub(super) fn in_namespace(key: String, namespace: &str) -> String {
     }
 }
 
-/// Returns what names an object.
+/// The identity of an object.
 pub(super) fn id(value: &Value) -> Option<String> {
-    let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
-    let kind = text(value.get("kind"))?;
-    let version = text(value.get("apiVersion")).unwrap_or_default();
+    let kind = owned_text(value.get("kind"))?;
+    let version = owned_text(value.get("apiVersion")).unwrap_or_default();
     let metadata = value.get("metadata");
-    let name = text(metadata.and_then(|metadata| metadata.get("name"))).unwrap_or_default();
-    let namespace = text(metadata.and_then(|metadata| metadata.get("namespace")));
+    let name = owned_text(metadata.and_then(|metadata| metadata.get("name"))).unwrap_or_default();
+    let namespace = owned_text(metadata.and_then(|metadata| metadata.get("namespace")));
     let namespace = namespace.map_or(String::new(), |namespace| format!("{namespace}/"));
     Some(format!("{version} {kind} {namespace}{name}"))
+}
+
+/// A value that is a text.
+fn owned_text(value: Option<&Value>) -> Option<String> {
+    value.and_then(Value::as_str).map(str::to_owned)
 }
 
 /// Replaces a scalar by its size and the beginning of its digest: enough to see that it changes.

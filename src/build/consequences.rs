@@ -23,22 +23,22 @@ use crate::targets::{ObjectRef, Target};
 /// The rows with their groups and what they find, an empty line, and what all of them have in common.
 pub(crate) const PAGE: &str = include_str!("consequences.md");
 
-/// What a change of one object brings about.
+/// A consequence of the change of one object.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub(crate) struct Consequence {
     /// The row of the table.
     pub id: &'static str,
     /// The object: `apps/v1 Deployment NAMESPACE/NAME`.
     pub object: String,
-    /// What builds it.
+    /// The name of its build.
     pub target: String,
-    /// What built the object of the target: several may have one name.
+    /// The build that made the object of the target: several may have one name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub built_by: Option<String>,
     pub text: String,
 }
 
-/// A row of the table, which says what it finds in an object, if it is there.
+/// A row of the table: its text if it applies to an object.
 pub(crate) struct Row {
     pub id: &'static str,
     of: fn(&Seen<'_>) -> Option<String>,
@@ -78,7 +78,7 @@ rows! {
 }
 
 impl Row {
-    /// Returns its group, and what it finds in one phrase.
+    /// Its group, and its text in one phrase.
     pub(crate) fn described(&self) -> (&'static str, &'static str) {
         let start = format!("- `{}` (", self.id);
         let line = PAGE.lines().find_map(|line| line.strip_prefix(&start));
@@ -86,7 +86,7 @@ impl Row {
     }
 }
 
-/// An object as it was and as it is, and what is known around it.
+/// The old and the new object, and the facts around it.
 #[derive(Default)]
 struct Seen<'a> {
     old: Option<&'a Value>,
@@ -95,29 +95,29 @@ struct Seen<'a> {
     by: Option<&'a ObjectPolicy>,
     /// Whether a target deploys it.
     is_deployed: bool,
-    /// Whether what deploys it goes, too.
+    /// Whether its target is removed, too.
     is_last: bool,
-    /// Whether it deploys what it did, with the namespaces that its build wrote.
+    /// Whether it still deploys the same objects, with the namespaces that its build wrote.
     is_still: bool,
     /// How many objects change that it deploys.
     below: usize,
     /// Another target that it comes in.
     comes_in: Option<&'a str>,
-    /// What stays, and depends on it.
+    /// The objects that stay, and depend on it.
     needed_by: Vec<&'a str>,
 }
 
-/// What is known of all builds.
+/// The facts about all builds.
 struct Around<'a> {
     /// The builds in which objects are new, by their keys.
     comes: HashMap<String, &'a str>,
-    /// The targets that deploy what they did, with the namespaces that their builds wrote.
+    /// The targets that still deploy the same objects, with the namespaces that their builds wrote.
     still: Vec<Sides<Option<Value>>>,
     needs: &'a Needs,
     applications: Applications<'a>,
 }
 
-/// Applications of Argo CD by what names them.
+/// Applications of Argo CD by their identity.
 type Applications<'a> = HashMap<[&'a str; 4], Application<'a>>;
 
 /// An application, of perhaps several sources.
@@ -129,7 +129,7 @@ struct Application<'a> {
     objects: HashMap<String, Sides<Option<&'a Value>>>,
 }
 
-/// What is built for one name, and how it differs.
+/// The old and the new build of one name, and their difference.
 #[derive(Default)]
 pub(crate) struct BuildDiff<'a> {
     pub name: &'a str,
@@ -138,14 +138,14 @@ pub(crate) struct BuildDiff<'a> {
     pub objects: Vec<ObjectChange>,
     /// Whether these are all: it was built on both sides.
     pub is_built: bool,
-    /// Where what says no namespace lies.
+    /// The namespaces of objects that name none.
     pub namespaces: Sides<String>,
 }
 
 /// Objects that are needed, `KIND NAMESPACE/NAME`, each with one that needs it.
 pub(crate) type Needs = BTreeSet<(String, String)>;
 
-/// Adds what the objects of an output need.
+/// Adds the objects that the objects of an output need.
 pub(crate) fn needs(output: &[u8], needs: &mut Needs) {
     const FIELD: &[u8] = b"dependsOn";
     if !output.windows(FIELD.len()).any(|part| part == FIELD) {
@@ -159,7 +159,7 @@ pub(crate) fn needs(output: &[u8], needs: &mut Needs) {
     }
 }
 
-/// Returns the object of a target, with its kind: what a set makes does not say it.
+/// The object of a target, with its kind, which an application that a set makes lacks.
 fn manifest(target: &Target) -> Option<Value> {
     let Ok(Value::Mapping(mut fields)) = serde_json::from_str(&target.manifest) else { return None };
     if !fields.contains_key("kind") {
@@ -169,7 +169,7 @@ fn manifest(target: &Target) -> Option<Value> {
     Some(Value::Mapping(fields))
 }
 
-/// Returns where what a target deploys lies if it says no namespace; empty where that is not known.
+/// The namespace of deployed objects that name none; empty if it is unknown.
 pub(crate) fn namespace(target: Option<&Target>) -> String {
     target.and_then(manifest).and_then(|by| ObjectPolicy::of(&by)).map_or(String::new(), |by| by.namespace)
 }
@@ -179,17 +179,17 @@ pub(crate) fn namespace(target: Option<&Target>) -> String {
 pub(crate) fn consequences(all: &mut [BuildDiff<'_>], needs: &Needs) -> Vec<Vec<Consequence>> {
     let own: Vec<_> = all.iter().map(|build| build.target.map(|target| manifest(target?))).collect();
     let changed = || all.iter().flat_map(|build| &build.objects);
+    // Values in outputs are shortened, so that those of the targets are compared in the same form.
     let short: Vec<_> = own.iter().map(|own| own.clone().map(|value| value.map(compare::condensed))).collect();
     let is_shown = |own: &Sides<Option<Value>>| changed().any(|object| is_of(&object.values, own));
     let shown: Vec<bool> = short.iter().map(is_shown).collect();
-    // What is made of a set that is shown differs as that does.
-    let is_set = |object: &&Value| is_kind(object, "argoproj.io/ApplicationSet");
+    // If a set is shown, its applications would only repeat the difference.
     let sets: BTreeSet<String> =
         changed().filter_map(|object| object.values.new.as_ref()).filter(is_set).map(full_name).collect();
     let is_made = |target: Option<&Target>| {
         target.is_some_and(|target| target.object.set.as_ref().is_some_and(|set| sets.contains(set)))
     };
-    // The build itself shows what moves as it writes another namespace.
+    // The build itself shows each object that moves, because it writes another namespace.
     let is_still = |(build, own): &(&BuildDiff<'_>, &Sides<Option<Value>>)| {
         let Sides { old: was, new: is } = own.as_ref().map(Option::as_ref);
         let is_moved = was.is_some() && is.is_some_and(|is| is_kind(is, policy::KUSTOMIZATION));
@@ -202,6 +202,7 @@ pub(crate) fn consequences(all: &mut [BuildDiff<'_>], needs: &Needs) -> Vec<Vec<
         all.iter().zip(&own).zip(short).filter(|(pair, _)| is_still(pair)).map(|(_, short)| short).collect();
     let mut itself = Vec::new();
     for ((build, is_shown), own) in all.iter_mut().zip(shown).zip(own) {
+        // The target's own object comes first: it explains the others.
         let below = build.objects.len();
         if let Sides { old: Some(was), new: Some(is) } = &own
             && !is_shown
@@ -218,21 +219,29 @@ pub(crate) fn consequences(all: &mut [BuildDiff<'_>], needs: &Needs) -> Vec<Vec<
         });
     }
     let around = Around::of(all, still, needs);
-    let of = |(build, itself): (&BuildDiff<'_>, _)| build.consequences(itself, &around);
-    all.iter().zip(&itself).map(of).collect()
+    all.iter().zip(&itself).map(|(build, itself): (&BuildDiff<'_>, _)| build.consequences(itself, &around)).collect()
+}
+
+/// Whether an object is an ApplicationSet.
+fn is_set(object: &&Value) -> bool {
+    is_kind(object, "argoproj.io/ApplicationSet")
 }
 
 /// Returns whether an object that differs is made of this one, perhaps with a prefix or a suffix for its name.
 fn is_of(made: &Sides<Option<Value>>, own: &Sides<Option<Value>>) -> bool {
-    let is_it = |made: &Option<Value>, own: &Option<Value>| match (made, own) {
+    own.iter().any(Option::is_some) && made.iter().zip(own.iter()).all(|(made, own)| is_made_of(made, own))
+}
+
+/// Whether one side of an object is made of the same side of another.
+fn is_made_of(made: &Option<Value>, own: &Option<Value>) -> bool {
+    match (made, own) {
         (None, None) => true,
         (Some(made), Some(own)) => {
             let name = |object| text(object, "metadata.name");
             name(made).contains(name(own)) && ["kind", "spec"].iter().all(|key| made.get(key) == own.get(key))
         }
         _ => false,
-    };
-    own.iter().any(Option::is_some) && made.iter().zip(own.iter()).all(|(made, own)| is_it(made, own))
+    }
 }
 
 impl<'a> Around<'a> {
@@ -264,14 +273,14 @@ impl<'a> Around<'a> {
 }
 
 impl BuildDiff<'_> {
-    /// Returns what names an object: as it is written, and where it lies, or lay, if its kind has namespaces.
+    /// The identities of an object: as it is written, and where it lies, or lay, if its kind has namespaces.
     fn keys(&self, object: &ObjectChange) -> [String; 2] {
         let Sides { old, new } = &self.namespaces;
         let namespace = if object.change == DiffStatus::Added { new } else { old };
         [key(&object.id), in_namespace(key(&object.id), namespace)]
     }
 
-    /// Returns how what deploys it differs.
+    /// The difference of its target.
     fn own(&self, was: &Value, is: &Value) -> Vec<ObjectChange> {
         let texts = Sides { old: was, new: is }.map(|value| serde_yaml::to_string(value).unwrap_or_default());
         let mut changes = compare::changes(texts.as_ref().map(|text| text.as_bytes()), Sides::default());
@@ -280,7 +289,7 @@ impl BuildDiff<'_> {
         changes
     }
 
-    /// Returns what names the application of Argo CD of which it is a source, of perhaps several.
+    /// The identity of the application of Argo CD of which it is a source, perhaps of several.
     fn application(&self) -> Option<[&str; 4]> {
         let target = self.target.newest().filter(|target| target.engine.takes_sources())?;
         let ObjectRef { file, namespace, name, built_by, .. } = &target.object;
@@ -301,7 +310,7 @@ impl BuildDiff<'_> {
             let keys = self.keys(object);
             let comes_in = keys.iter().find_map(|key| comes.get(key)).copied();
             let is_last = was.is_some() && !stays;
-            // What moves from one source to another is the same object of the same application.
+            // An object that moves from one source to another stays the same object of the same application.
             let moved = application.and_then(|application| application.objects.get(&keys[1]));
             let values = match (moved, object.change) {
                 (Some(Sides { old: Some(_), new: Some(_) }), DiffStatus::Removed) => Sides::default(),
@@ -336,7 +345,7 @@ pub(crate) fn rank(consequence: &Consequence) -> usize {
     TABLE.iter().position(|row| row.id == consequence.id).unwrap_or(TABLE.len())
 }
 
-/// Returns what one object has and another one has not.
+/// The values that one object has, and another lacks.
 fn gains(old: Option<&Value>, new: Option<&Value>, of: fn(&Value) -> Vec<String>) -> Option<String> {
     let old = old.map_or(Vec::new(), of);
     let mut new = new.map_or(Vec::new(), of);
@@ -346,8 +355,7 @@ fn gains(old: Option<&Value>, new: Option<&Value>, of: fn(&Value) -> Vec<String>
 
 impl<'a> Seen<'a> {
     fn of(Sides { old, new }: Sides<Option<&'a Value>>, needs: &'a Needs) -> Seen<'a> {
-        let name = |old| format!("{} {}", text(old, "kind"), full_name(old));
-        let name = old.map_or(String::new(), name);
+        let name = old.map_or(String::new(), |old| format!("{} {}", text(old, "kind"), full_name(old)));
         let needed = needs.range((name.clone(), String::new())..);
         let needed_by = needed.take_while(|need| need.0 == name).map(|need| need.1.as_str());
         let needed_by = needed_by.collect();
@@ -358,7 +366,7 @@ impl<'a> Seen<'a> {
         gains(self.old, self.new, of)
     }
 
-    /// Returns what becomes of such an object that is removed.
+    /// The fate of such an object that is removed.
     fn removed(&self, is_such: fn(&Value) -> bool) -> Option<String> {
         let old = self.old.filter(|old| self.new.is_none() && is_such(old))?;
         let goes = self.is_last;
@@ -391,7 +399,6 @@ impl<'a> Seen<'a> {
     }
 
     fn below_suspended(&self) -> Option<String> {
-        let is_suspended = |object| ObjectPolicy::of(object).is_some_and(|policy| policy.is_suspended);
         let new = self.new.filter(|new| is_suspended(new))?;
         match self.below {
             0 => self.old.filter(|old| *old != new && is_suspended(old)).map(|_| "it changes itself".to_owned()),
@@ -422,4 +429,9 @@ impl<'a> Seen<'a> {
         let is_gone = self.old.is_some() && self.new.is_none() && self.is_deployed;
         self.comes_in.filter(|_| is_gone).map(|other| format!("{other} has it now"))
     }
+}
+
+/// Whether the object of a target is suspended.
+fn is_suspended(object: &Value) -> bool {
+    ObjectPolicy::of(object).is_some_and(|policy| policy.is_suspended)
 }

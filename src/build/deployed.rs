@@ -1,4 +1,4 @@
-//! What is deployed, with objects as builds make them.
+//! The targets, with objects as builds make them.
 
 use std::rc::Rc;
 
@@ -11,7 +11,7 @@ use crate::targets::built::{Builder, Output};
 use crate::targets::generated::Generated;
 use crate::targets::{self, DeployedTree, Identity, UnresolvedTargets};
 
-/// How many builds are run for what they make of objects.
+/// How many builds are run for the objects that they make.
 const MOST_BUILDS: usize = 1000;
 
 /// Finds what is deployed, with objects as the builds that change them make them; where this program does not build, with
@@ -20,7 +20,7 @@ pub(crate) fn find(repo: &Rc<LocalRepo>, survey: &Survey) -> Result<DeployedTree
     Ok(deployed(repo, survey, &Config::of(&*survey.tree(), "")?)?)
 }
 
-/// Finds what is deployed as its objects are written, and walks all of the tree.
+/// Finds the targets as their objects are written, and walks the whole tree.
 pub(crate) fn written(repo: &Rc<LocalRepo>, survey: &Survey, config: &Config) -> Result<(Explored, UnresolvedTargets)> {
     let all = survey.tree().kustomizations()?;
     let targets = targets::find_in(survey, &[], &all, config, &|| Identity::of(repo, config))?;
@@ -38,7 +38,7 @@ pub(crate) fn deployed(repo: &Rc<LocalRepo>, survey: &Survey, config: &Config) -
     Ok(DeployedTree { explored, targets })
 }
 
-/// Builds what needs nothing but the tree, as long as some are `left`.
+/// Runs the builds that need only the tree, as long as some are `left`.
 fn outputs(repo: &LocalRepo, survey: &Survey, config: &Config, builders: &[&Builder], left: &mut usize) -> Vec<Output> {
     let all: Vec<&Generated> =
         builders.iter().filter(|builder| builder.reaches.is_empty()).map(|builder| &builder.made).take(*left).collect();

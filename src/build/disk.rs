@@ -56,6 +56,7 @@ pub(crate) fn write<P: AsRef<str>>(
                 links.extend(link_text(tree, path)?.map(|text| (to, text)));
                 Ok(())
             }
+            // A checkout has an empty directory, or nothing, there.
             Some(Entry::Submodule) | None => Ok(()),
         };
         if let Err(error) = written {

@@ -47,11 +47,6 @@ impl Edits {
         }
         let scratch = Scratch::new().map_err(|error| unusable(&error))?;
         let [input, top] = ["input", "edited"].map(|name| scratch.path().join(name));
-        // For a pattern, everything below the directory that it begins with.
-        let literal = |text: &String| match text.find(['*', '?', '[', '\\']) {
-            Some(end) => text[..end].rsplit_once('/').map_or("", |(above, _)| above).to_owned(),
-            None => text.clone(),
-        };
         let components = edits.iter().filter(|words| words.starts_with(&["add", "component"].map(str::to_owned)));
         let components = components.flat_map(|words| &words[2..]);
         let whole: Vec<String> = components.filter_map(|text| path::resolve(directory, &literal(text))).collect();
@@ -74,6 +69,7 @@ impl Edits {
         }
         let name = self.name(program)?;
         let memory = program.memory.as_ref().zip(name.as_deref());
+        // The same edits of the same files give the same text, and each is a process.
         if let Some(known) = memory.and_then(|(memory, name)| memory.get(name)) {
             return Ok(known.stdout);
         }
@@ -90,6 +86,7 @@ impl Edits {
             }
         }
         let text = fs::read(self.top.join(&self.file)).map_err(|error| Unbuilt::from(unusable(&error)))?;
+        // A kustomization with literals of Secrets is written nowhere.
         if let Some((memory, name)) = memory
             && memchr::memmem::find(&text, SECRETS).is_none()
         {
@@ -122,5 +119,14 @@ impl Edits {
             is_tested: false,
             secrets: &self.secrets,
         }
+    }
+}
+
+/// The directory before the first wildcard; the whole text without one.
+fn literal(text: &str) -> String {
+    // For a pattern, everything below the directory that it begins with.
+    match text.find(['*', '?', '[', '\\']) {
+        Some(end) => text[..end].rsplit_once('/').map_or("", |(above, _)| above).to_owned(),
+        None => text.to_owned(),
     }
 }

@@ -67,6 +67,7 @@ impl Answers {
             Origin::Tree { .. } | Origin::Archive { .. } => None,
         });
         let remote: Vec<&RemoteFile> = remote.collect();
+        // Where kustomize would refuse the certificate of our proxy, it must ask the servers themselves.
         if !offline && !proxy::IS_TRUSTED && !remote.is_empty() {
             return answers(RemoteFiles::Upstream);
         }
@@ -138,6 +139,7 @@ pub(super) fn of_graph(
                     read_remotely(graph, id, trusted, &mut parts)?;
                     new.insert(graph.inputs(id)?)
                 }
+                // The user's files are written for each number again, those of upstreams are shared.
                 Entry::Occupied(known) if root.source == SourceId::FIRST => known.into_mut(),
                 Entry::Occupied(_) => continue,
             };
@@ -249,9 +251,8 @@ impl<'a> TreeInputs<'a> {
                 BuildInput::Remote(_) | BuildInput::Chart(_) => continue,
             };
             for path in places {
-                let is_fetched = || self.source.repository.is_some();
                 let is_file = || Ok(matches!(tree.entry(&path)?, Some(tree::Entry::File { .. })));
-                if path::is_in(&path, &self.source.scope) && !(is_fetched() && is_file()?) {
+                if path::is_in(&path, &self.source.scope) && !(self.source.repository.is_some() && is_file()?) {
                     self.places.insert(path);
                 }
             }

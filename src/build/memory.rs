@@ -227,6 +227,7 @@ impl BuildRun<'_> {
         else {
             return Ok(None);
         };
+        // Another version of this program may prepare the inputs otherwise.
         let mut lines = format!("{} {program} {:?} {answers}\n", env!("CARGO_PKG_VERSION"), self.program.network);
         lines += &format!("{:?} {:?}\n", self.target.strip_prefix(self.top).unwrap_or(&self.target), self.variables);
         lines += if self.known.is_some() { "among all files\n" } else { "" };
@@ -240,6 +241,7 @@ impl BuildRun<'_> {
         lines.extend(
             super::run::seen(false).filter(|(name, _)| name != "PATH").map(|variable| format!("{variable:?}\n")),
         );
+        // helm is a part of what builds, so that another one gives another name.
         if is_kustomize && self.arguments.iter().any(|argument| argument.starts_with("--enable-helm")) {
             lines += &format!("{:?}\n", self.program.helm().ok().map(|helm| helm.identity()));
         }

@@ -43,6 +43,7 @@ pub(crate) fn parts(
         |directories: Vec<String>| directories.into_iter().filter(|directory| differing.contains(directory)).collect();
     let mut todo: Vec<BTreeSet<String>> = failed.iter().map(|choice| differs(choice.below(&graphs.new))).collect();
     let mut known: BTreeMap<String, Option<Sides<String>>> = BTreeMap::new();
+    // Level by level, from the tops: a root that builds is not taken apart.
     for _ in 0..DEEPEST {
         let next: BTreeSet<String> =
             todo.iter().flatten().filter(|directory: &&String| !known.contains_key(*directory)).cloned().collect();
@@ -68,6 +69,7 @@ pub(crate) fn parts(
                         parts.outputs.new += &outputs.new;
                     }
                     None => {
+                        // A file of a root that fails may change what no part shows.
                         parts.are_all &= !own_differs(&graphs.new, &directory, changes)?;
                         todo.extend(differs(named(&graphs.new, &directory)));
                     }

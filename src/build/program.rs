@@ -191,11 +191,13 @@ impl Program {
 /// Finds the program: the named one (on the command line, else in `KUSTOMIZE`), else `kustomize` on `PATH`, else
 /// `kubectl`. The inner error says why there is none; fails if the named one cannot be used.
 pub(super) fn find(given: Option<&Path>) -> Result<Result<Program, String>> {
-    let by_environment = || std::env::var_os("KUSTOMIZE").filter(|value| !value.is_empty());
     let named = match given {
         Some(given) => Some((given.to_owned(), "--kustomize")),
-        None => by_environment().map(|value| (PathBuf::from(value), "KUSTOMIZE")),
+        None => std::env::var_os("KUSTOMIZE")
+            .filter(|value| !value.is_empty())
+            .map(|value| (PathBuf::from(value), "KUSTOMIZE")),
     };
+    // Somebody chose it, so that another one must not be taken in its place.
     if let Some((path, by)) = named {
         let refused = |reason: String| {
             Failure::new(format!("`{}` ({by}) {reason}", path.display()))
@@ -317,6 +319,7 @@ fn run_version(path: &Path, kind: Tool) -> Result<(NetworkIsolation, Output), pr
         let (walls, _outside, _requests) = sandbox::isolate(&command, isolation).map_err(failed)?;
         process::run_inside(&mut command, walls, Some(TIMEOUT))
     };
+    // The strictest means that works: each is tried with the program itself, whatever the system promises.
     for network in [NetworkIsolation::Namespace, NetworkIsolation::Filter] {
         if let Ok(output) = run(network)
             && output.status.success()

@@ -80,7 +80,6 @@ impl Served {
         repositories: impl IntoIterator<Item = &'a str>,
         directory: &Path,
     ) -> Result<Served> {
-        let key_of = |text: &str| Url::parse(text).ok().as_ref().and_then(key);
         let mut contents: HashMap<String, Option<Arc<[u8]>>> = HashMap::new();
         for (text, bytes) in files {
             let Some(key) = key_of(text) else { continue };
@@ -157,6 +156,11 @@ impl Served {
     }
 }
 
+/// The [key] of a URL; `None` if the text is not one.
+fn key_of(text: &str) -> Option<String> {
+    Url::parse(text).ok().as_ref().and_then(key)
+}
+
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -208,16 +212,17 @@ impl Proxy {
             stop: AtomicBool::new(false),
         });
         let accepting = Arc::clone(&shared);
-        let listen = move || {
-            let listener = match from {
-                Listening::Ours(listener) => Some(listener),
-                Listening::Inside(network) => network.listener(),
-            };
-            if let Some(listener) = listener {
-                accept(&listener, &accepting);
-            }
-        };
-        let acceptor = std::thread::Builder::new().spawn(listen).map_err(not_started)?;
+        let acceptor = std::thread::Builder::new()
+            .spawn(move || {
+                let listener = match from {
+                    Listening::Ours(listener) => Some(listener),
+                    Listening::Inside(network) => network.listener(),
+                };
+                if let Some(listener) = listener {
+                    accept(&listener, &accepting);
+                }
+            })
+            .map_err(not_started)?;
         Ok(Proxy { address, shared, acceptor: Some(acceptor) })
     }
 

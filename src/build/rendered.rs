@@ -24,16 +24,16 @@ pub(crate) struct Rendered {
     pub files: BTreeMap<String, Vec<u8>>,
     /// Why a build has no file, by the path of that.
     pub not_built: BTreeMap<String, String>,
-    /// The targets and objects of which it is unknown what they deploy, each with the reason.
+    /// The targets and objects with unknown deployments, each with the reason.
     pub unknown: Vec<String>,
     /// The paths of the files of these targets; for a set the directory of all its targets, for an unreadable file the
     /// top.
     unknown_files: BTreeSet<String>,
-    /// The builds that were stopped, so that it is not known what they come to.
+    /// The builds that were stopped, so that their output is unknown.
     pub stopped: Vec<Failure>,
     /// Whether a build that has no file is a failure.
     pub fails: bool,
-    /// What builds.
+    /// The program that builds.
     pub by: BuildTool,
 }
 
@@ -46,7 +46,7 @@ pub(crate) struct ProgramOptions<'a> {
 }
 
 impl Rendered {
-    /// Builds what was chosen. A target of another repository is not among that.
+    /// Runs the chosen builds. A target of another repository is not among them.
     pub(crate) fn of(workspace: &Workspace, choices: Choices, how: ProgramOptions<'_>) -> Result<Rendered, Failures> {
         let Choices { builds: chosen, unbuilt, unread, targets, .. } = choices;
         let mut rendered = Rendered { stopped: stopped(&unbuilt).cloned().collect(), ..Rendered::default() };
@@ -59,6 +59,7 @@ impl Rendered {
                 continue;
             };
             let name = target_file(target, "");
+            // Objects of two clusters often have one name, and neither may overwrite the other's file.
             let name = match alike.get(&name) {
                 Some(1) | None => name,
                 Some(_) => target_file(target, &format!("@{}:{}", target.object.file, target.object.line)),
@@ -68,7 +69,7 @@ impl Rendered {
                 None => drop(builds.insert(name, choice.subject(workspace))),
             }
         }
-        // What a change touches is not all that may be another one.
+        // These may differ too, although the change touches no input of them.
         for target in &unbuilt {
             let name = target_file(target, "");
             if !rendered.unknown_files.contains(&name) {
@@ -96,6 +97,7 @@ impl Rendered {
                 }
             }
         }
+        // A team that switched the rule off knows that some targets are unknown.
         let is_reported = workspace.config.level(Rule::UnknownTarget, Severity::Warning).is_some();
         rendered.fails = !rendered.not_built.is_empty() || is_reported && !rendered.unknown.is_empty();
         rendered.by = builds.tool();
@@ -109,7 +111,7 @@ impl Rendered {
         self.unknown_files.insert(if is_set { engine } else { file });
     }
 
-    /// Whether an earlier file stays because it is not known what its build comes to now.
+    /// Whether an earlier file stays because the output of its build is unknown now.
     pub(crate) fn keeps(&self, file: &str) -> bool {
         self.not_built.contains_key(file)
             || self.unknown_files.iter().any(|unknown: &String| crate::tree::path::is_in(file, unknown))
@@ -149,8 +151,9 @@ fn clear_secrets(output: &[u8]) -> Vec<String> {
         objects.extend(object["items"].as_sequence().into_iter().flatten().cloned());
         let values = ["data", "stringData"].into_iter().filter_map(|field| object[field].as_mapping());
         // As SOPS writes them.
-        let is_encrypted = |value: &Value| value.as_str().is_some_and(|text| text.starts_with("ENC["));
-        let is_clear = values.flat_map(|values| values.values()).any(|value| !is_encrypted(value));
+        let is_clear = values
+            .flat_map(|values| values.values())
+            .any(|value| !value.as_str().is_some_and(|text| text.starts_with("ENC[")));
         if is_clear && object.as_mapping().is_some_and(secrets::is_secret) {
             let part = |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
             clear.push([part("namespace"), part("name")].join("/").trim_start_matches('/').to_owned());

@@ -1,4 +1,4 @@
-//! Roots on disk, each to be built from what a walk has found.
+//! Roots on disk, each with the inputs that a walk has found.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs;
@@ -23,7 +23,7 @@ use crate::targets::generated::ANY_FILE;
 use crate::targets::variables::Variables;
 use crate::tree::{SharedTree, path};
 
-/// What came of a build.
+/// The result of a build.
 pub(crate) type Built = std::result::Result<BuildOutput, Unbuilt>;
 
 /// Why nothing was built.
@@ -31,11 +31,11 @@ pub(crate) type Built = std::result::Result<BuildOutput, Unbuilt>;
 pub(crate) enum Unbuilt {
     /// No build was tried: it would lack something.
     Skipped(Failure),
-    /// The program failed, or would not do what the root says: the reason, on one line.
+    /// The program failed, or refused the root: the reason, on one line.
     Failed(String),
-    /// Its engine refuses what the program made: why.
+    /// Its engine refuses the output: why.
     Refused(String),
-    /// The program asked for what no reference names: a message for each.
+    /// The program made requests that no reference names: a message for each.
     Unread(BTreeSet<String>),
     /// Whether it builds is not known.
     Unknown(Failures),
@@ -79,7 +79,7 @@ impl From<Unbuilt> for Failures {
 /// Why roots of a graph are not built, known before any build.
 pub(super) struct Refusals<'a> {
     graph: &'a Graph,
-    /// What could not be followed, and stands in the way.
+    /// References that could not be followed, which prevent the build.
     troubles: &'a [Trouble],
     /// The roots whose builds load too many.
     overloaded: BTreeSet<RootId>,
@@ -116,6 +116,7 @@ impl<'a> Refusals<'a> {
         if !failures.is_empty() {
             return Some(Unbuilt::Unknown(Failures(failures)));
         }
+        // After the troubles: an exception does not make a broken root whole.
         if let Some(reason) = left_among(graph, &reached) {
             return Some(Unbuilt::Skipped(Failure::new(reason).because(FailureKind::Left)));
         }
@@ -174,17 +175,17 @@ pub(super) struct Writing<'a> {
 /// Roots on disk. They can be built side by side: no tree is in it.
 pub(super) struct Roots {
     scratch: Scratch,
-    /// What all builds read, and may not change.
+    /// The directory that all builds read, and may not change.
     input: PathBuf,
     answers: Answers,
-    /// What is known of each root, by its directory, or why it is not built.
+    /// The facts about each root, by its directory, or why it is not built.
     known: BTreeMap<String, std::result::Result<RootFacts, Unbuilt>>,
     checks_out: bool,
-    /// The values of Secrets in what the roots read, and in all files.
+    /// The values of Secrets in the inputs of the roots, and in all files.
     secrets: [OnceLock<Secrets>; 2],
 }
 
-/// What is known of a root on disk.
+/// The facts about a root on disk.
 #[derive(Debug, Clone)]
 struct RootFacts {
     /// The top of the tree that it is built in.
@@ -202,14 +203,14 @@ pub(super) struct Call<'a> {
     /// The directory of the root.
     pub(super) directory: &'a str,
     pub(super) arguments: &'a [String],
-    /// What is filled in afterwards.
+    /// The variables that are filled in afterwards.
     pub(super) variables: &'a Variables,
     /// Whether to find out if it comes to the same again.
     pub(super) is_tested: bool,
 }
 
 impl Roots {
-    /// Writes what roots of a graph read, each by its directory from the scope: `None` if that holds none, or why it is not
+    /// Writes the inputs of roots of a graph, each by its directory from the scope: `None` if that holds none, or why it is not
     /// built.
     pub(super) fn write(
         graph: &Graph,
@@ -238,6 +239,7 @@ impl Roots {
                     disk::write_temporary(&*source.tree, files, None, &top, None)?;
                 }
             }
+            // A generator may run in any root on the way.
             let reached = graph.reach(root, |_, _| true);
             let runs = reached.iter().any(|root| graph.runs(*root));
             let root = RootFacts { top: top.join(&source.scope), runs, leaves: !reached.is_disjoint(&graph.leaves) };

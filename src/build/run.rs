@@ -26,12 +26,12 @@ const CLUSTER: u16 = 8080;
 
 /// How long one build may take, unless the configuration says otherwise.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// What a build may write, in bytes.
+/// The largest output of a build, in bytes.
 const OUTPUT: u64 = 256 << 20;
-/// What of it may be resident, in bytes.
+/// Its largest resident memory, in bytes.
 const MEMORY: u64 = 2 << 30;
 
-/// What one build left.
+/// The result of one build.
 #[derive(Debug, Clone)]
 pub(crate) struct BuildOutput {
     /// Everything that it wrote to its standard output.
@@ -40,23 +40,23 @@ pub(crate) struct BuildOutput {
     pub(super) stderr: String,
     /// Whether it ended with status 0.
     pub(super) success: bool,
-    /// What it asked for and did not get, although nothing that was read names it: calls of programs and URLs, without
+    /// Its refused requests, which no reference names: calls of programs and URLs, without
     /// secrets.
     pub(super) refused: BTreeSet<String>,
     /// The number of bytes that it wrote to its standard output.
     pub(super) size: u64,
-    /// Whether values of Secrets are replaced by something else in what it wrote.
+    /// Whether values of Secrets are replaced in its output.
     pub(super) hides: bool,
     /// The variables that its engine does not know, and refuses.
     pub(super) unset: BTreeSet<String>,
     /// Whether building again gave the same; also if nobody asked, or nothing runs that need not give the same.
     pub(crate) is_steady: bool,
-    /// Why it is not seen what its functions ask for; `None` if it is, or none runs.
+    /// Why requests of its functions are not seen; `None` if they are, or if no function runs.
     pub(crate) unobserved: Option<&'static str>,
 }
 
 impl BuildOutput {
-    /// Takes what is known without a program.
+    /// The result that is known without a program.
     pub(super) fn known(stdout: Vec<u8>) -> BuildOutput {
         let (stderr, size) = (String::new(), stdout.len() as u64);
         BuildOutput {
@@ -91,13 +91,13 @@ impl BuildOutput {
     }
 }
 
-/// Returns what some builds of kubectl log with a time and the id of a process.
+/// The message that some versions of kubectl log with a time and the id of a process.
 fn logged(text: &str) -> String {
     let quoted = text.split_once(r#"] "command failed" err=""#).and_then(|(_, quoted)| quoted.strip_suffix('"'));
     quoted.map_or_else(|| text.to_owned(), |quoted| quoted.replace(r#"\""#, "\"").replace(r"\\", r"\"))
 }
 
-/// A text without the names of what lies in a directory for temporary files: they are others each time.
+/// A text without the paths of temporary files: these differ each time.
 fn without_temporary(text: &str, directory: &Path) -> String {
     let directory = format!("{}/", directory.display());
     let mut parts = text.split(&directory);
@@ -120,13 +120,13 @@ fn own_words(text: &str) -> String {
     }
 }
 
-/// What helm advises behind the reason.
+/// The advice of helm after the reason.
 const HELM_DEBUG: &str = "Use --debug flag to render out invalid YAML";
 
-/// What Helm 4 says to a kustomize before 5.8.1, which asks it for its version with `-c`.
+/// The message of Helm 4 for a kustomize before 5.8.1, which asks it for its version with `-c`.
 const HELM_4: &str = "unknown shorthand flag: 'c' in -c";
 
-/// Returns what went wrong, and in which root: kustomize first lists everything else that it took the root for.
+/// The reason of a failure, and its root: kustomize first lists everything else that it took the root for.
 fn cause(text: &str) -> String {
     if text.contains(HELM_4) {
         return "kustomize before 5.8.1, alone or in kubectl, cannot run Helm 4: use kustomize 5.8.1 or later, or Helm 3".to_owned();
@@ -149,15 +149,15 @@ pub(super) struct BuildRun<'a> {
     pub(super) edits: bool,
     pub(super) arguments: &'a [String],
     pub(super) answers: &'a Answers,
-    /// What it builds from, which it may not change.
+    /// The directory of its inputs, which it may not change.
     pub(super) input: &'a Path,
-    /// What of that it may read.
+    /// The part of that which it may read.
     pub(super) top: &'a Path,
-    /// What its root is known to read, if it may read more. That it fails all the same is remembered by this.
+    /// The known inputs of its root, if it may read more. A failure is remembered by these.
     pub(super) known: Option<&'a Path>,
-    /// What is filled in afterwards.
+    /// The variables that are filled in afterwards.
     pub(super) variables: &'a Variables,
-    /// Whether it runs what need not give the same again.
+    /// Whether it runs a program that need not give the same output again.
     pub(super) runs: bool,
     /// Whether somebody asks if it does; it is built twice then.
     pub(super) is_tested: bool,
@@ -165,16 +165,16 @@ pub(super) struct BuildRun<'a> {
     pub(super) secrets: &'a OnceLock<Secrets>,
 }
 
-/// What a build sees of our environment: where programs are, and the locale.
+/// The variables of our environment that a build sees: the paths of programs, and the locale.
 const VARIABLES: &[&str] =
     if cfg!(windows) { &["PATH", "PATHEXT", "SystemRoot", "ComSpec"] } else { &["PATH", "LANG", "LANGUAGE"] };
 
-/// What it also sees where it asks upstream itself.
+/// The variables that it also sees if it asks upstream itself.
 const CONNECTION: [&str; 4] = ["NO_PROXY", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR"];
 
 impl BuildRun<'_> {
-    /// Builds in a new directory of its own in `parent`, whatever is remembered. What is ended before it comes to anything is a
-    /// failure: it tells nothing about what is built.
+    /// Builds in a new directory of its own in `parent`, whatever is remembered. A build that is ended early is a
+    /// failure: it tells nothing about the root.
     pub(super) fn run(&self, parent: &Path) -> Result<BuildOutput> {
         let time = self.program.time()?;
         let private = tempfile::tempdir_in(parent).map_err(|error| unusable(&error))?;
@@ -194,6 +194,7 @@ impl BuildRun<'_> {
         if !self.edits {
             command.arg("--").arg(&self.target);
         }
+        // The settings and caches of the user would make the output one of this machine.
         command.env("HOME", &home).env("TMPDIR", &temporary);
         command.env("GIT_TERMINAL_PROMPT", "0").env("GIT_ALLOW_PROTOCOL", "none");
         let is_closed = matches!(files, RemoteFiles::Served { is_closed: true, .. });
@@ -221,6 +222,7 @@ impl BuildRun<'_> {
         let bounds = Bounds { time: Some(time), output: OUTPUT, memory: MEMORY };
         let begun = Instant::now();
         let output = process::run_inside(&mut command, walls, bounds);
+        // All builds of a run share a limit, so that one slow root cannot use it up unseen.
         self.program.spend(begun.elapsed());
         let output = output.map_err(|error| match error {
             process::Error::Deadline(..) => stopped(error.to_string(), MORE_TIME),
@@ -231,6 +233,7 @@ impl BuildRun<'_> {
         drop(command);
         let requests = requests.refused();
         let success = output.status.success();
+        // By a signal that we did not send: most often memory ran out.
         if output.status.code().is_none() {
             return Err(stopped(format!("`{program}` was killed"), MORE_MEMORY));
         }
@@ -256,6 +259,7 @@ impl BuildRun<'_> {
             refused.extend(given_up(&stderr));
         }
         let unobserved = self.unobserved(requests.is_some());
+        // Filling in parses the whole output, which may be large.
         let is_plain = self.variables.is_empty();
         let filled = Filled { text: output.stdout, unset: BTreeSet::new() };
         let Filled { text: stdout, unset } = if is_plain { filled } else { self.variables.fill_in(&filled.text) };
@@ -345,7 +349,7 @@ fn given_up(stderr: &str) -> Option<String> {
     Some(call.rsplit_once("/git ").map_or(call.to_owned(), |(_, rest)| format!("git {rest}")))
 }
 
-/// What the builds of a run have taken.
+/// The time that the builds of a run have taken.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Spent {
     builds: u32,
@@ -395,14 +399,15 @@ fn see(command: &mut Command, is_open: bool) {
     command.env_clear().envs(seen(is_open));
 }
 
-/// Returns what a build sees of our environment.
+/// The variables of our environment that a build sees.
 pub(super) fn seen(is_open: bool) -> impl Iterator<Item = (OsString, OsString)> {
-    let is_seen = move |name: &str| {
-        VARIABLES.contains(&name)
-            || name.starts_with("LC_")
-            || is_open && (PROXIES.contains(&name) || CONNECTION.contains(&name))
-    };
-    std::env::vars_os().filter(move |(name, _)| name.to_str().is_some_and(is_seen))
+    std::env::vars_os().filter(move |(name, _)| {
+        name.to_str().is_some_and(move |name: &str| {
+            VARIABLES.contains(&name)
+                || name.starts_with("LC_")
+                || is_open && (PROXIES.contains(&name) || CONNECTION.contains(&name))
+        })
+    })
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ use crate::targets::generated::ANY_FILE;
 use crate::targets::variables::Variables;
 use crate::tree::path;
 
-/// Builds original and result of each root that no earlier run has checked, and compares what comes out.
+/// Builds original and result of each root that no earlier run has checked, and compares the outputs.
 pub(crate) fn check_builds(job: &Job<'_>, options: &BuildOptions) -> Result<BuildCheck> {
     refuse_arguments(&options.arguments)?;
     let (graph, affected) = (&job.plan.before, &job.plan.affected);
@@ -34,12 +34,14 @@ pub(crate) fn check_builds(job: &Job<'_>, options: &BuildOptions) -> Result<Buil
     }
     let by = BuildTool { program: program.name(), arguments: arguments.clone() };
     let refusals = Refusals::of(graph, &[], &arguments, &program);
-    let absolute = |root| absolute(graph, root).map(|why| Unbuilt::Skipped(Failure::new(why)));
-    let refused = |root: &ComparedRoot| absolute(root.root).or_else(|| refusals.why(root.root));
+    let refused = |root: &ComparedRoot| {
+        absolute(graph, root.root).map(|why| Unbuilt::Skipped(Failure::new(why))).or_else(|| refusals.why(root.root))
+    };
     let mut verdicts: Vec<Option<Verdict>> = Vec::new();
     for root in affected {
         verdicts.push(refused(root).map(verdict).transpose()?);
     }
+    // A proof of the same inputs by the same program holds.
     if let Some(earlier) = &job.earlier {
         for (verdict, recorded) in verdicts.iter_mut().zip(earlier.verdicts(job, &by)?) {
             *verdict = verdict.take().or(recorded);
@@ -59,8 +61,8 @@ pub(crate) fn check_builds(job: &Job<'_>, options: &BuildOptions) -> Result<Buil
         None => built.next(),
     });
     let mut checked = BuildCheck { by: Some(by), network, targets: targets.collect(), without: None };
-    let came = |target: &TargetCheck| (target.root, target.verdict.is_same());
     let mut known: BTreeMap<RootId, bool> = checked.targets.iter().map(came).collect();
+    // A build that failed may not have come to the bases of its root, so these are built by themselves.
     while let Some(next) = unseen(job.plan, &known) {
         let (out, todo): (Vec<_>, Vec<_>) = next.iter().partition(|root| refused(root).is_some());
         let built = run(&todo)?;
@@ -70,6 +72,11 @@ pub(crate) fn check_builds(job: &Job<'_>, options: &BuildOptions) -> Result<Buil
         }));
     }
     Ok(checked)
+}
+
+/// A root, and whether its outputs are the same.
+fn came(target: &TargetCheck) -> (RootId, bool) {
+    (target.root, target.verdict.is_same())
 }
 
 /// The roots to build next, of those that no build may have come to. `known` says of each root whether its own did.
@@ -92,7 +99,7 @@ fn absolute(graph: &Graph, root: RootId) -> Option<String> {
     Some(format!("{} names the absolute path `{text}`", graph.label(file)))
 }
 
-/// Returns what becomes of a root whose original is not built.
+/// The verdict on a root whose original is not built.
 fn verdict(unbuilt: Unbuilt) -> Result<Verdict> {
     match unbuilt {
         Unbuilt::Skipped(failure) => Ok(Verdict::Skipped { reason: failure.message }),
@@ -142,6 +149,7 @@ impl<'a> RootPairs<'a> {
         }
         let mut targets: Vec<TargetCheck> = checked.into_values().collect();
         for (root, target) in roots.iter().zip(&mut targets) {
+            // It may fail for a file that its reader lets it not read, which is a finding and not a failure.
             let Verdict::NotBuilt { reason } = &target.verdict else { continue };
             let known = pairs.original.top(&root.original).or_else(|| pairs.localized.top(&root.localized));
             let (Some(known), call) = (known, pairs.call(root, &root.original)) else { continue };
@@ -201,6 +209,7 @@ impl<'a> RootPairs<'a> {
 
     fn compared(&self, root: &ComparedRoot, wants: OutputForm) -> Result<TargetCheck> {
         let localized = || self.localized.build(self.call(root, &root.localized), wants);
+        // The same files give the same output: it is built only to see what it asks for.
         if !root.is_changed {
             let (built, size) = match localized() {
                 Ok(build) => (Verdict::Unchanged, build.size),
@@ -209,6 +218,7 @@ impl<'a> RootPairs<'a> {
             return Ok(TargetCheck { size, ..TargetCheck::new(root, built) });
         }
         let call = self.call(root, &root.original);
+        // Side by side: most of the time is that of starting programs.
         let [original, localized] = std::thread::scope(|threads| {
             let localized = threads.spawn(localized);
             let original = self.original.build(call, wants);
@@ -235,6 +245,7 @@ impl<'a> RootPairs<'a> {
             }
         };
         let mut verdict = compare::compare(&original.stdout, &localized.stdout);
+        // Only now, because building a third time costs as much again.
         if let (Verdict::Differs(difference), OutputForm::Bytes) = (&verdict, wants)
             && !self.original.is_steady(call, &original)?
         {
@@ -249,7 +260,7 @@ impl<'a> RootPairs<'a> {
         Ok(checked)
     }
 
-    /// Keeps what was built, for the user to look at. Only the user can: it may hold secrets.
+    /// Keeps the outputs, for the user to look at. Only the user can: it may hold secrets.
     fn keep(&self, root: &ComparedRoot, builds: [(&str, &BuildOutput); 2]) -> std::io::Result<PathBuf> {
         let directory = self.kept.path().join(&root.localized);
         std::fs::create_dir_all(&directory)?;
@@ -265,7 +276,7 @@ fn of(failure: Failure, root: &ComparedRoot) -> Failure {
     failure.context(&root.name).hint("to skip verification: --no-verify")
 }
 
-/// Refuses what would leave nothing to compare.
+/// Refuses arguments that would leave nothing to compare.
 pub(super) fn refuse_arguments(arguments: &[String]) -> Result<()> {
     arguments
         .iter()

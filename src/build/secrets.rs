@@ -1,4 +1,4 @@
-//! Where values of Secrets stand: in objects, and in what kustomize makes Secrets of.
+//! The values of Secrets: in objects, and in the files of which kustomize makes Secrets.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,7 +12,7 @@ use serde_yaml::{Mapping, Value};
 use crate::message::redact::HIDDEN;
 use crate::record::sha256_hex;
 
-/// Calls something for each value of each Secret, at any depth: everything but what names them. Tools put values into
+/// Calls something for each value of each Secret, at any depth: everything but their identity. Tools put values into
 /// annotations, too.
 pub(super) fn each(value: &mut Value, call: &mut dyn FnMut(&mut Value)) {
     match value {
@@ -38,8 +38,12 @@ pub(super) fn each(value: &mut Value, call: &mut dyn FnMut(&mut Value)) {
 /// Calls something for the annotations of a Secret, but for those of Kubernetes itself: they say whose it is.
 fn annotations(value: &mut Value, call: &mut dyn FnMut(&mut Value)) {
     let annotations = value.as_mapping_mut().into_iter().flatten();
-    let is_own = |key: &Value| key.as_str().is_some_and(|key| key.starts_with("kubernetes.io/"));
-    annotations.filter(|(key, _)| !is_own(key)).for_each(|(_, value)| scalars(value, call));
+    annotations.filter(|(key, _)| !is_of_kubernetes(key)).for_each(|(_, value)| scalars(value, call));
+}
+
+/// Whether an annotation is one of Kubernetes itself.
+fn is_of_kubernetes(key: &Value) -> bool {
+    key.as_str().is_some_and(|key| key.starts_with("kubernetes.io/"))
 }
 
 /// Calls something for the keys of values, if a cluster would not take them: then they are lines of a file that was read as
@@ -87,7 +91,6 @@ pub(super) fn size(text: &str) -> String {
 pub(super) fn shown_size(text: &str) -> String {
     /// The digits of a hash.
     const HASH: usize = 64;
-    let is_hex = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
     let remembered = || {
         let (shown, hash) = text.split_at_checked(text.len().checked_sub(HASH)?)?;
         let (bytes, digits) = shown.strip_prefix("…(")?.strip_suffix("…)")?.split_once(" bytes, sha256 ")?;
@@ -96,11 +99,17 @@ pub(super) fn shown_size(text: &str) -> String {
     remembered().unwrap_or_else(|| size(text))
 }
 
-/// Whether a mapping is a Secret, and not what names one.
+/// Whether a text has hexadecimal digits only.
+fn is_hex(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// Whether a mapping is a Secret, and not a reference to one.
 pub(super) fn is_secret(object: &Mapping) -> bool {
     let text = |key: &str| object.get(key).and_then(Value::as_str);
-    let has_more = || ["data", "stringData", "metadata"].iter().any(|key| object.contains_key(*key));
-    text("kind") == Some("Secret") && (text("apiVersion") == Some("v1") || has_more())
+    text("kind") == Some("Secret")
+        && (text("apiVersion") == Some("v1")
+            || ["data", "stringData", "metadata"].iter().any(|key| object.contains_key(*key)))
 }
 
 /// Whether something is a Secret, or holds one at any depth, as a list may.
@@ -121,7 +130,7 @@ pub(super) fn may_hold(text: &[u8]) -> bool {
 /// How often YAML may be a text in YAML, as a patch is.
 const DEEPEST: usize = 10;
 
-/// What a program that fails must not be quoted with: values of Secrets in the files that it reads, and texts that were
+/// The texts that must not be quoted from a program that fails: values of Secrets in the files that it reads, and texts that were
 /// meant to be some.
 #[derive(Debug, Default)]
 pub(super) struct Secrets(BTreeSet<String>);
@@ -194,7 +203,7 @@ impl Secrets {
         }
     }
 
-    /// Adds what a generator makes a Secret of.
+    /// Adds the values of which a generator makes a Secret.
     fn add_generator(&mut self, generator: &Mapping, directory: &Path) {
         let texts = |key: &str| {
             let value = generator.get(key);
@@ -212,7 +221,7 @@ impl Secrets {
         }
     }
 
-    /// Adds what a patch writes, unless its target has another kind: without a kind, or with a pattern, that may be a Secret.
+    /// Adds the values that a patch writes, unless its target has another kind: without a kind, or with a pattern, that may be a Secret.
     fn add_patch(&mut self, patch: &Mapping, directory: &Path) {
         let Some(target) = patch.get("target") else { return };
         let kind = target.get("kind").and_then(Value::as_str).unwrap_or_default();
@@ -260,11 +269,6 @@ impl Secrets {
 
     /// Adds the value of `key=value`; the whole text if the key is not a name.
     fn add_pair(&mut self, pair: &str) {
-        let is_name = |key: &str| {
-            let mut first = key.chars().take(1);
-            first.any(|c| c.is_ascii_alphabetic() || c == '_')
-                && key.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c))
-        };
         let pair = pair.trim_start_matches(['#', ' ']);
         match pair.split_once('=') {
             Some((key, value)) if is_name(key) => self.add(value.trim_matches([' ', '\'', '"'])),
@@ -281,6 +285,13 @@ impl Secrets {
             self.0.insert(text.escape_debug().to_string());
         }
     }
+}
+
+/// Whether a text can be the name of a value.
+fn is_name(key: &str) -> bool {
+    let mut first = key.chars().take(1);
+    first.any(|c| c.is_ascii_alphabetic() || c == '_')
+        && key.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c))
 }
 
 /// A text without a value: a short one where it is a word.

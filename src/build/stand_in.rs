@@ -18,10 +18,10 @@ use crate::tree::disk::DiskTree;
 
 /// Where the manifest is. Without this variable, a program of such a name is not this one.
 const MANIFEST: &str = "KUSTOMIZE_LOCALIZE_STAND_IN";
-/// Where what is refused is written down.
+/// The variable with the file for refused calls.
 const REFUSED: &str = "KUSTOMIZE_LOCALIZE_REFUSED";
 
-/// The programs that it stands in for: what kustomize starts to fetch something.
+/// The programs that it stands in for: kustomize starts these to fetch something.
 const PROGRAMS: [&str; 4] = ["git", "helm", "docker", "podman"];
 
 /// Answers the calls of git that have nothing to find out: kustomize makes five for each reference, and a shell starts faster
@@ -35,7 +35,7 @@ esac
 exec \"${0%/*}/program/git\" \"$@\"
 ";
 
-/// What builds may ask for.
+/// The repositories and images that builds may ask for.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Manifest {
@@ -44,7 +44,7 @@ pub(super) struct Manifest {
     pub(super) images: Vec<String>,
 }
 
-/// What was fetched: one commit of a repository, checked out.
+/// A fetched commit of a repository, checked out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ClonedCommit {
@@ -123,8 +123,9 @@ pub(super) fn put(command: &mut Command, manifest: &Path, directory: &Path, helm
         std::os::unix::fs::symlink(helm, named.join("helm"))?;
         all.push(named);
     }
+    // Ours come first, so that kustomize finds them instead of the real ones.
     all.extend(std::env::split_paths(&path));
-    // What is on `PATH` may be read.
+    // Directories of `PATH` may be read.
     all.extend(helm.as_deref().and_then(Path::parent).map(Path::to_owned));
     command.env("PATH", std::env::join_paths(all).unwrap_or_else(|_| directory.as_os_str().to_owned()));
     command.env(MANIFEST, manifest).env(REFUSED, directory.join("refused"));
@@ -148,6 +149,7 @@ pub(super) fn refused(directory: &Path) -> Vec<String> {
 pub(crate) fn run() -> Option<ExitCode> {
     let mut arguments = std::env::args_os();
     let name = PathBuf::from(arguments.next()?);
+    // Without it nobody replaced a program, whatever we are called.
     let manifest = PathBuf::from(std::env::var_os(MANIFEST)?);
     let name = PROGRAMS.into_iter().find(|program| name.file_stem().is_some_and(|name| name == *program))?;
     let arguments: Vec<String> = arguments.map(|argument| argument.to_string_lossy().into_owned()).collect();
@@ -201,7 +203,7 @@ fn real(name: &str, arguments: &[&str]) -> Result<(), Refusal> {
     let ended = Command::new(program).args(arguments).env("PATH", &rest).status();
     match ended.map_err(|error| Refusal::Answer(error.to_string()))?.code() {
         Some(0) => Ok(()),
-        // As kustomize says it of what it starts itself.
+        // As kustomize does for programs that it starts itself.
         None => Err(Refusal::Answer("signal: killed".to_owned())),
         code => Err(Refusal::Ended(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))),
     }
@@ -224,7 +226,7 @@ impl Refusal {
     }
 }
 
-/// Does what one call asks for, in the directory `clone`. These are all the calls that kustomize makes (4.0 to
+/// Answers one call, in the directory `clone`. These are all the calls that kustomize makes (4.0 to
 /// 5.8, `api/internal/git/cloner.go`). A fetch checks out at once; the clone remembers the URL of `origin`, and what was
 /// fetched with submodules, if those are other files.
 fn answer(manifest: &Path, clone: &Path, arguments: &[&str]) -> Result<(), Refusal> {
@@ -265,7 +267,7 @@ impl Manifest {
     }
 }
 
-/// Returns what was fetched of a repository: with submodules, without them, or both. kustomize asks for `HEAD` where
+/// The fetched commits of a repository: with submodules, without them, or both. kustomize asks for `HEAD` where
 /// no ref is named, and where that one is.
 fn found(manifest: &Path, url: &str, reference: &str) -> Result<Vec<ClonedCommit>, Refusal> {
     let mut found = Manifest::read(manifest)?.upstreams;

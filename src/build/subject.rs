@@ -1,4 +1,4 @@
-//! What can be built of a tree: a root as it is, or what an engine makes of one.
+//! A build of a tree: of a root as it is, or as an engine builds it.
 
 use std::rc::Rc;
 
@@ -22,14 +22,14 @@ pub(crate) struct BuildSpec {
     pub(super) file: String,
     /// The arguments of `kustomize edit` that changes it first, each time.
     pub(super) edits: Vec<Vec<String>>,
-    /// What is passed to kustomize or helm.
+    /// The arguments of kustomize or helm.
     pub(super) arguments: Vec<String>,
     pub(super) by: By,
-    /// What is filled in afterwards.
+    /// The variables that are filled in afterwards.
     pub(super) variables: Variables,
 }
 
-/// What builds a subject.
+/// The program that builds a subject.
 #[derive(Clone)]
 pub(super) enum By {
     Kustomize,
@@ -59,7 +59,7 @@ impl BuildSpec {
         BuildSpec { tree, directory, file, edits: Vec::new(), arguments, by, variables }
     }
 
-    /// Takes what the engine of a target builds; else why that cannot be built here.
+    /// The build of a target by its engine, or why it cannot be built here.
     pub(crate) fn deployed(workspace: &Workspace, target: &Target) -> Result<BuildSpec> {
         let tree = &workspace.tree;
         let there = match &target.location {
@@ -72,7 +72,7 @@ impl BuildSpec {
         if let Some(why) = target.open() {
             return Err(Failure::new(why));
         }
-        // Only Flux packs what it builds. Who sees everything shares the tree with the roots.
+        // Only Flux packs its source. Any other target shares the tree with the roots.
         let all = if target.engine.packs() { tree.below("")? } else { Vec::new() };
         let (mut packed, mut hides) = (OverlayTree::new(tree.clone()), false);
         for path in all {
@@ -82,6 +82,7 @@ impl BuildSpec {
             }
         }
         let seen: SharedTree = if hides { Rc::new(packed) } else { tree.clone() };
+        // Flux writes a kustomization only where it finds none, and only among the files that it sees.
         if let Some(made) = generated(&*seen, target, there)? {
             return BuildSpec::made(seen, &made);
         }
@@ -99,7 +100,7 @@ impl BuildSpec {
         matches!(self.by, By::Helm(..))
     }
 
-    /// Takes what an engine renders of a chart.
+    /// The build of a chart by its engine.
     fn chart(config: &Config, tree: SharedTree, target: &Target, directory: &str) -> Result<BuildSpec> {
         if !config.helm {
             return Err(Failure::new("it is a Helm chart, and `helm` is off")
@@ -115,7 +116,7 @@ impl BuildSpec {
         Ok(BuildSpec::new(Rc::new(seen), directory, release.arguments, by))
     }
 
-    /// Takes what an engine makes of a directory of a tree; why not if it is not known what that is.
+    /// The build of a directory of a tree by its engine, or why it is unknown.
     pub(crate) fn made(tree: SharedTree, made: &Generated) -> Result<BuildSpec> {
         let Generated { directory, arguments, variables, edits, .. } = made.clone();
         let edits = edits.map_err(|why| Failure::new(why).because(FailureKind::NotKnown))?;

@@ -317,8 +317,7 @@ impl Diff {
         let all = all.into_iter().filter(|build| build.has_news() || build.is_unknown());
         let mut builds = renamed(all.collect());
         // The worst comes first, in every format.
-        let worst = |build: &Compared| build.consequences.iter().map(rank).min().unwrap_or(usize::MAX);
-        builds.sort_by_key(worst);
+        builds.sort_by_key(|build: &Compared| build.consequences.iter().map(rank).min().unwrap_or(usize::MAX));
         let images = ImageMove::of(&builds);
         let mut consequences: Vec<Consequence> =
             builds.iter().flat_map(|build: &Compared| build.consequences.clone()).collect();
@@ -438,20 +437,21 @@ impl Compared {
         }
         let consequences_of_builds = consequences(&mut all, &needed);
         let all = all.into_iter().map(|build| build.objects).zip(consequences_of_builds).zip(failed).zip(chosen);
-        let compared = |(((objects, consequences), not_built), choice): (_, &Choice)| Compared {
-            name: choice.title(),
-            built_by: choice.built_by(),
-            was: None,
-            because: String::new(),
-            status: choice.status,
-            cause: choice.cause.clone(),
-            objects,
-            not_built,
-            consequences,
-            is_target: choice.targets() != Sides::default(),
-            set: choice.set(),
-        };
-        Ok(all.map(compared).collect())
+        Ok(all
+            .map(|(((objects, consequences), not_built), choice): (_, &Choice)| Compared {
+                name: choice.title(),
+                built_by: choice.built_by(),
+                was: None,
+                because: String::new(),
+                status: choice.status,
+                cause: choice.cause.clone(),
+                objects,
+                not_built,
+                consequences,
+                is_target: choice.targets() != Sides::default(),
+                set: choice.set(),
+            })
+            .collect())
     }
 
     /// Whether anything is known to differ.
@@ -508,10 +508,9 @@ impl Compared {
 
     /// The consequences of the differences of an object that is shown, or of all other objects.
     fn consequences(&self, object: Option<&str>) -> impl Iterator<Item = &Consequence> {
-        let is_shown = |consequence: &&Consequence| self.objects.iter().any(|object| object.id == consequence.object);
         self.consequences.iter().filter(move |consequence| match object {
             Some(object) => consequence.object == object,
-            None => !is_shown(consequence),
+            None => !(self.objects.iter().any(|object| object.id == consequence.object)),
         })
     }
 }
@@ -547,20 +546,11 @@ fn in_common(old: &str, other: &str) -> usize {
 
 /// Merges a removed and an added build with the same objects into one renamed build.
 fn renamed(mut all: Vec<Compared>) -> Vec<Compared> {
-    let key = |build: &Compared| {
-        let mut objects: Vec<_> = build
-            .objects
-            .iter()
-            .map(|object: &ObjectChange| (object.id.clone(), object.values.iter().flatten().next().cloned()))
-            .collect();
-        objects.sort_by(|(left, _), (other, _)| left.cmp(other));
-        (build.is_target, objects)
-    };
     let of = |all: &[Compared], status| {
         all.iter()
             .enumerate()
             .filter(move |numbered: &(usize, &Compared)| numbered.1.status == status && !numbered.1.objects.is_empty())
-            .map(|(number, build)| (key(build), number))
+            .map(|(number, build)| (objects_of(build), number))
             .collect::<Vec<_>>()
     };
     let mut gone: HashMap<_, Vec<usize>> = HashMap::new();
@@ -592,15 +582,24 @@ fn renamed(mut all: Vec<Compared>) -> Vec<Compared> {
     all
 }
 
+/// The objects of a build on the side that it has, which tell it from others.
+fn objects_of(build: &Compared) -> (bool, Vec<(String, Option<serde_yaml::Value>)>) {
+    let mut objects: Vec<_> = build
+        .objects
+        .iter()
+        .map(|object: &ObjectChange| (object.id.clone(), object.values.iter().flatten().next().cloned()))
+        .collect();
+    objects.sort_by(|(left, _), (other, _)| left.cmp(other));
+    (build.is_target, objects)
+}
+
 /// The old and the new version of each changed upstream; for the repositories among `asked` also the number of commits.
 fn moved(sides: Sides<&Workspace>, fetcher: &Fetcher, asked: &BTreeSet<Upstream>) -> BTreeMap<Upstream, String> {
     let Sides { old: was, new: is } = sides.map(|side| side.lock.as_deref().cloned().unwrap_or_default());
-    let line = |source: &Upstream, old: &str, new: &str| format!("{source}: {} -> {}", short(old), short(new));
-    let name = |source: &Upstream| short(source.reference().unwrap_or("HEAD")).to_owned();
     let changes = Lock::changes(&was, &is).into_iter().filter(|change| change.old != change.new);
     let changes = changes.filter_map(|change| {
-        let line = line(&change.upstream, change.old?.hex(), change.new?.hex());
-        Some((change.upstream, line))
+        let move_line = move_line(&change.upstream, change.old?.hex(), change.new?.hex());
+        Some((change.upstream, move_line))
     });
     let mut moved: BTreeMap<Upstream, String> = changes.collect();
     let mut moves = moves(&was, &is);
@@ -608,13 +607,18 @@ fn moved(sides: Sides<&Workspace>, fetcher: &Fetcher, asked: &BTreeSet<Upstream>
     for (Move { old, new }, history) in moves.iter().zip(fetcher.histories(&moves)) {
         let count = history.filter(|history| history.is_forward).map(|history| counted(history.commits, "commit"));
         let count = count.map_or(String::new(), |count| format!(", {count}"));
-        let line = match [old, new].map(|side| name(side.0)) {
+        let move_line = match [old, new].map(|side| short(side.0.reference().unwrap_or("HEAD")).to_owned()) {
             [was, is] if was != is => format!("{}: {was} -> {is}", new.0.url()),
-            _ => line(new.0, old.1, new.1),
+            _ => move_line(new.0, old.1, new.1),
         };
-        moved.insert(new.0.clone(), line + &count);
+        moved.insert(new.0.clone(), move_line + &count);
     }
     moved
+}
+
+/// The old and the new digest of an upstream.
+fn move_line(source: &Upstream, old: &str, new: &str) -> String {
+    format!("{source}: {} -> {}", short(old), short(new))
 }
 
 impl Outcome for Diff {

@@ -175,8 +175,7 @@ impl Walker {
             Resolved::Missing { path } => {
                 Trouble::refused(format!("`{text}` resolves to nothing: there is no `{}`", tree.label(&path)))
             }
-            // Resolved::File { path, .. } | Resolved::Directory { path } => { | The callers take files and directories
-            // themselves, so that only a loop is left.
+            // The callers take files and directories themselves, so that only a loop is left.
             Resolved::Loop { link: path } | Resolved::File { path, .. } | Resolved::Directory { path } => {
                 Trouble::refused(format!("`{text}`: the links at `{}` form a loop", tree.label(&path)))
             }

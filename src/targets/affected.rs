@@ -110,7 +110,7 @@ pub(crate) enum Cause {
     Remote(Upstream),
 }
 
-/// What is built from a tree besides its targets.
+/// The builds of a tree besides its targets.
 pub(crate) struct Listed {
     /// The top roots, by their directories.
     pub roots: Vec<String>,
@@ -163,8 +163,9 @@ pub(crate) fn affected(changes: &Changes, config: &Config, deployed: Sides<&Depl
     let is_shown = |root: RootId, unread: &Unread| {
         unread.why != Why::Template || causes.of_roots[root.0].is_some() || roots.contains(&graph.roots[root].directory)
     };
-    let is_touched = |file: &Unread| Ok(changes.first_of(&[BuildInput::At(file.file.clone())])?.is_some());
-    let mut unread = unread(deployed.new, &directories, hidden, is_shown, is_touched)?;
+    let mut unread = unread(deployed.new, &directories, hidden, is_shown, |file: &Unread| {
+        Ok(changes.first_of(&[BuildInput::At(file.file.clone())])?.is_some())
+    })?;
     for chart in charts(changes, config, deployed.new)? {
         let directory = path::parent(&chart.file);
         if !unread.iter().any(|file| path::is_in(&file.file, directory)) {
@@ -173,7 +174,6 @@ pub(crate) fn affected(changes: &Changes, config: &Config, deployed: Sides<&Depl
     }
     let mut touched = causes.targets(config, reached.as_ref())?;
     let filled = filled::filled(&causes, &targets.targets, &mut touched)?;
-    let is_open = |target: &&Target| target.changed_by.is_some();
     let known: HashSet<&ObjectRef> = targets.targets.iter().filter(is_open).map(|target| &target.object).collect();
     let of_touched = touched.iter().map(|target| &target.target).filter(is_open);
     let perhaps_gone: Vec<Target> = of_touched.filter(|target| !known.contains(&target.object)).cloned().collect();
@@ -204,6 +204,11 @@ pub(crate) fn affected(changes: &Changes, config: &Config, deployed: Sides<&Depl
     Ok(affected)
 }
 
+/// Whether an unknown build may change a target.
+fn is_open(target: &&Target) -> bool {
+    target.changed_by.is_some()
+}
+
 /// The directories at which a run starts, if nobody names others.
 fn starts(tree: &dyn Tree, config: &Config, deployed: &DeployedTree) -> Result<BTreeSet<String>> {
     let starts = config.starting_points(tree, &[], &tree.kustomizations()?, deployed.targets.roots())?;
@@ -213,8 +218,6 @@ fn starts(tree: &dyn Tree, config: &Config, deployed: &DeployedTree) -> Result<B
 /// The roots of the tree that are not read whole, so that they may name more than is known.
 fn hidden(explored: &Explored) -> BTreeMap<RootId, Unread> {
     let graph = &explored.graph;
-    // An empty one names nothing.
-    let hides = |kind: &TroubleKind| kind.hides_references() && *kind != TroubleKind::Problem(ProblemKind::Empty);
     let mut troubles = explored.troubles.iter().filter(|trouble| hides(&trouble.kind)).peekable();
     if troubles.peek().is_none() {
         return BTreeMap::new();
@@ -233,6 +236,11 @@ fn hidden(explored: &Explored) -> BTreeMap<RootId, Unread> {
         Some((root, unread))
     });
     hidden.collect()
+}
+
+/// Whether a trouble hides references. An empty file has none.
+fn hides(kind: &TroubleKind) -> bool {
+    kind.hides_references() && *kind != TroubleKind::Problem(ProblemKind::Empty)
 }
 
 /// The charts that differ, of which nothing that is read tells who deploys them: a `HelmRelease` may.

@@ -11,6 +11,7 @@ mod template;
 pub(super) mod watched;
 
 use std::cell::OnceCell;
+use std::collections::BTreeSet;
 use std::collections::HashSet;
 
 use serde_json::{Map, Value as Json};
@@ -178,8 +179,7 @@ fn find(tree: &dyn Tree, identity: &Identity, objects: &[Document], targets: &mu
 /// Adds an application for each override file whose application is not in this tree: an application of another
 /// repository may read it.
 pub(super) fn find_elsewhere(tree: &dyn Tree, config: &Config, targets: &mut Targets) -> Result<()> {
-    let is_override = |name: &str| name.starts_with(OVERRIDES) && name.ends_with(".yaml");
-    for file in tree.files_named(&is_override)? {
+    for file in tree.files_named(&|name: &str| name.starts_with(OVERRIDES) && name.ends_with(".yaml"))? {
         let directory = path::parent(&file);
         let name = path::name(&file).trim_start_matches(OVERRIDES).trim_end_matches(".yaml").trim_start_matches('-');
         if config.leaves_out(directory) {
@@ -198,17 +198,7 @@ pub(super) fn find_elsewhere(tree: &dyn Tree, config: &Config, targets: &mut Tar
         let document = Document { object, value, home: directory.to_owned(), is_template: false };
         let build = build(None, &document, &document.value, &source);
         let added = build.added();
-        let is_read = |target: &Target| {
-            let is_there = match &target.location {
-                TargetLocation::Local(dir) => dir.path == directory,
-                TargetLocation::Templated(_) => true,
-                TargetLocation::External(_) => false,
-            };
-            let names = &target.object.name;
-            let is_of_it = name.is_empty() || names == name || unfilled([names.as_str()]).is_some();
-            is_there && is_of_it && added.is_subset(&target.build.added())
-        };
-        if !added.is_empty() && !targets.targets.iter().any(is_read) {
+        if !added.is_empty() && !targets.targets.iter().any(|target| reads(target, directory, name, &added)) {
             let path = TargetLocation::External("no application in this repository reads it".to_owned());
             targets.targets.push(document.target(
                 tree,
@@ -220,6 +210,19 @@ pub(super) fn find_elsewhere(tree: &dyn Tree, config: &Config, targets: &mut Tar
         }
     }
     Ok(())
+}
+
+/// Whether a target may read an override in a directory for applications of a name (any, if it is empty), and reads
+/// everything that this adds.
+fn reads(target: &Target, directory: &str, name: &str, added: &BTreeSet<&str>) -> bool {
+    let is_there = match &target.location {
+        TargetLocation::Local(dir) => dir.path == directory,
+        TargetLocation::Templated(_) => true,
+        TargetLocation::External(_) => false,
+    };
+    let names = &target.object.name;
+    let is_of_it = name.is_empty() || names == name || unfilled([names.as_str()]).is_some();
+    is_there && is_of_it && added.is_subset(&target.build.added())
 }
 
 /// The options of `kustomize build` that the tree gives Argo CD; `None` if nothing in it says them.
@@ -291,6 +294,7 @@ impl Argo<'_> {
         }
         let base = base.unwrap_or_default();
         let directory = Some(path).filter(|path| is_known && unfilled([*path]).is_none());
+        // Overrides are beside the directory, so they are unknown as long as it is.
         let directory = directory.and_then(|path| ArgoCd.resolve(base, path));
         let beside = directory.map_or(Ok(Vec::new()), |directory| self.beside(&directory, &document.object.name))?;
         let (merged, mut build) = self.changed(of, written, &beside, unread)?;

@@ -88,9 +88,11 @@ impl UnresolvedTargets {
         let root_in = |directory: &str| explored.graph.user_root(directory);
         let overloaded = explored.graph.overloaded();
         let mut alone: BTreeSet<RootId> = named.iter().filter_map(|directory| root_in(directory)).collect();
+        // A build may make objects that deploy roots with further objects, so that this takes rounds.
         for _ in 0..DEEPEST {
             let builders = targets.builders(explored, config, wanted, &alone)?;
             let new: Vec<&Builder> = builders.iter().filter(|builder| !known.contains_key(&builder.key)).collect();
+            // The last round changed nothing that a build reads.
             if new.is_empty() {
                 break;
             }
@@ -130,6 +132,7 @@ impl Targets {
             changed.flat_map(Target::object_files).chain(self.builds.files.iter().map(String::as_str)).collect();
         let all = self.buildable(graph, config, alone)?;
         let wanted: Vec<usize> = (0..all.len()).filter(|index| wanted(&all[*index])).collect();
+        // As most trees are: no build is needed to know the targets.
         if changed.is_empty() && wanted.is_empty() {
             return Ok(Vec::new());
         }
@@ -159,6 +162,7 @@ impl Targets {
             let files = deploys.files(index).iter().map(|file| (*file).to_owned()).collect();
             let reaches = beyond(&namer, target.walked(dir, graph));
             let Generated { directory, text, arguments, variables, edits, .. } = &made;
+            // The same build in a later round has the same key, and is not run again.
             let key = sha256_hex(format!("{text:?} {arguments:?} {variables:?} {edits:?}").as_bytes());
             let key = format!("{by} {directory} {key}");
             builders.entry(key.clone()).or_insert_with(|| Builder {
@@ -239,6 +243,7 @@ fn find_built<'a>(
         let file = &document.object.file;
         document.has_options() || !replaced.contains(file.as_str()) || builds.failed.contains_key(file)
     });
+    // After the written objects of these files are gone, or each would be there twice.
     made.into_iter().for_each(|own| scan.extend(own));
     let mut targets = super::of_scan(tree, config, identity, scan)?;
     targets.builds = builds;
@@ -269,11 +274,11 @@ impl Builder {
             // The location is that of a kustomization, which is correct itself.
             unread.why = Why::Limit;
         }
-        let named = |object: &ObjectRef| (object.kind.clone(), object.name.clone());
-        let names: HashSet<(String, String)> = made.objects.iter().map(|document| named(&document.object)).collect();
+        let names: HashSet<(String, String)> =
+            made.objects.iter().map(|document| kind_and_name(&document.object)).collect();
         let (mut kept, mut renamed): (HashMap<_, Vec<_>>, HashMap<_, Vec<_>>) = Default::default();
         for document in tree.objects.iter().filter(|document| self.files.contains(&document.object.file)) {
-            let name = named(&document.object);
+            let name = kind_and_name(&document.object);
             if names.contains(&name) {
                 kept.entry(name).or_default().push(document);
             } else {
@@ -281,7 +286,7 @@ impl Builder {
             }
         }
         for document in &mut made.objects {
-            let sources = kept.get(&named(&document.object)).or_else(|| renamed.get(&document.object.kind));
+            let sources = kept.get(&kind_and_name(&document.object)).or_else(|| renamed.get(&document.object.kind));
             let source = sources.and_then(|sources| source(document, sources));
             let object = &mut document.object;
             (object.file, object.line) = source.map_or_else(
@@ -290,6 +295,7 @@ impl Builder {
             );
             object.built_by = Some(self.name.clone());
             document.home.clone_from(&self.made.directory);
+            // Positions in an output tell nobody where to edit.
             match source {
                 Some(source) => document.value.copy_positions(&source.value),
                 None => document.value.set_position(Position::new(object.line, 1)),
@@ -299,6 +305,11 @@ impl Builder {
     }
 }
 
+/// The part of the identity that a build rarely changes.
+fn kind_and_name(object: &ObjectRef) -> (String, String) {
+    (object.kind.clone(), object.name.clone())
+}
+
 /// The object of its kind in the tree of which a build made one: of that name, else of a part of it, as a prefix and
 /// a suffix leave it; of several the one that says the same.
 fn source<'a>(made: &Document, sources: &[&'a Document]) -> Option<&'a Document> {
@@ -306,7 +317,11 @@ fn source<'a>(made: &Document, sources: &[&'a Document]) -> Option<&'a Document>
     let named = sources.iter().filter(|source| !source.object.name.is_empty() && name.contains(&source.object.name));
     let longest = named.clone().map(|source| source.object.name.len()).max()?;
     let longest: Vec<_> = named.filter(|source| source.object.name.len() == longest).collect();
-    let spec = |document: &Document| document.value.get("spec").map(Value::json);
     let is_same = |document: &Document| longest.len() > 1 && spec(document) == spec(made);
     longest.iter().max_by_key(|source| (source.object.namespace == *namespace, is_same(source))).copied().copied()
+}
+
+/// The `spec` of an object.
+fn spec(document: &Document) -> Option<Json> {
+    document.value.get("spec").map(Value::json)
 }

@@ -292,8 +292,9 @@ impl<'a> Writers<'a> {
 
     /// These roots with the components that they add: a component changes everything that its user has accumulated.
     fn with_components(&self, roots: impl IntoIterator<Item = RootId>) -> BTreeSet<RootId> {
-        let is_component = |edge: &Edge| matches!(edge.target, Leads::Root { id, .. } if self.graph.roots[id].kind == Some(KustomizationKind::Component));
-        self.graph.reach(roots, |_, edge| is_component(edge))
+        self.graph.reach(roots, |_, edge| {
+            matches!(edge.target, Leads::Root { id, .. } if self.graph.roots[id].kind == Some(KustomizationKind::Component))
+        })
     }
 
     /// The objects that a root writes into by itself. A root that cannot be read may write into all.

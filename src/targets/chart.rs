@@ -69,6 +69,7 @@ impl ReleaseFields<'_> {
             }
             release.arguments.extend((!value.is_empty()).then(|| format!("{option}={value}")));
         }
+        // Engines install these by default; `helm template` does so only if it is told.
         if !self.skips_crds {
             release.arguments.push("--include-crds".to_owned());
         }
@@ -100,7 +101,6 @@ pub(crate) fn release(target: &Target) -> Result<Release> {
 
 /// The values that an engine gives to helm for a chart, as YAML, or why the output is unknown.
 pub(crate) fn values(tree: &dyn Tree, target: &Target, release: &Release, chart: &str) -> Result<Vec<Vec<u8>>> {
-    let refuse = |why: String| Err(Failure::new(why));
     let asks = target.engine.gives_lookup();
     let mut texts = Vec::new();
     for values in &release.values {
@@ -132,6 +132,11 @@ pub(crate) fn values(tree: &dyn Tree, target: &Target, release: &Release, chart:
         }
     }
     Ok(texts)
+}
+
+/// The failure of a chart whose output is unknown.
+fn refuse<T>(why: String) -> Result<T> {
+    Err(Failure::new(why))
 }
 
 /// Every path at which helm finds a file of a chart, with the targets of links in it.
@@ -185,13 +190,13 @@ pub(super) fn names_within(path: &str, bytes: Rc<[u8]>, all: &[&str]) -> bool {
 fn names(text: &[u8], all: &[&str]) -> bool {
     let text = String::from_utf8_lossy(text);
     let mut actions = text.split("{{").skip(1).filter_map(|rest| rest.split("}}").next());
-    let is_word = |letter: char| letter.is_alphanumeric() || "_.$".contains(letter);
-    let is_it = |word: &str| {
-        // That of the top.
-        let word = word.strip_prefix('$').filter(|rest| rest.starts_with('.')).unwrap_or(word);
-        all.iter().any(|word_of_list| {
-            word.strip_prefix(word_of_list).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    actions.any(|action| {
+        action.split(|letter: char| !(letter.is_alphanumeric() || "_.$".contains(letter))).any(|word: &str| {
+            // That of the top.
+            let word = word.strip_prefix('$').filter(|rest| rest.starts_with('.')).unwrap_or(word);
+            all.iter().any(|word_of_list| {
+                word.strip_prefix(word_of_list).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+            })
         })
-    };
-    actions.any(|action| action.split(|letter| !is_word(letter)).any(is_it))
+    })
 }

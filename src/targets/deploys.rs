@@ -43,6 +43,7 @@ impl<'a> Deploys<'a> {
             let mut deployed = TargetNodes::default();
             if let TargetLocation::Local(dir) = &target.location {
                 let starts: Vec<RootId> = target.walked(dir, graph).collect();
+                // Many targets deploy one root, and a walk of a large graph takes long.
                 let of_roots = built.entry(starts).or_insert_with_key(|starts| {
                     let roots = graph.reach_localized(starts.iter().copied());
                     let files = roots.iter().filter_map(|root| reading.get(root)).flatten().copied().collect();

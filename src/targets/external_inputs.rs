@@ -26,6 +26,7 @@ impl Targets {
             let (PathContent::Kustomization(_) | PathContent::Directory(_)) = &dir.content else { return None };
             let roots: Option<Vec<RootId>> = target.roots(dir).map(|root| explored.graph.user_root(root)).collect();
             let mut reached = beyond(&namer, roots?);
+            // The object adds them, so that the graph of the directory does not have them.
             for component in target.build.components() {
                 let state = match &component.content {
                     None if is_url(&component.text.text) => "not locked".to_owned(),
@@ -85,7 +86,6 @@ impl TargetState {
 impl Target {
     /// The state that follows from the inputs that its build [`reaches`](Targets::reaches).
     pub(crate) fn state(&self, reaches: Option<&[ExternalInput]>) -> TargetState {
-        let line = |reached: &ExternalInput| format!("{}: {}", reached.name, reached.state);
         if let Some(why) = self.unknown() {
             return TargetState::Unknown { why };
         }
@@ -105,6 +105,11 @@ impl Target {
             (path, None) => TargetState::Other { why: path.described() },
         }
     }
+}
+
+/// An input with its state.
+fn line(reached: &ExternalInput) -> String {
+    format!("{}: {}", reached.name, reached.state)
 }
 
 /// The inputs outside of the tree that roots reference, sorted.
@@ -153,7 +158,7 @@ remotes:
         Identity::new(remotes, config, ["main".to_owned()])
     }
 
-    /// The targets of a tree, settled, with what they reach.
+    /// The targets of a tree with their external inputs, after the builds that may change them are known.
     fn of_tree(tree: &Rc<OverlayTree>) -> (Targets, Vec<Option<Vec<ExternalInput>>>) {
         let config = Config::default();
         let found = targets::find(tree, &config, &|| Ok(identity(&config))).unwrap();

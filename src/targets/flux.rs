@@ -129,6 +129,7 @@ fn find(tree: &dyn Tree, identity: &Identity, objects: &[Document], targets: &mu
     let sources = FluxSources::of(tree, objects, identity, &ignores, targets, false);
     ignores.check()?;
     let mut all = made(&sources)?;
+    // `flux bootstrap` need not leave its source in the tree, so this repository is tried for it.
     if !sources.has_bootstrapped() {
         let assumed = made(&FluxSources::of(tree, objects, identity, &ignores, targets, true))?;
         let is_any_here = assumed.iter().zip(&all).any(|(target, other): (&Target, &Target)| {
@@ -140,6 +141,7 @@ fn find(tree: &dyn Tree, identity: &Identity, objects: &[Document], targets: &mu
                 (&target.location, &assumed.location),
                 (TargetLocation::External(_), TargetLocation::Templated(_))
             );
+            // With one path that exists, the guess is right for all: they have one source.
             if is_any_here || may_be_here {
                 *target = assumed;
             }

@@ -61,6 +61,7 @@ pub(crate) fn generated(tree: &dyn Tree, target: &Target, dir: &TargetDir) -> Re
         let resources = dir.scanned.iter().filter_map(|resource| path::below(&resource.path, &made.directory));
         let resources: Vec<Value> = resources.map(|inside| json!(format!("./{inside}"))).collect();
         let mut kustomization = Map::new();
+        // kustomize refuses an empty kustomization, and Flux writes this to avoid that.
         if resources.is_empty() {
             kustomization.insert("namespace".to_owned(), json!("_placeholder"));
         }
@@ -70,6 +71,7 @@ pub(crate) fn generated(tree: &dyn Tree, target: &Target, dir: &TargetDir) -> Re
     let before = kustomization.clone();
     target.engine.edit(&mut kustomization, &target.build, is_root);
     let components: Vec<String> = target.build.components().map(|component| component.text.text.clone()).collect();
+    // Argo CD adds components by a command, which also refuses a directory that is not there.
     if !target.engine.runs_edits() {
         append(&mut kustomization, "components", components.into_iter().map(Value::String).collect());
     } else if !components.is_empty()

@@ -89,6 +89,7 @@ impl Identity {
         }
         let mut told: BTreeMap<&str, i64> = BTreeMap::new();
         for ((url, _), is_here) in paths {
+            // By majority: one typing error must not make a URL that of another repository.
             *told.entry(url).or_default() += if is_here { 1 } else { -1 };
         }
         let known = |url: &str| self.urls.iter().any(|(own, _)| own == url);

@@ -104,7 +104,7 @@ pub(crate) fn missing_charts(tree: &dyn Tree, directory: &str) -> Result<Vec<Mis
     Ok(missing)
 }
 
-/// What the build of a target reads.
+/// The inputs of the build of a target.
 pub(super) struct Read {
     /// The paths, or all below which it reads. A directory is there as long as something is in it.
     pub(super) paths: BTreeSet<String>,
@@ -112,7 +112,7 @@ pub(super) struct Read {
     pub(super) roots: BTreeSet<String>,
 }
 
-/// What the build of a target reads in the tree of a walk.
+/// The inputs of the build of a target in the tree of a walk.
 pub(super) fn read(graph: &Graph, target: &Target, dir: &TargetDir) -> Result<Read> {
     let tree = &*graph.sources[0].tree;
     let mut all = inputs(tree, target, dir, None)?;

@@ -193,8 +193,6 @@ fn declares(text: &str) -> bool {
     holds(text, |text| {
         let lines: Vec<&str> = text.lines().filter(|line| !line.trim_start().starts_with('#')).collect();
         let text = lines.join("\n");
-        // `kind: !!binary QXBw…`, perhaps with an anchor before the tag.
-        let has_tag = |text: &str| BINARY.iter().any(|tag| text.contains(tag));
         let is_hidden = text.split("kind").skip(1).any(|rest| rest.split_whitespace().take(3).any(has_tag));
         // Anchors can make a value much larger than its text, so only some kinds are read completely.
         kinds().filter(|kind| kind.is_certain).any(|kind| {
@@ -202,6 +200,12 @@ fn declares(text: &str) -> bool {
             is_marked && (is_hidden || text.contains(kind.kind))
         })
     })
+}
+
+/// Whether a text has a tag of YAML for binary values.
+fn has_tag(text: &str) -> bool {
+    // `kind: !!binary QXBw…`, perhaps with an anchor before the tag.
+    BINARY.iter().any(|tag| text.contains(tag))
 }
 
 /// The documents of a text that may declare objects that matter, each with the number of lines before it.
@@ -318,15 +322,14 @@ fn identify(file: &str, value: &Value) -> Option<(ObjectRef, &'static ScannedKin
     let text = |keys: &[&str]| value.at(keys).and_then(Value::scalar);
     let (version, kind) = (text(&["apiVersion"])?, text(&["kind"])?);
     let [namespace, name] = ["namespace", "name"].map(|key| text(&["metadata", key]).unwrap_or_default());
-    let is_it = |kind_of_object: &&ScannedKind| {
+    let known = kinds().find(|kind_of_object: &&ScannedKind| {
         kind_of_object.kind == kind
             && if kind_of_object.is_version {
                 version.starts_with(kind_of_object.mark)
             } else {
                 name == kind_of_object.mark
             }
-    };
-    let known = kinds().find(is_it)?;
+    })?;
     Some((
         ObjectRef { file: file.to_owned(), line: value.start.line, kind, namespace, name, ..ObjectRef::default() },
         known,

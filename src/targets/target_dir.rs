@@ -88,7 +88,6 @@ pub(super) fn is_left_out(
 
 /// The content that an engine finds at a path of the tree; `None` means a path outside of it.
 fn look(tree: &dyn Tree, engine: EngineName, file_path: Option<&str>) -> Result<PathContent> {
-    let nothing = |why: String| Ok(PathContent::Nothing(why));
     let Some(file_path) = file_path else { return nothing("it is outside of the repository".to_owned()) };
     let link = if engine.packs() { link_to(tree, file_path)? } else { None };
     if let Some(link) = link {
@@ -103,6 +102,11 @@ fn look(tree: &dyn Tree, engine: EngineName, file_path: Option<&str>) -> Result<
         Resolved::Loop { link } => return nothing(format!("`{link}` leads to itself")),
     };
     engine.classify(tree, directory)
+}
+
+/// No content, and why.
+fn nothing(why: String) -> Result<PathContent> {
+    Ok(PathContent::Nothing(why))
 }
 
 /// The link on the way to a path, or at it.

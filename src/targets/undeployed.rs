@@ -35,6 +35,7 @@ impl Targets {
         let objects = self.targets.iter().map(|target| &target.object);
         let objects = objects.filter(|object| object.kind != super::ObjectRef::LISTED);
         let files: BTreeSet<&str> = objects.map(|object| object.file.as_str()).collect();
+        // Nothing in the tree starts here: somebody applies the objects by hand, or from another repository.
         if files.is_disjoint(&reached) {
             return BTreeMap::new();
         }

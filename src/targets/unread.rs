@@ -86,10 +86,11 @@ impl Targets {
     /// role, for example as a patch.
     pub(crate) fn unread_objects<'a>(&'a self, graph: &'a Graph) -> impl Iterator<Item = &'a Unread> {
         let read = if self.unread.is_empty() { HashMap::new() } else { read_as(graph) };
-        let is_deployed = |file: &str| self.local_targets().any(|(target, dir)| target.takes(dir, file));
         self.unread.iter().filter(move |unread| {
             let read = read.get(unread.file.as_str());
-            read.copied().unwrap_or_else(|| unread.why != Why::Template || is_deployed(&unread.file))
+            read.copied().unwrap_or_else(|| {
+                unread.why != Why::Template || self.local_targets().any(|(target, dir)| target.takes(dir, &unread.file))
+            })
         })
     }
 }

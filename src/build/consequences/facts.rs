@@ -43,8 +43,8 @@ pub(super) fn bindings(object: &Value) -> Vec<String> {
     if !is_kind(object, &format!("{RBAC}/ClusterRoleBinding")) {
         return Vec::new();
     }
-    let subject = |item| format!("{} {}", text(item, "kind"), full_name_at(item, ""));
-    let subjects: Vec<String> = items(object, "subjects").map(subject).collect();
+    let subjects: Vec<String> =
+        items(object, "subjects").map(|item| format!("{} {}", text(item, "kind"), full_name_at(item, ""))).collect();
     vec![format!("{} for {}", text(object, "roleRef.name"), subjects.join(", "))]
 }
 
@@ -54,15 +54,16 @@ pub(super) fn wildcards(object: &Value) -> Vec<String> {
     if !["Role", "ClusterRole"].iter().any(|kind| is_kind(object, &format!("{RBAC}/{kind}"))) {
         return Vec::new();
     }
-    let rule = |rule| {
-        let texts = |field| items(rule, field).filter_map(Value::as_str).collect::<Vec<_>>();
-        let all = FIELDS.map(|field| (field, texts(field)));
-        let is_wild = all.iter().any(|(_, texts)| texts.contains(&"*"));
-        let all = all.iter().filter(|(_, texts)| !texts.is_empty());
-        let all: Vec<_> = all.map(|(field, texts)| format!("{field} {}", texts.join(", "))).collect();
-        is_wild.then(|| all.join("; "))
-    };
-    items(object, "rules").filter_map(rule).collect()
+    items(object, "rules")
+        .filter_map(|rule| {
+            let texts = |field| items(rule, field).filter_map(Value::as_str).collect::<Vec<_>>();
+            let all = FIELDS.map(|field| (field, texts(field)));
+            let is_wild = all.iter().any(|(_, texts)| texts.contains(&"*"));
+            let all = all.iter().filter(|(_, texts)| !texts.is_empty());
+            let all: Vec<_> = all.map(|(field, texts)| format!("{field} {}", texts.join(", "))).collect();
+            is_wild.then(|| all.join("; "))
+        })
+        .collect()
 }
 
 pub(super) fn no_replicas(object: &Value) -> Vec<String> {
@@ -73,7 +74,7 @@ pub(super) fn no_replicas(object: &Value) -> Vec<String> {
     if is_it && is_none { vec!["`replicas: 0`".to_owned()] } else { Vec::new() }
 }
 
-/// Returns why what an object of an engine deploys waits.
+/// Why the objects of an engine's object are not deployed yet.
 pub(super) fn waits(object: &Value) -> Vec<String> {
     let policy = ObjectPolicy::of(object);
     let is_suspended = policy.as_ref().is_some_and(|policy| policy.is_suspended);
@@ -93,11 +94,12 @@ pub(super) fn prunes(object: &Value) -> Vec<String> {
 
 pub(super) fn destinations(object: &Value) -> Vec<String> {
     let all = ObjectPolicy::of(object).map_or(Vec::new(), |policy| policy.destination);
-    let shown = |(field, value): (&str, String)| match value.as_str() {
-        "" => format!("{field} none"),
-        value => format!("{field} `{value}`"),
-    };
-    all.into_iter().map(shown).collect()
+    all.into_iter()
+        .map(|(field, value): (&str, String)| match value.as_str() {
+            "" => format!("{field} none"),
+            value => format!("{field} `{value}`"),
+        })
+        .collect()
 }
 
 /// Returns its destinations without the namespaces that its build writes.
@@ -107,7 +109,7 @@ pub(super) fn clusters(object: &Value) -> Vec<String> {
     all
 }
 
-/// Returns of what the first number of the version changes.
+/// The names whose versions change in the first number.
 pub(super) fn major_version(old: &Value, new: &Value) -> Option<String> {
     let old = versions(old);
     let mut moves = Vec::new();
@@ -134,10 +136,6 @@ pub(super) fn removed_fields(old: &Value, new: &Value) -> Option<String> {
     if !is_crd(old) || !is_crd(new) {
         return None;
     }
-    let served = |object| {
-        let all = items(object, "spec.versions").filter(|version| is_true(version, "served"));
-        all.map(|version| (text(version, "name"), version)).collect::<BTreeMap<&str, &Value>>()
-    };
     let (is_served, mut gone) = (served(new), Vec::new());
     for (name, was) in served(old) {
         match is_served.get(name) {
@@ -154,6 +152,12 @@ pub(super) fn removed_fields(old: &Value, new: &Value) -> Option<String> {
     gone.truncate(NAMED);
     gone.extend((more > 0).then(|| format!("and {more} more")));
     (!gone.is_empty()).then(|| gone.join(", "))
+}
+
+/// The versions of a CustomResourceDefinition that the API server serves.
+fn served(object: &Value) -> BTreeMap<&str, &Value> {
+    let all = items(object, "spec.versions").filter(|version| is_true(version, "served"));
+    all.map(|version| (text(version, "name"), version)).collect::<BTreeMap<&str, &Value>>()
 }
 
 /// Adds the properties that a schema has no longer. Where it keeps what it does not know, none is lost.
@@ -177,14 +181,16 @@ fn without_fields(was: &Value, is: &Value, place: &str, gone: &mut Vec<String>) 
 
 /// Returns the images of containers that an object runs otherwise, as they were and are.
 pub(crate) fn moved_images(old: &Value, new: &Value) -> Vec<(String, String)> {
-    let named = |object| {
-        let all = containers(object)
-            .map(|container| (text(container, "name").to_owned(), text(container, "image").to_owned()));
-        all.collect::<BTreeMap<String, String>>()
-    };
-    let (old, new) = (named(old), named(new));
+    let (old, new) = (container_images(old), container_images(new));
     let moved = new.into_iter().filter_map(|(name, is)| Some((old.get(&name)?.clone(), is)));
     moved.filter(|(was, is)| was != is && !was.is_empty()).collect()
+}
+
+/// The images of containers by their names.
+fn container_images(object: &Value) -> BTreeMap<String, String> {
+    let all =
+        containers(object).map(|container| (text(container, "name").to_owned(), text(container, "image").to_owned()));
+    all.collect::<BTreeMap<String, String>>()
 }
 
 /// Names with their versions: by what it is, where it stands and the last part of the name, which may come from elsewhere.
@@ -195,7 +201,6 @@ fn images<'a>(value: &'a Value, place: &str, all: &mut Versions<'a>) {
     let image = value.get("image").and_then(Value::as_str).unwrap_or_default();
     let image = image.split('@').next().and_then(|image| image.rsplit_once(':'));
     let parts = Some((text(value, "repository"), text(value, "tag").split('@').next().unwrap_or_default()));
-    let is_whole = |(image, tag): &(&str, &str)| !image.is_empty() && !tag.is_empty() && !tag.contains('/');
     for (image, tag) in [image, parts].into_iter().flatten().filter(is_whole) {
         all.insert(("image", place.to_owned(), path::name(image)), (image, tag));
     }
@@ -205,6 +210,11 @@ fn images<'a>(value: &'a Value, place: &str, all: &mut Versions<'a>) {
     for item in value.as_sequence().into_iter().flatten() {
         images(item, &format!("{place}.{}", text(item, "name")), all);
     }
+}
+
+/// Whether both parts of an image are known.
+fn is_whole((image, tag): &(&str, &str)) -> bool {
+    !image.is_empty() && !tag.is_empty() && !tag.contains('/')
 }
 
 fn versions(object: &Value) -> Versions<'_> {

@@ -101,9 +101,13 @@ fn scalar(value: &Value) -> String {
 /// Returns how much less a claim asks for.
 pub(super) fn smaller(old: &Value, new: &Value) -> Option<String> {
     let claim = Some(old).filter(|old| is_kind(old, "/PersistentVolumeClaim"))?;
-    let asked = |claim| at(claim, "spec.resources.requests.storage").map(scalar);
-    let (old, new) = (asked(claim)?, asked(new)?);
+    let (old, new) = (requested_storage(claim)?, requested_storage(new)?);
     (quantity(&new)? < quantity(&old)?).then(|| format!("{old} -> {new}"))
+}
+
+/// The storage that a claim requests.
+fn requested_storage(claim: &Value) -> Option<String> {
+    at(claim, "spec.resources.requests.storage").map(scalar)
 }
 
 /// Reads a quantity of Kubernetes, as `10Gi`.

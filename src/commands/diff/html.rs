@@ -90,12 +90,8 @@ struct Page<'a> {
 impl Page<'_> {
     /// The rules that hide what is not selected, and the options for builds and kinds.
     fn filters(&self) -> [String; 3] {
-        let rule = |class: String, hidden: &str| {
-            format!("body:has([value={class}]:checked) {hidden}:not(.{class}) {{ display: none; }}\n")
-        };
-        let builds = (0..self.groups.len()).map(|number| rule(format!("b{number}"), ".build"));
-        let kinds = (0..self.kinds.len()).map(|number| rule(format!("k{number}"), ":is(.build, .object)"));
-        let option = |class: String, name: &str| format!("<option value=\"{class}\">{}</option>\n", text(name));
+        let builds = (0..self.groups.len()).map(|number| hiding_rule(format!("b{number}"), ".build"));
+        let kinds = (0..self.kinds.len()).map(|number| hiding_rule(format!("k{number}"), ":is(.build, .object)"));
         let build_options = self.groups.iter().enumerate().flat_map(|(number, group)| {
             titles(group).into_iter().map(move |title: Title| option(format!("b{number}"), &title.name))
         });
@@ -157,12 +153,11 @@ impl Page<'_> {
     fn section(&self, number: usize) -> String {
         let group = &self.groups[number];
         let build = group[0];
-        let title = |Title { name, why }: &Title| format!("{} <span class=\"why\">{}</span>", code(name), text(why));
-        let titles: Vec<String> = titles(group).iter().map(title).collect();
+        let titles: Vec<String> = titles(group).iter().map(title_line).collect();
         let mut out =
             format!("<section class=\"{}\" id=\"b{number}\">\n<h2>{}</h2>\n", self.classes(number), titles[0]);
         if let alike @ 1.. = titles.len() - 1 {
-            let others: String = titles[1..].iter().map(|title| item(title)).collect();
+            let others: String = titles[1..].iter().map(|title_line| item(title_line)).collect();
             let alike = counted(alike, "more build");
             out += &format!("<details><summary>the same in {alike}</summary><ul>\n{others}</ul></details>\n");
         }
@@ -195,6 +190,21 @@ impl Page<'_> {
     }
 }
 
+/// A title with its cause.
+fn title_line(Title { name, why }: &Title) -> String {
+    format!("{} <span class=\"why\">{}</span>", code(name), text(why))
+}
+
+/// An option that selects a class.
+fn option(class: String, name: &str) -> String {
+    format!("<option value=\"{class}\">{}</option>\n", text(name))
+}
+
+/// The rule that hides what lacks a class while its option is selected.
+fn hiding_rule(class: String, hidden: &str) -> String {
+    format!("body:has([value={class}]:checked) {hidden}:not(.{class}) {{ display: none; }}\n")
+}
+
 fn consequence_line(consequence: &Consequence) -> String {
     format!("<p class=\"consequence\"><b>{}</b>: {}</p>\n", text(consequence.id), text(&consequence.text))
 }
@@ -202,24 +212,38 @@ fn consequence_line(consequence: &Consequence) -> String {
 /// The lines of a diff as runs of old and new lines, which a browser can show below or beside each other.
 fn runs(object: &ObjectChange) -> String {
     let lines: Vec<&str> = object.diff.lines().collect();
-    let kind = |line: &str| line.bytes().next().filter(|first| b"-+@".contains(first));
-    let pre = |class: &str, lines: &[&str]| format!("<pre{class}>{}</pre>", html(&lines.join("\n")));
     let mut out = String::new();
     for run in lines.chunk_by(|line: &&str, next: &&str| {
-        let kinds = (kind(line), kind(next));
+        let kinds = (line_kind(line), line_kind(next));
         kinds.0 == kinds.1 || kinds == (Some(b'-'), Some(b'+'))
     }) {
-        out += &match kind(run[0]) {
-            Some(b'@') => pre(" class=\"hunk\"", run),
-            None => format!("<div class=\"run\">{}{}</div>", pre("", run), pre(" class=\"copy\"", run)),
+        out += &match line_kind(run[0]) {
+            Some(b'@') => preformatted(" class=\"hunk\"", run),
+            None => {
+                format!("<div class=\"run\">{}{}</div>", preformatted("", run), preformatted(" class=\"copy\"", run))
+            }
             _ => {
                 let (old, new) = run.split_at(run.partition_point(|line| line.starts_with('-')));
-                format!("<div class=\"run\">{}{}</div>", pre(" class=\"old\"", old), pre(" class=\"new\"", new))
+                format!(
+                    "<div class=\"run\">{}{}</div>",
+                    preformatted(" class=\"old\"", old),
+                    preformatted(" class=\"new\"", new)
+                )
             }
         };
         out.push('\n');
     }
     out
+}
+
+/// Lines as they are.
+fn preformatted(class: &str, lines: &[&str]) -> String {
+    format!("<pre{class}>{}</pre>", html(&lines.join("\n")))
+}
+
+/// The kind of a line of a diff, by its first character; `None` if it did not change.
+fn line_kind(line: &str) -> Option<u8> {
+    line.bytes().next().filter(|first| b"-+@".contains(first))
 }
 
 #[cfg(test)]

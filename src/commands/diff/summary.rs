@@ -48,11 +48,10 @@ impl ImageMove {
             }
         }
         let image = |((from, to), objects): ((String, String), usize)| {
-            let is_pinned = |image: &str| image.contains('@');
             let tag = to.rsplit_once('/').map_or(to.as_str(), |(_, name)| name).split_once(':').map(|(_, tag)| tag);
             let note = match tag {
-                _ if is_pinned(&to) => None,
-                _ if is_pinned(&from) => Some("the digest was lost"),
+                _ if has_digest(&to) => None,
+                _ if has_digest(&from) => Some("the digest was lost"),
                 Some(tag) if tag.contains(|digit: char| digit.is_ascii_digit()) => None,
                 _ => Some("a floating tag"),
             };
@@ -68,6 +67,11 @@ impl ImageMove {
         let note = note.map_or(String::new(), |note| format!(", {note}"));
         visible(&format!("image {from} -> {to} ({}{note})", counted(*objects, "object")))
     }
+}
+
+/// Whether an image is named by its digest.
+fn has_digest(image: &str) -> bool {
+    image.contains('@')
 }
 
 impl Moved {
@@ -189,12 +193,13 @@ impl Diff {
             let count = counted(left.len(), "build");
             return vec![format!("{count} not built: something stays remote (`-v` shows each)")];
         }
-        let line = |build: &Compared| {
-            let why: BTreeSet<&str> =
-                build.not_built.iter().flatten().map(|failure| failure.message.as_str()).collect();
-            let why = Vec::from_iter(why).join("; ");
-            fitting(&visible(&format!("{}: not built: {why}", build.name)), 0, verbose)
-        };
-        left.into_iter().map(line).collect()
+        left.into_iter()
+            .map(|build: &Compared| {
+                let why: BTreeSet<&str> =
+                    build.not_built.iter().flatten().map(|failure| failure.message.as_str()).collect();
+                let why = Vec::from_iter(why).join("; ");
+                fitting(&visible(&format!("{}: not built: {why}", build.name)), 0, verbose)
+            })
+            .collect()
     }
 }

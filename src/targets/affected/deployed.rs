@@ -90,7 +90,7 @@ impl Causes<'_> {
                 let (target, was) = (target.clone(), was.cloned());
                 affected.push(AffectedTarget { target, was, status, cause });
             };
-            let path = |target: &Target| Cause::Path(target.object.file.clone());
+            // Without a partner it is new, unless it deploys nothing, or is another view of a known object.
             let Some(at) = before[number] else {
                 if !is.is_idle(target, was) && !is_view(target, new, old) {
                     let cause = self.of_target(target, None, is.targets, config)?;
@@ -99,24 +99,25 @@ impl Causes<'_> {
                 continue;
             };
             if turned.is_new(number, at) {
-                add(target, None, DiffStatus::Added, path(target));
+                add(target, None, DiffStatus::Added, object_file(target));
                 continue;
             }
             let mut target = Cow::Borrowed(target);
             let mut open = None;
+            // Nothing names its file any more. If a build that is unknown may still deploy it, it is not called
+            // removed.
             if turned.is_unnamed(at) {
                 let Some(changer) = self.changer(&old[at], turned.stays_with(at))? else {
-                    add(&old[at], None, DiffStatus::Removed, path(&old[at]));
+                    add(&old[at], None, DiffStatus::Removed, object_file(&old[at]));
                     continue;
                 };
                 target.to_mut().changed_by.get_or_insert(changer);
-                open = Some(path(&target));
+                open = Some(object_file(&target));
             }
             let cause = self.of_target(&target, Some(&old[at]), is.targets, config)?;
             cause.or(open).into_iter().for_each(|cause| add(&target, Some(&old[at]), DiffStatus::Changed, cause));
         }
-        let is_gone = |at: &usize| !was.is_idle(&old[*at], is) && !is_view(&old[*at], old, new);
-        for at in turned.gone().filter(is_gone) {
+        for at in turned.gone().filter(|at: &usize| !was.is_idle(&old[*at], is) && !is_view(&old[*at], old, new)) {
             let (mut target, mut was, mut status) = (old[at].clone(), None, DiffStatus::Removed);
             let cause = Cause::Path(target.object.file.clone());
             if let Some(changer) = self.changer(&target, turned.stays_with(at))? {
@@ -221,6 +222,11 @@ impl Causes<'_> {
         let ignores = self.changes.ignores.as_ref().filter(|_| is_packed);
         Ok(ignores.or(Some(&object.file).filter(|_| !is_same)).map(|file| Cause::Path(file.clone())))
     }
+}
+
+/// A difference in the object of a target.
+fn object_file(target: &Target) -> Cause {
+    Cause::Path(target.object.file.clone())
 }
 
 /// The texts of the paths that an object, as JSON, leaves to the cluster: directories below which its content is. Its

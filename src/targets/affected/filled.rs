@@ -9,8 +9,9 @@ use super::{AffectedTarget, Cause, Causes, DiffStatus, Sides};
 use crate::graph::inputs::BuildInput;
 use crate::kustomization::{documents, read_object};
 use crate::message::failure::Result;
+use crate::message::position::Position;
 use crate::os::limits::FILE;
-use crate::targets::{Changer, Target, scan};
+use crate::targets::{Changer, ObjectRef, Target, scan};
 use crate::tree::{Tree, path};
 
 /// The names of objects with values, each with the file that has it.
@@ -22,12 +23,12 @@ pub(super) fn filled(
     targets: &[Target],
     touched: &mut Vec<AffectedTarget>,
 ) -> Result<Vec<Target>> {
+    // Maps are read only if somebody fills them in: this reads every ConfigMap of both trees.
     let maps = if targets.iter().any(|target: &Target| target.build.variables.from().next().is_some()) {
         causes.maps()?
     } else {
         Maps::new()
     };
-    let key = |target: &Target| (target.object.clone(), target.spot);
     let known: HashMap<_, usize> = touched.iter().enumerate().map(|(at, target)| (key(&target.target), at)).collect();
     let mut filled = Vec::new();
     for target in targets {
@@ -41,6 +42,7 @@ pub(super) fn filled(
             .is_some_and(|was| was.local_dir().is_some() && target.local_dir().is_some() && was.url() != target.url());
         let by = map.map(|(name, file)| format!("`{name}` in {file}"));
         let Some(name) = by.or_else(|| is_moved.then(|| "the URL of its source".to_owned())) else { continue };
+        // No file of its build changed, only a value that the cluster fills in.
         if let (None, Some((_, file))) = (at, map) {
             let (was, cause) = (Some(target.clone()), Cause::Path(file.clone()));
             touched.push(AffectedTarget { target: target.clone(), was, status: DiffStatus::Changed, cause });
@@ -49,6 +51,11 @@ pub(super) fn filled(
         filled.push(Target { changed_by, ..target.clone() });
     }
     Ok(filled)
+}
+
+/// The identity of a target among those of its object.
+fn key(target: &Target) -> (ObjectRef, Position) {
+    (target.object.clone(), target.spot)
 }
 
 impl Causes<'_> {

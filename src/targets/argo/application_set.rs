@@ -40,6 +40,7 @@ pub(super) fn expand(
             Some(more) => merge(&template, &more, template.start, &[]),
             None => template,
         };
+        // A short list of parameters can multiply a large template.
         let size = template.json().to_string().len();
         for parameters in given.all {
             count += 1;
@@ -55,6 +56,7 @@ pub(super) fn expand(
             let mut made = Application { document: generated, untold: given.more.clone(), is_open: false };
             if let Some(patch) = &spec.template_patch {
                 let (text, is_all) = fill(&patch.value, &parameters, is_go);
+                // The patch is applied as far as it is known: the fields that it sets are then open.
                 if !is_all {
                     (made.untold, made.is_open) = (Some("`templatePatch` may change it".to_owned()), true);
                 }
@@ -73,14 +75,18 @@ pub(super) fn expand(
 /// The template of a generator without empty values: Argo CD takes these from the set.
 fn stated(own: &Value) -> Value {
     let Data::Mapping(pairs) = &own.data else { return own.clone() };
-    let is_empty = |value: &Value| match &value.data {
+    let pairs = pairs.iter().filter(|(_, value)| !is_empty(value));
+    own.with(Data::Mapping(pairs.map(|(key, value)| (key.clone(), stated(value))).collect()))
+}
+
+/// Whether a value says nothing.
+fn is_empty(value: &Value) -> bool {
+    match &value.data {
         Data::Null => true,
         Data::Text(text) => text.is_empty(),
         Data::List(items) => items.is_empty(),
         _ => false,
-    };
-    let pairs = pairs.iter().filter(|(_, value)| !is_empty(value));
-    own.with(Data::Mapping(pairs.map(|(key, value)| (key.clone(), stated(value))).collect()))
+    }
 }
 
 /// An application as a filled in `templatePatch` changes it.
@@ -94,10 +100,9 @@ fn patched(document: &Document, patch: &Located<String>, filled: &str) -> std::r
 
 /// A value without the keys of which only the cluster knows the value.
 fn known(value: &Value) -> Value {
-    let is_known = |value: &Value| value.text().is_none_or(|text| !text.contains(UNKNOWN));
     match &value.data {
         Data::Mapping(pairs) => {
-            let pairs = pairs.iter().filter(|(_, value)| is_known(value));
+            let pairs = pairs.iter().filter(|(_, value)| value.text().is_none_or(|text| !text.contains(UNKNOWN)));
             value.with(Data::Mapping(pairs.map(|(key, value)| (key.clone(), known(value))).collect()))
         }
         Data::List(items) => value.with(Data::List(items.iter().map(known).collect())),

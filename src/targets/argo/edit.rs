@@ -26,9 +26,8 @@ pub(super) fn commands(document: &Document, source: &Source, spec: &Kustomize) -
             all.push(words.iter().map(|word| (*word).to_owned()).chain(values).collect());
         }
     };
-    let set = |text: &String| Some(text.clone()).filter(|text| !text.is_empty()).into_iter().collect();
-    run(&["set", "nameprefix", "--"], set(&spec.name_prefix));
-    run(&["set", "namesuffix", "--"], set(&spec.name_suffix));
+    run(&["set", "nameprefix", "--"], unless_empty(&spec.name_prefix));
+    run(&["set", "namesuffix", "--"], unless_empty(&spec.name_suffix));
     run(&["set", "image"], spec.images.iter().map(|image| fill_in(image)).collect::<Result<_, _>>()?);
     let replicas = spec.replicas.iter().map(|replica| format!("{}={}", replica.name, count(&replica.count)));
     run(&["set", "replicas"], replicas.collect());
@@ -36,20 +35,28 @@ pub(super) fn commands(document: &Document, source: &Source, spec: &Kustomize) -
         let value = |value: &String| if fills { fill_in(value) } else { Ok(value.clone()) };
         pairs.iter().map(|(key, text)| Ok(format!("{key}:{}", value(text)?))).collect()
     };
-    let with = |command: &'static str, flags: &[(bool, &'static str)]| -> Vec<&'static str> {
-        let flags = flags.iter().filter(|(is_set, _)| *is_set).map(|(_, flag)| *flag);
-        ["add", command].into_iter().chain(flags).collect()
-    };
+    // The flags are options of `kustomize edit`, before the values.
     let flags = [
         (spec.force_common_labels, "--force"),
         (spec.label_without_selector, "--without-selector"),
         (spec.label_include_templates, "--include-templates"),
     ];
-    run(&with("label", &flags), pairs(&spec.common_labels, true)?);
+    run(&flagged("label", &flags), pairs(&spec.common_labels, true)?);
     let annotations = pairs(&spec.common_annotations, spec.common_annotations_envsubst)?;
-    run(&with("annotation", &[(spec.force_common_annotations, "--force")]), annotations);
-    run(&["set", "namespace", "--"], set(&spec.namespace));
+    run(&flagged("annotation", &[(spec.force_common_annotations, "--force")]), annotations);
+    run(&["set", "namespace", "--"], unless_empty(&spec.namespace));
     Ok(all)
+}
+
+/// The words of `add` with the flags that are set.
+fn flagged(command: &'static str, flags: &[(bool, &'static str)]) -> Vec<&'static str> {
+    let flags = flags.iter().filter(|(is_set, _)| *is_set).map(|(_, flag)| *flag);
+    ["add", command].into_iter().chain(flags).collect()
+}
+
+/// The text as a value, unless it is empty.
+fn unless_empty(text: &str) -> Vec<String> {
+    Some(text.to_owned()).filter(|text| !text.is_empty()).into_iter().collect()
 }
 
 /// A number as Go prints it; any other value as written, for kustomize to refuse.

@@ -81,6 +81,7 @@ impl GeneratorEvaluator<'_> {
             None if generator.is_selective => Given::unknown("its generator has a `selector`"),
             _ => given,
         };
+        // Values may use the parameters, so they come last.
         let Some(values) = generator.values() else { return Ok(given) };
         let mut all = Vec::new();
         for parameters in given.all {
@@ -110,6 +111,7 @@ impl GeneratorEvaluator<'_> {
             return self.unread(matrix, "its `matrix` contains another");
         }
         let first = self.generate(first_generator)?;
+        // Only these are read from the tree, so that an open text in them changes how many there are.
         let is_read = [GIT, LIST].contains(&second.kind);
         let (mut all, mut more) = (Vec::new(), first.more);
         let size = two.json().to_string().len() / BYTES + 1;
@@ -184,6 +186,7 @@ impl GeneratorEvaluator<'_> {
             }
             let given = self.generate(generator)?;
             let by_key: BTreeMap<_, _> = given.all.iter().map(|parameters| (key(parameters), parameters)).collect();
+            // Argo CD refuses a key that is set twice, and an open list may set any.
             if given.more.is_some() && merged.is_some() || by_key.len() < given.all.len() {
                 return self.unread(
                     merge,
@@ -225,6 +228,7 @@ impl GeneratorEvaluator<'_> {
             (None, Some(files)) => (files, true),
             (None, None) => return Ok(Given::unknown("its generator names neither directories nor files")),
         };
+        // A pattern without a path matches nothing.
         let patterns = patterns.into_iter().filter_map(|pattern| Some((pattern.path?, pattern.exclude)));
         let object = self.set.object.clone();
         let generator =

@@ -232,9 +232,10 @@ pub(super) fn is_respelled(value: &Value) -> bool {
         "patches",
         "path",
     ];
-    let is_other = |key: &str| KEYS.iter().any(|known| key != *known && is_same_key(known, key));
     match &value.data {
-        Data::Mapping(pairs) => pairs.iter().any(|(key, value)| is_other(key) || is_respelled(value)),
+        Data::Mapping(pairs) => pairs.iter().any(|(key, value)| {
+            KEYS.iter().any(|known| key != *known && is_same_key(known, key)) || is_respelled(value)
+        }),
         Data::List(items) => items.iter().any(is_respelled),
         _ => false,
     }

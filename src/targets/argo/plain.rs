@@ -69,12 +69,7 @@ fn is_manifest(file: &str) -> bool {
 /// Adds the objects in a text. If something in it is not an object, it is skipped, unless it looks like manifests.
 fn add(text: &str, is_json: bool, all: &mut String) {
     let parts: Vec<(usize, &str)> = if is_json { vec![(0, text)] } else { documents(text).collect() };
-    // The engines accept more as YAML than the files that may declare targets.
-    let read = |(before, part): &(usize, &str)| match read_object(part, *before) {
-        Ok(value) => Ok(value.map(|value| value.json())),
-        Err(_) => serde_yaml::from_str::<Json>(part).map(Some),
-    };
-    let objects: Vec<_> = parts.iter().map(read).collect();
+    let objects: Vec<_> = parts.iter().map(read_part).collect();
     let looks_so = is_json || ["apiVersion:", "kind:", "metadata:"].iter().all(|key| text.contains(key));
     if !objects.iter().all(|read: &Result<Option<Json>, _>| {
         read.as_ref().is_ok_and(|json| json.as_ref().is_none_or(|json| json["kind"].is_string()))
@@ -84,8 +79,10 @@ fn add(text: &str, is_json: bool, all: &mut String) {
     }
     for ((_, part), read) in parts.iter().zip(objects) {
         let items = read.as_ref().ok().and_then(|json| json.as_ref()?["items"].as_array().cloned());
+        // A document with only comments is no object, and no error for an engine either.
         let is_empty = matches!(read, Ok(None));
         match items {
+            // The engines deploy the items of a List, not the List.
             Some(items) => items.iter().filter_map(|item| serde_yaml::to_string(item).ok()).for_each(|item| {
                 all.push_str("---\n");
                 all.push_str(&item);
@@ -99,5 +96,14 @@ fn add(text: &str, is_json: bool, all: &mut String) {
                 }
             }
         }
+    }
+}
+
+/// A document as JSON; `None` if it is empty. `before` is the number of lines before it.
+fn read_part((before, part): &(usize, &str)) -> serde_yaml::Result<Option<Json>> {
+    // The engines accept more as YAML than the files that may declare targets.
+    match read_object(part, *before) {
+        Ok(value) => Ok(value.map(|value| value.json())),
+        Err(_) => serde_yaml::from_str::<Json>(part).map(Some),
     }
 }

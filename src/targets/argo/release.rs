@@ -24,6 +24,7 @@ impl Argo<'_> {
     ) -> Result<Release, String> {
         let nothing = Helm::default();
         let helm = source.helm.as_ref().unwrap_or(&nothing);
+        // A placeholder in a template of a set would be rendered as if it were the value.
         if document.object.set.is_some() && helm.is_open() {
             return Err("its `helm` is filled in elsewhere".to_owned());
         }
@@ -31,13 +32,9 @@ impl Argo<'_> {
             return Err(chart::unread(field));
         }
         let Application { destination, .. } = document.spec();
-        let first = |text: &Option<Scalar>, other: &str| {
-            let text = text.as_ref().map(|text| text.0.as_str()).filter(|text| !text.is_empty());
-            text.unwrap_or(other).to_owned()
-        };
         let rendered = ReleaseFields {
-            name: &first(&helm.release_name, &document.object.name),
-            namespace: &first(&helm.namespace, &destination.namespace.0),
+            name: &first_text(&helm.release_name, &document.object.name),
+            namespace: &first_text(&helm.namespace, &destination.namespace.0),
             files: &helm.value_files,
             may_be_missing: helm.ignore_missing_value_files,
             values: helm.values_object.as_ref().or(helm.values.as_ref()),
@@ -79,4 +76,10 @@ impl Argo<'_> {
         let revision = super::revision(self.identity, &url, named.target_revision.as_deref());
         self.identity.directory_of(&url).filter(|_| revision.is_this)
     }
+}
+
+/// A text, or another one if it is empty.
+fn first_text(text: &Option<Scalar>, other: &str) -> String {
+    let text = text.as_ref().map(|text| text.0.as_str()).filter(|text| !text.is_empty());
+    text.unwrap_or(other).to_owned()
 }

@@ -49,21 +49,23 @@ pub(super) fn fill(text: &str, parameters: &Parameters, is_go: bool) -> (String,
 
 /// The name of the parameter that an action of a Go template prints.
 fn go_name(action: &str) -> Option<String> {
-    let plain = |name: &str| {
-        let name = name.strip_prefix('.')?;
-        name.chars()
-            .all(|character: char| character.is_ascii_alphanumeric() || "._".contains(character))
-            .then(|| name.to_owned())
-    };
     if let Some((name, "toJson")) = action.split_once('|').map(|(name, filter)| (name.trim(), filter.trim())) {
-        return Some(plain(name)? + TO_JSON);
+        return Some(parameter(name)? + TO_JSON);
     }
     let Some(indexed) = action.strip_prefix("index ") else {
-        return plain(action);
+        return parameter(action);
     };
     let (name, index) = indexed.trim().split_once(' ')?;
     let index: usize = index.trim().parse().ok()?;
-    Some(format!("{}[{index}]", plain(name)?))
+    Some(format!("{}[{index}]", parameter(name)?))
+}
+
+/// The name of the parameter that a field of a Go template means.
+fn parameter(name: &str) -> Option<String> {
+    let name = name.strip_prefix('.')?;
+    name.chars()
+        .all(|character: char| character.is_ascii_alphanumeric() || "._".contains(character))
+        .then(|| name.to_owned())
 }
 
 /// The parameters of a directory that a git generator found.

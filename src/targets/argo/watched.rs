@@ -60,6 +60,7 @@ pub(crate) fn unwatched(
         })
         .flatten()
         .collect();
+    // Without an annotation Argo CD watches everything.
     if watched.is_empty() || unfilled([annotation]).is_some() {
         return Ok(BTreeSet::new());
     }

@@ -52,6 +52,7 @@ pub(super) fn made(sources: &FluxSources<'_>, document: &Document) -> (Made, Opt
             wrong.get_or_insert(reason);
         }
     }
+    // First all names: one wrong artifact stops the generator before it makes any.
     let mut made = Made::new();
     for (name, captures, artifact) in wanted {
         let mut defined_by = defined_by.clone();
@@ -149,6 +150,7 @@ fn combined(sources: &FluxSources<'_>, copies: &[(Bound, CopyStep)]) -> Result<B
         let Some(rest) = rest.filter(|rest| above.as_ref().is_none_or(|above| above == rest)) else {
             return Err("rearranges its files".to_owned());
         };
+        // All steps must move the files alike, or else a path of the artifact is no path of this repository.
         above = Some(rest);
         placed.push((to, copied));
     }
@@ -228,11 +230,10 @@ fn step(entry: &models::Copy, captures: &Captures) -> Option<CopyStep> {
     let to = to.strip_prefix("@artifact/")?;
     let contents = if from == "**" { Some(".") } else { from.strip_suffix("/**") };
     let from = contents.unwrap_or(from);
-    let is_plain = |text: &str| !text.starts_with('/') && !text.contains(['*', '?', '[', ']', '{', '\\', '$']);
     let path = path::resolve("", from)?;
     // Before a pattern nothing is cleaned.
     let is_clean = contents.is_none() || from == "." || !from.is_empty() && from == path;
-    let is_read = is_plain(from) && is_plain(to) && is_clean && entry.is_overwriting();
+    let is_read = is_plain_path(from) && is_plain_path(to) && is_clean && entry.is_overwriting();
     is_read.then_some(CopyStep {
         alias: alias.to_owned(),
         from: path,
@@ -241,4 +242,9 @@ fn step(entry: &models::Copy, captures: &Captures) -> Option<CopyStep> {
         to: path::resolve("", to)?,
         exclude: entry.exclude.clone(),
     })
+}
+
+/// Whether a text is one path, relative and without a pattern.
+fn is_plain_path(text: &str) -> bool {
+    !text.starts_with('/') && !text.contains(['*', '?', '[', ']', '{', '\\', '$'])
 }

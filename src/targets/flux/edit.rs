@@ -24,21 +24,14 @@ pub(in crate::targets) fn edit(kustomization: &mut Map<String, Value>, build: &B
             kustomization.insert(key.to_owned(), json!(text));
         }
     }
-    let patch = |patch: &Value| {
-        let mut patch = patch.clone();
-        if let Some(fields) = patch.as_object_mut() {
-            fields.retain(|key, _| ["patch", "target"].contains(&key.as_str()));
-        }
-        patch
-    };
-    let patches = overrides.patches.iter().flatten().map(patch).collect();
+    let patches = overrides.patches.iter().flatten().map(known_fields).collect();
     append(kustomization, "patches", patches);
     let merges = overrides.patches_strategic_merge.iter().flatten();
-    let merges = merges.map(|patch| json!(patch.to_string())).collect();
+    let merges = merges.map(|known_fields| json!(known_fields.to_string())).collect();
     append(kustomization, "patchesStrategicMerge", merges);
-    let operations = overrides.patches_json6902.iter().flatten().map(|patch| {
-        let operations = patch.get("patch").cloned().unwrap_or_default();
-        json!({"patch": operations.to_string(), "target": patch.get("target")})
+    let operations = overrides.patches_json6902.iter().flatten().map(|known_fields| {
+        let operations = known_fields.get("patch").cloned().unwrap_or_default();
+        json!({"patch": operations.to_string(), "target": known_fields.get("target")})
     });
     append(kustomization, "patchesJson6902", operations.collect());
     for image in overrides.images.iter().flatten() {
@@ -47,6 +40,15 @@ pub(in crate::targets) fn edit(kustomization: &mut Map<String, Value>, build: &B
     if let Some(metadata) = overrides.build_metadata {
         kustomization.insert("buildMetadata".to_owned(), metadata);
     }
+}
+
+/// A patch with the fields that kustomize knows.
+fn known_fields(patch: &Value) -> Value {
+    let mut patch = patch.clone();
+    if let Some(fields) = patch.as_object_mut() {
+        fields.retain(|key, _| ["patch", "target"].contains(&key.as_str()));
+    }
+    patch
 }
 
 /// Puts an image into a kustomization, in the place of the one that has its name: field by field.

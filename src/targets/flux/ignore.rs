@@ -282,19 +282,16 @@ impl Ignores {
     }
 
     fn find(&self, file: &str) -> Option<Ignored> {
-        let only = |pattern: String, location: &str, help| {
-            Some(Ignored { pattern, location: location.to_owned(), otherwise: Some(help) })
-        };
         if !self.sparse.is_empty() && !self.sparse.iter().any(|path| file.starts_with(path)) {
-            return only(self.sparse.join(", "), "`spec.sparseCheckout`", ONLY);
+            return left_out_by(self.sparse.join(", "), "`spec.sparseCheckout`", ONLY);
         }
         let steps = self.copied.iter().filter(|step| path::is_in(file, &step.from));
         let steps: Vec<Option<&str>> = steps.map(|step| step.excludes(file)).collect();
         if !self.copied.is_empty() && steps.iter().all(Option::is_some) {
             let copied: Vec<&str> = self.copied.iter().map(|step| step.from.as_str()).collect();
             return match steps.into_iter().flatten().next() {
-                Some(pattern) => only(pattern.to_owned(), "`exclude` of its ArtifactGenerator", "exclude less"),
-                None => only(copied.join(", "), "`copy` of its ArtifactGenerator", ONLY),
+                Some(pattern) => left_out_by(pattern.to_owned(), "`exclude` of its ArtifactGenerator", "exclude less"),
+                None => left_out_by(copied.join(", "), "`copy` of its ArtifactGenerator", ONLY),
             };
         }
         let source = self.own.iter().chain(self.given.iter().rev()).find_map(|all| all.decide(file)).flatten();
@@ -303,6 +300,11 @@ impl Ignores {
             after().map(|ignored| Ignored { otherwise: Some("rename it so that they do not match"), ..ignored })
         })
     }
+}
+
+/// What leaves a file out, if no ignore pattern does.
+fn left_out_by(pattern: String, location: &str, help: &'static str) -> Option<Ignored> {
+    Some(Ignored { pattern, location: location.to_owned(), otherwise: Some(help) })
 }
 
 /// The patterns that always hold.
@@ -337,12 +339,16 @@ fn pattern(pattern: &str) -> Option<Glob> {
     if !inside.contains('/') {
         return glob(&format!("**/{}", in_go(names.first()?)));
     }
-    let is_any = |name: &&str| *name == "**";
     if names.iter().all(is_any) || names.iter().any(|name| !is_any(name) && name.contains("**")) {
         return None;
     }
     let names = names.iter().map(|name| if is_any(name) { "**".to_owned() } else { in_go(name) });
     glob(&names.collect::<Vec<_>>().join("/"))
+}
+
+/// Whether a name of a pattern stands for any number of directories.
+fn is_any(name: &&str) -> bool {
+    *name == "**"
 }
 
 impl Patterns {

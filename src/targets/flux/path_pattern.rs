@@ -97,11 +97,15 @@ pub(super) fn fill(text: &str, captures: &Captures) -> Option<String> {
 
 /// Whether a text can be the value of a label, and is one.
 pub(super) fn is_label(text: &str) -> bool {
-    let is_at_end = |end: Option<char>| end.is_some_and(|end| end.is_ascii_alphanumeric());
     text.len() <= 63
-        && is_at_end(text.chars().next())
-        && is_at_end(text.chars().last())
+        && is_letter_or_digit(text.chars().next())
+        && is_letter_or_digit(text.chars().last())
         && text.chars().all(|inside: char| inside.is_ascii_alphanumeric() || "-_.".contains(inside))
+}
+
+/// Whether a name may begin or end with a character.
+fn is_letter_or_digit(end: Option<char>) -> bool {
+    end.is_some_and(|end| end.is_ascii_alphanumeric())
 }
 
 /// Whether a text can be the name of an object.

@@ -31,6 +31,7 @@ pub(super) fn release(
         || namespace.map_or(object.name.clone(), |namespace| format!("{namespace}-{}", object.name)),
         str::to_owned,
     );
+    // helm-controller shortens such a name, and the output has it.
     if name.len() > LONGEST {
         return Err(format!("the name of its release has more than {LONGEST} letters"));
     }
@@ -44,8 +45,8 @@ pub(super) fn release(
         skips_crds: spec.install.skips_crds(),
         options: Vec::new(),
     };
-    let path = |file: &str| Flux.resolve(base, file).ok_or_else(|| format!("`{file}` is not in it"));
-    let mut release = rendered.release(tree, &path)?;
+    let mut release = rendered
+        .release(tree, &|file: &str| Flux.resolve(base, file).ok_or_else(|| format!("`{file}` is not in it")))?;
     release.replaces_own = !values_files(spec, base).is_empty();
     Ok(release)
 }

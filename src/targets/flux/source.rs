@@ -84,6 +84,7 @@ impl<'a> FluxSources<'a> {
                 _ => {}
             }
         }
+        // Last: an object of that name in the tree would have said more.
         if is_bootstrapped {
             let object = ObjectRef {
                 namespace: BOOTSTRAPPED.1.to_owned(),
@@ -240,6 +241,7 @@ impl<'a> FluxSources<'a> {
                 source.object.kind == *kind && source.object.name == *name && is_in(&source.object.namespace)
             })
             .collect();
+        // Several may be equally near, and then must agree.
         let best = candidates.iter().map(|source| near(source)).max();
         let nearest: Vec<&FluxSource> =
             candidates.iter().copied().filter(|source| Some(near(source)) == best).collect();

@@ -128,12 +128,12 @@ const LAX: &str = "StrictPostBuildSubstitutions=false";
 /// Whether Flux fails where a variable is not set: also where it is not known which one runs.
 pub(in crate::targets) fn are_strict(tree: &dyn Tree, installed: &[Installed]) -> bool {
     let mut all = installed.iter().filter(|flux| flux.engine == EngineName::Flux).peekable();
-    let is_lax = |flux: &Installed| {
-        let beside = FILE_NAMES.map(|name| path::join(path::parent(&flux.file), name));
-        let mut files = beside.iter().chain([&flux.file]).filter_map(|file| tree.read(file).ok());
-        !is_strict(&flux.version) || files.any(|bytes| String::from_utf8_lossy(&bytes).contains(LAX))
-    };
-    all.peek().is_none() || !all.all(is_lax)
+    all.peek().is_none()
+        || !all.all(|flux: &Installed| {
+            let beside = FILE_NAMES.map(|name| path::join(path::parent(&flux.file), name));
+            let mut files = beside.iter().chain([&flux.file]).filter_map(|file| tree.read(file).ok());
+            !is_strict(&flux.version) || files.any(|bytes| String::from_utf8_lossy(&bytes).contains(LAX))
+        })
 }
 
 fn is_strict(version: &str) -> bool {
@@ -145,8 +145,7 @@ fn is_strict(version: &str) -> bool {
 
 /// Splits an expression behind its name.
 fn split(inner: &str) -> (&str, &str) {
-    let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    inner.split_at(inner.find(|c| !is_of_name(c)).unwrap_or(inner.len()))
+    inner.split_at(inner.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(inner.len()))
 }
 
 /// The end of a variable that begins with `${`, with those inside it.
@@ -212,7 +211,7 @@ mod tests {
         ] {
             assert_eq!(String::from_utf8(all.fill_in(text.as_bytes()).text).unwrap(), expected);
         }
-        // What is read without a default must be set, if all that is set is known.
+        // A variable without a default must be set, if all that is set is known.
         let text = "${A} ${APP} ${B:=x} ${C^^} ${#D} ${E:0:3} ${F:-${G}} ${EMPTY} $${H} ${I/a/b} ${J:+x} ${K:?y} $L";
         let unset: Vec<String> = all.fill_in(text.as_bytes()).unset.into_iter().collect();
         assert_eq!(unset, ["A", "C", "D", "E", "I"]);
