@@ -107,6 +107,27 @@ pub(crate) fn error_message(output: &Output) -> String {
     }
 }
 
+impl Output {
+    /// Whether git says one of these phrases, given in lower case, about itself. URLs and paths are not its
+    /// words: a repository called `not found` is no answer. So a phrase has a blank, which the name of a ref has not.
+    pub(crate) fn says(&self, phrases: &[&str]) -> bool {
+        let words = own_words(&self.stderr);
+        phrases.iter().any(|phrase| words.contains(phrase))
+    }
+}
+
+/// A text in lower case, a blank between words, without words with a slash.
+fn own_words(text: &str) -> String {
+    text.lines()
+        .map(|line: &str| {
+            let words = line.split_whitespace().filter(|word| !word.contains('/'));
+            words.collect::<Vec<_>>().join(" ")
+        })
+        .collect::<Vec<_>>()
+        .join("\n")
+        .to_lowercase()
+}
+
 /// Whether `text` is the full id of a git object: 40 (SHA-1) or 64 (SHA-256) hex digits in lower case.
 pub(crate) fn is_object_id(text: &str) -> bool {
     matches!(text.len(), 40 | 64) && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
@@ -115,6 +136,16 @@ pub(crate) fn is_object_id(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_holds_a_slash_is_not_said() {
+        for (text, words) in [
+            ("fatal: repository 'https://h/o/not found/' not found", "fatal: repository not found"),
+            ("ERROR: https://h/x  Not\tFound\nHint: x", "error: not found\nhint: x"),
+        ] {
+            assert_eq!(own_words(text), words, "{text}");
+        }
+    }
 
     #[test]
     fn names_of_branches_are_those_that_git_accepts() {

@@ -3,7 +3,6 @@
 pub(crate) mod failpoint;
 pub(crate) mod interrupt;
 pub(crate) mod limits;
-pub(crate) mod network_namespace;
 pub(crate) mod parallel;
 pub(crate) mod process;
 pub(crate) mod sandbox;

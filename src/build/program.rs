@@ -14,7 +14,6 @@ use super::memory::Memory;
 use super::run::Spent;
 use crate::config::Config;
 use crate::message::failure::{Failure, Result};
-use crate::os::network_namespace;
 use crate::os::process::{self, Output};
 use crate::os::sandbox::{self, Isolation, Means};
 use crate::record::sha256_of;
@@ -311,7 +310,7 @@ fn run_version(path: &Path, kind: Tool) -> Result<(NetworkIsolation, Output), pr
         });
         let isolation = Isolation {
             means: network.means(),
-            network: Some(network_namespace::ADDRESS),
+            network: Some(sandbox::ADDRESS),
             input: &input,
             writable: &[private.path()],
             local: false,

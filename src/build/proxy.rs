@@ -27,8 +27,7 @@ use crate::fetch::http::is_loopback;
 use crate::message::failure::{Failure, Result};
 use crate::message::redact;
 use crate::os::interrupt::unusable;
-use crate::os::network_namespace::{self, Outside};
-use crate::os::sandbox;
+use crate::os::sandbox::{self, Outside};
 use crate::record::sha256_hex;
 
 /// Whether programs written in Go trust the certificates in `SSL_CERT_FILE`; elsewhere the platform decides.
@@ -180,7 +179,7 @@ pub(super) fn listen() -> Result<TcpListener> {
 
 /// The address of our listener for a build.
 pub(super) fn address(listener: &TcpListener) -> SocketAddr {
-    listener.local_addr().unwrap_or(network_namespace::ADDRESS)
+    listener.local_addr().unwrap_or(sandbox::ADDRESS)
 }
 
 /// The proxy of one build, which runs until it is dropped.
@@ -203,7 +202,7 @@ impl Proxy {
     pub(super) fn start(served: &Arc<Served>, from: Listening) -> Result<Proxy> {
         let address = match &from {
             Listening::Ours(listener) => address(listener),
-            Listening::Inside(_) => network_namespace::ADDRESS,
+            Listening::Inside(_) => sandbox::ADDRESS,
         };
         let shared = Arc::new(Shared {
             served: served.clone(),

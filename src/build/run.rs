@@ -16,7 +16,6 @@ use crate::message::failure::{Failure, FailureKind, Result};
 use crate::message::redact;
 use crate::os::failpoint;
 use crate::os::interrupt::unusable;
-use crate::os::network_namespace;
 use crate::os::process::{self, Bounds};
 use crate::os::sandbox::{self, Isolation, Request};
 use crate::targets::variables::{Filled, Variables};
@@ -206,7 +205,7 @@ impl BuildRun<'_> {
         let writable: Vec<&Path> = [Some(private), edited, traces.as_deref()].into_iter().flatten().collect();
         let isolation = Isolation {
             means: self.program.network.means(),
-            network: is_closed.then(|| listener.as_ref().map_or(network_namespace::ADDRESS, proxy::address)),
+            network: is_closed.then(|| listener.as_ref().map_or(sandbox::ADDRESS, proxy::address)),
             input: self.input,
             writable: &writable,
             local: self.runs_images(),
@@ -231,7 +230,7 @@ impl BuildRun<'_> {
         })?;
         let program = command.get_program().to_string_lossy().into_owned();
         drop(command);
-        let requests = requests.refused();
+        let requests = requests.and_then(|answering| answering.refused());
         let success = output.status.success();
         // By a signal that we did not send: most often memory ran out.
         if output.status.code().is_none() {

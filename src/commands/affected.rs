@@ -86,8 +86,8 @@ impl Outcome for Touched {
         text + &format!(" since {}\n", short(&self.since))
     }
 
-    fn stopped(&self) -> Vec<&Failure> {
-        stopped(&self.affected.unbuilt).collect()
+    fn stopped(&self) -> Vec<Failure> {
+        stopped(&self.affected.unbuilt).cloned().collect()
     }
 }
 

@@ -653,9 +653,12 @@ impl Outcome for Diff {
         format!("{unknown}{left}{unlocked}{hints}{now_remote}{}{since}\n", self.counts())
     }
 
-    fn stopped(&self) -> Vec<&Failure> {
-        let failures = self.builds.iter().flat_map(|build| build.not_built.iter().flatten());
-        failures.filter(|failure| is_stopped(failure)).chain(stopped(&self.unbuilt)).collect()
+    fn stopped(&self) -> Vec<Failure> {
+        let failures = self.builds.iter().flat_map(|build| {
+            let failures = build.not_built.iter().flatten().filter(|failure| is_stopped(failure));
+            failures.map(|failure| failure.clone().context(&build.name))
+        });
+        failures.chain(stopped(&self.unbuilt).cloned()).collect()
     }
 
     fn status(&self) -> u8 {

@@ -131,7 +131,7 @@ pub(super) trait Outcome: Json {
     }
 
     /// The builds that were stopped early: then the command failed, whatever its other results.
-    fn stopped(&self) -> Vec<&Failure> {
+    fn stopped(&self) -> Vec<Failure> {
         Vec::new()
     }
 
@@ -174,7 +174,7 @@ pub(super) fn finish(output: &OutputArgs, outcome: Done) -> ExitCode {
         Ok(outcome) => outcome,
         Err(failures) => return failed(output, &failures),
     };
-    let stopped: BTreeSet<&Failure> = outcome.stopped().into_iter().collect();
+    let stopped: BTreeSet<Failure> = outcome.stopped().into_iter().collect();
     let status = if stopped.is_empty() { outcome.status() } else { FAILED };
     let is_json = output.format == Format::Json;
     if is_json || status > 0 || !output.quiet {
@@ -187,7 +187,7 @@ pub(super) fn finish(output: &OutputArgs, outcome: Done) -> ExitCode {
     if status > 0 || !(is_json || output.quiet) {
         say(&outcome.stderr(output));
     }
-    say(&messages::first_failures(&stopped.into_iter().cloned().collect::<Vec<_>>(), output.verbose));
+    say(&messages::first_failures(&stopped.into_iter().collect::<Vec<_>>(), output.verbose));
     ended(status)
 }
 

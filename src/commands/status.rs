@@ -95,7 +95,7 @@ fn status(repo: &Rc<LocalRepo>) -> Result<Status, Failures> {
     if let Some(survey) = survey.filter(|_| status.kustomizations > 0 && status.failures == 0) {
         let targets = surveyed(repo, &survey)?;
         status.targets = targets.each().map(TargetStatus::of).collect();
-        status.stopped = targets.stopped().into_iter().cloned().collect();
+        status.stopped = targets.stopped();
         status.engines = targets.engines;
     }
     Ok(status)
@@ -338,8 +338,8 @@ impl RemoteReferences {
 }
 
 impl Outcome for Status {
-    fn stopped(&self) -> Vec<&Failure> {
-        self.stopped.iter().collect()
+    fn stopped(&self) -> Vec<Failure> {
+        self.stopped.clone()
     }
 
     fn text(&self, shown: Shown) -> String {

@@ -128,8 +128,8 @@ pub(super) fn surveyed(repo: &Rc<LocalRepo>, survey: &Survey) -> Result<TargetSu
 }
 
 impl Outcome for TargetSurvey {
-    fn stopped(&self) -> Vec<&Failure> {
-        targets::stopped(&self.targets.targets).collect()
+    fn stopped(&self) -> Vec<Failure> {
+        targets::stopped(&self.targets.targets).cloned().collect()
     }
 
     /// The name of each target, and its location below. The last line has the counts.

@@ -41,27 +41,6 @@ pub(crate) struct Output {
     pub stderr: String,
 }
 
-impl Output {
-    /// Whether the program says one of these phrases, given in lower case, about itself. URLs and paths are not its
-    /// words: a repository called `not found` is no answer. So a phrase has a blank, which the name of a ref has not.
-    pub(crate) fn says(&self, phrases: &[&str]) -> bool {
-        let words = own_words(&self.stderr);
-        phrases.iter().any(|phrase| words.contains(phrase))
-    }
-}
-
-/// A text in lower case, a blank between words, without words with a slash.
-fn own_words(text: &str) -> String {
-    text.lines()
-        .map(|line: &str| {
-            let words = line.split_whitespace().filter(|word| !word.contains('/'));
-            words.collect::<Vec<_>>().join(" ")
-        })
-        .collect::<Vec<_>>()
-        .join("\n")
-        .to_lowercase()
-}
-
 /// Why there is no [`Output`].
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
@@ -149,7 +128,6 @@ fn spawn(
     let name = command.get_program().to_string_lossy().into_owned();
     if own_group {
         detach(command);
-        end_with_us(command);
     }
     if let Some(walls) = walls {
         walls.enclose(command);
@@ -160,39 +138,35 @@ fn spawn(
     })
 }
 
-/// Gives the child a session of its own: no controlling terminal, and a group we can end as one.
+/// Gives the child a session of its own: no controlling terminal, and a group we can end as one. Where the system does that,
+/// it asks the child to end when we end, whatever ended us: when the thread ends that started the child, so each thread waits
+/// for its own. git then removes its locks.
 #[cfg_attr(not(unix), expect(unused_variables))]
 #[allow(unsafe_code)]
 fn detach(command: &mut Command) {
-    // SAFETY: setsid(2) is async-signal-safe and touches no memory of the parent, which is all
-    // that may happen between fork and exec.
     #[cfg(unix)]
-    unsafe {
-        use std::os::unix::process::CommandExt;
-        command.pre_exec(|| Ok(rustix::process::setsid().map(drop)?));
-    }
-}
-
-/// Lets the system ask the child to end when we end, whatever ended us, where it does that. It asks when the thread ends that
-/// started the child: each thread waits for its own. git then removes its locks.
-#[cfg_attr(not(target_os = "linux"), expect(unused_variables))]
-#[allow(unsafe_code)]
-fn end_with_us(command: &mut Command) {
-    #[cfg(target_os = "linux")]
     {
         use std::os::unix::process::CommandExt;
-
-        use rustix::process::{Signal, getpid, getppid, set_parent_process_death_signal};
-        let us = getpid();
-        // SAFETY: these are plain system calls.
+        #[cfg(target_os = "linux")]
+        let us = rustix::process::getpid();
+        // SAFETY: these are plain system calls, which are async-signal-safe and touch no memory of the parent.
         unsafe {
             command.pre_exec(move || {
-                set_parent_process_death_signal(Some(Signal::TERM))?;
-                // We may have ended before that.
-                if getppid() == Some(us) { Ok(()) } else { Err(std::io::ErrorKind::NotFound.into()) }
+                rustix::process::setsid()?;
+                #[cfg(target_os = "linux")]
+                end_with(us, rustix::process::Signal::TERM)?;
+                Ok(())
             });
         }
     }
+}
+
+/// Lets the system send this signal to this process when its parent ends.
+#[cfg(target_os = "linux")]
+pub(super) fn end_with(parent: rustix::process::Pid, signal: rustix::process::Signal) -> std::io::Result<()> {
+    rustix::process::set_parent_process_death_signal(Some(signal))?;
+    // It may have ended before that.
+    if rustix::process::getppid() == Some(parent) { Ok(()) } else { Err(std::io::ErrorKind::NotFound.into()) }
 }
 
 /// Sends on what comes through a pipe, with a number that tells which it is. The thread is never joined: a program that
@@ -297,16 +271,6 @@ mod tests {
         let mut command = Command::new("sh");
         command.args(["-c", script]);
         command
-    }
-
-    #[test]
-    fn what_holds_a_slash_is_not_said() {
-        for (text, words) in [
-            ("fatal: repository 'https://h/o/not found/' not found", "fatal: repository not found"),
-            ("ERROR: https://h/x  Not\tFound\nHint: x", "error: not found\nhint: x"),
-        ] {
-            assert_eq!(own_words(text), words, "{text}");
-        }
     }
 
     #[test]

@@ -6,15 +6,23 @@ mod filter;
 #[cfg(target_os = "linux")]
 mod linux;
 #[cfg(target_os = "linux")]
+mod network_namespace;
+#[cfg(target_os = "linux")]
 mod requests;
 
-use std::collections::BTreeSet;
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::path::Path;
-use std::process::Command;
 
-use crate::os::network_namespace::Outside;
+#[cfg(not(target_os = "linux"))]
+pub(crate) use elsewhere::{Outside, Walls, isolate};
+#[cfg(target_os = "linux")]
+pub(crate) use linux::{Walls, isolate};
+#[cfg(target_os = "linux")]
+pub(crate) use network_namespace::Outside;
+
+/// Where a child finds the listener in its network.
+pub(crate) const ADDRESS: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 3128));
 
 /// How a child is closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,56 +67,45 @@ impl fmt::Display for Request {
     }
 }
 
-/// An isolation that is prepared. The child enters it last of all that happens before its program starts.
-pub(crate) struct Walls {
-    #[cfg(target_os = "linux")]
-    inner: linux::Walls,
-}
+/// Nothing keeps a child from anything.
+#[cfg(not(target_os = "linux"))]
+mod elsewhere {
+    use std::collections::BTreeSet;
+    use std::io;
+    use std::net::TcpListener;
+    use std::process::Command;
 
-/// The requests of a child that are refused.
-pub(crate) struct Requests {
-    #[cfg(target_os = "linux")]
-    inner: Option<requests::Answering>,
-}
+    use super::{Isolation, Means, Request};
 
-impl Requests {
-    /// Those that were refused once the child has ended, and its command is gone; `None` if the machine does not show
-    /// them.
-    pub(crate) fn refused(self) -> Option<BTreeSet<Request>> {
-        #[cfg(target_os = "linux")]
-        {
-            self.inner?.refused()
+    pub(crate) struct Walls;
+    pub(crate) enum Answering {}
+    #[derive(Debug)]
+    pub(crate) enum Outside {}
+
+    impl Outside {
+        pub(crate) fn listener(self) -> Option<TcpListener> {
+            match self {}
         }
-        #[cfg(not(target_os = "linux"))]
-        None
     }
-}
 
-/// Prepares to isolate the child of a command. Returns what receives the listener in its network, too, if it gets one. Where
-/// the machine forbids it, the child cannot be started.
-#[cfg_attr(not(target_os = "linux"), expect(unused_variables))]
-pub(crate) fn isolate(
-    command: &Command,
-    isolation: Isolation<'_>,
-) -> std::io::Result<(Walls, Option<Outside>, Requests)> {
-    #[cfg(target_os = "linux")]
-    {
-        let (inner, outside, requests) = linux::Walls::build(command, isolation)?;
-        Ok((Walls { inner }, outside, Requests { inner: requests }))
+    impl Walls {
+        pub(in crate::os) fn enclose(self, _: &mut Command) {}
     }
-    #[cfg(not(target_os = "linux"))]
-    match isolation.means {
-        Means::Nothing => Ok((Walls {}, None, Requests {})),
-        _ => Err(std::io::ErrorKind::Unsupported.into()),
-    }
-}
 
-impl Walls {
-    /// Lets the child of a command enter. What follows happens inside.
-    #[cfg_attr(not(target_os = "linux"), expect(unused_variables))]
-    pub(super) fn enclose(self, command: &mut Command) {
-        #[cfg(target_os = "linux")]
-        self.inner.enclose(command);
+    impl Answering {
+        pub(crate) fn refused(self) -> Option<BTreeSet<Request>> {
+            match self {}
+        }
+    }
+
+    pub(crate) fn isolate(
+        _: &Command,
+        isolation: Isolation<'_>,
+    ) -> io::Result<(Walls, Option<Outside>, Option<Answering>)> {
+        match isolation.means {
+            Means::Nothing => Ok((Walls, None, None)),
+            _ => Err(io::ErrorKind::Unsupported.into()),
+        }
     }
 }
 

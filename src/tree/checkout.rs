@@ -23,7 +23,7 @@ pub(crate) struct Conversion {
     /// Whether attributes may change the files in a directory, for the directories that were asked about.
     directories: RefCell<HashMap<String, bool>>,
     /// The repository that converts files, and the attributes of all files, once a file may be converted.
-    git: OnceCell<(Checkout, HashMap<String, Attributes>)>,
+    git: OnceCell<Result<(Checkout, HashMap<String, Attributes>)>>,
 }
 
 impl Conversion {
@@ -38,17 +38,8 @@ impl Conversion {
         if !self.applies(tree, path::parent(path))? || !matches!(tree.entry(path)?, Some(Entry::File { .. })) {
             return Ok(bytes);
         }
-        // git compares each file with each line of attributes, so the product of both is limited.
-        if self.git.get().is_none() {
-            let (files, all) = (files_named(tree, FILE_NAME)?, tree.below("")?);
-            let lines: usize = files.iter().map(|(_, text)| memchr::memchr_iter(b'\n', text).count()).sum();
-            ATTRIBUTES.check(lines.saturating_mul(all.len()), || FILE_NAME.to_owned())?;
-            let git = Checkout::new(&files, self.hash)?;
-            let attributes = git.attributes(&all)?;
-            let _ = self.git.set((git, attributes));
-        }
-        let known = self.git.get().and_then(|(git, attributes)| Some((git, attributes.get(path)?)));
-        let Some((git, attributes)) = known else {
+        let (git, all) = self.git.get_or_init(|| self.attributes(tree)).as_ref().map_err(Failure::clone)?;
+        let Some(attributes) = all.get(path) else {
             return Ok(bytes);
         };
         if self.refuses_filters
@@ -69,6 +60,17 @@ impl Conversion {
         }
         // Converting starts a program, and most files have no attributes.
         if attributes.converts { git.convert(path, &bytes) } else { Ok(bytes) }
+    }
+
+    /// The attributes of all files, and what converts them.
+    fn attributes(&self, tree: &dyn Tree) -> Result<(Checkout, HashMap<String, Attributes>)> {
+        let (files, all) = (files_named(tree, FILE_NAME)?, tree.below("")?);
+        // git compares each file with each line of attributes, so the product of both is limited.
+        let lines: usize = files.iter().map(|(_, text)| memchr::memchr_iter(b'\n', text).count()).sum();
+        ATTRIBUTES.check(lines.saturating_mul(all.len()), || FILE_NAME.to_owned())?;
+        let git = Checkout::new(&files, self.hash)?;
+        let attributes = git.attributes(&all)?;
+        Ok((git, attributes))
     }
 
     /// Whether a checkout may change any file; also true if that is unknown.
@@ -115,7 +117,10 @@ mod tests {
             let text: String = (0..lines).map(|number| format!("*.x{number} eol=crlf\n")).collect();
             tree.file(FILE_NAME, text.as_bytes(), false);
             (0..files).for_each(|number| tree.file(&format!("{number}"), b"", false));
-            Conversion::new(true, gix::hash::Kind::Sha1).read(&tree, "0").map_err(|failure| failure.message)
+            let conversion = Conversion::new(true, gix::hash::Kind::Sha1);
+            let read = conversion.read(&tree, "0").map_err(|failure| failure.message);
+            assert!(conversion.git.get().is_some(), "the next file does not count again");
+            read
         };
         let refused = "`.gitattributes` has more than 200000000 pairs of a line and a file to compare";
         assert_eq!(read(100_000, 3000), Err(refused.to_owned()));

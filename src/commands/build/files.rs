@@ -84,8 +84,8 @@ impl Outcome for WrittenFiles {
         lines(self.missing.clone())
     }
 
-    fn stopped(&self) -> Vec<&Failure> {
-        self.stopped.iter().collect()
+    fn stopped(&self) -> Vec<Failure> {
+        self.stopped.clone()
     }
 
     fn status(&self) -> u8 {

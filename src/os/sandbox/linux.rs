@@ -14,20 +14,20 @@ use landlock::{
 };
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::mount::{MountFlags, MountPropagationFlags, mount_bind, mount_change, mount_remount};
-use rustix::process::{
-    Pid, Signal, WaitOptions, getpid, getppid, kill_process, set_child_subreaper, set_parent_process_death_signal, wait,
-};
+use rustix::process::{Pid, Signal, WaitOptions, getpid, getppid, kill_process, set_child_subreaper, wait};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
 use super::filter::{self, Asked};
+use super::network_namespace::{self, Outside};
 use super::requests::{Allowed, Answering};
 use super::{Isolation, Means};
-use crate::os::network_namespace::{self, Outside};
+use crate::os::process::end_with;
 
 /// The rights that are known here; of a kernel that has fewer, those that it has.
 const RIGHTS: ABI = ABI::V7;
 
-pub(super) struct Walls {
+/// An isolation that is prepared. The child enters it last of all that happens before its program starts.
+pub(crate) struct Walls {
     namespaces: Option<Namespaces>,
     ruleset: Option<OwnedFd>,
     filter: Option<Filter>,
@@ -52,36 +52,38 @@ struct Filter {
     is_closed: bool,
 }
 
-impl Walls {
-    pub(super) fn build(
-        command: &Command,
-        isolation: Isolation<'_>,
-    ) -> io::Result<(Walls, Option<Outside>, Option<Answering>)> {
-        let Isolation { means, network, input, local, .. } = isolation;
-        if means == Means::Nothing {
-            return Ok((Walls { namespaces: None, ruleset: None, filter: None }, None, None));
-        }
-        let is_alone = means == Means::Namespaces;
-        let pair = || network.is_some().then(network_namespace::pair).transpose().map(Option::unzip);
-        let (inside, outside) = if is_alone { pair()? } else { (None, None) };
-        let namespaces = is_alone.then(|| Namespaces::of(input, inside)).transpose()?;
-        let ruleset = ruleset(command, &isolation).map_err(io::Error::other)?;
-        let program = |asked| filter::program(network.map(|_| asked), local);
-        let (Some(watched), Some(refused)) = (program(Asked::Watched), program(Asked::Refused)) else {
-            let walls = Walls { namespaces, ruleset, filter: None };
-            return if is_alone { Ok((walls, outside, None)) } else { Err(io::ErrorKind::Unsupported.into()) };
-        };
-        let (inside, kernel) = pair()?;
-        let allowed = network.map(|address| Allowed { address, is_alone, local });
-        let answering = kernel.zip(allowed).map(|(kernel, allowed)| Answering::start(kernel, allowed));
-        let is_closed = is_alone || network.is_none() || has_ports();
-        let filter = Some(Filter { programs: [watched, refused], kernel: inside, is_closed });
-        Ok((Walls { namespaces, ruleset, filter }, outside, answering.transpose()?))
+/// Prepares to isolate the child of a command. Returns what receives the listener in its network, too, if it gets one, and what
+/// answers its requests, if the machine shows them. Where the machine forbids it, the child cannot be started.
+pub(crate) fn isolate(
+    command: &Command,
+    isolation: Isolation<'_>,
+) -> io::Result<(Walls, Option<Outside>, Option<Answering>)> {
+    let Isolation { means, network, input, local, .. } = isolation;
+    if means == Means::Nothing {
+        return Ok((Walls { namespaces: None, ruleset: None, filter: None }, None, None));
     }
+    let is_alone = means == Means::Namespaces;
+    let pair = || network.is_some().then(network_namespace::pair).transpose().map(Option::unzip);
+    let (inside, outside) = if is_alone { pair()? } else { (None, None) };
+    let namespaces = is_alone.then(|| Namespaces::of(input, inside)).transpose()?;
+    let ruleset = ruleset(command, &isolation).map_err(io::Error::other)?;
+    let program = |asked| filter::program(network.map(|_| asked), local);
+    let (Some(watched), Some(refused)) = (program(Asked::Watched), program(Asked::Refused)) else {
+        let walls = Walls { namespaces, ruleset, filter: None };
+        return if is_alone { Ok((walls, outside, None)) } else { Err(io::ErrorKind::Unsupported.into()) };
+    };
+    let (inside, kernel) = pair()?;
+    let allowed = network.map(|address| Allowed { address, is_alone, local });
+    let answering = kernel.zip(allowed).map(|(kernel, allowed)| Answering::start(kernel, allowed));
+    let is_closed = is_alone || network.is_none() || has_ports();
+    let filter = Some(Filter { programs: [watched, refused], kernel: inside, is_closed });
+    Ok((Walls { namespaces, ruleset, filter }, outside, answering.transpose()?))
+}
 
-    /// All of it happens between fork and exec.
+impl Walls {
+    /// Lets the child of a command enter. All of it happens between fork and exec.
     #[allow(unsafe_code)]
-    pub(super) fn enclose(self, command: &mut Command) {
+    pub(in crate::os) fn enclose(self, command: &mut Command) {
         let us = getpid();
         // SAFETY: these are plain system calls, which touch no memory of the parent; nothing allocates.
         unsafe {
@@ -243,11 +245,9 @@ fn supervise(starter: Pid) -> io::Result<()> {
     // SAFETY: this is fork(2), without what others have registered for it.
     match done(unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) })? {
         0 => {
-            set_parent_process_death_signal(Some(Signal::KILL))?;
             // SAFETY: a plain system call.
             unsafe { libc::sigprocmask(libc::SIG_UNBLOCK, &raw const wanted, std::ptr::null_mut()) };
-            // It may have ended before that.
-            if getppid() == Some(us) { Ok(()) } else { Err(io::ErrorKind::NotFound.into()) }
+            end_with(us, Signal::KILL)
         }
         child => wait_for(i32::try_from(child).ok().and_then(Pid::from_raw), &wanted, starter),
     }

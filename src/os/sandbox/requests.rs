@@ -15,7 +15,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::Request;
 use super::filter::SENDS;
-use crate::os::network_namespace::Outside;
+use super::network_namespace::Outside;
 
 /// How long nobody asks before we look whether anybody is left.
 const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
@@ -31,7 +31,7 @@ pub(super) struct Allowed {
 }
 
 /// Answers the requests of a child while it runs.
-pub(super) struct Answering {
+pub(crate) struct Answering {
     refused: JoinHandle<Option<BTreeSet<Request>>>,
     has_ended: Arc<AtomicBool>,
 }
@@ -48,7 +48,9 @@ impl Answering {
         })
     }
 
-    pub(super) fn refused(self) -> Option<BTreeSet<Request>> {
+    /// The requests that were refused, once the child has ended, and its command is gone; `None` if the machine does not show
+    /// them.
+    pub(crate) fn refused(self) -> Option<BTreeSet<Request>> {
         self.has_ended.store(true, Ordering::SeqCst);
         self.refused.join().ok()?
     }

@@ -5,7 +5,6 @@ use std::process::Command;
 use std::time::Duration;
 
 use super::*;
-use crate::os::network_namespace;
 use crate::os::process::{Bounds, run_inside};
 
 /// Runs a script in a new directory, with this means, and returns its status, what it says, and the directory.
@@ -17,7 +16,7 @@ fn run(means: Means, script: &str, bounds: impl Into<Bounds>) -> Option<(Option<
     fs::write(input.join("below/file"), "").unwrap();
     let mut command = Command::new("sh");
     command.args(["-c", script]).current_dir(top.path());
-    let network = Some(network_namespace::ADDRESS);
+    let network = Some(ADDRESS);
     let isolation = Isolation { means, network, input: &input, writable: &[&own], local: false };
     let (walls, _outside, _requests) = isolate(&command, isolation).ok()?;
     match run_inside(&mut command, walls, bounds) {

@@ -332,7 +332,9 @@ fn a_build_that_is_ended_is_no_result() {
         }
         work.run(&["build", "example/base"]).fails(2).stderr_has(&format!("cannot build `example/base`: {said}"));
         if body.starts_with("kill") {
-            work.run(&update).fails(2).stderr_has(&format!("error: nothing was written: {said}\n  {hint}"));
+            work.run(&update)
+                .fails(2)
+                .stderr_has(&format!("error: nothing was written: example/overlay: {said}\n  {hint}"));
             before.assert_same(&work.state());
         }
     }
@@ -401,19 +403,19 @@ fn where_a_build_was_ended_the_rest_is_told() {
         (
             &["diff", "HEAD~", "--stat"] as &[&str],
             expect![[r#"
-            Flux Kustomization web (apps/apps.yaml:1): web/kustomization.yaml
-            db: db/kustomization.yaml
-              removed v1 ConfigMap a-cm
-              added   v1 ConfigMap b-cm
-            apps: apps/kustomization.yaml
-              not built: `/home/me/bin/kustomize` was killed
-            Flux Kustomization web (apps/apps.yaml:1): compared as written: apps/kustomization.yaml may change it
-              not built: apps/kustomization.yaml: `/home/me/bin/kustomize` was killed
-            4 objects (2 added, 2 removed) in 2 of 3 affected builds; unknown: 1 target, 1 root since <0>
-            error: `/home/me/bin/kustomize` was killed
-            error: apps/kustomization.yaml: `/home/me/bin/kustomize` was killed
-              hint: see that the machine has memory left, and run the same command again
-        "#]],
+                Flux Kustomization web (apps/apps.yaml:1): web/kustomization.yaml
+                db: db/kustomization.yaml
+                  removed v1 ConfigMap a-cm
+                  added   v1 ConfigMap b-cm
+                apps: apps/kustomization.yaml
+                  not built: `/home/me/bin/kustomize` was killed
+                Flux Kustomization web (apps/apps.yaml:1): compared as written: apps/kustomization.yaml may change it
+                  not built: apps/kustomization.yaml: `/home/me/bin/kustomize` was killed
+                4 objects (2 added, 2 removed) in 2 of 3 affected builds; unknown: 1 target, 1 root since <0>
+                error: apps/kustomization.yaml: `/home/me/bin/kustomize` was killed
+                error: apps: `/home/me/bin/kustomize` was killed
+                  hint: see that the machine has memory left, and run the same command again
+            "#]],
         ),
         (
             &["affected", "HEAD~"],

@@ -28,16 +28,23 @@ enum Machine {
     NoNamespaces,
     /// What Docker's default profile allows.
     Docker,
+    /// The same inside of another filter that is watched: there is one that is, at most.
+    Unseen,
+    /// Neither filters nor Landlock.
+    Nothing,
 }
 
 impl Machine {
     /// Returns the command that runs another one there.
     fn enter(self) -> Vec<String> {
+        const DOCKER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/integration/build/docker.py");
         const NONE: &str = "echo 0 >/proc/sys/user/max_user_namespaces && exec \"$@\"";
         let words: &[&str] = match self {
             Machine::Namespaces => &["env"],
             Machine::NoNamespaces => &["unshare", "-Ur", "sh", "-c", NONE, "sh"],
-            Machine::Docker => &["python3", concat!(env!("CARGO_MANIFEST_DIR"), "/tests/integration/build/docker.py")],
+            Machine::Docker => &["python3", DOCKER],
+            Machine::Unseen => &["python3", DOCKER, "unseen"],
+            Machine::Nothing => &["python3", DOCKER, "nothing"],
         };
         words.iter().map(|word| (*word).to_owned()).collect()
     }
@@ -52,7 +59,7 @@ impl Machine {
         let can = |words: &[&str]| self.run(sandbox, &sandbox.path(""), words).status == 0;
         match self {
             Machine::Namespaces => can(&["unshare", "-Urmn", "true"]),
-            Machine::NoNamespaces | Machine::Docker => can(&["true"]) && !can(&["unshare", "-Ur", "true"]),
+            _ => can(&["true"]) && !can(&["unshare", "-Ur", "true"]),
         }
     }
 }
@@ -240,4 +247,33 @@ fn no_request_gets_out_on_any_machine_and_each_is_reported() {
         for more: git kustomize-localize explain not-built
         checked 1 kustomization with … references in the working tree, 0 builds (kustomize/…, network closed): no problems found; 1 not built
     "#]].assert_eq(&plugin.1);
+}
+
+/// Nothing is silent where a machine shows less.
+#[test]
+fn a_machine_that_does_not_show_all_is_named() {
+    let world = world();
+    let (work, sandbox) = (&world.work, &world.sandbox);
+    let (Some(_), Some(_)) = (tool("python3"), sandbox.builds()) else { return };
+    work.write_executable("app/fn.sh", "#!/bin/sh\ncat\n");
+    work.write("app/kustomization.yaml", "resources: [cm.yaml]\ntransformers: [fn.yaml]\n");
+    work.git(&["add", "."]);
+    let program = program().display().to_string();
+    let check = [&[&*program, "check", "--build"], &FLAGS[..2]].concat();
+    let rows = [
+        (Machine::Unseen, "this machine does not show what it refuses", ""),
+        (Machine::Nothing, "only a proxy closes the network here", " by a proxy only (no namespaces, no Landlock)"),
+    ];
+    for (machine, why, how) in rows {
+        if !machine.is_here(sandbox) {
+            return skip("no filters of system calls here");
+        }
+        work.decide("rules: {function: off}\n");
+        let said =
+            format!("[not-observed]: what its functions ask for is not seen: {why}\n --> app/kustomization.yaml");
+        let checked = machine.run(sandbox, work.path(), &check);
+        checked.success().stdout_has(&format!("warning{said}")).stdout_has(&format!(", network closed{how}): "));
+        work.decide("rules: {function: off, not-observed: error}\n");
+        machine.run(sandbox, work.path(), &check).fails(1).stdout_has(&format!("error{said}"));
+    }
 }
