@@ -424,10 +424,17 @@ pub(crate) struct GitGenerator {
     pub is_files: bool,
     /// The directory that its path is relative to, from the top of the repository.
     pub base: String,
-    /// The patterns, with whether they exclude.
-    pub patterns: Vec<(String, bool)>,
+    pub patterns: Vec<PathPattern>,
     /// Which revision it reads.
     pub revision: Revision,
+}
+
+/// A pattern of a git generator.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PathPattern {
+    pub text: String,
+    /// Whether what matches it is left out.
+    pub excludes: bool,
 }
 
 /// Targets as their objects are written, before it is known which builds [change](Target::changed_by) them.

@@ -64,10 +64,9 @@ impl Choices {
         let targets = deployed.targets.targets;
         let mut all: Vec<Choice> = targets.iter().cloned().map(Choice::of_target).collect();
         all.extend(listed.roots.into_iter().map(|root| Choice::of_root(root, DiffStatus::Changed, None)));
-        let bases = asked.iter().filter_map(|argument| argument.path.as_deref());
-        let bases = bases.filter(|directory| known.contains_key(directory));
-        let bases = bases.map(|directory| Choice::of_root(directory.to_owned(), DiffStatus::Changed, None)).collect();
-        let mut builds = requested(all, bases, &asked);
+        let mut builds = requested(all, &asked, |directory| {
+            known.contains_key(directory).then(|| Choice::of_root(directory.to_owned(), DiffStatus::Changed, None))
+        });
         builds.retain(|choice| !choice.is_elsewhere());
         Ok(Choices {
             builds,
@@ -96,19 +95,18 @@ impl Choices {
         let mut all: Vec<Choice> = affected.targets.into_iter().map(Choice::of_affected).collect();
         let roots = affected.roots.into_iter();
         all.extend(roots.map(|root| Choice::of_root(root.directory, root.status, Some(root.cause))));
-        let base = |directory: &str| {
-            let is_root = graphs.map(|graph| graph.user_roots().contains_key(directory));
+        let mut builds = requested(all, &asked, |directory| {
+            let is_root = graphs.map(|graph| graph.user_root(directory).is_some());
             let status = match (is_root.old, is_root.new) {
                 (true, true) => DiffStatus::Changed,
                 (false, true) => DiffStatus::Added,
                 (true, false) => DiffStatus::Removed,
                 (false, false) => return None,
             };
-            Some(Choice::of_root(directory.to_owned(), status, Some(Cause::Path(directory.to_owned()))))
-        };
-        let bases = asked.iter().filter_map(|argument| argument.path.as_deref());
-        let bases = bases.filter(|directory| affected.directories.contains(*directory)).filter_map(base).collect();
-        let mut builds = requested(all, bases, &asked);
+            let cause = Cause::Path(directory.to_owned());
+            let differs = affected.directories.contains(directory);
+            differs.then(|| Choice::of_root(directory.to_owned(), status, Some(cause)))
+        });
         let (known, mut named) = (graphs.new.user_roots(), HashMap::new());
         for choice in &mut builds {
             let roots = choice.roots().filter_map(|directory| known.get(directory).copied());
@@ -126,9 +124,9 @@ fn needs_of(targets: &[Target]) -> Needs {
     needed
 }
 
-/// The builds that the arguments select, all without any. A root that a target deploys is built as that target. Of the
-/// `bases`, which arguments name, those are added that are built otherwise.
-fn requested(mut all: Vec<Choice>, bases: Vec<Choice>, asked: &[Argument<'_>]) -> Vec<Choice> {
+/// The builds that the arguments select, all without any. A root that a target deploys is built as that target. One that
+/// an argument names is built, too, although others name it: `base` gives it by its directory.
+fn requested(mut all: Vec<Choice>, asked: &[Argument<'_>], base: impl Fn(&str) -> Option<Choice>) -> Vec<Choice> {
     let targets = all.iter().filter(|choice| matches!(choice.what, What::Target(_)));
     let built: HashSet<String> = targets.flat_map(Choice::roots).map(str::to_owned).collect();
     let is_built = |choice: &Choice| matches!(&choice.what, What::Root(directory) if built.contains(directory));
@@ -136,9 +134,9 @@ fn requested(mut all: Vec<Choice>, bases: Vec<Choice>, asked: &[Argument<'_>]) -
         !is_built(choice) && (asked.is_empty() || asked.iter().any(|argument| argument.selects(choice)))
     });
     let listed: HashSet<String> = all.iter().filter_map(Choice::directory).map(str::to_owned).collect();
-    let is_new =
-        |base: &Choice| !is_built(base) && base.directory().is_some_and(|directory| !listed.contains(directory));
-    all.extend(bases.into_iter().filter(is_new));
+    let named = asked.iter().filter_map(|argument| argument.path.as_deref());
+    let bases = named.filter(|directory| !built.contains(*directory) && !listed.contains(*directory)).filter_map(base);
+    all.extend(bases);
     all
 }
 

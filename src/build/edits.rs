@@ -5,16 +5,15 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use super::disk;
-use super::inputs::Answers;
 use super::program::{Program, Tool};
 use super::roots::Unbuilt;
-use super::run::{BuildOutput, BuildRun};
+use super::run::{BuildFiles, BuildOutput, BuildRun, Call};
 use super::secrets::Secrets;
 use super::subject::BuildSpec;
 use crate::graph::Graph;
 use crate::graph::inputs::{of_no_root, paths_of};
 use crate::message::failure::{Failure, FailureKind, Result, command};
-use crate::os::interrupt::{Scratch, unusable};
+use crate::os::interrupt::unusable;
 use crate::record::sha256_hex;
 use crate::targets::variables::Variables;
 use crate::tree::path;
@@ -24,18 +23,12 @@ const SECRETS: &[u8] = b"secretGenerator";
 
 /// A kustomization on disk, to be edited. No tree is in it.
 pub(super) struct Edits {
-    scratch: Scratch,
-    answers: Answers,
-    /// The files that the program must not change.
-    input: PathBuf,
+    /// Beside the kustomization: nothing that it reads.
+    files: BuildFiles,
     top: PathBuf,
     directory: String,
     file: String,
     commands: Vec<Vec<String>>,
-    /// None are filled in.
-    variables: Variables,
-    /// The values that a failure must not quote.
-    secrets: OnceLock<Secrets>,
 }
 
 impl Edits {
@@ -45,17 +38,15 @@ impl Edits {
         if edits.is_empty() {
             return Ok(None);
         }
-        let scratch = Scratch::new().map_err(|error| unusable(&error))?;
-        let [input, top] = ["input", "edited"].map(|name| scratch.path().join(name));
+        let mut files = BuildFiles::of(&Graph::default(), true, "input")?;
+        let top = files.scratch.path().join("edited");
         let components = edits.iter().filter(|words| words.starts_with(&["add", "component"].map(str::to_owned)));
         let components = components.flat_map(|words| &words[2..]);
         let whole: Vec<String> = components.filter_map(|text| path::resolve(directory, &literal(text))).collect();
         let places = paths_of(&**tree, of_no_root(&**tree, directory, &whole)?)?;
         disk::write_temporary(&**tree, places, None, &top, None)?;
-        let answers = Answers::of(&Graph::default(), true, &input)?;
-        let (directory, file, commands) = (directory.clone(), file.clone(), edits.clone());
-        let (variables, secrets) = (Variables::default(), OnceLock::from(Secrets::below(&top)));
-        Ok(Some(Edits { scratch, answers, input, top, directory, file, commands, variables, secrets }))
+        files.secrets = OnceLock::from(Secrets::below(&top));
+        Ok(Some(Edits { files, top, directory: directory.clone(), file: file.clone(), commands: edits.clone() }))
     }
 
     /// Runs the edits, and returns the edited kustomization.
@@ -74,7 +65,10 @@ impl Edits {
             return Ok(known.stdout);
         }
         for words in &self.commands {
-            let build = self.building(program, words).run(self.scratch.path())?;
+            let (files, top, directory, secrets) = (&self.files, &*self.top, &*self.directory, &self.files.secrets);
+            let call =
+                Call { program, directory, arguments: words, variables: &Variables::default(), is_tested: false };
+            let build = BuildRun { call, files, top, edits: true, known: None, runs: false, secrets }.run()?;
             if let Some(unread) = Unbuilt::unread(&build, program) {
                 return Err(unread);
             }
@@ -102,23 +96,6 @@ impl Edits {
         let files = disk::digest(&self.top)?;
         let text = format!("edit {version} {identity} {:?} {directory:?} {commands:?} {files}", program.network);
         Ok(Some(sha256_hex(text.as_bytes())))
-    }
-
-    fn building<'a>(&'a self, program: &'a Program, arguments: &'a [String]) -> BuildRun<'a> {
-        BuildRun {
-            program,
-            target: self.top.join(&self.directory),
-            edits: true,
-            arguments,
-            answers: &self.answers,
-            input: &self.input,
-            top: &self.top,
-            known: None,
-            variables: &self.variables,
-            runs: false,
-            is_tested: false,
-            secrets: &self.secrets,
-        }
     }
 }
 

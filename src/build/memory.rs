@@ -17,7 +17,7 @@ use serde_yaml::Value;
 use tempfile::NamedTempFile;
 
 use super::program::Tool;
-use super::run::{BuildOutput, BuildRun};
+use super::run::{BuildOutput, BuildRun, Call};
 use super::{compare, secrets};
 use crate::git::{Key, LocalRepo, SEAL};
 use crate::message::failure::Result;
@@ -168,17 +168,17 @@ impl Memory {
 const INPUT: &str = "\u{1}INPUT\u{1}";
 
 impl BuildRun<'_> {
-    /// The output of the build, remembered or new. Each build has its own directory in `parent`.
-    pub(super) fn output(&self, parent: &Path, wants: OutputForm) -> Result<BuildOutput> {
+    /// The output of the build, remembered or new.
+    pub(super) fn output(&self, wants: OutputForm) -> Result<BuildOutput> {
         let name = self.name()?;
         if let Some(known) = self.known_as(name.as_deref(), wants) {
             return Ok(known);
         }
-        let mut build = self.run(parent)?;
-        if self.runs && build.success && (self.is_tested || name.is_some()) {
-            build.is_steady = self.is_steady(parent, &build)?;
+        let mut build = self.run()?;
+        if self.runs && build.success && (self.call.is_tested || name.is_some()) {
+            build.is_steady = self.is_steady(&build)?;
         }
-        let Some(memory) = &self.program.memory else { return Ok(build) };
+        let Some(memory) = &self.call.program.memory else { return Ok(build) };
         // Later runs compare this output with a remembered one, so both must have hashes.
         let Some(hidden) = memory.hide(&build) else { return Ok(build) };
         if let Some(name) = name
@@ -197,13 +197,13 @@ impl BuildRun<'_> {
     }
 
     fn known_as(&self, name: Option<&str>, wants: OutputForm) -> Option<BuildOutput> {
-        let known = self.program.memory.as_ref()?.get(name?);
+        let known = self.call.program.memory.as_ref()?.get(name?);
         known.filter(|known| wants == OutputForm::Objects || !known.hides)
     }
 
     /// Whether building again, whatever is remembered, gives the same.
-    pub(super) fn is_steady(&self, parent: &Path, first: &BuildOutput) -> Result<bool> {
-        let again = self.run(parent)?;
+    pub(super) fn is_steady(&self, first: &BuildOutput) -> Result<bool> {
+        let again = self.run()?;
         Ok(!again.success || again.stdout == first.stdout)
     }
 
@@ -212,38 +212,38 @@ impl BuildRun<'_> {
         /// The flags that let kustomize run or read nothing else.
         const PURE: [&str; 5] =
             ["--enable-helm", "--load-restrictor", "--reorder", "--helm-api-versions", "--helm-kube-version"];
-        let is_kustomize = self.program.kind != Tool::Helm;
-        if self.program.memory.is_none()
+        let (Call { program, directory, arguments, variables, .. }, files) = (self.call, self.files);
+        let is_kustomize = program.kind != Tool::Helm;
+        if program.memory.is_none()
             || is_kustomize
-                && !self
-                    .arguments
+                && !arguments
                     .iter()
                     .all(|argument: &String| PURE.contains(&argument.split('=').next().unwrap_or_default()))
         {
             return Ok(None);
         }
-        let (Some(program), Some(answers)) =
-            (self.program.identity(), self.answers.digest(self.known.unwrap_or(self.top))?)
+        let (Some(identity), Some(answers)) =
+            (program.identity(), files.answers.digest(self.known.unwrap_or(self.top))?)
         else {
             return Ok(None);
         };
         // Another version of this program may prepare the inputs otherwise.
-        let mut lines = format!("{} {program} {:?} {answers}\n", env!("CARGO_PKG_VERSION"), self.program.network);
-        lines += &format!("{:?} {:?}\n", self.target.strip_prefix(self.top).unwrap_or(&self.target), self.variables);
+        let mut lines = format!("{} {identity} {:?} {answers}\n", env!("CARGO_PKG_VERSION"), program.network);
+        lines += &format!("{directory:?} {variables:?}\n");
         lines += if self.known.is_some() { "among all files\n" } else { "" };
-        for argument in self.arguments {
+        for argument in arguments {
             // Values lie beside a chart.
             let file = argument.split_once('=').map(|(_, file)| Path::new(file));
-            let bytes = file.filter(|file| file.starts_with(self.input)).map(fs::read).transpose();
+            let bytes = file.filter(|file| file.starts_with(&files.input)).map(fs::read).transpose();
             let digest = bytes.map_err(|error| unusable(&error))?.map(|bytes| sha256_hex(&bytes));
-            lines += &format!("{:?} {digest:?}\n", argument.replace(&self.input.display().to_string(), INPUT));
+            lines += &format!("{:?} {digest:?}\n", argument.replace(&files.input.display().to_string(), INPUT));
         }
         lines.extend(
             super::run::seen(false).filter(|(name, _)| name != "PATH").map(|variable| format!("{variable:?}\n")),
         );
         // helm is a part of what builds, so that another one gives another name.
-        if is_kustomize && self.arguments.iter().any(|argument| argument.starts_with("--enable-helm")) {
-            lines += &format!("{:?}\n", self.program.helm().ok().map(|helm| helm.identity()));
+        if is_kustomize && arguments.iter().any(|argument| argument.starts_with("--enable-helm")) {
+            lines += &format!("{:?}\n", program.helm().ok().map(|helm| helm.identity()));
         }
         Ok(Some(sha256_hex(lines.as_bytes())))
     }

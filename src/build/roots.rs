@@ -6,21 +6,20 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use super::disk::{self, Pool};
-use super::inputs::{self, Answers};
+use super::inputs;
 use super::memory::OutputForm;
 use super::program::{Program, Tool};
-use super::run::{BuildOutput, BuildRun};
+use super::run::{BuildFiles, BuildOutput, BuildRun, Call};
 use super::secrets::Secrets;
 use super::{unread_file, unread_reference};
 use crate::graph::{FileId, Graph, RootId, ScopedTree, Trouble};
 use crate::kustomization::{FILE_NAMES, NoteKind, Runs};
 use crate::message::failure::{Failure, FailureKind, Failures, Result};
-use crate::os::interrupt::{Scratch, unusable};
+use crate::os::interrupt::unusable;
 use crate::os::limits::LOADS;
 use crate::plan::{Plan, left_among};
 use crate::targets::chart;
 use crate::targets::generated::ANY_FILE;
-use crate::targets::variables::Variables;
 use crate::tree::{SharedTree, path};
 
 /// The result of a build.
@@ -174,15 +173,12 @@ pub(super) struct Writing<'a> {
 
 /// Roots on disk. They can be built side by side: no tree is in it.
 pub(super) struct Roots {
-    scratch: Scratch,
-    /// The directory that all builds read, and may not change.
-    input: PathBuf,
-    answers: Answers,
+    files: BuildFiles,
     /// The facts about each root, by its directory, or why it is not built.
     known: BTreeMap<String, std::result::Result<RootFacts, Unbuilt>>,
     checks_out: bool,
-    /// The values of Secrets in the inputs of the roots, and in all files.
-    secrets: [OnceLock<Secrets>; 2],
+    /// The values of Secrets in all files of the tree.
+    all_secrets: OnceLock<Secrets>,
 }
 
 /// The facts about a root on disk.
@@ -196,19 +192,6 @@ struct RootFacts {
     leaves: bool,
 }
 
-/// One build of a root.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Call<'a> {
-    pub(super) program: &'a Program,
-    /// The directory of the root.
-    pub(super) directory: &'a str,
-    pub(super) arguments: &'a [String],
-    /// The variables that are filled in afterwards.
-    pub(super) variables: &'a Variables,
-    /// Whether to find out if it comes to the same again.
-    pub(super) is_tested: bool,
-}
-
 impl Roots {
     /// Writes the inputs of roots of a graph, each by its directory from the scope: `None` if that holds none, or why it is not
     /// built.
@@ -218,48 +201,41 @@ impl Roots {
         Writing { checks_out, trusted, offline, name }: Writing<'_>,
         pool: &mut Pool,
     ) -> Result<Roots> {
-        let scratch = Scratch::new().map_err(|error| unusable(&error))?;
-        let input = scratch.path().join(name);
+        let files = BuildFiles::of(graph, offline, name)?;
         let (source, mut known, mut built) = (&graph.sources[0], BTreeMap::new(), Vec::new());
         for (number, (directory, root)) in roots.into_iter().enumerate() {
-            let top = inputs::own(graph, number, &input);
-            let root = match root {
-                Ok(root) => root,
-                Err(unbuilt) => {
-                    known.insert(directory, Err(unbuilt));
-                    continue;
-                }
-            };
-            match root {
-                Some(root) => built.push((number, root)),
-                None => {
+            let top = inputs::own(graph, number, &files.input);
+            match &root {
+                Ok(Some(root)) => built.push((number, *root)),
+                Ok(None) => {
                     // kustomize says why it is not a root.
                     fs::create_dir_all(&top).map_err(|error| unusable(&error))?;
-                    let files = FILE_NAMES.map(|name| path::join(&directory, name));
-                    disk::write_temporary(&*source.tree, files, None, &top, None)?;
+                    let names = FILE_NAMES.map(|name| path::join(&directory, name));
+                    disk::write_temporary(&*source.tree, names, None, &top, None)?;
                 }
+                Err(_) => {}
             }
             // A generator may run in any root on the way.
-            let reached = graph.reach(root, |_, _| true);
-            let runs = reached.iter().any(|root| graph.runs(*root));
-            let root = RootFacts { top: top.join(&source.scope), runs, leaves: !reached.is_disjoint(&graph.leaves) };
-            known.insert(directory, Ok(root));
+            let root = root.map(|root| {
+                let reached = graph.reach(root, |_, _| true);
+                let runs = reached.iter().any(|root| graph.runs(*root));
+                RootFacts { top: top.join(&source.scope), runs, leaves: !reached.is_disjoint(&graph.leaves) }
+            });
+            known.insert(directory, root);
         }
-        inputs::of_graph(graph, built, trusted, checks_out, (&input, pool))?;
-        let (answers, secrets) = (Answers::of(graph, offline, &input)?, Default::default());
-        Ok(Roots { scratch, input, answers, known, checks_out, secrets })
+        inputs::of_graph(graph, built, trusted, checks_out, (&files.input, pool))?;
+        Ok(Roots { files, known, checks_out, all_secrets: OnceLock::new() })
     }
 
     /// Writes a copy as a plan makes it. `checkout` is the commit that it becomes a part of.
     pub(super) fn copy(plan: &Plan, into: &str, checkout: Option<&SharedTree>) -> Result<Roots> {
-        let scratch = Scratch::new().map_err(|error| unusable(&error))?;
-        let input = scratch.path().join("localized");
-        inputs::of_copy(plan, into, checkout, &input.join("tree"))?;
-        let answers = Answers::of(&plan.after, true, &input)?;
+        let files = BuildFiles::of(&plan.after, true, "localized")?;
+        let tree = files.input.join("tree");
+        inputs::of_copy(plan, into, checkout, &tree)?;
         let runs = plan.after.root_ids().any(|root| plan.after.runs(root));
-        let root = RootFacts { top: input.join("tree").join(into), runs, leaves: false };
+        let root = RootFacts { top: tree.join(into), runs, leaves: false };
         let known = plan.affected.iter().map(|compared| (compared.localized.clone(), Ok(root.clone()))).collect();
-        Ok(Roots { scratch, input, answers, known, checks_out: checkout.is_some(), secrets: Default::default() })
+        Ok(Roots { files, known, checks_out: checkout.is_some(), all_secrets: OnceLock::new() })
     }
 
     /// Writes a chart with all that links in it lead to, and values beside it. Returns the files with these, too.
@@ -269,32 +245,34 @@ impl Roots {
         values: &[Vec<u8>],
         pool: &mut Pool,
     ) -> Result<(Roots, Vec<PathBuf>)> {
-        let scratch = Scratch::new().map_err(|error| unusable(&error))?;
-        let input = scratch.path().join("input");
-        let root = RootFacts { top: input.join("tree"), runs: true, leaves: false };
-        let (places, beside) = (chart::places(&**tree, directory)?, input.join("values"));
+        let files = BuildFiles::of(&Graph::default(), true, "input")?;
+        let root = RootFacts { top: files.input.join("tree"), runs: true, leaves: false };
+        let (places, beside) = (chart::places(&**tree, directory)?, files.input.join("values"));
         disk::write_temporary(&**tree, places, None, &root.top, Some(pool))?;
         fs::create_dir_all(&beside).map_err(|error| unusable(&error))?;
-        let mut files = Vec::new();
+        let mut written = Vec::new();
         for (number, text) in values.iter().enumerate() {
-            files.push(beside.join(format!("{number}.yaml")));
-            fs::write(&files[number], text).map_err(|error| unusable(&error))?;
+            written.push(beside.join(format!("{number}.yaml")));
+            fs::write(&written[number], text).map_err(|error| unusable(&error))?;
         }
-        let answers = Answers::of(&Graph::default(), true, &input)?;
         let known = [(directory.to_owned(), Ok(root))].into();
-        Ok((Roots { scratch, input, answers, known, checks_out: false, secrets: Default::default() }, files))
+        Ok((Roots { files, known, checks_out: false, all_secrets: OnceLock::new() }, written))
     }
 
     /// Builds one of the roots.
     pub(super) fn build(&self, call: Call<'_>, wants: OutputForm) -> Built {
-        let known = self.known[call.directory].as_ref().map_err(Unbuilt::clone)?;
-        self.built(&self.building(call, &known.top, known.runs, None), wants)
+        built(&self.building(call, self.known[call.directory].as_ref().map_err(Unbuilt::clone)?), wants)
     }
 
     /// Whether building again, whatever is remembered, gives the same.
     pub(super) fn is_steady(&self, call: Call<'_>, first: &BuildOutput) -> Result<bool> {
-        let Ok(known) = &self.known[call.directory] else { return Ok(true) };
-        self.building(call, &known.top, known.runs, None).is_steady(self.scratch.path(), first)
+        let Ok(root) = &self.known[call.directory] else { return Ok(true) };
+        self.building(call, root).is_steady(first)
+    }
+
+    fn building<'a>(&'a self, call: Call<'a>, root: &'a RootFacts) -> BuildRun<'a> {
+        let (files, secrets) = (&self.files, &self.files.secrets);
+        BuildRun { call, files, top: &root.top, edits: false, known: None, runs: root.runs, secrets }
     }
 
     /// The top of the tree that the root in a directory is built in; `None` if it is not.
@@ -305,41 +283,6 @@ impl Roots {
     /// Whether the root in a directory reaches one that names a file outside of itself.
     pub(super) fn leaves(&self, directory: &str) -> bool {
         self.known.get(directory).and_then(|known| known.as_ref().ok()).is_some_and(|known| known.leaves)
-    }
-
-    fn built(&self, building: &BuildRun<'_>, wants: OutputForm) -> Built {
-        let build = building.output(self.scratch.path(), wants)?;
-        if let Some(unread) = Unbuilt::unread(&build, building.program) {
-            return Err(unread);
-        }
-        if build.success && !build.unset.is_empty() {
-            let names: Vec<String> = build.unset.iter().map(|name| format!("`${{{name}}}`")).collect();
-            return Err(Unbuilt::Refused(format!("Flux 2.9 fails if a variable is not set: {}", names.join(", "))));
-        }
-        if build.success {
-            return Ok(build);
-        }
-        Err(Unbuilt::Failed(build.reason()))
-    }
-
-    fn building<'a>(&'a self, call: Call<'a>, top: &'a Path, runs: bool, known: Option<&'a Path>) -> BuildRun<'a> {
-        let Call { program, directory, arguments, variables, is_tested } = call;
-        let (target, answers, secrets) =
-            (top.join(directory), &self.answers, &self.secrets[usize::from(known.is_some())]);
-        BuildRun {
-            program,
-            target,
-            edits: false,
-            arguments,
-            answers,
-            input: &self.input,
-            top,
-            known,
-            variables,
-            runs,
-            is_tested,
-            secrets,
-        }
     }
 
     /// Builds a root that failed for a reason once more, among all files of its tree and wherever they lie: what was read may
@@ -355,23 +298,39 @@ impl Roots {
         if source.repository.is_some() {
             return Ok(None);
         }
-        let whole = self.input.join("whole");
+        let whole = self.files.input.join("whole");
         let is_free = call.arguments.iter().any(|argument| argument == ANY_FILE);
         let arguments = [call.arguments, &[ANY_FILE.to_owned()]].concat();
         let (top, may_read) = (whole.join(&source.scope), is_free || !self.leaves(call.directory));
-        let building = self.building(Call { arguments: &arguments, ..call }, &top, false, Some(known));
+        let (call, files, secrets) = (Call { arguments: &arguments, ..call }, &self.files, &self.all_secrets);
+        let building = BuildRun { call, files, top: &top, edits: false, known: Some(known), runs: false, secrets };
         if !whole.exists() && !building.is_remembered(OutputForm::Objects)? {
             inputs::whole(source, self.checks_out, &whole)?;
         }
         // Charts that were pulled lie among what is known alone.
         disk::add(known, &top).map_err(|error| unusable(&error))?;
-        match self.built(&building, OutputForm::Objects) {
+        match built(&building, OutputForm::Objects) {
             Ok(_) if may_read => Ok(Some([unread_file(reason)].into())),
             Ok(_) | Err(Unbuilt::Failed(_) | Unbuilt::Refused(_) | Unbuilt::Skipped(_)) => Ok(None),
             Err(Unbuilt::Unread(messages)) => Ok(Some(messages)),
             Err(Unbuilt::Unknown(Failures(failures))) => failures.into_iter().next().map_or(Ok(None), Err),
         }
     }
+}
+
+fn built(building: &BuildRun<'_>, wants: OutputForm) -> Built {
+    let build = building.output(wants)?;
+    if let Some(unread) = Unbuilt::unread(&build, building.call.program) {
+        return Err(unread);
+    }
+    if !build.success {
+        return Err(Unbuilt::Failed(build.reason()));
+    }
+    if !build.unset.is_empty() {
+        let names: Vec<String> = build.unset.iter().map(|name| format!("`${{{name}}}`")).collect();
+        return Err(Unbuilt::Refused(format!("Flux 2.9 fails if a variable is not set: {}", names.join(", "))));
+    }
+    Ok(build)
 }
 
 #[cfg(test)]
@@ -381,6 +340,7 @@ mod tests {
     use super::*;
     use crate::build::program;
     use crate::graph;
+    use crate::targets::variables::Variables;
     use crate::tree::overlay::OverlayTree;
 
     fn tree(files: &[(&str, &str)], links: &[(&str, &str)]) -> OverlayTree {

@@ -12,10 +12,11 @@ use super::program::{NetworkIsolation, PROXIES, Program, Tool};
 use super::proxy::{self, Listening, Proxy};
 use super::secrets::Secrets;
 use super::stand_in;
+use crate::graph::Graph;
 use crate::message::failure::{Failure, FailureKind, Result};
 use crate::message::redact;
 use crate::os::failpoint;
-use crate::os::interrupt::unusable;
+use crate::os::interrupt::{Scratch, unusable};
 use crate::os::process::{self, Bounds};
 use crate::os::sandbox::{self, Isolation, Request};
 use crate::targets::variables::{Filled, Variables};
@@ -139,28 +140,52 @@ fn cause(text: &str) -> String {
     }
 }
 
-/// One build.
-pub(super) struct BuildRun<'a> {
+/// One build of a root by a program.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Call<'a> {
     pub(super) program: &'a Program,
-    /// A directory.
-    pub(super) target: PathBuf,
-    /// Whether the program edits the kustomization in it, and builds nothing.
-    pub(super) edits: bool,
+    /// The directory of the root.
+    pub(super) directory: &'a str,
     pub(super) arguments: &'a [String],
-    pub(super) answers: &'a Answers,
-    /// The directory of its inputs, which it may not change.
-    pub(super) input: &'a Path,
-    /// The part of that which it may read.
-    pub(super) top: &'a Path,
-    /// The known inputs of its root, if it may read more. A failure is remembered by these.
-    pub(super) known: Option<&'a Path>,
     /// The variables that are filled in afterwards.
     pub(super) variables: &'a Variables,
+    /// Whether to find out if it comes to the same again.
+    pub(super) is_tested: bool,
+}
+
+/// The inputs of builds on disk, in a directory that is deleted with this.
+pub(super) struct BuildFiles {
+    pub(super) scratch: Scratch,
+    /// The directory of the files, which no build may change.
+    pub(super) input: PathBuf,
+    pub(super) answers: Answers,
+    /// The values of Secrets in the files, once a program says something that may quote them.
+    pub(super) secrets: OnceLock<Secrets>,
+}
+
+impl BuildFiles {
+    /// Begins with the responses from a walk. `name` is the name of the directory.
+    pub(super) fn of(graph: &Graph, offline: bool, name: &str) -> Result<BuildFiles> {
+        let scratch = Scratch::new().map_err(|error| unusable(&error))?;
+        let input = scratch.path().join(name);
+        let answers = Answers::of(graph, offline, &input)?;
+        Ok(BuildFiles { scratch, input, answers, secrets: OnceLock::new() })
+    }
+}
+
+/// One build.
+pub(super) struct BuildRun<'a> {
+    pub(super) call: Call<'a>,
+    pub(super) files: &'a BuildFiles,
+    /// The part of the files that it may read: the top of the tree with the root.
+    pub(super) top: &'a Path,
+    /// Whether the program edits the kustomization there, and builds nothing.
+    pub(super) edits: bool,
+    /// The known inputs of its root, if it may read more. A failure is remembered by these.
+    pub(super) known: Option<&'a Path>,
     /// Whether it runs a program that need not give the same output again.
     pub(super) runs: bool,
-    /// Whether somebody asks if it does; it is built twice then.
-    pub(super) is_tested: bool,
-    /// The values of Secrets in the input, once a program says something that may quote them.
+    /// The values of Secrets that it may quote.
     pub(super) secrets: &'a OnceLock<Secrets>,
 }
 
@@ -172,11 +197,13 @@ const VARIABLES: &[&str] =
 const CONNECTION: [&str; 4] = ["NO_PROXY", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR"];
 
 impl BuildRun<'_> {
-    /// Builds in a new directory of its own in `parent`, whatever is remembered. A build that is ended early is a
-    /// failure: it tells nothing about the root.
-    pub(super) fn run(&self, parent: &Path) -> Result<BuildOutput> {
-        let time = self.program.time()?;
-        let private = tempfile::tempdir_in(parent).map_err(|error| unusable(&error))?;
+    /// Builds in a new directory of its own, whatever is remembered. A build that is ended early is a failure: it tells
+    /// nothing about the root.
+    pub(super) fn run(&self) -> Result<BuildOutput> {
+        let Call { program, directory, arguments, variables, .. } = self.call;
+        let BuildFiles { scratch, input, answers: Answers { manifest, files, .. }, .. } = self.files;
+        let (time, target) = (program.time()?, self.top.join(directory));
+        let private = tempfile::tempdir_in(scratch.path()).map_err(|error| unusable(&error))?;
         let private = private.path();
         // It goes after the command, which holds the other end of what it waits for: also where something fails.
         let proxy;
@@ -184,29 +211,28 @@ impl BuildRun<'_> {
         for directory in [&home, &temporary, &bin] {
             std::fs::create_dir_all(directory).map_err(|error| unusable(&error))?;
         }
-        let mut command = if self.edits { self.program.editing() } else { self.program.command() };
-        let Answers { manifest, files, .. } = self.answers;
+        let mut command = if self.edits { program.editing() } else { program.command() };
         see(&mut command, matches!(files, RemoteFiles::Upstream));
-        stand_in::put(&mut command, manifest, &bin, self.program.helm.as_deref())
+        stand_in::put(&mut command, manifest, &bin, program.helm.as_deref())
             .map_err(|error| Failure::new(format!("cannot replace git for the build: {error}")))?;
-        command.args(self.arguments).current_dir(if self.edits { &self.target } else { &home });
+        command.args(arguments).current_dir(if self.edits { &target } else { &home });
         if !self.edits {
-            command.arg("--").arg(&self.target);
+            command.arg("--").arg(&target);
         }
         // The settings and caches of the user would make the output one of this machine.
         command.env("HOME", &home).env("TMPDIR", &temporary);
         command.env("GIT_TERMINAL_PROMPT", "0").env("GIT_ALLOW_PROTOCOL", "none");
         let is_closed = matches!(files, RemoteFiles::Served { is_closed: true, .. });
-        let is_alone = is_closed && self.program.network == NetworkIsolation::Namespace;
+        let is_alone = is_closed && program.network == NetworkIsolation::Namespace;
         let listener = matches!(files, RemoteFiles::Served { .. } if !is_alone).then(proxy::listen).transpose()?;
         let traces = failpoint::writable();
         // The edited directory is not an input.
-        let edited = Some(self.top).filter(|top| !top.starts_with(self.input));
+        let edited = Some(self.top).filter(|top| !top.starts_with(input));
         let writable: Vec<&Path> = [Some(private), edited, traces.as_deref()].into_iter().flatten().collect();
         let isolation = Isolation {
-            means: self.program.network.means(),
+            means: program.network.means(),
             network: is_closed.then(|| listener.as_ref().map_or(sandbox::ADDRESS, proxy::address)),
-            input: self.input,
+            input,
             writable: &writable,
             local: self.runs_images(),
         };
@@ -222,23 +248,23 @@ impl BuildRun<'_> {
         let begun = Instant::now();
         let output = process::run_inside(&mut command, walls, bounds);
         // All builds of a run share a limit, so that one slow root cannot use it up unseen.
-        self.program.spend(begun.elapsed());
+        program.spend(begun.elapsed());
         let output = output.map_err(|error| match error {
             process::Error::Deadline(..) => stopped(error.to_string(), MORE_TIME),
             process::Error::Exceeded(..) => stopped(error.to_string(), "split what it builds into several roots"),
             error => Failure::new(error.to_string()),
         })?;
-        let program = command.get_program().to_string_lossy().into_owned();
+        let name = command.get_program().to_string_lossy().into_owned();
         drop(command);
         let requests = requests.and_then(|answering| answering.refused());
         let success = output.status.success();
         // By a signal that we did not send: most often memory ran out.
         if output.status.code().is_none() {
-            return Err(stopped(format!("`{program}` was killed"), MORE_MEMORY));
+            return Err(stopped(format!("`{name}` was killed"), MORE_MEMORY));
         }
         let mut stderr = self.without_directories(&redact::text(&output.stderr), private);
         if !stderr.is_empty() {
-            stderr = self.secrets.get_or_init(|| Secrets::below(self.input)).hide(&stderr);
+            stderr = self.secrets.get_or_init(|| Secrets::below(input)).hide(&stderr);
         }
         let mut refused: BTreeSet<String> = proxy.iter().flat_map(Proxy::refused).collect();
         // kustomize also asks git for a URL that is not a file.
@@ -259,12 +285,12 @@ impl BuildRun<'_> {
         }
         let unobserved = self.unobserved(requests.is_some());
         // Filling in parses the whole output, which may be large.
-        let is_plain = self.variables.is_empty();
+        let is_plain = variables.is_empty();
         let filled = Filled { text: output.stdout, unset: BTreeSet::new() };
-        let Filled { text: stdout, unset } = if is_plain { filled } else { self.variables.fill_in(&filled.text) };
+        let Filled { text: stdout, unset } = if is_plain { filled } else { variables.fill_in(&filled.text) };
         let build = BuildOutput { success, stderr, refused, unset, unobserved, ..BuildOutput::known(stdout) };
         match shortage(&build.stderr).filter(|_| !success && build.refused.is_empty()) {
-            Some(way_on) => Err(stopped(format!("`{program}` fails: {}", build.reason()), way_on)),
+            Some(way_on) => Err(stopped(format!("`{name}` fails: {}", build.reason()), way_on)),
             None => Ok(build),
         }
     }
@@ -274,7 +300,7 @@ impl BuildRun<'_> {
     /// A text without the directories that it builds in, which have other names each time.
     fn without_directories(&self, text: &str, private: &Path) -> String {
         let text = without_temporary(text, &private.join("tmp"));
-        let [private, top, input] = [private, self.top, self.input]
+        let [private, top, input] = [private, self.top, &self.files.input]
             .map(|directory: &Path| directory.display().to_string().trim_end_matches('/').to_owned());
         let text =
             [&private, &top].into_iter().fold(text, |text, directory| text.replace(&format!("{directory}/"), ""));
@@ -283,12 +309,12 @@ impl BuildRun<'_> {
 
     /// Whether functions may run.
     fn has_functions(&self) -> bool {
-        self.arguments.iter().any(|argument| argument.starts_with("--enable-alpha-plugins"))
+        self.call.arguments.iter().any(|argument| argument.starts_with("--enable-alpha-plugins"))
     }
 
     /// Whether container engines may run, which need a server on this machine.
     fn runs_images(&self) -> bool {
-        self.answers.has_images && self.has_functions()
+        self.files.answers.has_images && self.has_functions()
     }
 
     /// Whether kubectl may ask a cluster which version it has, as Google's does first. It is refused, and no build
@@ -296,12 +322,12 @@ impl BuildRun<'_> {
     /// the messages, too.
     fn is_for_cluster(&self, request: &Request) -> bool {
         let Request::Connection(Some(address)) = request else { return false };
-        self.program.kind == Tool::Kubectl && address.ip().is_loopback() && address.port() == CLUSTER
+        self.call.program.kind == Tool::Kubectl && address.ip().is_loopback() && address.port() == CLUSTER
     }
 
     fn unobserved(&self, shows_requests: bool) -> Option<&'static str> {
-        match self.program.network {
-            _ if !self.runs && !self.answers.has_images || !self.has_functions() => None,
+        match self.call.program.network {
+            _ if !self.runs && !self.files.answers.has_images || !self.has_functions() => None,
             NetworkIsolation::Proxies => Some("only a proxy closes the network here"),
             _ if self.runs_images() => Some("a container engine runs an image"),
             _ => Some("this machine does not show what it refuses").filter(|_| !shows_requests),
@@ -411,15 +437,13 @@ pub(super) fn seen(is_open: bool) -> impl Iterator<Item = (OsString, OsString)> 
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashSet;
     use std::path::Path;
     use std::rc::Rc;
     use std::sync::{Arc, mpsc};
     use std::time::Duration;
 
-    use super::super::disk::Pool;
-    use super::super::{inputs, program};
-    use super::{Answers, BuildRun, Spent, Variables, cause, logged, own_words, without_temporary};
+    use super::super::program;
+    use super::{BuildFiles, BuildRun, Call, Spent, Variables, cause, logged, own_words, without_temporary};
     use crate::graph::inputs::explore;
     use crate::tree::overlay::OverlayTree;
 
@@ -438,32 +462,16 @@ mod tests {
     fn a_build_for_which_no_time_is_left_fails() {
         let Ok(Ok(mut program)) = program::find(None) else { return };
         program.spent = Arc::default();
-        let top = tempfile::tempdir().unwrap();
         let graph = explore(Rc::new(OverlayTree::default()), &[]).graph;
-        inputs::of_graph(&graph, [], &HashSet::new(), false, (top.path(), &mut Pool::default())).unwrap();
-        let answers = Answers::of(&graph, true, top.path()).unwrap();
+        let files = BuildFiles::of(&graph, true, "input").unwrap();
         program.spend(Duration::from_secs(10_000));
         let (stderr, hears) = mpsc::channel();
         // It would wait for ever.
         std::thread::spawn(move || {
-            let (target, input) = (top.path().to_owned(), top.path());
-            let (program, answers, variables) = (&program, &answers, &Variables::default());
-            let (arguments, runs, secrets) = (&[], false, &Default::default());
-            let building = BuildRun {
-                program,
-                target,
-                edits: false,
-                arguments,
-                answers,
-                input,
-                top: input,
-                known: None,
-                is_tested: false,
-                variables,
-                runs,
-                secrets,
-            };
-            stderr.send(building.run(input).unwrap_err().to_string()).unwrap();
+            let (variables, top, secrets) = (&Variables::default(), &*files.input, &files.secrets);
+            let call = Call { program: &program, directory: "", arguments: &[], variables, is_tested: false };
+            let build = BuildRun { call, files: &files, top, edits: false, known: None, runs: false, secrets };
+            stderr.send(build.run().unwrap_err().to_string()).unwrap();
         });
         let failure = hears.recv_timeout(Duration::from_secs(20)).unwrap();
         assert!(failure.starts_with("no time is left: the builds before took 10000 s"), "{failure}");

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use super::disk::Pool;
 use super::memory::OutputForm;
 use super::program::{self, Program};
-use super::roots::{Call, Refusals, Roots, Unbuilt, Writing};
-use super::run::BuildOutput;
+use super::roots::{Refusals, Roots, Unbuilt, Writing};
+use super::run::{BuildOutput, Call};
 use super::{BuildCheck, BuildOptions, Job, TargetCheck, Verdict, compare};
 use crate::fetch::Progress;
 use crate::graph::{Graph, RootId};
@@ -244,13 +244,15 @@ impl<'a> RootPairs<'a> {
                 return Ok(TargetCheck { size: original.size, ..broken });
             }
         };
-        let mut verdict = compare::compare(&original.stdout, &localized.stdout);
         // Only now, because building a third time costs as much again.
-        if let (Verdict::Differs(difference), OutputForm::Bytes) = (&verdict, wants)
-            && !self.original.is_steady(call, &original)?
-        {
-            verdict = Verdict::Unsteady(difference.clone());
-        }
+        let verdict = match compare::compare(&original.stdout, &localized.stdout) {
+            Verdict::Differs(difference)
+                if wants == OutputForm::Bytes && !self.original.is_steady(call, &original)? =>
+            {
+                Verdict::Unsteady(difference)
+            }
+            verdict => verdict,
+        };
         let mut checked = TargetCheck { size: original.size, ..TargetCheck::new(root, verdict) };
         if checked.verdict.differs() && wants == OutputForm::Bytes {
             let kept = self.keep(root, [("original", &original), ("localized", &localized)]);

@@ -36,7 +36,7 @@ pub(super) use models::{APPLICATION, FINALIZER, SET};
 use models::{Options, Plain, Source, Written, is_respelled, sources};
 use pattern::{crossing, matcher};
 pub(super) use pattern::{glob, in_go};
-use release::PATTERN;
+use release::{PATTERN, SourceDir};
 
 /// The beginning of the names of files that change a source of an application beside them.
 const OVERRIDES: &str = ".argocd-source";
@@ -302,7 +302,8 @@ impl Argo<'_> {
         let revision = self::revision(self.identity, url, named);
         // The files of a tag never change.
         let below = path::resolve(base, path).filter(|_| !revision.is_fixed);
-        build.values = self.values(document, &merged, below.as_deref().map(|below| [base, below]));
+        build.values =
+            self.values(document, &merged, below.as_deref().map(|directory| SourceDir { top: base, directory }));
         let path = match self.open(of, [url, path, named.unwrap_or_default()], &beside) {
             Some(why) => TargetLocation::Templated(why),
             None => {
@@ -368,7 +369,7 @@ impl Argo<'_> {
         if matches!(dir.content, PathContent::Chart(_)) {
             let remote = source.values_files().filter(|text| text.contains("://"));
             build.remote_values = remote.map(str::to_owned).collect();
-            build.release = Some(self.release(&of.document, source, base, &dir.path));
+            build.release = Some(self.release(&of.document, source, SourceDir { top: base, directory: &dir.path }));
         }
         Ok(())
     }
@@ -400,8 +401,8 @@ impl Argo<'_> {
     }
 
     /// The files from which a source takes the values of a chart; of a pattern the directory that it begins with.
-    fn values(&self, document: &Document, source: &Source, places: Option<[&str; 2]>) -> Vec<String> {
-        let places = source.values_files().filter_map(|text| self.values_file(document, places, text).ok());
+    fn values(&self, document: &Document, source: &Source, dir: Option<SourceDir<'_>>) -> Vec<String> {
+        let places = source.values_files().filter_map(|text| self.values_file(document, dir, text).ok());
         places
             .map(|path: String| match path.find(PATTERN) {
                 Some(end) => path[..end].rsplit_once('/').map_or("", |(plain, _)| plain).to_owned(),
@@ -556,19 +557,17 @@ fn merge(value: &Value, patch: &Value, position: Position, kept: &[&str]) -> Val
 
 /// The content that Argo CD sees in a directory: the object decides, then the files in it.
 fn explicit(source: &Source, there: PathContent) -> PathContent {
-    let is_plain = source.directory.is_some() && source.kustomize.is_none();
-    match there {
-        PathContent::Kustomization(at) | PathContent::Directory(at) | PathContent::Chart(at)
-            if source.plugin.is_some() =>
-        {
-            PathContent::Plugin(at)
-        }
-        PathContent::Kustomization(at) | PathContent::Directory(at) | PathContent::Chart(at)
-            if source.helm.is_some() =>
-        {
-            PathContent::Chart(at)
-        }
-        PathContent::Kustomization(at) | PathContent::Chart(at) if is_plain => PathContent::Directory(at),
-        there => there,
+    let (PathContent::Kustomization(at) | PathContent::Directory(at) | PathContent::Chart(at)) = &there else {
+        return there;
+    };
+    let at = at.clone();
+    if source.plugin.is_some() {
+        PathContent::Plugin(at)
+    } else if source.helm.is_some() {
+        PathContent::Chart(at)
+    } else if source.directory.is_some() && source.kustomize.is_none() {
+        PathContent::Directory(at)
+    } else {
+        there
     }
 }

@@ -16,8 +16,8 @@ use super::engine::Engine;
 use super::engine_versions::Workload;
 use super::scan::{Document, ScannedKind, Spec};
 use super::{
-    AddedComponent, BuildSettings, Directory, EngineName, Identity, ObjectRef, PathContent, Target, TargetDir,
-    TargetLocation, Targets, target_dir, unfilled,
+    AddedComponent, BuildSettings, Directory, EngineName, Identity, PathContent, Target, TargetDir, TargetLocation,
+    Targets, target_dir, unfilled,
 };
 use crate::kustomization::{Located, Value};
 use crate::message::failure::Result;
@@ -27,7 +27,7 @@ use crate::tree::{self, Tree, path};
 use ignore::Ignores;
 pub(super) use models::RELEASE;
 use models::{INSTANCE, Instance, KUSTOMIZATION, Kustomization, Overrides, RESOURCE_SET, Release};
-use source::{Bound, FluxSources};
+use source::{Bound, BoundSource, FluxSources};
 use variables::Variables;
 
 /// Flux's kustomize-controller and helm-controller.
@@ -153,9 +153,7 @@ fn find(tree: &dyn Tree, identity: &Identity, objects: &[Document], targets: &mu
 
 /// The fields of an object that define its target.
 struct TargetFields {
-    bound: Bound,
-    /// The objects that say so.
-    by: Vec<ObjectRef>,
+    source: BoundSource,
     path: String,
     /// The position of the path, or else of the object.
     spot: Position,
@@ -164,11 +162,11 @@ struct TargetFields {
 }
 
 impl TargetFields {
-    fn new(document: &Document, (bound, by): (Bound, Vec<ObjectRef>), path: Option<Located<String>>) -> TargetFields {
+    fn new(document: &Document, source: BoundSource, path: Option<Located<String>>) -> TargetFields {
         let build = BuildSettings { load_restrictor: Some(LoadRestrictor::None), ..BuildSettings::default() };
         let spot = path.as_ref().map_or_else(|| document.spot(), Located::start);
         let path = path.map(|path| path.value).unwrap_or_default();
-        TargetFields { bound, by, path, spot, build, release: None }
+        TargetFields { source, path, spot, build, release: None }
     }
 
     /// Reads an object; `None` for one that is a source, or a patch.
@@ -176,23 +174,23 @@ impl TargetFields {
         Some(match document.object.kind.as_str() {
             KUSTOMIZATION => {
                 let mut spec: Kustomization = document.spec();
-                let bound = sources.bind(document, &spec.source_ref.take()?);
+                let source = sources.bind(document, &spec.source_ref.take()?);
                 let path = spec.path.take();
-                TargetFields { build: build(document, spec), ..TargetFields::new(document, bound, path) }
+                TargetFields { build: build(document, spec), ..TargetFields::new(document, source, path) }
             }
             INSTANCE => {
                 let Instance { sync, .. } = document.spec();
-                TargetFields::new(document, (sources.of_instance(&sync)?, Vec::new()), sync.path)
+                TargetFields::new(document, sources.of_instance(&sync)?.into(), sync.path)
             }
             RELEASE => {
                 let mut spec: Release = document.spec();
-                let bound = sources.bind(document, &spec.chart.spec.source_ref);
+                let source = sources.bind(document, &spec.chart.spec.source_ref);
                 let path = spec.chart.spec.chart.take();
-                TargetFields { release: Some(spec), ..TargetFields::new(document, bound, path) }
+                TargetFields { release: Some(spec), ..TargetFields::new(document, source, path) }
             }
             RESOURCE_SET => {
                 let bound = Bound::Templated("the cluster generates its objects".to_owned());
-                TargetFields::new(document, (bound, Vec::new()), None)
+                TargetFields::new(document, bound.into(), None)
             }
             _ => return None,
         })
@@ -201,11 +199,11 @@ impl TargetFields {
 
 /// The target of an object; `None` for a source, or a patch.
 fn target(tree: &dyn Tree, sources: &FluxSources<'_>, document: &Document) -> Result<Option<Target>> {
-    let Some(TargetFields { bound, by, path, spot, mut build, release }) = TargetFields::of(sources, document) else {
+    let Some(TargetFields { source, path, spot, mut build, release }) = TargetFields::of(sources, document) else {
         return Ok(None);
     };
     let written = path.as_str();
-    let path = match bound {
+    let path = match source.bound {
         Bound::Elsewhere(why) => TargetLocation::External(why),
         Bound::Unsaid(why) => match path::resolve("", written) {
             Some(path) if !path.is_empty() && tree.entry(&path)?.is_some() => {
@@ -230,7 +228,7 @@ fn target(tree: &dyn Tree, sources: &FluxSources<'_>, document: &Document) -> Re
         },
     };
     let target = document.target(tree, EngineName::Flux, spot, path, build)?;
-    Ok(Some(Target { sources: by, ..target }))
+    Ok(Some(Target { sources: source.defined_by, ..target }))
 }
 
 /// The location of a path in a source: an include may bring it from another repository.

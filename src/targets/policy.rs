@@ -167,12 +167,12 @@ pub(crate) fn is_crd(object: &Value) -> bool {
 pub(crate) fn stays(object: &Value, with_target: bool) -> bool {
     annotation(object, "kustomize.toolkit.fluxcd.io/prune") == "disabled"
         || annotation(object, "helm.sh/resource-policy") == "keep"
-        || options(object).any(|option| option == ["Prune=false", "Delete=false"][usize::from(with_target)])
+        || options(object).any(|option| option == if with_target { "Delete=false" } else { "Prune=false" })
 }
 
 /// Whether an object says that somebody has to confirm that.
 pub(crate) fn is_asked_for(object: &Value, with_target: bool) -> bool {
-    options(object).any(|option| option == ["Prune=confirm", "Delete=confirm"][usize::from(with_target)])
+    options(object).any(|option| option == if with_target { "Delete=confirm" } else { "Prune=confirm" })
 }
 
 /// Whether an object says that it is made anew where it cannot be changed, as a hook is.

@@ -3,11 +3,11 @@
 use globset::{Glob, GlobSetBuilder};
 
 use super::super::scan::Document;
-use super::super::{GitGenerator, ObjectRef, Targets, Unread, Why};
+use super::super::{GitGenerator, ObjectRef, PathPattern, Targets, Unread, Why};
 use super::generator::{GeneratorEvaluator, MOST};
-use super::models::{APPLICATION, Generator, Set, finalizer, made_of, names};
+use super::models::{APPLICATION, Generator, Set, finalizer, made_of, metadata};
 use super::pattern::{glob, in_go, of_git};
-use super::template::{Parameters, fill};
+use super::template::{FilledText, Parameters, fill};
 use super::{Application, Argo, change, merge};
 use crate::config::quoted;
 use crate::kustomization::{Data, Located, Value};
@@ -55,7 +55,7 @@ pub(super) fn expand(
             let generated = make(set, &template, &parameters, is_go);
             let mut made = Application { document: generated, untold: given.more.clone(), is_open: false };
             if let Some(patch) = &spec.template_patch {
-                let (text, is_all) = fill(&patch.value, &parameters, is_go);
+                let FilledText { text, is_all } = fill(&patch.value, &parameters, is_go);
                 // The patch is applied as far as it is known: the fields that it sets are then open.
                 if !is_all {
                     (made.untold, made.is_open) = (Some("`templatePatch` may change it".to_owned()), true);
@@ -130,10 +130,10 @@ fn unacted(text: &str) -> String {
 
 /// An application. Only the values that locate its source must be filled in, others may stay templates.
 fn make(set: &Document, template: &Value, parameters: &Parameters, is_go: bool) -> Document {
-    let filled = template.map_texts(&mut |text| fill(text, parameters, is_go).0);
-    let [namespace, name] = names(&filled);
-    let namespace = namespace.unwrap_or_else(|| set.object.namespace.clone());
-    let name = name.unwrap_or_default();
+    let filled = template.map_texts(&mut |text| fill(text, parameters, is_go).text);
+    let text = |key: &str| metadata(&filled, key);
+    let namespace = text("namespace").unwrap_or_else(|| set.object.namespace.clone());
+    let name = text("name").unwrap_or_default();
     let set_name = Some(set.object.full_name());
     let object = ObjectRef { namespace, name, kind: APPLICATION.to_owned(), set: set_name, ..set.object.clone() };
     Document { object, value: filled, home: set.home.clone(), is_template: set.is_template }
@@ -143,14 +143,14 @@ impl GitGenerator {
     /// A function that tells which paths match its patterns and no exclusion, as `read` understands them; `None` if a
     /// pattern is broken.
     fn takes(&self, read: fn(&str) -> Option<Vec<Glob>>) -> Option<impl Fn(&str) -> bool + use<>> {
-        let mut globs = [GlobSetBuilder::new(), GlobSetBuilder::new()];
-        for (text, excludes) in &self.patterns {
+        let (mut wanted, mut unwanted) = (GlobSetBuilder::new(), GlobSetBuilder::new());
+        for PathPattern { text, excludes } in &self.patterns {
+            let globs = if *excludes { &mut unwanted } else { &mut wanted };
             for glob in read(text)? {
-                globs[usize::from(*excludes)].add(glob);
+                globs.add(glob);
             }
         }
-        let [wanted, unwanted] = globs.map(|globs| globs.build().ok());
-        let (wanted, unwanted) = (wanted?, unwanted?);
+        let (wanted, unwanted) = (wanted.build().ok()?, unwanted.build().ok()?);
         Some(move |path: &str| wanted.is_match(path) && !unwanted.is_match(path))
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::de::DeserializeOwned;
 
 use super::super::scan::Document;
-use super::super::{FILE, GitGenerator, Targets, Unread};
+use super::super::{FILE, GitGenerator, PathPattern, Targets, Unread};
 use super::Argo;
 use super::models::{GIT, Generator, Git, LIST, List, MATRIX, MERGE, Merge};
 use super::template::{self, Parameters, Style, TO_JSON, fill};
@@ -121,9 +121,9 @@ impl GeneratorEvaluator<'_> {
                 Given::unknown(TOO_MUCH)
             } else {
                 let filled = two.map_texts(&mut |text| {
-                    let (filled, is_all) = fill(text, &outer, self.is_go);
-                    is_known &= is_all;
-                    filled
+                    let filled = fill(text, &outer, self.is_go);
+                    is_known &= filled.is_all;
+                    filled.text
                 });
                 if is_known || !is_read {
                     self.only(&filled)?
@@ -229,7 +229,9 @@ impl GeneratorEvaluator<'_> {
             (None, None) => return Ok(Given::unknown("its generator names neither directories nor files")),
         };
         // A pattern without a path matches nothing.
-        let patterns = patterns.into_iter().filter_map(|pattern| Some((pattern.path?, pattern.exclude)));
+        let patterns = patterns.into_iter();
+        let patterns =
+            patterns.filter_map(|pattern| Some(PathPattern { text: pattern.path?, excludes: pattern.exclude }));
         let object = self.set.object.clone();
         let generator =
             GitGenerator { object, is_files, base: base.to_owned(), patterns: patterns.collect(), revision };
@@ -303,8 +305,8 @@ impl GeneratorEvaluator<'_> {
     /// Adds the `values` of a generator, which may name its parameters.
     fn with_values(&self, values: &[(String, Value)], mut parameters: Parameters) -> Parameters {
         let values = values.iter().filter_map(|(key, value)| {
-            let (value, is_all) = fill(&value.scalar()?, &parameters, self.is_go);
-            is_all.then(|| (format!("values.{key}"), value))
+            let filled = fill(&value.scalar()?, &parameters, self.is_go);
+            filled.is_all.then(|| (format!("values.{key}"), filled.text))
         });
         let values: Vec<(String, String)> = values.collect();
         parameters.extend(values);

@@ -299,9 +299,9 @@ pub(super) fn made_of(set: &Value) -> Option<(&[Value], &Value)> {
     Some((spec.get("generators")?.list()?, spec.get("template")?))
 }
 
-/// The namespace and the name of the application of a template.
-pub(super) fn names(template: &Value) -> [Option<String>; 2] {
-    ["namespace", "name"].map(|key| template.at(&["metadata", key]).and_then(Value::scalar))
+/// A text of the metadata of a template.
+pub(super) fn metadata(template: &Value, key: &str) -> Option<String> {
+    template.at(&["metadata", key]).and_then(Value::scalar)
 }
 
 /// The beginning of the finalizers by which Argo CD deletes the objects of an application with it.

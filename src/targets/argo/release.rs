@@ -12,16 +12,17 @@ use crate::tree::path;
 /// The characters that make a path mean several files, or are filled in.
 pub(super) const PATTERN: [char; 5] = ['*', '?', '[', '{', '$'];
 
+/// Where a source lies in this repository.
+#[derive(Clone, Copy)]
+pub(super) struct SourceDir<'a> {
+    /// The top of the repository of the source.
+    pub(super) top: &'a str,
+    pub(super) directory: &'a str,
+}
+
 impl Argo<'_> {
-    /// How the chart of a source in a directory is rendered, or why that is unknown. `base` is the top of its
-    /// repository.
-    pub(super) fn release(
-        &self,
-        document: &Document,
-        source: &Source,
-        base: &str,
-        directory: &str,
-    ) -> Result<Release, String> {
+    /// How the chart of a source is rendered, or why that is unknown.
+    pub(super) fn release(&self, document: &Document, source: &Source, dir: SourceDir<'_>) -> Result<Release, String> {
         let nothing = Helm::default();
         let helm = source.helm.as_ref().unwrap_or(&nothing);
         // A placeholder in a template of a set would be rendered as if it were the value.
@@ -42,17 +43,17 @@ impl Argo<'_> {
             options: helm.options(),
         };
         rendered.release(self.tree, &|text| {
-            let path = self.values_file(document, Some([base, directory]), text)?;
+            let path = self.values_file(document, Some(dir), text)?;
             if path.contains(PATTERN) { Err(format!("`{path}` is not the name of one file")) } else { Ok(path) }
         })
     }
 
     /// The path of a file with values, or a pattern for several, or why it is unknown. It may be in a named source
-    /// (`$REF/…`), or in one whose top and directory are known.
+    /// (`$REF/…`), or in one whose directory is known.
     pub(super) fn values_file(
         &self,
         document: &Document,
-        places: Option<[&str; 2]>,
+        dir: Option<SourceDir<'_>>,
         text: &str,
     ) -> Result<String, String> {
         if text.contains("://") {
@@ -61,8 +62,8 @@ impl Argo<'_> {
         let named = text.strip_prefix('$').and_then(|text| text.split_once('/'));
         let (from, inside) = match named {
             Some((name, inside)) => (self.named(document, name), inside),
-            None if text.starts_with('/') => (places.map(|[base, _]| base), text.trim_start_matches('/')),
-            None => (places.map(|[_, directory]| directory), text),
+            None if text.starts_with('/') => (dir.map(|dir| dir.top), text.trim_start_matches('/')),
+            None => (dir.map(|dir| dir.directory), text),
         };
         let from = from.ok_or_else(|| format!("`{}` is not in this revision of this repository", shown(text)))?;
         path::resolve(from, inside).ok_or_else(|| format!("`{}` leads out of the repository", shown(text)))

@@ -18,8 +18,15 @@ pub(super) struct Style<'a> {
     pub(super) prefix: &'a str,
 }
 
-/// Fills parameters into a text, leaves the rest as it is, and returns whether that was all.
-pub(super) fn fill(text: &str, parameters: &Parameters, is_go: bool) -> (String, bool) {
+/// A text with parameters in it.
+pub(super) struct FilledText {
+    pub(super) text: String,
+    /// Whether nothing is left to be filled in.
+    pub(super) is_all: bool,
+}
+
+/// Fills parameters into a text, and leaves the rest as it is.
+pub(super) fn fill(text: &str, parameters: &Parameters, is_go: bool) -> FilledText {
     let mut filled = String::new();
     let mut is_all = true;
     let mut rest = text;
@@ -28,7 +35,7 @@ pub(super) fn fill(text: &str, parameters: &Parameters, is_go: bool) -> (String,
         let Some((inside, after)) = opened.split_once("}}") else {
             filled.push_str("{{");
             filled.push_str(opened);
-            return (filled, false);
+            return FilledText { text: filled, is_all: false };
         };
         let name = inside.trim();
         let name = if is_go { go_name(name) } else { Some(name.to_owned()) };
@@ -44,7 +51,7 @@ pub(super) fn fill(text: &str, parameters: &Parameters, is_go: bool) -> (String,
         rest = after;
     }
     filled.push_str(rest);
-    (filled, is_all)
+    FilledText { text: filled, is_all }
 }
 
 /// The name of the parameter that an action of a Go template prints.
@@ -137,8 +144,8 @@ mod tests {
             ("{{ never ends", true, None),
         ] {
             let parameters = if is_go { &go } else { &old };
-            let (filled, is_all) = fill(text, parameters, is_go);
-            assert_eq!(is_all.then_some(&*filled), expected, "{text}");
+            let filled = fill(text, parameters, is_go);
+            assert_eq!(filled.is_all.then_some(&*filled.text), expected, "{text}");
         }
     }
 }

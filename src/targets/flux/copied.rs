@@ -9,23 +9,29 @@ use super::super::{Artifact, FILE, ObjectRef, unfilled};
 use super::ignore::{Copied, Ignores};
 use super::models::{self, ARTIFACT, CHART, GENERATOR, GeneratorSpec};
 use super::path_pattern::{self, Captures, fill, is_label, is_object_name};
-use super::source::{Bound, FluxSources};
+use super::source::{Bound, BoundSource, FluxSources};
 use crate::tree::{Entry, path};
 
 /// The reason for a step whose copies are unknown.
 const MORE: &str = "copies more than files and directories";
 
-/// The artifacts of a generator, each by its name, and the objects that define its sources.
-type Made = Vec<(String, Bound, Vec<ObjectRef>)>;
+/// The artifacts of a generator.
+#[derive(Default)]
+pub(super) struct Made {
+    /// Each with its name.
+    pub(super) artifacts: Vec<(String, BoundSource)>,
+    /// Why there may be others; `None` if there are none.
+    pub(super) more: Option<String>,
+}
 
-/// The artifacts of a generator, and the reason why there may be others; `None` if there are none.
-pub(super) fn made(sources: &FluxSources<'_>, document: &Document) -> (Made, Option<String>) {
+/// Finds the artifacts of a generator.
+pub(super) fn made(sources: &FluxSources<'_>, document: &Document) -> Made {
     let why = |why: &str| format!("the {GENERATOR} `{}` {why}", document.object.full_name());
     let spec: models::Generator = document.read();
     let generator = ArtifactGenerator { sources, document, spec: &spec.spec };
     let (sets, defined_by) = match generator.sets() {
         Ok(generator) => generator,
-        Err(reason) => return (Made::new(), Some(why(&reason))),
+        Err(reason) => return Made { more: Some(why(&reason)), ..Made::default() },
     };
     let mut more = (!spec.spec.path_pattern.is_empty()).then(|| why("matches no directory"));
     let mut wrong = refused(&spec).map(str::to_owned);
@@ -53,7 +59,7 @@ pub(super) fn made(sources: &FluxSources<'_>, document: &Document) -> (Made, Opt
         }
     }
     // First all names: one wrong artifact stops the generator before it makes any.
-    let mut made = Made::new();
+    let mut artifacts = Vec::new();
     for (name, captures, artifact) in wanted {
         let mut defined_by = defined_by.clone();
         // They are made one after the other: if one fails, the old ones remain for those that follow.
@@ -62,9 +68,9 @@ pub(super) fn made(sources: &FluxSources<'_>, document: &Document) -> (Made, Opt
             None => generator.holds(artifact, captures, &mut defined_by),
         };
         let bound = bound.unwrap_or_else(|reason| Bound::Templated(why(wrong.insert(reason))));
-        made.push((name, bound, defined_by));
+        artifacts.push((name, BoundSource { bound, defined_by }));
     }
-    (made, more)
+    Made { artifacts, more }
 }
 
 /// Why Flux makes nothing from a generator; `None` if it does.
@@ -96,14 +102,14 @@ impl ArtifactGenerator<'_, '_> {
         }
         let parts = text.strip_prefix('@').filter(|_| unfilled([text]).is_none()).and_then(|text| text.split_once('/'));
         let (alias, pattern) = parts.ok_or("has a `pathPattern` that cannot be read here")?;
-        let (source, defined_by) = self.source(alias)?;
-        let matches = path_pattern::matches(self.sources, &source, pattern)?;
+        let BoundSource { bound, defined_by } = self.source(alias)?;
+        let matches = path_pattern::matches(self.sources, &bound, pattern)?;
         self.sources.spend(matches.len().saturating_mul(self.spec.artifacts.len()).saturating_mul(FILE))?;
         Ok((matches, defined_by))
     }
 
-    /// The source with an alias, and the objects that define it.
-    fn source(&self, alias: &str) -> Result<(Bound, Vec<ObjectRef>), String> {
+    /// The source with an alias.
+    fn source(&self, alias: &str) -> Result<BoundSource, String> {
         let source =
             self.spec.sources.iter().find(|source| source.alias == alias).ok_or("references an unknown source")?;
         let reference = source.reference();
@@ -123,9 +129,9 @@ impl ArtifactGenerator<'_, '_> {
         let mut copies = Vec::new();
         for entry in &artifact.copy {
             let step = step(entry, captures).ok_or(MORE)?;
-            let (bound, mut objects) = self.source(&step.alias)?;
-            defined_by.append(&mut objects);
-            copies.push((bound, step));
+            let source = self.source(&step.alias)?;
+            defined_by.extend(source.defined_by);
+            copies.push((source.bound, step));
         }
         combined(self.sources, &copies)
     }

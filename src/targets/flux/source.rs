@@ -30,6 +30,19 @@ pub(super) enum Bound {
     Templated(String),
 }
 
+/// The meaning of the `sourceRef` of an object.
+pub(super) struct BoundSource {
+    pub(super) bound: Bound,
+    /// The objects that define it.
+    pub(super) defined_by: Vec<ObjectRef>,
+}
+
+impl From<Bound> for BoundSource {
+    fn from(bound: Bound) -> Self {
+        BoundSource { bound, defined_by: Vec::new() }
+    }
+}
+
 struct FluxSource {
     /// The object that makes it, under its own kind and name.
     object: ObjectRef,
@@ -173,10 +186,10 @@ impl<'a> FluxSources<'a> {
     fn add_copied(&mut self, objects: &[Document]) {
         let generators = objects.iter().filter(|document| document.object.kind == GENERATOR);
         let all: Vec<_> = generators.map(|document| (document, copied::made(self, document))).collect();
-        for (generator, (made, more)) in all {
-            self.more = self.more.take().or(more);
-            for (name, bound, others) in made {
-                self.add(generator, ARTIFACT, &name, Some(bound), &others);
+        for (generator, made) in all {
+            self.more = self.more.take().or(made.more);
+            for (name, BoundSource { bound, defined_by }) in made.artifacts {
+                self.add(generator, ARTIFACT, &name, Some(bound), &defined_by);
             }
         }
     }
@@ -215,16 +228,16 @@ impl<'a> FluxSources<'a> {
         }
     }
 
-    /// The meaning of the `sourceRef` of an object, and the objects that define it.
+    /// The meaning of the `sourceRef` of an object.
     ///
     /// A namespace need not be written: a kustomization may add it. Of several sources with the same name, as in a
     /// repository with many clusters, the nearest counts: one from the same build, then one in a near directory,
     /// preferably in the same file.
-    pub(super) fn bind(&self, document: &Document, reference: &Reference) -> (Bound, Vec<ObjectRef>) {
+    pub(super) fn bind(&self, document: &Document, reference: &Reference) -> BoundSource {
         let object = &document.object;
         let Reference { kind, namespace, name } = reference;
         if let Some(why) = unfilled([kind, namespace, name].map(String::as_str)) {
-            return (Bound::Templated(why), Vec::new());
+            return Bound::Templated(why).into();
         }
         // Its own where it names none.
         let namespace = if namespace.is_empty() { &object.namespace } else { namespace };
@@ -265,7 +278,7 @@ impl<'a> FluxSources<'a> {
                 }
             }
         };
-        (bound, defined_by)
+        BoundSource { bound, defined_by }
     }
 }
 
