@@ -43,10 +43,22 @@ fn the_branch_holds_what_everything_is_built_to() {
           to look at it: git show --stat <0>
     "#]]);
     assert_eq!(files(work), "argocd/apps/db.yaml flux/flux-system/web.yaml roots/tools.yaml");
-    // Each file is what `build` prints, and the commit is no descendant of its source.
-    for (file, what) in [("flux/flux-system/web.yaml", "flux-system/web"), ("roots/tools.yaml", "./tools")] {
-        assert_eq!(work.show("rendered/main", file), work.run(&["build", what]).success().stdout);
+    // Each target has one file, which is what `build` prints, so that each object is in the branch once.
+    let mut objects = Vec::new();
+    for (file, what) in [
+        ("argocd/apps/db.yaml", ".kustomize-localize:1"),
+        ("flux/flux-system/web.yaml", "flux-system/web"),
+        ("roots/tools.yaml", "./tools"),
+    ] {
+        let text = work.show("rendered/main", file);
+        assert_eq!(text, work.run(&["build", what]).success().stdout, "{file}");
+        objects.extend(text.split("---\n").map(str::to_owned));
     }
+    let count = objects.len();
+    objects.sort();
+    objects.dedup();
+    assert_eq!((objects.len(), count), (4, 4), "{objects:?}");
+    // The commit is no descendant of its source.
     assert_eq!(work.parents("rendered/main"), crate::support::NONE);
     let message = work.message("rendered/main");
     let keys: Vec<&str> = message.lines().filter_map(|line| line.split_once(": ")).map(|(key, _)| key).collect();
