@@ -353,27 +353,29 @@ impl<'a> OutputObject<'a> {
     }
 }
 
-/// Returns a value with digests in the place of what is large and which nobody looks into: the differences of all builds are
-/// held together.
+/// A value with digests in the place of large texts that nobody looks into: the differences of all builds are in memory
+/// together.
 pub(super) fn condensed(value: Value) -> Value {
     const LONG: usize = 1000;
-    const SCHEMA: &str = "openAPIV3Schema";
     match value {
         Value::String(text) if text.len() > LONG => digest_of(&text),
         Value::Sequence(items) => Value::Sequence(items.into_iter().map(condensed).collect()),
-        Value::Mapping(fields) => {
-            let short = |(key, value): (Value, Value)| match key.as_str() {
-                Some(SCHEMA) => {
-                    let digest = digest_of(&serde_yaml::to_string(&value).unwrap_or_default());
-                    let mut names = outline(&value);
-                    names.insert("digest".into(), digest);
-                    (key, Value::Mapping(names))
-                }
-                _ => (key, condensed(value)),
-            };
-            Value::Mapping(fields.into_iter().map(short).collect())
-        }
+        Value::Mapping(fields) => Value::Mapping(fields.into_iter().map(condensed_field).collect()),
         other => other,
+    }
+}
+
+/// A field with its value condensed. A schema is outlined, because a lost field in it is a consequence.
+fn condensed_field((key, value): (Value, Value)) -> (Value, Value) {
+    const SCHEMA: &str = "openAPIV3Schema";
+    match key.as_str() {
+        Some(SCHEMA) => {
+            let digest = digest_of(&serde_yaml::to_string(&value).unwrap_or_default());
+            let mut names = outline(&value);
+            names.insert("digest".into(), digest);
+            (key, Value::Mapping(names))
+        }
+        _ => (key, condensed(value)),
     }
 }
 

@@ -256,10 +256,12 @@ fn table(changes: &[LockChange], news: &News, brings: impl Fn(&Upstream) -> Opti
     for row in &rows {
         widths.iter_mut().zip(row).for_each(|(width, cell)| *width = cell.chars().count().max(*width));
     }
-    let line = |row: &[String; 6]| {
-        let cells = row.iter().zip(widths).filter(|(_, width)| *width > 0);
-        let line: String = cells.map(|(cell, width)| format!("  {cell:width$}")).collect();
-        line.trim_end().to_owned()
-    };
-    rows.iter().map(line).chain(unlisted(more.len())).collect()
+    rows.iter()
+        .map(|row: &[String; 6]| {
+            let cells = row.iter().zip(widths).filter(|(_, width)| *width > 0);
+            let line: String = cells.map(|(cell, width)| format!("  {cell:width$}")).collect();
+            line.trim_end().to_owned()
+        })
+        .chain(unlisted(more.len()))
+        .collect()
 }

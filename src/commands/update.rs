@@ -115,12 +115,14 @@ impl Selection {
 
     /// The entries that are too young or not signed.
     fn distrusted(&self, failures: &[Failure]) -> Vec<Stays> {
-        let stays = |failure: &Failure| {
-            let distrusted = matches!(failure.kind, FailureKind::Young | FailureKind::Unsigned);
-            let source = self.sources.get(failure.distrusted.as_deref()?)?;
-            distrusted.then(|| (source.clone(), failure.clone()))
-        };
-        failures.iter().filter_map(stays).collect()
+        failures
+            .iter()
+            .filter_map(|failure: &Failure| {
+                let distrusted = matches!(failure.kind, FailureKind::Young | FailureKind::Unsigned);
+                let source = self.sources.get(failure.distrusted.as_deref()?)?;
+                distrusted.then(|| (source.clone(), failure.clone()))
+            })
+            .collect()
     }
 }
 

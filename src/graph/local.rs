@@ -337,7 +337,6 @@ fn climbs(text: &str) -> bool {
 /// Refuses a reference that was surely meant to be remote, but that kustomize does not support.
 fn refuse_unsupported(text: &str) -> WalkResult<()> {
     let shown = || redact::url(text);
-    let unsupported = |message, hint: &str| Err(Trouble::new(TroubleKind::Unsupported, message).hint(hint));
     if let Some(scheme) = reference::unsupported_scheme(text) {
         let (reason, hint) = reference::why_unsupported(&scheme);
         return unsupported(format!("`{}`: {reason}", shown()), hint);
@@ -349,4 +348,9 @@ fn refuse_unsupported(text: &str) -> WalkResult<()> {
         ),
         _ => Ok(()),
     }
+}
+
+/// The trouble of a URL that kustomize cannot use.
+fn unsupported<T>(message: String, hint: &str) -> WalkResult<T> {
+    Err(Trouble::new(TroubleKind::Unsupported, message).hint(hint))
 }

@@ -25,9 +25,13 @@ impl Troubles {
         let (remote, local): (Vec<&Trouble>, Vec<&Trouble>) =
             troubles.partition(|trouble| is_remote(&explored.graph, trouble));
         let has_unread = local.iter().any(|trouble| trouble.kind.hides_references());
-        let failures = |troubles: Vec<&Trouble>| troubles.into_iter().map(|trouble| trouble.failure.clone()).collect();
-        Troubles { remote: failures(remote), local: failures(local), has_unread }
+        Troubles { remote: failures_of(remote), local: failures_of(local), has_unread }
     }
+}
+
+/// The failures of troubles.
+fn failures_of(troubles: Vec<&Trouble>) -> Vec<Failure> {
+    troubles.into_iter().map(|trouble| trouble.failure.clone()).collect()
 }
 
 /// Walks roots for a build. Everything remote must be there; missing local files are left to kustomize.

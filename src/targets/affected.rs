@@ -261,13 +261,15 @@ fn charts(
     let used: BTreeSet<&str> = deployed.chain(inflated).collect();
     charts.retain(|chart| !config.leaves_out(chart) && !used.iter().any(|used| path::is_in(used, chart)));
     let message = "a chart, which something else may deploy";
-    let unread = |chart: String| Unread {
-        file: path::join(&chart, "Chart.yaml"),
-        line: 0,
-        message: message.to_owned(),
-        why: Why::Away(Vec::new()),
-    };
-    Ok(charts.into_iter().map(unread).collect())
+    Ok(charts
+        .into_iter()
+        .map(|chart: String| Unread {
+            file: path::join(&chart, "Chart.yaml"),
+            line: 0,
+            message: message.to_owned(),
+            why: Why::Away(Vec::new()),
+        })
+        .collect())
 }
 
 /// The top roots among some directories that the configuration does not exclude, or that are deployed. An object of

@@ -154,8 +154,10 @@ impl<'t> Changers<'t> {
         let mut todo: VecDeque<usize> = (0..self.targets.targets.len()).collect();
         while let Some(number) = todo.pop_front() {
             let files = self.deploys.files(number);
-            let may_be_another = || self.of_target(&self.targets.targets[number]).iter().any(|(_, writes)| *writes);
-            if files.is_empty() || done[number] || !may_be_another() {
+            if files.is_empty()
+                || done[number]
+                || !self.of_target(&self.targets.targets[number]).iter().any(|(_, writes)| *writes)
+            {
                 continue;
             }
             done[number] = true;

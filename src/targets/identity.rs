@@ -92,9 +92,11 @@ impl Identity {
             // By majority: one typing error must not make a URL that of another repository.
             *told.entry(url).or_default() += if is_here { 1 } else { -1 };
         }
-        let known = |url: &str| self.urls.iter().any(|(own, _)| own == url);
-        let open: BTreeSet<&str> =
-            told.iter().filter(|(url, more)| **more == 0 && !known(url)).map(|(url, _)| *url).collect();
+        let open: BTreeSet<&str> = told
+            .iter()
+            .filter(|(url, more)| **more == 0 && !self.urls.iter().any(|(own, _)| own == *url))
+            .map(|(url, _)| *url)
+            .collect();
         let missing = targets
             .filter(|target| {
                 target.local_dir().is_some_and(|dir: &TargetDir| {

@@ -47,17 +47,19 @@ impl ImageMove {
                 moved.into_iter().for_each(|images| *counts.entry(images).or_default() += 1);
             }
         }
-        let image = |((from, to), objects): ((String, String), usize)| {
-            let tag = to.rsplit_once('/').map_or(to.as_str(), |(_, name)| name).split_once(':').map(|(_, tag)| tag);
-            let note = match tag {
-                _ if has_digest(&to) => None,
-                _ if has_digest(&from) => Some("the digest was lost"),
-                Some(tag) if tag.contains(|digit: char| digit.is_ascii_digit()) => None,
-                _ => Some("a floating tag"),
-            };
-            ImageMove { from, to, objects, note }
-        };
-        let mut all: Vec<ImageMove> = counts.into_iter().map(image).collect();
+        let mut all: Vec<ImageMove> = counts
+            .into_iter()
+            .map(|((from, to), objects): ((String, String), usize)| {
+                let tag = to.rsplit_once('/').map_or(to.as_str(), |(_, name)| name).split_once(':').map(|(_, tag)| tag);
+                let note = match tag {
+                    _ if has_digest(&to) => None,
+                    _ if has_digest(&from) => Some("the digest was lost"),
+                    Some(tag) if tag.contains(|digit: char| digit.is_ascii_digit()) => None,
+                    _ => Some("a floating tag"),
+                };
+                ImageMove { from, to, objects, note }
+            })
+            .collect();
         all.sort_by_key(|one| one.note.is_none());
         all
     }
@@ -77,17 +79,19 @@ fn has_digest(image: &str) -> bool {
 impl Moved {
     /// The effects of each of these entries, summed up over the builds that reach it.
     pub(super) fn of(sources: &[&Upstream], chosen: &[Choice], all: &[Compared]) -> Vec<Moved> {
-        let sum = |remote: &&Upstream| {
-            let builds = chosen.iter().zip(all).filter(|(choice, _)| choice.moved.contains(*remote));
-            let builds: Vec<&Compared> = builds.map(|(_, build)| build).collect();
-            Moved {
-                objects: builds.iter().map(|build| build.objects.len()).sum(),
-                consequences: builds.iter().map(|build| build.consequences.len()).sum(),
-                not_known: builds.iter().filter(|build| build.is_unknown()).count(),
-                remote: (*remote).clone(),
-            }
-        };
-        sources.iter().map(sum).collect()
+        sources
+            .iter()
+            .map(|remote: &&Upstream| {
+                let builds = chosen.iter().zip(all).filter(|(choice, _)| choice.moved.contains(*remote));
+                let builds: Vec<&Compared> = builds.map(|(_, build)| build).collect();
+                Moved {
+                    objects: builds.iter().map(|build| build.objects.len()).sum(),
+                    consequences: builds.iter().map(|build| build.consequences.len()).sum(),
+                    not_known: builds.iter().filter(|build| build.is_unknown()).count(),
+                    remote: (*remote).clone(),
+                }
+            })
+            .collect()
     }
 }
 

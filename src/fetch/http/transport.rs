@@ -102,7 +102,6 @@ impl Client {
         let mut bytes = Vec::new();
         let read = if is_announced { Ok(0) } else { response.take(most + 1).read_to_end(&mut bytes) };
         traffic::count(url.as_str(), 0, bytes.len() as u64);
-        let unusable = |failure: Failure| Err(failure.because(FailureKind::Unusable).into());
         match read {
             Err(error) if is_timeout(&error) => Err(self.too_late()),
             Err(error) => Err(broken(format!(
@@ -189,6 +188,11 @@ impl Client {
         let message = format!("timed out after {} s", self.bounds.deadline.as_secs_f64());
         Failure::new(message).hint(HINT_TRY_AGAIN).because(FailureKind::NoAnswer).into()
     }
+}
+
+/// Stops at an answer that no retry would mend.
+fn unusable<T>(failure: Failure) -> Result<T, Stop> {
+    Err(failure.because(FailureKind::Unusable).into())
 }
 
 fn broken(message: String) -> Stop {
