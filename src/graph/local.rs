@@ -230,7 +230,7 @@ impl Walker {
         };
         let (message, mut hints) = absent(&absence, path, is_file, message, hint);
         let is_gone = matches!(absence, Absence::Nowhere | Absence::Deleted) && is_close;
-        if let Some(like) = similar_path(&**tree, path).filter(|_| is_gone) {
+        if is_gone && let Some(like) = similar_path(&**tree, path) {
             hints.insert(0, format!("did you mean `{}`?", path::relative(directory, &like)));
         }
         Trouble::new(TroubleKind::Missing { path: path.to_owned(), absence }, message).hints(hints)
