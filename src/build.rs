@@ -43,6 +43,7 @@ pub(crate) use runner::check_builds;
 
 use crate::config::Config;
 use crate::graph::RootId;
+use crate::os::sandbox::Means;
 use crate::plan::{ComparedRoot, Plan};
 use crate::record::{BuildTool, Verified};
 use crate::tree::SharedTree;
@@ -84,7 +85,7 @@ pub(crate) struct BuildCheck {
     /// Why nothing was built.
     pub without: Option<String>,
     /// How the network was closed for the builds; `None` if nothing was built.
-    pub network: Option<program::NetworkIsolation>,
+    pub network: Option<Means>,
     /// The result of each target.
     pub targets: Vec<TargetCheck>,
 }

@@ -8,8 +8,6 @@ use std::process::Command;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use serde::Serialize;
-
 use super::memory::Memory;
 use super::run::Spent;
 use crate::config::Config;
@@ -41,34 +39,14 @@ impl Tool {
     }
 }
 
-/// How the network is closed for a program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum NetworkIsolation {
-    /// It has a network of its own, with nothing in it (Linux).
-    Namespace,
-    /// The system refuses its requests (Linux).
-    Filter,
-    /// Its requests go to our proxy, if it respects the settings; programs that fetch are replaced by stand-ins.
-    Proxies,
-}
-
-impl fmt::Display for NetworkIsolation {
+/// Says how the network is closed for a program.
+impl fmt::Display for Means {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            NetworkIsolation::Namespace | NetworkIsolation::Filter => "network closed",
-            NetworkIsolation::Proxies => "network closed by a proxy only (no namespaces, no Landlock)",
+            Means::Namespaces | Means::Filter => "network closed",
+            // Its requests go to our proxy, if it respects the settings; programs that fetch are replaced by stand-ins.
+            Means::Nothing => "network closed by a proxy only (no namespaces, no Landlock)",
         })
-    }
-}
-
-impl NetworkIsolation {
-    pub(super) fn means(self) -> Means {
-        match self {
-            NetworkIsolation::Namespace => Means::Namespaces,
-            NetworkIsolation::Filter => Means::Filter,
-            NetworkIsolation::Proxies => Means::Nothing,
-        }
     }
 }
 
@@ -100,7 +78,7 @@ pub(super) struct Program {
     /// The version of kustomize that it is, or has in it, if it says one.
     kustomize: Option<String>,
     /// How the network can be closed for it.
-    pub(super) network: NetworkIsolation,
+    pub(super) network: Means,
     /// How long a build may take, if that is said.
     pub(super) timeout: Option<Duration>,
     /// The memory of builds; `None` if builds are not remembered.
@@ -296,12 +274,12 @@ fn examined(path: &Path, kind: Tool) -> Result<Program, String> {
 }
 
 /// Runs a program for its version, with the network closed as well as this machine allows.
-fn run_version(path: &Path, kind: Tool) -> Result<(NetworkIsolation, Output), process::Error> {
+fn run_version(path: &Path, kind: Tool) -> Result<(Means, Output), process::Error> {
     let failed = |error| process::Error::Io(path.display().to_string(), error);
     let private = tempfile::tempdir().map_err(failed)?;
     let input = private.path().join("input");
     std::fs::create_dir(&input).map_err(failed)?;
-    let run = |network: NetworkIsolation| {
+    let run = |means: Means| {
         let mut command = Command::new(path);
         command.args(match kind {
             Tool::Kustomize => &["version"] as &[&str],
@@ -309,7 +287,7 @@ fn run_version(path: &Path, kind: Tool) -> Result<(NetworkIsolation, Output), pr
             Tool::Helm => &["version", "--short"],
         });
         let isolation = Isolation {
-            means: network.means(),
+            means,
             network: Some(sandbox::ADDRESS),
             input: &input,
             writable: &[private.path()],
@@ -319,14 +297,14 @@ fn run_version(path: &Path, kind: Tool) -> Result<(NetworkIsolation, Output), pr
         process::run_inside(&mut command, walls, Some(TIMEOUT))
     };
     // The strictest means that works: each is tried with the program itself, whatever the system promises.
-    for network in [NetworkIsolation::Namespace, NetworkIsolation::Filter] {
+    for network in [Means::Namespaces, Means::Filter] {
         if let Ok(output) = run(network)
             && output.status.success()
         {
             return Ok((network, output));
         }
     }
-    Ok((NetworkIsolation::Proxies, run(NetworkIsolation::Proxies)?))
+    Ok((Means::Nothing, run(Means::Nothing)?))
 }
 
 /// The version; without one, the digest of the program, so that another build counts as another version.

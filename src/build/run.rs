@@ -8,7 +8,7 @@ use std::sync::{MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::inputs::{Answers, RemoteFiles};
-use super::program::{NetworkIsolation, PROXIES, Program, Tool};
+use super::program::{PROXIES, Program, Tool};
 use super::proxy::{self, Listening, Proxy};
 use super::secrets::Secrets;
 use super::stand_in;
@@ -18,7 +18,7 @@ use crate::message::redact;
 use crate::os::failpoint;
 use crate::os::interrupt::{Scratch, unusable};
 use crate::os::process::{self, Bounds};
-use crate::os::sandbox::{self, Isolation, Request};
+use crate::os::sandbox::{self, Isolation, Means, Request};
 use crate::targets::variables::{Filled, Variables};
 
 /// The port of a cluster that no configuration names.
@@ -223,14 +223,14 @@ impl BuildRun<'_> {
         command.env("HOME", &home).env("TMPDIR", &temporary);
         command.env("GIT_TERMINAL_PROMPT", "0").env("GIT_ALLOW_PROTOCOL", "none");
         let is_closed = matches!(files, RemoteFiles::Served { is_closed: true, .. });
-        let is_alone = is_closed && program.network == NetworkIsolation::Namespace;
+        let is_alone = is_closed && program.network == Means::Namespaces;
         let listener = matches!(files, RemoteFiles::Served { .. } if !is_alone).then(proxy::listen).transpose()?;
         let traces = failpoint::writable();
         // The edited directory is not an input.
         let edited = Some(self.top).filter(|top| !top.starts_with(input));
         let writable: Vec<&Path> = [Some(private), edited, traces.as_deref()].into_iter().flatten().collect();
         let isolation = Isolation {
-            means: program.network.means(),
+            means: program.network,
             network: is_closed.then(|| listener.as_ref().map_or(sandbox::ADDRESS, proxy::address)),
             input,
             writable: &writable,
@@ -328,7 +328,7 @@ impl BuildRun<'_> {
     fn unobserved(&self, shows_requests: bool) -> Option<&'static str> {
         match self.call.program.network {
             _ if !self.runs && !self.files.answers.has_images || !self.has_functions() => None,
-            NetworkIsolation::Proxies => Some("only a proxy closes the network here"),
+            Means::Nothing => Some("only a proxy closes the network here"),
             _ if self.runs_images() => Some("a container engine runs an image"),
             _ => Some("this machine does not show what it refuses").filter(|_| !shows_requests),
         }

@@ -14,6 +14,8 @@ use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::path::Path;
 
+use serde::Serialize;
+
 #[cfg(not(target_os = "linux"))]
 pub(crate) use elsewhere::{Outside, Walls, isolate};
 #[cfg(target_os = "linux")]
@@ -25,12 +27,15 @@ pub(crate) use network_namespace::Outside;
 pub(crate) const ADDRESS: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 3128));
 
 /// How a child is closed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum Means {
     /// Namespaces; Landlock and the filter as well, as far as the machine has them.
+    #[serde(rename = "namespace")]
     Namespaces,
     /// The filter, and Landlock as far as the machine has it.
     Filter,
+    #[serde(rename = "proxies")]
     Nothing,
 }
 
