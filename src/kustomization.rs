@@ -37,7 +37,7 @@ mod typed;
 mod yaml;
 
 pub use edit::{Edit, edit};
-pub(crate) use objects::{documents, read_object, unescaped};
+pub(crate) use objects::{FileDocument, ObjectError, documents, read_object, unescaped};
 pub(crate) use plugin::{Runs, is_pinned};
 pub(crate) use read::is_same_key;
 pub use read::{read, read_plugin, reshaping};

@@ -321,10 +321,10 @@ fn texts(output: &str) -> Vec<DocumentText<'_>> {
 
 /// The documents of an output, without the lines that separate them. Empty ones are skipped.
 pub(super) fn documents(output: &str) -> impl Iterator<Item = &str> {
-    let documents = kustomization::documents(output).map(|(_, document)| match document.split_once('\n') {
+    let documents = kustomization::documents(output).map(|document| match document.text.split_once('\n') {
         Some((separator, content)) if separator.trim_end() == "---" => content,
-        None if document.trim_end() == "---" => "",
-        _ => document,
+        None if document.text.trim_end() == "---" => "",
+        _ => document.text,
     });
     documents.filter(|document| !document.trim().is_empty())
 }

@@ -154,10 +154,10 @@ impl Value {
     }
 }
 
-/// Splits a text at the lines that separate documents. Each document comes with the number of lines before it.
+/// Splits a text at the lines that separate documents.
 ///
 /// Inside of a document no line can begin with `---`, so it need not be parsed to find the next one.
-pub(crate) fn documents(text: &str) -> impl Iterator<Item = (usize, &str)> {
+pub(crate) fn documents(text: &str) -> impl Iterator<Item = FileDocument<'_>> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let (mut starts, mut at) = (vec![(0, 0)], 0);
     for (before, line) in text.split_inclusive('\n').enumerate() {
@@ -168,7 +168,30 @@ pub(crate) fn documents(text: &str) -> impl Iterator<Item = (usize, &str)> {
         at += line.len();
     }
     let ends: Vec<usize> = starts[1..].iter().map(|(_, at)| *at).chain([at]).collect();
-    starts.into_iter().zip(ends).map(|((before, at), end)| (before, &text[at..end]))
+    starts.into_iter().zip(ends).map(|((before, at), end)| FileDocument { before, text: &text[at..end] })
+}
+
+/// One document of a file, as it is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FileDocument<'a> {
+    /// The number of lines before it.
+    pub before: usize,
+    pub text: &'a str,
+}
+
+/// All of a file as one document.
+impl<'a> From<&'a str> for FileDocument<'a> {
+    fn from(text: &'a str) -> Self {
+        FileDocument { before: 0, text }
+    }
+}
+
+/// Why an object cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ObjectError {
+    /// The line of the file; 0 for the whole file.
+    pub line: usize,
+    pub message: String,
 }
 
 /// The characters that end a line for at least one reader of YAML.
@@ -201,15 +224,17 @@ pub(crate) fn unescaped(text: &str) -> String {
     out
 }
 
-/// Reads one document after `before` lines of its file; `None` if it is empty. The error is a line and a message.
-pub(crate) fn read_object(text: &str, before: usize) -> Result<Option<Value>, (usize, String)> {
-    let stream =
-        yaml::read(text, 1).map_err(|error| (before + error.position.line, format!("not YAML: {}", error.message)))?;
+/// Reads one document; `None` if it is empty.
+pub(crate) fn read_object<'a>(document: impl Into<FileDocument<'a>>) -> Result<Option<Value>, ObjectError> {
+    let FileDocument { before, text } = document.into();
+    let wrong = |line: usize, message: String| ObjectError { line: before + line, message };
+    let stream = yaml::read(text, 1)
+        .map_err(|error: super::Problem| wrong(error.position.line, format!("not YAML: {}", error.message)))?;
     if let Some(odd) = plugin::not_plain(&stream) {
-        return Err((before + odd.position.line, format!("not plain YAML: {}", odd.message)));
+        return Err(wrong(odd.position.line, format!("not plain YAML: {}", odd.message)));
     }
     if let Some(rest) = stream.rest {
-        return Err((before + rest.line, "a second object, without `---` before it".to_owned()));
+        return Err(wrong(rest.line, "a second object, without `---` before it".to_owned()));
     }
     let mut document = stream.documents.into_iter().next().filter(|value| value.data != Data::Null);
     document.iter_mut().for_each(|document| document.each(&mut |value| value.start.line += before));
@@ -221,14 +246,14 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Value {
-        read_object(text, 0).unwrap().unwrap()
+        read_object(text).unwrap().unwrap()
     }
 
     #[test]
     fn numbers_are_those_of_yaml_1_1() {
         let words = "0644 -0644 0o10 0xFF 0b11 1_000 +12 089 .5 08.5 12 1.5 .inf";
         let text = format!("a: [{}]\n", words.replace(' ', ", "));
-        let numbers = read_object(&text, 0).unwrap().unwrap().json()["a"].to_string();
+        let numbers = read_object(&*text).unwrap().unwrap().json()["a"].to_string();
         assert_eq!(numbers, "[420,-420,8,255,3,1000,12,89,0.5,8.5,12,1.5,\".inf\"]");
     }
 
@@ -252,19 +277,19 @@ mod tests {
             let last = i - 1;
             text += &format!("b{i}: &a{i} [*a{last}, *a{last}]\n");
         }
-        assert!(read_object(&text, 0).is_err());
+        assert!(read_object(&*text).is_err());
     }
 
     #[test]
     fn documents_are_split_without_reading_them() {
         let text = "\u{feff}# one\na: 1\n---\nb: |\n  ---\n--- # three\nc: [\n---x: 1\n---\n";
-        let found: Vec<(usize, &str)> = documents(text).collect();
+        let found: Vec<FileDocument<'_>> = documents(text).collect();
         let expected =
             [(0, "# one\na: 1\n"), (2, "---\nb: |\n  ---\n"), (5, "--- # three\nc: [\n---x: 1\n"), (8, "---\n")];
-        assert_eq!(found, expected);
-        assert_eq!(read_object(found[3].1, 8), Ok(None));
-        assert_eq!(documents("").collect::<Vec<_>>(), [(0, "")]);
-        let (line, _) = read_object("a: [\n", 7).unwrap_err();
-        assert!(line >= 8);
+        assert_eq!(found, expected.map(|(before, text)| FileDocument { before, text }));
+        assert_eq!(read_object(found[3]), Ok(None));
+        assert_eq!(documents("").collect::<Vec<_>>(), [FileDocument::from("")]);
+        let error = read_object(FileDocument { before: 7, text: "a: [\n" }).unwrap_err();
+        assert!(error.line >= 8);
     }
 }

@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn a_type_is_read_with_its_places() {
-        let read = |text: &str| read_object(text, 0).unwrap().unwrap().read::<Kind>();
+        let read = |text: &str| read_object(text).unwrap().unwrap().read::<Kind>();
         let text =
             "spec:\n  path: a\n  tag: 1.10\n  isOn: true\n  parts: [b, ~]\n  any: {n: ~, x: 0644}\n  more: [1]\n";
         let placed = |value: &str, line, column| Located { line, column, value: value.to_owned() };

@@ -25,7 +25,7 @@ use super::{
     TargetDir, TargetLocation, Targets, Unread, target_dir, unfilled,
 };
 use crate::config::Config;
-use crate::kustomization::{Data, Located, Value, read_object};
+use crate::kustomization::{Data, FileDocument, Located, ObjectError, Value, read_object};
 use crate::message::failure::Result;
 use crate::message::position::Position;
 use crate::message::redact;
@@ -496,14 +496,14 @@ fn build(options: Option<&[String]>, document: &Document, written: &Value, sourc
 }
 
 /// Reads the changes to a source or an application; `None` if the text is empty.
-fn change(file: &str, text: &str, before: usize) -> std::result::Result<Option<Value>, Unread> {
-    match read_object(text, before) {
+fn change(file: &str, document: FileDocument<'_>) -> std::result::Result<Option<Value>, Unread> {
+    match read_object(document) {
         Ok(Some(change)) if is_respelled(&change) => {
             let message = "Argo CD ignores the case of its keys: write them as documented";
             Err(Unread::invalid(file, change.start.line, message, false))
         }
         Ok(change) => Ok(change),
-        Err((line, message)) => Err(Unread::invalid(file, line, message, false)),
+        Err(ObjectError { line, message }) => Err(Unread::invalid(file, line, message, false)),
     }
 }
 
@@ -514,7 +514,7 @@ type Change = std::result::Result<(Value, Source), Unread>;
 fn change_in(tree: &dyn Tree, file: &str) -> Result<Option<Change>> {
     let Resolved::File { path, .. } = tree::resolve(tree, file)? else { return Ok(None) };
     let text = tree.read(&path)?;
-    let change = change(file, &String::from_utf8_lossy(&text), 0).transpose();
+    let change = change(file, (&*String::from_utf8_lossy(&text)).into()).transpose();
     Ok(change.map(|change| {
         let change = change?;
         let source = change.read::<Source>();

@@ -53,7 +53,7 @@ pub(crate) struct Builder {
 /// The documents of an output that may declare objects of engines. Outputs are large, and these are held together.
 pub(crate) fn declaring(output: &[u8]) -> Vec<u8> {
     let output = String::from_utf8_lossy(output);
-    scan::declaring(&output).map(|(_, document)| document).collect::<String>().into_bytes()
+    scan::declaring(&output).map(|document| document.text).collect::<String>().into_bytes()
 }
 
 /// The output of a build, as far as it [declares](declaring) objects, or its failure.

@@ -313,7 +313,7 @@ impl<'a> Writers<'a> {
                 })
         });
         let text = bytes.as_deref().and_then(|bytes| std::str::from_utf8(bytes).ok());
-        let read = text.and_then(|text| read_object(text, 0).ok()?).map(|read| read.json());
+        let read = text.and_then(|text| read_object(text).ok()?).map(|read| read.json());
         let mut reach =
             WritableKinds { all: read.as_ref().is_none_or(|read| !read.is_object()), ..WritableKinds::default() };
         for (key, value) in read.iter().filter_map(Json::as_object).flatten() {
@@ -365,7 +365,7 @@ impl<'a> Writers<'a> {
             (inline, None, None) => inline.to_string(),
             _ => return None,
         };
-        let objects = documents(&text).filter_map(|(before, text)| read_object(text, before).transpose());
+        let objects = documents(&text).filter_map(|document| read_object(document).transpose());
         objects.map(|object| Some(object.ok()?.json().get("kind")?.as_str()?.to_owned())).collect()
     }
 }

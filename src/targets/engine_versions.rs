@@ -44,11 +44,11 @@ pub(crate) fn installed(tree: &dyn Tree, config: &Config, targets: &Targets) -> 
     for file in files {
         let bytes = tree.read(&file).unwrap_or_default();
         let text = str::from_utf8(&bytes).ok().filter(|text| text.len() <= FILE.most).unwrap_or_default();
-        for (before, document) in documents(text) {
-            if !marks.iter().any(|mark| document.contains(mark)) {
+        for document in documents(text) {
+            if !marks.iter().any(|mark| document.text.contains(mark)) {
                 continue;
             }
-            let Ok(Some(object)) = read_object(document, before) else { continue };
+            let Ok(Some(object)) = read_object(document) else { continue };
             let found = version(&object).filter(|(_, version)| !version.contains(['{', '$']));
             all.extend(found.map(|(engine, version)| Installed {
                 engine,

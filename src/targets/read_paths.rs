@@ -61,7 +61,7 @@ fn dependencies(tree: &dyn Tree, chart: &str) -> Result<Vec<Value>> {
         let Resolved::File { path, .. } = tree::resolve(tree, &path::join(chart, name))? else {
             continue;
         };
-        let read = read_object(&String::from_utf8_lossy(&tree.read(&path)?), 0).ok().flatten();
+        let read = read_object(&*String::from_utf8_lossy(&tree.read(&path)?)).ok().flatten();
         let listed = read.as_ref().and_then(|read| read.get("dependencies")).and_then(Value::list);
         all.extend(listed.unwrap_or_default().iter().cloned());
     }

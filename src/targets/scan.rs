@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use crate::kustomization::{Located, Mistyped, Value, documents, read_object, unescaped};
+use crate::kustomization::{FileDocument, Located, Mistyped, ObjectError, Value, documents, read_object, unescaped};
 use crate::message::failure::Result;
 use crate::message::position::Position;
 use crate::os::limits::{FILE, OBJECTS};
@@ -208,9 +208,9 @@ fn has_tag(text: &str) -> bool {
     BINARY.iter().any(|tag| text.contains(tag))
 }
 
-/// The documents of a text that may declare objects that matter, each with the number of lines before it.
-pub(super) fn declaring(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    documents(text).filter(|(_, document)| holds(document, |text| MARKS.iter().any(|mark| text.contains(mark))))
+/// The documents of a text that may declare objects that matter.
+pub(super) fn declaring(text: &str) -> impl Iterator<Item = FileDocument<'_>> {
+    documents(text).filter(|document| holds(document.text, |text| MARKS.iter().any(|mark| text.contains(mark))))
 }
 
 /// Reads the objects that matter in a file: once in a run, for both sides of a change and after each round of builds.
@@ -267,7 +267,7 @@ impl Scan {
         let text = String::from_utf8_lossy(bytes);
         if matches!(text, Cow::Borrowed(_)) && bytes.len() <= FILE.most {
             self.text(file, &text, OBJECTS.most, is_template);
-        } else if !documents(&text).any(|(_, document)| declares(document)) {
+        } else if !documents(&text).any(|document| declares(document.text)) {
         } else if bytes.len() > FILE.most {
             self.pass(file, 0, FILE.more(), Why::Limit);
         } else {
@@ -278,16 +278,18 @@ impl Scan {
     /// Reads the documents of a text, of which at most so many may matter. With `is_template`, all are.
     pub(super) fn text(&mut self, file: &str, text: &str, most: usize, is_template: bool) {
         let first = self.objects.len() + self.unread.len();
-        for (before, document) in declaring(text) {
+        for document in declaring(text) {
             if self.objects.len() + self.unread.len() - first >= most {
                 let message = format!("the file contains more than {most} objects: the rest is not read");
-                return self.pass(file, before + 1, message, Why::Limit);
+                return self.pass(file, document.before + 1, message, Why::Limit);
             }
-            match read_object(document, before) {
+            match read_object(document) {
                 Ok(Some(value)) => self.object(file, value, is_template),
                 Ok(None) => {}
-                Err(_) if !declares(document) => {}
-                Err((line, message)) => self.unread.push(Unread::invalid(file, line, message, is_template)),
+                Err(_) if !declares(document.text) => {}
+                Err(ObjectError { line, message }) => {
+                    self.unread.push(Unread::invalid(file, line, message, is_template))
+                }
             }
         }
     }

@@ -136,8 +136,8 @@ fn objects_are_plain_yaml_or_refused() {
             let is_named = problems.iter().any(|problem| problem.message.contains(what));
             assert!(is_named, "{rest}: {problems:?}");
         }
-        let (line, why) = read_object(&text, 0).unwrap_err();
-        assert!(why.contains(what) && line > 3, "{rest}: {line} {why}");
+        let error = read_object(&*text).unwrap_err();
+        assert!(error.message.contains(what) && error.line > 3, "{rest}: {error:?}");
     }
     for list in ["List", "FooList", "ResourceList"] {
         let text = format!("kind: {list}\nitems:\n- {{kind: A, metadata: {{name: a}}}}\n");

@@ -88,8 +88,8 @@ impl Causes<'_> {
 fn objects(tree: &dyn Tree, file: &str) -> HashMap<String, Json> {
     let bytes = tree.read(file).unwrap_or_default();
     let text = str::from_utf8(&bytes).ok().filter(|text| text.len() <= FILE.most).unwrap_or_default();
-    let read = documents(text).filter(|(_, text)| text.contains("ConfigMap") || text.contains("Secret"));
-    let read = read.filter_map(|(before, text)| Some(read_object(text, before).ok()??.json()));
+    let read = documents(text).filter(|read| read.text.contains("ConfigMap") || read.text.contains("Secret"));
+    let read = read.filter_map(|document| Some(read_object(document).ok()??.json()));
     let values = read.filter(|object| ["ConfigMap", "Secret"].iter().any(|kind| object["kind"] == *kind));
     values.filter_map(|object| Some((object["metadata"]["name"].as_str()?.to_owned(), object))).collect()
 }
@@ -98,7 +98,7 @@ fn objects(tree: &dyn Tree, file: &str) -> HashMap<String, Json> {
 fn generated(tree: &dyn Tree, file: &str) -> Vec<(String, Vec<String>)> {
     let bytes = tree.read(file).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
-    let read = Some(()).filter(|()| text.contains("Generator")).and_then(|()| read_object(&text, 0).ok()?);
+    let read = Some(()).filter(|()| text.contains("Generator")).and_then(|()| read_object(&*text).ok()?);
     let Some(read) = read.map(|read| read.json()) else { return Vec::new() };
     let all = ["configMapGenerator", "secretGenerator"].into_iter().filter_map(|key| read[key].as_array()).flatten();
     let generated = all.filter_map(|source| {

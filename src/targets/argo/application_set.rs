@@ -10,7 +10,7 @@ use super::pattern::{glob, in_go, of_git};
 use super::template::{FilledText, Parameters, fill};
 use super::{Application, Argo, change, merge};
 use crate::config::quoted;
-use crate::kustomization::{Data, Located, Value};
+use crate::kustomization::{Data, FileDocument, Located, Value};
 use crate::message::failure::Result;
 use crate::reference::localized_path::LOCALIZED_FILES;
 use crate::tree::path;
@@ -91,7 +91,7 @@ fn is_empty(value: &Value) -> bool {
 
 /// An application as a filled in `templatePatch` changes it.
 fn patched(document: &Document, patch: &Located<String>, filled: &str) -> std::result::Result<Value, Unread> {
-    let change = change(&document.object.file, filled, patch.start().line - 1)?;
+    let change = change(&document.object.file, FileDocument { before: patch.start().line - 1, text: filled })?;
     Ok(match change {
         Some(change) if change.mapping().is_some() => merge(&document.value, &known(&change), patch.start(), &[]),
         _ => document.value.clone(),

@@ -9,7 +9,7 @@ use super::super::{FILE, GitGenerator, PathPattern, Targets, Unread};
 use super::Argo;
 use super::models::{GIT, Generator, Git, LIST, List, MATRIX, MERGE, Merge};
 use super::template::{self, Parameters, Style, TO_JSON, fill};
-use crate::kustomization::{Data, Value, read_object};
+use crate::kustomization::{Data, ObjectError, Value, read_object};
 use crate::message::failure::Result;
 use crate::message::position::Position;
 use crate::tree::{Entry, path};
@@ -284,11 +284,11 @@ impl GeneratorEvaluator<'_> {
             }
             let bytes = tree.read(&file)?;
             let text = std::str::from_utf8(&bytes);
-            let read = text.map_err(|_| (0, "not UTF-8".to_owned())).and_then(|text| read_object(text, 0));
+            let read = text.map_err(|_| ObjectError { line: 0, message: "not UTF-8".to_owned() }).and_then(read_object);
             let value = match read {
                 // An empty file makes an application, too.
                 Ok(value) => value.unwrap_or_else(|| Value::new(Position::new(1, 1), Data::Null)),
-                Err((line, message)) => {
+                Err(ObjectError { line, message }) => {
                     self.targets.unread.push(Unread::invalid(&file, line, message, false));
                     return Ok(Given::unknown(format!("its generator cannot read `{file}`")));
                 }
@@ -326,7 +326,7 @@ fn inside<'a>(all: &'a [String], directory: &'a str) -> impl Iterator<Item = &'a
 
 /// The elements in a text; `None` if it is a template, or not a list.
 fn elements(text: &str) -> Option<Vec<Parameters>> {
-    let read = read_object(text, 0).ok()?.filter(|_| !text.contains("{{"))?;
+    let read = read_object(text).ok()?.filter(|_| !text.contains("{{"))?;
     Some(read.list()?.iter().map(flat).collect())
 }
 

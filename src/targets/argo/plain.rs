@@ -5,7 +5,7 @@ use globset::GlobMatcher;
 use serde_json::Value as Json;
 
 use super::crossing;
-use crate::kustomization::{documents, read_object};
+use crate::kustomization::{FileDocument, documents, read_object};
 use crate::message::failure::Result;
 use crate::targets::{Directory, Target, TargetDir};
 use crate::tree::{self, Resolved, Tree, path};
@@ -68,7 +68,7 @@ fn is_manifest(file: &str) -> bool {
 
 /// Adds the objects in a text. If something in it is not an object, it is skipped, unless it looks like manifests.
 fn add(text: &str, is_json: bool, all: &mut String) {
-    let parts: Vec<(usize, &str)> = if is_json { vec![(0, text)] } else { documents(text).collect() };
+    let parts: Vec<FileDocument<'_>> = if is_json { vec![text.into()] } else { documents(text).collect() };
     let objects: Vec<_> = parts.iter().map(read_part).collect();
     let looks_so = is_json || ["apiVersion:", "kind:", "metadata:"].iter().all(|key| text.contains(key));
     if !objects.iter().all(|read: &Result<Option<Json>, _>| {
@@ -77,7 +77,7 @@ fn add(text: &str, is_json: bool, all: &mut String) {
     {
         return;
     }
-    for ((_, part), read) in parts.iter().zip(objects) {
+    for (part, read) in parts.iter().zip(objects) {
         let items = read.as_ref().ok().and_then(|json| json.as_ref()?["items"].as_array().cloned());
         // A document with only comments is no object, and no error for an engine either.
         let is_empty = matches!(read, Ok(None));
@@ -90,7 +90,9 @@ fn add(text: &str, is_json: bool, all: &mut String) {
             None if is_empty => {}
             None => {
                 all.push_str("---\n");
-                all.push_str(part.strip_prefix("---").map_or(*part, |part| part.trim_start_matches(['\r', '\n'])));
+                all.push_str(
+                    part.text.strip_prefix("---").map_or(part.text, |text| text.trim_start_matches(['\r', '\n'])),
+                );
                 if !all.ends_with('\n') {
                     all.push('\n');
                 }
@@ -99,11 +101,11 @@ fn add(text: &str, is_json: bool, all: &mut String) {
     }
 }
 
-/// A document as JSON; `None` if it is empty. `before` is the number of lines before it.
-fn read_part((before, part): &(usize, &str)) -> serde_yaml::Result<Option<Json>> {
+/// A document as JSON; `None` if it is empty.
+fn read_part(part: &FileDocument<'_>) -> serde_yaml::Result<Option<Json>> {
     // The engines accept more as YAML than the files that may declare targets.
-    match read_object(part, *before) {
+    match read_object(*part) {
         Ok(value) => Ok(value.map(|value| value.json())),
-        Err(_) => serde_yaml::from_str::<Json>(part).map(Some),
+        Err(_) => serde_yaml::from_str::<Json>(part.text).map(Some),
     }
 }

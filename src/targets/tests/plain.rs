@@ -18,8 +18,8 @@ fn applied(files: &[(&str, &str)]) -> Option<Vec<String>> {
         return None;
     }
     let output = String::from_utf8(plain(&tree, target, here).unwrap()?).unwrap();
-    let names = crate::kustomization::documents(&output).filter_map(|(_, text)| {
-        let object = read_object(text, 0).unwrap()?.json();
+    let names = crate::kustomization::documents(&output).filter_map(|document| {
+        let object = read_object(document).unwrap()?.json();
         Some(object["metadata"]["name"].as_str().unwrap().to_owned())
     });
     Some(names.collect())
