@@ -11,7 +11,7 @@ use super::memory::OutputForm;
 use super::program::{Program, Tool};
 use super::run::{BuildFiles, BuildOutput, BuildRun, Call};
 use super::secrets::Secrets;
-use super::{unread_file, unread_reference};
+use super::{missing_flag, unread_file, unread_reference};
 use crate::graph::{FileId, Graph, RootId, ScopedTree, Trouble};
 use crate::kustomization::{FILE_NAMES, NoteKind, Runs};
 use crate::message::failure::{Failure, FailureKind, Failures, Result};
@@ -59,7 +59,12 @@ impl From<Unbuilt> for Failures {
         match unbuilt {
             Unbuilt::Skipped(failure) => failure.into(),
             Unbuilt::Failed(reason) | Unbuilt::Refused(reason) => {
-                Failure::new(reason).because(FailureKind::NotBuilt).into()
+                let flag = missing_flag(&reason);
+                let failure = Failure::new(reason).because(FailureKind::NotBuilt);
+                match flag {
+                    Some(flag) => failure.hint(flag).into(),
+                    None => failure.into(),
+                }
             }
             Unbuilt::Unread(messages) => Failures(
                 messages
@@ -342,6 +347,15 @@ mod tests {
     use crate::graph;
     use crate::targets::variables::Variables;
     use crate::tree::overlay::OverlayTree;
+
+    #[test]
+    fn a_flag_that_a_build_lacks_is_named() {
+        for (reason, flag) in [("must specify --enable-helm", Some("--build-arg=--enable-helm")), ("x", None)] {
+            let failures = Failures::from(Unbuilt::Failed(reason.to_owned()));
+            let hints = &failures.0[0].hints;
+            assert_eq!(hints.first().and_then(|hint| hint.split(' ').next_back()), flag, "{hints:?}");
+        }
+    }
 
     fn tree(files: &[(&str, &str)], links: &[(&str, &str)]) -> OverlayTree {
         let mut tree = OverlayTree::default();
