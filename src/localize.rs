@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use crate::build::memory::Memory;
 use crate::build::program::Programs;
+use crate::build::rendered::ProgramOptions;
 use crate::build::{self, BuildCheck, Job};
 use crate::check::build::CheckBuildOptions;
 use crate::check::localized::deployed;
@@ -62,7 +63,7 @@ pub(crate) struct LocalizeRequest<'a> {
     /// Whether nothing is written.
     pub dry_run: bool,
     /// How to build.
-    pub how: CheckBuildOptions<'a>,
+    pub how: ProgramOptions<'a>,
 }
 
 /// The mode of localizing.
@@ -263,7 +264,7 @@ impl<'a> Run<'a> {
         let config = &self.workspace.config;
         let mut rules = [Rule::NotBuilt, Rule::NotObserved].into_iter();
         let is_built = rules.any(|rule| config.level(rule, Severity::Warning) == Some(Severity::Error));
-        let how = CheckBuildOptions { only_objects: !is_built, ..self.request.how };
+        let how = CheckBuildOptions { run: self.request.how, only_objects: !is_built };
         let how = (self.request.branch.is_some() && !self.request.no_verify).then_some(&how);
         let mut findings = self.findings(None, None)?;
         if how.is_some() && findings.iter().any(Finding::fails) {

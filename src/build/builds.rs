@@ -120,7 +120,7 @@ impl Builds {
         if !roots.is_empty() {
             self.add(&reach(survey, &roots), &roots)?;
         }
-        let mut unedited = self.edit(subjects)?;
+        let mut unedited = self.run_edits(subjects)?;
         for (number, subject) in subjects.iter().enumerate() {
             let output = match subject {
                 _ if unedited.contains_key(&number) => unedited.remove(&number).map_or(Ok(None), Err),
@@ -138,7 +138,7 @@ impl Builds {
     }
 
     /// Runs the edits of all subjects side by side. Returns why some fail.
-    fn edit(&mut self, subjects: &[Wanted]) -> Result<BTreeMap<usize, Unbuilt>> {
+    fn run_edits(&mut self, subjects: &[Wanted]) -> Result<BTreeMap<usize, Unbuilt>> {
         let mut all = Vec::new();
         for (number, subject) in subjects.iter().enumerate() {
             if let Ok(Some(subject)) = subject {

@@ -249,7 +249,7 @@ fn examined(path: &Path, kind: Tool) -> Result<Program, String> {
         process::Error::Io(_, error) => format!("cannot be run: {error}"),
         error => format!("cannot be used: {error}"),
     })?;
-    match version(kind, &output.stdout) {
+    match parse_version(kind, &output.stdout) {
         Some((version, kustomize)) if output.status.success() => {
             let (path, digest) = (path.to_owned(), Arc::default());
             let version = identified(version, &path, &digest);
@@ -331,7 +331,7 @@ fn is_version(version: &str, numbers: &str) -> bool {
 
 /// Reads the version that a program prints, and that of the kustomize in it: `v5.8.1`, `(devel)`, in older ones
 /// `{Version:kustomize/v4.5.7 …}`; kubectl prints both in JSON.
-fn version(kind: Tool, stdout: &[u8]) -> Option<(String, Option<String>)> {
+fn parse_version(kind: Tool, stdout: &[u8]) -> Option<(String, Option<String>)> {
     let mut kustomize = None;
     let word = match kind {
         Tool::Kustomize | Tool::Helm => {
@@ -371,13 +371,13 @@ mod tests {
             ("", None),
             ("very good", None),
         ] {
-            let found = version(Tool::Kustomize, text.as_bytes()).map(|(version, _)| version);
+            let found = parse_version(Tool::Kustomize, text.as_bytes()).map(|(version, _)| version);
             assert_eq!(found.as_deref(), expected, "{text:?}");
         }
         let json = r#"{"clientVersion": {"gitVersion": "v1.34.1"}, "kustomizeVersion": "v5.7.1"}"#;
-        let found = version(Tool::Kubectl, json.as_bytes());
+        let found = parse_version(Tool::Kubectl, json.as_bytes());
         assert_eq!(found, Some(("v1.34.1".to_owned(), Some("v5.7.1".to_owned()))));
-        assert_eq!(version(Tool::Kubectl, b"{}"), None);
+        assert_eq!(parse_version(Tool::Kubectl, b"{}"), None);
     }
 
     #[test]

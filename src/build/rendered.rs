@@ -172,7 +172,7 @@ fn target_file(target: &Target, suffix: &str) -> String {
         return format!("{engine}/{path}.yaml");
     }
     let parts = [&*engine, &object.namespace, &format!("{}{suffix}", object.name)];
-    let parts = parts.iter().filter(|part| !part.is_empty()).map(|part| plain(part));
+    let parts = parts.iter().filter(|part| !part.is_empty()).map(|part| name_part(part));
     format!("{}.yaml", parts.collect::<Vec<_>>().join("/"))
 }
 
@@ -186,11 +186,11 @@ fn root_file(directory: &str) -> String {
 
 /// The name of a directory, which is not that of a file of another root.
 fn directory_name(name: &str) -> String {
-    plain(name).replace(".yaml", "%2Eyaml")
+    name_part(name).replace(".yaml", "%2Eyaml")
 }
 
 /// A text as the name of a file. Different texts have different names.
-fn plain(text: &str) -> String {
+fn name_part(text: &str) -> String {
     let mut name = String::new();
     for byte in text.bytes() {
         match byte {
@@ -205,7 +205,7 @@ fn plain(text: &str) -> String {
 
 /// Whether a path can be one of [`Rendered::files`].
 pub(crate) fn is_plain(file: &str) -> bool {
-    file.split('/').all(|name: &str| !name.is_empty() && plain(&name.replace('%', "-")) == name.replace('%', "-"))
+    file.split('/').all(|name: &str| !name.is_empty() && name_part(&name.replace('%', "-")) == name.replace('%', "-"))
 }
 
 #[cfg(test)]

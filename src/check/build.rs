@@ -10,7 +10,7 @@ use super::{BuildSummary, Checked, Claim, not_built, not_observed, refused, unre
 
 use crate::build::builds::{self, Wanted};
 use crate::build::deployed::written;
-use crate::build::program::Programs;
+use crate::build::rendered::ProgramOptions;
 use crate::build::subject::BuildSpec;
 use crate::build::{Built, Unbuilt, missing_flag};
 use crate::config::Config;
@@ -27,11 +27,9 @@ use crate::targets::{DeployedTree, Identity, PathContent, Target, Targets, Unres
 use crate::tree::path;
 use crate::workspace::{Files, Workspace, from_lock};
 
-/// How to build.
+/// How a check builds.
 pub(crate) struct CheckBuildOptions<'a> {
-    pub programs: Programs<'a>,
-    pub offline: bool,
-    pub quiet: bool,
+    pub run: ProgramOptions<'a>,
     /// Whether only builds run that change objects of engines.
     pub only_objects: bool,
 }
@@ -109,7 +107,8 @@ impl<'a> CheckBuilds<'a> {
             })?;
             affected(&changes, config, deployed.as_ref())
         });
-        let (affected, fetcher) = (affected.transpose()?, from_lock(Some(repo), &workspace, how.offline, how.quiet)?);
+        let (affected, fetcher) =
+            (affected.transpose()?, from_lock(Some(repo), &workspace, how.run.offline, how.run.quiet)?);
         let (repo, fetcher) = (repo.clone(), RefCell::new(fetcher));
         let (planned, came) = (None, RefCell::default());
         Ok(CheckBuilds { here: repo, workspace, how, paths, policy, affected, planned, fetcher, came })
@@ -307,7 +306,7 @@ impl<'a> CheckBuilds<'a> {
 
     /// Builds side by side.
     fn run(&self, survey: &Survey, subjects: &[Wanted]) -> Result<Vec<Built>, Failures> {
-        let programs = self.how.programs;
+        let programs = self.how.run.programs;
         let written = builds::Builds::closed(survey, subjects, programs, &self.workspace.config, Some(&*self.here))?;
         self.came.borrow_mut().builds.by = written.by();
         Ok(written.all(subjects)?)

@@ -71,7 +71,7 @@ impl Outcome for Touched {
             (directory, root.status, &root.cause)
         });
         let targets = self.affected.targets.iter().map(|target| (target.target.by(), target.status, &target.cause));
-        roots.chain(targets).map(line).collect()
+        roots.chain(targets).map(touched_line).collect()
     }
 
     /// The counts, and the files that could not be read.
@@ -92,7 +92,7 @@ impl Outcome for Touched {
 }
 
 /// The line of a root or target.
-fn line((what, status, cause): (String, DiffStatus, &Cause)) -> String {
+fn touched_line((what, status, cause): (String, DiffStatus, &Cause)) -> String {
     let why = match (status, cause) {
         (DiffStatus::Added | DiffStatus::Removed, _) => status.name(),
         (DiffStatus::Changed, Cause::Path(file)) => path::shown(file),

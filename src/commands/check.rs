@@ -14,6 +14,7 @@ use super::localize::KustomizeArgs;
 use super::output::{Done, Format, Json as _, Outcome, OutputArgs, Shown};
 use super::{json, messages};
 use crate::check::Checked;
+use crate::check::build::CheckBuildOptions;
 use crate::check::gate::{Base, check};
 use crate::git::Snapshot;
 use crate::message::failure::{Failure, Result};
@@ -68,7 +69,7 @@ impl CheckArgs {
     pub(super) fn run(&self, output: &OutputArgs) -> Done {
         let what = if self.staged { Snapshot::Index } else { Snapshot::of(self.rev.as_deref()) };
         let base = self.base.clone().map_or(Base::Own, Base::Of);
-        let how = self.with.how(self.offline, output.quiet);
+        let how = CheckBuildOptions { run: self.with.how(self.offline, output.quiet), only_objects: false };
         let checked = repository_offline().map_err(Into::into);
         let checked =
             checked.and_then(|workspace| check(&workspace, &what, &self.paths, &base, self.build.then_some(&how)));

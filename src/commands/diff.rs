@@ -90,7 +90,7 @@ pub(super) struct Diff {
     /// The programs that built one tree, before and after. `None` if two trees were compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     programs: Option<Sides<String>>,
-    /// ProgramOptions many builds the change can touch.
+    /// How many builds the change can touch.
     affected: usize,
     /// Those that differ, or that could not be built.
     builds: Vec<Compared>,
@@ -220,7 +220,7 @@ impl DiffArgs {
         Ok(Diff { commit, ..diff })
     }
 
-    /// ProgramOptions each side is built: by the first and by the last program that is named.
+    /// How each side is built: by the first and by the last program that is named.
     fn how(&self, quiet: bool) -> Sides<ProgramOptions<'_>> {
         let named =
             Sides { old: [self.kustomize.first(), self.helm.first()], new: [self.kustomize.last(), self.helm.last()] };
@@ -379,7 +379,7 @@ fn built(builds: &Sides<Builds>, number: usize, namespaces: &Sides<String>) -> O
     }
 }
 
-/// ProgramOptions two outputs of a build differ.
+/// How two outputs of a build differ.
 #[derive(Default)]
 struct Outputs {
     objects: Vec<ObjectChange>,

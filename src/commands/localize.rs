@@ -13,7 +13,7 @@ use super::diff::Diff;
 use super::output::Done;
 use super::usage::unknown_word;
 use crate::build::program::Programs;
-use crate::check::build::CheckBuildOptions;
+use crate::build::rendered::ProgramOptions;
 use crate::destination::BranchOptions;
 use crate::localize::{LocalizeMode, LocalizeOutcome, LocalizeRequest, PreparedRun, rendered};
 use crate::message::failure::Failure;
@@ -36,9 +36,9 @@ impl KustomizeArgs {
         Programs { kustomize: self.kustomize.as_deref(), helm: None, arguments: &self.build_arg }
     }
 
-    /// The settings for builds of `check`.
-    pub(super) fn how(&self, offline: bool, quiet: bool) -> CheckBuildOptions<'_> {
-        CheckBuildOptions { programs: self.programs(), offline, quiet, only_objects: false }
+    /// How these programs are run.
+    pub(super) fn how(&self, offline: bool, quiet: bool) -> ProgramOptions<'_> {
+        ProgramOptions { programs: self.programs(), offline, quiet }
     }
 }
 

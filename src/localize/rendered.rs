@@ -12,7 +12,7 @@ use crate::message::failure::{Failure, Failures, Result, listed};
 use crate::tree::git::GitTree;
 use crate::workspace::Workspace;
 
-/// ProgramOptions many Secrets are named.
+/// How many Secrets are named.
 const NAMED: usize = 10;
 
 /// Renders the source of a request, and commits the files.
@@ -21,9 +21,7 @@ pub(crate) fn render(request: &LocalizeRequest<'_>) -> Result<LocalizeOutcome, F
     let open = || Destination::open(&workspace, request.branch.as_ref(), None, request.overwrite);
     let mut destination = open()?;
     destination::refuse_changed(&workspace, &workspace.survey().read_all()?.graph)?;
-    let how = &request.how;
-    let rendered =
-        built(&workspace, ProgramOptions { programs: how.programs, offline: how.offline, quiet: how.quiet })?;
+    let rendered = built(&workspace, request.how)?;
     // Somebody else may push between: their commit becomes the parent, and nothing is built again.
     for _ in 0..PUSHES {
         let on_branch = destination.branch().ok_or_else(|| Failure::new("rendered files go to a branch"))?;

@@ -229,7 +229,7 @@ impl LayoutBuilder<'_> {
                 }
                 let edit =
                     PlacedEdit { edge: id, original: original.clone(), value: value.clone(), text: text.clone() };
-                if let Err(failure) = self.edit(holder, edit) {
+                if let Err(failure) = self.add_edit(holder, edit) {
                     self.failures.push(failure);
                 }
             }
@@ -328,7 +328,7 @@ impl LayoutBuilder<'_> {
         }
     }
 
-    fn edit(&mut self, holder: &str, edit: PlacedEdit) -> Result<()> {
+    fn add_edit(&mut self, holder: &str, edit: PlacedEdit) -> Result<()> {
         let graph = self.graph;
         let Edge { reference, from, .. } = &graph[edit.edge];
         let Some(placed) = self.placed.get_mut(holder) else {

@@ -49,7 +49,7 @@ pub(crate) fn installed(tree: &dyn Tree, config: &Config, targets: &Targets) -> 
                 continue;
             }
             let Ok(Some(object)) = read_object(document) else { continue };
-            let found = version(&object).filter(|(_, version)| !version.contains(['{', '$']));
+            let found = installed_version(&object).filter(|(_, version)| !version.contains(['{', '$']));
             all.extend(found.map(|(engine, version)| Installed {
                 engine,
                 version,
@@ -62,7 +62,7 @@ pub(crate) fn installed(tree: &dyn Tree, config: &Config, targets: &Targets) -> 
 }
 
 /// Which engine an object installs, and its version.
-fn version(object: &Value) -> Option<(EngineName, String)> {
+fn installed_version(object: &Value) -> Option<(EngineName, String)> {
     let workload: Workload = object.read().ok()?;
     EngineName::ALL.into_iter().find_map(|engine| Some((engine, engine.installed(object, &workload)?)))
 }

@@ -97,18 +97,18 @@ impl Target {
             }
             (_, Some([])) => TargetState::Localized,
             (_, Some([first, rest @ ..])) if !first.is_remote && !rest.iter().any(|reached| reached.is_remote) => {
-                TargetState::Invalid { why: line(first) }
+                TargetState::Invalid { why: input_line(first) }
             }
-            (_, Some(all)) => {
-                TargetState::Remote { reaches: all.iter().filter(|reached| reached.is_remote).map(line).collect() }
-            }
+            (_, Some(all)) => TargetState::Remote {
+                reaches: all.iter().filter(|reached| reached.is_remote).map(input_line).collect(),
+            },
             (path, None) => TargetState::Other { why: path.described() },
         }
     }
 }
 
 /// An input with its state.
-fn line(reached: &ExternalInput) -> String {
+fn input_line(reached: &ExternalInput) -> String {
     format!("{}: {}", reached.name, reached.state)
 }
 

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::BuildArgs;
 use crate::build::choice::Choices;
-use crate::build::rendered::{ProgramOptions, Rendered};
+use crate::build::rendered::Rendered;
 use crate::commands::messages::{counted, lines};
 use crate::commands::output::{Done, Outcome, OutputArgs, Shown};
 use crate::destination::rendered::{listed, write_directory};
@@ -44,7 +44,7 @@ pub(super) fn write(args: &BuildArgs, workspace: &Workspace, directory: &Path, o
         Some(base) => changed(args, workspace, &repo, base)?,
         None => Choices::all(&repo, workspace, &args.what)?,
     };
-    let how = ProgramOptions { programs: args.with.programs(), offline: args.offline, quiet: output.quiet };
+    let how = args.with.how(args.offline, output.quiet);
     let rendered = Rendered::of(workspace, choices, how)?;
     let changed = write_directory(&repo, directory, &before, &rendered)?;
     Ok(Box::new(WrittenFiles {

@@ -60,10 +60,10 @@ fn descriptor(rule: Rule) -> Value {
 }
 
 fn result(finding: &Finding) -> Value {
-    let deployed = finding.deployed.iter().map(|by| plain(&format!("deployed by {by}")));
-    let help = finding.help.iter().flat_map(|help| help.lines().map(plain));
+    let deployed = finding.deployed.iter().map(|by| plain_line(&format!("deployed by {by}")));
+    let help = finding.help.iter().flat_map(|help| help.lines().map(plain_line));
     // Viewers of SARIF show one text, so that the help is a part of it.
-    let text: Vec<String> = std::iter::once(plain(&finding.message)).chain(deployed).chain(help).collect();
+    let text: Vec<String> = std::iter::once(plain_line(&finding.message)).chain(deployed).chain(help).collect();
     let region = finding.span.map(|span| {
         json!({
             "startLine": span.start.line,
@@ -96,7 +96,7 @@ fn result(finding: &Finding) -> Value {
 
 /// A line of a message without links: a plain text may contain `[text](destination)` (SARIF 3.11.6), and viewers do not
 /// agree on how to escape it.
-fn plain(line: &str) -> String {
+fn plain_line(line: &str) -> String {
     visible(line).replace("](", "] (")
 }
 
@@ -121,8 +121,8 @@ fn location(path: &str, region: Option<Value>) -> Value {
 }
 
 fn notification(failure: &Failure) -> Value {
-    let hints = failure.hints.iter().map(|hint| format!("\nhint: {}", plain(hint)));
-    let text = plain(&failure.message) + &hints.collect::<String>();
+    let hints = failure.hints.iter().map(|hint| format!("\nhint: {}", plain_line(hint)));
+    let text = plain_line(&failure.message) + &hints.collect::<String>();
     let mut notification = json!({ "level": Severity::Error.name(), "message": { "text": text } });
     if let Some(Location { file, position: Position { line, column }, .. }) = failure.location.as_deref() {
         let region = (*line > 0).then(|| json!({ "startLine": line, "startColumn": (*column).max(1) }));

@@ -101,7 +101,7 @@ impl LocalizeReport {
             out.push(format!("  {count} not followed: see `git kustomize-localize check`"));
         }
         if verbose || localized.status == WriteOutcome::DryRun {
-            out.extend(self.each());
+            out.extend(self.file_lines());
         }
         if let Some(branch) = &localized.branch {
             out.extend(branch.worktree.iter().map(|directory| format!("  checked out at {directory}")));
@@ -142,7 +142,7 @@ impl LocalizeReport {
     }
 
     /// The references that were not followed, every file, and every reference that was changed.
-    fn each(&self) -> Vec<String> {
+    fn file_lines(&self) -> Vec<String> {
         let LocalizeReport { localized, locking } = self;
         let unread = locking.unread.iter().map(|failure| format!("  not followed: {failure}"));
         let files = localized.files.iter().map(|(path, size)| match size {

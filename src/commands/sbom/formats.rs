@@ -48,14 +48,14 @@ impl Sbom {
         below
     }
 
-    fn each(&self, shape: impl Fn(String, &Component) -> Value) -> Vec<Value> {
+    fn shaped(&self, shape: impl Fn(String, &Component) -> Value) -> Vec<Value> {
         let components = self.components.iter().enumerate();
         components.map(|(index, component)| shape(self.element_id(Some(index)), component)).collect()
     }
 
     pub(super) fn cyclonedx(&self) -> Value {
         let not_built: Vec<String> = self.not_built.iter().map(Failure::to_string).collect();
-        let components = self.each(|id, component| {
+        let components = self.shaped(|id, component| {
             // A commit id is not a hash of downloaded bytes, so only files and charts have one.
             let hash = component.sha256().map(|hex| [json!({ "alg": "SHA-256", "content": hex })]);
             let license = component.license();
@@ -101,7 +101,7 @@ impl Sbom {
 
     pub(super) fn spdx(&self) -> Value {
         let not_built = self.not_built.iter().map(|failure| format!("not-built: {failure}\n"));
-        let mut packages = self.each(|id, component| {
+        let mut packages = self.shaped(|id, component| {
             let checksum = component.sha256().map(|hex| [json!({ "algorithm": "SHA256", "checksumValue": hex })]);
             let notes = component.notes().into_iter();
             let notes = notes.map(|(name, values)| format!("{name}: {}\n", values.join(", ")));
@@ -155,7 +155,7 @@ impl Sbom {
     }
 
     pub(super) fn slsa(&self) -> Value {
-        let dependencies = self.each(|_, component| {
+        let dependencies = self.shaped(|_, component| {
             json!({
                 "uri": component.location.as_ref().unwrap_or(&component.purl),
                 "name": component.name_in_lock(),

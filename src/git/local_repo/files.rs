@@ -172,8 +172,14 @@ impl LocalRepo {
         let mut entries = self.entries(&[])?.0;
         // git lists an entry of `git add -N` like an empty file; `diff-files` tells them apart.
         if entries.iter().any(Staged::is_empty) {
-            let named =
-                self.listed(&["diff-files", "--diff-filter=A", "--name-only", "-z", "--no-renames", "--no-relative"])?;
+            let named = self.list_paths(&[
+                "diff-files",
+                "--diff-filter=A",
+                "--name-only",
+                "-z",
+                "--no-renames",
+                "--no-relative",
+            ])?;
             let named: HashSet<String> = named.into_iter().collect();
             entries.retain(|entry| !(entry.is_empty() && named.contains(&entry.path)));
         }
@@ -188,7 +194,8 @@ impl LocalRepo {
 
     /// Entries of the index, and untracked files.
     fn entries(&self, which: &[&str]) -> Result<(Vec<Staged>, Vec<String>)> {
-        let lines = self.listed(&[&["ls-files", "-s", "-t", "-z", "--full-name"], which, &["--", ":/"]].concat())?;
+        let lines =
+            self.list_paths(&[&["ls-files", "-s", "-t", "-z", "--full-name"], which, &["--", ":/"]].concat())?;
         let (mut entries, mut untracked) = (Vec::new(), Vec::new());
         for line in lines {
             match line.strip_prefix("? ") {
@@ -203,7 +210,7 @@ impl LocalRepo {
     }
 
     /// The items that git lists with `-z`, with replacement characters if they are not UTF-8.
-    fn listed(&self, args: &[&str]) -> Result<Vec<String>> {
+    fn list_paths(&self, args: &[&str]) -> Result<Vec<String>> {
         let output = self.bytes(args)?;
         let items = output.split(|byte| *byte == 0).filter(|item| !item.is_empty());
         Ok(items.map(|item| String::from_utf8_lossy(item).into_owned()).collect())
@@ -211,7 +218,7 @@ impl LocalRepo {
 
     /// The untracked files of the working tree that git does not ignore, from the top.
     pub fn untracked(&self) -> Result<Vec<String>> {
-        self.listed(&["ls-files", "-z", "--full-name", "--others", "--exclude-standard", "--", ":/"])
+        self.list_paths(&["ls-files", "-z", "--full-name", "--others", "--exclude-standard", "--", ":/"])
     }
 
     /// The untracked files of the working tree with one of these names, from the top; with `is_ignored` only those that git
@@ -220,7 +227,7 @@ impl LocalRepo {
         let which: &[&str] = if is_ignored { &["--ignored", "--exclude-standard"] } else { &[] };
         let specs: Vec<String> = names.iter().map(|name| format!(":(top,glob)**/{name}")).collect();
         let specs: Vec<&str> = specs.iter().map(String::as_str).collect();
-        self.listed(&[&["ls-files", "-z", "--full-name", "--others"], which, &["--"], &specs].concat())
+        self.list_paths(&[&["ls-files", "-z", "--full-name", "--others"], which, &["--"], &specs].concat())
     }
 }
 

@@ -17,7 +17,7 @@ const MANIFESTS: [&str; 3] = [".yaml", ".yml", ".json"];
 const SKIPPED: &str = "+argocd:skip-file-rendering";
 
 /// The objects that an engine applies from a directory of plain files; `None` if it does something else. They are
-/// complete unless [`Build::unread`](super::BuildSettings::unread) says otherwise.
+/// complete unless [`BuildSettings::unread`](super::BuildSettings::unread) says otherwise.
 pub(crate) fn plain(tree: &dyn Tree, target: &Target, dir: &TargetDir) -> Result<Option<Vec<u8>>> {
     let Some(files) = manifests(tree, target, dir)? else { return Ok(None) };
     let mut all = String::new();
