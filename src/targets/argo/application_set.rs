@@ -162,10 +162,8 @@ impl GitGenerator {
             // A broken pattern matches no directory.
             if is_files { of_git } else { |text| Some(glob(&in_go(text)).into_iter().collect()) };
         let takes = self.takes(read)?;
-        Some(move |path: &str| {
-            let is_hidden = path::components(path).any(|name| name.starts_with('.'));
-            (is_files || !is_hidden) && takes(path)
-        })
+        let is_hidden = |path: &str| path::components(path).any(|name| name.starts_with('.'));
+        Some(move |path: &str| takes(path) && (is_files || !is_hidden(path)))
     }
 
     /// The entry that excludes the directories that localizing adds, and similar ones in other applications.
