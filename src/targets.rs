@@ -620,6 +620,7 @@ impl Target {
             }
         };
         let json = manifest.to_string();
+        // The manifest alone does not tell which tree it means, or which options of the cluster count.
         let digest = sha256_hex(format!("{json} {source} {:?}", build.options).as_bytes());
         let manifest = json.into();
         let (sources, home) = (Vec::new(), String::new());

@@ -67,6 +67,7 @@ impl Choices {
         let mut builds = requested(all, &asked, |directory| {
             known.contains_key(directory).then(|| Choice::of_root(directory.to_owned(), DiffStatus::Changed, None))
         });
+        // A target of another repository cannot be built from this tree.
         builds.retain(|choice| !choice.is_elsewhere());
         Ok(Choices {
             builds,
@@ -107,6 +108,7 @@ impl Choices {
             let differs = affected.directories.contains(directory);
             differs.then(|| Choice::of_root(directory.to_owned(), status, Some(cause)))
         });
+        // For the summary, which says for each upstream how many builds its change touches.
         let (known, mut named) = (graphs.new.user_roots(), HashMap::new());
         for choice in &mut builds {
             let roots = choice.roots().filter_map(|directory| known.get(directory).copied());
@@ -287,6 +289,7 @@ impl<'a> Argument<'a> {
             Some(path) if is_directory(&path)? => Some(path),
             _ => None,
         };
+        // A word that means nothing would select nothing, and look like a change without consequences.
         if path.is_none() && !targets.iter().any(|target| is_meant(target, text)) {
             let fetch = format!("to compare with a commit, fetch it first: {}", command("git fetch origin", [text]));
             let failure = unknown(targets, text);

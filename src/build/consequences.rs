@@ -254,6 +254,7 @@ impl<'a> Around<'a> {
                 }
             }
         }
+        // An application with several sources has a build for each: an object may move between them.
         let mut applications: Applications<'_> = HashMap::new();
         for build in all {
             let Some(application) = build.application() else { continue };
@@ -372,6 +373,7 @@ impl<'a> Seen<'a> {
         let goes = self.is_last;
         let deletes = self.by.and_then(|by| if goes { by.takes_along } else { by.prunes });
         let stays = goes && self.by.is_some_and(|by| by.leaves_crds) && policy::is_crd(old);
+        // The order matters: an annotation of the object wins over its target, and the kind of removal over pruning.
         let what = match deletes {
             _ if policy::stays(old, goes) => return Some("orphaned: it opts out of pruning".to_owned()),
             Some(false) if !goes => return Some("orphaned: the target does not prune".to_owned()),

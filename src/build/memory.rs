@@ -108,6 +108,7 @@ impl Memory {
     /// Removes the least recently used entries, until there is room for more.
     fn make_room(&self, more: u64) {
         let mut total = self.total.lock().unwrap_or_else(PoisonError::into_inner);
+        // Other runs share the directory, so that its size is counted again only when it may be full.
         if total.is_none_or(|total| total + more > self.most) {
             let mut entries = BTreeMap::new();
             for entry in self.directory.read_dir().into_iter().flatten().flatten() {

@@ -245,6 +245,7 @@ fn examined(path: &Path, kind: Tool) -> Result<Program, String> {
     if !is_executable(path) {
         return Err("is not an executable file".to_owned());
     }
+    // A program that cannot print its version would build nothing either, with a worse message.
     let (network, output) = run_version(path, kind).map_err(|error| match error {
         process::Error::Io(_, error) => format!("cannot be run: {error}"),
         error => format!("cannot be used: {error}"),

@@ -294,6 +294,7 @@ fn request(stream: &mut impl Read) -> io::Result<Option<RequestLine>> {
     let mut reader = BufReader::new(stream.take(HEAD));
     let mut first = String::new();
     reader.read_line(&mut first)?;
+    // The headers are read to their end and dropped: an answer before that can break the connection.
     let mut line = Vec::new();
     loop {
         line.clear();

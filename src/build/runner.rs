@@ -176,6 +176,7 @@ impl<'a> RootPairs<'a> {
             roots.iter().filter(|root| root.is_changed).map(|root| (root.original.clone(), Ok(Some(root.root))));
         let localized =
             roots.iter().map(|root| (root.localized.clone(), Ok(after.get(root.localized.as_str()).copied())));
+        // The result must build without a network and without a program that was not trusted.
         let closed = Writing { checks_out: checkout.is_some(), trusted: &none, offline: true, name: "localized" };
         let writing = Writing { trusted: &plan.trusted, offline: options.offline, name: "original", ..closed };
         let mut pool = Pool::default();

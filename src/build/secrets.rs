@@ -225,6 +225,7 @@ impl Secrets {
     fn add_patch(&mut self, patch: &Mapping, directory: &Path) {
         let Some(target) = patch.get("target") else { return };
         let kind = target.get("kind").and_then(Value::as_str).unwrap_or_default();
+        // A pattern such as `.*` matches Secrets, too.
         if kind != "Secret" && !kind.is_empty() && kind.chars().all(char::is_alphanumeric) {
             return;
         }
@@ -236,6 +237,7 @@ impl Secrets {
                 Ok(Value::Sequence(operations)) => operations,
                 Ok(Value::Mapping(object)) => vec![Value::Mapping(object)],
                 _ => {
+                    // A patch that cannot be parsed may quote values all the same.
                     self.add_lines(text);
                     continue;
                 }

@@ -100,6 +100,7 @@ impl Config {
             let (why, hint) = ("is not in `sources`".to_owned(), Config::hint_to_list(upstream));
             return Some(Distrust { rule: Rule::UnlistedSource, why, hint });
         };
+        // Without an entry in the lock nothing is signed yet: the fetch verifies it.
         let (signers, pinned) = source.signed_by.as_ref().zip(pinned)?;
         let why = match &pinned.signed {
             Some(signed) if signers.know(signed) => return None,

@@ -87,6 +87,7 @@ pub(super) fn objects<'s>(stream: &'s Stream<'_>) -> Result<Vec<(&'s Value, Stri
         let [kind, name] = [&["kind"][..], &["metadata", "name"]]
             .map(|keys| value.at(keys).and_then(Value::scalar).unwrap_or_default());
         let why = match &value.data {
+            // kustomize skips empty documents, too.
             Data::Null => continue,
             Data::Mapping(pairs) if pairs.is_empty() => continue,
             Data::Mapping(_) if kind.is_empty() => "an object without `kind`".to_owned(),

@@ -219,6 +219,7 @@ impl KustomizationReader<'_> {
     fn visit_fields(&mut self, tree: &FieldTree, pairs: &[(String, Value)]) {
         let mut seen = HashMap::new();
         for (key, value) in pairs {
+            // kustomize decodes with `encoding/json`, which ignores case.
             let before = seen.insert(folded(key).collect::<String>(), value.key.line);
             let known = tree.field(key);
             let name = known.map_or(key.as_str(), |(name, _)| name);

@@ -377,6 +377,7 @@ fn count(size: &mut usize, more: usize, position: Position) -> Result<(), Proble
 /// Refuses a text in which aliases stand for more nodes than a file may have: kustomize copies as many. A text that is not
 /// YAML is not refused.
 pub(crate) fn refuse_expansion(text: &str) -> Result<(), Problem> {
+    // As almost always: no second parser is needed.
     if !has_aliases(text) {
         return Ok(());
     }
@@ -611,6 +612,7 @@ fn same(value: &Value, other: &Other) -> Result<(), Position> {
                 let (key, value) = pairs[index];
                 pairs.extend(value.replaced.iter().map(|value| (key, value)));
             }
+            // By position, because the other parser keeps keys that this one has replaced.
             pairs.sort_by_key(|(_, value)| value.key);
             if pairs.len() != others.len() {
                 return Err(value.start);

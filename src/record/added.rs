@@ -29,6 +29,7 @@ pub(crate) fn added(tree: &dyn Tree, base: &dyn Tree, path: &str) -> Result<Vec<
     let positions = Lock::positions(&bytes);
     let mut entries = Vec::new();
     for LockChange { kind, upstream, new, paths, .. } in Lock::changes(&old, &lock) {
+        // A dropped entry has no line in the new lock.
         let (Some(digest), Some(position)) = (new, positions.get(&upstream)) else { continue };
         let remotes = match kind {
             ChangeKind::Extended => paths.iter().map(|path| upstream.at(path::of_shown(path))).collect(),

@@ -68,6 +68,7 @@ pub struct TargetTrailer {
 impl Trailers {
     /// Renders the lines, each with its newline. Fails if a value is invalid.
     pub fn render(&self) -> Result<String> {
+        // What is written must be read back: a commit message cannot be corrected later.
         self.check().map_err(|failure| failure.context("cannot write the trailers"))?;
         let mut lines = String::new();
         let mut line = |name: &str, value: &str| lines.push_str(&format!("{PREFIX}{name}: {value}\n"));

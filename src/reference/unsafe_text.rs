@@ -85,6 +85,7 @@ fn refuse_controls(text: &str, part: &str) -> Result<(), String> {
 
 /// Refuses the refs that `git check-ref-format` refuses, and those that `git fetch` would not take literally.
 fn refuse_ref(text: &str) -> Result<(), String> {
+    // A commit id has hexadecimal digits only, which nothing can misread.
     if Pin::of(Some(text)) == Pin::Commit {
         return Ok(());
     }

@@ -60,6 +60,8 @@ pub(crate) fn web_page_hint(text: &str) -> Option<String> {
 }
 
 fn source_page(text: &str) -> Option<String> {
+    // The form of the address is all that tells such a forge. GitLab marks its pages by `/-/`, and is handled
+    // elsewhere.
     let UrlParts { host, segments, is_marked: false, .. } = UrlParts::of(text)? else { return None };
     let (repository, kind, reference, path) = match segments.as_slice() {
         [owner, repo, "src", kind @ ("branch" | "tag" | "commit"), reference, path @ ..] if host != "bitbucket.org" => {

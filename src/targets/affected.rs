@@ -219,6 +219,7 @@ fn starts(tree: &dyn Tree, config: &Config, deployed: &DeployedTree) -> Result<B
 fn hidden(explored: &Explored) -> BTreeMap<RootId, Unread> {
     let graph = &explored.graph;
     let mut troubles = explored.troubles.iter().filter(|trouble| hides(&trouble.kind)).peekable();
+    // As most trees are: the rest looks at every root.
     if troubles.peek().is_none() {
         return BTreeMap::new();
     }
@@ -254,6 +255,7 @@ fn charts(
         PathContent::Chart(directory) => Some(directory.as_str()),
         _ => None,
     });
+    // A chart that a kustomization inflates is among the inputs of its root.
     let inflated = explored.graph.charts.iter().filter_map(|chart| match &chart.lookup {
         ChartLookup::There(directory) => Some(directory.as_str()),
         _ => None,
@@ -302,6 +304,7 @@ impl<'a> Causes<'a> {
             let RootInputs { own, roots } = graph.inputs(root)?;
             roots.into_iter().for_each(|below| users[below.0].push(root));
             let mut cause = changes.first_of(&own)?;
+            // Its references are unknown, so that it may read any file beside it.
             if cause.is_none() && hidden.contains_key(&root) {
                 let directory = &graph.roots[root].directory;
                 let whole = [directory.clone()];

@@ -166,6 +166,7 @@ fn find(tree: &dyn Tree, identity: &Identity, objects: &[Document], targets: &mu
     }
     for application in &all {
         let mut sources = sources(&application.document.value);
+        // A template that is filled in elsewhere may still get a source.
         if application.is_open && sources.is_empty() {
             sources.push(application.document.value.with(Data::Mapping(Vec::new())));
         }
@@ -360,6 +361,7 @@ impl Argo<'_> {
         dir: &TargetDir,
         build: &mut BuildSettings,
     ) -> Result<()> {
+        // Manifests are applied as they are, so that each file in the directory counts.
         if let PathContent::Directory(directory) = &dir.content {
             let files = self.read_in(directory, build.directory.recurse)?;
             build.unread = self::unread(source, &files);
@@ -428,6 +430,7 @@ impl Argo<'_> {
         for library in &read {
             todo.extend(self.tree.below(library)?);
         }
+        // Only Jsonnet imports other files: `.jsonnet` and `.libsonnet`.
         todo.retain(|file| file.ends_with("sonnet"));
         let mut seen: HashSet<String> = todo.iter().cloned().collect();
         while let Some(file) = todo.pop() {
@@ -436,6 +439,7 @@ impl Argo<'_> {
             let text = String::from_utf8_lossy(&bytes);
             let names = text.split("import").skip(1).filter_map(|rest| rest.split(['\'', '"']).nth(1));
             let new = names.filter_map(|name| path::resolve(path::parent(&file), name));
+            // Libraries import each other.
             let new: Vec<String> = new.filter(|path| seen.insert(path.clone())).collect();
             read.extend(new.iter().cloned());
             todo.extend(new);

@@ -227,6 +227,7 @@ fn versions(object: &Value) -> Versions<'_> {
     let release = at(object, "spec.chart.spec").map(|chart| (text(chart, "chart"), text(chart, "version")));
     let sources = at(object, "spec.source").into_iter().chain(items(object, "spec.sources"));
     let sources = sources.map(|source| (text(source, "chart"), text(source, "targetRevision")));
+    // A chart in an OCI repository has its version in the source, not in the release.
     let is_oci = text(object, "kind") == "OCIRepository";
     let packed =
         ["spec.ref.tag", "spec.ref.semver"].map(|field| (path::name(text(object, "spec.url")), text(object, field)));

@@ -260,6 +260,7 @@ impl From<(&Upstream, &Pinned)> for RemoteKeys {
             }
             Upstream::File { .. } | Upstream::Image { .. } => {}
         }
+        // A commit has entries for its directories, any other upstream has one content.
         match digest {
             Digest::GitCommit(hex) => {
                 let paths = paths.iter();

@@ -94,6 +94,7 @@ fn check_remote<'a>(keys: &'a RemoteKeys, checked: &mut HashSet<&'a str>) -> Che
     keys.paths_of.iter().try_for_each(|of| of_commit(of))?;
     keys.paths.keys().try_for_each(|path| of("path", path, valid::path_or_top))?;
     let names = keys.paths.values().flat_map(|path| &path.names).chain(&keys.names);
+    // Many entries name the same upstream, and parsing a URL takes time.
     names.filter(|name| checked.insert(name)).try_for_each(|name| upstream(&Upstream::named(name)))
 }
 

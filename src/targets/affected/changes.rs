@@ -172,6 +172,7 @@ impl Changes {
         named: &mut HashMap<RootId, Vec<Upstream>>,
     ) -> Result<BTreeSet<Upstream>> {
         let mut starts = Vec::new();
+        // Most changes leave the lock alone.
         if self.sources.is_empty() {
             return Ok(BTreeSet::new());
         }

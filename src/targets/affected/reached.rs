@@ -128,6 +128,7 @@ impl<'a> Turned<'a> {
                     continue;
                 }
                 match self.now[by] {
+                    // This builder is gone, too: its own builders may have kept both.
                     None => todo.push(by),
                     Some(now) if !is.is_known(now) || !is.makers(now).is_subset(&was.makers(by)) => {
                         return Some(&is.targets.targets[now]);

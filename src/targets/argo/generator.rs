@@ -338,6 +338,7 @@ pub(super) fn flat(element: &Value) -> Parameters {
         if let Some(scalar) = value.scalar() {
             parameters.insert(name.clone(), scalar);
         }
+        // Argo CD has no parameter for a list, but `toJson` prints one.
         if value.list().is_some() {
             parameters.insert(format!("{name}{TO_JSON}"), value.json().to_string());
         }
