@@ -231,6 +231,11 @@ pub(crate) struct Resource {
 }
 
 impl TargetDir {
+    /// Whether nothing is at the path that could be deployed.
+    pub(crate) fn is_missing(&self) -> bool {
+        matches!(self.content, PathContent::Nothing(_))
+    }
+
     /// The pattern that leaves a file out of the artifact; `None` if it is included.
     pub(crate) fn left_out(&self, file: &str) -> Option<Ignored> {
         self.artifact.as_ref()?.ignores.rule(file)
@@ -636,7 +641,7 @@ impl Target {
         if let Some(changer) = &self.changed_by {
             return Some(format!("{} may change it", changer.name));
         }
-        let is_missing = self.local_dir().is_some_and(|dir| matches!(dir.content, PathContent::Nothing(_)));
+        let is_missing = self.local_dir().is_some_and(TargetDir::is_missing);
         self.open().filter(|_| !is_missing)
     }
 
@@ -818,9 +823,7 @@ fn of_scan(
                 Some(any) => any,
                 None => of_any()?,
             };
-            targets.assumes_this_repo = any
-                .local_targets()
-                .any(|(_, dir)| !dir.path.is_empty() && !matches!(dir.content, PathContent::Nothing(_)));
+            targets.assumes_this_repo = any.local_targets().any(|(_, dir)| !dir.path.is_empty() && !dir.is_missing());
         }
         // Nothing in the tree says how Argo CD builds.
         let unsaid = targets.targets.iter_mut().filter(|target| target.build.load_restrictor.is_none());

@@ -54,10 +54,10 @@ pub(crate) struct Builds {
     roots: Vec<Roots>,
     /// The files that all of these share.
     pool: Pool,
-    /// The output of each subject; `None` for no output.
-    outputs: Vec<std::result::Result<Option<OutputSource>, Unbuilt>>,
+    /// The output of each subject.
+    outputs: Vec<std::result::Result<OutputSource, Unbuilt>>,
     /// The edited kustomizations, by the numbers of their subjects.
-    edited: BTreeMap<usize, Vec<u8>>,
+    edited: BTreeMap<usize, std::result::Result<Vec<u8>, Unbuilt>>,
 }
 
 impl Builds {
@@ -120,25 +120,25 @@ impl Builds {
         if !roots.is_empty() {
             self.add(&reach(survey, &roots), &roots)?;
         }
-        let mut unedited = self.run_edits(subjects)?;
+        self.run_edits(subjects)?;
         for (number, subject) in subjects.iter().enumerate() {
-            let output = match subject {
-                _ if unedited.contains_key(&number) => unedited.remove(&number).map_or(Ok(None), Err),
-                Ok(Some(subject)) if is_root(&subject) => Ok(Some(self.kustomize(subject, 0))),
-                Ok(Some(subject)) => {
+            let output = match (self.edited.get(&number), subject) {
+                (Some(Err(unbuilt)), _) => Err(unbuilt.clone()),
+                (_, Ok(Some(subject))) if is_root(&subject) => Ok(self.kustomize(subject, 0)),
+                (_, Ok(Some(subject))) => {
                     let subject = self.as_edited(number, subject);
-                    self.alone(&subject, &mut reach).map(Some).map_err(Unbuilt::from)
+                    self.alone(&subject, &mut reach).map_err(Unbuilt::from)
                 }
-                Ok(None) => Ok(None),
-                Err(failures) => Err(Unbuilt::Unknown(failures.clone())),
+                (_, Ok(None)) => Ok(OutputSource::Known(Vec::new())),
+                (_, Err(failures)) => Err(Unbuilt::Unknown(failures.clone())),
             };
             self.outputs.push(output);
         }
         Ok(self)
     }
 
-    /// Runs the edits of all subjects side by side. Returns why some fail.
-    fn run_edits(&mut self, subjects: &[Wanted]) -> Result<BTreeMap<usize, Unbuilt>> {
+    /// Runs the edits of all subjects side by side.
+    fn run_edits(&mut self, subjects: &[Wanted]) -> Result<()> {
         let mut all = Vec::new();
         for (number, subject) in subjects.iter().enumerate() {
             if let Ok(Some(subject)) = subject {
@@ -146,21 +146,15 @@ impl Builds {
             }
         }
         let texts = side_by_side(&all, processors(), |_, (_, edits)| edits.run(&self.program));
-        let mut failed = BTreeMap::new();
-        for ((number, _), text) in all.iter().zip(texts) {
-            match text {
-                Ok(text) => drop(self.edited.insert(*number, text)),
-                Err(unbuilt) => drop(failed.insert(*number, unbuilt)),
-            }
-        }
-        Ok(failed)
+        self.edited = all.iter().map(|(number, _)| *number).zip(texts).collect();
+        Ok(())
     }
 
     /// A subject as its edits leave it.
     fn as_edited<'a>(&self, number: usize, subject: &'a BuildSpec) -> Cow<'a, BuildSpec> {
         match self.edited.get(&number) {
-            Some(text) => Cow::Owned(subject.clone().with(text)),
-            None => Cow::Borrowed(subject),
+            Some(Ok(text)) => Cow::Owned(subject.clone().with(text)),
+            Some(Err(_)) | None => Cow::Borrowed(subject),
         }
     }
 
@@ -237,7 +231,7 @@ impl Builds {
     /// Why a cluster may get another output than a build here; `None` if nothing indicates that.
     pub(crate) fn asks(&self, subject: usize) -> Option<&str> {
         match &self.outputs[subject] {
-            Ok(Some(OutputSource::Run(run))) => run.asks.as_deref(),
+            Ok(OutputSource::Run(run)) => run.asks.as_deref(),
             _ => None,
         }
     }
@@ -250,7 +244,7 @@ impl Builds {
     /// Does the same to the byte.
     pub(crate) fn bytes(&self, subject: usize) -> Result<Vec<u8>, Failures> {
         let built = self.output(subject, OutputForm::Bytes, false).map(|build| build.stdout).map_err(Failures::from);
-        let Ok(Some(OutputSource::Run(run))) = &self.outputs[subject] else { return built };
+        let Ok(OutputSource::Run(run)) = &self.outputs[subject] else { return built };
         built.map_err(|failures| {
             Failures(
                 failures
@@ -273,9 +267,8 @@ impl Builds {
 
     fn output(&self, subject: usize, wants: OutputForm, is_tested: bool) -> Built {
         match self.outputs[subject].as_ref().map_err(Unbuilt::clone)? {
-            None => Ok(BuildOutput::known(Vec::new())),
-            Some(OutputSource::Known(output)) => Ok(BuildOutput::known(output.clone())),
-            Some(OutputSource::Run(run)) => {
+            OutputSource::Known(output) => Ok(BuildOutput::known(output.clone())),
+            OutputSource::Run(run) => {
                 let is_chart = run.program.kind == Tool::Helm;
                 let call = Call { is_tested: is_tested || is_chart, ..run.call() };
                 let build = self.roots[run.at].build(call, wants)?;
@@ -293,7 +286,7 @@ impl Builds {
         let numbers: Vec<usize> = (0..subjects.len()).collect();
         let mut all = side_by_side(&numbers, processors(), |_, number| self.objects(*number, true));
         for (number, ((built, output), subject)) in all.iter_mut().zip(&self.outputs).zip(subjects).enumerate() {
-            if let (Err(Unbuilt::Failed(reason)), Ok(Some(OutputSource::Run(run)))) = (&*built, output)
+            if let (Err(Unbuilt::Failed(reason)), Ok(OutputSource::Run(run))) = (&*built, output)
                 && let (Tool::Kustomize | Tool::Kubectl, Ok(Some(subject))) = (run.program.kind, subject)
             {
                 let subject = self.as_edited(number, subject);

@@ -271,7 +271,7 @@ impl<'a> Writers<'a> {
     /// The objects that a target may write into, among those that it deploys.
     fn of_target(&mut self, target: &Target) -> WritableKinds {
         let dir = match &target.location {
-            TargetLocation::Local(dir) if !matches!(dir.content, PathContent::Nothing(_)) => dir,
+            TargetLocation::Local(dir) if !dir.is_missing() => dir,
             _ => return WritableKinds::default(),
         };
         let components: Vec<_> = target.build.components().map(|component| &component.content).collect();

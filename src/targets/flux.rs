@@ -134,7 +134,7 @@ fn find(tree: &dyn Tree, identity: &Identity, objects: &[Document], targets: &mu
         let assumed = made(&FluxSources::of(tree, objects, identity, &ignores, targets, true))?;
         let is_any_here = assumed.iter().zip(&all).any(|(target, other): (&Target, &Target)| {
             target.location != other.location
-                && matches!(&target.location, TargetLocation::Local(here) if !matches!(here.content, PathContent::Nothing(_)))
+                && matches!(&target.location, TargetLocation::Local(dir) if !dir.is_missing())
         });
         for (target, assumed) in all.iter_mut().zip(assumed) {
             let may_be_here = matches!(

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use url::Url;
 
-use super::{LOCALIZED, PathContent, Revision, Target, TargetDir};
+use super::{LOCALIZED, Revision, Target, TargetDir};
 use crate::config::Config;
 use crate::git::LocalRepo;
 use crate::message::failure::Result;
@@ -76,7 +76,7 @@ impl Identity {
     pub(super) fn add_told_by<'t>(&mut self, targets: impl Iterator<Item = &'t Target> + Clone) -> Vec<Target> {
         let mut paths: BTreeMap<(&str, &str), bool> = BTreeMap::new();
         for dir in targets.clone().filter_map(Target::local_dir) {
-            let is_here = !matches!(dir.content, PathContent::Nothing(_));
+            let is_here = !dir.is_missing();
             // The top exists in every repository, localized files are on a branch of their own, and the content of an
             // artifact is unknown.
             if let Some(url) = dir.revision.url.as_deref()
@@ -100,8 +100,7 @@ impl Identity {
         let missing = targets
             .filter(|target| {
                 target.local_dir().is_some_and(|dir: &TargetDir| {
-                    matches!(dir.content, PathContent::Nothing(_))
-                        && dir.revision.url.as_deref().is_some_and(|url| open.contains(url))
+                    dir.is_missing() && dir.revision.url.as_deref().is_some_and(|url| open.contains(url))
                 })
             })
             .cloned()

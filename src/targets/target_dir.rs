@@ -149,7 +149,7 @@ fn scan(tree: &dyn Tree, dir: &TargetDir, directory: &str) -> Result<Vec<Resourc
 pub(super) fn on_localized(identity: &Identity, targets: &mut Targets) -> Result<()> {
     for target in &mut targets.targets {
         if let TargetLocation::Local(dir) = &mut target.location
-            && matches!(dir.content, PathContent::Nothing(_))
+            && dir.is_missing()
             && dir.revision.is_localized()
             && let Some(tip) = identity.tip(&dir.revision)?
         {
