@@ -68,6 +68,19 @@ fn by_file(files: &[(&str, &str)], file: &str, text: &str) -> Vec<(String, bool)
 
 /// A false all-clear is the worst answer: what reads a file is named, and what is not built then is not known.
 #[test]
+fn all_that_is_built_is_listed() {
+    let tree = tree(&world(&[
+        ("app/kustomization.yaml", "resources: [../base]\n"),
+        ("base/kustomization.yaml", "namePrefix: a-\n"),
+        ("broken/kustomization.yaml", "resources: [\n"),
+        ("chart/Chart.yaml", "name: chart\n"),
+    ]));
+    let listed = super::listed(&*tree, &Config::default(), &side(&tree)).unwrap();
+    assert_eq!(listed.roots, ["app", "broken"]);
+    assert_eq!(listed.unread.iter().map(|file| &*file.file).collect::<Vec<_>>(), ["broken/kustomization.yaml"]);
+}
+
+#[test]
 fn whoever_reads_a_file_is_named() {
     let git = |name: &str, spec: &str| {
         format!(

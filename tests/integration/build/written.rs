@@ -113,3 +113,21 @@ fn an_unknown_target_is_listed() {
         unknown: Flux Kustomization web (clusters/a/apps.yaml:1): `./apps/${place}` is substituted elsewhere
     "#]]);
 }
+
+#[test]
+fn what_no_change_touches_is_known() {
+    let world = World::acme();
+    let work = &world.work;
+    if world.sandbox.builds().is_none() {
+        return;
+    }
+    // The variables of an object are not filled in, and nobody asks who may deploy a chart.
+    let target = "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: web, namespace: flux-system}\nspec: {path: ./apps/web, sourceRef: {kind: GitRepository, name: flux-system}, postBuild: {substituteFrom: [{kind: ConfigMap, name: settings}]}}\n";
+    work.write("clusters/a/apps.yaml", target);
+    work.write("apps/web/kustomization.yaml", "resources: [map.yaml]\n");
+    work.write("apps/web/map.yaml", config_map("settings"));
+    work.write("chart/Chart.yaml", "name: chart\nversion: 1.0.0\n");
+    work.run(&["build", "--output", "../out"]).success().says(expect![[r#"
+        ../out has 1 build: 1 written, 0 removed
+    "#]]);
+}
