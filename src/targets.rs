@@ -1,7 +1,7 @@
 //! Targets: the objects of Flux and Argo CD that name directories to build, and how each engine builds them. They are
 //! found in the YAML files of a tree, without a network and without a build.
 //!
-//! [`find`] reads every YAML file that may contain such an object, binds each object to the repository that it names,
+//! [`find_from`] reads every YAML file that may contain such an object, binds each object to the repository that it names,
 //! and inspects the path in the tree. A target that cannot be resolved stays a [`Target`] with the reason; a file that
 //! cannot be read is in [`Targets::unread`]. Nothing is left out silently.
 //!
