@@ -1,5 +1,5 @@
 //! Compares a localized commit with its lock and trailers. This is offline, and uses only the lock and the message,
-//! unless upstream is asked too ([listed]).
+//! unless upstream is asked too ([`upstream_status`]).
 //!
 //! It proves that nothing changed since the record was written. Who wrote it is proven by the signature of the commit:
 //! files that were changed together with the lock match it.

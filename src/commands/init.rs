@@ -203,10 +203,13 @@ impl Setup {
         let left = self.relocked.lock.left.keys();
         let left = left.filter_map(|left| self.workspace.config.allowed_by(left.rule(), &left.subject(), ""));
         let left: HashSet<usize> = left.collect();
-        let is_used = |index: usize| left.contains(&index) || spans.contains(&allow[index].span);
         let count = entries.len();
-        let used: Vec<(String, String)> =
-            entries.into_iter().enumerate().filter(|(index, _)| is_used(*index)).map(|(_, entry)| entry).collect();
+        let used: Vec<(String, String)> = entries
+            .into_iter()
+            .enumerate()
+            .filter(|(index, _)| left.contains(index) || spans.contains(&allow[*index].span))
+            .map(|(_, entry)| entry)
+            .collect();
         if used.len() < count {
             self.allow(&text, used.iter().map(|(entry, _)| entry.clone()).collect())?;
         }

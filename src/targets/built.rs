@@ -317,8 +317,11 @@ fn source<'a>(made: &Document, sources: &[&'a Document]) -> Option<&'a Document>
     let named = sources.iter().filter(|source| !source.object.name.is_empty() && name.contains(&source.object.name));
     let longest = named.clone().map(|source| source.object.name.len()).max()?;
     let longest: Vec<_> = named.filter(|source| source.object.name.len() == longest).collect();
-    let is_same = |document: &Document| longest.len() > 1 && spec(document) == spec(made);
-    longest.iter().max_by_key(|source| (source.object.namespace == *namespace, is_same(source))).copied().copied()
+    longest
+        .iter()
+        .max_by_key(|source| (source.object.namespace == *namespace, longest.len() > 1 && spec(source) == spec(made)))
+        .copied()
+        .copied()
 }
 
 /// The `spec` of an object.

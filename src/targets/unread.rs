@@ -50,8 +50,11 @@ pub(crate) enum Why {
 impl Unread {
     /// An invalid file, or a template.
     pub(super) fn invalid(file: &str, line: usize, message: impl Into<String>, is_template: bool) -> Unread {
-        let template = || ("a template, which is rendered elsewhere".to_owned(), Why::Template);
-        let (message, why) = if is_template { template() } else { (message.into(), Why::Invalid) };
+        let (message, why) = if is_template {
+            ("a template, which is rendered elsewhere".to_owned(), Why::Template)
+        } else {
+            (message.into(), Why::Invalid)
+        };
         Unread { file: file.to_owned(), line, message, why }
     }
 }

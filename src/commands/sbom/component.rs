@@ -79,11 +79,11 @@ impl Component {
     /// The supplier: the owner in a forge, or else the host.
     pub(super) fn supplier(&self) -> Option<String> {
         let url = Url::parse(self.location.as_ref()?.trim_start_matches("git+")).ok()?;
-        let owner = || url.path_segments()?.next().filter(|owner| !owner.is_empty()).map(str::to_owned);
-        match url.host_str()? {
-            "github.com" | "gitlab.com" | "raw.githubusercontent.com" => owner(),
-            host => Some(host.to_owned()),
-        }
+        let supplier = match url.host_str()? {
+            "github.com" | "gitlab.com" | "raw.githubusercontent.com" => url.path_segments()?.next()?,
+            host => host,
+        };
+        Some(supplier.to_owned()).filter(|supplier| !supplier.is_empty())
     }
 
     /// Its licences as an SPDX expression; `None` if they are unknown.

@@ -128,8 +128,11 @@ impl<'a> FluxSources<'a> {
         Some(self.bound(spec.url.as_deref()?, spec.revision.named(is_git), |base| {
             let below = |written: &str| path::join(base, &path::resolve("", written).unwrap_or_default());
             // The other content of an included artifact is unknown.
-            let own = || self.ignores.with(&spec.ignore, &format!(" of {}", document.object));
-            let mut ignores = if is_git { own() } else { Ignores::default() };
+            let mut ignores = if is_git {
+                self.ignores.with(&spec.ignore, &format!(" of {}", document.object))
+            } else {
+                Ignores::default()
+            };
             ignores.sparse = spec.sparse_checkout.iter().map(|written| below(written)).collect();
             let included = spec.include.iter().map(|include| {
                 let name = &include.repository.name;
