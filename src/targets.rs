@@ -119,7 +119,6 @@ pub(crate) struct Target {
     pub spot: Position,
     /// The location of its directory.
     #[serde(flatten)]
-    #[serde(rename = "place")]
     pub location: TargetLocation,
     /// How it is built.
     pub build: BuildSettings,
@@ -211,7 +210,6 @@ pub(crate) struct TargetDir {
     /// Which revision is deployed.
     pub revision: Revision,
     /// The content at the path.
-    #[serde(rename = "found")]
     pub content: PathContent,
     /// The part of the repository that the engine sees; `None` for the whole repository.
     #[serde(skip)]
@@ -396,7 +394,6 @@ pub(crate) struct AddedComponent {
     pub text: LocatedText,
     /// The content at its path; `None` for a URL, and for a pattern or variable that only the engine resolves.
     #[serde(skip)]
-    #[serde(rename = "found")]
     pub content: Option<PathContent>,
     /// Whether its engine leaves it out, since the object says that it may be missing, and nothing is there.
     #[serde(skip)]
@@ -687,27 +684,19 @@ impl Target {
     /// The target and its location, such as `Flux Kustomization apps (clusters/prod/apps.yaml:3)`, and the build that
     /// made it.
     pub(crate) fn by(&self) -> String {
-        self.named(&self.object.location_text())
+        format!("{} ({})", self.name(), self.object.location_text())
     }
 
     /// The engine, kind and name of the target.
     pub(crate) fn title(&self) -> String {
         let ObjectRef { file, line, .. } = &self.object;
-        self.named(&format!("{file}:{line}{}", self.object.own_directory()))
+        format!("{} ({file}:{line}{})", self.name(), self.object.own_directory())
     }
 
     /// The name of the target, independent of its location and of the build that makes it.
     pub(crate) fn name(&self) -> String {
         let ObjectRef { kind, name, .. } = &self.object;
         format!("{} {kind} {name}", self.engine.name())
-    }
-
-    fn named(&self, path: &str) -> String {
-        if self.engine.has_objects() {
-            format!("{} ({path})", self.name())
-        } else {
-            format!("{} ({path})", self.engine.name())
-        }
     }
 }
 

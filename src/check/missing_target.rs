@@ -74,10 +74,12 @@ fn absent(context: &Context<'_>, local: &LocalTarget<'_>, why: &str) -> Finding 
     if let Some(like) = graph::similar_path(context.tree, &local.directory.path) {
         help.push(format!("did you mean `{like}`?"));
     }
-    help.push(
+    let correct = if target.object.is_listed() {
+        "correct the path, or remove the entry"
+    } else {
         "correct the path, or remove the object; if nothing deploys the object, list its directory below `exclude:` in .kustomize-localize"
-            .to_owned(),
-    );
+    };
+    help.push(correct.to_owned());
     Finding {
         subject: Subject::Path { path: local.directory.path.clone() },
         ..context.at_target(Rule::MissingTarget, target, message, help)

@@ -189,9 +189,6 @@ impl Outcome for TargetSurvey {
 
 /// The engine, and the name of the object.
 pub(super) fn named(Target { engine, object, .. }: &Target) -> String {
-    if object.is_listed() {
-        return engine.name().to_owned();
-    }
     format!("{} {} {}{}", engine.name(), object.kind, object.full_name(), object.own_directory())
 }
 

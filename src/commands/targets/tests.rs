@@ -100,7 +100,7 @@ fn a_target_of_another_revision_is_shown_as_not_read() {
 fn each_target_is_named_and_counted() {
     assert_eq!(
         found().text(Shown::default()),
-        r".kustomize-localize:1: kustomize
+        r".kustomize-localize:1: kustomize target edge
   edge: missing: there is no `edge`
 1.yaml:1: Argo CD Application argocd/web
   apps/web at HEAD: a kustomization

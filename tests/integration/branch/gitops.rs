@@ -92,10 +92,10 @@ fn deploys_from_the_branch(world: &World, named: &[&str]) {
     assert_eq!(of_main.len(), of_branch.len());
     let mut mended = 0;
     for (one, other) in of_main.iter().zip(&of_branch) {
-        for key in ["/name", "/here/path", "/here/found", "/built_by"] {
+        for key in ["/name", "/here/path", "/here/content", "/built_by"] {
             assert_eq!(one.pointer(key), other.pointer(key), "{one}\n{other}");
         }
-        let is = |found: &str| other["here"]["found"].get(found).is_some();
+        let is = |found: &str| other["here"]["content"].get(found).is_some();
         assert!(is_hermetic(other) || !(is("kustomization") || is("directory")), "{other}");
         let is_built = is("kustomization") || (is("directory") && other["engine"] == "flux");
         if is_built && !is_hermetic(one) {

@@ -113,7 +113,7 @@ fn the_branch_holds_what_everything_is_built_to() {
         check: 0 errors, 1 warning
         2 targets: 1 localized, 1 remote, 0 unknown
           remote     clusters/a.yaml:1: Flux Kustomization flux-system/web: https://github.com/acme/lib//web?ref=v1: tag, locked <0>
-          localized  .kustomize-localize:1: Argo CD
+          localized  .kustomize-localize:1: Argo CD target apps/db
         branch localized/main: missing
         rendered branch: unknown: branch `rendered/main` was not made by this tool: none of its commits has a record
         next: git kustomize-localize branch

@@ -120,9 +120,9 @@ fn each_state_of_the_branch_has_its_next_command() {
         2 kustomizations, 1 remote reference (1 not locked)
         check: 1 error, 0 warnings
         3 targets: 1 localized, 1 remote, 1 external, 0 unknown
-          remote     .kustomize-localize:2: kustomize: https://github.com/acme/lib//web?ref=v1: tag, not locked
+          remote     .kustomize-localize:2: kustomize target app: https://github.com/acme/lib//web?ref=v1: tag, not locked
           external   other.yaml:1: Argo CD Application other: it is in https://github.com/acme/other
-          localized  .kustomize-localize:3: kustomize
+          localized  .kustomize-localize:3: kustomize target plain
         branch localized/main: missing
         next: git kustomize-localize init
     "#]]);
@@ -132,9 +132,9 @@ fn each_state_of_the_branch_has_its_next_command() {
         2 kustomizations, 1 remote reference (1 locked)
         check: 0 errors, 1 warning
         3 targets: 1 localized, 1 remote, 1 external, 0 unknown
-          remote     .kustomize-localize:2: kustomize: https://github.com/acme/lib//web?ref=v1: tag, locked <0>
+          remote     .kustomize-localize:2: kustomize target app: https://github.com/acme/lib//web?ref=v1: tag, locked <0>
           external   other.yaml:1: Argo CD Application other: it is in https://github.com/acme/other
-          localized  .kustomize-localize:3: kustomize
+          localized  .kustomize-localize:3: kustomize target plain
         builds cannot be compared: neither `kustomize` nor `kubectl` was found on PATH; install kustomize, or name it in the variable KUSTOMIZE
         branch localized/main: missing
         next: git add -f -- :/kustomize-localize.lock && git commit -m 'Lock remote references'
@@ -289,19 +289,19 @@ fn one_state_of_a_target_has_one_word_in_all_commands() {
         2 kustomizations, 1 remote reference (1 not locked)
         check: 4 errors, 0 warnings
         3 targets: 0 localized, 1 remote, 1 missing, 1 invalid, 0 unknown
-          missing    .kustomize-localize:2: kustomize: there is no `gone`
-          invalid    .kustomize-localize:3: kustomize: broken/nothing.yaml: missing
-          remote     .kustomize-localize:4: kustomize: https://h.example/x.yaml: not locked
+          missing    .kustomize-localize:2: kustomize target gone: there is no `gone`
+          invalid    .kustomize-localize:3: kustomize target broken: broken/nothing.yaml: missing
+          remote     .kustomize-localize:4: kustomize target away: https://h.example/x.yaml: not locked
         branch localized/main: missing
         next: git kustomize-localize init
     "#]]);
     repo.run(&["targets"]).success().says(expect![[r#"
-        .kustomize-localize:2: kustomize
+        .kustomize-localize:2: kustomize target gone
           gone: missing: there is no `gone`
-        .kustomize-localize:3: kustomize
+        .kustomize-localize:3: kustomize target broken
           broken: a kustomization
             reaches broken/nothing.yaml: missing
-        .kustomize-localize:4: kustomize
+        .kustomize-localize:4: kustomize target away
           away: a kustomization
             reaches away/nothing.yaml: missing
             reaches https://h.example/x.yaml: not locked

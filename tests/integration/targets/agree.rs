@@ -31,7 +31,10 @@ remotes:
 ";
 
 const FILES: [(&str, &str); 12] = [
-    (".kustomize-localize", "repository: [{url: 'https://github.com/acme/fleet'}]\nhelm: true\nexclude: [hidden]\n"),
+    (
+        ".kustomize-localize",
+        "repository: [{url: 'https://github.com/acme/fleet'}]\nhelm: true\nexclude: [hidden]\ntargets: [{path: listed, engine: kustomize}]\n",
+    ),
     ("kustomize-localize.lock", LOCK),
     ("source.yaml", SOURCE),
     ("map.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: map}\n"),
@@ -43,6 +46,15 @@ const FILES: [(&str, &str); 12] = [
     ("files/map.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: map}\n"),
     ("chart/Chart.yaml", "apiVersion: v2\nname: chart\nversion: 1.0.0\n"),
     ("chart/templates/map.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: map}\n"),
+];
+
+/// What a target of the configuration may be, with its state: the resource of a root that the change adds.
+const LISTED: [(Option<&str>, &str); 5] = [
+    (Some("../plain"), "localized"),
+    (Some("../locked"), "remote"),
+    (Some("../open"), "remote"),
+    (Some("../broken"), "invalid"),
+    (None, "missing"),
 ];
 
 /// What an object deploys, with the state of that. Of a link kustomize itself may say what it is.
@@ -169,6 +181,11 @@ fn all_commands_know_the_same_targets_in_the_same_state() {
             }
             expected.insert(file, if is_patched { "unknown" } else { state });
         }
+        let (resource, state) = LISTED[random.below(LISTED.len())];
+        if let Some(resource) = resource {
+            repo.write("listed/kustomization.yaml", format!("resources: [{resource}]\n"));
+        }
+        expected.insert(".kustomize-localize".to_owned(), state);
         repo.commit("objects");
         let [targets, status, check] = ["targets", "status", "check"].map(|command| json(&repo, &[command]));
         let state = |all: &Value| -> BTreeMap<String, String> {
