@@ -414,13 +414,19 @@ impl Fetcher {
             Ok(RemoteContent::File(file)) if !wanted.is_page && kustomization::looks_like_html(&file.bytes) => {
                 Err(page(&file.url))
             }
-            Ok(RemoteContent::File(file)) => match kustomization::looks_like_resources(&file.bytes) {
-                // If the field takes a root too, only the content tells whether the file was meant.
-                Err(reason) if wanted.wants == ExpectedContent::Either => {
-                    Err(Failure::new(format!("{} does not contain resources: {reason}", wanted.text.shown())))
+            // If the field takes a root too, only the content tells whether the file was meant.
+            Ok(RemoteContent::File(file)) if wanted.wants == ExpectedContent::Either => {
+                let problem = match kustomization::count_objects(&file.bytes) {
+                    Ok(0) => Some("without any object".to_owned()),
+                    count => count.err(),
+                };
+                match problem {
+                    Some(why) => {
+                        Err(Failure::new(format!("{} does not contain resources: {why}", wanted.text.shown())))
+                    }
+                    None => Ok(RemoteContent::File(file)),
                 }
-                _ => Ok(RemoteContent::File(file)),
-            },
+            }
             Ok(content) => Ok(content),
         })
     }

@@ -41,7 +41,7 @@ pub(crate) use objects::{FileDocument, ObjectError, documents, read_object, unes
 pub(crate) use plugin::{Runs, is_pinned};
 pub(crate) use read::is_same_key;
 pub use read::{read, read_plugin, reshaping};
-pub(crate) use sniff::{is_flux_object, looks_like_html, looks_like_resources};
+pub(crate) use sniff::{count_objects, is_flux_object, looks_like_html};
 pub(crate) use typed::{Located, Mistyped, Scalar};
 pub(crate) use yaml::{Data, Value, refuse_expansion};
 

@@ -236,7 +236,7 @@ impl TargetDir {
 
     /// The pattern that leaves a file out of the artifact; `None` if it is included.
     pub(crate) fn left_out(&self, file: &str) -> Option<Ignored> {
-        self.artifact.as_ref()?.ignores.rule(file)
+        self.artifact.as_ref()?.ignores.exclusion(file)
     }
 
     /// The directory as messages name it.

@@ -1,20 +1,20 @@
-//! Recognizes the content of a downloaded body.
+//! Recognizes the content of a file, or of a downloaded body.
 
 use super::plugin;
 use super::yaml::{self, Value};
 
-/// Checks that a downloaded body contains Kubernetes objects, as a file in `resources` must: UTF-8, YAML, every document
-/// that is not empty a mapping with `kind` and `metadata.name` (or a list of these), and at least one object.
-/// kustomize requires no more: not even `apiVersion`, or that the body is not empty.
-pub(crate) fn looks_like_resources(bytes: &[u8]) -> Result<(), String> {
+/// Counts the Kubernetes objects in a file of `resources`.
+///
+/// # Errors
+///
+/// If kustomize refuses the file: it must be UTF-8 and YAML, and every document that is not empty a mapping with `kind`
+/// and `metadata.name` (or a list of these). kustomize requires no more, not even `apiVersion` or any object.
+pub(crate) fn count_objects(bytes: &[u8]) -> Result<usize, String> {
     let text = std::str::from_utf8(bytes).map_err(|_| "not text".to_owned())?;
     let stream = yaml::read(text, usize::MAX)
         .map_err(|error| format!("not YAML (line {}: {})", error.position.line, error.message))?;
     let objects = plugin::objects(&stream).map_err(|(at, why)| format!("{why} (line {})", at.line))?;
-    if objects.is_empty() {
-        return Err("without any object".to_owned());
-    }
-    Ok(())
+    Ok(objects.len())
 }
 
 /// Whether a body is a web page, which a host sends instead of a file that needs a login, or for a directory.
@@ -42,7 +42,7 @@ pub(crate) fn is_flux_object(bytes: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{is_flux_object, looks_like_html, looks_like_resources};
+    use super::{count_objects, is_flux_object, looks_like_html};
 
     #[test]
     fn flux_objects_are_recognized_by_their_version() {
@@ -66,7 +66,7 @@ mod tests {
     }
 
     fn refusal(text: &str) -> String {
-        looks_like_resources(text.as_bytes()).unwrap_err()
+        count_objects(text.as_bytes()).unwrap_err()
     }
 
     #[test]
@@ -84,15 +84,15 @@ mod tests {
             "kind: List\nitems: []\n",
             "kind: X\nmetadata: &m {name: a}\nspec: {m: *m}\n",
         ] {
-            assert_eq!(looks_like_resources(text.as_bytes()), Ok(()), "{text}");
+            assert!(count_objects(text.as_bytes()).unwrap() > 0, "{text}");
         }
     }
 
     #[test]
     fn everything_else_is_named() {
-        assert_eq!(refusal(" \n"), "without any object");
-        assert_eq!(refusal("\u{feff}"), "without any object");
-        assert_eq!(refusal("# nothing\n---\n"), "without any object");
+        for empty in [" \n", "\u{feff}", "# nothing\n---\n"] {
+            assert_eq!(count_objects(empty.as_bytes()), Ok(0), "{empty:?}");
+        }
         assert_eq!(refusal("<!DOCTYPE html>\n<html>"), "expected an object, found a string (line 1)");
         assert_eq!(refusal("hello\n"), "expected an object, found a string (line 1)");
         assert_eq!(refusal("- a\n"), "expected an object, found a list (line 1)");
@@ -106,7 +106,7 @@ mod tests {
             "not YAML (line 4: the key `x` appears twice)"
         );
         assert!(refusal("a: b: c\n").starts_with("not YAML (line 1: "));
-        assert_eq!(looks_like_resources(b"kind: \xff"), Err("not text".to_owned()));
+        assert_eq!(count_objects(b"kind: \xff"), Err("not text".to_owned()));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::check::Context;
 use crate::check::deployed::LocalTarget;
-use crate::kustomization::{KustomizationKind, looks_like_resources};
+use crate::kustomization::{KustomizationKind, count_objects};
 use crate::message::finding::{Finding, Rule};
 use crate::targets::PathContent;
 use crate::tree::path;
@@ -38,13 +38,10 @@ fn scan(
     }
     for file in local.directory.scanned.iter().filter(|file| !file.is_root) {
         let bytes = context.tree.read(&file.path)?;
-        let Err(why) = looks_like_resources(&bytes) else {
+        // Flux accepts a file without any object.
+        let Err(why) = count_objects(&bytes) else {
             continue;
         };
-        // Flux accepts a file without any object.
-        if why == "without any object" {
-            continue;
-        }
         let message = format!(
             "{by} generates a kustomization for `{}`, and takes this file for an object: {why}",
             path::shown(directory)

@@ -253,7 +253,7 @@ fn aliases_do_not_nest_without_end() {
         let quoted = format!("generators: [{text:?}]\n");
         assert!(read(quoted.as_bytes()).is_err());
         assert!(crate::kustomization::read_plugin(text.as_bytes()).is_err());
-        assert!(crate::kustomization::looks_like_resources(text.as_bytes()).is_err());
+        assert!(crate::kustomization::count_objects(text.as_bytes()).is_err());
     }
 }
 

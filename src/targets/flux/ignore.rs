@@ -126,26 +126,40 @@ pub(crate) struct Ignored {
     pub pattern: String,
     /// The location, such as `.sourceignore:3`.
     pub location: String,
-    /// The fix if no later pattern can include it again.
-    otherwise: Option<&'static str>,
+    cause: Exclusion,
 }
 
-/// The fix if only some directories are included.
-const ONLY: &str = "add a directory that contains it there";
+/// The way in which a file is left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Exclusion {
+    /// By a pattern, which a later one can reverse.
+    Pattern,
+    /// By a pattern that nothing can reverse.
+    FinalPattern,
+    /// By an `exclude` of an `ArtifactGenerator`.
+    Copy,
+    /// Only the listed directories are included.
+    Unlisted,
+}
 
 impl Ignored {
     /// Why it is left out.
     pub(crate) fn why(&self) -> String {
-        let Ignored { pattern, location, otherwise } = self;
-        match *otherwise {
-            Some(ONLY) => format!("{location} includes only `{pattern}`"),
+        let Ignored { pattern, location, cause } = self;
+        match cause {
+            Exclusion::Unlisted => format!("{location} includes only `{pattern}`"),
             _ => format!("`{pattern}` in {location} excludes it"),
         }
     }
 
     /// How to include `what` again with `pattern`.
     pub(crate) fn help(&self, what: &str, pattern: &str) -> String {
-        self.otherwise.map_or_else(|| format!("include {what} with a later pattern: `!{pattern}`"), str::to_owned)
+        match self.cause {
+            Exclusion::Pattern => format!("include {what} with a later pattern: `!{pattern}`"),
+            Exclusion::FinalPattern => "rename it so that they do not match".to_owned(),
+            Exclusion::Copy => "exclude less".to_owned(),
+            Exclusion::Unlisted => "add a directory that contains it there".to_owned(),
+        }
     }
 }
 
@@ -197,8 +211,7 @@ pub(in crate::targets) struct Ignores {
     given: Rc<[Patterns]>,
     /// The patterns of the source, which are decisive; `None` if there are none.
     own: Option<Patterns>,
-    /// The only directories that are packed, each with a slash at its end, and the object that says so; all if it is
-    /// empty.
+    /// The only directories that are packed, each with a slash at its end; all if it is empty.
     pub(in crate::targets) sparse: Vec<String>,
     /// The only files and directories that an `ArtifactGenerator` copies; all if it is empty.
     copied: Vec<Copied>,
@@ -272,7 +285,7 @@ impl Ignores {
     }
 
     /// The pattern that leaves a file out, if one does.
-    pub(in crate::targets) fn rule(&self, file: &str) -> Option<Ignored> {
+    pub(in crate::targets) fn exclusion(&self, file: &str) -> Option<Ignored> {
         if let Some(known) = self.known.borrow().get(file) {
             return known.clone();
         }
@@ -283,28 +296,26 @@ impl Ignores {
 
     fn find(&self, file: &str) -> Option<Ignored> {
         if !self.sparse.is_empty() && !self.sparse.iter().any(|path| file.starts_with(path)) {
-            return left_out_by(self.sparse.join(", "), "`spec.sparseCheckout`", ONLY);
+            return left_out_by(self.sparse.join(", "), "`spec.sparseCheckout`", Exclusion::Unlisted);
         }
         let steps = self.copied.iter().filter(|step| path::is_in(file, &step.from));
         let steps: Vec<Option<&str>> = steps.map(|step| step.excludes(file)).collect();
         if !self.copied.is_empty() && steps.iter().all(Option::is_some) {
             let copied: Vec<&str> = self.copied.iter().map(|step| step.from.as_str()).collect();
             return match steps.into_iter().flatten().next() {
-                Some(pattern) => left_out_by(pattern.to_owned(), "`exclude` of its ArtifactGenerator", "exclude less"),
-                None => left_out_by(copied.join(", "), "`copy` of its ArtifactGenerator", ONLY),
+                Some(pattern) => left_out_by(pattern.to_owned(), "`exclude` of its ArtifactGenerator", Exclusion::Copy),
+                None => left_out_by(copied.join(", "), "`copy` of its ArtifactGenerator", Exclusion::Unlisted),
             };
         }
         let source = self.own.iter().chain(self.given.iter().rev()).find_map(|all| all.decide(file)).flatten();
         let after = || self.after.as_ref()?.decide(file).flatten();
-        source.or_else(|| {
-            after().map(|ignored| Ignored { otherwise: Some("rename it so that they do not match"), ..ignored })
-        })
+        source.or_else(|| after().map(|ignored| Ignored { cause: Exclusion::FinalPattern, ..ignored }))
     }
 }
 
 /// What leaves a file out, if no ignore pattern does.
-fn left_out_by(pattern: String, location: &str, help: &'static str) -> Option<Ignored> {
-    Some(Ignored { pattern, location: location.to_owned(), otherwise: Some(help) })
+fn left_out_by(pattern: String, location: &str, cause: Exclusion) -> Option<Ignored> {
+    Some(Ignored { pattern, location: location.to_owned(), cause })
 }
 
 /// The patterns that always hold.
@@ -356,7 +367,7 @@ impl Patterns {
     fn decide(&self, file: &str) -> Option<Option<Ignored>> {
         let last = self.compiled.last(path::below(file, &self.domain)?)?;
         let location = if self.has_lines { format!("{}:{}", self.location, last.line) } else { self.location.clone() };
-        Some((!last.takes_in).then(|| Ignored { pattern: last.text.clone(), location, otherwise: None }))
+        Some((!last.takes_in).then(|| Ignored { pattern: last.text.clone(), location, cause: Exclusion::Pattern }))
     }
 }
 
@@ -366,7 +377,7 @@ mod tests {
     use crate::graph::testing::tree;
 
     fn left_out(files: &[(&str, &str)], ignore: &str, file: &str) -> Option<String> {
-        let rule = Ignores::of(&tree(files)).unwrap().with(ignore, "").rule(file);
+        let rule = Ignores::of(&tree(files)).unwrap().with(ignore, "").exclusion(file);
         rule.map(|rule| format!("{} {}", rule.pattern, rule.location))
     }
 
@@ -421,7 +432,7 @@ mod tests {
         assert_eq!(left_out(&files, ignore, "b.yaml"), None);
         assert_eq!(left_out(&files, ignore, "a/x.yaml").as_deref(), Some("/a/x.yaml `spec.ignore`"));
         let sparse = Ignores { sparse: vec!["apps".to_owned()], ..Ignores::default() };
-        assert!(sparse.rule("apps/x.yaml").is_none());
-        assert_eq!(sparse.rule("base/x.yaml").unwrap().location, "`spec.sparseCheckout`");
+        assert!(sparse.exclusion("apps/x.yaml").is_none());
+        assert_eq!(sparse.exclusion("base/x.yaml").unwrap().location, "`spec.sparseCheckout`");
     }
 }

@@ -217,7 +217,7 @@ impl<'a> FluxSources<'a> {
     pub(super) fn packs(&self, artifact: &Artifact, path: &str) -> Result<bool, String> {
         match self.entry(path)? {
             None | Some(Entry::Link) => Ok(false),
-            Some(Entry::File { .. }) => Ok(artifact.ignores.rule(path).is_none()),
+            Some(Entry::File { .. }) => Ok(artifact.ignores.exclusion(path).is_none()),
             // Nobody here knows.
             Some(Entry::Submodule) => Ok(true),
             Some(Entry::Directory) => {
