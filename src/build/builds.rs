@@ -179,7 +179,7 @@ impl Builds {
     ) -> Result<OutputSource> {
         let BuildSpec { tree, directory, arguments, variables, by, .. } = subject;
         match by {
-            By::Nothing(output) => Ok(OutputSource::Known(output.clone())),
+            By::Plain(output) => Ok(OutputSource::Known(output.clone())),
             By::Kustomize => {
                 // Its tree is one of its own, with a kustomization that the engine makes.
                 let directories = std::slice::from_ref(directory);

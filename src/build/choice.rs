@@ -42,7 +42,7 @@ pub(crate) struct Choice {
     pub(crate) status: DiffStatus,
     /// One of the differences; `None` if it was not chosen for one.
     pub(crate) cause: Option<Cause>,
-    /// The entries of the lock that are something else, and that it leads to.
+    /// The changed entries of the lock that its build reads.
     pub(crate) moved: BTreeSet<Upstream>,
 }
 
@@ -147,7 +147,7 @@ impl Choice {
         Choice { what: What::Root(directory), status, cause, moved: BTreeSet::new() }
     }
 
-    /// A target that is the same on both sides.
+    /// A target that is the same on both sides: its status says that it is on both, not that it differs.
     fn of_target(target: Target) -> Choice {
         let what = What::Target(Box::new(Sides { old: Some(target.clone()), new: Some(target) }));
         Choice { what, status: DiffStatus::Changed, cause: None, moved: BTreeSet::new() }

@@ -95,13 +95,13 @@ struct Seen<'a> {
     by: Option<&'a ObjectPolicy>,
     /// Whether a target deploys it.
     is_deployed: bool,
-    /// Whether its target is removed, too.
+    /// Whether the target of this object is removed, too.
     is_last: bool,
-    /// Whether it still deploys the same objects, with the namespaces that its build wrote.
+    /// If this object is a target: whether it still deploys the same objects, with the namespaces that its build wrote.
     is_still: bool,
-    /// How many objects change that it deploys.
+    /// If this object is a target: the number of objects that it deploys and that change.
     below: usize,
-    /// Another target that it comes in.
+    /// Another build in which this removed object is new.
     comes_in: Option<&'a str>,
     /// The objects that stay, and depend on it.
     needed_by: Vec<&'a str>,
@@ -371,14 +371,14 @@ impl<'a> Seen<'a> {
     fn removed(&self, is_such: fn(&Value) -> bool) -> Option<String> {
         let old = self.old.filter(|old| self.new.is_none() && is_such(old))?;
         let goes = self.is_last;
-        let deletes = self.by.and_then(|by| if goes { by.takes_along } else { by.prunes });
+        let deletes = self.by.and_then(|by| if goes { by.deletes_objects } else { by.prunes });
         let stays = goes && self.by.is_some_and(|by| by.leaves_crds) && policy::is_crd(old);
         // The order matters: an annotation of the object wins over its target, and the kind of removal over pruning.
         let what = match deletes {
             _ if policy::stays(old, goes) => return Some("orphaned: it opts out of pruning".to_owned()),
             Some(false) if !goes => return Some("orphaned: the target does not prune".to_owned()),
             _ if stays || deletes == Some(false) => return Some("orphaned: the target leaves it".to_owned()),
-            _ if policy::is_asked_for(old, goes) => "deleted after confirmation",
+            _ if policy::needs_confirmation(old, goes) => "deleted after confirmation",
             Some(_) if goes => "deleted with the target",
             Some(_) if self.comes_in.is_some() => "the target prunes, so it is deleted",
             Some(_) => "deleted: the target prunes",
@@ -418,7 +418,7 @@ impl<'a> Seen<'a> {
     /// Returns what becomes of what such an object deploys that is removed.
     fn gone(&self) -> Option<String> {
         let old = self.old.filter(|_| self.new.is_none() && self.comes_in.is_none())?;
-        let what = match (ObjectPolicy::of(old)?.takes_along?, text(old, "kind")) {
+        let what = match (ObjectPolicy::of(old)?.deletes_objects?, text(old, "kind")) {
             (true, "ApplicationSet") => "its applications and their objects are deleted with it",
             (false, "ApplicationSet") => "its applications are deleted with it; their objects stay",
             (true, _) => "its objects are deleted with it",

@@ -27,7 +27,7 @@ use crate::record::sha256_hex;
 
 /// How much is remembered, in bytes.
 const MOST: u64 = 256 << 20;
-/// How much of that one build may take.
+/// The divisor that gives the most that one build may take.
 const SHARE: u64 = 8;
 /// The required form of an output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +44,7 @@ pub(crate) struct Memory {
     directory: PathBuf,
     key: Key,
     most: u64,
-    /// How much there is; none before that was counted.
+    /// The bytes that are stored; `None` until they are counted.
     total: Mutex<Option<u64>>,
 }
 

@@ -14,10 +14,10 @@ use crate::targets::affected::Sides;
 use crate::targets::affected::changes::Changes;
 use crate::workspace::Workspace;
 
-/// How far below it is looked.
+/// How many levels below a failed root are tried.
 const DEEPEST: usize = 10;
 
-/// The roots below something that cannot be built which both sides build.
+/// The roots below a failed build that both sides can build.
 pub(crate) struct BuiltParts {
     /// The differing documents of these roots.
     pub(crate) outputs: Sides<String>,

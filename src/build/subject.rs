@@ -35,8 +35,8 @@ pub(super) enum By {
     Kustomize,
     /// helm, with values, and why a cluster may get something else.
     Helm(Vec<Vec<u8>>, Option<String>),
-    /// Nothing: this comes out of it.
-    Nothing(Vec<u8>),
+    /// No program: the engine applies these bytes as they are.
+    Plain(Vec<u8>),
 }
 
 impl BuildSpec {
@@ -93,7 +93,7 @@ impl BuildSpec {
             PathContent::Nothing(why) => Failure::new(why),
             _ => Failure::new(format!("kustomize does not build `{}`", path::shown(&there.path))),
         })?;
-        Ok(BuildSpec::new(seen, &there.path, Vec::new(), By::Nothing(plain)))
+        Ok(BuildSpec::new(seen, &there.path, Vec::new(), By::Plain(plain)))
     }
 
     pub(crate) fn is_chart(&self) -> bool {

@@ -114,7 +114,7 @@ impl Checked {
     /// of the change allows stays, as allowed and not new. Returns the number of dropped findings.
     pub(super) fn leave_out(&mut self, old: &[Finding]) -> usize {
         let (mut known, mut versions) = (HashMap::new(), HashMap::new());
-        // For each upstream: how many findings that a comment allows are gone. As many are there in another version.
+        // For each upstream: how many commented findings of the base are gone. As many with another version count as known.
         let mut bumped: HashMap<Key, (isize, Severity)> = HashMap::new();
         for finding in old {
             Old::add(&mut known, identity(finding), finding);

@@ -25,7 +25,7 @@ pub(super) fn counted(count: usize, what: &str) -> String {
     }
 }
 
-/// These lines for people: nothing in them ends a line, hides text or is a secret.
+/// Joins lines for people: each without control characters, hidden text and secrets.
 pub(super) fn lines(all: Vec<String>) -> String {
     all.iter().map(|line| visible(line) + "\n").collect()
 }

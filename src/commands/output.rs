@@ -200,7 +200,7 @@ pub(super) fn failed(output: &OutputArgs, failures: &Failures) -> ExitCode {
     ended(FAILED)
 }
 
-/// Whether a result could not be written: then the work was not done, whatever else came of it.
+/// Whether a result could not be written: then the exit status is 2, whatever the command returned.
 static IS_LOST: AtomicBool = AtomicBool::new(false);
 
 /// Writes to standard output as it is. A reader that has gone away is not an error.

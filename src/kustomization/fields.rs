@@ -1,5 +1,5 @@
-//! THE table: every field with a reference, and the role of its value. Nothing else in the program knows a field by name.
-//! All other fields are kustomize's own business.
+//! THE table: every field with a reference, and the role of its value. Besides it only
+//! `targets/changers.rs` knows fields by name: those that write into objects. The others are kustomize's own business.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::LazyLock;

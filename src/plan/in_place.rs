@@ -208,11 +208,11 @@ fn localized(
     Ok(localized)
 }
 
-/// Refuses to go on if the tree uses localized files that were not made again, or with `is_any` if there are any such
-/// files: a file that could not be read may use them, so their present content is unknown.
-fn refuse_unclear(others: &[&StoredFile], after: &Graph, is_any: bool) -> Result<()> {
+/// Refuses to go on if the tree uses localized files that were not made again. With `has_unread`, a file that could not be
+/// read may use any of them, so each of them is refused.
+fn refuse_unclear(others: &[&StoredFile], after: &Graph, has_unread: bool) -> Result<()> {
     let used: BTreeSet<&str> = after.user_paths().collect();
-    let paths = others.iter().map(|file| file.path.as_str()).filter(|path| is_any || used.contains(path));
+    let paths = others.iter().map(|file| file.path.as_str()).filter(|path| has_unread || used.contains(path));
     let paths: Vec<String> = paths.map(str::to_owned).collect();
     if paths.is_empty() {
         return Ok(());

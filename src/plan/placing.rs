@@ -64,8 +64,8 @@ enum PlacedTarget {
     None,
 }
 
-/// The paths of the files that have references.
-type Holders = HashMap<FileId, BTreeSet<String>>;
+/// For each file with references: its paths in the result.
+type ReferringFiles = HashMap<FileId, BTreeSet<String>>;
 
 impl<'a> LayoutBuilder<'a> {
     pub(super) fn new(graph: &'a Graph, config: &'a Config, in_place: bool) -> Self {
@@ -165,11 +165,11 @@ impl LayoutBuilder<'_> {
 
     /// The paths of a root's kustomization, and of the plugin configurations that it lists, as files or as resources of
     /// roots.
-    fn holders(&self, instance: &Instance, root: RootId) -> Result<Holders> {
+    fn holders(&self, instance: &Instance, root: RootId) -> Result<ReferringFiles> {
         let graph = self.graph;
         let node = &graph.roots[root];
         let kustomization = self.kustomization(instance, root);
-        let mut holders = Holders::from([(node.file, BTreeSet::from([kustomization]))]);
+        let mut holders = ReferringFiles::from([(node.file, BTreeSet::from([kustomization]))]);
         // Most roots list no plugin configurations, and need no walk.
         if node.edges.iter().all(|edge| edge.from == node.file) {
             return Ok(holders);

@@ -101,7 +101,7 @@ impl UpstreamState {
         UpstreamState { verdict, now, why, commits: None, newest: Vec::new(), update, failure: None }
     }
 
-    /// An upstream that lacks the required signature.
+    /// An upstream whose locked content has no signature that the configuration accepts.
     pub(crate) fn unsigned(answer: UpstreamState, why: impl Into<String>) -> Self {
         UpstreamState { verdict: UpstreamVerdict::Unsigned, why: why.into(), update: UpdateKind::Nothing, ..answer }
     }

@@ -44,7 +44,7 @@ const PATCHES: [&str; 3] = ["patches", "patchesJson6902", "patchesStrategicMerge
 struct WritableKinds {
     /// Whether objects of all kinds.
     all: bool,
-    /// The others' kinds.
+    /// The kinds, unless all.
     kinds: BTreeSet<String>,
     /// Whether it fills in variables.
     variables: bool,
@@ -73,7 +73,7 @@ impl WritableKinds {
 /// Something that may change objects.
 struct PossibleChange {
     by: String,
-    /// The number of the target that it is; `None` if it is a root.
+    /// The index of the changing target; `None` if a root changes them.
     target: Option<usize>,
     reach: WritableKinds,
 }
@@ -174,7 +174,7 @@ impl<'t> Changers<'t> {
         let mut patches = Vec::new();
         for object in target.objects() {
             for change in self.of_files.get(object.file.as_str()).into_iter().flatten() {
-                // Another cluster may build an object of its own of the same file.
+                // A build that belongs to another cluster makes an object of its own from this file.
                 let is_other = change.target.is_none_or(|number| !self.is_home(&target.home, number));
                 let is_done = is_built && (is_other || self.targets.builds.done.contains(&change.by));
                 let writes = change.reach.is_of(object.written_kind());

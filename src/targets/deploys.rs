@@ -28,7 +28,7 @@ impl<'a> Deploys<'a> {
         targets: impl IntoIterator<Item = &'t Target>,
         objects: &BTreeSet<&'a str>,
     ) -> Deploys<'a> {
-        // Few roots read one.
+        // The files with objects that each root reads itself: few roots read any.
         let mut reading: HashMap<RootId, Vec<&'a str>> = HashMap::new();
         for root in graph.root_ids() {
             let files = graph.roots[root].edges.iter().filter_map(|edge| graph.user_file(edge));

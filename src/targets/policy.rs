@@ -11,7 +11,7 @@ pub(crate) struct ObjectPolicy {
     /// Whether objects that are no longer built are deleted; `None` if that is unknown.
     pub prunes: Option<bool>,
     /// Whether its objects are deleted with it; `None` if it deploys nothing itself.
-    pub takes_along: Option<bool>,
+    pub deletes_objects: Option<bool>,
     /// Whether a CustomResourceDefinition is not deleted with it.
     pub leaves_crds: bool,
     /// Whether objects that cannot be changed are deleted and made again.
@@ -78,7 +78,7 @@ impl ObjectPolicy {
             (ARGO, "Application") => Some(ObjectPolicy::argo(object)),
             (ARGO, "ApplicationSet") => {
                 let keeps = is_true(object, "spec.syncPolicy.preserveResourcesOnDeletion");
-                Some(ObjectPolicy { takes_along: Some(!keeps), is_automatic: true, ..ObjectPolicy::default() })
+                Some(ObjectPolicy { deletes_objects: Some(!keeps), is_automatic: true, ..ObjectPolicy::default() })
             }
             (group, kind) if group.ends_with(FLUX) => Some(ObjectPolicy::flux(object, kind)),
             _ => None,
@@ -95,7 +95,7 @@ impl ObjectPolicy {
             "Kustomization" => Some(is_true(object, "spec.prune")),
             _ => (kind == RELEASE).then_some(true),
         };
-        let takes_along = match text(object, "spec.deletionPolicy") {
+        let deletes_objects = match text(object, "spec.deletionPolicy") {
             "Orphan" => Some(false),
             "Delete" | "WaitForTermination" => Some(true),
             _ => prunes,
@@ -107,7 +107,7 @@ impl ObjectPolicy {
         ObjectPolicy {
             prunes,
             // A suspended object is deleted without its objects.
-            takes_along: takes_along.map(|takes| takes && !is_suspended),
+            deletes_objects: deletes_objects.map(|takes| takes && !is_suspended),
             leaves_crds: false,
             forces: is_kustomization && is_true(object, "spec.force"),
             is_suspended,
@@ -136,7 +136,7 @@ impl ObjectPolicy {
         };
         ObjectPolicy {
             prunes: automated.map(|sync| is_true(sync, "prune")),
-            takes_along: Some(finalizers.any(|finalizer| finalizer.starts_with(FINALIZER))),
+            deletes_objects: Some(finalizers.any(|finalizer| finalizer.starts_with(FINALIZER))),
             leaves_crds: true,
             forces: options.any(|option| FORCING.contains(&option)),
             is_automatic: automated.is_some(),
@@ -170,8 +170,8 @@ pub(crate) fn stays(object: &Value, with_target: bool) -> bool {
         || options(object).any(|option| option == if with_target { "Delete=false" } else { "Prune=false" })
 }
 
-/// Whether an object says that somebody has to confirm that.
-pub(crate) fn is_asked_for(object: &Value, with_target: bool) -> bool {
+/// Whether pruning an object, or deleting it with its target, needs a confirmation.
+pub(crate) fn needs_confirmation(object: &Value, with_target: bool) -> bool {
     options(object).any(|option| option == if with_target { "Delete=confirm" } else { "Prune=confirm" })
 }
 

@@ -16,9 +16,9 @@ pub(super) struct Judged {
     pub what: Snapshot,
     /// The base of the comparison.
     pub base: Base,
-    /// The refs that it is for, where they say more than the commit.
+    /// The refs that move to this commit; empty for the index, and if the commit says enough.
     pub refs: Vec<String>,
-    /// Whether these are all new: nothing is merged into a branch that was not there.
+    /// Whether all of `refs` are created: nothing can have been merged into them.
     pub is_new: bool,
     /// The previous commit; `None` if there is none, or several.
     pub since: Option<String>,

@@ -14,13 +14,13 @@ use crate::message::failure::Result;
 use crate::message::position::Position;
 use crate::tree::{Entry, path};
 
-/// How many applications are made of one set.
+/// The most applications that are made of one set.
 pub(super) const MOST: usize = 10_000;
 
-/// How many paths a pattern weighs by itself.
+/// The cost of a pattern by itself, in units of one path.
 const PATTERN: usize = 2000;
 
-/// How many bytes of a generator that is filled in weigh as one path.
+/// The bytes of a generator that cost as much to fill in as one path.
 const BYTES: usize = 100;
 
 /// Why a generator is not read further.
@@ -71,7 +71,7 @@ impl GeneratorEvaluator<'_> {
             MERGE => self.merge(generator)?,
             MATRIX => match generator.inside() {
                 [first, two] => self.matrix(generator, first, two)?,
-                _ => self.unread(generator, "a matrix must have exactly two generators")?,
+                _ => self.unknown(generator, "a matrix must have exactly two generators")?,
             },
             GIT => self.git(generator)?,
             kind => Given::unknown(format!("its `{kind}` generator can only be evaluated in the cluster")),
@@ -105,13 +105,13 @@ impl GeneratorEvaluator<'_> {
     /// Combines two generators; the second may name the parameters of the first.
     fn matrix(&mut self, matrix: Generator<'_>, one: &Value, two: &Value) -> Result<Given> {
         let (&[first_generator], &[second]) = (&*Generator::all(one), &*Generator::all(two)) else {
-            return self.unread(matrix, "a generator in its `matrix` has two types");
+            return self.unknown(matrix, "a generator in its `matrix` has two types");
         };
         if [first_generator.kind, second.kind].contains(&MATRIX) {
-            return self.unread(matrix, "its `matrix` contains another");
+            return self.unknown(matrix, "its `matrix` contains another");
         }
         let first = self.generate(first_generator)?;
-        // Only these are read from the tree, so that an open text in them changes how many there are.
+        // Only for these does a parameter that is unknown here change the number of results.
         let is_read = [GIT, LIST].contains(&second.kind);
         let (mut all, mut more) = (Vec::new(), first.more);
         let size = two.json().to_string().len() / BYTES + 1;
@@ -171,7 +171,7 @@ impl GeneratorEvaluator<'_> {
         };
         if keys.is_empty() || merge.inside().len() < 2 || self.is_go && keys.iter().any(|key| key.contains('.')) {
             let why = "its `merge` needs `mergeKeys`, without a `.` in templates of Go, and two `generators`";
-            return self.unread(merge, why);
+            return self.unknown(merge, why);
         }
         let key = |parameters: &Parameters| -> Vec<Option<String>> {
             keys.iter().map(|key| parameters.get(key).cloned()).collect()
@@ -179,16 +179,16 @@ impl GeneratorEvaluator<'_> {
         let (mut merged, mut more): (Option<Vec<Parameters>>, _) = (None, None);
         for inner in merge.inside() {
             let &[generator] = &*Generator::all(inner) else {
-                return self.unread(merge, "a generator in its `merge` has two types");
+                return self.unknown(merge, "a generator in its `merge` has two types");
             };
             if [MATRIX, MERGE].contains(&generator.kind) {
-                return self.unread(merge, "its `merge` contains a `matrix` or `merge`");
+                return self.unknown(merge, "its `merge` contains a `matrix` or `merge`");
             }
             let given = self.generate(generator)?;
             let by_key: BTreeMap<_, _> = given.all.iter().map(|parameters| (key(parameters), parameters)).collect();
             // Argo CD refuses a key that is set twice, and an open list may set any.
             if given.more.is_some() && merged.is_some() || by_key.len() < given.all.len() {
-                return self.unread(
+                return self.unknown(
                     merge,
                     given.more.unwrap_or_else(|| "a generator in its `merge` sets a key twice".to_owned()),
                 );
@@ -256,8 +256,9 @@ impl GeneratorEvaluator<'_> {
         Ok(given)
     }
 
-    /// No parameters for a generator of generators; the git generators in it are still inspected.
-    fn unread(&mut self, generator: Generator<'_>, why: impl Into<String>) -> Result<Given> {
+    /// No parameters for a generator of generators. The git generators in it are read all the same: what they read is
+    /// watched.
+    fn unknown(&mut self, generator: Generator<'_>, why: impl Into<String>) -> Result<Given> {
         let mut todo = vec![generator];
         while let Some(generator) = todo.pop() {
             for inside in generator.inside().iter().flat_map(Generator::all) {

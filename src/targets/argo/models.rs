@@ -1,4 +1,4 @@
-//! The parts of Argo CD objects that are read. No other module knows the names of their kinds, fields and annotations.
+//! The parts of Argo CD objects that say what is deployed. `policy.rs` reads those about the fate of deployed objects.
 
 use std::collections::BTreeMap;
 
