@@ -148,7 +148,12 @@ fn clear_secrets(output: &[u8]) -> Vec<String> {
         }
     }
     while let Some(object) = objects.pop() {
-        objects.extend(object["items"].as_sequence().into_iter().flatten().cloned());
+        let mut items = object["items"].as_sequence().cloned().unwrap_or_default();
+        if object.as_mapping().is_some_and(secrets::is_secret_list) {
+            let items = items.iter_mut().filter_map(Value::as_mapping_mut);
+            items.for_each(|item| drop(item.insert("kind".into(), "Secret".into())));
+        }
+        objects.extend(items);
         let values = ["data", "stringData"].into_iter().filter_map(|field| object[field].as_mapping());
         // As SOPS writes them.
         let is_clear = values
@@ -242,8 +247,9 @@ mod tests {
             + &secret("sops", "data: {a: 'ENC[AES256_GCM,data:x]'}\nsops: {mac: x}")
             + &secret("half", "stringData: {a: 'ENC[x]', b: y}")
             + sealed
-            + list;
-        assert_eq!(clear_secrets(output.as_bytes()), ["l", "x/clear", "x/half"]);
+            + list
+            + "---\nkind: SecretList\nitems: [{metadata: {name: i}, data: {a: eA==}}]\n";
+        assert_eq!(clear_secrets(output.as_bytes()), ["i", "l", "x/clear", "x/half"]);
         let escaped = "apiVersion: v1\nkind: \"\\u0053ecret\"\nmetadata: {name: e}\nstringData: {a: b}\n";
         assert_eq!(clear_secrets(escaped.as_bytes()), ["e"]);
         for unread in [&b"kind: Secret\ndata: {a: [}\n"[..], b"kind: Secret\ndata: {a: \xff}\n"] {

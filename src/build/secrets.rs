@@ -18,20 +18,33 @@ pub(super) fn each(value: &mut Value, call: &mut dyn FnMut(&mut Value)) {
     match value {
         Value::Sequence(items) => items.iter_mut().for_each(|item| each(item, call)),
         Value::Tagged(tagged) => each(&mut tagged.value, call),
-        Value::Mapping(object) if is_secret(object) => {
+        Value::Mapping(object) if is_secret(object) => each_of_secret(object, call),
+        Value::Mapping(object) => {
+            let are_secrets = is_secret_list(object);
             for (key, value) in object.iter_mut() {
-                match key.as_str() {
-                    Some("apiVersion" | "kind" | "type" | "immutable") => {}
-                    Some("metadata") => value.get_mut("annotations").into_iter().for_each(|all| annotations(all, call)),
-                    _ => {
-                        scalars(value, call);
-                        keys(value, call);
+                match value {
+                    Value::Sequence(items) if are_secrets && key == "items" => {
+                        items.iter_mut().filter_map(Value::as_mapping_mut).for_each(|item| each_of_secret(item, call));
                     }
+                    value => each(value, call),
                 }
             }
         }
-        Value::Mapping(object) => object.values_mut().for_each(|value| each(value, call)),
         _ => {}
+    }
+}
+
+/// As [`each`], for one Secret.
+fn each_of_secret(secret: &mut Mapping, call: &mut dyn FnMut(&mut Value)) {
+    for (key, value) in secret.iter_mut() {
+        match key.as_str() {
+            Some("apiVersion" | "kind" | "type" | "immutable") => {}
+            Some("metadata") => value.get_mut("annotations").into_iter().for_each(|all| annotations(all, call)),
+            _ => {
+                scalars(value, call);
+                keys(value, call);
+            }
+        }
     }
 }
 
@@ -112,11 +125,16 @@ pub(super) fn is_secret(object: &Mapping) -> bool {
             || ["data", "stringData", "metadata"].iter().any(|key| object.contains_key(*key)))
 }
 
+/// Whether a mapping is a list of Secrets, whose items need not say their kind.
+pub(super) fn is_secret_list(object: &Mapping) -> bool {
+    object.get("kind").and_then(Value::as_str) == Some("SecretList")
+}
+
 /// Whether something is a Secret, or holds one at any depth, as a list may.
 pub(super) fn is_in(value: &Value) -> bool {
     match value {
         Value::Sequence(items) => items.iter().any(is_in),
-        Value::Mapping(object) => is_secret(object) || object.values().any(is_in),
+        Value::Mapping(object) => is_secret(object) || is_secret_list(object) || object.values().any(is_in),
         Value::Tagged(tagged) => is_in(&tagged.value),
         _ => false,
     }
@@ -333,6 +351,7 @@ mod tests {
                 "b/s.yaml",
                 "kind: Secret\napiVersion: v1\ndata: {p: ZWxldmVuLTEx}\n---\nkind: ConfigMap\ndata: {p: shown-2}\n",
             ),
+            ("b/list.yaml", "kind: SecretList\nitems:\n- {metadata: {name: shown-5}, stringData: {p: seventeen-17}}\n"),
             ("b/bad.yaml", "kind: Secret\ndata:\n  p: twelve-12\n x: [\n"),
             ("b/generator.yaml", "apiVersion: builtin\nkind: SecretGenerator\nliterals: [a=thirteen-13]\n"),
             (
@@ -349,9 +368,9 @@ mod tests {
         }
         let secrets = Secrets::below(top.path());
         let said = "one-1 two-2 three-3 four-4 five-5 six-6 seven-7 eight-8 ninth-9 MIIE+/ten10 eleven-11 twelve-12 thirteen-13 \
-                    fourteen-14 fifteen-15 sixteen-16 ZWxldmVuLTEx line 77: v77 password shown-name shown-1 shown-2 shown-3 shown-4";
-        let all = [HIDDEN; 17].join(" ");
-        let shown = "v77 password shown-name shown-1 shown-2 shown-3 shown-4";
+                    fourteen-14 fifteen-15 sixteen-16 seventeen-17 ZWxldmVuLTEx line 77: v77 password shown-name shown-1 shown-2 shown-3 shown-4 shown-5";
+        let all = [HIDDEN; 18].join(" ");
+        let shown = "v77 password shown-name shown-1 shown-2 shown-3 shown-4 shown-5";
         assert_eq!(secrets.hide(said), format!("{all} line {HIDDEN}: {shown}"));
     }
 

@@ -78,7 +78,7 @@ fn add(text: &str, is_json: bool, all: &mut String) {
         return;
     }
     for (part, read) in parts.iter().zip(objects) {
-        let items = read.as_ref().ok().and_then(|json| json.as_ref()?["items"].as_array().cloned());
+        let items = read.as_ref().ok().and_then(|json| items(json.as_ref()?));
         // A document with only comments is no object, and no error for an engine either.
         let is_empty = matches!(read, Ok(None));
         match items {
@@ -99,6 +99,20 @@ fn add(text: &str, is_json: bool, all: &mut String) {
             }
         }
     }
+}
+
+/// The items of a list, with the kind that the list implies for those without one, as clients of Kubernetes read them;
+/// `None` if it is not a list.
+fn items(list: &Json) -> Option<Vec<Json>> {
+    let mut items = list["items"].as_array()?.clone();
+    let kind = list["kind"].as_str().and_then(|kind| kind.strip_suffix("List")).filter(|kind| !kind.is_empty());
+    for item in items.iter_mut().filter_map(Json::as_object_mut) {
+        if let Some(kind) = kind.filter(|_| !item.contains_key("kind")) {
+            item.insert("kind".to_owned(), kind.into());
+            item.entry("apiVersion").or_insert_with(|| list["apiVersion"].clone());
+        }
+    }
+    Some(items)
 }
 
 /// A document as JSON; `None` if it is empty.

@@ -77,6 +77,10 @@ fn what_is_no_yaml_is_shown_if_it_looks_like_a_manifest() {
         ("{{ template }}\n", None),
         ("--- # one\nkind: X\nmetadata: {name: a}", Some(" # one\nkind: X\nmetadata: {name: a}\n")),
         ("--- {kind: X}\r\n---\r\nkind: Y\r\n", Some(" {kind: X}\r\n---\nkind: Y\r\n")),
+        (
+            "apiVersion: v1\nkind: SecretList\nitems: [{metadata: {name: a}}, {kind: B}]\n",
+            Some("apiVersion: v1\nkind: Secret\nmetadata:\n  name: a\n---\nkind: B\n"),
+        ),
         ("", None),
     ] {
         let files = [("0.yaml", object.as_str()), ("d/a.yaml", text)];
