@@ -1,7 +1,7 @@
 //! The difference of two outputs.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::hash::Hash;
 use std::time::Duration;
 
@@ -239,10 +239,10 @@ fn diff(before: &str, after: &str) -> String {
     const PATIENCE: Duration = Duration::from_millis(500);
     let diff = TextDiff::configure().timeout(PATIENCE).diff_lines(before, after);
     let text = diff.unified_diff().context_radius(3).missing_newline_hint(false).to_string();
-    let removed: Vec<String> = text.lines().filter_map(|line| line.strip_prefix('-')).map(concealed).collect();
+    let removed: HashSet<String> = text.lines().filter_map(|line| line.strip_prefix('-')).map(concealed).collect();
     let shown = |line: &str| {
         let text = concealed(line);
-        let is_same = line.starts_with('+') && text.contains('…') && removed.iter().any(|other| *other == text[1..]);
+        let is_same = line.starts_with('+') && text.contains('…') && removed.contains(&text[1..]);
         text + if is_same { "  (differs in the hidden part)\n" } else { "\n" }
     };
     text.lines().map(shown).collect()

@@ -23,7 +23,7 @@ impl Diff {
     pub(super) fn html(&self) -> String {
         let groups = self.groups(true);
         let objects = groups.iter().flat_map(|group| &group[0].objects);
-        let kinds: BTreeSet<&str> = objects.map(|object| kind(&object.id)).collect();
+        let kinds: BTreeSet<&str> = objects.map(|object| kind(&object.id)).filter(|kind| !kind.is_empty()).collect();
         let page = Page { groups, kinds: kinds.into_iter().collect(), is_short: self.is_short };
         let numbers = || 0..page.groups.len();
         let consequences = summary("Consequences", numbers().flat_map(|number| page.consequences(number)).collect());
@@ -72,9 +72,10 @@ fn summary(title: &str, items: Vec<String>) -> String {
     format!("<section class=\"summed\">\n<h2>{title}</h2>\n<ul>\n{}</ul>\n</section>\n", items.concat())
 }
 
-/// The kind of an object.
+/// The kind of an object; empty for a document that is not an object.
 fn kind(id: &str) -> &str {
-    id.split(' ').nth(1).unwrap_or_default()
+    let mut words = id.splitn(3, ' ').skip(1);
+    words.next().filter(|_| words.next().is_some()).unwrap_or_default()
 }
 
 /// The builds in the page, with the classes by which a browser filters them without a script: the Nth group of builds

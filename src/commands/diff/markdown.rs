@@ -26,7 +26,7 @@ impl Diff {
         if !images.is_empty() {
             out += &(first(images.into_iter(), NAMED).join("\n") + "\n\n");
         }
-        let (mut used, mut left) = (out.chars().count() + LAST, [0, 0, 0]);
+        let (mut used, mut left) = (out.chars().count() + LAST, LeftOut::default());
         let mut fits = |text: &str, left: &mut usize| {
             let length = text.chars().count();
             let is_it = used + length <= MOST;
@@ -37,7 +37,8 @@ impl Diff {
             }
             is_it
         };
-        let consequences = self.consequences.iter().map(consequence_line).filter(|line| fits(line, &mut left[0]));
+        let consequences =
+            self.consequences.iter().map(consequence_line).filter(|line| fits(line, &mut left.consequences));
         let consequences: String = consequences.collect();
         if !consequences.is_empty() {
             out += &format!("{consequences}\n");
@@ -45,28 +46,52 @@ impl Diff {
         for group in self.groups(false) {
             let end = "</details>\n\n";
             let mut text = head(&group);
-            if !fits(&(text.clone() + end), &mut left[1]) {
+            if !fits(&(text.clone() + end), &mut left.builds) {
                 continue;
             }
             for object in &group[0].objects {
-                let lines = object_lines(object, self.is_short);
-                let is_whole = fits(&lines, &mut left[2]);
-                let lines = if is_whole { lines } else { named(object, &format!(": {}", object.too_large())) };
-                if is_whole || fits(&lines, &mut 0) {
-                    text += &lines;
+                let whole = object_lines(object, self.is_short);
+                let name = named(object, &format!(": {}", object.counts()));
+                if fits(&whole, &mut 0) {
+                    text += &whole;
+                } else if fits(&name, &mut left.objects) {
+                    left.lines += 1;
+                    text += &name;
                 }
             }
             out += &(text + end);
         }
-        if left != [0, 0, 0] {
-            let [consequences, builds, objects] = [(left[0], "consequence"), (left[1], "build"), (left[2], "object")];
-            let [builds, objects] = [builds, objects].map(|(count, what)| counted(count, what));
-            let consequences =
-                if left[0] > 0 { format!("{}, ", counted(consequences.0, consequences.1)) } else { String::new() };
-            out +=
-                &format!("Too long for a comment: {consequences}{builds} and the lines of {objects} are left out.\n");
+        out + &left.sentence()
+    }
+}
+
+/// The numbers of parts that did not fit.
+#[derive(Default)]
+struct LeftOut {
+    consequences: usize,
+    builds: usize,
+    /// The objects of other builds that are not even named.
+    objects: usize,
+    /// The objects that are named without their lines.
+    lines: usize,
+}
+
+impl LeftOut {
+    /// The sentence at the end; empty if everything did fit.
+    fn sentence(&self) -> String {
+        let parts = [
+            (self.consequences, "", "consequence"),
+            (self.builds, "", "build"),
+            (self.objects, "", "object"),
+            (self.lines, "the lines of ", "object"),
+        ];
+        let parts = parts.iter().filter(|(count, ..)| *count > 0);
+        let parts: Vec<String> = parts.map(|(count, of, what)| format!("{of}{}", counted(*count, what))).collect();
+        match parts.split_last() {
+            None => String::new(),
+            Some((last, [])) => format!("Too long for a comment: left out {last}.\n"),
+            Some((last, others)) => format!("Too long for a comment: left out {} and {last}.\n", others.join(", ")),
         }
-        out
     }
 }
 
@@ -168,10 +193,10 @@ pub(super) mod tests {
         let text = Diff { affected: 2, builds, ..Diff::default() }.markdown();
         assert_eq!(text.matches("+x\n").count(), 3);
         assert!(
-            !text.contains("+y\n") && text.ends_with(": 0 builds and the lines of 1 object are left out.\n"),
+            !text.contains("+y\n") && text.ends_with("Too long for a comment: left out the lines of 1 object.\n"),
             "{text}"
         );
-        assert!(text.contains("</code>: too large to show: 0 lines removed, 30000 added</p>"), "{text}");
+        assert!(text.contains("</code>: 0 lines removed, 30000 added</p>"), "{text}");
         let many =
             (0..2_000).map(|number| build(&format!("apps/{number}"), &[&format!("+{number}\n").repeat(200)])).collect();
         let text = Diff { affected: 2_000, builds: many, ..Diff::default() }.markdown();

@@ -167,8 +167,8 @@ fn images_come_first_each_once_and_then_what_is_worst() {
     markdown
         .success()
         .stdout_has("- <code>image nginx:1.2@sha256:0 -&gt; nginx:1.2 (2 objects, the digest was lost)</code>");
-    markdown.stdout_has("</code>: too large to show: 0 lines removed, 400002 added</p>");
-    markdown.stdout_has("Too long for a comment: 0 builds and the lines of 2 objects are left out.\n");
+    markdown.stdout_has("</code>: 0 lines removed, 400002 added</p>");
+    markdown.stdout_has("Too long for a comment: left out the lines of 2 objects.\n");
     let text = work.run_unchanged(&["diff", "HEAD"]);
     text.success().stdout_has("\ntoo large to show: 0 lines removed, 400002 added (`--format html` shows all)\n");
     let page = work.run_unchanged(&["diff", "HEAD", "--format=html"]);
