@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use console::Style;
+use console::{Alignment, Style, measure_text_width, pad_str};
 
 use super::{News, UpstreamNews};
 use crate::config::{Config, FILE_NAME};
@@ -252,14 +252,16 @@ fn table(changes: &[LockChange], news: &News, brings: impl Fn(&Upstream) -> Opti
         [verb, cut(&visible(&entry), WIDTH), versions, brings(&change.upstream).unwrap_or_default(), age, signed]
     };
     let rows: Vec<[String; 6]> = shown.iter().map(row).collect();
+    // Wide characters take two columns.
     let mut widths = [0; 6];
     for row in &rows {
-        widths.iter_mut().zip(row).for_each(|(width, cell)| *width = cell.chars().count().max(*width));
+        widths.iter_mut().zip(row).for_each(|(width, cell)| *width = measure_text_width(cell).max(*width));
     }
     rows.iter()
         .map(|row: &[String; 6]| {
             let cells = row.iter().zip(widths).filter(|(_, width)| *width > 0);
-            let line: String = cells.map(|(cell, width)| format!("  {cell:width$}")).collect();
+            let line: String =
+                cells.map(|(cell, width)| format!("  {}", pad_str(cell, width, Alignment::Left, None))).collect();
             line.trim_end().to_owned()
         })
         .chain(unlisted(more.len()))
