@@ -114,7 +114,7 @@ fn every_command_and_option_is_described() {
 fn the_manual_is_short() {
     let pages = commands::PAGES.iter().chain(GUIDES);
     let lines: usize = pages.map(|(_, text)| text.lines().count()).sum();
-    assert!(lines <= 1600, "{lines} lines");
+    assert!(lines <= 1630, "{lines} lines");
 }
 
 /// Returns the words of the commands of this program in a line of a shell.

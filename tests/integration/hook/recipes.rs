@@ -177,6 +177,57 @@ fn gitlab_checks_and_follows() {
 }
 
 #[test]
+fn validators_get_what_is_deployed() {
+    let Some(project) = runner() else { return };
+    let (sandbox, work) = (&project.sandbox, &project.work);
+    // It takes a directory as kubeconform does, and refuses a replica count that is a text.
+    sandbox.script(
+        "kubeconform",
+        r#"
+        for directory; do :; done
+        [ "$1" = -strict ] && [ -d "$directory" ] || exit 64
+        cd "$directory" && find . -name '*.yaml' -o -name '*.yml' -o -name '*.json' | sort
+        ! grep -r 'replicas: "' --include='*.yaml' .
+        "#,
+    );
+    work.run(&["lock"]).success();
+    work.commit("lock");
+    let base = work.id("HEAD");
+    sandbox.set("BASE", &base);
+    sandbox.set("CI_MERGE_REQUEST_DIFF_BASE_SHA", &base);
+    let page = source("src/commands/build.md");
+    let all = pages::blocks(&page, "sh").pop().unwrap();
+    let [github, gitlab, pre_commit] = pages::blocks(&page, "yaml").try_into().unwrap();
+    let yaml = |text: &str| serde_yaml::from_str::<Value>(text).unwrap();
+    let github = yaml(&github)[0]["run"].as_str().unwrap().to_owned();
+    let gitlab = yaml(&gitlab)["validate"]["script"].as_array().unwrap().clone();
+    let gitlab = gitlab.iter().map(|line| line.as_str().unwrap()).collect::<Vec<_>>().join("\n");
+    let pre_commit = yaml(&pre_commit)[0]["entry"].as_str().unwrap().to_owned();
+    let directory = sandbox.path("built");
+    let play = |script: &str| {
+        let script = format!("set -e\n{}", script.replace("/tmp/built", directory.to_str().unwrap()));
+        run(&project, work, &script)
+    };
+    play(&all).success().says(expect![[r#"
+        /home/me/built has 2 builds: 2 written, 0 removed
+        ./roots/example/overlay.yaml
+        ./roots/other.yaml
+    "#]]);
+    for (count, status) in [("2", 0), ("'2'", 1)] {
+        let deployment =
+            format!("kind: Deployment\napiVersion: apps/v1\nmetadata: {{name: a}}\nspec: {{replicas: {count}}}\n");
+        work.write("new/deployment.yaml", deployment);
+        work.write("new/kustomization.yaml", "resources: [deployment.yaml]\n");
+        for script in [&github, &gitlab, &pre_commit] {
+            let output = play(script);
+            assert_eq!(output.status, status, "{script}\n{output:?}");
+            assert!(output.stdout.contains("./roots/new.yaml"), "{output:?}");
+            assert!(!output.stdout.contains("example"), "{output:?}");
+        }
+    }
+}
+
+#[test]
 fn a_cache_is_kept_between_jobs() {
     let project = Project::new();
     let (sandbox, work) = (&project.sandbox, &project.work);
