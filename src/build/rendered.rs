@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use serde_yaml::Value;
+use serde_yaml::{Mapping, Value};
 
 use super::builds::{Builds, Wanted};
 use super::choice::Choices;
@@ -140,32 +140,28 @@ impl Rendered {
 fn clear_secrets(output: &[u8]) -> Vec<String> {
     const UNREAD: &str = "a document that cannot be read";
     let Ok(text) = str::from_utf8(output) else { return vec![UNREAD.to_owned()] };
-    let (mut clear, mut objects) = (Vec::new(), Vec::new());
+    let mut clear = Vec::new();
     for document in compare::documents(text).filter(|document| secrets::may_hold(document.as_bytes())) {
         match serde_yaml::from_str::<Value>(document) {
-            Ok(object) => objects.push(object),
+            Ok(mut object) => secrets::each_secret(&mut object, &mut |secret| clear.extend(clear_name(secret))),
             Err(_) => clear.push(UNREAD.to_owned()),
-        }
-    }
-    while let Some(object) = objects.pop() {
-        let mut items = object["items"].as_sequence().cloned().unwrap_or_default();
-        if object.as_mapping().is_some_and(secrets::is_secret_list) {
-            let items = items.iter_mut().filter_map(Value::as_mapping_mut);
-            items.for_each(|item| drop(item.insert("kind".into(), "Secret".into())));
-        }
-        objects.extend(items);
-        let values = ["data", "stringData"].into_iter().filter_map(|field| object[field].as_mapping());
-        // As SOPS writes them.
-        let is_clear = values
-            .flat_map(|values| values.values())
-            .any(|value| !value.as_str().is_some_and(|text| text.starts_with("ENC[")));
-        if is_clear && object.as_mapping().is_some_and(secrets::is_secret) {
-            let part = |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
-            clear.push([part("namespace"), part("name")].join("/").trim_start_matches('/').to_owned());
         }
     }
     clear.sort();
     clear
+}
+
+/// The name of a Secret. `None` if all of its values are encrypted.
+fn clear_name(secret: &Mapping) -> Option<String> {
+    let values = ["data", "stringData"].into_iter().filter_map(|field| secret.get(field)?.as_mapping());
+    // As SOPS writes them.
+    let is_encrypted = |value: &Value| value.as_str().is_some_and(|text| text.starts_with("ENC["));
+    if values.flat_map(Mapping::values).all(is_encrypted) {
+        return None;
+    }
+    let metadata = secret.get("metadata");
+    let [namespace, name] = ["namespace", "name"].map(|field| metadata?.get(field)?.as_str());
+    Some([namespace, name].into_iter().flatten().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("/"))
 }
 
 /// The file of a target. `suffix` distinguishes targets with one name.
@@ -248,8 +244,9 @@ mod tests {
             + &secret("half", "stringData: {a: 'ENC[x]', b: y}")
             + sealed
             + list
-            + "---\nkind: SecretList\nitems: [{metadata: {name: i}, data: {a: eA==}}]\n";
-        assert_eq!(clear_secrets(output.as_bytes()), ["i", "l", "x/clear", "x/half"]);
+            + "---\nkind: SecretList\nitems: [{metadata: {name: i}, data: {a: eA==}}]\n"
+            + "---\nkind: X\nspec: {template: {kind: Secret, metadata: {name: n}, stringData: {a: b}}}\n";
+        assert_eq!(clear_secrets(output.as_bytes()), ["i", "l", "n", "x/clear", "x/half"]);
         let escaped = "apiVersion: v1\nkind: \"\\u0053ecret\"\nmetadata: {name: e}\nstringData: {a: b}\n";
         assert_eq!(clear_secrets(escaped.as_bytes()), ["e"]);
         for unread in [&b"kind: Secret\ndata: {a: [}\n"[..], b"kind: Secret\ndata: {a: \xff}\n"] {

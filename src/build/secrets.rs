@@ -12,26 +12,30 @@ use serde_yaml::{Mapping, Value};
 use crate::message::redact::HIDDEN;
 use crate::record::sha256_hex;
 
-/// Calls something for each value of each Secret, at any depth: everything but their identity. Tools put values into
-/// annotations, too.
-pub(super) fn each(value: &mut Value, call: &mut dyn FnMut(&mut Value)) {
+/// Calls something for each Secret, at any depth. The items of a `SecretList` need not say their kind.
+pub(super) fn each_secret(value: &mut Value, call: &mut dyn FnMut(&mut Mapping)) {
     match value {
-        Value::Sequence(items) => items.iter_mut().for_each(|item| each(item, call)),
-        Value::Tagged(tagged) => each(&mut tagged.value, call),
-        Value::Mapping(object) if is_secret(object) => each_of_secret(object, call),
+        Value::Sequence(items) => items.iter_mut().for_each(|item| each_secret(item, call)),
+        Value::Tagged(tagged) => each_secret(&mut tagged.value, call),
+        Value::Mapping(object) if is_secret(object) => call(object),
         Value::Mapping(object) => {
             let are_secrets = is_secret_list(object);
             for (key, value) in object.iter_mut() {
                 match value {
                     Value::Sequence(items) if are_secrets && key == "items" => {
-                        items.iter_mut().filter_map(Value::as_mapping_mut).for_each(|item| each_of_secret(item, call));
+                        items.iter_mut().filter_map(Value::as_mapping_mut).for_each(&mut *call);
                     }
-                    value => each(value, call),
+                    value => each_secret(value, call),
                 }
             }
         }
         _ => {}
     }
+}
+
+/// Calls something for each value of each Secret: everything but their identity. Tools put values into annotations, too.
+pub(super) fn each(value: &mut Value, call: &mut dyn FnMut(&mut Value)) {
+    each_secret(value, &mut |secret| each_of_secret(secret, call));
 }
 
 /// As [`each`], for one Secret.
@@ -118,15 +122,15 @@ fn is_hex(text: &str) -> bool {
 }
 
 /// Whether a mapping is a Secret, and not a reference to one.
-pub(super) fn is_secret(object: &Mapping) -> bool {
+fn is_secret(object: &Mapping) -> bool {
     let text = |key: &str| object.get(key).and_then(Value::as_str);
     text("kind") == Some("Secret")
         && (text("apiVersion") == Some("v1")
             || ["data", "stringData", "metadata"].iter().any(|key| object.contains_key(*key)))
 }
 
-/// Whether a mapping is a list of Secrets, whose items need not say their kind.
-pub(super) fn is_secret_list(object: &Mapping) -> bool {
+/// Whether a mapping is a list of Secrets.
+fn is_secret_list(object: &Mapping) -> bool {
     object.get("kind").and_then(Value::as_str) == Some("SecretList")
 }
 
