@@ -104,13 +104,8 @@ impl ObjectChange {
         const LARGE: usize = 1 << 20;
         match self.diff.len() {
             ..=LARGE => Cow::Borrowed(&self.diff),
-            _ => Cow::Owned(format!("{} (`--format html` shows all)\n", self.too_large())),
+            _ => Cow::Owned(format!("too large to show: {} (`--format html` shows all)\n", self.counts())),
         }
-    }
-
-    /// Stands for the lines where they are not shown.
-    pub(crate) fn too_large(&self) -> String {
-        format!("too large to show: {}", self.counts())
     }
 
     /// The numbers of changed lines, in words.

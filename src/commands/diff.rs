@@ -13,7 +13,7 @@ use clap::{Args, ValueHint};
 use serde::Serialize;
 
 use super::affected::unknown;
-use super::messages::{self, counted, cut, fitting};
+use super::messages::{self, counted, cut, fitting, grouped};
 use super::output::{Done, Format, Json as _, Outcome, OutputArgs, Shown};
 use crate::build::builds::{Builds, Wanted};
 use crate::build::choice::{Choice, Choices};
@@ -331,23 +331,15 @@ impl Diff {
     /// The builds that differ alike, or could not be built for the same reason, together; with `verbose` also those
     /// of which something stays remote.
     fn groups(&self, verbose: bool) -> Vec<Vec<&Compared>> {
-        let mut groups: Vec<Vec<&Compared>> = Vec::new();
-        let mut known = HashMap::new();
-        for build in self.builds.iter().filter(|build| verbose || !build.is_left()) {
+        grouped(self.builds.iter().filter(|build| verbose || !build.is_left()), |build| {
             let consequences = build
                 .consequences
                 .iter()
                 .map(|consequence| (consequence.id, &consequence.text, consequence.object != build.name));
             let objects: Vec<_> = build.objects.iter().map(ObjectChange::alike).collect();
             // One that is renamed is not like others.
-            let key = (objects, &build.not_built, &build.was, consequences.collect::<Vec<_>>());
-            let at = *known.entry(key).or_insert(groups.len());
-            match groups.get_mut(at) {
-                Some(group) => group.push(build),
-                None => groups.push(vec![build]),
-            }
-        }
-        groups
+            (objects, &build.not_built, &build.was, consequences.collect::<Vec<_>>())
+        })
     }
 }
 

@@ -1,6 +1,7 @@
 //! Messages of several commands: failures with their hints, warnings, references that stay remote, changes of a lock.
 
 use std::collections::{BTreeMap, HashMap};
+use std::hash::Hash;
 
 use console::{Alignment, Style, measure_text_width, pad_str};
 
@@ -167,16 +168,26 @@ fn leave(exceptions: &[&Exception], are_gone: bool, verbose: bool) -> Vec<String
 
 /// The failures in groups that differ only in their locations, in the order of the first of each.
 fn by_reason(failures: &[Failure]) -> Vec<Vec<&Failure>> {
-    let mut groups: Vec<Vec<&Failure>> = Vec::new();
-    let mut known = HashMap::new();
-    for (index, failure) in failures.iter().enumerate() {
+    let mut numbers = 0..;
+    grouped(failures, |failure| {
         // A failure without a location is a group of its own.
-        let alone = failure.location.is_none().then_some(index);
-        let reason = (&failure.message, &failure.hints, &failure.chain, alone);
-        let at = *known.entry(reason).or_insert(groups.len());
+        let alone = numbers.next().filter(|_: &usize| failure.location.is_none());
+        (&failure.message, &failure.hints, &failure.chain, alone)
+    })
+}
+
+/// Groups what has the same key, in the order of the first of each group.
+pub(super) fn grouped<'a, T, K: Eq + Hash>(
+    all: impl IntoIterator<Item = &'a T>,
+    mut key: impl FnMut(&'a T) -> K,
+) -> Vec<Vec<&'a T>> {
+    let mut groups: Vec<Vec<&T>> = Vec::new();
+    let mut known = HashMap::new();
+    for item in all {
+        let at = *known.entry(key(item)).or_insert(groups.len());
         match groups.get_mut(at) {
-            Some(group) => group.push(failure),
-            None => groups.push(vec![failure]),
+            Some(group) => group.push(item),
+            None => groups.push(vec![item]),
         }
     }
     groups

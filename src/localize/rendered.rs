@@ -74,7 +74,11 @@ fn outcome(
 ) -> LocalizeOutcome {
     // The remote is mentioned only if this run pushed something to it.
     let branch = super::BranchReport {
-        pushed: on_branch.pushed.as_ref().filter(|_| delivered.commit.is_some()).map(|one| one.remote().to_owned()),
+        pushed: on_branch
+            .pushed
+            .as_ref()
+            .filter(|_| delivered.commit.is_some())
+            .map(|pushed| pushed.remote().to_owned()),
         commit: delivered.commit,
         tree: delivered.tree,
         source: on_branch.source.commit.clone(),

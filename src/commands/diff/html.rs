@@ -114,10 +114,11 @@ impl Page<'_> {
     /// The links to a group, one for each of its builds.
     fn entries(&self, number: usize) -> String {
         let group = &self.groups[number];
-        let (classes, about) = match group[0].objects.len() {
-            _ if group[0].is_unknown() => (self.classes(number), "unknown".to_owned()),
-            0 => (self.classes(number), String::new()),
-            count => (self.classes(number), counted(count, "object")),
+        let classes = self.classes(number);
+        let about = match group[0].objects.len() {
+            _ if group[0].is_unknown() => "unknown".to_owned(),
+            0 => String::new(),
+            count => counted(count, "object"),
         };
         titles(group)
             .into_iter()

@@ -27,36 +27,42 @@ impl Diff {
             out += &(first(images.into_iter(), NAMED).join("\n") + "\n\n");
         }
         let (mut used, mut left) = (out.chars().count() + LAST, LeftOut::default());
-        let mut fits = |text: &str, left: &mut usize| {
+        let mut fits = |text: &str| {
             let length = text.chars().count();
-            let is_it = used + length <= MOST;
-            if is_it {
-                used += length
-            } else {
-                *left += 1
-            }
-            is_it
+            let is_room = used + length <= MOST;
+            used += if is_room { length } else { 0 };
+            is_room
         };
-        let consequences =
-            self.consequences.iter().map(consequence_line).filter(|line| fits(line, &mut left.consequences));
-        let consequences: String = consequences.collect();
+        let mut consequences = String::new();
+        for line in self.consequences.iter().map(consequence_line) {
+            if fits(&line) {
+                consequences += &line;
+            } else {
+                left.consequences += 1;
+            }
+        }
         if !consequences.is_empty() {
             out += &format!("{consequences}\n");
         }
         for group in self.groups(false) {
             let end = "</details>\n\n";
             let mut text = head(&group);
-            if !fits(&(text.clone() + end), &mut left.builds) {
+            if !fits(&(text.clone() + end)) {
+                left.builds += 1;
                 continue;
             }
             for object in &group[0].objects {
                 let whole = object_lines(object, self.is_short);
-                let name = named(object, &format!(": {}", object.counts()));
-                if fits(&whole, &mut 0) {
+                if fits(&whole) {
                     text += &whole;
-                } else if fits(&name, &mut left.objects) {
-                    left.lines += 1;
+                    continue;
+                }
+                let name = named(object, &format!(": {}", object.counts()));
+                if fits(&name) {
                     text += &name;
+                    left.lines += 1;
+                } else {
+                    left.objects += 1;
                 }
             }
             out += &(text + end);
