@@ -5,6 +5,8 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use tempfile::NamedTempFile;
+
 use crate::build::disk::set_executable;
 use crate::message::failure::{Failure, Result, command, shown};
 use crate::os::failpoint;
@@ -80,7 +82,7 @@ pub(super) fn apply(git_dir: &Path, top: &Path, changes: &Changes) -> Result<()>
     // From here an interruption waits, because half of the changes would not build.
     let _signals = interrupt::hold();
     for (_, path, staged) in &steps {
-        step(top, path, staged.as_deref()).map_err(|error| not_written(path, &error))?;
+        change_file(top, path, staged.as_deref()).map_err(|error| not_written(path, &error))?;
     }
     Ok(())
 }
@@ -108,7 +110,8 @@ fn stage(file: &ResultFile, staged: &Path, like: &Path) -> io::Result<()> {
     set_executable(staged, permissions, file.executable)
 }
 
-fn step(top: &Path, path: &str, staged: Option<&Path>) -> io::Result<()> {
+/// Moves a staged file to its path; without one, removes the file there and the directories that this empties.
+fn change_file(top: &Path, path: &str, staged: Option<&Path>) -> io::Result<()> {
     let to = top.join(path);
     let Some(staged) = staged else {
         failpoint::before("remove a file of the working tree");
@@ -131,10 +134,17 @@ fn step(top: &Path, path: &str, staged: Option<&Path>) -> io::Result<()> {
     }
     failpoint::before("put a file into the working tree");
     match fs::rename(staged, &to) {
-        // The git directory may be on another file system.
-        Err(error) if error.kind() == io::ErrorKind::CrossesDevices => fs::copy(staged, &to).map(drop),
+        Err(error) if error.kind() == io::ErrorKind::CrossesDevices => replace_by_copy(staged, &to),
         done => done,
     }
+}
+
+/// Replaces a file by a copy of a staged one, in one step. The git directory, where files are staged, may be on another
+/// file system.
+fn replace_by_copy(staged: &Path, to: &Path) -> io::Result<()> {
+    let beside = NamedTempFile::with_prefix_in(TEMPORARY, to.parent().unwrap_or(to))?;
+    fs::copy(staged, &beside)?;
+    beside.persist(to).map(drop).map_err(|error| error.error)
 }
 
 /// Refuses to write through a link, below anything that is not a directory, or over a directory.
@@ -182,6 +192,14 @@ mod tests {
             let failure = apply(git_dir().path(), top.path(), &change(path)).unwrap_err();
             assert!(failure.message.contains("cannot be written"), "{failure}");
         }
+        // Also from a git directory on another file system.
+        let staged = tempfile::NamedTempFile::new().unwrap();
+        replace_by_copy(staged.path(), &top.path().join("link")).unwrap();
+        assert!(top.path().join("link").symlink_metadata().unwrap().is_file());
+        assert_eq!(top.path().read_dir().unwrap().count(), 2);
+
+        fs::remove_file(top.path().join("link")).unwrap();
+        std::os::unix::fs::symlink(elsewhere.path(), top.path().join("link")).unwrap();
         apply(git_dir().path(), top.path(), &change("link")).unwrap();
         assert_eq!(fs::read_to_string(top.path().join("link")).unwrap(), "x");
         assert_eq!(elsewhere.path().read_dir().unwrap().count(), 0);
