@@ -45,11 +45,11 @@ impl Network {
             |_, group| self.group(group),
         );
         let answers: HashMap<String, UpstreamState> = answers.into_iter().flatten().collect();
-        entries.iter().map(|entry| self.signed(config, *entry, answers[&question(entry)].clone())).collect()
+        entries.iter().map(|entry| self.with_signature(config, *entry, answers[&question(entry)].clone())).collect()
     }
 
-    /// Verifies the signature of an upstream that still has the locked commit.
-    fn signed(&self, config: &Config, (source, pinned): Entry<'_>, answer: UpstreamState) -> UpstreamState {
+    /// Verifies the signature of an upstream that still has the locked commit, if the configuration asks for one.
+    fn with_signature(&self, config: &Config, (source, pinned): Entry<'_>, answer: UpstreamState) -> UpstreamState {
         let signers = config.source(source).and_then(|policy| policy.signed_by.as_ref());
         let Some(signers) =
             signers.filter(|_| matches!(answer.verdict, UpstreamVerdict::Ok | UpstreamVerdict::Updated))
@@ -59,16 +59,17 @@ impl Network {
         if !matches!(source, Upstream::Git { .. }) {
             return UpstreamState::unsigned(answer, "it is not a repository, so it has no signature");
         }
-        // A branch that moved is asked for the locked commit, not for its present one.
-        let is_as_named = answer.verdict == UpstreamVerdict::Ok && is_floating(source);
-        let commit = Some(pinned.digest.hex()).filter(|_| !is_as_named);
+        // A tag holds its own signature, so it is fetched by its name; a branch that moved, by the locked commit.
+        let by_name = answer.verdict == UpstreamVerdict::Ok && is_floating(source);
+        let commit = Some(pinned.digest.hex()).filter(|_| !by_name);
         let fetched = match self.fetch_one(&GitRequest::new(source.url(), source.reference(), commit)) {
             Ok(fetched) => fetched,
             Err(failure) => return UpstreamState::unreachable(failure),
         };
         match (self.signer(&fetched, signers, pinned.signed.as_deref()), &pinned.signed) {
-            (Ok(signed), Some(recorded)) if signed != *recorded => {
-                UpstreamState::unsigned(answer, format!("expected a signature by {recorded}, found one by {signed}"))
+            // The lock names another signer than the signature, perhaps of the same key.
+            (Ok(signer), Some(recorded)) if signer != *recorded => {
+                UpstreamState::unsigned(answer, format!("expected a signature by {recorded}, found one by {signer}"))
             }
             (Ok(_), _) => answer,
             (Err(failure), _) if failure.kind.is_outage() => UpstreamState::unreachable(failure),

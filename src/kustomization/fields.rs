@@ -1,5 +1,6 @@
-//! THE table: every field with a reference, and the role of its value. Besides it only
-//! `targets/changers.rs` knows fields by name: those that write into objects. The others are kustomize's own business.
+//! THE table: every field with a reference, and the role of its value. Fields with another effect are named where it
+//! counts: those that write into objects in `targets/changers.rs`, those that hold values of Secrets in
+//! `build/secrets.rs`, functions in `check/function.rs`. The others are kustomize's own business.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::LazyLock;
