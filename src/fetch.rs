@@ -35,6 +35,7 @@ pub(crate) use trust::Provenance;
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::{HashMap, HashSet};
+use std::fmt::Display;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -276,8 +277,8 @@ impl Fetcher {
             if let Some(fetched) = self.network.cached(&request)? {
                 return self.open(key, fetched).map(Some);
             }
-            if let Some(commit) = &request.commit {
-                label = format!("commit {commit} of {}", key.clone_spec().shown());
+            if request.commit.is_some() {
+                label = request.label();
             }
         }
         // A file or a chart is found by its digest, so only if a lock has it.
@@ -309,7 +310,7 @@ impl Fetcher {
         }
         // Only here, so that a lock, a tip and the cache serve without a network.
         if self.options.offline {
-            return Err(Failure::new(format!("{label} is not in the cache")).hint(HINT_RUN_ONLINE));
+            return Err(not_cached(label));
         }
         Ok(None)
     }
@@ -593,6 +594,11 @@ fn is_usable(outcome: &Result<RemoteContent>, wanted: &RemoteRef) -> bool {
         }
         (outcome, _) => outcome.is_ok(),
     }
+}
+
+/// The failure of content that only the network has, which this run must not use.
+fn not_cached(label: impl Display) -> Failure {
+    Failure::new(format!("{label} is not in the cache")).hint(HINT_RUN_ONLINE)
 }
 
 /// The failure of a URL that serves a page for people.

@@ -8,7 +8,7 @@ use gix::ObjectId;
 
 use super::git::{Fetched, GitRequest, Missing};
 use super::submodule::{self, Submodule};
-use super::{HINT_RUN_ONLINE, Network};
+use super::{Network, not_cached};
 use crate::git::{object_id, open_fetched};
 use crate::message::failure::{Failure, Result};
 use crate::tree::checkout::{Conversion, FILE_NAME as ATTRIBUTES};
@@ -153,7 +153,7 @@ impl CheckoutTree {
             return Ok(());
         }
         if self.network.offline {
-            return Err(Failure::new(format!("`{}` is not in the cache", self.label(path))).hint(HINT_RUN_ONLINE));
+            return Err(not_cached(format_args!("`{}`", self.label(path))));
         }
         self.network.fetch_missing(|missing| self.want_directly(path, missing));
         self.fetched.stop.get().map_or(Ok(()), |failure| Err(failure.clone()))

@@ -51,6 +51,12 @@ impl GitRequest {
     pub(super) fn reference(&self) -> &str {
         self.reference.as_deref().unwrap_or("HEAD")
     }
+
+    /// The request in a message about the cache.
+    pub(super) fn label(&self) -> String {
+        let url = self.url.shown();
+        self.commit.as_ref().map_or(url.clone(), |commit| format!("commit {commit} of {url}"))
+    }
 }
 
 /// A commit in the cache. Some of its files may still be missing.

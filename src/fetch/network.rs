@@ -14,7 +14,8 @@ use super::limit::{self, Patience};
 use super::progress::SIDE_BY_SIDE;
 use super::reach::NetworkPolicy;
 use super::{
-    Cache, ContentKey, DEFAULT_TIMEOUT, Downloaded, FetchJob, FetchOptions, MAX_FILE_SIZE, Progress, helm, traffic,
+    Cache, ContentKey, DEFAULT_TIMEOUT, Downloaded, FetchJob, FetchOptions, MAX_FILE_SIZE, Progress, helm, not_cached,
+    traffic,
 };
 use crate::config::is_one_version;
 use crate::git::{Exchange, Login, RemoteGit};
@@ -110,6 +111,10 @@ impl Network {
         request: &GitRequest,
         say: impl Fn(&RemoteGit, &str, Terminal) -> Result<Exchange, process::Error>,
     ) -> Result<Exchange> {
+        // The one gate: submodules and files are also fetched when a tree is read.
+        if self.offline {
+            return Err(not_cached(request.label()));
+        }
         let mut url = request.url.clone();
         for _ in 0..=MAX_REDIRECTS {
             let exchange = self.talk_to_one(request, url.exposed(), |git, terminal| {

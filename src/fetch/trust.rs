@@ -71,14 +71,7 @@ impl Fetcher {
         refuse(source)?;
         self.network.reach.name(source.url());
         let request = GitRequest::new(source.url(), source.reference(), Some(pinned.digest.hex()));
-        let fetched = match self.network.cached(&request)? {
-            Some(fetched) => fetched,
-            None if self.network.offline => {
-                return Err(Failure::new(format!("{source} is not in the cache")).hint(HINT_RUN_ONLINE));
-            }
-            None => self.network.fetch_one(&request)?,
-        };
-        self.signer(source, &fetched, signers, pinned.signed.as_deref())
+        self.signer(source, &self.network.fetch_one(&request)?, signers, pinned.signed.as_deref())
     }
 
     /// The signer of a fetched commit, verified once per run. Fails if the lock has another signer.
@@ -118,7 +111,7 @@ impl Fetcher {
         let (_, (tree, repository)) = self.opened.iter().find(|(key, _)| Upstream::git(key) == *source)?;
         let made = made(&self.network.object(&tree.fetched).ok()?.bytes)?;
         let signed = repository.signed.get().cloned();
-        Some(Provenance { date: date(made), age: format!("{} old", age(since(made))), signed })
+        Some(Provenance { date: date(made), age: age_in_words(made), signed })
     }
 }
 
@@ -226,12 +219,11 @@ fn refuse_young(upstream: &Upstream, made: Option<u64>, least: Duration) -> Resu
         let message = format!("{source} has no date, or one before 1970 (min-age {})", age(least));
         return Err(young(&source, message).hint(lift(upstream)));
     };
-    let old = since(made);
-    if old >= least {
+    if since(made).is_some_and(|old| old >= least) {
         return Ok(());
     }
     let passes = date(made.saturating_add(least.as_secs()));
-    Err(young(&source, format!("{source} is {} old (min-age {})", age(old), age(least)))
+    Err(young(&source, format!("{source} is {} (min-age {})", age_in_words(made), age(least)))
         .hint(format!("it may be locked from {passes} on"))
         .hint(lift(upstream)))
 }
@@ -241,10 +233,15 @@ fn young(source: &Upstream, message: String) -> Failure {
     Failure { distrusted: Some(source.clone().into()), ..failure }
 }
 
-/// The time since a date. Zero if the date is in the future.
-fn since(made: u64) -> Duration {
+/// The time since a date. `None` if the date is in the future.
+fn since(made: u64) -> Option<Duration> {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    now.saturating_sub(Duration::from_secs(made))
+    now.checked_sub(Duration::from_secs(made))
+}
+
+/// The age of something with this date, as the end of a sentence.
+fn age_in_words(made: u64) -> String {
+    since(made).map_or_else(|| "dated in the future".to_owned(), |old| format!("{} old", age(old)))
 }
 
 /// The hint for an upstream that may be locked although it is young.

@@ -32,6 +32,18 @@ fn submodules_are_checked_out_when_they_are_used() {
         assert!(files.contains(file), "{files}");
     }
     assert!(!server.log().iter().any(|line| line.contains("nowhere")));
+    // Without the submodule in the cache, `--offline` does not reach for it.
+    repo.run(&["lock"]).success();
+    let id = library.id("HEAD");
+    for entries in sandbox.path("cache/git-kustomize-localize/git").read_dir().unwrap() {
+        let _ = std::fs::remove_dir_all(entries.unwrap().path().join(&id));
+    }
+    server.forget();
+    let again = ["app", "again", "--no-commit", "--offline"];
+    repo.run(&again)
+        .fails(2)
+        .stderr_has(&format!("commit {id} of {}acme/base.git is not in the cache", server.git_url()));
+    assert_eq!(server.log(), crate::support::NONE);
 
     naming(&sandbox, &[format!("{url}/overlay?ref=main&submodules=false")]);
     repo.run(&["app", "--dry-run"]).fails(2).stderr_has("`../lib/base` is in the submodule");
