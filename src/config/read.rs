@@ -7,7 +7,7 @@ use serde::de::{Deserialize, Deserializer, Error as _, IntoDeserializer as _};
 
 use super::{Allow, Config, RefPolicy, RuleKey, allow, glob};
 use crate::kustomization::{Value, format};
-use crate::message::failure::{Result, shown};
+use crate::message::failure::{Failure, Result, shown};
 use crate::message::finding::Rule;
 use crate::message::position::{Position, Span};
 use crate::message::redact;
@@ -24,7 +24,7 @@ impl Config {
     /// aliases.
     pub fn parse(bytes: &[u8], file: &str) -> Result<Config> {
         let text = format::text(bytes, file, CONFIGURATION)?;
-        let (mut config, root): (Config, _) = format::parse(text, file)?;
+        let (mut config, root): (Config, _) = format::parse(text, file).map_err(with_example)?;
         config.file = file.to_owned();
         // `serde` does not know positions, so those of the entries are added from the YAML values.
         let lines: Vec<&str> = text.lines().collect();
@@ -36,6 +36,24 @@ impl Config {
         }
         Ok(config)
     }
+}
+
+/// The keys whose values people write in a wrong form, each with a value that is read.
+pub(super) const EXAMPLES: [(&str, &str); 5] = [
+    ("allow", "[{url: github.com/acme, refs: tag, reason: our own bases}]"),
+    ("repository", "[{url: 'oci://ghcr.io/acme/manifests'}]"),
+    ("rules", "{floating-ref: error}"),
+    ("sources", "[{url: github.com/acme, min-age: 7d}]"),
+    ("targets", "[{path: clusters/edge, engine: argo-cd}]"),
+];
+
+/// The failure of a value of a wrong type, with the whole form of its key: the error of `serde` names one level only.
+fn with_example(failure: Failure) -> Failure {
+    let (key, problem) = failure.message.split_once(": ").unwrap_or_default();
+    let key = key.split('[').next().unwrap_or_default();
+    let named = EXAMPLES.iter().find(|(known, _)| *known == key && problem.starts_with("expected "));
+    let example = named.map(|(key, example)| format!("for example: {key}: {example}"));
+    example.into_iter().fold(failure, Failure::hint)
 }
 
 /// The spans of the items of a list, each from its start to the end of its line.

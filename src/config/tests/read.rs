@@ -71,7 +71,18 @@ fn whatever_is_wrong_is_refused_with_its_place() {
         ("rules:\n  engine: info", "2:11: rules.engine: unknown value `info` (known are `error`, `warning`, `off`"),
         ("rules:\n  engine: false", "2:11: rules.engine: unknown value `false`"),
         ("rules:", "no value"),
-        ("rules: off", "1:8: rules: expected keys with values, not the text `off`"),
+        (
+            "rules: off",
+            "1:8: rules: expected keys with values, not the text `off` (for example: rules: {floating-ref: error}",
+        ),
+        (
+            "repository: oci://x/y",
+            "1:13: repository: expected a list, not the text `oci://x/y` (for example: repository: [{url: 'oci://ghcr.io/acme/manifests'}]",
+        ),
+        (
+            "repository: [oci://x/y]",
+            "1:14: repository[0]: expected keys with values, not the text `oci://x/y` (for example: repository: [{url: ",
+        ),
         ("scopes: apps", "1:9: scopes: expected a list, not the text `apps`"),
         ("scopes: [[apps]]", "1:10: scopes[0]: expected a text, not a list"),
         ("allow-private: 'true'", "1:16: allow-private: expected `true` or `false`, not the text `true`"),
@@ -88,6 +99,13 @@ fn whatever_is_wrong_is_refused_with_its_place() {
         ("allow-private: true\n<<<<<<< ours", "2: contains a merge conflict"),
     ] {
         is_refused_for(&format!("{text}\n"), part);
+    }
+}
+
+#[test]
+fn examples_are_read() {
+    for (key, example) in crate::config::read::EXAMPLES {
+        Config::parse(format!("{key}: {example}\n").as_bytes(), "x").unwrap();
     }
 }
 
