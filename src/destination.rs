@@ -181,7 +181,9 @@ impl Destination {
         histories: &Histories<'_>,
     ) -> Result<Option<Delivered>> {
         match self {
-            Destination::Branch(branch) => return branch.commit(plan, before, builds, histories),
+            Destination::Branch(branch) => {
+                return branch.commit(&branch.localized(plan, builds), || branch.text(plan, before, histories));
+            }
             Destination::Directory(directory) => directory.write(&plan.changes)?,
             Destination::WorkingTree => working::write(workspace, &plan.changes)?,
         }
@@ -191,11 +193,12 @@ impl Destination {
 
     /// The changes that a delivery would make.
     pub(crate) fn pending(&self, plan: &Plan) -> Result<Delivered> {
-        let changed = match self {
-            Destination::Branch(branch) => branch.changed(plan)?,
-            Destination::Directory(_) | Destination::WorkingTree => ChangedFiles::of(&plan.changes),
-        };
-        Ok(Delivered { changed, ..Delivered::default() })
+        match self {
+            Destination::Branch(branch) => branch.pending(&branch.localized(plan, None)),
+            Destination::Directory(_) | Destination::WorkingTree => {
+                Ok(Delivered { changed: ChangedFiles::of(&plan.changes), ..Delivered::default() })
+            }
+        }
     }
 
     /// The edits by hand that a delivery discards. `previous` is the result of [`previous_tip`](Self::previous_tip).

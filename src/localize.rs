@@ -17,7 +17,7 @@ use crate::check::build::CheckBuildOptions;
 use crate::check::localized::deployed;
 use crate::check::{fill, gate, unread_reference};
 use crate::config::Config;
-use crate::destination::{self, BranchOptions, ChangedFiles, Delivered, Destination, Discarded, working};
+use crate::destination::{self, BranchOptions, ChangedFiles, Delivered, Destination, Discarded, OnBranch, working};
 use crate::fetch::{self, Fetcher, Move, Tip};
 use crate::git::LocalRepo;
 use crate::message::failure::{Failure, Failures, Result};
@@ -47,6 +47,12 @@ pub(crate) enum WriteOutcome {
     Warned,
     /// The files were not written because original and result build to different output.
     Differs,
+}
+
+impl WriteOutcome {
+    fn of(is_written: bool) -> WriteOutcome {
+        if is_written { WriteOutcome::Written } else { WriteOutcome::Unchanged }
+    }
 }
 
 /// What to localize, how, and the destination.
@@ -199,6 +205,34 @@ pub(crate) struct BranchReport {
     pub deployed: Option<String>,
     /// The remote that has it.
     pub pushed: Option<String>,
+}
+
+impl BranchReport {
+    fn of(
+        on_branch: &OnBranch,
+        commit: Option<String>,
+        tree: Option<String>,
+        deployed: Option<String>,
+    ) -> BranchReport {
+        // The remote is mentioned only if this run pushed something to it.
+        let pushed = on_branch.pushed.as_ref().filter(|_| commit.is_some());
+        let worktree = on_branch.options.worktree.as_ref();
+        BranchReport {
+            pushed: pushed.map(|published| published.remote().to_owned()),
+            commit,
+            tree,
+            source: on_branch.source.commit.clone(),
+            worktree: worktree.map(|directory| directory.display().to_string()),
+            deployed,
+            name: on_branch.branch.name.clone(),
+        }
+    }
+}
+
+/// The failure of a run whose pushes always came too late.
+fn overtaken() -> Failure {
+    Failure::new(format!("the remote branch was updated {PUSHES} times during this run"))
+        .hint("run the same command again")
 }
 
 /// How often the result is delivered if the branch at the remote moves meanwhile.
@@ -446,16 +480,9 @@ impl<'a> Run<'a> {
     /// The branch of the result, with its tip and the tree of NEW_DIR on it. `None` on disk.
     fn branch(&self, commit: Option<String>, tree: Option<String>, deployed: &Targets) -> Option<BranchReport> {
         let on_branch = self.destination.branch()?;
-        let (name, worktree, pushed) = (&on_branch.branch.name, &on_branch.options.worktree, on_branch.pushed.as_ref());
-        Some(BranchReport {
-            pushed: pushed.filter(|_| commit.is_some()).map(|published| published.remote().to_owned()),
-            commit,
-            tree,
-            source: on_branch.source.commit.clone(),
-            worktree: worktree.as_ref().map(|directory| directory.display().to_string()),
-            deployed: deployed.deployed_from(name, |target| target.name.as_ref() == Some(name)),
-            name: name.clone(),
-        })
+        let name = &on_branch.branch.name;
+        let deployed = deployed.deployed_from(name, |target| target.name.as_ref() == Some(name));
+        Some(BranchReport::of(on_branch, commit, tree, deployed))
     }
 
     /// The name under which differing outputs are kept: one for the repository, or for the current directory without
@@ -479,7 +506,7 @@ impl<'a> Run<'a> {
         let (dry_run, is_branch) = (self.request.dry_run, self.request.branch.is_some());
         let withheld = differs.or_else(|| withheld(&plan.changes, &plan.findings, dry_run, is_branch));
         let (delivered, discarded) = self.deliver(&plan, builds.as_ref(), withheld.is_some())?;
-        let status = withheld.unwrap_or(if delivered.is_new { WriteOutcome::Written } else { WriteOutcome::Unchanged });
+        let status = withheld.unwrap_or(WriteOutcome::of(delivered.is_new));
         let branch = self.branch(delivered.commit, delivered.tree, deployed);
         // The old lock, before the plan is taken apart.
         let before = self.before(&plan);
@@ -518,8 +545,7 @@ impl<'a> Run<'a> {
             self.destination = Destination::open(workspace, self.request.branch.as_ref(), None, overwrite)?;
             self.tip = self.destination.previous_tip(&self.workspace)?;
         }
-        let failure = Failure::new(format!("the remote branch was updated {PUSHES} times during this run"));
-        Err(failure.hint("run the same command again"))
+        Err(overtaken())
     }
 
     /// The lock that the result is compared with.
@@ -590,7 +616,7 @@ pub(crate) fn write(
         return Ok(status);
     }
     working::write(workspace, changes)?;
-    Ok(if changes.is_empty() { WriteOutcome::Unchanged } else { WriteOutcome::Written })
+    Ok(WriteOutcome::of(!changes.is_empty()))
 }
 
 /// The result of a plan on disk, without builds. `before` is the lock that it is compared with.

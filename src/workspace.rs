@@ -129,6 +129,11 @@ impl Files {
         }
     }
 
+    /// The commit. `None` if they are of no commit.
+    pub(crate) fn commit(&self) -> Option<&CommitId> {
+        if let Files::Commit { id, .. } = self { Some(id) } else { None }
+    }
+
     /// The files as they are stored.
     fn tree(&self) -> SharedTree {
         match self {

@@ -9,17 +9,17 @@ use super::deployed::deployed;
 use super::parts::named;
 use super::subject::BuildSpec;
 use crate::config::Config;
-use crate::git::LocalRepo;
+use crate::git::{CommitId, LocalRepo};
 use crate::graph::{Graph, Survey};
 use crate::kustomization::FILE_NAMES;
-use crate::message::failure::{Failure, Failures, Result, command, nearest, shown};
+use crate::message::failure::{Failure, Failures, Result, command, nearest, short, shown};
 use crate::message::position::Position;
 use crate::reference::Upstream;
 use crate::targets::affected::changes::Changes;
 use crate::targets::affected::{AffectedTarget, Cause, DiffStatus, Sides, affected, listed};
 use crate::targets::{ObjectRef, Target, TargetLocation, Unread};
 use crate::tree::{Entry, Tree, path};
-use crate::workspace::{Workspace, from_top};
+use crate::workspace::{Workspace, commit, from_top, merge_base};
 
 /// The builds that were chosen.
 pub(crate) struct Choices {
@@ -34,6 +34,34 @@ pub(crate) struct Choices {
     pub(crate) targets: Vec<Target>,
     /// The directories of all roots whose build can differ.
     pub(crate) differing: BTreeSet<String>,
+}
+
+/// The base of a change, and the change since.
+pub(crate) struct Comparison {
+    /// The merge base.
+    pub(crate) base: CommitId,
+    pub(crate) old: Workspace,
+    pub(crate) changes: Changes,
+}
+
+impl Comparison {
+    /// Compares a workspace, as a checkout has it, with the merge base of its commit, or of HEAD, and `base`.
+    pub(crate) fn since(repo: &Rc<LocalRepo>, base: &str, new: &Workspace) -> Result<Comparison, Failures> {
+        let head = new.files.commit().map_or_else(|| commit(repo, "HEAD"), |id| Ok(id.clone()))?;
+        let base = merge_base(repo, base, Some(&head.commit))?;
+        let old = Workspace::of_rev(repo.clone(), Some(&base.commit))
+            .map_err(|failures: Failures| failures.context(format!("at {}", short(&base.commit))))?
+            .into_checkout();
+        let trees = Sides { old: old.tree.clone(), new: new.tree.clone() };
+        let changes = Changes::since(repo, &base, &new.files, trees)?;
+        Ok(Comparison { base, old, changes })
+    }
+
+    /// The builds that the change touches, if they are requested.
+    pub(crate) fn choices(&self, repo: &Rc<LocalRepo>, new: &Workspace, only: &[String]) -> Result<Choices, Failures> {
+        let surveys = Sides { old: &**self.old.survey(), new: &**new.survey() };
+        Choices::of(repo, &new.config, &self.changes, surveys, only)
+    }
 }
 
 /// A build, and how it may differ.

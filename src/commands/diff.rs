@@ -16,7 +16,7 @@ use super::affected::unknown;
 use super::messages::{self, counted, cut, fitting, grouped};
 use super::output::{Done, Format, Json as _, Outcome, OutputArgs, Shown};
 use crate::build::builds::{Builds, Wanted};
-use crate::build::choice::{Choice, Choices};
+use crate::build::choice::{Choice, Choices, Comparison};
 use crate::build::compare::{self, ObjectChange};
 use crate::build::consequences::{BuildDiff, Consequence, Needs, consequences, namespace, needs, rank};
 use crate::build::parts::{BuiltParts, parts};
@@ -35,7 +35,7 @@ use crate::targets::affected::changes::Changes;
 use crate::targets::affected::{Cause, DiffStatus, Sides};
 use crate::targets::{Target, Unread, stopped};
 use crate::tree::path;
-use crate::workspace::{Files, Workspace, commit, fetcher_of, merge_base, repository_offline};
+use crate::workspace::{Workspace, fetcher_of, repository_offline};
 use summary::{ImageMove, Moved};
 
 /// Arguments of `diff`.
@@ -174,21 +174,13 @@ impl DiffArgs {
     /// Compares with a base, each side as a tree of its own.
     fn since_base(&self, repo: &Rc<LocalRepo>, new: Workspace, quiet: bool) -> Result<Diff, Failures> {
         let (base, only) = self.base(repo)?;
-        let head = match &new.files {
-            Files::Commit { id, .. } => id.clone(),
-            _ => commit(repo, "HEAD")?,
-        };
-        let base = merge_base(repo, &base, Some(&head.commit))?;
-        let old = Workspace::of_rev(repo.clone(), Some(&base.commit))
-            .map_err(|failures: Failures| failures.context(format!("at {}", short(&base.commit))))?
-            .into_checkout();
         let new = new.into_checkout();
+        let comparison = Comparison::since(repo, &base, &new)?;
+        let choices = comparison.choices(repo, &new, only)?;
+        let Comparison { base, old, changes } = comparison;
         let sides = Sides { old: &old, new: &new };
-        let changes = Changes::since(repo, &base, &new.files, sides.map(|side| side.tree.clone()))?;
-        let commit = matches!(new.files, Files::Commit { .. }).then_some(head.commit);
-        let choices = Choices::of(repo, &new.config, &changes, sides.map(|side| &**side.survey()), only)?;
         let diff = Diff::between(repo, sides, &changes, choices, self.how(quiet))?;
-        Ok(Diff { since: base.commit, commit, ..diff })
+        Ok(Diff { since: base.commit, ..diff })
     }
 
     /// Compares the outputs of two programs for one tree.
@@ -212,12 +204,7 @@ impl DiffArgs {
         let choices = Choices::all(repo, &tree, &self.words)?;
         let sides = Sides { old: &tree, new: &tree };
         let changes = Changes::of(sides.map(|side| side.tree.clone()), BTreeSet::new())?;
-        let diff = Diff::between(repo, sides, &changes, choices, self.how(quiet))?;
-        let commit = match &tree.files {
-            Files::Commit { id, .. } => Some(id.commit.clone()),
-            _ => None,
-        };
-        Ok(Diff { commit, ..diff })
+        Diff::between(repo, sides, &changes, choices, self.how(quiet))
     }
 
     /// How each side is built: by the first and by the last program that is named.
@@ -267,6 +254,7 @@ impl Diff {
     ) -> Result<Diff, Failures> {
         let Sides { old, new } = workspaces;
         let quiet = how.new.quiet;
+        let commit = new.files.commit().map(|id| id.commit.clone());
         let now_remote = match (&old.lock, &new.lock) {
             (Some(was), Some(is)) => NowRemote::between(was, is, &new.config),
             _ => Vec::new(),
@@ -279,7 +267,7 @@ impl Diff {
             .collect();
         if chosen.is_empty() {
             let moved = Moved::of(&sources, &[], &[]);
-            return Ok(Diff { unbuilt, unread, now_remote, moved, ..Diff::default() });
+            return Ok(Diff { commit, unbuilt, unread, now_remote, moved, ..Diff::default() });
         }
         let (before, after) =
             chosen.iter().map(|choice| choice.subjects(workspaces)).map(|side| (side.old, side.new)).unzip();
@@ -325,7 +313,7 @@ impl Diff {
         let takes_lock = old.lock.is_none() && lock.is_some();
         let diff = Diff { affected, builds, consequences, images, unbuilt, unread, now_remote, ..Diff::default() };
         let unlocked = fetchers.iter().flat_map(Fetcher::unlocked).collect();
-        Ok(Diff { programs, takes_lock, unlocked, moved, ..diff })
+        Ok(Diff { commit, programs, takes_lock, unlocked, moved, ..diff })
     }
 
     /// The builds that differ alike, or could not be built for the same reason, together; with `verbose` also those

@@ -1,5 +1,6 @@
 //! One commit on a branch, with a copy in NEW_DIR or with the repository localized in place.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -17,10 +18,10 @@ use crate::fetch::{Histories, Published, Tip};
 use crate::git::{CommitId, LocalRepo, branch_of, object_id};
 use crate::graph::Graph;
 use crate::message::failure::{Failure, Failures, Result, argument, listed, short, stage};
-use crate::plan::Plan;
+use crate::plan::{Changes, Plan};
 use crate::record::history::tip::{self, Content, TipState};
 use crate::record::history::trees::changed_files;
-use crate::record::{Digest, LOCK_NAME, Lock, TargetTrailer, Trailers, history, render_message, stored};
+use crate::record::{Digest, LOCK_NAME, Lock, TargetTrailer, Trailers, Verified, history, render_message, stored};
 use crate::tree::git::GitTree;
 use crate::tree::{self, Tree, path};
 use crate::workspace::{Files, Workspace};
@@ -125,6 +126,17 @@ pub(crate) struct BranchOptions {
     pub push: Option<Option<String>>,
     /// Whether the branch holds the builds of the source.
     pub rendered: bool,
+}
+
+/// The content of a commit: changes of a tree, and their record.
+pub(crate) struct CommitContent<'a> {
+    /// The tree that is changed.
+    pub(super) base: ObjectId,
+    pub(super) changes: Cow<'a, Changes>,
+    pub(super) target: TargetTrailer,
+    pub(super) lock: Option<Digest>,
+    pub(super) remotes: BTreeSet<(String, Digest)>,
+    pub(super) verified: Option<Verified>,
 }
 
 /// A branch to commit to, with its tip.
@@ -343,49 +355,46 @@ impl OnBranch {
         Ok(())
     }
 
-    /// Commits the result, unless the tip is equal to it, and pushes it if requested. `before` is the lock
-    /// that the message compares with, `histories` gives the upstream commits of each move. The push comes first, so that
-    /// nothing has changed in this repository if it fails.
-    pub(super) fn commit(
-        &self,
-        plan: &Plan,
-        before: &Lock,
-        builds: Option<&BuildCheck>,
-        histories: &Histories<'_>,
-    ) -> Result<Option<Delivered>> {
-        let (written, changed) = self.write(&self.repository, plan)?;
-        let source = self.source.commit.clone();
-        // The source is named even if the tip contains it: a shallow clone shows nothing but the parents.
-        let parents: Vec<String> = self.tip.iter().map(|tip| tip.commit.clone()).chain([source]).collect();
-        let is_made = match &self.tip {
-            Some(tip) => tip.matches_record && tip.tree == written.tree && self.contains_source(tip)?,
-            None => false,
-        };
-        self.deliver(&written, changed, parents, is_made, || {
-            let text = match self.options.message.as_slice() {
-                [] => self.text(plan, before, histories),
-                paragraphs => paragraphs.join("\n\n"),
-            };
-            render_message(&text, &self.trailers(plan, &written, builds))
-        })
+    /// The content of the commit of a plan.
+    pub(super) fn localized<'a>(&self, plan: &'a Plan, builds: Option<&BuildCheck>) -> CommitContent<'a> {
+        let target = plan.lock.target.clone().unwrap_or_else(|| ".".to_owned());
+        CommitContent {
+            base: self.source_tree,
+            changes: Cow::Borrowed(&plan.changes),
+            target: TargetTrailer { target, scope: plan.lock.scope.clone(), into: self.into.clone(), rendered: false },
+            lock: None,
+            remotes: plan.lock.remote_trailers(),
+            verified: builds.and_then(BuildCheck::verified),
+        }
     }
 
-    /// Commits a tree, unless the tip `is_made` of it already, and pushes it if requested. `None` if the branch at the
-    /// remote has moved since it was fetched.
-    pub(super) fn deliver(
+    /// Commits content, unless the tip is equal to it, and pushes it if requested. `text` is the message unless the user
+    /// gave one. `None` if the branch at the remote has moved since it was fetched. The push comes first, so that nothing
+    /// has changed in this repository if it fails.
+    pub(crate) fn commit(
         &self,
-        written: &WrittenTrees,
-        changed: ChangedFiles,
-        parents: Vec<String>,
-        is_made: bool,
-        message: impl FnOnce() -> Result<String>,
+        content: &CommitContent<'_>,
+        text: impl FnOnce() -> String,
     ) -> Result<Option<Delivered>> {
+        let (written, changed) = self.write(&self.repository, content)?;
+        let is_made = match &self.tip {
+            Some(tip) if tip.matches_record && tip.tree == written.tree => {
+                content.target.rendered || self.contains_source(tip)?
+            }
+            _ => false,
+        };
         let (commit, reason) = match self.tip.as_ref().filter(|_| is_made) {
             // The branch is moved even without a new commit, so that later steps, such as a push, find it.
             Some(tip) => (tip.commit.clone(), "reset to the remote branch".to_owned()),
             None => {
-                let message = message()?;
+                let paragraphs = &self.options.message;
+                let text = if paragraphs.is_empty() { text() } else { paragraphs.join("\n\n") };
+                let message = render_message(&text, &self.trailers(content, &written))?;
                 let subject = message.lines().next().unwrap_or_default().to_owned();
+                // The source is named even if the tip contains it: a shallow clone shows nothing but the parents. It is
+                // not a parent of a rendered commit: merged into it, the branch would delete it.
+                let source = Some(&self.source.commit).filter(|_| !content.target.rendered);
+                let parents: Vec<String> = self.tip.iter().map(|tip| &tip.commit).chain(source).cloned().collect();
                 (self.repo.commit_tree(&written.tree.to_string(), &parents, &message)?, subject)
             }
         };
@@ -399,29 +408,30 @@ impl OnBranch {
         Ok(Some(Delivered { is_new, commit: Some(commit), tree: Some(written.directory.to_string()), changed }))
     }
 
-    /// The files that a commit of the plan would change.
-    pub(super) fn changed(&self, plan: &Plan) -> Result<ChangedFiles> {
-        Ok(self.write(&self.repository.clone().with_object_memory(), plan)?.1)
+    /// The changes that a commit would make; nothing is written.
+    pub(crate) fn pending(&self, content: &CommitContent<'_>) -> Result<Delivered> {
+        let changed = self.write(&self.repository.clone().with_object_memory(), content)?.1;
+        Ok(Delivered { changed, ..Delivered::default() })
     }
 
-    /// Writes the trees of a plan, and compares them with the tip.
-    fn write(&self, repository: &gix::Repository, plan: &Plan) -> Result<(WrittenTrees, ChangedFiles)> {
+    /// Writes the trees of a commit, and compares them with the tip.
+    fn write(&self, repository: &gix::Repository, content: &CommitContent<'_>) -> Result<(WrittenTrees, ChangedFiles)> {
         // The other NEW_DIRs of the tip do not change.
-        let others = self.tip.iter().zip(&plan.new_dir).flat_map(|(tip, into)| tip.others(into));
-        let written = objects::write(repository, self.source_tree, others, &plan.changes, plan.new_dir.as_deref())?;
-        let before = self.tip.as_ref().map_or(self.source_tree, |tip| tip.tree);
+        let new_dir = content.target.into.as_deref();
+        let others = self.tip.iter().zip(new_dir).flat_map(|(tip, into)| tip.others(into));
+        let written = objects::write(repository, content.base, others, &content.changes, new_dir)?;
+        let before = self.tip.as_ref().map_or(content.base, |tip| tip.tree);
         Ok((written, ChangedFiles::between(repository, changed_files(repository, before, written.tree)?)))
     }
 
-    fn trailers(&self, plan: &Plan, written: &WrittenTrees, builds: Option<&BuildCheck>) -> Trailers {
-        let target = plan.lock.target.clone().unwrap_or_else(|| ".".to_owned());
+    fn trailers(&self, content: &CommitContent<'_>, written: &WrittenTrees) -> Trailers {
         Trailers {
-            target: TargetTrailer { target, scope: plan.lock.scope.clone(), into: self.into.clone(), rendered: false },
+            target: content.target.clone(),
             source: Some(Digest::GitCommit(self.source.commit.clone())),
-            lock: None,
-            remotes: plan.lock.remote_trailers(),
+            lock: content.lock.clone(),
+            remotes: content.remotes.clone(),
             tree: Digest::GitTree(written.directory.to_string()),
-            verified: builds.and_then(BuildCheck::verified),
+            verified: content.verified.clone(),
             tool: TOOL.to_owned(),
         }
     }
@@ -454,7 +464,8 @@ impl OnBranch {
         worktree.map_or(Ok(()), |worktree| worktree.follow(repo, &name, commit))
     }
 
-    fn text(&self, plan: &Plan, before: &Lock, histories: &Histories<'_>) -> String {
+    /// The message of the commit of a plan. `before` is the lock that it compares with.
+    pub(super) fn text(&self, plan: &Plan, before: &Lock, histories: &Histories<'_>) -> String {
         let subject = match &self.into {
             Some(into) => {
                 let target = plan.lock.target.as_deref().unwrap_or_default();
@@ -466,7 +477,7 @@ impl OnBranch {
     }
 
     /// The source, as a message calls it.
-    pub(super) fn source_label(&self) -> &str {
+    pub(crate) fn source_label(&self) -> &str {
         self.source_name.as_deref().map_or("the repository", short_name)
     }
 

@@ -1,20 +1,20 @@
 //! Where rendered files go: a directory, or a branch of its own. Only files of an earlier run are deleted.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
 use gix::ObjectId;
 
-use super::objects::{self, WrittenTrees};
-use super::on_branch::{OnBranch, TOOL};
-use super::{ChangedFiles, Delivered, working};
+use super::on_branch::{CommitContent, OnBranch};
+use super::{ChangedFiles, working};
 use crate::build::rendered::{Rendered, is_plain};
 use crate::git::{LocalRepo, object_id};
 use crate::message::failure::{Failure, Result};
 use crate::plan::{Changes, ResultFile, hydrator};
-use crate::record::history::trees::{changed_files, entries};
-use crate::record::{Digest, Lock, TargetTrailer, Trailers, Verified, render_message};
+use crate::record::history::trees::entries;
+use crate::record::{Lock, TargetTrailer, Verified};
 use crate::tree::Tree;
 use crate::tree::git::GitTree;
 use crate::workspace::Workspace;
@@ -105,60 +105,22 @@ pub(crate) fn changes(tree: &dyn Tree, workspace: &Workspace, rendered: &Rendere
 }
 
 impl OnBranch {
-    /// Commits rendered files, unless the tip has just these. `None` if the branch at the remote has moved since it was
-    /// fetched.
-    pub(crate) fn commit_rendered(&self, workspace: &Workspace, rendered: &Rendered) -> Result<Option<Delivered>> {
-        let (written, changed) = self.write_rendered(&self.repository, workspace, rendered)?;
-        // The source is not a parent: merged into it, the branch would delete it.
-        let parents = self.tip.iter().map(|tip| tip.commit.clone()).collect();
-        let is_made = self.tip.as_ref().is_some_and(|tip| tip.matches_record && tip.tree == written.tree);
-        self.deliver(&written, changed, parents, is_made, || {
-            let text = match self.options.message.as_slice() {
-                [] => format!("Render {}", self.source_label()),
-                paragraphs => paragraphs.join("\n\n"),
-            };
-            render_message(&text, &self.rendered_trailers(workspace, rendered, &written))
-        })
-    }
-
-    /// The files that a commit would change.
-    pub(crate) fn changed_by_rendering(&self, workspace: &Workspace, rendered: &Rendered) -> Result<ChangedFiles> {
-        Ok(self.write_rendered(&self.repository.clone().with_object_memory(), workspace, rendered)?.1)
-    }
-
-    /// Writes the trees, and compares them with the tip. The files of an earlier run stay, edits do not.
-    fn write_rendered(
-        &self,
-        repository: &gix::Repository,
-        workspace: &Workspace,
-        rendered: &Rendered,
-    ) -> Result<(WrittenTrees, ChangedFiles)> {
-        let empty = ObjectId::empty_tree(repository.object_hash());
-        let base = self.tip.as_ref().map_or(empty, |tip| {
+    /// The content of the commit of rendered files. The files of an earlier run stay, edits do not.
+    pub(crate) fn rendered(&self, workspace: &Workspace, rendered: &Rendered) -> Result<CommitContent<'static>> {
+        let repository = &self.repository;
+        let base = self.tip.as_ref().map_or(ObjectId::empty_tree(repository.object_hash()), |tip| {
             object_id(tip.made.tree.hex()).ok().filter(|id| entries(repository, *id).is_ok()).unwrap_or(tip.tree)
         });
         let tree = GitTree::of_local(self.repo.clone(), base)?;
-        let changes = changes(&tree, workspace, rendered)?;
-        let written = objects::write(repository, base, [], &changes, None)?;
-        let before = self.tip.as_ref().map_or(empty, |tip| tip.tree);
-        Ok((written, ChangedFiles::between(repository, changed_files(repository, before, written.tree)?)))
-    }
-
-    fn rendered_trailers(&self, workspace: &Workspace, rendered: &Rendered, written: &WrittenTrees) -> Trailers {
-        let lock = workspace.lock.as_deref();
-        let built = Verified {
-            same: rendered.files.len(),
-            not_built: rendered.not_built.keys().cloned().collect(),
-            by: rendered.by.recorded(),
-        };
-        Trailers {
+        let not_built = rendered.not_built.keys().cloned().collect();
+        let built = Verified { same: rendered.files.len(), not_built, by: rendered.by.recorded() };
+        Ok(CommitContent {
+            base,
+            changes: Cow::Owned(changes(&tree, workspace, rendered)?),
             target: TargetTrailer { target: ".".to_owned(), rendered: true, ..TargetTrailer::default() },
-            source: Some(Digest::GitCommit(self.source.commit.clone())),
             lock: Lock::digest_at(&*workspace.tree),
-            remotes: lock.map(Lock::remote_trailers).unwrap_or_default(),
-            tree: Digest::GitTree(written.tree.to_string()),
+            remotes: workspace.lock.as_deref().map(Lock::remote_trailers).unwrap_or_default(),
             verified: Some(built).filter(|built| built.same > 0 || !built.not_built.is_empty()),
-            tool: TOOL.to_owned(),
-        }
+        })
     }
 }

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::{LocalizeOutcome, LocalizeRequest, PUSHES, ResultKind, WriteOutcome};
+use super::{BranchReport, LocalizeOutcome, LocalizeRequest, PUSHES, ResultKind, WriteOutcome, overtaken};
 use crate::build::choice::Choices;
 use crate::build::rendered::{ProgramOptions, Rendered};
 use crate::config::FILE_NAME;
@@ -25,19 +25,19 @@ pub(crate) fn render(request: &LocalizeRequest<'_>) -> Result<LocalizeOutcome, F
     // Somebody else may push between: their commit becomes the parent, and nothing is built again.
     for _ in 0..PUSHES {
         let on_branch = destination.branch().ok_or_else(|| Failure::new("rendered files go to a branch"))?;
-        if request.dry_run {
-            let changed = on_branch.changed_by_rendering(&workspace, &rendered)?;
-            let pending = Delivered { changed, ..Delivered::default() };
-            return Ok(outcome(WriteOutcome::DryRun, on_branch, &workspace, rendered, pending));
-        }
-        if let Some(delivered) = on_branch.commit_rendered(&workspace, &rendered)? {
-            let status = if delivered.is_new { WriteOutcome::Written } else { WriteOutcome::Unchanged };
+        let content = on_branch.rendered(&workspace, &rendered)?;
+        let (status, delivered) = if request.dry_run {
+            (WriteOutcome::DryRun, Some(on_branch.pending(&content)?))
+        } else {
+            let delivered = on_branch.commit(&content, || format!("Render {}", on_branch.source_label()))?;
+            (WriteOutcome::of(delivered.as_ref().is_some_and(|delivered| delivered.is_new)), delivered)
+        };
+        if let Some(delivered) = delivered {
             return Ok(outcome(status, on_branch, &workspace, rendered, delivered));
         }
         destination = open()?;
     }
-    let failure = Failure::new(format!("the remote branch was updated {PUSHES} times during this run"));
-    Err(failure.hint("run the same command again").into())
+    Err(overtaken().into())
 }
 
 /// Builds all of a workspace. Refuses Secrets that everybody could read.
@@ -72,20 +72,7 @@ fn outcome(
     rendered: Rendered,
     delivered: Delivered,
 ) -> LocalizeOutcome {
-    // The remote is mentioned only if this run pushed something to it.
-    let branch = super::BranchReport {
-        pushed: on_branch
-            .pushed
-            .as_ref()
-            .filter(|_| delivered.commit.is_some())
-            .map(|pushed| pushed.remote().to_owned()),
-        commit: delivered.commit,
-        tree: delivered.tree,
-        source: on_branch.source.commit.clone(),
-        worktree: on_branch.options.worktree.as_ref().map(|directory| directory.display().to_string()),
-        deployed: None,
-        name: on_branch.branch.name.clone(),
-    };
+    let branch = BranchReport::of(on_branch, delivered.commit, delivered.tree, None);
     let (missing, fails, builds) = (rendered.missing(), rendered.fails, rendered.files.len());
     LocalizeOutcome {
         status,

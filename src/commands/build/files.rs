@@ -1,21 +1,17 @@
 //! `build --output DIR`: one file for each target and each top root.
 
 use std::path::Path;
-use std::rc::Rc;
 
 use serde::Serialize;
 
 use super::BuildArgs;
-use crate::build::choice::Choices;
+use crate::build::choice::{Choices, Comparison};
 use crate::build::rendered::Rendered;
 use crate::commands::messages::{counted, lines};
 use crate::commands::output::{Done, Outcome, OutputArgs, Shown};
 use crate::destination::rendered::{listed, write_directory};
-use crate::git::LocalRepo;
-use crate::message::failure::{Failure, Failures, Result};
-use crate::targets::affected::Sides;
-use crate::targets::affected::changes::Changes;
-use crate::workspace::{Files, Workspace, commit, merge_base, repository_offline};
+use crate::message::failure::Failure;
+use crate::workspace::{Workspace, repository_offline};
 
 /// The result of a run.
 #[derive(Debug, Default, Serialize)]
@@ -41,7 +37,7 @@ pub(super) fn write(args: &BuildArgs, workspace: &Workspace, directory: &Path, o
     let before = listed(directory)?;
     let repo = workspace.repo().map_or_else(repository_offline, |repo| Ok(repo.clone()))?;
     let choices = match &args.base {
-        Some(base) => changed(args, workspace, &repo, base)?,
+        Some(base) => Comparison::since(&repo, base, workspace)?.choices(&repo, workspace, &args.what)?,
         None => Choices::all(&repo, workspace, &args.what)?,
     };
     let how = args.with.how(args.offline, output.quiet);
@@ -56,21 +52,6 @@ pub(super) fn write(args: &BuildArgs, workspace: &Workspace, directory: &Path, o
         stopped: rendered.stopped,
         fails: rendered.fails,
     }))
-}
-
-/// The targets and roots that a change since the merge base with `base` affects, if the arguments select them.
-fn changed(args: &BuildArgs, workspace: &Workspace, repo: &Rc<LocalRepo>, base: &str) -> Result<Choices, Failures> {
-    let head = match &workspace.files {
-        Files::Commit { id, .. } => id.clone(),
-        _ => commit(repo, "HEAD")?,
-    };
-    let base = merge_base(repo, base, Some(&head.commit))?;
-    // Both sides are compared as a checkout writes them, because builds read those files.
-    let old = Workspace::of_rev(repo.clone(), Some(&base.commit))?.into_checkout();
-    let trees = Sides { old: old.tree.clone(), new: workspace.tree.clone() };
-    let changes = Changes::since(repo, &base, &workspace.files, trees)?;
-    let surveys = Sides { old: &**old.survey(), new: &**workspace.survey() };
-    Choices::of(repo, &workspace.config, &changes, surveys, &args.what)
 }
 
 impl Outcome for WrittenFiles {
