@@ -520,7 +520,7 @@ impl Outcome for Initialized {
             _ => "wrote",
         };
         let mut out: Vec<String> = self.files.iter().map(|file| format!("{done} {file}")).collect();
-        out.extend(changes(&self.changes, &News::new(), |_| None, shown.verbose));
+        out.extend(changes(&self.changes, &News::new(), |_| None, shown));
         out.extend(self.now_remote.iter().map(|upstream| format!("  {}", upstream.line())));
         out.extend(self.configuration.iter().flat_map(AddedKey::lines));
         if out.is_empty() {

@@ -5,6 +5,7 @@ use std::hash::Hash;
 
 use console::{Alignment, Style, measure_text_width, pad_str};
 
+use super::output::Shown;
 use super::{News, UpstreamNews};
 use crate::config::{Config, FILE_NAME};
 use crate::fetch::Provenance;
@@ -24,6 +25,11 @@ pub(super) fn counted(count: usize, what: &str) -> String {
         1 => format!("1 {what}"),
         count => format!("{count} {what}s"),
     }
+}
+
+/// The texts whose number is above 0.
+pub(super) fn present(counts: impl IntoIterator<Item = (usize, String)>) -> Vec<String> {
+    counts.into_iter().filter(|(count, _)| *count > 0).map(|(_, text)| text).collect()
 }
 
 /// Joins lines for people: each without control characters, hidden text and secrets.
@@ -207,14 +213,14 @@ pub(super) fn changes(
     changes: &[LockChange],
     news: &News,
     brings: impl Fn(&Upstream) -> Option<String>,
-    verbose: bool,
+    shown: Shown,
 ) -> Vec<String> {
-    if changes.len() > NAMED && !news.is_empty() && !verbose {
-        return table(changes, news, brings);
+    if changes.len() > NAMED && !news.is_empty() && !shown.verbose {
+        return table(changes, news, brings, shown.width);
     }
-    let (shown, more) = changes.split_at(changes.len().min(if verbose { usize::MAX } else { NAMED }));
+    let (named, more) = changes.split_at(changes.len().min(if shown.verbose { usize::MAX } else { NAMED }));
     let mut out = Vec::new();
-    for change in shown {
+    for change in named {
         let brings = brings(&change.upstream).map_or(String::new(), |brings| format!(": {brings}"));
         out.push(format!("  {}{brings}", versions(change).join(" ").trim_end()));
         let Some(UpstreamNews { provenance, commits }) = news.get(&change.upstream) else { continue };
@@ -248,11 +254,17 @@ fn versions(LockChange { upstream, old, new, paths, .. }: &LockChange) -> [Strin
 }
 
 /// An update of many remotes on one screen: their versions, their effects from `brings`, their ages and their signers.
-fn table(changes: &[LockChange], news: &News, brings: impl Fn(&Upstream) -> Option<String>) -> Vec<String> {
+/// The entries are cut where the terminal is not as wide as the table.
+fn table(
+    changes: &[LockChange],
+    news: &News,
+    brings: impl Fn(&Upstream) -> Option<String>,
+    screen: Option<usize>,
+) -> Vec<String> {
     /// How many rows a screen has.
     const ROWS: usize = 40;
-    /// How many characters of an entry are shown.
-    const WIDTH: usize = 80;
+    /// The least and the greatest number of characters of an entry that are shown.
+    const ENTRY: [usize; 2] = [20, 80];
     let (shown, more) = changes.split_at(changes.len().min(ROWS));
     let row = |change: &LockChange| {
         let [verb, entry, versions] = versions(change);
@@ -260,14 +272,21 @@ fn table(changes: &[LockChange], news: &News, brings: impl Fn(&Upstream) -> Opti
         let age = provenance.map_or(String::new(), |provenance| provenance.age.clone());
         let signed = provenance.and_then(|provenance| provenance.signed.as_ref());
         let signed = signed.map_or(String::new(), |signed| format!("signed by {signed}"));
-        [verb, cut(&visible(&entry), WIDTH), versions, brings(&change.upstream).unwrap_or_default(), age, signed]
+        [verb, cut(&visible(&entry), ENTRY[1]), versions, brings(&change.upstream).unwrap_or_default(), age, signed]
     };
-    let rows: Vec<[String; 6]> = shown.iter().map(row).collect();
+    let mut rows: Vec<[String; 6]> = shown.iter().map(row).collect();
     // Wide characters take two columns.
     let mut widths = [0; 6];
     for row in &rows {
         widths.iter_mut().zip(row).for_each(|(width, cell)| *width = measure_text_width(cell).max(*width));
     }
+    // Only an entry is long: it gives way to what a reviewer needs beside it.
+    let whole = widths.iter().filter(|width| **width > 0).map(|width| width + 2).sum::<usize>();
+    let excess = screen.map_or(0, |screen| whole.saturating_sub(screen));
+    let entry = widths[1].saturating_sub(excess).max(ENTRY[0]).min(widths[1]);
+    // One more character shows that something is left out.
+    rows.iter_mut().filter(|row| measure_text_width(&row[1]) > entry).for_each(|row| row[1] = cut(&row[1], entry - 1));
+    widths[1] = entry;
     rows.iter()
         .map(|row: &[String; 6]| {
             let cells = row.iter().zip(widths).filter(|(_, width)| *width > 0);
@@ -277,4 +296,34 @@ fn table(changes: &[LockChange], news: &News, brings: impl Fn(&Upstream) -> Opti
         })
         .chain(unlisted(more.len()))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{ChangeKind, Digest};
+
+    #[test]
+    fn a_table_is_as_wide_as_the_terminal() {
+        let digest = |digit: &str| Some(Digest::Sha256(digit.repeat(64)));
+        let change = |number: usize| LockChange {
+            kind: ChangeKind::Moved,
+            upstream: Upstream::File { url: format!("https://example.com/{}/{number}", "long/".repeat(9)) },
+            old: digest("1"),
+            new: digest("2"),
+            paths: Vec::new(),
+        };
+        let moved: Vec<LockChange> = (0..=NAMED).map(change).collect();
+        let news = News::from([(moved[0].upstream.clone(), UpstreamNews::default())]);
+        let width = |screen| {
+            let rows = changes(
+                &moved,
+                &news,
+                |_| Some("1 object changes".to_owned()),
+                Shown { width: screen, ..Shown::default() },
+            );
+            rows.iter().map(|row| measure_text_width(row)).max().unwrap()
+        };
+        assert_eq!([width(None), width(Some(100)), width(Some(40))], [124, 100, 77]);
+    }
 }

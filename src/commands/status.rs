@@ -6,7 +6,7 @@ use std::rc::Rc;
 use clap::Args;
 use serde::Serialize;
 
-use super::messages::{counted, first, lines, listed};
+use super::messages::{counted, first, lines, listed, present};
 use super::output::{Done, Outcome, Shown};
 use super::targets::{named, surveyed};
 use crate::build::program;
@@ -92,7 +92,7 @@ struct BranchStatus {
 fn status(repo: &Rc<LocalRepo>) -> Result<Status, Failures> {
     let (mut status, survey) = Status::without_targets(repo)?;
     // After an error the targets may be incomplete, so none are shown.
-    if let Some(survey) = survey.filter(|_| status.kustomizations > 0 && status.failures == 0) {
+    if let Some(survey) = survey.filter(|_| status.failures == 0) {
         let targets = surveyed(repo, &survey)?;
         status.targets = targets.each().map(TargetStatus::of).collect();
         status.stopped = targets.stopped();
@@ -177,7 +177,8 @@ impl Status {
         // `init` writes a configuration for both, so that there is one next step.
         let is_red = self.errors > 0 || self.remote_references.neither > 0;
         if self.kustomizations == 0 && self.failures == 0 {
-            return Ok(Some("git kustomize-localize help".to_owned()));
+            let next = if is_red { "git kustomize-localize check" } else { "git kustomize-localize help" };
+            return Ok(Some(next.to_owned()));
         }
         // Without a working tree nothing can be edited here.
         let Some(top) = &repo.top else {
@@ -329,9 +330,8 @@ impl BranchStatus {
 impl RemoteReferences {
     fn text(self) -> String {
         let RemoteReferences { locked, allowed, neither } = self;
-        let states = [(locked, "locked"), (allowed, "allowed"), (neither, "not locked")].into_iter();
-        let states: Vec<String> =
-            states.filter(|(count, _)| *count > 0).map(|(count, state)| format!("{count} {state}")).collect();
+        let states = [(locked, "locked"), (allowed, "allowed"), (neither, "not locked")];
+        let states = present(states.map(|(count, state)| (count, format!("{count} {state}"))));
         let count = counted(locked + allowed + neither, "remote reference");
         if states.is_empty() { count } else { format!("{count} ({})", states.join(", ")) }
     }

@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use clap::Args;
 
-use super::messages::{self, counted, lines};
+use super::messages::{self, counted, lines, present};
 use super::output::{Done, Outcome, OutputArgs, Shown};
 use crate::config::Config;
 use crate::fetch;
@@ -187,8 +187,7 @@ fn upstream(all: &[EntryStatus]) -> Vec<String> {
         }
     }
     let count = |verdict: &UpstreamVerdict| all.iter().filter(|entry| entry.answer.verdict == *verdict).count();
-    let counts = UpstreamVerdict::ALL.iter().filter(|verdict| count(verdict) > 0);
-    let counts: Vec<String> = counts.map(|label| format!("{} {label}", count(label))).collect();
+    let counts = present(UpstreamVerdict::ALL.map(|label| (count(&label), format!("{} {label}", count(&label)))));
     let counts = if counts.is_empty() { "nothing to check".to_owned() } else { counts.join(", ") };
     out.push(format!("upstream of {}: {counts}", counted(all.len(), "remote")));
     out.extend(updates(all));

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::check::{BaseFindings, BuildSummary, Checked};
 use crate::commands::findings::{blocks, each, explain, painted};
-use crate::commands::messages::{commit, counted, first, named};
+use crate::commands::messages::{commit, counted, first, named, present};
 use crate::commands::output::Shown;
 use crate::git::{Snapshot, is_object_id};
 use crate::message::failure::short;
@@ -125,7 +125,7 @@ fn summary(checked: &Checked) -> String {
         (left_out, format!("{} already in {}", counted(left_out, "finding"), base(checked.known.as_ref()))),
         (failed, format!("{failed} could not be checked")),
     ];
-    let parts: Vec<String> = parts.into_iter().filter(|(count, _)| *count > 0).map(|(_, text)| text).collect();
+    let parts = present(parts);
     let counts = if parts.is_empty() { "no problems found".to_owned() } else { parts.join(", ") };
     let not_known = checked.builds.as_ref().map_or(0, |builds| builds.unknown.len());
     let unknown = [
@@ -133,8 +133,7 @@ fn summary(checked: &Checked) -> String {
         (not_built, format!("; {not_built} not built")),
         (not_known, format!("; {} unknown", counted(not_known, "build"))),
     ];
-    let unknown = unknown.into_iter().filter(|(count, _)| *count > 0).map(|(_, text)| text);
-    format!("{line}{differing}: {counts}{}", unknown.collect::<String>())
+    format!("{line}{differing}: {counts}{}", present(unknown).concat())
 }
 
 /// The commit that a change was compared with, and the requested base, if that is another commit.

@@ -92,7 +92,9 @@ impl Page<'_> {
     /// The rules that hide what is not selected, and the options for builds and kinds.
     fn filters(&self) -> [String; 3] {
         let builds = (0..self.groups.len()).map(|number| hiding_rule(format!("b{number}"), ".build"));
-        let kinds = (0..self.kinds.len()).map(|number| hiding_rule(format!("k{number}"), ":is(.build, .object)"));
+        // The objects of a build that could not be compared may be of any kind.
+        let kinds = (0..self.kinds.len())
+            .map(|number| hiding_rule(format!("k{number}"), ":is(.build:not(.unknown-build), .object)"));
         let build_options = self.groups.iter().enumerate().flat_map(|(number, group)| {
             titles(group).into_iter().map(move |title: Title| option(format!("b{number}"), &title.name))
         });
@@ -108,7 +110,8 @@ impl Page<'_> {
     /// The classes of a group.
     fn classes(&self, number: usize) -> String {
         let kinds: BTreeSet<String> = self.groups[number][0].objects.iter().map(|object| self.kind(object)).collect();
-        format!("build b{number}{}", String::from_iter(kinds))
+        let unknown = if self.groups[number][0].is_unknown() { " unknown-build" } else { "" };
+        format!("build b{number}{}{unknown}", String::from_iter(kinds))
     }
 
     /// The links to a group, one for each of its builds.
@@ -371,11 +374,11 @@ mod tests {
         let page = Diff { affected: 3, builds, ..Diff::default() }.html();
         for part in [
             "body:has([value=b1]:checked) .build:not(.b1) { display: none; }\n\
-             body:has([value=k0]:checked) :is(.build, .object):not(.k0) { display: none; }\n",
+             body:has([value=k0]:checked) :is(.build:not(.unknown-build), .object):not(.k0) { display: none; }\n",
             "All builds</option>\n<option value=\"b0\">a</option>\n<option value=\"b0\">b</option>\n\
              <option value=\"b1\">c</option>\n</select>",
             "All kinds</option>\n<option value=\"k0\">ConfigMap</option>\n<option value=\"k1\">Deployment</option>\n</select>",
-            "<section class=\"build b1 k1\" id=\"b1\">",
+            "<section class=\"build b1 k1 unknown-build\" id=\"b1\">",
             "<details class=\"unknown\"><summary>could not be compared</summary>\n<p>not built (new side): gone</p>\n</details>",
             "<details class=\"object k1\" id=\"b1o0\"><summary><b class=\"changed\">changed</b> \
              <code>apps/v1 Deployment &lt;c&gt;</code> <small>0 lines removed, 0 added</small></summary>",

@@ -4,7 +4,7 @@ use super::human::built_by;
 use super::{Compared, Diff, Title, titles};
 use crate::build::compare::ObjectChange;
 use crate::build::consequences::Consequence;
-use crate::commands::messages::{NAMED, counted, first, html};
+use crate::commands::messages::{NAMED, counted, first, html, present};
 use crate::message::redact::{inert, visible};
 
 /// How many characters a comment may have on GitHub.
@@ -91,9 +91,8 @@ impl LeftOut {
             (self.objects, "", "object"),
             (self.lines, "the lines of ", "object"),
         ];
-        let parts = parts.iter().filter(|(count, ..)| *count > 0);
-        let parts: Vec<String> = parts.map(|(count, of, what)| format!("{of}{}", counted(*count, what))).collect();
-        match parts.split_last() {
+        let parts = parts.map(|(count, of, what)| (count, format!("{of}{}", counted(count, what))));
+        match present(parts).split_last() {
             None => String::new(),
             Some((last, [])) => format!("Too long for a comment: left out {last}.\n"),
             Some((last, others)) => format!("Too long for a comment: left out {} and {last}.\n", others.join(", ")),

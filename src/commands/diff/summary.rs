@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::{Compared, Diff};
 use crate::build::choice::Choice;
 use crate::build::consequences::facts::moved_images;
-use crate::commands::messages::{self, NAMED, counted, fitting};
+use crate::commands::messages::{self, NAMED, counted, fitting, present};
 use crate::message::failure::short;
 use crate::message::redact::visible;
 use crate::reference::Upstream;
@@ -117,11 +117,10 @@ impl Diff {
             let objects = self.builds.iter().flat_map(|build| &build.objects);
             objects.filter(|object| object.change == change).count()
         };
-        let counts =
-            [DiffStatus::Added, DiffStatus::Changed, DiffStatus::Removed].map(|change| (of(change), change.name()));
-        let objects = counted(counts.iter().map(|(count, _)| count).sum(), "object");
-        let counts = counts.iter().filter(|(count, _)| *count > 0).map(|(count, change)| format!("{count} {change}"));
-        let counts = counts.collect::<Vec<_>>().join(", ");
+        let statuses = [DiffStatus::Added, DiffStatus::Changed, DiffStatus::Removed];
+        let objects = counted(statuses.map(of).iter().sum(), "object");
+        let counts = statuses.map(|change| (of(change), format!("{} {}", of(change), change.name())));
+        let counts = present(counts).join(", ");
         let affected = counted(self.affected, if self.programs.is_some() { "build" } else { "affected build" });
         let unknown = self.not_known();
         let mut text = match self
@@ -166,8 +165,7 @@ impl Diff {
             self.builds.iter().filter(|build| build.is_unknown()).partition(|build| build.is_target);
         let counts =
             [(targets.len() + self.unbuilt.len(), "target"), (roots.len(), "root"), (self.unread.len(), "file")];
-        let counts = counts.into_iter().filter(|(count, _)| *count > 0);
-        counts.map(|(count, what)| counted(count, what)).collect::<Vec<_>>().join(", ")
+        present(counts.map(|(count, what)| (count, counted(count, what)))).join(", ")
     }
 
     /// Warnings about a side without a lock.

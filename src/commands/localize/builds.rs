@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::build::{BuildCheck, OutputDifference, TargetCheck, Verdict};
-use crate::commands::messages::{counted, first, listed};
+use crate::commands::messages::{counted, first, listed, present};
 use crate::message::failure::Failure;
 
 /// How many objects, roots or reasons are named before the rest is only counted.
@@ -70,8 +70,7 @@ fn counts(checked: &BuildCheck) -> String {
         (count(|verdict| matches!(verdict, Verdict::NotBuilt { .. } | Verdict::Skipped { .. })), "root", "not built"),
         (count(Verdict::differs), "build", "different"),
     ];
-    let counts = counts.into_iter().filter(|(count, ..)| *count > 0);
-    counts.map(|(count, what, how)| format!("{} {how}", counted(count, what))).collect::<Vec<_>>().join(", ")
+    present(counts.map(|(count, what, how)| (count, format!("{} {how}", counted(count, what))))).join(", ")
 }
 
 /// The differences between results and originals. They are printed alone, because nothing was written.

@@ -17,10 +17,7 @@ impl Outcome for LocalizeReport {
         match (self.localized.status, &self.localized.builds) {
             (WriteOutcome::Differs, Some(builds)) => lines(differences(builds)),
             _ if shown.quiet => String::new(),
-            _ => {
-                lines(self.told(shown.verbose))
-                    + &self.locking.diff.as_ref().map_or(String::new(), |diff| diff.text(shown))
-            }
+            _ => lines(self.told(shown)) + &self.locking.diff.as_ref().map_or(String::new(), |diff| diff.text(shown)),
         }
     }
 
@@ -55,8 +52,8 @@ impl Outcome for LocalizeReport {
 }
 
 impl LocalizeReport {
-    fn told(&self, verbose: bool) -> Vec<String> {
-        let LocalizeReport { localized, locking } = self;
+    fn told(&self, shown: Shown) -> Vec<String> {
+        let (LocalizeReport { localized, locking }, verbose) = (self, shown.verbose);
         let what = localized.what();
         let (done, tail) = match localized.made {
             ResultKind::Lock | ResultKind::FirstLock => {
@@ -83,7 +80,7 @@ impl LocalizeReport {
                 &localized.changes,
                 &locking.news,
                 |upstream: &Upstream| locking.diff.as_ref()?.brings(upstream),
-                verbose,
+                shown,
             ));
             out.extend(localized.now_remote.iter().map(|upstream| format!("  {}", upstream.line())));
         }

@@ -1,5 +1,7 @@
 //! `status`: what is here, and the next command.
 
+use expect_test::expect;
+
 use crate::support::{Output, Repo, Running, Sandbox, World};
 
 fn world() -> World {
@@ -55,6 +57,24 @@ fn walk(repo: &Repo) -> Vec<String> {
         shell(repo, next).success();
         all.push(next.to_owned());
     }
+}
+
+#[test]
+fn targets_are_told_without_a_kustomization() {
+    let world = World::acme();
+    let object = |name: &str, path: &str| {
+        format!(
+            "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: {name}}}\nspec:\n  source: {{repoURL: 'https://github.com/acme/other', path: {path}}}\n"
+        )
+    };
+    world.commit(&[("apps/other.yaml", &object("other", "x"))]);
+    world.work.run_as_is(&[]).success().says(expect![[r#"
+        no kustomization
+        1 target: 0 localized, 0 remote, 1 external, 0 unknown
+          external   apps/other.yaml:1: Argo CD Application other: it is in https://github.com/acme/other
+        branch localized/main: missing
+        next: git kustomize-localize help
+    "#]]);
 }
 
 #[test]
