@@ -215,7 +215,7 @@ impl BranchReport {
         deployed: Option<String>,
     ) -> BranchReport {
         // The remote is mentioned only if this run pushed something to it.
-        let pushed = on_branch.pushed.as_ref().filter(|_| commit.is_some());
+        let pushed = on_branch.pushed().filter(|_| commit.is_some());
         let worktree = on_branch.options.worktree.as_ref();
         BranchReport {
             pushed: pushed.map(|published| published.remote().to_owned()),
@@ -275,6 +275,7 @@ impl<'a> Run<'a> {
     fn open(PreparedRun { request, workspace, subject, new_dir }: PreparedRun<'a>) -> Result<Run<'a>, Failures> {
         let destination =
             Destination::open(&workspace, request.branch.as_ref(), new_dir.as_deref(), request.overwrite)?;
+        destination.branch().map_or(Ok(()), OnBranch::refuse_unseen)?;
         let tip = destination.previous_tip(&workspace)?;
         let is_in_place = matches!(subject, LocalizeSource::InPlace(_));
         // The lock of the source decides first. A copy resolves the rest, unless the lock of an earlier copy has it.

@@ -153,8 +153,8 @@ pub(crate) struct OnBranch {
     pub(crate) tip: Option<TipState>,
     /// The path of NEW_DIR from the top; `None` for the repository in place.
     pub(super) into: Option<String>,
-    /// The branch at the remote to push to; `None` if nothing is pushed.
-    pub(crate) pushed: Option<Published>,
+    /// The branch at a remote; `None` if there is no remote.
+    published: Option<Published>,
     pub(crate) options: BranchOptions,
 }
 
@@ -204,10 +204,6 @@ impl OnBranch {
             let worktree = options.worktree.as_deref().map(|path| Linked::find(repo, path, &full)).transpose()?;
             (branch::open(repo, &name, worktree.as_ref(), published.as_ref(), is_pushed)?, worktree)
         };
-        // Starting a new history would be rejected by the remote, or would replace the work of others there.
-        if let (None, Some(published)) = (&branch.tip, &published) {
-            published.refuse_unseen()?;
-        }
         let mut opened = OnBranch {
             repository: repo.repository()?.clone(),
             repo: repo.clone(),
@@ -218,11 +214,23 @@ impl OnBranch {
             worktree,
             tip: None,
             into,
-            pushed: published.filter(|_| is_pushed),
+            published,
             options: options.clone(),
         };
         opened.tip = opened.examine(overwrite, *is_head)?;
         Ok(opened)
+    }
+
+    /// The branch at the remote to push to; `None` if nothing is pushed.
+    pub(crate) fn pushed(&self) -> Option<&Published> {
+        self.published.as_ref().filter(|_| self.options.push.is_some())
+    }
+
+    /// Refuses a new branch if the remote has one that this clone does not show.
+    pub(crate) fn refuse_unseen(&self) -> Result<()> {
+        // A new history would be rejected by the remote, or would replace the work of others there.
+        let published = self.published.as_ref().filter(|_| self.branch.tip.is_none());
+        published.map_or(Ok(()), Published::refuse_unseen)
     }
 
     /// The state of the branch in relation to its source.
@@ -246,7 +254,7 @@ impl OnBranch {
     /// Whether this version of the program made the tip from this very source, and verified it by builds with `arguments`
     /// unless that is `None`. Then another run would make the same commit.
     pub(crate) fn is_made_of_source(&self, arguments: Option<&[String]>) -> Result<bool> {
-        let is_simple = self.into.is_none() && self.worktree.is_none() && self.pushed.is_none();
+        let is_simple = self.into.is_none() && self.worktree.is_none() && self.pushed().is_none();
         let Some(tip) = self.tip.as_ref().filter(|_| is_simple) else { return Ok(false) };
         let TipState { commit, made, matches_record, .. } = tip;
         let is_same = *matches_record
@@ -398,7 +406,7 @@ impl OnBranch {
                 (self.repo.commit_tree(&written.tree.to_string(), &parents, &message)?, subject)
             }
         };
-        if let Some(pushed) = &self.pushed
+        if let Some(pushed) = self.pushed()
             && !pushed.push(&commit)?
         {
             return Ok(None);

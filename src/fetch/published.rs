@@ -74,6 +74,7 @@ impl Published {
         if self.fetched.borrow().as_deref() == Some(commit) {
             return Ok(true);
         }
+        // A push that came too late is not a failure: the caller starts over.
         let Err(failure) = self.repo.push(&self.remote, commit, &self.name, &self.tracking()) else {
             return Ok(true);
         };
@@ -83,10 +84,17 @@ impl Published {
         }
     }
 
-    /// Refuses to start a branch that the remote has and this clone does not show. The remote is asked only if the
-    /// clone cannot tell.
+    /// Refuses to start a branch that the remote has and this clone does not show.
     pub(crate) fn refuse_unseen(&self) -> Result<()> {
-        if self.repo.shows_branches_of(&self.remote)? || self.ask()?.is_none() {
+        if self.repo.shows_branches_of(&self.remote)? {
+            return Ok(());
+        }
+        // The remote is asked only if the clone cannot tell.
+        if self.repo.is_offline() {
+            let message = format!("this clone does not show whether `{}` has `{}`", self.remote, self.short());
+            return Err(Failure::new(message).hint("run it without `--offline`, so that the remote is asked"));
+        }
+        if self.ask()?.is_none() {
             return Ok(());
         }
         let refspec = format!("+{}:{}", self.name, self.tracking());

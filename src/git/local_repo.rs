@@ -131,6 +131,11 @@ impl LocalRepo {
         Ok(LocalRepo::discover()?.map(|repo| LocalRepo { may_fetch: false, ..repo }))
     }
 
+    /// Whether this run must not reach the network.
+    pub fn is_offline(&self) -> bool {
+        !self.may_fetch
+    }
+
     /// The object database. In a hook of a server it lacks the pushed objects, which are still in quarantine.
     pub fn repository(&self) -> Result<&gix::Repository> {
         if let Some(repository) = self.repository.get() {
@@ -239,6 +244,7 @@ impl LocalRepo {
         if let Some(known) = self.merge_bases.borrow().get(&pair) {
             return Ok(known.clone());
         }
+        // git exits with 1 if there is none, which is not a failure.
         let output = run(self.command().args(["merge-base", old, new]), None)?;
         let base = match output.status.code() {
             Some(1) => None,
@@ -273,6 +279,7 @@ impl LocalRepo {
         if let Some(settings) = self.settings.get() {
             return Ok(settings);
         }
+        // One process for all keys: git takes longer to start than to list them.
         let stdout = self.text(&["config", "--list", "--show-scope", "-z"])?;
         let mut fields = stdout.split('\0');
         let mut settings = Vec::new();
@@ -349,6 +356,7 @@ impl LocalRepo {
     /// The settings of this repository that concern connections (`url.*`, `http.*`, `credential.*`, …). A fetch into another
     /// repository would not see them.
     pub fn connection_config(&self) -> Result<Vec<(String, String)>> {
+        // Only the settings of this repository: git reads those of the user in any directory.
         const SECTIONS: [&str; 5] = ["url.", "http.", "credential.", "protocol.", "ssh."];
         const KEYS: [&str; 3] = ["core.sshcommand", "core.askpass", "core.gitproxy"];
         let mut settings = Vec::new();
@@ -398,6 +406,7 @@ impl LocalRepo {
     /// Moves `name` from `old` to `new` in one step, with a reflog entry. `old` is `None` for a ref
     /// that must not exist yet. Runs the `reference-transaction` hook.
     pub fn update_ref(&self, name: &str, new: &str, old: Option<&str>, reason: &str) -> Result<()> {
+        // git compares the old value itself, so nobody can move the ref in between.
         let absent = "0".repeat(new.len());
         let mut git = self.command();
         git.args(["update-ref", "--create-reflog", "-m", reason, "--end-of-options"]);

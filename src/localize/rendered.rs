@@ -20,6 +20,7 @@ pub(crate) fn render(request: &LocalizeRequest<'_>) -> Result<LocalizeOutcome, F
     let workspace = request.workspace()?.into_checkout();
     let open = || Destination::open(&workspace, request.branch.as_ref(), None, request.overwrite);
     let mut destination = open()?;
+    destination.branch().map_or(Ok(()), OnBranch::refuse_unseen)?;
     destination::refuse_changed(&workspace, &workspace.survey().read_all()?.graph)?;
     let rendered = built(&workspace, request.how)?;
     // Somebody else may push between: their commit becomes the parent, and nothing is built again.

@@ -1,5 +1,7 @@
 //! In place, in clones of all sorts: shallow, bare.
 
+use expect_test::expect;
+
 use super::BRANCH;
 use crate::support::{Project, Repo};
 
@@ -24,8 +26,10 @@ fn shallow_clones_go_on_where_the_branch_is() {
     for (name, depth) in [("branch", &["--depth=1"][..]), ("neither", &[])] {
         let clone = project.sandbox.clone_with(work, name, &SHALLOW);
         clone.git(&["fetch", "--quiet", "--unshallow", "origin", "main"]);
-        let next = format!("next: git fetch origin +{BRANCH}:refs/remotes/origin/localized/main\n");
-        clone.run_as_is(&["status"]).success().stdout_has(&next);
+        // `status` does not ask the remote, `branch` does.
+        clone.run_as_is(&["status"]).success().stdout_has("missing\nnext: git kustomize-localize branch");
+        let hint = format!("hint: git fetch origin +{BRANCH}:refs/remotes/origin/localized/main\n");
+        clone.run_unchanged(&IN_PLACE).fails(2).stderr_has(&hint);
         fetch(&clone, depth);
         // Nothing is new, so that there is nothing to commit, however often it runs.
         clone.run(&IN_PLACE).success().stdout_has("nothing to do");
@@ -129,4 +133,18 @@ fn a_bare_repository_has_the_branch_too() {
     let deployed = Repo::new(sandbox, place);
     assert_eq!(deployed.git(&["status", "--porcelain"]), "");
     assert_eq!(deployed.id("HEAD"), bare.id(BRANCH));
+}
+
+#[test]
+fn only_branch_asks_for_what_a_shallow_clone_does_not_show() {
+    let project = Project::new();
+    let clone = project.sandbox.clone_with(&project.work, "shallow", &SHALLOW);
+    clone.git(&["remote", "set-url", "origin", "http://127.0.0.1:9/none.git"]);
+    clone.run_as_is(&["status"]).success().stdout_has("branch localized/main: missing\n");
+    let offline = [&IN_PLACE[..], &["--offline"]].concat();
+    clone.run_unchanged(&offline).fails(2).says(expect![[r#"
+        error: this clone does not show whether `origin` has `localized/main`
+          hint: run it without `--offline`, so that the remote is asked
+    "#]]);
+    clone.run_unchanged(&IN_PLACE).fails(2).stderr_has("could not look for `localized/main` at `origin`: ");
 }
