@@ -1,17 +1,6 @@
 //! Completion scripts, made from the command line that clap knows.
 
-use clap::ValueEnum;
-
-/// A shell that can complete our arguments.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Shell {
-    /// Bash, with git's own completion
-    Bash,
-    Zsh,
-    Fish,
-    #[value(name = "powershell")]
-    Pwsh,
-}
+use clap_complete::Shell;
 
 /// Connects git's completion for bash with ours. zsh finds ours by its name.
 const BASH_GLUE: &str = include_str!("completion/git.bash");
@@ -25,17 +14,17 @@ pub(crate) fn completion(shell: Shell, command: clap::Command) -> String {
             // If the name has dashes, the generator uses two spellings for its commands (4.6.11). Its script gets the
             // name from the caller, except for the registration.
             let plain = name.replace('-', "__");
-            let script = script(clap_complete::Shell::Bash, command, &plain);
+            let script = script(Shell::Bash, command, &plain);
             script.replace(&format!(" {plain}\n"), &format!(" {name}\n")) + BASH_GLUE
         }
         // With TARGET and NEW_DIR before it, a command would be looked for as the third word.
-        Shell::Zsh => script(clap_complete::Shell::Zsh, without_positionals(&command), &name),
-        Shell::Fish => script(clap_complete::Shell::Fish, command, &name) + FISH_GLUE,
-        Shell::Pwsh => script(clap_complete::Shell::PowerShell, command, &name),
+        Shell::Zsh => script(Shell::Zsh, without_positionals(&command), &name),
+        Shell::Fish => script(Shell::Fish, command, &name) + FISH_GLUE,
+        _ => script(shell, command, &name),
     }
 }
 
-fn script(shell: clap_complete::Shell, mut command: clap::Command, name: &str) -> String {
+fn script(shell: Shell, mut command: clap::Command, name: &str) -> String {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut command, name, &mut script);
     String::from_utf8_lossy(&script).into_owned()

@@ -5,8 +5,9 @@ use std::io;
 use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, Subcommand, ValueHint};
+use clap_complete::Shell;
 
-use super::completion::{Shell, completion};
+use super::completion::completion;
 use super::output::{Done, Page};
 use super::{Cli, documented};
 use crate::message::failure::{Failure, shown};

@@ -59,10 +59,9 @@ fn hinted(text: &str) -> String {
     format!("{} {}\n", Style::new().for_stderr().cyan().bold().apply_to("hint:"), visible(text))
 }
 
-/// The command that commits untracked files. Below the top it names their directories, because new files there mostly
-/// belong together. Localized files are committed with the files that changed with them: the kustomization and the
-/// lock.
+/// The command that commits untracked files, with the files that changed with them.
 pub(super) fn commit(paths: &[String]) -> String {
+    // Below the top directories are named, because new files there mostly belong together.
     let mut all: Vec<&str> =
         paths.iter().map(|path| stored::home(path).unwrap_or_else(|| directory_or_path(path))).collect();
     all.sort_unstable();
@@ -70,6 +69,7 @@ pub(super) fn commit(paths: &[String]) -> String {
     if all.len() > NAMED {
         all = vec![""];
     }
+    // Localized files belong to the kustomization and the lock that changed with them.
     let changed = if paths.iter().any(|path| stored::home(path).is_some()) { " -a" } else { "" };
     format!("{} && git commit{changed}", command("git add --", all.into_iter().map(pathspec)))
 }
@@ -151,25 +151,22 @@ pub(super) fn hints(failures: &[&Failure], verbose: bool) -> String {
     all.into_iter().map(|hint| hinted(hint)).collect::<String>() + &left_remote(failures, verbose)
 }
 
-/// The hint how the subjects of failures can stay remote. An outage passes, so only `init` offers an entry for it.
+/// The hint how the subjects of failures can stay remote, then the entries for them; empty if there are none.
 fn left_remote(failures: &[&Failure], verbose: bool) -> String {
+    // An outage passes, so only `init` offers an entry for it.
     let lasting = failures.iter().filter(|failure| !failure.kind.is_outage());
     let failures: Vec<&Failure> = lasting.filter(|failure| failure.exception.is_some()).copied().collect();
     let exceptions: Vec<&Exception> = failures.iter().filter_map(|failure| failure.exception.as_deref()).collect();
-    let leave = leave(&exceptions, failures.iter().all(|failure| failure.kind.is_gone()), verbose);
-    let mark = Style::new().for_stderr().cyan().bold().apply_to("hint:");
-    if leave.is_empty() { String::new() } else { format!("{mark} {}", lines(leave)) }
-}
-
-/// The hint how these can stay remote, then the entries; empty if there are none.
-fn leave(exceptions: &[&Exception], are_gone: bool, verbose: bool) -> Vec<String> {
-    let entries = Config::entries(exceptions);
+    let entries = Config::entries(&exceptions);
+    if entries.is_empty() {
+        return String::new();
+    }
     // If only this machine cannot get something, `init` does not allow it either.
+    let are_gone = failures.iter().all(|failure| failure.kind.is_gone());
     let init = if are_gone { "run `git kustomize-localize init`, or " } else { "" };
-    let hint = format!("to leave it remote, {init}add to `allow` in `{FILE_NAME}`:");
-    let hint = (!entries.is_empty()).then_some(hint);
+    let hint = hinted(&format!("to leave it remote, {init}add to `allow` in `{FILE_NAME}`:"));
     let entries = entries.into_iter().map(|entry| format!("  {entry}"));
-    hint.into_iter().chain(first(entries, if verbose { usize::MAX } else { NAMED })).collect()
+    hint + &lines(first(entries, if verbose { usize::MAX } else { NAMED }))
 }
 
 /// The failures in groups that differ only in their locations, in the order of the first of each.
@@ -218,6 +215,7 @@ pub(super) fn changes(
     if changes.len() > NAMED && !news.is_empty() && !shown.verbose {
         return table(changes, news, brings, shown.width);
     }
+    // A terminal shows some fifty lines, and reviewers need the rest of the report as well.
     let (named, more) = changes.split_at(changes.len().min(if shown.verbose { usize::MAX } else { NAMED }));
     let mut out = Vec::new();
     for change in named {

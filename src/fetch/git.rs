@@ -153,6 +153,7 @@ impl Network {
     /// Fetches the requested commits of one repository, unless the cache has them. Returns one answer for each, in
     /// their order.
     pub(super) fn fetch(&self, requests: &[GitRequest]) -> Vec<Result<Fetched>> {
+        // All together first: servers count requests.
         let failure = match (self.fetch_together(requests), requests) {
             (Ok(fetched), _) => return fetched.into_iter().map(Ok).collect(),
             (Err(failure), [request]) => self.fetch_by_ref(request, failure),
@@ -244,6 +245,7 @@ impl Network {
         let first = names.first().copied().unwrap_or("HEAD");
         let numbered = names.iter().enumerate();
         let refspecs: String = numbered.map(|(number, name)| format!("+{name}:refs/kl/{number}\n")).collect();
+        // git refuses to fetch into a repository of another format.
         let mut format = format_of(first);
         let (mut scratch, mut exchange) = self.fetch_with(request, format, part, &refspecs)?;
         // The format of a repository is known only if the request has a commit id.
@@ -265,24 +267,36 @@ impl Network {
         refspecs: &str,
     ) -> Result<(Scratch, Exchange)> {
         let scratch = self.cache.scratch(&request.url.shown(), format)?;
+        // Single objects have no history to cut off.
         let option = if part == FetchFilter::NoFiles { "--no-write-fetch-head" } else { "--depth=1" };
-        let exchange = self.talk(request, |remote_git, url, terminal| {
+        let exchange = self.exchange(request, scratch.path(), part, Some(option), refspecs)?;
+        Ok((scratch, exchange))
+    }
+
+    /// Fetches into a bare repository, with an option that limits the history.
+    pub(super) fn exchange(
+        &self,
+        request: &GitRequest,
+        into: &Path,
+        part: FetchFilter,
+        option: Option<&str>,
+        refspecs: &str,
+    ) -> Result<Exchange> {
+        self.talk(request, |remote_git, url, terminal| {
             let part = match (part, terminal) {
                 // git would ask for a password again for each batch of files.
                 (FetchFilter::SmallFiles, Terminal::Shared) => FetchFilter::All,
                 (part, _) => part,
             };
-            let (into, by_repository) = (scratch.path(), request.is_submodule);
-            let wanted = Fetch { into, part, option: Some(option), refspecs, by_repository };
+            let wanted = Fetch { into, part, option, refspecs, by_repository: request.is_submodule };
             remote_git.fetch(url, wanted, request.timeout, terminal)
-        })?;
-        Ok((scratch, exchange))
+        })
     }
 
-    /// Fetches the files that `want` adds, with one request per repository, until it adds none: attributes that were
-    /// fetched may need more files.
+    /// Fetches the files that `want` adds, with one request per repository, until it adds none.
     pub(super) fn fetch_missing(&self, want: impl Fn(&mut Vec<Missing>)) {
         loop {
+            // Attributes that were fetched may need more files, so it is asked again.
             let mut missing = Vec::new();
             want(&mut missing);
             if missing.is_empty() {
@@ -304,10 +318,10 @@ impl Network {
         }
     }
 
-    /// Adds files to commits in the cache. If the server does not give single files, all files of the commits are
-    /// fetched.
+    /// Adds files to commits in the cache.
     fn fetch_files(&self, missing: &Missing) -> Result<()> {
         let Fetched { commit, request, .. } = &missing.commits[0];
+        // Objects are asked for by id: the commit is here already.
         let ids: String = missing.ids.iter().map(|id| format!("{id}\n")).collect();
         let (scratch, exchange) = self.fetch_with(request, format_of(commit), FetchFilter::NoFiles, &ids)?;
         if exchange.output.status.success() {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::git::{GitRequest, format_of};
 use super::progress::SIDE_BY_SIDE;
 use super::{ContentKey, Fetcher, Network};
-use crate::git::{Fetch, FetchFilter};
+use crate::git::FetchFilter;
 use crate::message::failure::{FailureKind, Result};
 use crate::message::redact::SafeUrl;
 use crate::os::interrupt::Scratch;
@@ -138,12 +138,8 @@ impl<'a> Commits<'a> {
     }
 
     fn fetch(&self, name: &str, option: Option<&str>) -> Result<()> {
-        let refspecs = format!("+{name}:refs/kl/{name}\n");
-        let (into, by_repository) = (self.scratch.path(), self.request.is_submodule);
-        let wanted = Fetch { into, part: FetchFilter::NoTrees, option, refspecs: &refspecs, by_repository };
-        let exchange = self.network.talk(self.request, |remote_git, url, terminal| {
-            remote_git.fetch(url, wanted, self.request.timeout, terminal)
-        })?;
+        let (into, refspecs) = (self.scratch.path(), format!("+{name}:refs/kl/{name}\n"));
+        let exchange = self.network.exchange(self.request, into, FetchFilter::NoTrees, option, &refspecs)?;
         if exchange.output.status.success() {
             return Ok(());
         }

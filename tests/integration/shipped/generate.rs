@@ -64,7 +64,7 @@ fn what_cannot_be_generated_is_reported() {
     fs::write(sandbox.path("file"), "").unwrap();
     for (args, said) in [
         (&["man", "file/man"][..], "cannot write pages to `file/man`"),
-        (&["completion", "csh"], "[possible values: bash, zsh, fish, powershell]"),
+        (&["completion", "csh"], "[possible values: bash, elvish, fish, powershell, zsh]"),
         (&[], ""),
     ] {
         sandbox.run(&sandbox.path(""), &[&["generate"], args].concat()).fails(2).stderr_has(said);
