@@ -214,6 +214,7 @@ pub(crate) fn is_placeholder(reason: &str) -> bool {
 /// Whether helm reads a version as exactly that version, not as a range.
 pub(crate) fn is_one_version(version: &str) -> bool {
     let version = version.strip_prefix('v').unwrap_or(version);
+    // helm reads fewer than three numbers as a range.
     let numbers: Vec<&str> = version.split(['-', '+']).next().unwrap_or_default().split('.').collect();
     numbers.len() == 3
         && numbers.iter().all(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
@@ -271,9 +272,9 @@ impl Config {
         glob::and_above(directory).find(|directory| self.scopes.matches(directory)).map(str::to_owned)
     }
 
-    /// The configuration of a change, with the keys about programs, time and fetching from `policy`: a change must not
-    /// decide what runs on the machine that checks it.
+    /// The configuration of a change, with the keys about programs, time and fetching from `policy`.
     pub(crate) fn run_by(self, policy: &Config) -> Config {
+        // A change must not decide what runs on the machine that checks it.
         let Config { helm, build_timeout, allow_private, max_file_size, .. } = *policy;
         let Config { kustomize, trust_exec, sources, .. } = policy.clone();
         Config { helm, build_timeout, allow_private, max_file_size, kustomize, trust_exec, sources, ..self }

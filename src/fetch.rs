@@ -379,6 +379,7 @@ impl Fetcher {
     /// The keys under which a reference may be found, in the order in which they are tried.
     fn candidate_keys(&self, wanted: &RemoteRef) -> Vec<ContentKey> {
         let (text, file) = (wanted.text.exposed(), ContentKey::File(wanted.text.clone()));
+        // A field for files never means a repository.
         let Some(spec) = wanted.spec.as_ref().filter(|_| wanted.wants != ExpectedContent::File) else {
             return vec![file];
         };
@@ -584,9 +585,10 @@ impl Remotes for Fetcher {
     }
 }
 
-/// Whether a result is final. kustomize tries git for a URL whose server answers with anything but a file, so a
-/// repository counts only if it has the directory.
+/// Whether a result is final: no other key has to be tried.
 fn is_usable(outcome: &Result<RemoteContent>, wanted: &RemoteRef) -> bool {
+    // kustomize tries git for a URL whose server answers with anything but a file, so a repository counts only if it
+    // has the directory.
     match (outcome, &wanted.spec) {
         (Ok(RemoteContent::Root(repository)), Some(spec)) => {
             let directory = tree::resolve(&*repository.tree, &spec.directory());

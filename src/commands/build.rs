@@ -56,6 +56,7 @@ impl BuildArgs {
             Some(rev) => Workspace::of_rev(repository_offline()?, Some(rev))?,
             None => Workspace::of_working_tree(false)?,
         };
+        // Builds read what a checkout writes, not what git stores.
         let workspace = workspace.into_checkout();
         if let Some(directory) = &self.output {
             return files::write(self, &workspace, directory, output);
@@ -68,6 +69,7 @@ impl BuildArgs {
                 return Err(failure.hint("to build all of them into files: --output DIR").into());
             }
         };
+        // The subject is known before anything is fetched for it.
         let subject = subject(&workspace, text, output.quiet)?;
         let mut fetcher = from_lock(workspace.repo(), &workspace, self.offline, output.quiet)?;
         let builds = Builds::of(&workspace, &[Ok(Some(subject))], &mut fetcher, self.with.programs())?;

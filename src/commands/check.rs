@@ -70,6 +70,7 @@ impl CheckArgs {
         let what = if self.staged { Snapshot::Index } else { Snapshot::of(self.rev.as_deref()) };
         let base = self.base.clone().map_or(Base::Own, Base::Of);
         let how = CheckBuildOptions { run: self.with.how(self.offline, output.quiet), only_objects: false };
+        // A failure before the check is reported in the requested format as well.
         let checked = repository_offline().map_err(Into::into);
         let checked =
             checked.and_then(|workspace| check(&workspace, &what, &self.paths, &base, self.build.then_some(&how)));

@@ -223,12 +223,14 @@ impl DiffArgs {
 
     /// The base, and the words that select builds: the first word is a revision, if there is a commit of that name.
     fn base(&self, repo: &LocalRepo) -> Result<(String, &[String])> {
+        // A word that is no commit selects builds, and the base is the usual one.
         let named = self.words.first();
         if let Some(base) = named
             && repo.commit(base)?.is_some()
         {
             return Ok((base.clone(), &self.words[1..]));
         }
+        // First the branch that this one follows, then the default branch, then the commit before.
         let before = format!("{}~", self.rev.as_deref().unwrap_or("HEAD"));
         for base in ["@{upstream}", "refs/remotes/origin/HEAD", &before] {
             if repo.commit(base)?.is_some() {
@@ -255,6 +257,7 @@ impl Diff {
         let Sides { old, new } = workspaces;
         let quiet = how.new.quiet;
         let commit = new.files.commit().map(|id| id.commit.clone());
+        // Without a lock on both sides nothing was localized before.
         let now_remote = match (&old.lock, &new.lock) {
             (Some(was), Some(is)) => NowRemote::between(was, is, &new.config),
             _ => Vec::new(),
@@ -265,6 +268,7 @@ impl Diff {
             .iter()
             .filter(|source: &&Upstream| lock.is_some_and(|lock| lock.remotes.contains_key(*source)))
             .collect();
+        // Without builds nothing is fetched, and no program is needed.
         if chosen.is_empty() {
             let moved = Moved::of(&sources, &[], &[]);
             return Ok(Diff { commit, unbuilt, unread, now_remote, moved, ..Diff::default() });
@@ -386,6 +390,7 @@ impl Compared {
         parts: impl FnOnce(&[&Choice]) -> Result<Vec<BuiltParts>>,
         quiet: bool,
     ) -> Result<Vec<Compared>> {
+        // The outputs are large, so they are compared in parallel.
         let names: Vec<String> = chosen.iter().map(Choice::title).collect();
         let namespaces: Vec<_> = chosen.iter().map(|choice| choice.targets().map(namespace)).collect();
         let mut built = Progress::new("building", quiet)
@@ -575,6 +580,7 @@ fn objects_of(build: &Compared) -> (bool, Vec<(String, Option<serde_yaml::Value>
 
 /// The old and the new version of each changed upstream; for the repositories among `asked` also the number of commits.
 fn moved(sides: Sides<&Workspace>, fetcher: &Fetcher, asked: &BTreeSet<Upstream>) -> BTreeMap<Upstream, String> {
+    // A side without a lock pins nothing.
     let Sides { old: was, new: is } = sides.map(|side| side.lock.as_deref().cloned().unwrap_or_default());
     let changes = Lock::changes(&was, &is).into_iter().filter(|change| change.old != change.new);
     let changes = changes.filter_map(|change| {
@@ -582,6 +588,7 @@ fn moved(sides: Sides<&Workspace>, fetcher: &Fetcher, asked: &BTreeSet<Upstream>
         Some((change.upstream, move_line))
     });
     let mut moved: BTreeMap<Upstream, String> = changes.collect();
+    // Counting commits asks the network, so only upstreams that caused a difference are asked for.
     let mut moves = moves(&was, &is);
     moves.retain(|reference_move| asked.contains(reference_move.new.0));
     for (Move { old, new }, history) in moves.iter().zip(fetcher.histories(&moves)) {

@@ -63,6 +63,7 @@ pub(super) fn of_localizing(findings: &[Finding], source: Option<&str>, verbose:
 
 /// The finding without help, if one way is to lock the reference.
 fn without_lock_command(mut finding: Finding) -> Finding {
+    // How to lock is said once, below all findings.
     let is_lockable = finding.fails() && finding.rule == Rule::RemoteReference;
     if is_lockable && finding.help.iter().any(|help| help.contains(LOCK_COMMAND)) {
         finding.help.clear();
@@ -151,6 +152,7 @@ fn message_key(finding: &Finding) -> (Rule, Severity, String, String) {
 /// The common message of several findings, and the first of their own parts; `None` for a single finding.
 fn in_common(block: &[&Finding]) -> Option<(Finding, Vec<String>)> {
     let [first, _, ..] = block else { return None };
+    // The targets differ, the message does not.
     let each = block.iter().filter_map(|finding| Some(finding.common.as_ref()?.each.clone()));
     let mut notes: Vec<String> = each.take(NAMED).collect();
     if let more @ 1.. = block.len() - notes.len() {

@@ -38,12 +38,14 @@ impl HelpArgs {
 /// The recipes with the URL and the default branch of `origin`, if this repository has them.
 fn filled(text: String) -> String {
     let Ok(repo) = repository_offline() else { return text };
+    // Recipes are copied as they are, so they get the names of this repository.
     let url = repo.config("remote.origin.url").ok().flatten();
     let url = url.map(|url| from_ssh(&url).unwrap_or(url)).filter(|url| url.starts_with("https://"));
     let text = match url {
         Some(url) => text.replace(REPOSITORY, visible(&redact::url(&url)).trim_end_matches(".git")),
         None => text,
     };
+    // The default branch is the one that jobs run for.
     let head = "refs/remotes/origin/HEAD";
     let head = repo.refs(&[head]).ok().and_then(|mut refs| refs.remove(head)?.other_name);
     match head.as_deref().and_then(|name| name.strip_prefix("refs/remotes/origin/")) {

@@ -120,11 +120,12 @@ impl HookCommand {
     }
 }
 
-/// Checks the changes of a push or commit. A hook must answer for each ref, so a failure is a part of the answer: it must
-/// not end the others.
+/// Checks the changes of a push or commit.
 fn judgement(repo: &Rc<LocalRepo>, judged: Judged) -> Judgement {
+    // A hook must answer for each ref, so a failure is a part of the answer: it must not end the others.
     let checked = check(repo, &judged.what, &[], &judged.base, None);
     let mut checked = checked.unwrap_or_else(|failures| Checked::failed(judged.what.clone(), failures.0));
+    // Nothing can have been merged into a new ref.
     checked.findings.retain(|finding| finding.rule != Rule::MergedBack || !judged.is_new);
     if checked.failures.is_empty() {
         match judged.shows(repo, &checked.source) {

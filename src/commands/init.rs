@@ -112,6 +112,7 @@ impl Setup {
 
     /// Takes a configuration, if it mends errors and makes none.
     fn take_if_it_mends(&mut self, text: String, (config, checked): (Config, Checked), added: Vec<AddedKey>) {
+        // A change that mends one error and makes another is not taken.
         let (old, new) = (errors(&self.checked), errors(&checked));
         if new.len() < old.len() && new.is_subset(&old) {
             self.texts[1] = text;
@@ -228,6 +229,7 @@ impl Setup {
     }
 
     fn finish(self, dry_run: bool) -> Result<Initialized, Failures> {
+        // Nothing is written before this line.
         let changes = self.changes_to(&self.texts[1]);
         let outcome = write(&self.workspace, &changes, &[], dry_run)?;
         let status = if dry_run { None } else { Some(status::without_targets(&repository_offline()?)?) };
@@ -321,6 +323,7 @@ fn exception(finding: &Finding) -> Option<String> {
     if finding.unread || matches!(finding.rule, Rule::RemoteReference | Rule::InvalidKustomization) {
         return None;
     }
+    // An entry that would not cover the finding is not proposed.
     let exception = Config::exception(finding.rule, &finding.subject, &finding.path)?;
     Config::entries(&[&exception]).pop()
 }

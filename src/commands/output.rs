@@ -167,13 +167,13 @@ impl Outcome for Page {
 /// The outcome of a command.
 pub(super) type Done = Result<Box<dyn Outcome>, Failures>;
 
-/// Prints the outcome of a command, and returns the exit status. After a success, the text for stderr is printed only
-/// for people who did not ask for less.
+/// Prints the outcome of a command, and returns the exit status.
 pub(super) fn finish(output: &OutputArgs, outcome: Done) -> ExitCode {
     let outcome = match outcome {
         Ok(outcome) => outcome,
         Err(failures) => return failed(output, &failures),
     };
+    // A build that was stopped may have hidden anything, so the command failed.
     let stopped: BTreeSet<Failure> = outcome.stopped().into_iter().collect();
     let status = if stopped.is_empty() { outcome.status() } else { FAILED };
     let is_json = output.format == Format::Json;
@@ -184,6 +184,7 @@ pub(super) fn finish(output: &OutputArgs, outcome: Done) -> ExitCode {
             print(report.as_bytes());
         }
     }
+    // After a success, only people who did not ask for less read stderr.
     if status > 0 || !(is_json || output.quiet) {
         say(&outcome.stderr(output));
     }

@@ -121,6 +121,7 @@ impl Status {
     fn without_targets(repo: &Rc<LocalRepo>) -> Result<(Status, Option<Rc<Survey>>), Failures> {
         let head = repo.commit("HEAD")?;
         let source = if repo.top.is_some() { Snapshot::WorkingTree } else { Snapshot::of(Some("HEAD")) };
+        // A bare repository without a commit has no files at all.
         let files = (repo.top.is_some() || head.is_some()).then(|| Files::open(repo, &source)).transpose()?;
         let survey = files.as_ref().map(|files| Rc::new(Survey::of(files.checked_out())));
         let mut checked = match files.as_ref().zip(survey.as_ref()) {
@@ -129,6 +130,7 @@ impl Status {
         };
         let branch = if head.is_some() { BranchStatus::of(repo, false) } else { BranchStatus::missing() };
         let rendered = head.map(|_| BranchStatus::of(repo, true));
+        // The result is taken apart below.
         let read = std::mem::take(&mut checked.read);
         let mut status = Status::of(checked, branch);
         status.rendered = rendered.filter(|rendered| rendered.is_news_beside(&status.branch));
@@ -272,6 +274,7 @@ impl BranchStatus {
 
     /// Looks at the branch that HEAD would be localized on, or `rendered` on.
     fn of(repo: &Rc<LocalRepo>, rendered: bool) -> BranchStatus {
+        // A branch that cannot be examined is a state, not the end of `status`.
         let look = || -> Result<Option<BranchStatus>, Failures> {
             // By name, so that uncommitted changes do not matter.
             let workspace = Workspace::of_rev(repo.clone(), Some("HEAD"))?;

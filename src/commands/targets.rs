@@ -122,6 +122,7 @@ pub(super) fn surveyed(repo: &Rc<LocalRepo>, survey: &Survey) -> Result<TargetSu
                 .for_each(|(tree_inputs, there)| *tree_inputs = there);
         }
     }
+    // They are counted, because silence would look like a repository without deployments.
     let mut fleet_files = tree.files_named(&|name| ["fleet.yaml", "fleet.yml"].contains(&name))?;
     fleet_files.retain(|file| !config.leaves_out(path::parent(file)));
     Ok(TargetSurvey { targets, reaches, engines, fleet_files: fleet_files.len() })
@@ -208,6 +209,7 @@ fn wants_branch((target, reaches): (&Target, Option<&[ExternalInput]>)) -> bool 
 /// The counts of all targets. Those that may deploy something else count as unknown, as in `diff`.
 fn summary(survey: &TargetSurvey) -> String {
     let targets = &survey.targets;
+    // Each target is counted at one location, and once more if it is missing or unknown.
     let (mut local, mut external, mut templated) = (0, 0, 0);
     for target in &targets.targets {
         *match target.location {

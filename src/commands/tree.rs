@@ -46,6 +46,7 @@ impl TreeArgs {
         let repo = repository_offline()?;
         let files = Files::open(&repo, &Snapshot::of(self.rev.as_deref()))?.checked_out();
         let config = Config::of(&*files, "")?;
+        // A URL is a likely mistake: `--invert` takes it.
         let targets = self.targets.iter().map(|text| {
             if text.contains("://") {
                 let url = redact::url(text);
@@ -100,6 +101,7 @@ impl ReferenceTree {
         let explored = explore(tree, &directories);
         let graph = &explored.graph;
         let flux = flux_objects(&explored);
+        // A kustomization file of Flux is an object, not a root.
         let mut roots: Vec<RootId> = explored.starts.iter().copied().flatten().collect();
         roots.retain(|root| !flux.contains(&graph.roots[*root].file));
         let starts = graph.top_roots(&roots, graph.root_ids());

@@ -238,6 +238,7 @@ impl<'a> Update<'a> {
                 return Ok(Err(unanswered));
             }
         }
+        // Failures about trust only drop their entries; any other failure ends the update.
         let resolved = self.resolved(is_stored);
         let failures = resolved.as_ref().map_or_else(|failures| &failures.0, |(_, relocked)| &relocked.unresolved);
         let distrusted = self.selection.distrusted(failures);
@@ -292,9 +293,11 @@ impl<'a> Update<'a> {
 
     /// Writes the lock, and with it the stored files.
     fn finish(self, (plan, relocked): Resolved) -> Result<LocalizeReport, Failures> {
+        // Before anything is written, because the histories come from the network.
         let (mut rewritten, news) = histories(&self.fetcher, &self.before, &relocked.lock);
         let diff = self.args.diff.then(|| self.compared(plan.as_ref(), &relocked.lock)).transpose();
         let diff = diff.map_err(|failures| failures.context("nothing was written"))?;
+        // The files are written last, all of them or none.
         let (workspace, before, dry_run) = (self.workspace, self.before, self.args.dry_run);
         let mut outcome = match plan {
             Some(mut plan) => {
@@ -320,6 +323,7 @@ impl<'a> Update<'a> {
     /// Compares the builds that this touches.
     fn compared(&self, plan: Option<&Plan>, lock: &Lock) -> Result<Diff, Failures> {
         let Some(repo) = self.workspace.repo() else { return Ok(Diff::default()) };
+        // Both sides are trees in memory: the comparison must not depend on the writing.
         let mut changes = self.edits.clone();
         changes.insert(LOCK_NAME.to_owned(), Some(ResultFile::of(lock)?));
         changes.extend(plan.iter().flat_map(|plan| plan.changes.clone()));
@@ -340,6 +344,7 @@ impl<'a> Update<'a> {
 /// Splits the words of the command line: a word that exists in the working tree is a path, every other word a URL.
 fn split(workspace: &Workspace, words: &[String], to: &str) -> Result<(Vec<String>, Vec<String>), Failures> {
     let (mut paths, mut urls) = (Vec::new(), Vec::new());
+    // A path is tried first: a URL without a scheme looks like one, but does not exist.
     for word in words {
         let path = workspace.repo().and_then(|repo| from_top(repo, &*workspace.tree, word).ok());
         match path {
@@ -348,6 +353,7 @@ fn split(workspace: &Workspace, words: &[String], to: &str) -> Result<(Vec<Strin
         }
     }
     if urls.is_empty() && !is_pattern(to) {
+        // The hint names a URL of this lock, so that it works as it is.
         let failure = Failure::new("`--to` needs a URL: the repository or chart whose ref or version to change");
         let locked = workspace.lock.iter().flat_map(|lock| lock.remotes.keys());
         let named = locked

@@ -122,6 +122,7 @@ pub(super) fn point_elsewhere(error: &mut clap::Error) {
     if error.kind() != ErrorKind::UnknownArgument {
         return;
     }
+    // An option may come with its value.
     let option = unknown.split('=').next().unwrap_or_default();
     let meant = match word(option.trim_start_matches('-')) {
         // For a copy, another program's option for its output.
@@ -145,6 +146,7 @@ pub(super) fn point_elsewhere(error: &mut clap::Error) {
 /// The command line with `meant` instead of an option, and with its value if it takes one; `None` if the option is not
 /// a word of it.
 fn instead(option: &str, meant: &str) -> Option<String> {
+    // The user can copy the line, so that nothing else of it changes.
     let words: Vec<String> = shown().into_iter().skip(1).collect();
     let (at, value) = words.iter().enumerate().find_map(|(at, word)| match word.strip_prefix(option)? {
         "" => Some((at, None)),

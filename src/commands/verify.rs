@@ -44,6 +44,7 @@ pub(super) struct VerifyArgs {
 impl VerifyArgs {
     pub(super) fn run(&self, output: &OutputArgs) -> Done {
         let repo = LocalRepo::discover_offline()?.map(Rc::new);
+        // A directory that was handed over needs no repository.
         let directory = directory(self.rev.as_deref(), repo.as_deref())?;
         // A directory has no source commit from which it could be localized.
         if let Some(text) = directory.filter(|_| self.rebuild) {
@@ -78,6 +79,7 @@ pub(super) fn directory<'a>(rev: Option<&'a str>, repo: Option<&LocalRepo>) -> R
     let Some(text) = rev.filter(|text| Path::new(text).is_dir()) else {
         return Ok(None);
     };
+    // A name of both is refused, because the wrong one would be verified in silence.
     let commit = match repo {
         Some(repo) if !text.starts_with('-') => repo.commit(text)?,
         _ => None,
@@ -197,6 +199,7 @@ fn upstream(all: &[EntryStatus]) -> Vec<String> {
 /// The commands that take upstream's changes into the lock.
 fn updates(all: &[EntryStatus]) -> Vec<String> {
     let of = |update| all.iter().filter(move |entry| entry.answer.update == update);
+    // The lock at the top is updated, that of a copy only by another copy.
     let (any, mut out) = (of(UpdateKind::Any), Vec::new());
     if any.clone().any(|entry| !is_of_copy(entry)) {
         out.push("  to update the lock: git kustomize-localize update".to_owned());

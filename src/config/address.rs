@@ -184,6 +184,7 @@ fn parts(text: &str, below: &str) -> Result<Parts, String> {
 
 /// Splits a URL without query, or an scp-like address, or a glob, into scheme, host and path.
 fn split(text: &str) -> Result<(Option<&'static str>, String, &str), String> {
+    // As git does, and not by a parser of URLs, which would repair a text that git takes literally.
     let (scheme, rest) = match text.split_once("://") {
         Some((scheme, rest)) => (Some(scheme), rest),
         None => (None, text),

@@ -62,6 +62,7 @@ impl TryFrom<Vec<Allow>> for Exceptions {
     type Error = String;
 
     fn try_from(entries: Vec<Allow>) -> Result<Exceptions, String> {
+        // Each key has its own index, because a URL and a path are never compared.
         let mut wide: BTreeMap<&'static str, Vec<(&GlobMatcher, usize)>> = BTreeMap::new();
         let mut exact: HashMap<(&'static str, Exact), Vec<usize>> = HashMap::new();
         for (index, Allow { key, matcher, .. }) in entries.iter().enumerate() {

@@ -33,6 +33,7 @@ impl Config {
     /// The text of a configuration with one more key; `None` if it has that key, or a line cannot be added at its end.
     pub fn with(text: &str, key: &str, value: &str) -> Option<String> {
         let end = if text.contains("\r\n") { "\r\n" } else { "\n" };
+        // The last line may lack its end.
         let between = if text.is_empty() || text.ends_with('\n') { "" } else { end };
         let new = format!("{text}{between}{key}: {value}{end}");
         let KeyChange { before, after } = KeyChange::of_key(text, &new, key)?;

@@ -57,6 +57,7 @@ pub(crate) struct Directive {
 impl Comments {
     /// Reads the comments of a file. If it is not YAML, only those before the error are read.
     pub(crate) fn of(bytes: &[u8]) -> Comments {
+        // Most files have none, and parsing costs more than a search.
         let may_have_some = memchr::memmem::find(bytes, NAME.as_bytes()).is_some();
         let text = std::str::from_utf8(bytes).ok().filter(|_| may_have_some);
         let comments = text.map(comments).unwrap_or_default();

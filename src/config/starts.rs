@@ -8,8 +8,8 @@ use crate::tree::{Tree, path};
 
 impl Config {
     /// The directories where a walk of `tree` starts, sorted: the directories of `kustomizations` that `include` and
-    /// `exclude` accept, and those that are `deployed` even if the configuration leaves them out. With `paths`, only those
-    /// in or below one of these. A root that another root references may be among them; it is walked once.
+    /// `exclude` accept, and those that are `deployed` even if the configuration leaves them out. With `paths`, only
+    /// those in or below one of these.
     pub fn starting_points(
         &self,
         tree: &dyn Tree,

@@ -98,6 +98,7 @@ pub(super) fn open(
         let (tip, local) = (Some(remote.clone()), Some(local.clone()));
         return Ok(Branch { name: name.to_owned(), tip, local, unseen_by: None });
     }
+    // The clone knows only what it fetched last.
     let published = published.filter(|_| local.is_some() && local != remote);
     let unseen_by = published.map(|published| published.remote().to_owned());
     Ok(Branch { name: name.to_owned(), tip: local.clone().or(remote), local, unseen_by })

@@ -121,6 +121,7 @@ impl NewDirectory {
         let _signals = interrupt::hold();
         failpoint::before("let NEW_DIR change places with the old one");
         let old = exchange(fresh, &self.disk_path, &scratch.path().join("old")).map_err(failed)?;
+        // Only now nobody else can write to it: what changed before goes back.
         let Err(changed) = self.refuse_changed(&old) else { return Ok(()) };
         failpoint::before("let NEW_DIR change places again");
         match exchange(&old, &self.disk_path, &scratch.path().join("new")) {
@@ -187,12 +188,13 @@ fn resolve_new_dir(from: &Path, shown: &str) -> Result<PathBuf> {
     }
 }
 
-/// Exchanges two directories: in one step, so that neither is missing at any moment, if the system can do
-/// that. Returns the new path of the directory that was at `disk_path`: `old` or `fresh`.
+/// Exchanges two directories, in one step if the system can do that. Returns the new path of the directory that was
+/// at `disk_path`: `old` or `fresh`.
 fn exchange(fresh: &Path, disk_path: &Path, old: &Path) -> io::Result<PathBuf> {
     #[cfg(any(target_os = "linux", target_vendor = "apple"))]
     {
         use rustix::fs::{CWD, RenameFlags, renameat_with};
+        // So neither is missing at any moment.
         if renameat_with(CWD, fresh, CWD, disk_path, RenameFlags::EXCHANGE).is_ok() {
             return Ok(fresh.to_owned());
         }

@@ -68,6 +68,7 @@ fn directories_named(tree: SharedTree, changes: &Changes) -> Result<Option<BTree
     if starts.is_empty() {
         return Ok(Some(BTreeSet::new()));
     }
+    // A changed root can make another root build something else.
     let graph = inputs::explore(tree, &starts).graph;
     let is_read = graph.roots.iter().all(|root| root.kind.is_some());
     Ok(is_read.then(|| graph.roots.iter().map(|root| root.directory.clone()).collect()))

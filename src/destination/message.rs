@@ -64,6 +64,7 @@ pub(super) fn text(
 
 /// The repositories whose commit changed: under the same ref, or because one ref of a repository was replaced by another.
 pub(crate) fn moves<'a>(before: &'a Lock, after: &'a Lock) -> Vec<Move<'a>> {
+    // With several candidates it is open which ref replaced which, so none is a move.
     let (old, new) = (repositories(before), repositories(after));
     let moves = old.iter().filter_map(|(upstream, commit)| {
         let replacement = match new.get(*upstream) {

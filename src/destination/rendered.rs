@@ -49,6 +49,7 @@ pub(crate) fn write_directory(
     before: &BTreeSet<String>,
     rendered: &Rendered,
 ) -> Result<ChangedFiles> {
+    // A file that is there already keeps its time, so that other programs do not see a change.
     let mut changes = Changes::new();
     let mut put = |name: &str, bytes: Option<&[u8]>| {
         let there = fs::read(directory.join(name)).ok();

@@ -53,9 +53,8 @@ fn refuse_edited(workspace: &Workspace, tree: &DiskTree, changes: &Changes) -> R
     }
 }
 
-/// Makes the changes: all files are written below the git directory before the first one is moved to its path. Localized
-/// files come first, then the lock that lists them, then the files that name them, so that after a run that ended early
-/// the next one recognizes its files. Directories that a removal leaves empty are removed too.
+/// Makes the changes: all files are written below the git directory before the first one is moved to its path.
+/// Directories that a removal leaves empty are removed too.
 pub(super) fn apply(git_dir: &Path, top: &Path, changes: &Changes) -> Result<()> {
     if changes.is_empty() {
         interrupt::sweep(git_dir, TEMPORARY);
@@ -89,6 +88,8 @@ pub(super) fn apply(git_dir: &Path, top: &Path, changes: &Changes) -> Result<()>
 
 /// The order in which files change.
 fn rank(path: &str, to: Option<&ResultFile>) -> u8 {
+    // Localized files come first, then the lock that lists them, then the files that name them: after a run that ended
+    // early the next one recognizes its files.
     match to {
         Some(_) if path == LOCK_NAME => 2,
         Some(_) if stored::home(path).is_none() => 3,

@@ -212,11 +212,11 @@ fn write_file(directory: &Path, bytes: &[u8], sha256: &str) -> io::Result<()> {
     std::fs::rename(&temporary, directory.join(sha256))
 }
 
-/// Refuses a directory that belongs to another user, or that others may write to: git runs in the repositories below it
-/// with their configuration.
+/// Refuses a directory that belongs to another user, or that others may write to.
 #[cfg(unix)]
 fn refuse_shared(directory: &Path) -> Result<()> {
     use std::os::unix::fs::MetadataExt;
+    // git runs in the repositories below it with their configuration.
     let Ok(metadata) = directory.metadata() else {
         return Ok(());
     };

@@ -80,8 +80,7 @@ impl CheckoutTree {
         }
     }
 
-    /// The submodule that has `path`, and the path in it. It is fetched when it is first looked into. `None` if no
-    /// submodule has it.
+    /// The submodule that has `path`, and the path in it. `None` if no submodule has it.
     fn mounted<'a>(&self, path: &'a str) -> Result<Option<(Rc<CheckoutTree>, &'a str)>> {
         // Without submodules their directories stay empty, as in a clone without them.
         if !self.has_submodules {
@@ -159,8 +158,7 @@ impl CheckoutTree {
         self.fetched.stop.get().map_or(Ok(()), |failure| Err(failure.clone()))
     }
 
-    /// Reads a file of this repository, which counts once. Neither the stored file nor the checked-out one may be too
-    /// large.
+    /// Reads a file of this repository, which counts once.
     fn read_directly(&self, path: &str) -> Result<Vec<u8>> {
         self.fetch_objects(path)?;
         // The attributes above are read with the file.
@@ -171,6 +169,7 @@ impl CheckoutTree {
                 self.read_directly(&attributes)?;
             }
         }
+        // Neither the stored file nor the checked-out one may be too large: a conversion can make it longer.
         if let Some(size) = self.objects.size(path)? {
             self.network.budget.check(size, || self.label(path))?;
         }

@@ -87,9 +87,9 @@ fn index_versions(network: &Network, chart: &ChartRef) -> Result<Vec<ChartVersio
         .map_err(|why| Failure::new(format!("cannot read the index of {}: {why}", chart.repo.shown())))
 }
 
-/// Returns what a reference in an index means, as helm reads it (`repo.ResolveReferenceURL`): a query of the repository
-/// counts for what is relative to it.
+/// The URL that a reference in an index means, as helm reads it (`repo.ResolveReferenceURL`).
 fn resolved_url(repository: &Url, reference: &str) -> Result<Url, url::ParseError> {
+    // A query of the repository counts for references that are relative to it.
     let mut base = repository.clone();
     base.set_path(&format!("{}/", repository.path().trim_end_matches('/')));
     let mut url = base.join(reference)?;
@@ -116,8 +116,7 @@ fn choose(chart: &ChartRef, versions: Vec<ChartVersion>) -> Result<ChartVersion>
     })
 }
 
-/// The newest version that helm takes for the one that is written; empty if there is none. helm gets an index of
-/// our own, and asks nobody.
+/// The newest version that helm takes for the one that is written; empty if there is none.
 fn newest(chart: &ChartRef, versions: &[ChartVersion]) -> Result<String> {
     let entries: Vec<Value> =
         versions.iter().map(|listed| json!({"name": chart.name, "version": listed.version})).collect();
@@ -127,6 +126,7 @@ fn newest(chart: &ChartRef, versions: &[ChartVersion]) -> Result<String> {
     }
     // helm itself chooses, because only its code knows which versions a range accepts.
     let helm = Helm::new(chart)?;
+    // helm gets an index of our own, and asks nobody.
     let repositories = json!({"repositories": [{"name": "charts", "url": "https://charts.invalid"}]});
     let index = json!({"apiVersion": "v1", "entries": {&*chart.name: entries}});
     for (name, content) in [("config/repositories.yaml", repositories), ("cache/charts-index.yaml", index)] {
@@ -311,6 +311,7 @@ pub(super) fn unpacked(chart: &ChartRef, bytes: &[u8]) -> Result<Archive> {
     let shown = chart.upstream();
     let files = archive::unpack(bytes)
         .map_err(|reason| Failure::new(format!("the archive of {shown} is refused: {reason}")))?;
+    // A mirror may serve another chart under the requested name.
     let (name, version) = archive::metadata(&files)
         .map_err(|reason| Failure::new(format!("the archive of {shown} is not a chart: {reason}")))?;
     if name != chart.name {

@@ -88,11 +88,11 @@ impl Client {
         from_url.or_else(|| self.login(named, &url, login.as_ref()))
     }
 
-    /// Asks for a login, or for another one than `refused`, if the user's files name `named`, the URL as it is written
-    /// there. A login is sent only over TLS or to this machine: a remote base may name any host with `http://`, and
-    /// must not make us show its login to the whole network.
+    /// Asks for a login, or for another one than `refused`, if the user's files name `named`, the URL as it is
+    /// written there. A login is sent only over TLS or to this machine.
     fn login(&self, named: &str, url: &Url, refused: Option<&Login>) -> Option<Login> {
         let is_final = refused.is_some_and(|login| login.password.is_some());
+        // A remote base may name any host with `http://`, and must not make us show its login to the whole network.
         let is_exposed = url.scheme() != "https" && !is_loopback(url);
         if is_final || is_exposed || !self.reach.access(named).named {
             return None;
@@ -106,8 +106,7 @@ impl Client {
         Some(Login { user, password: Some(password) })
     }
 
-    /// Sends one request and follows its redirects. The login stays with the scheme, host and port that it is for, and
-    /// is not sent again once a redirect has left them. reqwest would send it to the second URL of another host.
+    /// Sends one request and follows its redirects. The login stays with the scheme, host and port that it is for.
     fn follow(&self, from: &Url, mut login: Option<&Login>, start: Instant) -> Result<Vec<u8>, Stop> {
         let mut url = from.clone();
         for _ in 0..=MAX_REDIRECTS {
@@ -119,22 +118,24 @@ impl Client {
                     return Err(Stop { wants_login: stop.wants_login && url.origin() == from.origin(), ..stop });
                 }
             }
+            // It is not sent again once a redirect has left them: reqwest would send it to the second URL of another
+            // host.
             login = login.filter(|_| url.origin() == from.origin());
         }
         Err(refused_redirect(&format!("more than {MAX_REDIRECTS} times")).into())
     }
 }
 
-/// Splits the login off a URL. It is sent with the first request, as kustomize does (Go's `http.Client`). A user name
-/// without a password is sent too, because some hosts take a token in this way. Control characters are refused: the URL
-/// standard would drop them, and Go refuses them.
+/// Splits the login off a URL. It is sent with the first request, as kustomize does (Go's `http.Client`).
 fn parse(text: &str) -> Result<(Url, Option<Login>)> {
+    // The URL standard would drop control characters, and Go refuses them.
     let url = Url::parse(text).ok().filter(|_| !text.chars().any(char::is_control));
     let url = url.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
     let mut url = url.ok_or_else(|| {
         Failure::new(format!("{} is not an http or https URL with a host", redact::url(text)))
             .hint("write it as `https://HOST/PATH`, with special characters percent-encoded")
     })?;
+    // A user name without a password is sent too, because some hosts take a token in this way.
     let login = take_login(&mut url);
     url.set_fragment(None);
     Ok((url, login))

@@ -33,9 +33,9 @@ pub(super) fn of_answer<'a>(status: u16, header: impl Fn(&'static str) -> Option
     limits.then(|| Duration::from_secs(wait.and_then(|wait| wait.parse().ok()).unwrap_or(0)))
 }
 
-/// The wait that a server demands, by the output of git and the headers of the response. A server that lists the refs
-/// without a login and then demands one limits us: the repository is public.
+/// The wait that a server demands, by the output of git and the headers of the response.
 pub(super) fn of_git(exchange: &Exchange) -> Option<Duration> {
+    // A server that lists the refs without a login and then demands one limits us: the repository is public.
     let is_stated = || exchange.status == 401 && exchange.is_public || exchange.output.says(&SENTENCES);
     let failed = !exchange.output.status.success();
     let by_headers = || of_answer(exchange.status, |name| exchange.header(name));
@@ -115,10 +115,10 @@ impl Patience {
         }
     }
 
-    /// Waits before a retry, at least `least`. Returns whether it did: a shorter wait than the server demands would not
-    /// help.
+    /// Waits before a retry, at least `least`. Returns whether it did.
     fn wait(&self, waits: &mut Vec<Duration>, host: &str, least: Duration) -> bool {
         let wait = least.max(self.first.saturating_mul(1 << waits.len().min(9)));
+        // A shorter wait than the server demands would not help.
         let all = waits.iter().sum::<Duration>().saturating_add(wait);
         if waits.len() >= self.retries || all > MOST_OF_REQUEST {
             return false;

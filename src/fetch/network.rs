@@ -131,8 +131,7 @@ impl Network {
         Err(Failure::new(format!("{} redirects more than {MAX_REDIRECTS} times", request.url.shown())))
     }
 
-    /// Lets git talk to one server, which may limit us. If git needs a login, only one thread at a time asks the person
-    /// at the terminal.
+    /// Lets git talk to one server, which may limit us.
     fn talk_to_one(
         &self,
         request: &GitRequest,
@@ -180,6 +179,7 @@ impl Network {
         let Some(location) = exchange.header("location").filter(|_| (300..400).contains(&exchange.status)) else {
             return Ok(None);
         };
+        // The server redirects the URL that it got, which is the rewritten one.
         let from = self.remote_git.rewritten(url);
         let from = Url::parse(&format!("{}{INFO_REFS}?service=git-upload-pack", from.trim_end_matches('/')));
         let Ok(from) = from else { return Ok(None) };

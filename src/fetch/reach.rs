@@ -15,9 +15,9 @@ use crate::message::failure::{Failure, Result};
 use crate::message::redact;
 use crate::reference::RepoSpec;
 
-/// Whether an address is public: not of this machine, its link, or a private network. An IPv6 address that embeds an
-/// IPv4 address is judged by that.
+/// Whether an address is public: not of this machine, its link, or a private network.
 pub(super) fn is_public(address: IpAddr) -> bool {
+    // An IPv6 address that embeds an IPv4 address is judged by that.
     match address.to_canonical() {
         IpAddr::V4(address) => is_public_v4(address),
         IpAddr::V6(address) => {
@@ -128,12 +128,12 @@ impl NetworkPolicy {
         }
     }
 
-    /// Refuses to let git show a client certificate to a host that only an upstream names. No option of git can prevent
-    /// it.
+    /// Refuses to let git show a client certificate to a host that only an upstream names.
     fn refuse_certificate(&self, url: &str) -> Result<()> {
         let host = Url::parse(url).ok().filter(|url| url.scheme() == "https");
         let host = host.and_then(|url| url.host_str().map(str::to_owned));
         let Some(host) = host else { return Ok(()) };
+        // No option of git keeps the certificate back.
         if !*self.has_certificate.get_or_init(|| self.remote_git.has_certificate()) {
             return Ok(());
         }
@@ -145,8 +145,7 @@ impl NetworkPolicy {
     }
 
     /// git with the rights of a URL: without logins unless the user names the host, and connecting only to the
-    /// addresses that were checked, because the name may resolve to others when git asks. A URL that the user's
-    /// `insteadOf` rewrites goes where the user says.
+    /// addresses that were checked.
     pub(super) fn git(&self, url: &str) -> Result<RemoteGit> {
         let access = self.access(url);
         let mut git = self.remote_git.clone();
@@ -155,9 +154,11 @@ impl NetworkPolicy {
             self.refuse_certificate(url)?;
             git = git.anonymous();
         }
+        // A URL that the user's `insteadOf` rewrites goes where the user says.
         if access.anywhere || git.rewritten(url) != url {
             return Ok(git);
         }
+        // The name may resolve to other addresses when git asks, so git gets these.
         let addresses = self.refuse(url)?;
         match host(url).filter(|_| git::is_http(url)) {
             // A proxy may know a name that cannot be resolved here.

@@ -35,6 +35,7 @@ impl Fetcher {
     ) -> Result<(Option<String>, Vec<Failure>)> {
         let reference = spec.reference.as_deref().unwrap_or_default();
         let short = ["refs/tags/", "tags/"].iter().find_map(|start| reference.strip_prefix(start)).unwrap_or(reference);
+        // A branch or a commit has no newer release.
         let Some((before, current)) = version(short) else { return Ok((None, Vec::new())) };
         // The user's file names the repository, so it may get the user's login.
         self.network.reach.name(spec.clone_spec().exposed());
@@ -52,6 +53,7 @@ impl Fetcher {
         newer.sort_by_cached_key(|tag| std::cmp::Reverse(version(tag).map(|(_, version)| version)));
         let mut refused = Vec::new();
         for tag in newer.into_iter().take(TRIED) {
+            // The user wrote `refs/tags/` or not: that stays.
             let written = reference.replace(short, tag);
             match self.take(&RepoSpec { reference: Some(written.clone()), ..spec.clone() }, config) {
                 Ok(()) => return Ok((Some(written), refused)),

@@ -18,8 +18,7 @@ pub(super) struct Submodule {
     pub url: String,
 }
 
-/// Parses `.gitmodules`. Entries without a path or a URL, or with a path that leaves the tree, are skipped: they have
-/// no content.
+/// Parses `.gitmodules`.
 pub(super) fn parse(bytes: &[u8]) -> Result<Vec<Submodule>> {
     let read = gix::config::File::from_bytes_no_includes(bytes, gix::config::file::Metadata::api(), Default::default());
     let settings = read.map_err(|error| Failure::new(error.to_string()))?;
@@ -28,6 +27,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Vec<Submodule>> {
         sections.filter_map(|section| Some(section.header().subsection_name()?.into())).collect();
     let submodules = names.into_iter().filter_map(|name: BString| {
         let value = |key| settings.string_by("submodule", Some(name.as_bstr()), key)?.to_str().ok().map(str::to_owned);
+        // An entry without a path or a URL, or with a path that leaves the tree, has no content.
         let path = path::resolve("", &value("path")?).filter(|path| !path.is_empty())?;
         Some(Submodule { path, url: value("url")? })
     });

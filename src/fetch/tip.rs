@@ -121,7 +121,7 @@ impl Tip {
 }
 
 /// The file before its references were rewritten. `None` if that is not possible, or if localizing the result would
-/// give other bytes: the content of a branch must not depend on earlier runs.
+/// give other bytes.
 fn restored(bytes: Vec<u8>, file: &StoredFile) -> Option<Vec<u8>> {
     if file.rewritten.is_empty() {
         return Some(bytes);
@@ -134,6 +134,7 @@ fn restored(bytes: Vec<u8>, file: &StoredFile) -> Option<Vec<u8>> {
     let values = localized.iter().zip(&originals);
     let values: Vec<Option<String>> =
         values.map(|(reference, original)| original.as_ref().map(|_| reference.value())).collect();
+    // The content of a branch must not depend on earlier runs.
     let again = edited(&upstream, &restored, &values)?;
     (localized.len() == restored.len() && again == bytes).then_some(upstream)
 }
@@ -181,13 +182,13 @@ impl TipTree {
         directory.is_empty() || next.is_some_and(|(path, _)| path::is_in(path, directory))
     }
 
-    /// Whether the localized files prove that `path` does not exist upstream. A directory with a kustomization has no
-    /// other one, and has no `localized-files` of its own.
+    /// Whether the localized files prove that `path` does not exist upstream.
     fn known_absent(&self, path: &str) -> bool {
         let name = path::name(path);
         let directory = path::parent(path);
         let has_kustomization =
             kustomization::FILE_NAMES.iter().any(|name| self.files.contains_key(&path::join(directory, name)));
+        // A directory has one kustomization only, and upstream has no `localized-files` of its own.
         has_kustomization && (kustomization::FILE_NAMES.contains(&name) || name == LOCALIZED_FILES)
     }
 }
@@ -212,6 +213,7 @@ impl Tree for TipTree {
     /// A lock lists the licences of every directory above a root.
     fn licenses(&self, directory: &str) -> Option<Vec<String>> {
         let mut files = self.files.keys();
+        // Licences were only looked for above a root.
         let has_root = files.any(|file| {
             kustomization::FILE_NAMES.contains(&path::name(file)) && path::is_in(path::parent(file), directory)
         });

@@ -116,8 +116,7 @@ impl Fetcher {
 }
 
 impl Network {
-    /// The signer of a fetched ref: of its tag, which must have that name, or else of its commit. A commit that was
-    /// fetched by its id may have been locked by a tag, so either may be signed by the `recorded` key.
+    /// The signer of a fetched ref: of its tag, which must have that name, or else of its commit.
     pub(super) fn signer(&self, fetched: &Fetched, signers: &Signers, recorded: Option<&str>) -> Result<String> {
         let of_commit = self.signer_of(fetched, signers);
         let is_recorded =
@@ -125,6 +124,8 @@ impl Network {
         if fetched.tag.is_some() || is_recorded {
             return of_commit;
         }
+        // A commit that was fetched by its id may have been locked by a tag, so either may be signed by the recorded
+        // key.
         match self.tag(fetched)? {
             Some(tag) => self.signer_of(&Fetched { tag: Some(tag), ..fetched.clone() }, signers),
             None if self.offline => of_commit.map_err(|failure| failure.hint(HINT_RUN_ONLINE)),

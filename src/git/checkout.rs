@@ -51,6 +51,7 @@ impl Checkout {
 
     /// The bytes that a checkout writes for the file at `path`. Filters are not run.
     pub(crate) fn convert(&self, path: &str, bytes: &[u8]) -> Result<Vec<u8>> {
+        // `cat-file --filters` converts objects, so the bytes become one.
         let id = self.objects.write_blob(bytes).map_err(|_| cannot_tell(path))?;
         let mut git = self.git(&["cat-file", "--filters", "--path", path, &id.to_string()]);
         let output = run(&mut git, None)?;

@@ -41,6 +41,7 @@ impl Key {
 
     /// The hash of some bytes, which nobody without the key can compute: [`SEAL`] hexadecimal digits.
     pub(crate) fn hash(&self, bytes: &[u8]) -> String {
+        // Hashed twice, as in HMAC: from one hash nobody can compute that of a longer text.
         let inner = Sha256::new().chain_update(&self.0).chain_update(bytes).finalize();
         hex(&Sha256::new().chain_update(&self.0).chain_update(hex(&inner)).finalize())
     }

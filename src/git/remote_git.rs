@@ -107,8 +107,7 @@ impl RemoteGit {
         command
     }
 
-    /// A command that uses no repository. It runs in the current directory, because settings may be relative to it; if git
-    /// discovered this repository there, the settings would apply twice.
+    /// A command that uses no repository.
     fn outside_of_repositories(&self, more: &[(String, String)]) -> Command {
         let mut command = self.command(more);
         command.env("GIT_DIR", "/dev/null");
@@ -170,6 +169,7 @@ impl RemoteGit {
 
     /// Asks the user's credential helpers for a name and a password for `url`. Never prompts.
     pub(crate) fn credentials(&self, url: &url::Url) -> Option<(String, String)> {
+        // A helper may open a window or ask at the terminal: both are switched off.
         let request = format!("url={url}\n\n");
         let mut command = self.outside_of_repositories(&[]);
         command

@@ -46,6 +46,7 @@ impl Signers {
     pub(crate) fn parse(file: &str, bytes: Vec<u8>) -> Result<Signers> {
         let text = String::from_utf8_lossy(&bytes);
         let is_keyring = text.contains(KEYRING) || bytes.first().is_some_and(|first| first & 0x80 != 0);
+        // A private key in the repository is a mistake of its own, which must not pass unseen.
         let keys = match () {
             () if text.contains("PRIVATE KEY") => return Err(unverifiable(file, "it contains a private key")),
             () if is_keyring => of_keyring(file, &bytes)?,
@@ -79,6 +80,7 @@ impl Signers {
         }
         let mut git = command();
         untied(&mut git);
+        // No configuration of the user may name other programs or keys.
         for name in ["GIT_CONFIG_COUNT", "GIT_CONFIG_PARAMETERS"] {
             git.env_remove(name);
         }

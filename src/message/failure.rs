@@ -273,6 +273,7 @@ pub(crate) fn listed(paths: &[impl fmt::Display]) -> String {
 
 /// The first `most` names and the number of the others, in one line.
 pub(crate) fn enumerated<T: AsRef<str>>(names: impl IntoIterator<Item = T>, most: usize) -> String {
+    // The rest is counted, not kept: there may be many.
     let mut names = names.into_iter();
     let named: Vec<T> = names.by_ref().take(most).collect();
     let named: Vec<&str> = named.iter().map(AsRef::as_ref).collect();

@@ -226,6 +226,7 @@ impl Finding {
         let text = if self.is_named() {
             self.reference.clone()
         } else {
+            // An index changes as soon as somebody adds an item above.
             let field = self.field.replace(|character: char| character.is_ascii_digit(), "");
             format!("{field} {} {}", self.about, self.reference)
         };

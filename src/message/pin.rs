@@ -53,6 +53,7 @@ impl Pin {
         if is_commit_id(text) {
             return Pin::Commit;
         }
+        // A digit and a letter among them, so that words and dates stay names.
         let short = (7..40).contains(&text.len())
             && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
             && text.bytes().any(|b| b.is_ascii_digit())
@@ -90,6 +91,7 @@ fn looks_like_tag(text: &str) -> bool {
             let version = version.strip_prefix('v').unwrap_or(version);
             version.split('.').count() <= 2 && version.split('.').all(is_number)
         });
+    // By convention releases are numbered, and branches are not.
     lower.bytes().any(|b| b.is_ascii_digit()) && !work && !open && !line
 }
 

@@ -150,6 +150,7 @@ const MOST_TIMES: usize = 8;
 impl Redacted {
     /// Redacts a text until nothing changes, because a redacted text can look like another URL with a secret.
     fn of(text: &str) -> Self {
+        // Most texts hold no URL, so one pass tells that nothing is hidden.
         let mut shown = Redacted::once(text);
         if shown.text == text {
             return shown;

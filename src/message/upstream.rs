@@ -131,6 +131,7 @@ impl fmt::Display for Upstream {
                 if !path.is_empty() {
                     write!(f, "//{path}")?;
                 }
+                // A URL may have a query of its own.
                 let mut separator = if url.contains('?') { '&' } else { '?' };
                 if let Some(reference) = reference {
                     write!(f, "{separator}ref={reference}")?;

@@ -21,10 +21,11 @@ pub struct AddedEntry {
 }
 
 /// The entries of the lock at `path` that are new or changed since `base`, and the new directories of unchanged
-/// entries. A lock of the base that cannot be read counts as empty.
+/// entries.
 pub(crate) fn added(tree: &dyn Tree, base: &dyn Tree, path: &str) -> Result<Vec<AddedEntry>> {
     let bytes = tree.read(path)?;
     let lock = Lock::parse(&bytes, path)?;
+    // A lock of the base that cannot be read counts as empty: then all is new, and shown.
     let old = Lock::at(base, path).ok().flatten().unwrap_or_default();
     let positions = Lock::positions(&bytes);
     let mut entries = Vec::new();

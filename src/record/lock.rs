@@ -212,9 +212,9 @@ impl Lock {
         Ok(lock)
     }
 
-    /// Refuses a tree whose only kustomizations are localized ones, unless the lock is empty. A tree whose
-    /// kustomizations were not found must not look like one that needs no entry.
+    /// Refuses a tree whose only kustomizations are localized ones, unless the lock is empty.
     pub(crate) fn refuse_without(&self, kustomizations: &[String]) -> Result<()> {
+        // A tree whose kustomizations were not found must not look like one that needs no entry.
         let is_empty = self.remotes.is_empty() && self.left.is_empty() && self.files.is_empty();
         if is_empty || kustomizations.iter().any(|path| home(path).is_none()) {
             return Ok(());
@@ -223,9 +223,9 @@ impl Lock {
             .hint(format!("if none is left on purpose, delete `{LOCK_NAME}` and the files that it lists")))
     }
 
-    /// Sets `trailers` for a lock that a commit of the user will have. It stays set only if the lock equals `old`,
-    /// because then no new commit writes it.
+    /// Sets `trailers` for a lock that a commit of the user will have.
     pub fn written_after(&mut self, old: &Lock) {
+        // It stays set only if the lock equals the old one: then no new commit writes it.
         self.trailers = old.trailers;
         self.trailers = *self == *old && old.trailers;
     }

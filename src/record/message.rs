@@ -28,6 +28,7 @@ pub(crate) fn render_message(text: &str, trailers: &Trailers) -> Result<String> 
     if text.contains('\0') {
         return Err(Failure::new("the commit message contains NUL, which git cannot store"));
     }
+    // git stores the message as it is, and `\r` would end up in the trailers.
     let text = text.replace("\r\n", "\n");
     let lines: Vec<Cow<'_, str>> = text.trim_matches(is_space).split('\n').map(neutral).collect();
     if lines.concat().is_empty() {
@@ -41,6 +42,7 @@ pub(crate) fn render_message(text: &str, trailers: &Trailers) -> Result<String> 
     // The first paragraph is the subject, so it is never a block of trailers.
     let blank = lines.iter().rposition(|line| line.chars().all(is_space));
     let is_block = blank.is_some_and(|blank| is_trailer_block(&lines[blank + 1..]));
+    // Trailers of the user's text join that paragraph, so that git still finds both.
     let separator = if is_block { "\n" } else { "\n\n" };
     Ok([&lines.join("\n"), separator, &trailers.render()?].concat())
 }

@@ -64,6 +64,7 @@ pub(crate) fn differences(tree: &dyn Tree, directory: &str, lock: &Lock) -> Resu
     for file in &lock.files {
         let path = path::join(directory, &file.path);
         if lock.target.is_none() {
+            // Without a target the lock owns only the directories `localized-files` of its files.
             homes.extend(home(&path).map(str::to_owned));
         }
         let difference = match tree.entry(&path)? {

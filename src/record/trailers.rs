@@ -110,6 +110,7 @@ impl Trailers {
         if !last.iter().any(|line| message::is_ours(line) && message::is_trailer(line)) {
             return Ok(None);
         }
+        // Rendered again and compared: a line that was not read would be a record that nobody checks.
         let trailers = Trailers::of_lines(&last)?;
         if trailers.render()? != last.join("\n") + "\n" {
             return Err(Failure::new(format!(

@@ -33,8 +33,7 @@ pub struct BuildTool {
 }
 
 impl BuildTool {
-    /// The program as it may be recorded, without the values of arguments that may be secrets. Such a record never
-    /// equals a program with real arguments.
+    /// The program as it may be recorded, without the values of arguments that may be secrets.
     pub fn recorded(&self) -> BuildTool {
         let mut recorded = self.clone();
         for argument in &mut recorded.arguments {
@@ -52,9 +51,9 @@ impl BuildTool {
 }
 
 impl Verified {
-    /// Whether the record is still true for builds with `by`. A program whose only known version is `(devel)` may have
-    /// changed since.
+    /// Whether the record is still true for builds with `by`.
     pub fn holds_for(&self, by: &BuildTool) -> bool {
+        // A program whose only known version is `(devel)` may have changed since.
         let is_known = !by.program.ends_with("/(devel)");
         is_known && self.by == *by && !by.arguments.iter().any(|argument| argument.contains(MASK))
     }

@@ -25,6 +25,7 @@ pub(super) struct Issue<'a> {
 
 /// The failures, then the findings that are not allowed.
 pub(super) fn issues(checked: &Checked) -> impl Iterator<Item = Issue<'_>> {
+    // Failures come first: a forge may cut the list, and they hide findings.
     let failures = checked.failures.iter().map(|failure| {
         let location = failure.location.as_deref();
         let position = location.map(|location| location.position).filter(|position| position.line > 0);

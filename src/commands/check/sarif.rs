@@ -20,6 +20,7 @@ const TOP: &str = "%SRCROOT%";
 /// An allowed finding is a result with a suppression. A file that could not be checked is a notification, and then the
 /// invocation was not successful.
 pub fn sarif(checked: &Checked) -> String {
+    // The rules are listed in full, so that viewers can explain a finding without this program.
     let run = json!({
         "tool": { "driver": {
             "name": env!("CARGO_PKG_NAME"),
@@ -46,6 +47,7 @@ pub fn sarif(checked: &Checked) -> String {
 }
 
 fn descriptor(rule: Rule) -> Value {
+    // Viewers do not have the targets of the links in a page.
     let help = manual::unlinked(&manual::rule(rule));
     json!({
         "id": rule.id(),

@@ -22,6 +22,7 @@ impl Diff {
     /// The page: the builds on the left, then the consequences of the change, the unknown builds, and the objects.
     pub(super) fn html(&self) -> String {
         let groups = self.groups(true);
+        // The builds of a group have the same objects, so the first one stands for all.
         let objects = groups.iter().flat_map(|group| &group[0].objects);
         let kinds: BTreeSet<&str> = objects.map(|object| kind(&object.id)).filter(|kind| !kind.is_empty()).collect();
         let page = Page { groups, kinds: kinds.into_iter().collect(), is_short: self.is_short };
@@ -38,6 +39,7 @@ impl Diff {
         let title = text(&format!("What {repository} deploys: {sides}"));
         let [rules, build_options, kind_options] = page.filters();
         let entries = numbers().map(|number| page.entries(number)).collect();
+        // The template is filled in one pass: a mark in a text from outside is not replaced.
         let mut rest = TEMPLATE.split(PART);
         let mut out = rest.next().unwrap_or_default().to_owned();
         let counts = text(&self.counts());
@@ -181,6 +183,7 @@ impl Page<'_> {
         let build = self.groups[number][0];
         let object = &build.objects[at];
         let was = object.was.as_ref().map_or(String::new(), |was| format!(" <small>was {}</small>", code(was)));
+        // A closed element costs a browser no layout.
         let is_long = object.diff.lines().count() > LONG[0] || object.diff.len() > LONG[1];
         let (kind, open) = (self.kind(object), if is_long { "" } else { " open" });
         let mut out = format!("<details class=\"object{kind}\" id=\"b{number}o{at}\"{open}><summary>");
@@ -216,6 +219,7 @@ fn consequence_line(consequence: &Consequence) -> String {
 
 /// The lines of a diff as runs of old and new lines, which a browser can show below or beside each other.
 fn runs(object: &ObjectChange) -> String {
+    // Old and new lines of one change belong to one run, so that they can stand beside each other.
     let lines: Vec<&str> = object.diff.lines().collect();
     let mut out = String::new();
     for run in lines.chunk_by(|line: &&str, next: &&str| {

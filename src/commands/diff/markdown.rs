@@ -20,12 +20,14 @@ impl Diff {
     pub(super) fn markdown(&self) -> String {
         let (repository, sides) = (code(&visible(&self.repository)), code(&self.sides()));
         let mut out = format!("{MARKER}\n**{}** in {repository}, {sides}\n\n", self.counts());
+        // Doubts come first: whoever reads only the beginning must see them.
         let not_compared = self.unlocked(false).into_iter().chain(self.left(false));
         not_compared.for_each(|text| out += &format!("<p>{}</p>\n\n", code(&text)));
         let images: Vec<String> = self.images.iter().map(|one| inert(&format!("- {}", code(&one.line())))).collect();
         if !images.is_empty() {
             out += &(first(images.into_iter(), NAMED).join("\n") + "\n\n");
         }
+        // GitHub refuses a comment that is longer, so each part is measured before it is added.
         let (mut used, mut left) = (out.chars().count() + LAST, LeftOut::default());
         let mut fits = |text: &str| {
             let length = text.chars().count();
@@ -33,6 +35,7 @@ impl Diff {
             used += if is_room { length } else { 0 };
             is_room
         };
+        // One line each, so that all of them fit before the first object takes the room.
         let mut consequences = String::new();
         for line in self.consequences.iter().map(consequence_line) {
             if fits(&line) {
@@ -46,12 +49,14 @@ impl Diff {
         }
         for group in self.groups(false) {
             let end = "</details>\n\n";
+            // A build is not begun if its end would not fit: an open element would swallow the rest.
             let mut text = head(&group);
             if !fits(&(text.clone() + end)) {
                 left.builds += 1;
                 continue;
             }
             for object in &group[0].objects {
+                // An object is shown with all of its lines, or only named: half of a diff misleads.
                 let whole = object_lines(object, self.is_short);
                 if fits(&whole) {
                     text += &whole;

@@ -43,6 +43,7 @@ impl ImageMove {
         let mut counts: BTreeMap<(String, String), usize> = BTreeMap::new();
         for object in builds.iter().flat_map(|build| &build.objects) {
             if let Sides { old: Some(old), new: Some(new) } = &object.values {
+                // An object with several containers of one image counts once.
                 let moved: BTreeSet<(String, String)> = moved_images(old, new).into_iter().collect();
                 moved.into_iter().for_each(|images| *counts.entry(images).or_default() += 1);
             }
@@ -50,6 +51,7 @@ impl ImageMove {
         let mut all: Vec<ImageMove> = counts
             .into_iter()
             .map(|((from, to), objects): ((String, String), usize)| {
+                // A port of the registry has a colon as well, so only the last component has a tag.
                 let tag = to.rsplit_once('/').map_or(to.as_str(), |(_, name)| name).split_once(':').map(|(_, tag)| tag);
                 let note = match tag {
                     _ if has_digest(&to) => None,
@@ -117,12 +119,14 @@ impl Diff {
             let objects = self.builds.iter().flat_map(|build| &build.objects);
             objects.filter(|object| object.change == change).count()
         };
+        // In the order in which people read a diff.
         let statuses = [DiffStatus::Added, DiffStatus::Changed, DiffStatus::Removed];
         let objects = counted(statuses.map(of).iter().sum(), "object");
         let counts = statuses.map(|change| (of(change), format!("{} {}", of(change), change.name())));
         let counts = present(counts).join(", ");
         let affected = counted(self.affected, if self.programs.is_some() { "build" } else { "affected build" });
         let unknown = self.not_known();
+        // A count of 0 must not hide that something could not be compared.
         let mut text = match self
             .builds
             .iter()

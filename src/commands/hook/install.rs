@@ -101,6 +101,7 @@ pub(super) fn install(repo: &LocalRepo, names: &[String]) -> Result<ChangedHooks
 
 /// Removes the hooks of [`install`].
 pub(super) fn uninstall(repo: &LocalRepo, names: &[String]) -> Result<ChangedHooks> {
+    // All paths are read before the first file is removed.
     let directory = real(&repo.hooks()?);
     let mut files = Vec::new();
     for (name, _) in named(names) {

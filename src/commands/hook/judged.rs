@@ -36,6 +36,7 @@ impl Judged {
     pub(super) fn shows(&self, repo: &LocalRepo, what: &Snapshot) -> Result<impl Fn(&Finding) -> bool + use<>> {
         let touched = self.since.as_ref().map(|since| repo.changed_since(since, what)).transpose()?;
         let touched: Option<HashSet<String>> = touched.map(|paths| paths.into_iter().collect());
+        // A change of the configuration or the lock can cause findings anywhere.
         let touched = touched.filter(|paths| !paths.contains(FILE_NAME) && !paths.contains(LOCK_NAME));
         Ok(move |finding: &Finding| {
             finding.fails() || touched.as_ref().is_none_or(|paths| paths.contains(&finding.path))
@@ -54,10 +55,10 @@ pub(super) fn pushed(repo: &LocalRepo, lines: &str) -> Result<Vec<Judged>> {
     judged(repo, &updates, |_| Ok(Base::Own))
 }
 
-/// The commits that a server is about to receive, from the lines that git gives to `pre-receive`. The configuration is
-/// that of the branch before the push, or of HEAD for a new branch: a push must not be able to switch off its own
-/// check.
+/// The commits that a server is about to receive, from the lines that git gives to `pre-receive`, judged by the
+/// configuration of the branch before the push, or of HEAD for a new branch.
 pub(super) fn received(repo: &LocalRepo, lines: &str) -> Result<Vec<Judged>> {
+    // The ref comes last.
     let updates = updates(lines, "<old object> <new object> <ref>", |line| {
         let mut fields = line.splitn(3, ' ');
         Some([fields.next()?, fields.next()?, fields.next()?])
@@ -68,6 +69,7 @@ pub(super) fn received(repo: &LocalRepo, lines: &str) -> Result<Vec<Judged>> {
         return Err(Failure::new(format!("`{}` would replace the files of a commit here", shown(name)))
             .hint("push the changed files as a commit"));
     }
+    // The configuration of the base: a push must not switch off its own check.
     judged(repo, &updates, |old| {
         for name in [old, "HEAD"].into_iter().filter(|name| !is_none(name)) {
             if let Some(old) = repo.commit(name)? {
@@ -118,6 +120,7 @@ fn updates<'a>(lines: &'a str, form: &str, read: impl Fn(&'a str) -> Option<Upda
 fn judged(repo: &LocalRepo, updates: &[Update<'_>], base: impl Fn(&str) -> Result<Base>) -> Result<Vec<Judged>> {
     let mut all: Vec<Judged> = Vec::new();
     for [old, new, name] in updates.iter().filter(|[_, new, _]| !is_none(new)) {
+        // A tag of a blob or a tree has no kustomizations, but a commit that cannot be read is an error.
         let Some(tip) = repo.commit(new)? else {
             match repo.kind(new)?.as_str() {
                 "commit" => return Err(Failure::new(format!("commit {new} cannot be read"))),
@@ -127,6 +130,7 @@ fn judged(repo: &LocalRepo, updates: &[Update<'_>], base: impl Fn(&str) -> Resul
         let (what, refs) = (Snapshot::of(Some(&tip.commit)), vec![(*name).to_owned()]);
         let since = if is_none(old) { None } else { repo.commit(old)?.map(|old| old.commit) };
         let judged = Judged { what, base: base(old)?, refs, is_new: is_none(old), since };
+        // Several refs of one commit are judged once.
         match all.iter_mut().find(|other| (&other.what, &other.base) == (&judged.what, &judged.base)) {
             Some(other) => {
                 other.refs.extend(judged.refs);

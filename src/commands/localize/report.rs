@@ -22,6 +22,7 @@ impl Outcome for LocalizeReport {
     }
 
     fn stderr(&self, output: &OutputArgs) -> String {
+        // The reason why nothing was written comes last, where people look first.
         let differs = self.localized.builds.as_ref().and_then(refusal);
         let (diff, kept, unresolved) = (&self.locking.diff, &self.locking.kept, &self.locking.unresolved);
         let failures = kept.iter().chain(unresolved).cloned().chain(differs);
@@ -38,6 +39,7 @@ impl Outcome for LocalizeReport {
         if unresolved.is_empty() {
             return stderr;
         }
+        // The number is the last line, also if the list above was cut.
         let failure = Failure::new(format!("{} could not be locked", counted(unresolved.len(), "reference")));
         stderr + &messages::failures(&[failure])
     }

@@ -141,6 +141,7 @@ fn licenses<'a>(
     directory: &str,
     lock: &'a Lock,
 ) -> Result<BTreeMap<&'a Upstream, BTreeSet<&'static str>>> {
+    // One unknown licence makes the licence of its source unknown.
     let mut known: BTreeMap<&Upstream, Option<BTreeSet<&'static str>>> = BTreeMap::new();
     for file in &lock.files {
         let (Some(source), Some(_)) = (&file.remote, license::covered(&file.path)) else {
@@ -250,6 +251,7 @@ impl Component {
 /// The component of an image, with tag and digest.
 pub(super) fn of_image(image: &str, run_by: BTreeSet<String>) -> Component {
     let (name, digest) = image.split_once('@').map_or((image, None), |(name, digest)| (name, Some(digest)));
+    // A colon before a slash belongs to the port of a registry.
     let (name, tag) = match name.rsplit_once(':') {
         Some((name, tag)) if !tag.contains('/') => (name, Some(tag)),
         _ => (name, None),

@@ -25,6 +25,7 @@ impl Sbom {
 
     /// The references of each component, by its id.
     fn dependencies(&self) -> BTreeMap<String, BTreeSet<String>> {
+        // A lock names upstreams with their directory, components are whole repositories.
         let numbers = self.components.iter().enumerate().map(|(index, component)| (&component.source, index));
         let numbers: BTreeMap<&Upstream, usize> = numbers.collect();
         let mut below: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
@@ -41,6 +42,7 @@ impl Sbom {
             }
         }
         for (index, component) in self.components.iter().enumerate() {
+            // A component that nothing names would be lost, so it belongs to the subject.
             if !is_named[index] || !component.named_by.is_empty() {
                 below.entry(self.element_id(None)).or_default().insert(self.element_id(Some(index)));
             }
@@ -102,6 +104,7 @@ impl Sbom {
     pub(super) fn spdx(&self) -> Value {
         let not_built = self.not_built.iter().map(|failure| format!("not-built: {failure}\n"));
         let mut packages = self.shaped(|id, component| {
+            // As in CycloneDX, a commit is not a checksum of bytes.
             let checksum = component.sha256().map(|hex| [json!({ "algorithm": "SHA256", "checksumValue": hex })]);
             let notes = component.notes().into_iter();
             let notes = notes.map(|(name, values)| format!("{name}: {}\n", values.join(", ")));
@@ -124,6 +127,7 @@ impl Sbom {
                 }],
             })
         });
+        // The subject is a package as well: relationships start at it.
         packages.push(json!({
             "SPDXID": spdx_id(&self.element_id(None)),
             "name": self.name,
@@ -155,6 +159,7 @@ impl Sbom {
     }
 
     pub(super) fn slsa(&self) -> Value {
+        // SLSA has no field for versions and licences: the digest identifies what was used.
         let dependencies = self.shaped(|_, component| {
             json!({
                 "uri": component.location.as_ref().unwrap_or(&component.purl),

@@ -121,8 +121,7 @@ impl Client {
         }
     }
 
-    /// The HTTP client for a request. A host that only an upstream or a redirect names must have public addresses, even
-    /// if its name is resolved again.
+    /// The HTTP client for a request.
     pub(super) fn connection(&self, url: &Url) -> Result<Connection, Failure> {
         // Loopback hosts are reached without a proxy, as in Go's client. A request to them must not leave this machine.
         let direct = !self.proxies || is_loopback(url);
@@ -141,6 +140,8 @@ impl Client {
                 .redirect(reqwest::redirect::Policy::none())
                 .referer(false)
                 .connect_timeout(CONNECT.min(self.bounds.deadline));
+            // A host that only an upstream or a redirect names must have public addresses, even if its name is
+            // resolved again.
             if let Some(name) = &key.1 {
                 builder = builder.dns_resolver(Arc::new(Public(name.clone())));
             }

@@ -104,6 +104,7 @@ impl LocalRepo {
     pub fn changed(&self, among: &BTreeSet<String>) -> Result<Vec<(char, String)>> {
         let mut known = self.changed.borrow_mut();
         if !among.iter().all(|path| known.covers(path)) {
+            // git compares each pathspec with each file, so many of them cost more than all files.
             let is_all = among.contains("");
             let specs = among.iter().filter(|_| !is_all).map(|path| format!(":(top,literal){path}"));
             let status = ["status", "--porcelain", "-z", "--untracked-files=all", "--no-renames"];
@@ -142,6 +143,7 @@ impl LocalRepo {
         let tracked = self.diff(&["-z", "--name-only", "--no-renames"], base, to, &[])?;
         let tracked = tracked.split(|byte| *byte == 0).filter(|path| !path.is_empty());
         let tracked = tracked.map(|path| String::from_utf8_lossy(path).into_owned());
+        // Only the working tree has files that git does not know.
         let untracked = if *to == Snapshot::WorkingTree { self.untracked()? } else { Vec::new() };
         Ok(tracked.chain(untracked).collect())
     }

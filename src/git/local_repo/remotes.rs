@@ -30,10 +30,11 @@ impl LocalRepo {
         Ok(refs.find_map(|(id, name)| (name == branch).then(|| id.to_owned())))
     }
 
-    /// Fetches one branch of a remote, by its full name, to `tracking`. A shallow clone fetches only its tip the first time.
+    /// Fetches one branch of a remote, by its full name, to `tracking`.
     pub fn fetch_branch(&self, remote: &str, branch: &str, tracking: &str) -> Result<()> {
         let refspec = format!("+{branch}:{tracking}");
         let mut args = vec!["fetch", "--quiet", "--no-tags", "--no-recurse-submodules"];
+        // A shallow clone would fetch the whole history of a branch that it does not have yet.
         if self.is_shallow()? && self.at(tracking)?.is_none() {
             args.push("--depth=1");
         }
@@ -41,12 +42,12 @@ impl LocalRepo {
         self.talk(&args).map(drop)
     }
 
-    /// Pushes a commit, without force, to a branch of a remote, by its full name, and updates `tracking`: git updates it only
-    /// in a clone of all branches.
+    /// Pushes a commit, without force, to a branch of a remote, by its full name, and updates `tracking`.
     pub fn push(&self, remote: &str, commit: &str, branch: &str, tracking: &str) -> Result<()> {
         failpoint::before("push");
         let refspec = format!("{commit}:{branch}");
         self.talk(&["push", "--quiet", "--end-of-options", remote, &refspec])?;
+        // git updates it only in a clone of all branches.
         let old = self.at(tracking)?;
         if old.as_deref() == Some(commit) {
             return Ok(());

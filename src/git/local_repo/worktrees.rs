@@ -52,9 +52,10 @@ impl LocalRepo {
             .map_err(|failure| failure.context(format_args!("no worktree at `{}`", directory.display())))
     }
 
-    /// Runs git in a worktree, without the `GIT_DIR` of a hook, which names another worktree.
+    /// Runs git in a worktree.
     pub fn in_worktree(&self, directory: &Path, args: &[&str]) -> Result<()> {
         let mut git = command();
+        // The `GIT_DIR` of a hook names another worktree.
         untied(&mut git);
         done(run(git.current_dir(directory).args(args), None)?).map(drop)
     }

@@ -39,6 +39,7 @@ impl Exchange {
 
     fn of(mut output: Output) -> Exchange {
         let text = std::mem::take(&mut output.stderr);
+        // git writes trace and messages to one stream.
         let (trace, words): (Vec<&str>, Vec<&str>) = text.split_inclusive('\n').partition(|line| is_trace(line));
         output.stderr = words.concat();
         let (status, headers) = (0, Vec::new());

@@ -65,6 +65,7 @@ impl RemoteGit {
             FetchFilter::NoFiles => Some("blob:none"),
             FetchFilter::NoTrees => Some("tree:0"),
         };
+        // git sends a filter only to a remote that is configured as a promisor.
         if let Some(filter) = filter {
             command.args(["-c", &format!("remote.{REMOTE}.promisor=true")]);
             command.args(["-c", &format!("remote.{REMOTE}.partialclonefilter={filter}")]);

@@ -83,6 +83,7 @@ fn holds_url_with_password(text: &str) -> bool {
 
 /// Decodes until nothing changes, because a redirect may have encoded a URL in a URL; four times at most.
 fn decode(text: &str) -> String {
+    // A form encodes blanks as `+`.
     let mut text = text.replace('+', " ");
     for _ in 0..4 {
         let decoded = percent_decode_str(&text).decode_utf8_lossy().into_owned();

@@ -18,6 +18,7 @@ pub(super) const SHORTEST: usize = AFTER_PREFIX + 3;
 /// Whether a text holds a token with a known prefix, at the front or after a character that is neither
 /// a letter nor a digit: at least 16 more characters follow, a digit among them.
 pub(super) fn is_known_token(text: &str) -> bool {
+    // Found once, because every prefix needs it.
     let digit = text.rfind(|c: char| c.is_ascii_digit());
     text.len() >= SHORTEST
         && PREFIXES.iter().any(|prefix| {

@@ -70,6 +70,7 @@ fn escaped(text: impl Iterator<Item = char>) -> String {
 pub(crate) fn inert(text: &str) -> String {
     let mut inert = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
+        // GitHub Actions skip blanks before a command.
         let rest = line.trim_start();
         inert.push_str(&line[..line.len() - rest.len()]);
         if rest.starts_with("::") {

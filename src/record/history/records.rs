@@ -33,8 +33,8 @@ pub(crate) struct Recorded {
     pub after: Vec<String>,
 }
 
-/// Finds the newest record that `accepts` accepts in the history of `tip`, a commit id. The search follows first
-/// parents. If a merge took one of `locks` (paths from the top) from another parent, it follows that parent.
+/// Finds the newest record that `accepts` accepts in the history of `tip`, a commit id. `locks` are paths from the
+/// top: the search follows the parent that a merge took one of them from, else the first.
 pub(crate) fn newest(
     repository: &gix::Repository,
     tip: &str,

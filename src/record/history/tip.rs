@@ -158,6 +158,7 @@ fn edited_copies(
     tree: ObjectId,
     new_dirs: &BTreeMap<String, NewDir>,
 ) -> Result<(Vec<String>, Vec<String>)> {
+    // Edits since the commit, then edits that were amended into it.
     let made_tree = repo.commit(made)?.map_or(Ok(tree), |id| object_id(&id.tree))?;
     let mut edited = differences(repository, made_tree, tree, &BTreeSet::new())?;
     // A shallow clone may not have the source any more. Then there is nothing to compare with.
@@ -201,10 +202,10 @@ fn edited_in_place(
     Ok((edited, ours))
 }
 
-/// Whether localizing the source again would lose an edit of the tip. It would not if the file is the user's and the
-/// source has the same content by now, after a rebase or a cherry-pick. `ours` are the paths that localizing changed,
+/// Whether localizing the source again would lose an edit of the tip. `ours` are the paths that localizing changed,
 /// `elsewhere` those at which the tip differs from the source.
 fn is_lost(path: &str, ours: &[String], elsewhere: &[String]) -> bool {
+    // An edit of the user's own file is not lost if the source has it by now, after a rebase or a cherry-pick.
     let mut others = ours.iter().chain(elsewhere);
     others.any(|other| path::is_in(path, other) || path::is_in(other, path))
 }
@@ -249,6 +250,7 @@ pub(crate) fn against_source(
     trailers: &Trailers,
 ) -> Result<Option<Vec<String>>> {
     let Some(source) = source_of(repo, trailers)? else { return Ok(None) };
+    // NEW_DIRs are compared with their own locks.
     let source = object_id(&source.tree)?;
     let new_dirs = self::new_dirs(repo, tree, source)?;
     let apart = new_dirs.keys().chain(&trailers.target.into).map(String::as_str).collect();

@@ -26,8 +26,7 @@ pub struct LockConflict {
 }
 
 impl Lock {
-    /// Merges two locks with the common ancestor `base`, which tells which side changed an entry. If both sides have
-    /// one repository at one commit, the entry gets the directories of both.
+    /// Merges two locks with the common ancestor `base`, which tells which side changed an entry.
     pub fn merge(base: Option<&Lock>, ours: &Lock, theirs: &Lock) -> Merged {
         let mut lock = ours.clone();
         let mut conflicts = Vec::new();
@@ -56,9 +55,9 @@ impl Lock {
     }
 }
 
-/// Joins their entry into ours. Entries of one commit get the directories of both. Otherwise the entry of the side that
-/// changed it counts.
+/// Joins their entry into ours.
 fn join(ours: &mut Pinned, theirs: &Pinned, base_digest: Option<&Digest>) {
+    // Entries of one commit get the directories of both. Otherwise the side that changed the entry counts.
     if ours.digest == theirs.digest {
         ours.join(theirs);
     } else if base_digest == Some(&ours.digest) {

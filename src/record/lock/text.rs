@@ -308,6 +308,7 @@ impl From<(&Upstream, &String)> for LeftKeys {
 
 impl From<&Lock> for LockKeys {
     fn from(lock: &Lock) -> Self {
+        // Sorted, so that the text does not depend on the order of a walk.
         let mut files = lock.files.clone();
         files.sort_by(|a, b| a.path.cmp(&b.path));
         LockKeys {

@@ -75,6 +75,7 @@ fn problem(list: &'static str, index: usize) -> impl FnOnce(String) -> LockProbl
 
 /// Validates an entry. Names that are in `checked` already are not validated again.
 fn check_remote<'a>(keys: &'a RemoteKeys, checked: &mut HashSet<&'a str>) -> Checked {
+    // The keys of another kind would be ignored, so they are refused.
     let of_git = keys.reference.is_some() || keys.submodules.is_some() || keys.signed.is_some();
     let of_git = of_git || !keys.paths.is_empty() || keys.paths_of.is_some();
     let of_chart = keys.version.is_some() || keys.resolved.is_some();
