@@ -18,7 +18,7 @@ pub(crate) use checkout::{Attributes, Checkout};
 pub(crate) use database::{keep_bases, open_fetched};
 pub use database::{object_id, open};
 pub(crate) use date::{date, made};
-pub(crate) use key::{Key, SEAL, hex};
+pub(crate) use key::{Key, hex};
 pub use local_repo::Snapshot;
 pub(crate) use local_repo::{CommitId, LocalRepo, Staged, branch_of, is_branch_name};
 pub(crate) use remote_git::untied;

@@ -209,17 +209,18 @@ where
 
 /// Implements [`Tree::files_with`] file by file.
 fn search<T: Tree + ?Sized>(tree: &T, endings: &[&str], marks: &[&[u8]]) -> Result<Vec<String>> {
-    let mut holding = Vec::new();
+    let mut marked = Vec::new();
     for path in tree.below("")?.into_iter().filter(|path| endings.iter().any(|ending| path.ends_with(ending))) {
-        if matches!(tree.entry(&path)?, Some(Entry::File { .. }))
-            && tree
-                .read(&path)
-                .map_or(true, |bytes: Vec<u8>| marks.iter().any(|mark| memchr::memmem::find(&bytes, mark).is_some()))
-        {
-            holding.push(path);
+        if matches!(tree.entry(&path)?, Some(Entry::File { .. })) && is_marked(tree, &path, marks) {
+            marked.push(path);
         }
     }
-    Ok(holding)
+    Ok(marked)
+}
+
+/// Whether the bytes of a file contain one of the marks. Also if they cannot be read: then whoever reads the file says why.
+fn is_marked<T: Tree + ?Sized>(tree: &T, path: &str, marks: &[&[u8]]) -> bool {
+    tree.read(path).map_or(true, |bytes| marks.iter().any(|mark| memchr::memmem::find(&bytes, mark).is_some()))
 }
 
 /// The path in `tree` of an argument that a user gave in `prefix`: an absolute path, a path from `top`

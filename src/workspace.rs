@@ -221,11 +221,8 @@ impl Workspace {
             .map_err(|error| Failure::new(format!("the current directory cannot be read: {error}")))?;
         let tree = Rc::new(DiskTree::of_machine(&cwd)?);
         let prefix = tree.path(&cwd)?;
-        let top = repo.as_ref().and_then(|repo| repo.top.as_ref());
-        let top = match top.and_then(|top| top.canonicalize().ok()) {
-            Some(top) => Some(tree.path(&top)?),
-            None => None,
-        };
+        let top = repo.as_ref().and_then(|repo| repo.top.as_ref()?.canonicalize().ok());
+        let top = top.map(|top| tree.path(&top)).transpose()?;
         Workspace::of(Files::Disk { repo, cwd, tree }, prefix, top, None)
     }
 
@@ -250,13 +247,8 @@ impl Workspace {
         };
         let merged = merged.map(|merged| merged.conflicts.iter().map(conflict::conflict_failure).collect());
         // Every directory above a file of the lock, so that ownership is one look-up.
-        let mut owned = HashSet::new();
-        for file in lock.iter().flat_map(|lock| &lock.files) {
-            let mut directory = path::parent(&file.path);
-            while !directory.is_empty() && owned.insert(directory.to_owned()) {
-                directory = path::parent(directory);
-            }
-        }
+        let files_of_lock = lock.iter().flat_map(|lock| &lock.files).map(|file| file.path.as_str());
+        let owned = path::directories(files_of_lock).into_iter().map(str::to_owned).collect();
         let (kustomizations, survey, deployed) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
         Ok(Workspace { files, tree, prefix, top, config, lock, merged, kustomizations, survey, deployed, owned })
     }
@@ -272,8 +264,8 @@ impl Workspace {
         }
         match self.tree.entry(LOCK_NAME)? {
             None | Some(Entry::File { .. }) => Ok(()),
-            Some(_) if self.merged.is_some() => Ok(()),
-            Some(_) => Err(Failure::new(format!("`{LOCK_NAME}` is not a regular file"))
+            _ if self.merged.is_some() => Ok(()),
+            _ => Err(Failure::new(format!("`{LOCK_NAME}` is not a regular file"))
                 .hint("move it away: the lock is written there")),
         }
     }
@@ -284,13 +276,8 @@ impl Workspace {
     }
 
     /// The files of the repository. `None` if they cannot be listed, because they are anywhere on disk.
-    pub(crate) fn listing(&self) -> Option<&dyn Tree> {
-        match &self.files {
-            Files::Commit { tree, .. } | Files::Index { tree, .. } => Some(&**tree),
-            Files::WorkingTree { tree, .. } => Some(&**tree),
-            Files::Tree(tree) => Some(&**tree),
-            Files::Disk { .. } => None,
-        }
+    pub(crate) fn listing(&self) -> Option<SharedTree> {
+        (!matches!(self.files, Files::Disk { .. })).then(|| self.files.tree())
     }
 
     /// The kustomizations of the repository without localized ones, sorted. Empty outside of a repository.
@@ -317,19 +304,17 @@ impl Workspace {
     /// The kustomizations in a directory of the working tree that differ from HEAD and that the configuration includes.
     /// Empty unless HEAD is opened by default.
     pub(crate) fn uncommitted(&self, directory: &str) -> Result<Vec<String>> {
-        let Files::Commit { repo, is_head: true, .. } = &self.files else {
-            return Ok(Vec::new());
+        let repo = match &self.files {
+            Files::Commit { repo, is_head: true, .. } if repo.top.is_some() => repo,
+            _ => return Ok(Vec::new()),
         };
-        if repo.top.is_none() {
-            return Ok(Vec::new());
-        }
         // Configuration and lock are refreshed in the index too, because they are read next.
         let among = [directory, FILE_NAME, LOCK_NAME].map(str::to_owned);
         let changed = repo.changed(&among.into())?.into_iter().map(|(_, path)| path);
-        let mut changed: Vec<String> = changed.filter(|path| path::is_in(path, directory)).collect();
-        changed.retain(|path| kustomization::FILE_NAMES.contains(&path::name(path)));
-        changed.retain(|path| self.config.starts(path::parent(path)));
-        Ok(changed)
+        let kustomizations = changed.filter(|path| kustomization::FILE_NAMES.contains(&path::name(path)));
+        let included =
+            kustomizations.filter(|path| path::is_in(path, directory) && self.config.starts(path::parent(path)));
+        Ok(included.collect())
     }
 
     /// Replaces the files by those of a checkout, which builds read but nothing may edit. The output of filters is
@@ -365,14 +350,8 @@ impl Workspace {
 
     /// Whether a path of `tree` is in a directory `localized-files` of the lock.
     pub(crate) fn is_owned(&self, path: &str) -> bool {
-        let mut directory = path::parent(path);
-        while !directory.is_empty() {
-            if path::name(directory) == LOCALIZED_FILES && self.owns(directory) {
-                return true;
-            }
-            directory = path::parent(directory);
-        }
-        false
+        let mut above = path::and_above(path::parent(path));
+        above.any(|directory| path::name(directory) == LOCALIZED_FILES && self.owns(directory))
     }
 
     /// Explains why paths of a commit are missing. `None` unless the files are of a commit.

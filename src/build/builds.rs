@@ -177,7 +177,7 @@ impl Builds {
         subject: &BuildSpec,
         reach: &mut impl FnMut(&Survey, &[String]) -> Explored,
     ) -> Result<OutputSource> {
-        let BuildSpec { tree, directory, arguments, variables, by, .. } = subject;
+        let BuildSpec { tree, directory, by, .. } = subject;
         match by {
             By::Plain(output) => Ok(OutputSource::Known(output.clone())),
             By::Kustomize => {
@@ -191,26 +191,15 @@ impl Builds {
                 let (chart, values) = Roots::chart(tree, directory, values, &mut self.pool)?;
                 self.roots.push(chart);
                 // By files, because other users of the machine can see a command line.
-                let values = values.iter().map(|file| format!("--values={}", file.display()));
-                let arguments = arguments.iter().cloned().chain(values).collect();
-                let (at, directory, variables) = (self.roots.len() - 1, directory.clone(), variables.clone());
-                Ok(OutputSource::Run(Box::new(ProgramRun {
-                    program,
-                    at,
-                    directory,
-                    arguments,
-                    variables,
-                    asks: asks.clone(),
-                })))
+                let values = values.iter().map(|file| format!("--values={}", file.display())).collect::<Vec<_>>();
+                Ok(ProgramRun::of(subject, program, self.roots.len() - 1, &values, asks.clone()))
             }
         }
     }
 
     /// The build of a subject among roots by kustomize.
-    fn kustomize(&self, BuildSpec { directory, arguments, variables, .. }: &BuildSpec, at: usize) -> OutputSource {
-        let (program, arguments) = (self.program.clone(), [&**arguments, &self.more].concat());
-        let (directory, variables) = (directory.clone(), variables.clone());
-        OutputSource::Run(Box::new(ProgramRun { program, at, directory, arguments, variables, asks: None }))
+    fn kustomize(&self, subject: &BuildSpec, at: usize) -> OutputSource {
+        ProgramRun::of(subject, self.program.clone(), at, &self.more, None)
     }
 
     /// The program, and how the network is closed.
@@ -243,20 +232,16 @@ impl Builds {
 
     /// Does the same to the byte.
     pub(crate) fn bytes(&self, subject: usize) -> Result<Vec<u8>, Failures> {
-        let built = self.output(subject, OutputForm::Bytes, false).map(|build| build.stdout).map_err(Failures::from);
-        let Ok(OutputSource::Run(run)) = &self.outputs[subject] else { return built };
-        built.map_err(|failures| {
-            Failures(
-                failures
-                    .0
-                    .into_iter()
-                    .map(|failure: Failure| match failure.location {
-                        Some(_) => failure,
-                        None => failure.context(format!("cannot build `{}`", path::shown(&run.directory))),
-                    })
-                    .collect(),
-            )
-        })
+        let located = |failure: Failure| match &self.outputs[subject] {
+            Ok(OutputSource::Run(run)) if failure.location.is_none() => {
+                failure.context(format!("cannot build `{}`", path::shown(&run.directory)))
+            }
+            _ => failure,
+        };
+        match self.output(subject, OutputForm::Bytes, false) {
+            Ok(build) => Ok(build.stdout),
+            Err(unbuilt) => Err(Failures(Failures::from(unbuilt).0.into_iter().map(located).collect())),
+        }
     }
 
     /// Builds a subject, and keeps the objects of engines in the output.
@@ -272,7 +257,7 @@ impl Builds {
                 let is_chart = run.program.kind == Tool::Helm;
                 let call = Call { is_tested: is_tested || is_chart, ..run.call() };
                 let build = self.roots[run.at].build(call, wants)?;
-                if is_chart && !build.is_steady {
+                if is_chart && build.is_unsteady {
                     return Err(Failure::new("its chart renders to something else each time").into());
                 }
                 Ok(build)
@@ -303,6 +288,13 @@ impl Builds {
 }
 
 impl ProgramRun {
+    /// Runs a program for a subject among the roots at an index, with more arguments.
+    fn of(subject: &BuildSpec, program: Program, at: usize, more: &[String], asks: Option<String>) -> OutputSource {
+        let BuildSpec { directory, arguments, variables, .. } = subject.clone();
+        let arguments = [&*arguments, more].concat();
+        OutputSource::Run(Box::new(ProgramRun { program, at, directory, arguments, variables, asks }))
+    }
+
     fn call(&self) -> Call<'_> {
         let ProgramRun { program, directory, arguments, variables, .. } = self;
         Call { program, directory, arguments, variables, is_tested: false }
@@ -319,12 +311,9 @@ pub(crate) fn build_all(
     if all.is_empty() {
         return Vec::new();
     }
-    let tree = survey.tree();
-    let subjects: Vec<Wanted> = all.iter().map(|made| Ok(Some(BuildSpec::made(tree.clone(), made)?))).collect();
-    match Builds::closed(survey, &subjects, Programs::default(), config, Some(repo)) {
-        Ok(builds) => {
-            side_by_side(all, processors(), |number, _| Ok(builds.objects(number, false).map(|build| build.stdout)?))
-        }
-        Err(failure) => all.iter().map(|_| Err(failure.clone().into())).collect(),
-    }
+    let subjects: Vec<Wanted> = all.iter().map(|made| Ok(Some(BuildSpec::made(survey.tree(), made)?))).collect();
+    let builds = Builds::closed(survey, &subjects, Programs::default(), config, Some(repo));
+    side_by_side(all, processors(), |number, _| {
+        Ok(builds.as_ref().map_err(Failure::clone)?.objects(number, false)?.stdout)
+    })
 }

@@ -125,16 +125,16 @@ impl Choices {
         let roots = affected.roots.into_iter();
         all.extend(roots.map(|root| Choice::of_root(root.directory, root.status, Some(root.cause))));
         let mut builds = requested(all, &asked, |directory| {
-            let is_root = graphs.map(|graph| graph.user_root(directory).is_some());
-            let status = match (is_root.old, is_root.new) {
-                (true, true) => DiffStatus::Changed,
-                (false, true) => DiffStatus::Added,
-                (true, false) => DiffStatus::Removed,
-                (false, false) => return None,
+            let Sides { old, new } = graphs.map(|graph| graph.user_root(directory));
+            let status = match (old, new) {
+                (Some(_), Some(_)) => DiffStatus::Changed,
+                (None, Some(_)) => DiffStatus::Added,
+                (Some(_), None) => DiffStatus::Removed,
+                (None, None) => return None,
             };
-            let cause = Cause::Path(directory.to_owned());
             let differs = affected.directories.contains(directory);
-            differs.then(|| Choice::of_root(directory.to_owned(), status, Some(cause)))
+            let cause = Some(Cause::Path(directory.to_owned()));
+            differs.then(|| Choice::of_root(directory.to_owned(), status, cause))
         });
         // For the summary, which says for each upstream how many builds its change touches.
         let (known, mut named) = (graphs.new.user_roots(), HashMap::new());
@@ -294,12 +294,7 @@ impl<'a> Argument<'a> {
     /// # Errors
     ///
     /// If no tree has such a directory or target.
-    fn all(
-        repo: &LocalRepo,
-        trees: &[&dyn Tree],
-        targets: &[Target],
-        texts: &'a [String],
-    ) -> Result<Vec<Argument<'a>>> {
+    fn all(repo: &LocalRepo, trees: &[&dyn Tree], targets: &[Target], texts: &'a [String]) -> Result<Vec<Self>> {
         texts.iter().map(|text| Argument::of(repo, trees, targets, text)).collect()
     }
 

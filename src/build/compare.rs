@@ -14,6 +14,7 @@ use crate::kustomization;
 use crate::message::redact::concealed;
 use crate::record::sha256_hex;
 use crate::targets::affected::{DiffStatus, Sides};
+use crate::targets::policy::{full_name, text};
 
 /// The result of comparing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -329,10 +330,9 @@ impl<'a> OutputObject<'a> {
         texts.map(|DocumentText { number, text }| {
             let value: Option<Value> = serde_yaml::from_str(text).ok();
             let id = value.as_ref().and_then(id).unwrap_or_else(|| format!("document {}", number + 1));
-            let masked = value.as_ref().filter(|value| secrets::is_in(value)).map(|value| {
-                let mut value = value.clone();
-                secrets::each(&mut value, &mut mask);
-                serde_yaml::to_string(&value).unwrap_or_default()
+            let masked = value.clone().filter(|_| secrets::may_hold(text.as_bytes())).and_then(|mut value| {
+                let has_secret = secrets::each(&mut value, &mut mask);
+                has_secret.then(|| serde_yaml::to_string(&value).unwrap_or_default())
             });
             OutputObject { id, text, masked, value: value.map(condensed) }
         })
@@ -428,18 +428,8 @@ pub(super) fn in_namespace(key: String, namespace: &str) -> String {
 
 /// The identity of an object.
 pub(super) fn id(value: &Value) -> Option<String> {
-    let kind = owned_text(value.get("kind"))?;
-    let version = owned_text(value.get("apiVersion")).unwrap_or_default();
-    let metadata = value.get("metadata");
-    let name = owned_text(metadata.and_then(|metadata| metadata.get("name"))).unwrap_or_default();
-    let namespace = owned_text(metadata.and_then(|metadata| metadata.get("namespace")));
-    let namespace = namespace.map_or(String::new(), |namespace| format!("{namespace}/"));
-    Some(format!("{version} {kind} {namespace}{name}"))
-}
-
-/// A value that is a text.
-fn owned_text(value: Option<&Value>) -> Option<String> {
-    value.and_then(Value::as_str).map(str::to_owned)
+    let kind = value.get("kind")?.as_str()?;
+    Some(format!("{} {kind} {}", text(value, "apiVersion"), full_name(value)))
 }
 
 /// Replaces a scalar by its size and the beginning of its digest: enough to see that it changes.

@@ -70,7 +70,7 @@ rows! {
     "resumed" |seen| gains(seen.new, seen.old, facts::waits).filter(|_| seen.new.is_some()).map(|what| format!("no longer {what}"));
     "below-suspended" |seen| seen.below_suspended();
     "prune-switched" |seen| seen.old.filter(|old| !facts::prunes(old).is_empty()).and(seen.gains(facts::prunes));
-    "destination-moved" |seen| seen.old.and(seen.gains(if seen.is_still { facts::clusters } else { facts::destinations }));
+    "destination-moved" |seen| seen.old.and(seen.gains(if seen.shows_moves { facts::clusters } else { facts::destinations }));
     "removed-target" |seen| seen.gone();
     "removed-dependency" |seen| seen.needed();
     "major-version" |seen| facts::major_version(seen.old?, seen.new?);
@@ -91,28 +91,28 @@ impl Row {
 struct Seen<'a> {
     old: Option<&'a Value>,
     new: Option<&'a Value>,
-    /// The policy of its target; `None` if that is not known.
-    by: Option<&'a ObjectPolicy>,
-    /// Whether a target deploys it.
-    is_deployed: bool,
-    /// Whether the target of this object is removed, too.
-    is_last: bool,
-    /// If this object is a target: whether it still deploys the same objects, with the namespaces that its build wrote.
-    is_still: bool,
-    /// If this object is a target: the number of objects that it deploys and that change.
-    below: usize,
-    /// Another build in which this removed object is new.
-    comes_in: Option<&'a str>,
+    /// The policy of the target that deploys it; `None` if that is not known.
+    policy: Option<&'a ObjectPolicy>,
+    /// Whether a target deployed it before.
+    was_deployed: bool,
+    /// Whether the target that deploys it is removed, too.
+    is_target_removed: bool,
+    /// If this object is a target: whether its build shows all objects that move to another namespace.
+    shows_moves: bool,
+    /// If this object is a target: the number of changed objects that it deploys.
+    changed_objects: usize,
+    /// The name of another build in which this removed object is new.
+    added_to: Option<&'a str>,
     /// The objects that stay, and depend on it.
     needed_by: Vec<&'a str>,
 }
 
 /// The facts about all builds.
 struct Around<'a> {
-    /// The builds in which objects are new, by their keys.
-    comes: HashMap<String, &'a str>,
-    /// The targets that still deploy the same objects, with the namespaces that their builds wrote.
-    still: Vec<Sides<Option<Value>>>,
+    /// The names of the builds in which objects are new, by the keys of these.
+    added_to: HashMap<String, &'a str>,
+    /// The targets whose builds show all objects that move to another namespace.
+    showing_moves: Vec<Sides<Option<Value>>>,
     needs: &'a Needs,
     applications: Applications<'a>,
 }
@@ -190,7 +190,7 @@ pub(crate) fn consequences(all: &mut [BuildDiff<'_>], needs: &Needs) -> Vec<Vec<
         target.is_some_and(|target| target.object.set.as_ref().is_some_and(|set| sets.contains(set)))
     };
     // The build itself shows each object that moves, because it writes another namespace.
-    let is_still = |(build, own): &(&BuildDiff<'_>, &Sides<Option<Value>>)| {
+    let shows_moves = |(build, own): &(&BuildDiff<'_>, &Sides<Option<Value>>)| {
         let Sides { old: was, new: is } = own.as_ref().map(Option::as_ref);
         let is_moved = was.is_some() && is.is_some_and(|is| is_kind(is, policy::KUSTOMIZATION));
         is_moved
@@ -198,8 +198,8 @@ pub(crate) fn consequences(all: &mut [BuildDiff<'_>], needs: &Needs) -> Vec<Vec<
             && build.objects.iter().all(|object| object.change == DiffStatus::Changed)
             && gains(was, is, facts::destinations).is_some()
     };
-    let still: Vec<_> =
-        all.iter().zip(&own).zip(short).filter(|(pair, _)| is_still(pair)).map(|(_, short)| short).collect();
+    let showing_moves: Vec<_> =
+        all.iter().zip(&own).zip(short).filter(|(pair, _)| shows_moves(pair)).map(|(_, short)| short).collect();
     let mut itself = Vec::new();
     for ((build, is_shown), own) in all.iter_mut().zip(shown).zip(own) {
         // The target's own object comes first: it explains the others.
@@ -218,7 +218,7 @@ pub(crate) fn consequences(all: &mut [BuildDiff<'_>], needs: &Needs) -> Vec<Vec<
             own => (below, own),
         });
     }
-    let around = Around::of(all, still, needs);
+    let around = Around::of(all, showing_moves, needs);
     all.iter().zip(&itself).map(|(build, itself): (&BuildDiff<'_>, _)| build.consequences(itself, &around)).collect()
 }
 
@@ -245,12 +245,12 @@ fn is_made_of(made: &Option<Value>, own: &Option<Value>) -> bool {
 }
 
 impl<'a> Around<'a> {
-    fn of(all: &'a [BuildDiff<'_>], still: Vec<Sides<Option<Value>>>, needs: &'a Needs) -> Around<'a> {
-        let mut comes = HashMap::new();
+    fn of(all: &'a [BuildDiff<'_>], showing_moves: Vec<Sides<Option<Value>>>, needs: &'a Needs) -> Around<'a> {
+        let mut added_to = HashMap::new();
         for build in all.iter().filter(|build| build.target.new.is_some() || build.target.old.is_none()) {
             for object in build.objects.iter().filter(|object| object.change == DiffStatus::Added) {
                 for key in build.keys(object) {
-                    comes.entry(key).or_insert(build.name);
+                    added_to.entry(key).or_insert(build.name);
                 }
             }
         }
@@ -269,7 +269,7 @@ impl<'a> Around<'a> {
                 }
             }
         }
-        Around { comes, still, needs, applications }
+        Around { added_to, showing_moves, needs, applications }
     }
 }
 
@@ -297,20 +297,22 @@ impl BuildDiff<'_> {
         Some([file, namespace, name, built_by.as_deref().unwrap_or_default()])
     }
 
-    fn consequences(&self, (below, own): &(usize, Sides<Option<Value>>), around: &Around<'_>) -> Vec<Consequence> {
-        let Around { comes, still, needs, applications } = around;
+    fn consequences(
+        &self,
+        (changed_objects, own): &(usize, Sides<Option<Value>>),
+        around: &Around<'_>,
+    ) -> Vec<Consequence> {
+        let Around { added_to, showing_moves, needs, applications } = around;
         let Sides { old: was, new: is } = self.target;
-        let by = self.target.newest().and_then(manifest).and_then(|by| ObjectPolicy::of(&by));
+        let policy = self.target.newest().and_then(manifest).and_then(|object| ObjectPolicy::of(&object));
         let mut all: Vec<Consequence> = Vec::new();
         let application = self.application().and_then(|name| applications.get(&name));
         // An application has one source less.
         let stays = is.is_some() || application.is_some_and(|application| application.stays);
         let own = own.as_ref().map(|value| value.as_ref().filter(|_| is.is_some() || !stays));
-        let itself = Seen { below: *below, ..Seen::of(own, needs) };
+        let itself = Seen { changed_objects: *changed_objects, ..Seen::of(own, needs) };
         let objects = self.objects.iter().map(|object| {
             let keys = self.keys(object);
-            let comes_in = keys.iter().find_map(|key| comes.get(key)).copied();
-            let is_last = was.is_some() && !stays;
             // An object that moves from one source to another stays the same object of the same application.
             let moved = application.and_then(|application| application.objects.get(&keys[1]));
             let values = match (moved, object.change) {
@@ -318,10 +320,15 @@ impl BuildDiff<'_> {
                 (Some(both @ Sides { old: Some(_), new: Some(_) }), DiffStatus::Added) => *both,
                 _ => object.values.as_ref().map(Option::as_ref),
             };
-            let seen = Seen::of(values, needs);
-            let is_still = still.iter().any(|own| is_of(&object.values, own));
-            let is_deployed = was.is_some();
-            (object.id.as_str(), Seen { by: by.as_ref(), comes_in, is_last, is_deployed, is_still, ..seen })
+            let seen = Seen {
+                policy: policy.as_ref(),
+                was_deployed: was.is_some(),
+                is_target_removed: was.is_some() && !stays,
+                shows_moves: showing_moves.iter().any(|own| is_of(&object.values, own)),
+                added_to: keys.iter().find_map(|key| added_to.get(key)).copied(),
+                ..Seen::of(values, needs)
+            };
+            (object.id.as_str(), seen)
         });
         for (object, seen) in std::iter::once((self.name, itself)).chain(objects) {
             for row in TABLE {
@@ -370,9 +377,9 @@ impl<'a> Seen<'a> {
     /// The fate of such an object that is removed.
     fn removed(&self, is_such: fn(&Value) -> bool) -> Option<String> {
         let old = self.old.filter(|old| self.new.is_none() && is_such(old))?;
-        let goes = self.is_last;
-        let deletes = self.by.and_then(|by| if goes { by.deletes_objects } else { by.prunes });
-        let stays = goes && self.by.is_some_and(|by| by.leaves_crds) && policy::is_crd(old);
+        let goes = self.is_target_removed;
+        let deletes = self.policy.and_then(|policy| if goes { policy.deletes_objects } else { policy.prunes });
+        let stays = goes && self.policy.is_some_and(|policy| policy.leaves_crds) && policy::is_crd(old);
         // The order matters: an annotation of the object wins over its target, and the kind of removal over pruning.
         let what = match deletes {
             _ if policy::stays(old, goes) => return Some("orphaned: it opts out of pruning".to_owned()),
@@ -380,12 +387,12 @@ impl<'a> Seen<'a> {
             _ if stays || deletes == Some(false) => return Some("orphaned: the target leaves it".to_owned()),
             _ if policy::needs_confirmation(old, goes) => "deleted after confirmation",
             Some(_) if goes => "deleted with the target",
-            Some(_) if self.comes_in.is_some() => "the target prunes, so it is deleted",
+            Some(_) if self.added_to.is_some() => "the target prunes, so it is deleted",
             Some(_) => "deleted: the target prunes",
             None if goes => "deleted or orphaned with the target",
             None => "deleted if the target prunes (unknown)",
         };
-        Some(match self.comes_in {
+        Some(match self.added_to {
             None => what.to_owned(),
             Some(other) if deletes.is_none() && !goes => format!("{what}; {other} has it now"),
             Some(other) => format!("{what}, unless {other} takes it over"),
@@ -395,14 +402,14 @@ impl<'a> Seen<'a> {
     fn immutable(&self) -> Option<String> {
         let (old, new) = self.old.zip(self.new)?;
         let fields = immutable::changed(old, new)?;
-        let is_forced = policy::is_replaced(new) || self.by.is_some_and(|by| by.forces);
+        let is_forced = policy::is_replaced(new) || self.policy.is_some_and(|policy| policy.forces);
         let what = if is_forced { "deleted and recreated" } else { "the API server refuses it" };
         Some(format!("{fields}: {what}"))
     }
 
     fn below_suspended(&self) -> Option<String> {
         let new = self.new.filter(|new| is_suspended(new))?;
-        match self.below {
+        match self.changed_objects {
             0 => self.old.filter(|old| *old != new && is_suspended(old)).map(|_| "it changes itself".to_owned()),
             1 => Some("1 object changes".to_owned()),
             many => Some(format!("{many} objects change")),
@@ -410,14 +417,14 @@ impl<'a> Seen<'a> {
     }
 
     fn needed(&self) -> Option<String> {
-        let is_gone = self.new.is_none() && self.comes_in.is_none();
+        let is_gone = self.new.is_none() && self.added_to.is_none();
         let is_it = is_gone && !self.needed_by.is_empty();
         is_it.then(|| format!("needed by {}", self.needed_by.join(", ")))
     }
 
     /// Returns what becomes of what such an object deploys that is removed.
     fn gone(&self) -> Option<String> {
-        let old = self.old.filter(|_| self.new.is_none() && self.comes_in.is_none())?;
+        let old = self.old.filter(|_| self.new.is_none() && self.added_to.is_none())?;
         let what = match (ObjectPolicy::of(old)?.deletes_objects?, text(old, "kind")) {
             (true, "ApplicationSet") => "its applications and their objects are deleted with it",
             (false, "ApplicationSet") => "its applications are deleted with it; their objects stay",
@@ -428,8 +435,8 @@ impl<'a> Seen<'a> {
     }
 
     fn moved(&self) -> Option<String> {
-        let is_gone = self.old.is_some() && self.new.is_none() && self.is_deployed;
-        self.comes_in.filter(|_| is_gone).map(|other| format!("{other} has it now"))
+        let is_gone = self.old.is_some() && self.new.is_none() && self.was_deployed;
+        self.added_to.filter(|_| is_gone).map(|other| format!("{other} has it now"))
     }
 }
 

@@ -46,10 +46,10 @@ fn outputs(repo: &LocalRepo, survey: &Survey, config: &Config, builders: &[&Buil
     let mut outputs = build_all(survey, &all, config, repo).into_iter();
     let output = |builder: &&Builder| match builder.reaches.first() {
         Some(reached) => Err(Failure::new(format!("it reaches {}: {}", reached.name, reached.state))),
-        None => match outputs.next() {
-            Some(output) => output.map_err(Failures::joined),
-            None => Err(Failure::new(format!("at most {MOST_BUILDS} builds are run"))),
-        },
+        None => {
+            let spent = || Failure::new(format!("at most {MOST_BUILDS} builds are run"));
+            outputs.next().ok_or_else(spent)?.map_err(Failures::joined)
+        }
     };
     builders.iter().map(output).collect()
 }

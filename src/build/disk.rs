@@ -89,19 +89,10 @@ fn file(disk_path: &Path, bytes: &[u8], executable: bool) -> io::Result<()> {
     set_executable(disk_path, fs::metadata(disk_path)?.permissions(), executable)
 }
 
-/// Adds to a directory the files of another one that it lacks.
-pub(super) fn add(from: &Path, to: &Path) -> io::Result<()> {
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        let (from, to) = (entry.path(), to.join(entry.file_name()));
-        if entry.file_type()?.is_dir() {
-            add(&from, &to)?;
-        } else if entry.file_type()?.is_file() && !to.exists() {
-            fs::create_dir_all(to.parent().unwrap_or(&to))?;
-            fs::copy(&from, &to)?;
-        }
-    }
-    Ok(())
+/// Copies a directory with the links in it into another one.
+pub(super) fn copy(from: &Path, to: &Path) -> Result<()> {
+    let tree = DiskTree::of_directory(from, false)?;
+    write_temporary(&tree, tree.below("")?, None, to, None)
 }
 
 /// The digest of all files and links below a directory: names, modes and bytes, or targets.

@@ -58,16 +58,16 @@ impl Edits {
                 .hint("install kustomize, or name it in the environment variable KUSTOMIZE")
                 .into());
         }
-        let name = self.name(program)?;
-        let memory = program.memory.as_ref().zip(name.as_deref());
+        let digest = self.input_digest(program)?;
+        let memory = program.memory.as_ref().zip(digest.as_deref());
         // The same edits of the same files give the same text, and each is a process.
-        if let Some(known) = memory.and_then(|(memory, name)| memory.get(name)) {
+        if let Some(known) = memory.and_then(|(memory, digest)| memory.get(digest)) {
             return Ok(known.stdout);
         }
         for words in &self.commands {
             let (files, top, directory, secrets) = (&self.files, &*self.top, &*self.directory, &self.files.secrets);
-            let call =
-                Call { program, directory, arguments: words, variables: &Variables::default(), is_tested: false };
+            let (arguments, variables) = (words, &Variables::default());
+            let call = Call { program, directory, arguments, variables, is_tested: false };
             let build = BuildRun { call, files, top, edits: true, known: None, runs: false, secrets }.run()?;
             if let Some(unread) = Unbuilt::unread(&build, program) {
                 return Err(unread);
@@ -81,16 +81,16 @@ impl Edits {
         }
         let text = fs::read(self.top.join(&self.file)).map_err(|error| Unbuilt::from(unusable(&error)))?;
         // A kustomization with literals of Secrets is written nowhere.
-        if let Some((memory, name)) = memory
+        if let Some((memory, digest)) = memory
             && memchr::memmem::find(&text, SECRETS).is_none()
         {
-            memory.put(name, &BuildOutput::known(text.clone()));
+            memory.put(digest, &BuildOutput::known(text.clone()));
         }
         Ok(text)
     }
 
     /// The digest of all that the result is a function of; `None` if that cannot be read.
-    fn name(&self, program: &Program) -> Result<Option<String>> {
+    fn input_digest(&self, program: &Program) -> Result<Option<String>> {
         let Some(identity) = program.identity() else { return Ok(None) };
         let (Edits { directory, commands, .. }, version) = (self, env!("CARGO_PKG_VERSION"));
         let files = disk::digest(&self.top)?;

@@ -53,30 +53,16 @@ impl Answers {
             NoteKind::Code { runs: Runs::Image { image, .. }, .. } => Some(image.clone()),
             _ => None,
         });
-        let upstreams: Vec<ClonedCommit> = upstreams.collect();
-        let fetched = upstreams.iter().map(ClonedCommit::identity).collect();
-        let images: Vec<String> = images.collect();
-        let has_images = !images.is_empty();
-        let manifest = Manifest { upstreams, images }.write(top)?;
-        let answers = |files| {
-            let digests = Mutex::default();
-            Ok(Answers { manifest, has_images, files, reads_outside: graph.reads_outside(), fetched, digests })
-        };
-        let remote = graph.files.iter().filter_map(|file| match &file.origin {
-            Origin::Remote(remote) => Some(&**remote),
-            Origin::Tree { .. } | Origin::Archive { .. } => None,
-        });
-        let remote: Vec<&RemoteFile> = remote.collect();
-        // Where kustomize would refuse the certificate of our proxy, it must ask the servers themselves.
-        if !offline && !proxy::IS_TRUSTED && !remote.is_empty() {
-            return answers(RemoteFiles::Upstream);
-        }
-        let edges = graph.roots.iter().flat_map(|root| &root.edges);
-        let repositories = edges.filter(|edge| matches!(edge.target, Resolution::Root { remote: true, .. }));
-        let is_closed = offline || !remote.iter().any(|file: &&RemoteFile| proxy::is_direct(file.url.exposed()));
-        let remote = remote.iter().map(|file| (file.url.exposed(), &*file.bytes));
-        let served = Served::new(remote, repositories.map(|edge| edge.reference.text.as_str()), top)?;
-        answers(RemoteFiles::Served { served: Arc::new(served), is_closed })
+        let manifest = Manifest { upstreams: upstreams.collect(), images: images.collect() };
+        Ok(Answers {
+            // First, because it makes the directory.
+            manifest: manifest.write(top)?,
+            files: RemoteFiles::of(graph, offline, top)?,
+            has_images: !manifest.images.is_empty(),
+            reads_outside: graph.reads_outside(),
+            fetched: manifest.upstreams.iter().map(ClonedCommit::identity).collect(),
+            digests: Mutex::default(),
+        })
     }
 
     /// The digest of all that a build may read which sees the files below `top`; `None` if it may read or ask
@@ -105,6 +91,26 @@ impl Answers {
     }
 }
 
+impl RemoteFiles {
+    fn of(graph: &Graph, offline: bool, top: &Path) -> Result<RemoteFiles> {
+        let remote = graph.files.iter().filter_map(|file| match &file.origin {
+            Origin::Remote(remote) => Some(&**remote),
+            Origin::Tree { .. } | Origin::Archive { .. } => None,
+        });
+        let remote: Vec<&RemoteFile> = remote.collect();
+        // Where kustomize would refuse the certificate of our proxy, it must ask the servers themselves.
+        if !offline && !proxy::IS_TRUSTED && !remote.is_empty() {
+            return Ok(RemoteFiles::Upstream);
+        }
+        let edges = graph.roots.iter().flat_map(|root| &root.edges);
+        let repositories = edges.filter(|edge| matches!(edge.target, Resolution::Root { remote: true, .. }));
+        let is_closed = offline || !remote.iter().any(|file: &&RemoteFile| proxy::is_direct(file.url.exposed()));
+        let remote = remote.iter().map(|file| (file.url.exposed(), &*file.bytes));
+        let served = Served::new(remote, repositories.map(|edge| edge.reference.text.as_str()), top)?;
+        Ok(RemoteFiles::Served { served: Arc::new(served), is_closed })
+    }
+}
+
 /// The directory of a fetched tree of a graph below `top`.
 fn upstream_dir(source: SourceId, top: &Path) -> PathBuf {
     top.join(format!("upstream/{}", source.0))
@@ -112,7 +118,7 @@ fn upstream_dir(source: SourceId, top: &Path) -> PathBuf {
 
 /// The top of the tree for one of several roots, by its number. Each root of the user has its own tree, so that files
 /// of other roots are missing there.
-pub(super) fn own(graph: &Graph, number: usize, top: &Path) -> PathBuf {
+pub(super) fn tree_dir(graph: &Graph, number: usize, top: &Path) -> PathBuf {
     match graph.sources[0].repository {
         None => top.join(format!("tree/{number}")),
         Some(_) => upstream_dir(SourceId::FIRST, top),
@@ -149,7 +155,7 @@ pub(super) fn of_graph(
         if graph.sources[0].repository.is_none() {
             std::mem::replace(&mut parts[0], TreeInputs::of(&graph.sources[0])).write(
                 conversion.as_ref(),
-                &own(graph, number, top),
+                &tree_dir(graph, number, top),
                 Some(pool),
             )?;
         }

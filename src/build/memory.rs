@@ -5,21 +5,18 @@
 //! key, is ignored.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
-use serde::{Deserialize, Serialize};
 use serde_yaml::Value;
-use tempfile::NamedTempFile;
 
 use super::program::Tool;
 use super::run::{BuildOutput, BuildRun, Call};
 use super::{compare, secrets};
-use crate::git::{Key, LocalRepo, SEAL};
+use crate::git::{Key, LocalRepo};
 use crate::message::failure::Result;
 use crate::os::failpoint;
 use crate::os::interrupt::unusable;
@@ -29,6 +26,7 @@ use crate::record::sha256_hex;
 const MOST: u64 = 256 << 20;
 /// The divisor that gives the most that one build may take.
 const SHARE: u64 = 8;
+
 /// The required form of an output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OutputForm {
@@ -48,16 +46,6 @@ pub(crate) struct Memory {
     total: Mutex<Option<u64>>,
 }
 
-/// The header of an entry.
-#[derive(Debug, Serialize, Deserialize)]
-struct Head {
-    stderr: String,
-    success: bool,
-    size: u64,
-    hides: bool,
-    unset: BTreeSet<String>,
-}
-
 impl Memory {
     /// Opens the memory of a repository; `None` if nothing can be stored.
     pub(crate) fn of(here: Option<&LocalRepo>) -> Option<Arc<Memory>> {
@@ -73,36 +61,25 @@ impl Memory {
     }
 
     /// The remembered build whose inputs have this digest; `None` if there is none.
-    pub(super) fn get(&self, name: &str) -> Option<BuildOutput> {
-        let file = self.directory.join(name);
-        let bytes = fs::read(&file).ok()?;
-        let (seal, rest) = bytes.split_at_checked(SEAL)?;
-        if self.key.hash(&[name.as_bytes(), rest].concat()).as_bytes() != seal {
-            return None;
-        }
-        let end = memchr::memchr(b'\n', rest)?;
-        let Head { stderr, success, size, hides, unset } = serde_json::from_slice(&rest[..end]).ok()?;
+    pub(super) fn get(&self, digest: &str) -> Option<BuildOutput> {
+        let file = self.directory.join(digest);
+        let mut head = self.key.read(&file, digest.as_bytes())?;
+        let stdout = head.split_off(memchr::memchr(b'\n', &head)? + 1);
+        let build = serde_json::from_slice(&head).ok()?;
         // The entries that were used last are removed last.
         File::open(file).and_then(|file| file.set_modified(SystemTime::now())).ok();
-        Some(BuildOutput { stderr, success, size, hides, unset, ..BuildOutput::known(rest[end + 1..].to_vec()) })
+        Some(BuildOutput { stdout, ..build })
     }
 
     /// Remembers a build with [hidden](Memory::hide) values. A failure to store it is ignored.
-    pub(super) fn put(&self, name: &str, build: &BuildOutput) -> Option<()> {
-        let BuildOutput { stdout, stderr, success, size, hides, unset, .. } = build;
-        let (stderr, unset) = (stderr.clone(), unset.clone());
-        let head = Head { stderr, success: *success, size: *size, hides: *hides, unset };
-        let rest = [&serde_json::to_vec(&head).ok()?, b"\n".as_slice(), stdout].concat();
-        let seal = self.key.hash(&[name.as_bytes(), &rest].concat());
-        let size = (seal.len() + rest.len()) as u64;
+    pub(super) fn put(&self, digest: &str, build: &BuildOutput) -> Option<()> {
+        let content = [&*serde_json::to_vec(build).ok()?, b"\n", &build.stdout].concat();
+        let size = content.len() as u64;
         if size > self.most / SHARE {
             return None;
         }
         self.make_room(size);
-        let mut file = NamedTempFile::new_in(&self.directory).ok()?;
-        file.write_all(seal.as_bytes()).and_then(|()| file.write_all(&rest)).ok()?;
-        failpoint::before("remember a build");
-        file.persist(self.directory.join(name)).ok().map(drop)
+        self.key.write(&self.directory.join(digest), digest.as_bytes(), &content)
     }
 
     /// Removes the least recently used entries, until there is room for more.
@@ -134,32 +111,30 @@ impl Memory {
 
     /// The build with a hash instead of each value of a Secret; `None` if it cannot be read.
     pub(super) fn hide(&self, build: &BuildOutput) -> Option<BuildOutput> {
-        let stdout = &build.stdout;
-        let mut build = BuildOutput { stdout: Vec::new(), ..build.clone() };
-        if !secrets::may_hold(stdout) {
-            return Some(BuildOutput { stdout: stdout.clone(), ..build });
+        if !secrets::may_hold(&build.stdout) {
+            return Some(build.clone());
         }
-        let mut documents = Vec::new();
-        for document in compare::documents(str::from_utf8(stdout).ok()?) {
+        let (mut documents, mut hides) = (Vec::new(), false);
+        for document in compare::documents(str::from_utf8(&build.stdout).ok()?) {
             let hidden = if secrets::may_hold(document.as_bytes()) { self.hidden(document).ok()? } else { None };
-            build.hides |= hidden.is_some();
+            hides |= hidden.is_some();
             documents.push(hidden.map_or(Cow::Borrowed(document), Cow::Owned));
         }
-        build.stdout = if build.hides { documents.join("---\n").into_bytes() } else { stdout.clone() };
-        Some(build)
+        let stdout = if hides { documents.join("---\n").into_bytes() } else { build.stdout.clone() };
+        Some(BuildOutput { stdout, hides, ..build.clone() })
     }
 
     /// A document with hashes instead of values of Secrets; `None` if it has none.
     fn hidden(&self, document: &str) -> serde_yaml::Result<Option<String>> {
         let mut value: Value = serde_yaml::from_str(document)?;
-        if !secrets::is_in(&value) {
-            return Ok(None);
-        }
-        secrets::each(&mut value, &mut |value| {
+        let has_secret = secrets::each(&mut value, &mut |value| {
             if let Some(text) = secrets::text(value) {
                 *value = Value::String(format!("{}{}", secrets::size(&text), self.key.hash(text.as_bytes())));
             }
         });
+        if !has_secret {
+            return Ok(None);
+        }
         let whole = self.key.hash(compare::without_build_metadata(document).as_bytes());
         Ok(Some(format!("{}# {whole}\n", serde_yaml::to_string(&value)?)))
     }
@@ -170,36 +145,38 @@ const INPUT: &str = "\u{1}INPUT\u{1}";
 
 impl BuildRun<'_> {
     /// The output of the build, remembered or new.
-    pub(super) fn output(&self, wants: OutputForm) -> Result<BuildOutput> {
-        let name = self.name()?;
-        if let Some(known) = self.known_as(name.as_deref(), wants) {
-            return Ok(known);
+    pub(super) fn output(&self, form: OutputForm) -> Result<BuildOutput> {
+        let digest = self.input_digest()?;
+        if let Some(build) = self.remembered(digest.as_deref(), form) {
+            return Ok(build);
         }
         let mut build = self.run()?;
-        if self.runs && build.success && (self.call.is_tested || name.is_some()) {
-            build.is_steady = self.is_steady(&build)?;
+        if self.runs && build.success && (self.call.is_tested || digest.is_some()) {
+            build.is_unsteady = !self.is_steady(&build)?;
         }
         let Some(memory) = &self.call.program.memory else { return Ok(build) };
         // Later runs compare this output with a remembered one, so both must have hashes.
         let Some(hidden) = memory.hide(&build) else { return Ok(build) };
-        if let Some(name) = name
-            && build.is_steady
+        // Among all files a success only shows that a file was missing, and has other inputs than the digest says.
+        if let Some(digest) = digest
+            && !build.is_unsteady
             && is_settled(&build)
             && !(build.success && self.known.is_some())
         {
-            memory.put(&name, &hidden);
+            memory.put(&digest, &hidden);
         }
-        Ok(if wants == OutputForm::Objects { hidden } else { build })
+        Ok(if form == OutputForm::Objects { hidden } else { build })
     }
 
-    /// Whether the output is remembered.
-    pub(super) fn is_remembered(&self, wants: OutputForm) -> Result<bool> {
-        Ok(self.known_as(self.name()?.as_deref(), wants).is_some())
+    /// Whether the objects of the output are remembered.
+    pub(super) fn is_remembered(&self) -> Result<bool> {
+        Ok(self.remembered(self.input_digest()?.as_deref(), OutputForm::Objects).is_some())
     }
 
-    fn known_as(&self, name: Option<&str>, wants: OutputForm) -> Option<BuildOutput> {
-        let known = self.call.program.memory.as_ref()?.get(name?);
-        known.filter(|known| wants == OutputForm::Objects || !known.hides)
+    /// The remembered output in a form; `None` if there is none, or its values are hashes and the exact bytes are required.
+    fn remembered(&self, digest: Option<&str>, form: OutputForm) -> Option<BuildOutput> {
+        let build = self.call.program.memory.as_ref()?.get(digest?);
+        build.filter(|build| form == OutputForm::Objects || !build.hides)
     }
 
     /// Whether building again, whatever is remembered, gives the same.
@@ -209,7 +186,7 @@ impl BuildRun<'_> {
     }
 
     /// The digest of all inputs; `None` if the build may have other inputs, or nothing is remembered.
-    fn name(&self) -> Result<Option<String>> {
+    fn input_digest(&self) -> Result<Option<String>> {
         /// The flags that let kustomize run or read nothing else.
         const PURE: [&str; 5] =
             ["--enable-helm", "--load-restrictor", "--reorder", "--helm-api-versions", "--helm-kube-version"];
@@ -242,7 +219,7 @@ impl BuildRun<'_> {
         lines.extend(
             super::run::seen(false).filter(|(name, _)| name != "PATH").map(|variable| format!("{variable:?}\n")),
         );
-        // helm is a part of what builds, so that another one gives another name.
+        // helm is a part of what builds, so that another one gives another digest.
         if is_kustomize && arguments.iter().any(|argument| argument.starts_with("--enable-helm")) {
             lines += &format!("{:?}\n", program.helm().ok().map(|helm| helm.identity()));
         }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::File;
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -43,7 +44,7 @@ impl Tool {
 impl fmt::Display for Means {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Means::Namespaces | Means::Filter => "network closed",
+            Means::Filter => "network closed",
             // Its requests go to our proxy, if it respects the settings; programs that fetch are replaced by stand-ins.
             Means::Nothing => "network closed by a proxy only (no namespaces, no Landlock)",
         })
@@ -136,27 +137,18 @@ impl Program {
     /// Uses the helm at a path.
     pub(super) fn with_helm(self, named: Option<&Path>) -> Result<Program> {
         let Some(named) = named else { return Ok(self) };
-        let program = Program {
-            helm: Some(std::path::absolute(named).map_err(|error: std::io::Error| {
-                Failure::new(format!("`{}` cannot be used: {error}", named.display()))
-            })?),
-            ..self
-        };
+        let helm = std::path::absolute(named);
+        let helm = helm.map_err(|error| Failure::new(format!("`{}` cannot be used: {error}", named.display())))?;
+        let program = Program { helm: Some(helm), ..self };
         program.helm().map_err(|failure| failure.hint("set --helm to the executable of helm"))?;
         Ok(program)
     }
 
-    /// The command that edits a kustomization, without arguments.
-    pub(super) fn editing(&self) -> Command {
-        let mut command = Command::new(&self.path);
-        command.arg("edit");
-        command
-    }
-
-    /// The command that builds, without arguments.
-    pub(super) fn command(&self) -> Command {
+    /// The command that builds, or edits a kustomization, without arguments.
+    pub(super) fn command(&self, edits: bool) -> Command {
         let mut command = Command::new(&self.path);
         command.arg(match self.kind {
+            _ if edits => "edit",
             Tool::Kustomize => "build",
             Tool::Kubectl => "kustomize",
             Tool::Helm => "template",
@@ -170,9 +162,7 @@ impl Program {
 pub(super) fn find(given: Option<&Path>) -> Result<Result<Program, String>> {
     let named = match given {
         Some(given) => Some((given.to_owned(), "--kustomize")),
-        None => std::env::var_os("KUSTOMIZE")
-            .filter(|value| !value.is_empty())
-            .map(|value| (PathBuf::from(value), "KUSTOMIZE")),
+        None => from_environment().map(|path| (path, "KUSTOMIZE")),
     };
     // Somebody chose it, so that another one must not be taken in its place.
     if let Some((path, by)) = named {
@@ -200,10 +190,15 @@ pub(super) fn find(given: Option<&Path>) -> Result<Result<Program, String>> {
     Ok(Err(reasons.join("; ")))
 }
 
+/// The program that `KUSTOMIZE` names; `None` if it names none.
+fn from_environment() -> Option<PathBuf> {
+    std::env::var_os("KUSTOMIZE").filter(|value| !value.is_empty()).map(PathBuf::from)
+}
+
 /// Why no program can be found, without starting one; `None` if there is one.
 pub(crate) fn missing() -> Option<&'static str> {
-    let is_named = std::env::var_os("KUSTOMIZE").is_some_and(|value| !value.is_empty());
-    let is_there = is_named || [Tool::Kustomize, Tool::Kubectl].iter().any(|kind| on_path(kind.name()).is_some());
+    let is_there = from_environment().is_some()
+        || [Tool::Kustomize, Tool::Kubectl].iter().any(|kind| on_path(kind.name()).is_some());
     (!is_there).then_some(NONE)
 }
 
@@ -219,18 +214,10 @@ fn on_path(name: &str) -> Option<PathBuf> {
 }
 
 fn is_executable(file: &Path) -> bool {
-    let Ok(metadata) = file.metadata() else {
-        return false;
-    };
+    let metadata = file.metadata().ok().filter(std::fs::Metadata::is_file);
     #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt as _;
-        metadata.is_file() && metadata.permissions().mode() & 0o111 != 0
-    }
-    #[cfg(not(unix))]
-    {
-        metadata.is_file()
-    }
+    let metadata = metadata.filter(|file| std::os::unix::fs::PermissionsExt::mode(&file.permissions()) & 0o111 != 0);
+    metadata.is_some()
 }
 
 /// Asks a program for its version, and finds out how its network can be closed: once in a run.
@@ -252,20 +239,10 @@ fn examined(path: &Path, kind: Tool) -> Result<Program, String> {
     })?;
     match parse_version(kind, &output.stdout) {
         Some((version, kustomize)) if output.status.success() => {
-            let (path, digest) = (path.to_owned(), Arc::default());
+            let (path, digest, spent) = (path.to_owned(), Arc::default(), Arc::default());
             let version = identified(version, &path, &digest);
-            Ok(Program {
-                path,
-                kind,
-                version,
-                kustomize,
-                network,
-                timeout: None,
-                memory: None,
-                helm: None,
-                digest,
-                spent: Arc::default(),
-            })
+            let (timeout, memory, helm) = (None, None, None);
+            Ok(Program { path, kind, version, kustomize, network, timeout, memory, helm, digest, spent })
         }
         _ => Err(match output.stderr.lines().find(|line| !line.is_empty()) {
             Some(line) if !output.status.success() => format!("did not print its version: {line}"),
@@ -289,23 +266,19 @@ fn run_version(path: &Path, kind: Tool) -> Result<(Means, Output), process::Erro
         });
         let isolation = Isolation {
             means,
-            network: Some(sandbox::ADDRESS),
+            network: Some((Ipv4Addr::LOCALHOST, 0).into()),
             input: &input,
             writable: &[private.path()],
             local: false,
         };
-        let (walls, _outside, _requests) = sandbox::isolate(&command, isolation).map_err(failed)?;
+        let (walls, _requests) = sandbox::isolate(&command, isolation).map_err(failed)?;
         process::run_inside(&mut command, walls, Some(TIMEOUT))
     };
-    // The strictest means that works: each is tried with the program itself, whatever the system promises.
-    for network in [Means::Namespaces, Means::Filter] {
-        if let Ok(output) = run(network)
-            && output.status.success()
-        {
-            return Ok((network, output));
-        }
+    // The filter is tried with the program itself, whatever the system promises.
+    match run(Means::Filter) {
+        Ok(output) if output.status.success() => Ok((Means::Filter, output)),
+        _ => Ok((Means::Nothing, run(Means::Nothing)?)),
     }
-    Ok((Means::Nothing, run(Means::Nothing)?))
 }
 
 /// The version; without one, the digest of the program, so that another build counts as another version.
@@ -346,16 +319,12 @@ fn parse_version(kind: Tool, stdout: &[u8]) -> Option<(String, Option<String>)> 
             json["clientVersion"]["gitVersion"].as_str()?.to_owned()
         }
     };
-    let numbered = word.strip_prefix('v').is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_digit()));
     if kind == Tool::Kustomize {
         kustomize = Some(word.clone()).filter(|word| word != UNVERSIONED);
     }
-    (word == UNVERSIONED
-        || (numbered
-            && word.chars().all(|character: char| {
-                character.is_ascii_alphanumeric() || matches!(character, '.' | '-' | '+' | '_')
-            })))
-    .then_some((word, kustomize))
+    let digits = word.strip_prefix('v').filter(|rest| rest.starts_with(|first: char| first.is_ascii_digit()));
+    let is_version = digits.is_some_and(|rest| rest.chars().all(|c| c.is_ascii_alphanumeric() || ".-+_".contains(c)));
+    (is_version || word == UNVERSIONED).then_some((word, kustomize))
 }
 
 #[cfg(test)]

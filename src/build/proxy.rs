@@ -27,7 +27,7 @@ use crate::fetch::http::is_loopback;
 use crate::message::failure::{Failure, Result};
 use crate::message::redact;
 use crate::os::interrupt::unusable;
-use crate::os::sandbox::{self, Outside};
+use crate::os::sandbox::Request;
 use crate::record::sha256_hex;
 
 /// Whether programs written in Go trust the certificates in `SSL_CERT_FILE`; elsewhere the platform decides.
@@ -117,8 +117,8 @@ impl Served {
 
     /// Whether a request is for a port of this machine in a known URL or in one of these calls: Go requests such a URL
     /// directly, before git is asked.
-    pub(super) fn is_at(&self, request: &sandbox::Request, calls: &[String]) -> bool {
-        let sandbox::Request::Connection(Some(address)) = request else { return false };
+    pub(super) fn is_at(&self, request: &Request, calls: &[String]) -> bool {
+        let Request::Connection(Some(address)) = request else { return false };
         let known = self.files.keys().chain(&self.repositories).map(String::as_str);
         let called = calls.iter().flat_map(|call| call.split(' '));
         let mut urls = known.chain(called).filter(|url| address.ip().is_loopback() && is_direct(url));
@@ -164,24 +164,6 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A listening proxy.
-pub(super) enum Listening {
-    /// In our network.
-    Ours(TcpListener),
-    /// In the network of its build.
-    Inside(Outside),
-}
-
-/// Listens in our network, at a port that the system chooses.
-pub(super) fn listen() -> Result<TcpListener> {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(not_started)
-}
-
-/// The address of our listener for a build.
-pub(super) fn address(listener: &TcpListener) -> SocketAddr {
-    listener.local_addr().unwrap_or(sandbox::ADDRESS)
-}
-
 /// The proxy of one build, which runs until it is dropped.
 pub(super) struct Proxy {
     address: SocketAddr,
@@ -192,37 +174,24 @@ pub(super) struct Proxy {
 struct Shared {
     served: Arc<Served>,
     refused: Mutex<BTreeSet<String>>,
-    /// The listener, once it exists.
-    listener: Mutex<Option<TcpListener>>,
     stop: AtomicBool,
 }
 
 impl Proxy {
-    /// Starts a proxy.
-    pub(super) fn start(served: &Arc<Served>, from: Listening) -> Result<Proxy> {
-        let address = match &from {
-            Listening::Ours(listener) => address(listener),
-            Listening::Inside(_) => sandbox::ADDRESS,
-        };
-        let shared = Arc::new(Shared {
-            served: served.clone(),
-            refused: Mutex::default(),
-            listener: Mutex::default(),
-            stop: AtomicBool::new(false),
-        });
+    /// Starts a proxy, at a port that the system chooses.
+    pub(super) fn start(served: &Arc<Served>) -> Result<Proxy> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(not_started)?;
+        let address = listener.local_addr().map_err(not_started)?;
+        let (served, refused) = (served.clone(), Mutex::default());
+        let shared = Arc::new(Shared { served, refused, stop: AtomicBool::new(false) });
         let accepting = Arc::clone(&shared);
-        let acceptor = std::thread::Builder::new()
-            .spawn(move || {
-                let listener = match from {
-                    Listening::Ours(listener) => Some(listener),
-                    Listening::Inside(network) => network.listener(),
-                };
-                if let Some(listener) = listener {
-                    accept(&listener, &accepting);
-                }
-            })
-            .map_err(not_started)?;
-        Ok(Proxy { address, shared, acceptor: Some(acceptor) })
+        let acceptor = std::thread::Builder::new().spawn(move || accept(&listener, &accepting));
+        Ok(Proxy { address, shared, acceptor: Some(acceptor.map_err(not_started)?) })
+    }
+
+    /// The address of its listener.
+    pub(super) fn address(&self) -> SocketAddr {
+        self.address
     }
 
     /// Sends everything that `command` is going to request over http and https here.
@@ -242,30 +211,14 @@ impl Proxy {
 impl Drop for Proxy {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::SeqCst);
-        // The acceptor waits for a connection.
-        if let Some(listener) = &*locked(&self.shared.listener) {
-            wake(listener);
+        // Its thread waits for a connection, without which it would never end.
+        if TcpStream::connect_timeout(&self.address, PATIENCE).is_ok() {
+            self.acceptor.take().map(JoinHandle::join);
         }
-        self.acceptor.take().map(JoinHandle::join);
     }
-}
-
-/// Ends an `accept` on a listener, which may not be in our network.
-fn wake(listener: &TcpListener) {
-    #[cfg(target_os = "linux")]
-    rustix::net::shutdown(listener, rustix::net::Shutdown::Both).ok();
-    #[cfg(not(target_os = "linux"))]
-    listener.local_addr().and_then(|address| TcpStream::connect_timeout(&address, PATIENCE)).ok();
 }
 
 fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
-    {
-        let mut ours = locked(&shared.listener);
-        *ours = listener.try_clone().ok();
-        if shared.stop.load(Ordering::SeqCst) || ours.is_none() {
-            return;
-        }
-    }
     for stream in listener.incoming() {
         if shared.stop.load(Ordering::SeqCst) {
             return;

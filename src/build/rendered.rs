@@ -15,6 +15,7 @@ use crate::message::redact::visible;
 use crate::os::parallel::processors;
 use crate::record::BuildTool;
 use crate::targets::affected::DiffStatus;
+use crate::targets::policy::full_name_at;
 use crate::targets::{Target, stopped};
 use crate::workspace::{Workspace, from_lock};
 
@@ -159,9 +160,7 @@ fn clear_name(secret: &Mapping) -> Option<String> {
     if values.flat_map(Mapping::values).all(is_encrypted) {
         return None;
     }
-    let metadata = secret.get("metadata");
-    let [namespace, name] = ["namespace", "name"].map(|field| metadata?.get(field)?.as_str());
-    Some([namespace, name].into_iter().flatten().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("/"))
+    Some(secret.get("metadata").map_or(String::new(), |metadata| full_name_at(metadata, "")))
 }
 
 /// The file of a target. `suffix` distinguishes targets with one name.

@@ -209,7 +209,7 @@ impl Roots {
         let files = BuildFiles::of(graph, offline, name)?;
         let (source, mut known, mut built) = (&graph.sources[0], BTreeMap::new(), Vec::new());
         for (number, (directory, root)) in roots.into_iter().enumerate() {
-            let top = inputs::own(graph, number, &files.input);
+            let top = inputs::tree_dir(graph, number, &files.input);
             match &root {
                 Ok(Some(root)) => built.push((number, *root)),
                 Ok(None) => {
@@ -309,11 +309,13 @@ impl Roots {
         let (top, may_read) = (whole.join(&source.scope), is_free || !self.leaves(call.directory));
         let (call, files, secrets) = (Call { arguments: &arguments, ..call }, &self.files, &self.all_secrets);
         let building = BuildRun { call, files, top: &top, edits: false, known: Some(known), runs: false, secrets };
-        if !whole.exists() && !building.is_remembered(OutputForm::Objects)? {
-            inputs::whole(source, self.checks_out, &whole)?;
+        if !building.is_remembered()? {
+            if !whole.exists() {
+                inputs::whole(source, self.checks_out, &whole)?;
+            }
+            // Charts that were pulled lie among what is known alone.
+            disk::copy(known, &top)?;
         }
-        // Charts that were pulled lie among what is known alone.
-        disk::add(known, &top).map_err(|error| unusable(&error))?;
         match built(&building, OutputForm::Objects) {
             Ok(_) if may_read => Ok(Some([unread_file(reason)].into())),
             Ok(_) | Err(Unbuilt::Failed(_) | Unbuilt::Refused(_) | Unbuilt::Skipped(_)) => Ok(None),

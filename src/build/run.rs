@@ -7,9 +7,11 @@ use std::process::Command;
 use std::sync::{MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
+use serde::{Deserialize, Serialize};
+
 use super::inputs::{Answers, RemoteFiles};
 use super::program::{PROXIES, Program, Tool};
-use super::proxy::{self, Listening, Proxy};
+use super::proxy::Proxy;
 use super::secrets::Secrets;
 use super::stand_in;
 use crate::graph::Graph;
@@ -31,10 +33,11 @@ const OUTPUT: u64 = 256 << 20;
 /// Its largest resident memory, in bytes.
 const MEMORY: u64 = 2 << 30;
 
-/// The result of one build.
-#[derive(Debug, Clone)]
+/// The result of one build. The [memory](super::memory) stores the other fields before the standard output.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct BuildOutput {
     /// Everything that it wrote to its standard output.
+    #[serde(skip)]
     pub(crate) stdout: Vec<u8>,
     /// Its standard error, without secrets.
     pub(super) stderr: String,
@@ -42,6 +45,7 @@ pub(crate) struct BuildOutput {
     pub(super) success: bool,
     /// Its refused requests, which no reference names: calls of programs and URLs, without
     /// secrets.
+    #[serde(skip)]
     pub(super) refused: BTreeSet<String>,
     /// The number of bytes that it wrote to its standard output.
     pub(super) size: u64,
@@ -49,27 +53,18 @@ pub(crate) struct BuildOutput {
     pub(super) hides: bool,
     /// The variables that its engine does not know, and refuses.
     pub(super) unset: BTreeSet<String>,
-    /// Whether building again gave the same; also if nobody asked, or nothing runs that need not give the same.
-    pub(crate) is_steady: bool,
+    /// Whether building again gave something else; false if nobody asked, or nothing runs that need not give the same.
+    #[serde(skip)]
+    pub(crate) is_unsteady: bool,
     /// Why requests of its functions are not seen; `None` if they are, or if no function runs.
+    #[serde(skip)]
     pub(crate) unobserved: Option<&'static str>,
 }
 
 impl BuildOutput {
     /// The result that is known without a program.
     pub(super) fn known(stdout: Vec<u8>) -> BuildOutput {
-        let (stderr, size) = (String::new(), stdout.len() as u64);
-        BuildOutput {
-            stdout,
-            stderr,
-            size,
-            success: true,
-            refused: BTreeSet::new(),
-            hides: false,
-            unset: BTreeSet::new(),
-            is_steady: true,
-            unobserved: None,
-        }
+        BuildOutput { size: stdout.len() as u64, stdout, success: true, ..BuildOutput::default() }
     }
 
     /// Returns why it failed, on one line.
@@ -193,6 +188,9 @@ pub(super) struct BuildRun<'a> {
 const VARIABLES: &[&str] =
     if cfg!(windows) { &["PATH", "PATHEXT", "SystemRoot", "ComSpec"] } else { &["PATH", "LANG", "LANGUAGE"] };
 
+/// The directory of the programs that we stand in for, in that of a build.
+const BIN: &str = "bin";
+
 /// The variables that it also sees if it asks upstream itself.
 const CONNECTION: [&str; 4] = ["NO_PROXY", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR"];
 
@@ -200,50 +198,29 @@ impl BuildRun<'_> {
     /// Builds in a new directory of its own, whatever is remembered. A build that is ended early is a failure: it tells
     /// nothing about the root.
     pub(super) fn run(&self) -> Result<BuildOutput> {
-        let Call { program, directory, arguments, variables, .. } = self.call;
-        let BuildFiles { scratch, input, answers: Answers { manifest, files, .. }, .. } = self.files;
-        let (time, target) = (program.time()?, self.top.join(directory));
+        let Call { program, variables, .. } = self.call;
+        let BuildFiles { scratch, input, answers: Answers { files, .. }, .. } = self.files;
+        let time = program.time()?;
         let private = tempfile::tempdir_in(scratch.path()).map_err(|error| unusable(&error))?;
         let private = private.path();
-        // It goes after the command, which holds the other end of what it waits for: also where something fails.
-        let proxy;
-        let [home, temporary, bin] = ["home", "tmp", "bin"].map(|name| private.join(name));
-        for directory in [&home, &temporary, &bin] {
-            std::fs::create_dir_all(directory).map_err(|error| unusable(&error))?;
-        }
-        let mut command = if self.edits { program.editing() } else { program.command() };
-        see(&mut command, matches!(files, RemoteFiles::Upstream));
-        stand_in::put(&mut command, manifest, &bin, program.helm.as_deref())
-            .map_err(|error| Failure::new(format!("cannot replace git for the build: {error}")))?;
-        command.args(arguments).current_dir(if self.edits { &target } else { &home });
-        if !self.edits {
-            command.arg("--").arg(&target);
-        }
-        // The settings and caches of the user would make the output one of this machine.
-        command.env("HOME", &home).env("TMPDIR", &temporary);
-        command.env("GIT_TERMINAL_PROMPT", "0").env("GIT_ALLOW_PROTOCOL", "none");
-        let is_closed = matches!(files, RemoteFiles::Served { is_closed: true, .. });
-        let is_alone = is_closed && program.network == Means::Namespaces;
-        let listener = matches!(files, RemoteFiles::Served { .. } if !is_alone).then(proxy::listen).transpose()?;
+        let mut command = self.command(private)?;
+        let (proxy, network) = match files {
+            RemoteFiles::Served { served, is_closed } => {
+                let proxy = Proxy::start(served)?;
+                proxy.serve(&mut command);
+                let network = is_closed.then_some(proxy.address());
+                (Some(proxy), network)
+            }
+            RemoteFiles::Upstream => (None, None),
+        };
         let traces = failpoint::writable();
         // The edited directory is not an input.
         let edited = Some(self.top).filter(|top| !top.starts_with(input));
         let writable: Vec<&Path> = [Some(private), edited, traces.as_deref()].into_iter().flatten().collect();
-        let isolation = Isolation {
-            means: program.network,
-            network: is_closed.then(|| listener.as_ref().map_or(sandbox::ADDRESS, proxy::address)),
-            input,
-            writable: &writable,
-            local: self.runs_images(),
-        };
-        let (walls, network, requests) = sandbox::isolate(&command, isolation)
-            .map_err(|error| Failure::new(format!("cannot create a build directory: {error}")))?;
-        let from = listener.map(Listening::Ours).or(network.map(Listening::Inside));
-        proxy = match (files, from) {
-            (RemoteFiles::Served { served, .. }, Some(from)) => Some(Proxy::start(served, from)?),
-            _ => None,
-        };
-        proxy.iter().for_each(|proxy| proxy.serve(&mut command));
+        let (means, local) = (program.network, self.runs_images());
+        let (walls, requests) =
+            sandbox::isolate(&command, Isolation { means, network, input, writable: &writable, local })
+                .map_err(|error| Failure::new(format!("cannot create a build directory: {error}")))?;
         let bounds = Bounds { time: Some(time), output: OUTPUT, memory: MEMORY };
         let begun = Instant::now();
         let output = process::run_inside(&mut command, walls, bounds);
@@ -255,9 +232,9 @@ impl BuildRun<'_> {
             error => Failure::new(error.to_string()),
         })?;
         let name = command.get_program().to_string_lossy().into_owned();
+        // Else the thread that answers would wait for a child that never began.
         drop(command);
         let requests = requests.and_then(|answering| answering.refused());
-        let success = output.status.success();
         // By a signal that we did not send: most often memory ran out.
         if output.status.code().is_none() {
             return Err(stopped(format!("`{name}` was killed"), MORE_MEMORY));
@@ -266,37 +243,68 @@ impl BuildRun<'_> {
         if !stderr.is_empty() {
             stderr = self.secrets.get_or_init(|| Secrets::below(input)).hide(&stderr);
         }
-        let mut refused: BTreeSet<String> = proxy.iter().flat_map(Proxy::refused).collect();
-        // kustomize also asks git for a URL that is not a file.
-        let mut calls = stand_in::refused(&bin);
-        calls.retain(|call| !refused.iter().any(|url| call.split(' ').any(|word| word == url)));
-        if let RemoteFiles::Served { served, .. } = files {
-            calls.retain(|call| !call.split(' ').any(|word| served.is_asked_directly_below(word)));
-            if !served.is_asked_directly() && refused.is_empty() && calls.is_empty() {
-                refused.extend(direct(&stderr));
-            }
-            let asked = requests.iter().flatten().filter(|request| !self.is_for_cluster(request));
-            let asked = asked.filter(|request| !served.is_at(request, &calls));
-            refused.extend(asked.map(ToString::to_string));
-        }
-        refused.extend(calls.iter().map(|call| self.without_directories(call, private)));
-        if refused.is_empty() {
-            refused.extend(given_up(&stderr));
-        }
+        let asked = proxy.as_ref().map(Proxy::refused).unwrap_or_default();
+        let refused = self.refused(asked, requests.as_ref(), &stderr, private);
         let unobserved = self.unobserved(requests.is_some());
         // Filling in parses the whole output, which may be large.
-        let is_plain = variables.is_empty();
         let filled = Filled { text: output.stdout, unset: BTreeSet::new() };
-        let Filled { text: stdout, unset } = if is_plain { filled } else { variables.fill_in(&filled.text) };
-        let build = BuildOutput { success, stderr, refused, unset, unobserved, ..BuildOutput::known(stdout) };
+        let Filled { text, unset } = if variables.is_empty() { filled } else { variables.fill_in(&filled.text) };
+        let success = output.status.success();
+        let build = BuildOutput { success, stderr, refused, unset, unobserved, ..BuildOutput::known(text) };
         match shortage(&build.stderr).filter(|_| !success && build.refused.is_empty()) {
             Some(way_on) => Err(stopped(format!("`{name}` fails: {}", build.reason()), way_on)),
             None => Ok(build),
         }
     }
-}
 
-impl BuildRun<'_> {
+    /// The command that builds or edits, with its own home, and with our executable in the place of programs that fetch.
+    fn command(&self, private: &Path) -> Result<Command> {
+        let Call { program, directory, arguments, .. } = self.call;
+        let Answers { manifest, files, .. } = &self.files.answers;
+        let target = self.top.join(directory);
+        let [home, temporary, bin] = ["home", "tmp", BIN].map(|name| private.join(name));
+        for directory in [&home, &temporary, &bin] {
+            std::fs::create_dir_all(directory).map_err(|error| unusable(&error))?;
+        }
+        let mut command = program.command(self.edits);
+        command.env_clear().envs(seen(matches!(files, RemoteFiles::Upstream)));
+        stand_in::put(&mut command, manifest, &bin, program.helm.as_deref())
+            .map_err(|error| Failure::new(format!("cannot replace git for the build: {error}")))?;
+        command.args(arguments).current_dir(if self.edits { &target } else { &home });
+        if !self.edits {
+            command.arg("--").arg(&target);
+        }
+        // The settings and caches of the user would make the output one of this machine.
+        command.env("HOME", &home).env("TMPDIR", &temporary);
+        command.env("GIT_TERMINAL_PROMPT", "0").env("GIT_ALLOW_PROTOCOL", "none");
+        Ok(command)
+    }
+
+    /// All that was refused: of the URLs that the proxy was `asked` for, of the `requests` that the machine shows, and of the
+    /// calls of programs that we stand in for.
+    fn refused(
+        &self,
+        asked: BTreeSet<String>,
+        requests: Option<&BTreeSet<Request>>,
+        stderr: &str,
+        private: &Path,
+    ) -> BTreeSet<String> {
+        let mut refused = asked;
+        // kustomize also asks git for a URL that is not a file.
+        let mut calls = stand_in::refused(&private.join(BIN));
+        calls.retain(|call| !refused.iter().any(|url| call.split(' ').any(|word| word == url)));
+        if let RemoteFiles::Served { served, .. } = &self.files.answers.files {
+            calls.retain(|call| !call.split(' ').any(|word| served.is_asked_directly_below(word)));
+            if !served.is_asked_directly() && refused.is_empty() && calls.is_empty() {
+                refused.extend(direct(stderr));
+            }
+            let requests = requests.into_iter().flatten().filter(|request| !self.is_for_cluster(request));
+            refused.extend(requests.filter(|request| !served.is_at(request, &calls)).map(ToString::to_string));
+        }
+        refused.extend(calls.iter().map(|call| self.without_directories(call, private)));
+        refused
+    }
+
     /// A text without the directories that it builds in, which have other names each time.
     fn without_directories(&self, text: &str, private: &Path) -> String {
         let text = without_temporary(text, &private.join("tmp"));
@@ -367,13 +375,6 @@ fn direct(stderr: &str) -> Option<String> {
     Some(rest.split(": ").next().unwrap_or(rest).to_owned())
 }
 
-/// The call that kustomize gave up before the stand-in could note it: a reference says how long one may take.
-fn given_up(stderr: &str) -> Option<String> {
-    let (_, rest) = stderr.split_once(" timeout running '")?;
-    let call = rest.split('\'').next().unwrap_or(rest);
-    Some(call.rsplit_once("/git ").map_or(call.to_owned(), |(_, rest)| format!("git {rest}")))
-}
-
 /// The time that the builds of a run have taken.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Spent {
@@ -417,11 +418,6 @@ impl Program {
     fn spent(&self) -> MutexGuard<'_, Spent> {
         self.spent.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// Lets a build see only those of our variables that it needs.
-fn see(command: &mut Command, is_open: bool) {
-    command.env_clear().envs(seen(is_open));
 }
 
 /// The variables of our environment that a build sees.

@@ -233,16 +233,12 @@ impl<'a> RootPairs<'a> {
             (_, Err(unbuilt @ (Unbuilt::Unread(_) | Unbuilt::Unknown(_)))) | (Err(unbuilt), _) => {
                 return Ok(TargetCheck::new(root, verdict(unbuilt)?));
             }
-            (
-                Ok(original),
-                Err(
-                    Unbuilt::Failed(reason)
-                    | Unbuilt::Refused(reason)
-                    | Unbuilt::Skipped(Failure { message: reason, .. }),
-                ),
-            ) => {
-                let broken = TargetCheck::new(root, Verdict::Broken { reason });
-                return Ok(TargetCheck { size: original.size, ..broken });
+            (Ok(original), Err(unbuilt)) => {
+                let verdict = match verdict(unbuilt)? {
+                    Verdict::NotBuilt { reason } | Verdict::Skipped { reason } => Verdict::Broken { reason },
+                    verdict => verdict,
+                };
+                return Ok(TargetCheck { size: original.size, ..TargetCheck::new(root, verdict) });
             }
         };
         // Only now, because building a third time costs as much again.

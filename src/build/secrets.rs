@@ -34,8 +34,14 @@ pub(super) fn each_secret(value: &mut Value, call: &mut dyn FnMut(&mut Mapping))
 }
 
 /// Calls something for each value of each Secret: everything but their identity. Tools put values into annotations, too.
-pub(super) fn each(value: &mut Value, call: &mut dyn FnMut(&mut Value)) {
-    each_secret(value, &mut |secret| each_of_secret(secret, call));
+/// Returns whether there is a Secret.
+pub(super) fn each(value: &mut Value, call: &mut dyn FnMut(&mut Value)) -> bool {
+    let mut has_secret = false;
+    each_secret(value, &mut |secret| {
+        has_secret = true;
+        each_of_secret(secret, call);
+    });
+    has_secret
 }
 
 /// As [`each`], for one Secret.
@@ -132,16 +138,6 @@ fn is_secret(object: &Mapping) -> bool {
 /// Whether a mapping is a list of Secrets.
 fn is_secret_list(object: &Mapping) -> bool {
     object.get("kind").and_then(Value::as_str) == Some("SecretList")
-}
-
-/// Whether something is a Secret, or holds one at any depth, as a list may.
-pub(super) fn is_in(value: &Value) -> bool {
-    match value {
-        Value::Sequence(items) => items.iter().any(is_in),
-        Value::Mapping(object) => is_secret(object) || is_secret_list(object) || object.values().any(is_in),
-        Value::Tagged(tagged) => is_in(&tagged.value),
-        _ => false,
-    }
 }
 
 /// Whether YAML may have the kind of a Secret, also if that is written with escapes.

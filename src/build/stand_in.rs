@@ -10,11 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use super::disk;
 use crate::graph::RemoteCommit;
-use crate::message::failure::{Failure, Result};
+use crate::message::failure::Result;
 use crate::message::redact;
 use crate::os::interrupt::unusable;
-use crate::tree::Tree as _;
-use crate::tree::disk::DiskTree;
 
 /// Where the manifest is. Without this variable, a program of such a name is not this one.
 const MANIFEST: &str = "KUSTOMIZE_LOCALIZE_STAND_IN";
@@ -82,16 +80,15 @@ impl ClonedCommit {
 impl Manifest {
     /// Writes it into a directory, with the script for git beside it, and returns where it is.
     pub(super) fn write(&self, directory: &Path) -> Result<PathBuf> {
-        let place = directory.join("fetched.json");
-        let text =
-            serde_json::to_vec(self).map_err(|error| Failure::new(format!("cannot write the manifest: {error}")))?;
-        fs::create_dir_all(directory).and_then(|()| fs::write(&place, text)).map_err(|error| unusable(&error))?;
+        let manifest = directory.join("fetched.json");
+        let text = serde_json::to_vec(self).map_err(|error| unusable(&error))?;
+        fs::create_dir_all(directory).and_then(|()| fs::write(&manifest, text)).map_err(|error| unusable(&error))?;
         // Before any build begins: a program cannot be run while some process still holds it for writing.
         #[cfg(unix)]
         if !is_noexec(directory) {
             disk::program(&directory.join("git"), SCRIPT).map_err(|error| unusable(&error))?;
         }
-        Ok(place)
+        Ok(manifest)
     }
 }
 
@@ -100,11 +97,11 @@ impl Manifest {
 pub(super) fn put(command: &mut Command, manifest: &Path, directory: &Path, helm: Option<&Path>) -> io::Result<()> {
     let program = std::env::current_exe()?;
     for name in PROGRAMS {
-        let place = directory.join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
+        let link = directory.join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
         #[cfg(unix)]
-        std::os::unix::fs::symlink(&program, place)?;
+        std::os::unix::fs::symlink(&program, link)?;
         #[cfg(not(unix))]
-        fs::hard_link(&program, &place).or_else(|_| fs::copy(&program, &place).map(drop))?;
+        fs::hard_link(&program, &link).or_else(|_| fs::copy(&program, &link).map(drop))?;
     }
     #[cfg(unix)]
     if let Some(script) = manifest.parent().map(|beside| beside.join("git")).filter(|script| script.is_file()) {
@@ -163,7 +160,7 @@ pub(crate) fn run() -> Option<ExitCode> {
         }),
         ("helm", ["template", ..]) => real(name, &words),
         ("docker" | "podman", ["run", .., image])
-            if Manifest::read(&manifest).is_ok_and(|manifest| manifest.names(image)) =>
+            if Manifest::read(&manifest).is_ok_and(|manifest| manifest.images.iter().any(|known| known == image)) =>
         {
             real(name, &words)
         }
@@ -196,8 +193,8 @@ fn real(name: &str, arguments: &[&str]) -> Result<(), Refusal> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     // We are the first.
     let rest = std::env::join_paths(std::env::split_paths(&path).skip(1)).unwrap_or_default();
-    let found = std::env::split_paths(&rest).map(|directory| directory.join(name)).find(|place| place.is_file());
-    let Some(program) = found else {
+    let program = std::env::split_paths(&rest).map(|directory| directory.join(name)).find(|file| file.is_file());
+    let Some(program) = program else {
         return Err(Refusal::Answer(format!("no `{name}` was found on PATH")));
     };
     let ended = Command::new(program).args(arguments).env("PATH", &rest).status();
@@ -237,19 +234,17 @@ fn answer(manifest: &Path, clone: &Path, arguments: &[&str]) -> Result<(), Refus
         ["fetch", "--depth=1", url, reference] => {
             let origin = fs::read_to_string(origin).unwrap_or_default();
             let url = if *url == "origin" { &origin } else { *url };
-            let mut found = found(manifest, url, reference)?;
-            // A commit without submodules also serves requests with them.
-            found.sort_by_key(|upstream| upstream.submodules);
-            let Some(first) = found.first() else {
+            let commits = Manifest::read(manifest)?.commits(url, reference)?;
+            let Some(first) = commits.first() else {
                 return Err(Refusal::Request(format!("{} at {reference} was not fetched", redact::url(url))));
             };
-            if let Some(other) = found.get(1) {
+            if let Some(other) = commits.get(1) {
                 fs::write(more, other.directory.as_os_str().as_encoded_bytes()).map_err(Refusal::because)?;
             }
-            copy(&first.directory, clone).map_err(Refusal::because)
+            disk::copy(&first.directory, clone).map_err(Refusal::because)
         }
         ["submodule", "update", "--init", "--recursive"] => match fs::read_to_string(more) {
-            Ok(directory) => copy(Path::new(&directory), clone).map_err(Refusal::because),
+            Ok(directory) => disk::copy(Path::new(&directory), clone).map_err(Refusal::because),
             Err(_) => Ok(()),
         },
         _ => Err(Refusal::Request("the network is closed for builds".to_owned())),
@@ -257,33 +252,24 @@ fn answer(manifest: &Path, clone: &Path, arguments: &[&str]) -> Result<(), Refus
 }
 
 impl Manifest {
-    fn read(place: &Path) -> Result<Manifest, Refusal> {
-        let text = fs::read(place).map_err(Refusal::because)?;
+    fn read(manifest: &Path) -> Result<Manifest, Refusal> {
+        let text = fs::read(manifest).map_err(Refusal::because)?;
         serde_json::from_slice(&text).map_err(|error| Refusal::because(format!("no manifest: {error}")))
     }
 
-    fn names(&self, image: &str) -> bool {
-        self.images.iter().any(|known| known == image)
+    /// The fetched commits of a repository: without submodules, with them, or both in this order. kustomize asks for `HEAD`
+    /// if a URL names no ref, or names that one.
+    fn commits(self, url: &str, reference: &str) -> Result<Vec<ClonedCommit>, Refusal> {
+        let (mut commits, url) = (self.upstreams, redact::url(url));
+        commits.retain(|cloned| cloned.url == url && cloned.reference.as_deref().unwrap_or("HEAD") == reference);
+        // Logins are not in the manifest: of two of them the call does not say which is meant.
+        if commits.iter().any(|cloned| cloned.commit != commits[0].commit) {
+            return Err(Refusal::because(format!("{url} at {reference} was fetched as two commits")));
+        }
+        // A commit without submodules also serves requests with them.
+        commits.sort_by_key(|upstream| upstream.submodules);
+        Ok(commits)
     }
-}
-
-/// The fetched commits of a repository: with submodules, without them, or both. kustomize asks for `HEAD` where
-/// no ref is named, and where that one is.
-fn found(manifest: &Path, url: &str, reference: &str) -> Result<Vec<ClonedCommit>, Refusal> {
-    let mut found = Manifest::read(manifest)?.upstreams;
-    let url = redact::url(url);
-    found.retain(|cloned| cloned.url == url && cloned.reference.as_deref().unwrap_or("HEAD") == reference);
-    // Logins are not in the manifest: of two of them the call does not say which is meant.
-    if found.iter().any(|cloned| cloned.commit != found[0].commit) {
-        return Err(Refusal::because(format!("{url} at {reference} was fetched as two commits")));
-    }
-    Ok(found)
-}
-
-/// Copies a directory with the links in it.
-fn copy(from: &Path, to: &Path) -> Result<()> {
-    let tree = DiskTree::of_directory(from, false)?;
-    disk::write_temporary(&tree, tree.below("")?, None, to, None)
 }
 
 #[cfg(test)]

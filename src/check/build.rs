@@ -322,7 +322,7 @@ impl<'a> CheckBuilds<'a> {
                 let unobserved = build.unobserved.map(|why| not_observed(file, why, by));
                 came.findings.extend(unobserved);
                 // Two outputs of one input: no comparison with either would prove anything.
-                if !build.is_steady {
+                if build.is_unsteady {
                     came.builds.unknown.push(format!("{by}: it builds to something else each time"));
                 }
             }

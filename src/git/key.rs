@@ -15,7 +15,7 @@ const NAME: &str = "key";
 /// Its length in bytes.
 const LENGTH: usize = 32;
 /// The length of a hash with it, in hexadecimal digits.
-pub(crate) const SEAL: usize = 64;
+const SEAL: usize = 64;
 
 /// The key, in hexadecimal digits.
 #[derive(Debug, Clone)]
@@ -37,6 +37,22 @@ impl Key {
             file.persist_noclobber(directory.join(NAME)).ok();
             read(directory)
         })
+    }
+
+    /// Reads a file that was [written](Key::write) with this key; `None` if it is missing, damaged, or about something else.
+    pub(crate) fn read(&self, file: &Path, about: &[u8]) -> Option<Vec<u8>> {
+        let mut seal = fs::read(file).ok()?;
+        let content = (seal.len() >= SEAL).then(|| seal.split_off(SEAL))?;
+        (self.hash(&[about, &content].concat()).as_bytes() == seal).then_some(content)
+    }
+
+    /// Writes a file in one step, sealed together with what it is about. A failure is ignored: whoever reads it does without.
+    pub(crate) fn write(&self, file: &Path, about: &[u8], content: &[u8]) -> Option<()> {
+        let seal = self.hash(&[about, content].concat());
+        let mut new = NamedTempFile::new_in(file.parent()?).ok()?;
+        new.write_all(seal.as_bytes()).and_then(|()| new.write_all(content)).ok()?;
+        failpoint::before("remember something");
+        new.persist(file).ok().map(drop)
     }
 
     /// The hash of some bytes, which nobody without the key can compute: [`SEAL`] hexadecimal digits.

@@ -102,9 +102,18 @@ fn run_in(
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     let own_group = terminal == Terminal::Detached;
-    // What waits for all others has our memory, as it was.
+    if own_group {
+        detach(command);
+    }
+    // The process that waits for all others has our memory, as it was.
     let is_supervised = walls.is_some() && cfg!(target_os = "linux");
-    let (mut child, _group) = spawn(command, own_group, walls)?;
+    if let Some(walls) = walls {
+        walls.enclose(command);
+    }
+    let (mut child, _group) = interrupt::spawn(command, own_group).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => Error::NotFound(name.clone()),
+        _ => Error::Io(name.clone(), error),
+    })?;
     if let (Some(mut pipe), Some(bytes)) = (child.stdin.take(), input.map(<[u8]>::to_vec)) {
         std::thread::spawn(move || {
             // A child that reads only part of its input closes the pipe: its status shows whether that was an error.
@@ -115,27 +124,7 @@ fn run_in(
     let (written, reader) = mpsc::sync_channel(PIECES);
     drain(child.stdout.take(), 0, written.clone());
     drain(child.stderr.take(), 1, written);
-    let memory = |process| resident(process, !is_supervised);
-    wait(&mut child, name, (bounds, &memory), &reader).inspect_err(|_| end(&mut child, own_group))
-}
-
-/// Starts a child, with `own_group` in a session and a group of its own.
-fn spawn(
-    command: &mut Command,
-    own_group: bool,
-    walls: Option<Walls>,
-) -> Result<(Child, Option<interrupt::Group>), Error> {
-    let name = command.get_program().to_string_lossy().into_owned();
-    if own_group {
-        detach(command);
-    }
-    if let Some(walls) = walls {
-        walls.enclose(command);
-    }
-    interrupt::spawn(command, own_group).map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => Error::NotFound(name),
-        _ => Error::Io(name, error),
-    })
+    wait(&mut child, name, bounds, is_supervised, &reader).inspect_err(|_| end(&mut child, own_group))
 }
 
 /// Gives the child a session of its own: no controlling terminal, and a group we can end as one. Where the system does that,
@@ -187,11 +176,13 @@ fn drain(pipe: Option<impl Read + Send + 'static>, number: usize, to: mpsc::Sync
     });
 }
 
-/// Waits until the child has ended and both of its pipes are closed.
+/// Waits until the child has ended and both of its pipes are closed. The memory of a process that supervises others does not
+/// count.
 fn wait(
     child: &mut Child,
     name: String,
-    (bounds, memory): (Bounds, &dyn Fn(u32) -> Option<u64>),
+    bounds: Bounds,
+    is_supervised: bool,
     reader: &mpsc::Receiver<(usize, Vec<u8>)>,
 ) -> Result<Output, Error> {
     let (start, mut looked) = (Instant::now(), Instant::now());
@@ -227,7 +218,7 @@ fn wait(
         }
         if bounds.memory < u64::MAX && looked.elapsed() >= POLL {
             looked = Instant::now();
-            if memory(child.id()).is_some_and(|resident| resident > bounds.memory) {
+            if resident(child.id(), !is_supervised).is_some_and(|resident| resident > bounds.memory) {
                 return Err(Error::Exceeded(name, bounds.memory >> 20, "memory"));
             }
         }

@@ -1,53 +1,48 @@
-//! What keeps a child from the rest of the machine: namespaces, Landlock, a filter of system calls, and a process that ends
-//! all that it starts. Elsewhere than on Linux nothing does.
+//! What keeps a child from the rest of the machine: a filter of system calls, Landlock, and a process that ends all that it
+//! starts. Elsewhere than on Linux nothing does.
+//!
+//! Namespaces would add nothing: the filter asks us for each connection, Landlock keeps the files as they are, and both are
+//! allowed on machines that forbid namespaces. So every machine gives the same verdict.
 
 #[cfg(target_os = "linux")]
 mod filter;
 #[cfg(target_os = "linux")]
-mod linux;
+mod handover;
 #[cfg(target_os = "linux")]
-mod network_namespace;
+mod linux;
 #[cfg(target_os = "linux")]
 mod requests;
 
 use std::fmt;
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::net::SocketAddr;
 use std::path::Path;
 
 use serde::Serialize;
 
 #[cfg(not(target_os = "linux"))]
-pub(crate) use elsewhere::{Outside, Walls, isolate};
+pub(crate) use elsewhere::{Walls, isolate};
 #[cfg(target_os = "linux")]
 pub(crate) use linux::{Walls, isolate};
-#[cfg(target_os = "linux")]
-pub(crate) use network_namespace::Outside;
-
-/// Where a child finds the listener in its network.
-pub(crate) const ADDRESS: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 3128));
 
 /// How a child is closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Means {
-    /// Namespaces; Landlock and the filter as well, as far as the machine has them.
-    #[serde(rename = "namespace")]
-    Namespaces,
     /// The filter, and Landlock as far as the machine has it.
     Filter,
     #[serde(rename = "proxies")]
     Nothing,
 }
 
-/// What a child gets.
+/// The walls around a child.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Isolation<'a> {
     pub means: Means,
-    /// All that it may connect to, if its network is closed. With namespaces it is a listener of ours that only the child has.
+    /// The only address that it may connect to; `None` if its network is open.
     pub network: Option<SocketAddr>,
-    /// What it reads, with all that is below, and cannot change.
+    /// The directory that it reads, with all that is below, and cannot change.
     pub input: &'a Path,
-    /// Where alone it may write.
+    /// The only directories in which it may write.
     pub writable: &'a [&'a Path],
     /// Whether it may talk to servers on this machine by path, as container engines do.
     pub local: bool,
@@ -56,7 +51,7 @@ pub(crate) struct Isolation<'a> {
 /// What an isolated child asks for.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Request {
-    /// A connection; with its address where that could be read.
+    /// A connection, with its address if that could be read.
     Connection(Option<SocketAddr>),
     /// A socket that no child gets.
     Socket(&'static str),
@@ -77,21 +72,12 @@ impl fmt::Display for Request {
 mod elsewhere {
     use std::collections::BTreeSet;
     use std::io;
-    use std::net::TcpListener;
     use std::process::Command;
 
     use super::{Isolation, Means, Request};
 
     pub(crate) struct Walls;
     pub(crate) enum Answering {}
-    #[derive(Debug)]
-    pub(crate) enum Outside {}
-
-    impl Outside {
-        pub(crate) fn listener(self) -> Option<TcpListener> {
-            match self {}
-        }
-    }
 
     impl Walls {
         pub(in crate::os) fn enclose(self, _: &mut Command) {}
@@ -103,13 +89,10 @@ mod elsewhere {
         }
     }
 
-    pub(crate) fn isolate(
-        _: &Command,
-        isolation: Isolation<'_>,
-    ) -> io::Result<(Walls, Option<Outside>, Option<Answering>)> {
+    pub(crate) fn isolate(_: &Command, isolation: Isolation<'_>) -> io::Result<(Walls, Option<Answering>)> {
         match isolation.means {
-            Means::Nothing => Ok((Walls, None, None)),
-            _ => Err(io::ErrorKind::Unsupported.into()),
+            Means::Nothing => Ok((Walls, None)),
+            Means::Filter => Err(io::ErrorKind::Unsupported.into()),
         }
     }
 }

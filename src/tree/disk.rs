@@ -7,10 +7,8 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use memchr::memmem;
-
 use super::git::GitTree;
-use super::{Entry, Names, Search, Tree, files_below, hold, path, search};
+use super::{Entry, Names, Search, Tree, files_below, hold, is_marked, path, search};
 use crate::git::{LocalRepo, Staged};
 use crate::message::failure::{Failure, Result, shown};
 use crate::os::limits::PATH;
@@ -358,13 +356,8 @@ impl Tree for DiskTree {
             let marked = paths.into_iter().zip(hold()).filter(|(_, holds)| *holds).map(|(path, _)| path);
             // Missing paths and directories could not be read, so they count as marked until here. A file that is left out
             // must be searched in the index.
-            let marked = marked.filter(|path| {
-                (!self.is_left_out(path)
-                    || self
-                        .read(path)
-                        .map_or(true, |bytes: Vec<u8>| marks.iter().any(|mark| memmem::find(&bytes, mark).is_some())))
-                    && matches!(self.entry(path), Ok(Some(Entry::File { .. })) | Err(_))
-            });
+            let marked = marked.filter(|path| !self.is_left_out(path) || is_marked(self, path, &marks));
+            let marked = marked.filter(|path| matches!(self.entry(path), Ok(Some(Entry::File { .. })) | Err(_)));
             Ok(marked.cloned().collect())
         }))
     }

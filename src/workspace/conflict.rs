@@ -10,35 +10,26 @@ use crate::tree::{LOCK_COMMAND, Tree as _};
 /// Merges the two sides of the lock at the top, which are read from the index. `None` if there is no conflict, or if it
 /// is resolved on disk.
 pub(super) fn merged(repo: &LocalRepo, tree: &DiskTree) -> Result<Option<Merged>> {
-    let on_disk = match tree.entry(LOCK_NAME)? {
-        Some(_) => Some(tree.read(LOCK_NAME)?),
-        None => None,
-    };
-    let stages = stages(repo, tree)?;
-    // A lock on disk that is neither side was resolved by the user.
-    if let [base, Some(ours), Some(theirs)] = &stages {
-        let (ours, theirs) = (side(ours, "our")?, side(theirs, "their")?);
-        let is_resolved = on_disk
-            .as_ref()
-            .and_then(|bytes| Lock::parse(bytes, LOCK_NAME).ok())
-            .is_some_and(|lock| lock != ours && lock != theirs);
-        if is_resolved {
-            return Ok(None);
-        }
-        let base = base.as_ref().and_then(|bytes| side(bytes, "the base").ok());
-        let mut merged = Lock::merge(base.as_ref(), &ours, &theirs);
-        // A file that one side removed was removed by git too.
-        let mut files = Vec::new();
-        for file in std::mem::take(&mut merged.lock.files) {
-            if tree.entry(&file.path)?.is_some() {
-                files.push(file);
-            }
-        }
-        merged.lock.files = files;
-        return Ok(Some(merged));
-    }
     // A commit can have a lock with conflict markers. Its sides are only text, so they cannot be merged.
-    Ok(None)
+    let [base, Some(ours), Some(theirs)] = stages(repo, tree)? else { return Ok(None) };
+    let (ours, theirs) = (side(&ours, "our")?, side(&theirs, "their")?);
+    // A lock on disk that is neither side was resolved by the user.
+    let on_disk = tree.entry(LOCK_NAME)?.map(|_| tree.read(LOCK_NAME)).transpose()?;
+    let on_disk = on_disk.and_then(|bytes| Lock::parse(&bytes, LOCK_NAME).ok());
+    if on_disk.is_some_and(|lock| lock != ours && lock != theirs) {
+        return Ok(None);
+    }
+    let base = base.and_then(|bytes| side(&bytes, "the base").ok());
+    let mut merged = Lock::merge(base.as_ref(), &ours, &theirs);
+    // A file that one side removed was removed by git too.
+    let mut files = Vec::new();
+    for file in std::mem::take(&mut merged.lock.files) {
+        if tree.entry(&file.path)?.is_some() {
+            files.push(file);
+        }
+    }
+    merged.lock.files = files;
+    Ok(Some(merged))
 }
 
 /// The failure of a source that both sides changed, with what to do.

@@ -2,6 +2,7 @@
 
 use serde_yaml::{Mapping, Value};
 
+use crate::build::secrets;
 use crate::targets::policy::{at, is_kind, text};
 
 /// Kinds with fields that cannot be changed: `?` where the cluster may fill it in, `=` what one is that is not there.
@@ -90,12 +91,7 @@ fn differs(old: &Value, new: &Value) -> bool {
 
 /// A scalar as a text; anything else as no scalar is.
 fn scalar(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Bool(flag) => flag.to_string(),
-        Value::Number(number) => number.to_string(),
-        _ => format!("{value:?}"),
-    }
+    secrets::text(value).unwrap_or_else(|| format!("{value:?}"))
 }
 
 /// Returns how much less a claim asks for.

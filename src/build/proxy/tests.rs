@@ -4,7 +4,7 @@ fn proxy(files: &[(&str, &[u8])]) -> (tempfile::TempDir, Proxy) {
     let directory = tempfile::tempdir().unwrap();
     let repositories = ["https://files.example.com/o/r?ref=v1", "http://plain.example.com/o/r"];
     let served = Served::new(files.iter().copied(), repositories, directory.path()).unwrap();
-    let proxy = Proxy::start(&Arc::new(served), Listening::Ours(listen().unwrap())).unwrap();
+    let proxy = Proxy::start(&Arc::new(served)).unwrap();
     (directory, proxy)
 }
 

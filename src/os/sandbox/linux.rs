@@ -1,6 +1,6 @@
 //! The walls on Linux: made before the fork, entered by the child.
 
-use std::ffi::{CStr, CString, OsStr};
+use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
@@ -13,14 +13,11 @@ use landlock::{
     RulesetCreatedAttr as _, RulesetError, Scope, path_beneath_rules,
 };
 use rustix::fs::{CWD, Mode, OFlags, openat};
-use rustix::mount::{MountFlags, MountPropagationFlags, mount_bind, mount_change, mount_remount};
 use rustix::process::{Pid, Signal, WaitOptions, getpid, getppid, kill_process, set_child_subreaper, wait};
-use rustix::thread::{UnshareFlags, unshare_unsafe};
 
 use super::filter::{self, Asked};
-use super::network_namespace::{self, Outside};
-use super::requests::{Allowed, Answering};
-use super::{Isolation, Means};
+use super::requests::Answering;
+use super::{Isolation, Means, handover};
 use crate::os::process::end_with;
 
 /// The rights that are known here; of a kernel that has fewer, those that it has.
@@ -28,56 +25,39 @@ const RIGHTS: ABI = ABI::V7;
 
 /// An isolation that is prepared. The child enters it last of all that happens before its program starts.
 pub(crate) struct Walls {
-    namespaces: Option<Namespaces>,
     ruleset: Option<OwnedFd>,
     filter: Option<Filter>,
 }
 
-/// What is needed for namespaces.
-struct Namespaces {
-    user: String,
-    group: String,
-    input: CString,
-    flags: MountFlags,
-    /// What hands out the listener in a network of its own.
-    network: Option<network_namespace::Inside>,
-}
-
 struct Filter {
-    /// With requests that are watched, and without.
-    programs: [Vec<libc::sock_filter>; 2],
-    /// What hands out where the kernel asks.
-    kernel: Option<network_namespace::Inside>,
-    /// Whether something else closes the network where requests cannot be watched.
-    is_closed: bool,
+    /// The program for requests that are watched.
+    watched: Vec<libc::sock_filter>,
+    /// The program for requests that fail.
+    refused: Vec<libc::sock_filter>,
+    /// Sends the descriptor on which the kernel asks; `None` if the network is open.
+    kernel: Option<handover::Sender>,
+    /// Whether requests may fail unseen: the network is closed, or open, all the same.
+    may_be_unseen: bool,
 }
 
-/// Prepares to isolate the child of a command. Returns what receives the listener in its network, too, if it gets one, and what
-/// answers its requests, if the machine shows them. Where the machine forbids it, the child cannot be started.
-pub(crate) fn isolate(
-    command: &Command,
-    isolation: Isolation<'_>,
-) -> io::Result<(Walls, Option<Outside>, Option<Answering>)> {
-    let Isolation { means, network, input, local, .. } = isolation;
+/// Prepares to isolate the child of a command. Returns what answers its requests, too, if its network is closed. If the
+/// machine forbids it, the child cannot be started.
+pub(crate) fn isolate(command: &Command, isolation: Isolation<'_>) -> io::Result<(Walls, Option<Answering>)> {
+    let Isolation { means, network, local, .. } = isolation;
     if means == Means::Nothing {
-        return Ok((Walls { namespaces: None, ruleset: None, filter: None }, None, None));
+        return Ok((Walls { ruleset: None, filter: None }, None));
     }
-    let is_alone = means == Means::Namespaces;
-    let pair = || network.is_some().then(network_namespace::pair).transpose().map(Option::unzip);
-    let (inside, outside) = if is_alone { pair()? } else { (None, None) };
-    let namespaces = is_alone.then(|| Namespaces::of(input, inside)).transpose()?;
     let ruleset = ruleset(command, &isolation).map_err(io::Error::other)?;
-    let program = |asked| filter::program(network.map(|_| asked), local);
-    let (Some(watched), Some(refused)) = (program(Asked::Watched), program(Asked::Refused)) else {
-        let walls = Walls { namespaces, ruleset, filter: None };
-        return if is_alone { Ok((walls, outside, None)) } else { Err(io::ErrorKind::Unsupported.into()) };
-    };
-    let (inside, kernel) = pair()?;
-    let allowed = network.map(|address| Allowed { address, is_alone, local });
-    let answering = kernel.zip(allowed).map(|(kernel, allowed)| Answering::start(kernel, allowed));
-    let is_closed = is_alone || network.is_none() || has_ports();
-    let filter = Some(Filter { programs: [watched, refused], kernel: inside, is_closed });
-    Ok((Walls { namespaces, ruleset, filter }, outside, answering.transpose()?))
+    let program = |asked| filter::program(network.map(|_| asked), local).ok_or(io::ErrorKind::Unsupported);
+    let (watched, refused) = (program(Asked::Watched)?, program(Asked::Refused)?);
+    let (mut kernel, mut answering) = (None, None);
+    if let Some(address) = network {
+        let (sender, receiver) = handover::pair()?;
+        kernel = Some(sender);
+        answering = Some(Answering::start(receiver, address, local)?);
+    }
+    let filter = Filter { watched, refused, kernel, may_be_unseen: network.is_none() || has_ports() };
+    Ok((Walls { ruleset, filter: Some(filter) }, answering))
 }
 
 impl Walls {
@@ -88,7 +68,6 @@ impl Walls {
         // SAFETY: these are plain system calls, which touch no memory of the parent; nothing allocates.
         unsafe {
             command.pre_exec(move || {
-                self.namespaces.as_ref().map_or(Ok(()), Namespaces::enter)?;
                 supervise(us)?;
                 rustix::thread::set_no_new_privs(true)?;
                 if let Some(ruleset) = &self.ruleset {
@@ -105,46 +84,6 @@ fn done(status: libc::c_long) -> io::Result<libc::c_long> {
     if status < 0 { Err(io::Error::last_os_error()) } else { Ok(status) }
 }
 
-impl Namespaces {
-    /// Prepares to mount a directory over itself, read-only.
-    fn of(input: &Path, network: Option<network_namespace::Inside>) -> io::Result<Namespaces> {
-        use rustix::fs::StatVfsMountFlags as Has;
-        let has = rustix::fs::statvfs(input)?.f_flag;
-        let mut flags = MountFlags::BIND | MountFlags::RDONLY;
-        // A new user namespace may not drop these flags of the mount below.
-        flags.set(MountFlags::NOSUID, has.contains(Has::NOSUID));
-        flags.set(MountFlags::NODEV, has.contains(Has::NODEV));
-        flags.set(MountFlags::NOEXEC, has.contains(Has::NOEXEC));
-        flags.set(MountFlags::NOATIME, has.contains(Has::NOATIME));
-        flags.set(MountFlags::NODIRATIME, has.contains(Has::NODIRATIME));
-        flags.set(MountFlags::RELATIME, has.contains(Has::RELATIME));
-        let user = format!("{0} {0} 1", rustix::process::geteuid().as_raw());
-        let group = format!("{0} {0} 1", rustix::process::getegid().as_raw());
-        let input = CString::new(input.as_os_str().as_bytes())?;
-        Ok(Namespaces { user, group, input, flags, network })
-    }
-
-    #[allow(unsafe_code)]
-    fn enter(&self) -> io::Result<()> {
-        let write = |file: &CStr, text: &str| -> io::Result<()> {
-            let file = openat(CWD, file, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
-            rustix::io::write(&file, text.as_bytes())?;
-            Ok(())
-        };
-        let mut own = UnshareFlags::NEWUSER | UnshareFlags::NEWNS;
-        own.set(UnshareFlags::NEWNET, self.network.is_some());
-        // SAFETY: nothing that it unshares is memory or a descriptor.
-        unsafe { unshare_unsafe(own)? };
-        write(c"/proc/self/setgroups", "deny")?;
-        write(c"/proc/self/uid_map", &self.user)?;
-        write(c"/proc/self/gid_map", &self.group)?;
-        mount_change(c"/", MountPropagationFlags::REC | MountPropagationFlags::PRIVATE)?;
-        mount_bind(self.input.as_c_str(), self.input.as_c_str())?;
-        mount_remount(self.input.as_c_str(), self.flags, c"")?;
-        self.network.as_ref().map_or(Ok(()), network_namespace::Inside::listen)
-    }
-}
-
 impl Filter {
     #[allow(unsafe_code)]
     fn enter(&self) -> io::Result<()> {
@@ -154,19 +93,18 @@ impl Filter {
             // SAFETY: the kernel reads a program of that length.
             done(unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, flags, &raw const program) })
         };
-        let [watched, refused] = &self.programs;
-        if let Some(inside) = &self.kernel {
+        if let Some(sender) = &self.kernel {
             let asks = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER;
             // Else a signal, as Go sends them all the time, lets a call be asked again.
-            let kernel = install(watched, asks | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV);
-            match kernel.or_else(|_| install(watched, asks)) {
+            let kernel = install(&self.watched, asks | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV);
+            match kernel.or_else(|_| install(&self.watched, asks)) {
                 // SAFETY: it is a new descriptor, which nobody else has.
-                Ok(kernel) => return inside.hand_out(&unsafe { OwnedFd::from_raw_fd(kernel as i32) }),
-                Err(error) if !self.is_closed => return Err(error),
+                Ok(kernel) => return sender.send(&unsafe { OwnedFd::from_raw_fd(kernel as i32) }),
+                Err(error) if !self.may_be_unseen => return Err(error),
                 Err(_) => {}
             }
         }
-        install(refused, 0).map(drop)
+        install(&self.refused, 0).map(drop)
     }
 }
 

@@ -15,20 +15,10 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::Request;
 use super::filter::SENDS;
-use super::network_namespace::Outside;
+use super::handover::Receiver;
 
 /// How long nobody asks before we look whether anybody is left.
 const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
-
-/// What a child may connect to.
-#[derive(Clone, Copy)]
-pub(super) struct Allowed {
-    pub(super) address: SocketAddr,
-    /// Whether that is in a network of the child's own, in which there is nothing else.
-    pub(super) is_alone: bool,
-    /// Whether it may talk to servers by path.
-    pub(super) local: bool,
-}
 
 /// Answers the requests of a child while it runs.
 pub(crate) struct Answering {
@@ -37,15 +27,13 @@ pub(crate) struct Answering {
 }
 
 impl Answering {
-    /// Begins when the child hands out where the kernel asks.
-    pub(super) fn start(from: Outside, allowed: Allowed) -> io::Result<Answering> {
+    /// Begins when the child sends the descriptor on which the kernel asks. It may connect to `address` only, and with `local`
+    /// to servers by path.
+    pub(super) fn start(from: Receiver, address: SocketAddr, local: bool) -> io::Result<Answering> {
         let has_ended = Arc::new(AtomicBool::new(false));
         let ended = has_ended.clone();
-        Ok(Answering {
-            refused: std::thread::Builder::new()
-                .spawn(move || Some(Supervisor { kernel: from.handed()?, allowed }.serve(&ended)))?,
-            has_ended,
-        })
+        let serve = move || Some(Supervisor { kernel: from.receive()?, address, local }.serve(&ended));
+        Ok(Answering { refused: std::thread::Builder::new().spawn(serve)?, has_ended })
     }
 
     /// The requests that were refused, once the child has ended, and its command is gone; `None` if the machine does not show
@@ -58,9 +46,10 @@ impl Answering {
 
 /// What answers.
 struct Supervisor {
-    /// Where the kernel asks.
+    /// The descriptor on which the kernel asks.
     kernel: OwnedFd,
-    allowed: Allowed,
+    address: SocketAddr,
+    local: bool,
 }
 
 /// What becomes of one request.
@@ -104,19 +93,15 @@ impl Supervisor {
     fn judge(&self, asked: &seccomp_notif) -> Answer {
         let [first, second, third, ..] = asked.data.args;
         match c_long::from(asked.data.nr) {
-            libc::SYS_connect => match self.address(asked, second, third) {
-                Some(Address::Internet(address)) if address == self.allowed.address => {
-                    if self.allowed.is_alone {
-                        return Answer::Done;
-                    }
+            libc::SYS_connect => match self.read_address(asked, second, third) {
+                Some(Address::Internet(address)) if address == self.address => {
                     // Another thread may write another address there before the kernel reads it again.
                     let connected = self.connect(asked, first);
                     connected.map_or(Answer::Refused(None), |()| Answer::Connected)
                 }
                 Some(Address::Internet(address)) => Answer::Refused(Some(Request::Connection(Some(address)))),
-                Some(Address::Path) if self.allowed.local => Answer::Done,
-                Some(Address::None) if self.allowed.is_alone || self.allowed.local => Answer::Done,
-                Some(Address::Path | Address::None) => Answer::Refused(None),
+                Some(Address::Other) if self.local => Answer::Done,
+                Some(Address::Other) => Answer::Refused(None),
                 None => Answer::Refused(Some(Request::Connection(None))),
             },
             libc::SYS_socket => Answer::Refused(socket(asked)),
@@ -126,7 +111,7 @@ impl Supervisor {
     }
 
     /// Reads the address that a call is given.
-    fn address(&self, asked: &seccomp_notif, at: u64, length: u64) -> Option<Address> {
+    fn read_address(&self, asked: &seccomp_notif, at: u64, length: u64) -> Option<Address> {
         let mut bytes = [0; 28];
         let length = bytes.len().min(usize::try_from(length & 0xFFFF_FFFF).ok()?);
         let memory = File::open(format!("/proc/{}/mem", asked.pid)).ok()?;
@@ -142,7 +127,7 @@ impl Supervisor {
         let flags = fs::read_to_string(format!("/proc/{}/fdinfo/{socket}", asked.pid))?;
         let flags = flags.lines().find_map(|line| line.strip_prefix("flags:"));
         let flags = flags.and_then(|flags| i32::from_str_radix(flags.trim(), 8).ok()).unwrap_or(libc::O_CLOEXEC);
-        let ours = TcpStream::connect(self.allowed.address)?;
+        let ours = TcpStream::connect(self.address)?;
         ours.set_nonblocking(flags & libc::O_NONBLOCK != 0)?;
         let mut added = seccomp_notif_addfd {
             id: asked.id,
@@ -174,10 +159,8 @@ impl Supervisor {
 /// What a `struct sockaddr` says.
 enum Address {
     Internet(SocketAddr),
-    /// A server on this machine.
-    Path,
-    /// A connection is to end.
-    None,
+    /// The path of a server on this machine, or the end of a connection.
+    Other,
 }
 
 impl Address {
@@ -191,8 +174,7 @@ impl Address {
                 let address = <[u8; 16]>::try_from(&bytes[8..24]).unwrap_or_default();
                 Some(Address::Internet((Ipv6Addr::from(address).to_canonical(), port).into()))
             }
-            libc::AF_UNIX => Some(Address::Path),
-            libc::AF_UNSPEC => Some(Address::None),
+            libc::AF_UNIX | libc::AF_UNSPEC => Some(Address::Other),
             _ => None,
         }
     }

@@ -16,9 +16,9 @@ fn run(means: Means, script: &str, bounds: impl Into<Bounds>) -> Option<(Option<
     fs::write(input.join("below/file"), "").unwrap();
     let mut command = Command::new("sh");
     command.args(["-c", script]).current_dir(top.path());
-    let network = Some(ADDRESS);
+    let network = Some((std::net::Ipv4Addr::LOCALHOST, 9).into());
     let isolation = Isolation { means, network, input: &input, writable: &[&own], local: false };
-    let (walls, _outside, _requests) = isolate(&command, isolation).ok()?;
+    let (walls, _requests) = isolate(&command, isolation).ok()?;
     match run_inside(&mut command, walls, bounds) {
         Ok(output) => Some((output.status.code(), String::from_utf8(output.stdout).unwrap(), top)),
         // The machine forbids it.
@@ -27,13 +27,11 @@ fn run(means: Means, script: &str, bounds: impl Into<Bounds>) -> Option<(Option<
     }
 }
 
-const ALL: [Means; 3] = [Means::Namespaces, Means::Filter, Means::Nothing];
-
 #[test]
 fn a_child_ends_as_it_would_alone_and_leaves_nothing_behind() {
     let daemon =
         "setsid sh -c 'echo $$ >own/daemon; sleep 60' >/dev/null 2>&1 & until [ -s own/daemon ]; do sleep 0.01; done";
-    for means in ALL {
+    for means in [Means::Filter, Means::Nothing] {
         for (ends, status) in [("exit 0", Some(0)), ("exit 7", Some(7)), ("kill -9 $$", None)] {
             let Some((code, _, top)) = run(means, &format!("{daemon}; {ends}"), None) else { continue };
             assert_eq!(code, status, "{means:?} {ends}");
@@ -51,11 +49,9 @@ fn a_child_ends_as_it_would_alone_and_leaves_nothing_behind() {
 
 #[test]
 fn what_it_reads_stays_as_it_is() {
-    for means in [Means::Namespaces, Means::Filter] {
-        let script = "for place in input/new input/below/file own/made beside; do echo x >$place; done 2>/dev/null; \
-                      mv input/below input/other 2>/dev/null; echo x >/dev/null && ls input input/below own";
-        let Some((_, said, top)) = run(means, script, None) else { continue };
-        assert!(!said.contains("new") && !said.contains("other") && said.contains("made"), "{means:?}: {said}");
-        assert_eq!(fs::read(top.path().join("input/below/file")).unwrap(), b"", "{means:?}");
-    }
+    let script = "for place in input/new input/below/file own/made beside; do echo x >$place; done 2>/dev/null; \
+                  mv input/below input/other 2>/dev/null; echo x >/dev/null && ls input input/below own";
+    let Some((_, said, top)) = run(Means::Filter, script, None) else { return };
+    assert!(!said.contains("new") && !said.contains("other") && said.contains("made"), "{said}");
+    assert_eq!(fs::read(top.path().join("input/below/file")).unwrap(), b"");
 }

@@ -5,15 +5,11 @@
 //! nothing.
 
 use std::collections::HashSet;
-use std::fs;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use gix::ObjectId;
-use tempfile::NamedTempFile;
 
-use crate::git::{Key, SEAL};
-use crate::os::failpoint;
+use crate::git::Key;
 
 /// The smallest number of blobs that is worth a file: fewer are searched in a few milliseconds.
 const LEAST: usize = 2_000;
@@ -38,15 +34,10 @@ impl Unmarked {
         }
         let key = Key::of(directory)?;
         let origin = format!("{} {hash} {marks:?}\n", env!("CARGO_PKG_VERSION")).into_bytes();
-        let mut unmarked = Unmarked { file: directory.join("unmarked"), key, origin, known: HashSet::new() };
-        let bytes = fs::read(&unmarked.file).unwrap_or_default();
-        if let Some((seal, ids)) = bytes.split_at_checked(SEAL)
-            && unmarked.seal(ids).as_bytes() == seal
-        {
-            let ids = ids.chunks_exact(hash.len_in_bytes()).map(ObjectId::from_bytes_or_panic);
-            unmarked.known = ids.collect();
-        }
-        Some(unmarked)
+        let file = directory.join("unmarked");
+        let ids = key.read(&file, &origin).unwrap_or_default();
+        let known = ids.chunks_exact(hash.len_in_bytes()).map(ObjectId::from_bytes_or_panic).collect();
+        Some(Unmarked { file, key, origin, known })
     }
 
     pub(super) fn knows(&self, id: &ObjectId) -> bool {
@@ -64,22 +55,14 @@ impl Unmarked {
         }
         self.known.extend(new.into_iter().take(MOST));
         let ids: Vec<u8> = self.known.iter().flat_map(|id| id.as_bytes()).copied().collect();
-        let store = || {
-            let mut file = NamedTempFile::new_in(self.file.parent()?).ok()?;
-            file.write_all(self.seal(&ids).as_bytes()).and_then(|()| file.write_all(&ids)).ok()?;
-            failpoint::before("remember blobs without marks");
-            file.persist(&self.file).ok()
-        };
-        store();
-    }
-
-    fn seal(&self, ids: &[u8]) -> String {
-        self.key.hash(&[&*self.origin, ids].concat())
+        self.key.write(&self.file, &self.origin, &ids);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use gix::hash::Kind;
 
     use super::*;

@@ -696,6 +696,8 @@ fn a_file_that_only_another_root_is_known_to_read_is_found() {
     let Some(_) = world.sandbox.builds() else { return };
     let work = &world.work;
     work.decide("load-restrictor: none\nrules: {out-of-scope: off}\n");
+    // Another root fails whatever is beside it, and is remembered.
+    work.write("a/kustomization.yaml", "secretGenerator: [{name: s, literals: [password]}]\n");
     let (map, patch) = (config_map("map"), "- {op: add, path: /metadata/labels, value: {a: b}}\n");
     let merge = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: cm, labels: {a: b}}\n";
     let labels = "apiVersion: builtin\nkind: LabelTransformer\nmetadata: {name: labels}\nlabels: {a: b}\nfieldSpecs: [{path: metadata/labels, create: true}]\n";
@@ -737,6 +739,9 @@ fn a_file_that_only_another_root_is_known_to_read_is_found() {
         let is_found = output.stdout.contains(RULE) && output.stdout.contains("a file that no reference names");
         assert!(output.status == 1 && is_found, "{text}{output:?}");
     }
+    let first = work.run(&["check", "--build"]);
+    assert!(first.stdout.contains(RULE) && first.stdout.contains("--> a/kustomization.yaml"), "{first:?}");
+    assert_eq!(work.run(&["check", "--build"]).stdout, first.stdout, "the first root is remembered now");
 }
 
 #[test]
