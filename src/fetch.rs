@@ -46,7 +46,6 @@ use crate::graph::{
 };
 use crate::kustomization;
 use crate::message::failure::{Failure, FailureKind, Result, command};
-use crate::message::finding::Rule;
 use crate::message::redact::SafeUrl;
 use crate::record::{Lock, sha256_hex};
 use crate::reference::{self, Pin, RepoSpec, Upstream};
@@ -483,18 +482,12 @@ impl Fetcher {
 
     /// Adds to a failure how the reference can stay remote, unless the upstream existed when it was locked. `by` is the
     /// upstream that has the reference; `None` if the user's files have it.
-    fn advised(
-        &self,
-        failure: Failure,
-        rule: Rule,
-        upstream: &Upstream,
-        by: Option<&str>,
-        was_locked: bool,
-    ) -> Failure {
+    fn advised(&self, failure: Failure, upstream: &Upstream, by: Option<&str>, was_locked: bool) -> Failure {
         // An upstream that existed once, or is unreachable today, must not become an exception.
         if was_locked || failure.kind.is_outage() || self.options.offline {
             return failure;
         }
+        let rule = upstream.rule();
         match Config::exception(rule, &upstream.subject(), "").map(Box::new) {
             None if by.is_none() => {
                 failure.hint(format!("to leave it remote, write above it: {}", Comments::of_rule(rule)))
@@ -549,7 +542,7 @@ impl Remotes for Fetcher {
             Some(Ok(RemoteContent::Chart(pulled))) => Ok(pulled.clone()),
             Some(Err(failure)) => {
                 let was_locked = self.was_locked(|lock| chart.locked(lock).map(drop));
-                Err(self.advised(failure.clone(), Rule::RemoteChart, &chart.upstream(), by.as_deref(), was_locked))
+                Err(self.advised(failure.clone(), &chart.upstream(), by.as_deref(), was_locked))
             }
             _ => Err(Failure::new("the chart was not pulled")),
         });
@@ -578,7 +571,7 @@ impl Remotes for Fetcher {
             None => answer.map_err(|failure| {
                 let was_locked = self.was_locked(|lock| reference.locked(lock).map(drop));
                 let by = reference.by.as_deref();
-                self.advised(failure, Rule::RemoteReference, &reference.meant(), by, was_locked)
+                self.advised(failure, &reference.meant(), by, was_locked)
             }),
         });
         answers.collect()

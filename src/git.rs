@@ -51,6 +51,17 @@ fn command() -> Command {
     command
 }
 
+/// A git that reads no configuration, and is not tied to this repository.
+fn isolated() -> Command {
+    let mut command = command();
+    untied(&mut command);
+    for name in ["GIT_CONFIG_COUNT", "GIT_CONFIG_PARAMETERS"] {
+        command.env_remove(name);
+    }
+    command.env("GIT_CONFIG_NOSYSTEM", "1").env("GIT_CONFIG_GLOBAL", "/dev/null");
+    command
+}
+
 /// Runs git without a terminal.
 fn run(git: &mut Command, input: Option<&[u8]>) -> Result<Output> {
     process::run(git, input, None, Terminal::Detached).map_err(not_run)
@@ -83,28 +94,24 @@ const ADVICE: [&str; 3] = [
 /// The error message of git or helm, without secrets, prefixes and advice, on one line.
 pub(crate) fn error_message(output: &Output) -> String {
     let text = redact::text(&output.stderr);
-    let lines: Vec<&str> = text
-        .lines()
-        .map(str::trim)
-        .filter(|line| !line.is_empty() && !["hint:", "WARNING:"].iter().any(|word| line.starts_with(word)))
-        .filter(|line| !ADVICE.contains(line))
-        .map(|line| {
-            ["fatal: ", "error: ", "remote: ", "Error: "]
-                .iter()
-                .find_map(|prefix| line.strip_prefix(prefix))
-                .unwrap_or(line)
-        })
-        // The caller names the URL in its own message.
-        .map(|line| {
-            let rest = line.strip_prefix("unable to access '");
-            let why = rest.and_then(|rest| rest.split_once("': "));
-            why.map_or(line, |(_, why)| why)
-        })
-        .collect();
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| is_message(line)).map(bare_message).collect();
     match lines.as_slice() {
         [] => format!("git ended with {}", output.status),
         lines => lines.join("; "),
     }
+}
+
+/// Whether a line says what went wrong.
+fn is_message(line: &str) -> bool {
+    !line.is_empty() && !line.starts_with("hint:") && !line.starts_with("WARNING:") && !ADVICE.contains(&line)
+}
+
+/// A message without its prefix, and without the URL, which the caller names in its own message.
+fn bare_message(line: &str) -> &str {
+    let prefixes = ["fatal: ", "error: ", "remote: ", "Error: "];
+    let line = prefixes.iter().find_map(|prefix| line.strip_prefix(prefix)).unwrap_or(line);
+    let rest = line.strip_prefix("unable to access '");
+    rest.and_then(|rest| rest.split_once("': ")).map_or(line, |(_, why)| why)
 }
 
 impl Output {

@@ -263,16 +263,10 @@ impl Setup {
         };
         edits.extend(failing(&self.checked).filter(|finding| !is_told(finding)).map(RequiredEdit::of_finding));
         let unreasoned = self.workspace.config.allow.iter().filter(|entry| is_placeholder(&entry.reason));
-        edits.extend(unreasoned.map(|entry| RequiredEdit {
-            path: FILE_NAME.to_owned(),
-            line: entry.span.start.line,
-            rule: Rule::StaleAllow,
-            message: entry.text.clone(),
-            help: vec![format!("replace `{}` with the reason for this exception", entry.reason)],
-            cause: "exceptions without a reason".to_owned(),
-            exception: None,
-            repository: None,
-            is_unlocked: false,
+        edits.extend(unreasoned.map(|entry| {
+            let help = format!("replace `{}` with the reason for this exception", entry.reason);
+            let finding = Finding::new(Rule::StaleAllow, FILE_NAME, entry.text.clone(), vec![help]);
+            RequiredEdit::of_finding(&Finding { span: Some(entry.span), ..finding })
         }));
         // By file and line, so that people can work through them from top to bottom.
         edits.sort_by(|left, other| (&left.path, left.line).cmp(&(&other.path, other.line)));

@@ -33,10 +33,18 @@ const OTHER_WORDS: [(&str, &str); 18] = [
     ("version", "--version"),
 ];
 
+/// The commands, as users type them, and [`COPY`].
+fn commands() -> impl Iterator<Item = &'static str> {
+    PAGES.iter().map(|(name, _)| *name)
+}
+
 /// The command that a word means; `None` if it is unknown.
 fn word(word: &str) -> Option<&'static str> {
-    let commands = PAGES.iter().map(|(name, _)| (*name, *name));
-    OTHER_WORDS.into_iter().chain(commands).find(|(other, _)| *other == word).map(|(_, command)| command)
+    OTHER_WORDS
+        .into_iter()
+        .chain(commands().map(|name| (name, name)))
+        .find(|(other, _)| *other == word)
+        .map(|(_, command)| command)
 }
 
 /// The arguments of this process, the program first, in the order of clap: options before a command, as git allows, are
@@ -74,7 +82,7 @@ pub(super) fn shown() -> Vec<String> {
 /// The command that the arguments name; `None` for a copy.
 pub(super) fn named() -> Option<&'static str> {
     let word = arguments().into_iter().nth(1)?;
-    PAGES.iter().map(|(name, _)| *name).find(|name| OsStr::new(name) == word)
+    commands().find(|name| OsStr::new(name) == word)
 }
 
 /// The failure for a word that is neither a command nor a path; `None` if it may be a TARGET. `rest` are the words
@@ -84,7 +92,7 @@ pub(super) fn unknown_word(text: &str, rest: &[String]) -> Option<Failure> {
         return None;
     }
     let failure = Failure::new(format!("`{text}` is neither a command nor a directory"));
-    Some(failure.hint(match word(text).or_else(|| nearest(text, PAGES.iter().map(|(name, _)| *name).filter(|name| *name != COPY))) {
+    Some(failure.hint(match word(text).or_else(|| nearest(text, commands().filter(|name| *name != COPY))) {
         Some(COPY) if !rest.is_empty() => format!("did you mean `{}`?", command(PROGRAM, rest)),
         Some(COPY) | None => {
             "for a copy, name the directory that contains the kustomization; for all commands: git kustomize-localize -h"

@@ -133,8 +133,8 @@ impl CheckoutTree {
         let mut lacking = BTreeSet::new();
         lacking.extend(self.objects.lacks(path)?);
         let directory = path::parent(path);
-        for above in path::and_above(directory).chain([""]) {
-            lacking.extend(self.objects.lacks(&path::join(above, ATTRIBUTES))?);
+        for attributes in attribute_files(directory) {
+            lacking.extend(self.objects.lacks(&attributes)?);
         }
         // When these attributes are known, they may ask for all attributes of the tree.
         if lacking.is_empty() && !self.has_attributes.get() && self.conversion.applies(&self.objects, directory)? {
@@ -162,8 +162,7 @@ impl CheckoutTree {
     fn read_directly(&self, path: &str) -> Result<Vec<u8>> {
         self.fetch_objects(path)?;
         // The attributes above are read with the file.
-        for above in path::and_above(path::parent(path)).chain([""]).filter(|_| path::name(path) != ATTRIBUTES) {
-            let attributes = path::join(above, ATTRIBUTES);
+        for attributes in attribute_files(path::parent(path)).filter(|_| path::name(path) != ATTRIBUTES) {
             let is_file = matches!(self.objects.entry(&attributes)?, Some(Entry::File { .. }));
             if is_file && !self.counted.borrow().contains(&attributes) {
                 self.read_directly(&attributes)?;
@@ -208,4 +207,9 @@ impl Tree for CheckoutTree {
     fn label(&self, path: &str) -> String {
         format!("{}: {}", self.label, path::shown(path))
     }
+}
+
+/// The files with attributes that count in a directory, whether they exist or not.
+fn attribute_files(directory: &str) -> impl Iterator<Item = String> {
+    path::and_above(directory).chain([""]).map(|above| path::join(above, ATTRIBUTES))
 }

@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use std::process::Command;
 
-use super::{command, done, error_message, run, untied};
+use super::{done, error_message, isolated, run};
 use crate::message::failure::{Failure, Result, shown};
 use crate::os::interrupt::{Scratch, unusable};
 
@@ -92,7 +92,7 @@ impl Checkout {
     }
 
     fn git(&self, args: &[&str]) -> Command {
-        let mut git = isolated();
+        let mut git = converting();
         let top = self.scratch.path();
         git.current_dir(top).env("GIT_DIR", top.join(".git")).env("GIT_WORK_TREE", top).args(args);
         git
@@ -114,15 +114,10 @@ fn safe(path: &str) -> Result<&str> {
     Ok(path)
 }
 
-/// A git that reads no configuration, and is not tied to this repository.
-fn isolated() -> Command {
-    let mut command = command();
-    untied(&mut command);
+/// A git that reads no configuration, and converts files as this program demands.
+fn converting() -> Command {
+    let mut command = isolated();
     command
-        .env_remove("GIT_CONFIG_PARAMETERS")
-        .env_remove("GIT_CONFIG_COUNT")
-        .env("GIT_CONFIG_NOSYSTEM", "1")
-        .env("GIT_CONFIG_GLOBAL", "/dev/null")
         .env("GIT_ATTR_NOSYSTEM", "1")
         .args(["-c", "core.attributesFile=/dev/null", "-c", "core.excludesFile=/dev/null"])
         .args(["-c", "core.quotePath=false", "-c", "core.ignoreCase=false"])
@@ -132,7 +127,7 @@ fn isolated() -> Command {
 
 /// Makes an empty repository in a directory.
 fn init(directory: &Path, hash: gix::hash::Kind) -> io::Result<()> {
-    let mut git = isolated();
+    let mut git = converting();
     git.args(["init", "--quiet", "--template=", "--object-format", &hash.to_string()]).arg(directory);
     let output = run(&mut git, None).map_err(io::Error::other)?;
     if output.status.success() { Ok(()) } else { Err(io::Error::other(error_message(&output))) }

@@ -9,9 +9,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
 use sha2::{Digest as _, Sha256};
 
-use super::{command, error_message, not_run, untied};
+use super::{error_message, isolated, not_run};
 use crate::message::failure::{Failure, Result};
-use crate::os::interrupt::Scratch;
+use crate::os::interrupt::{Scratch, unusable};
 use crate::os::process::{self, Output, Terminal};
 
 /// The time that git or gpg may take.
@@ -78,15 +78,9 @@ impl Signers {
         if self.is_keyring {
             gpg(&self.file, home, &["--import"], &file)?;
         }
-        let mut git = command();
-        untied(&mut git);
         // No configuration of the user may name other programs or keys.
-        for name in ["GIT_CONFIG_COUNT", "GIT_CONFIG_PARAMETERS"] {
-            git.env_remove(name);
-        }
+        let mut git = isolated();
         git.env("GIT_DIR", repository)
-            .env("GIT_CONFIG_NOSYSTEM", "1")
-            .env("GIT_CONFIG_GLOBAL", "/dev/null")
             .env("GIT_NO_LAZY_FETCH", "1")
             .env("GNUPGHOME", home)
             .args(["-c", "gpg.program=gpg", "-c", "gpg.ssh.program=ssh-keygen", "-c", "gpg.x509.program=false", "-c"])
@@ -200,10 +194,6 @@ fn gpg(name: &str, home: &Path, arguments: &[&str], keyring: &Path) -> Result<Ou
 
 fn unverifiable(file: &str, why: &str) -> Failure {
     Failure::new(format!("`{file}`: {why}")).hint(EXPECTED)
-}
-
-fn unusable(error: &std::io::Error) -> Failure {
-    Failure::new(format!("cannot verify a signature: {error}"))
 }
 
 #[cfg(test)]

@@ -25,7 +25,6 @@ pub(super) struct Component {
     pub digest: Option<Digest>,
     /// The SPDX identifiers of its licence files, if all of them are known.
     pub licenses: BTreeSet<&'static str>,
-    pub is_image: bool,
     /// The ref as it was written.
     pub reference: Option<String>,
     /// The directories that are in use, of a repository.
@@ -42,30 +41,30 @@ pub(super) struct Component {
 
 impl Component {
     fn new(source: Upstream) -> Self {
-        let (name, version, purl, location, digest, licenses, reference, left) = Default::default();
-        let (paths, run_by, named_by, names) = Default::default();
-        let is_image = matches!(source, Upstream::Image { .. });
         Component {
             source,
-            name,
-            version,
-            purl,
-            location,
-            digest,
-            licenses,
-            is_image,
-            reference,
-            paths,
-            left,
-            run_by,
-            named_by,
-            names,
+            name: String::new(),
+            version: None,
+            purl: String::new(),
+            location: None,
+            digest: None,
+            licenses: BTreeSet::new(),
+            reference: None,
+            paths: BTreeSet::new(),
+            left: None,
+            run_by: BTreeSet::new(),
+            named_by: BTreeSet::new(),
+            names: BTreeSet::new(),
         }
+    }
+
+    pub(super) fn is_image(&self) -> bool {
+        matches!(self.source, Upstream::Image { .. })
     }
 
     /// Its name in the lock, or the image.
     pub(super) fn name_in_lock(&self) -> String {
-        if self.is_image { self.source.url().to_owned() } else { self.source.to_string() }
+        if self.is_image() { self.source.url().to_owned() } else { self.source.to_string() }
     }
 
     /// The sha256 of a downloaded file; `None` for a repository.

@@ -65,7 +65,7 @@ impl Sbom {
             let properties =
                 notes.flat_map(|(name, values)| values.into_iter().map(move |value| property((name, value))));
             json!({
-                "type": if component.is_image { "container" } else { "library" },
+                "type": if component.is_image() { "container" } else { "library" },
                 "bom-ref": id,
                 "name": component.name,
                 "version": component.version,
