@@ -191,7 +191,7 @@ fn a_dry_run_reports_everything_and_writes_nothing() {
               file base/localized-files/.gitattributes (46)
               file base/localized-files/example.com/acme/remote/v1/kustomization.yaml (26)
               file base/localized-files/example.com/acme/remote/v1/service.yaml (51)
-              file kustomize-localize.lock (1324)
+              file kustomize-localize.lock (…)
               file overlay/kustomization.yaml (40)
               rewritten example/base/kustomization.yaml:3:5: resources[1]: https://example.com/acme/remote.git?ref=v1 -> localized-files/example.com/acme/remote/v1
         "#]]);

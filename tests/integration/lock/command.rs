@@ -406,7 +406,7 @@ fn trouble_in_the_tree_keeps_nothing_else_from_being_locked() {
           added other of https://github.com/acme/lib?ref=v1
           1 reference not followed: see `git kustomize-localize check`
           not followed: overlays/prod/kustomization.yaml:3:3: resources[1]: there is no `overlays/prod/missing.yaml`
-          file kustomize-localize.lock (595)
+          file kustomize-localize.lock (…)
           to stage it: git add -f -- :/kustomize-localize.lock
     "#]]);
     let lock = read(&world);

@@ -658,7 +658,7 @@ fn many_moves_are_one_table() {
           moved  https://github.com/acme/c?ref=main      <6> -> <7>  0 objects change  … days old  signed by SHA256:… alice@acme.example
           moved  https://github.com/acme/d?ref=main      <8> -> <9>  0 objects change  … days old  signed by SHA256:… alice@acme.example
           moved  https://github.com/acme/e?ref=main      <10> -> <11>  0 objects change  … days old  signed by SHA256:… alice@acme.example
-          file kustomize-localize.lock (1424)
+          file kustomize-localize.lock (…)
         a: https://github.com/acme/a?ref=main: <2> -> <3>, 1 commit
         --- v1 ConfigMap a
         +++ /dev/null

@@ -391,7 +391,7 @@ fn a_pattern_takes_the_newest_release_that_may_be_locked() {
               held: https://github.com/acme/lib?ref=v2 is … days old (min-age 7 days); it may be locked from … on
               held: https://github.com/acme/lib?ref=v1.12.0 is … days old (min-age 7 days); it may be locked from … on
               file app/kustomization.yaml (60)
-              file kustomize-localize.lock (573)
+              file kustomize-localize.lock (…)
         "#]]);
     before.assert_same(&work.state());
     work.run(&["update", "github.com/acme/lib", "--to", "v1.*"]).success().lacks("v3.0.0");

@@ -61,7 +61,7 @@ fn moves_are_reported_with_old_and_new_commit() {
           moved https://github.com/acme/lib?ref=main <2> -> <3>
             … days old
             <3> two
-          file kustomize-localize.lock (703)
+          file kustomize-localize.lock (…)
     "#]]);
     before.assert_same(&world.work.state());
     update(&world, &[]).success().says(expect![[r#"
@@ -113,7 +113,7 @@ fn a_tag_that_moved_stays_until_it_is_named() {
           moved https://github.com/acme/lib?ref=main <0> -> <1>
             … days old
             <1> two
-          file kustomize-localize.lock (703)
+          file kustomize-localize.lock (…)
         error: https://github.com/acme/lib?ref=v1 moved: <0> -> <1>; the lock keeps <0>
           hint: find out why; if it is intended: git kustomize-localize update 'https://github.com/acme/lib?ref=v1'
     "#]]);
@@ -297,7 +297,7 @@ fn a_branch_that_was_rewritten_is_told_from_one_that_moved_on() {
               moved https://github.com/acme/lib?ref=main <0> -> <1>
                 … days old
               1 warning (rewritten-branch 1)
-              file kustomize-localize.lock (701)
+              file kustomize-localize.lock (…)
             warning[rewritten-branch]: `main` of https://github.com/acme/lib was rewritten or reset: it no longer contains the locked commit <0>
              --> kustomize-localize.lock
         "#]]);
@@ -403,7 +403,7 @@ fn localized_files_are_brought_in_again() {
           moved https://github.com/acme/lib?ref=main <0> -> <1>
             … days old
             <1> two
-          file kustomize-localize.lock (3821)
+          file kustomize-localize.lock (…)
           file localized-files/github.com/acme/lib/main/web/map.yaml (53)
           file over/localized-files/github.com/acme/over/v1/localized-files/github.com/acme/lib/main/web/map.yaml (53)
     "#]]);

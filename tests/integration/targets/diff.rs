@@ -343,7 +343,7 @@ fn an_update_says_what_moved() {
             … days old
             <1> Change
             <2> Change
-          file kustomize-localize.lock (581)
+          file kustomize-localize.lock (…)
         web: https://github.com/acme/lib?ref=main: <0> -> <1>, 2 commits
         --- v1 ConfigMap lib
         +++ v1 ConfigMap lib

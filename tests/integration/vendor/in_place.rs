@@ -384,7 +384,7 @@ fn a_dry_run_lists_what_would_be_written() {
               file base/localized-files/github.com/acme/lib/v1/web/localized-files/github.com/acme/deep/v1/app/kustomization.yaml (22)
               file base/localized-files/github.com/acme/lib/v1/web/localized-files/github.com/acme/deep/v1/app/map.yaml (54)
               file base/localized-files/github.com/acme/lib/v1/web/map.yaml (53)
-              file kustomize-localize.lock (2428)
+              file kustomize-localize.lock (…)
               file overlays/dev/kustomization.yaml (77)
               file overlays/dev/localized-files/.gitattributes (46)
               file overlays/dev/localized-files/files.example.com/v1/app.yaml (159)

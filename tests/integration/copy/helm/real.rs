@@ -176,7 +176,7 @@ fn why_a_chart_is_not_rendered_is_said_by_all() {
           file app/charts/old-1.2.3/old/kustomization.yaml (43)
           file app/charts/old-1.2.3/old/templates/a.yaml (148)
           file app/charts/old-1.2.3/old/values.yaml (5)
-          file kustomize-localize.lock (1547)
+          file kustomize-localize.lock (…)
     "#]]);
     work.run(&["check", "--build", with_helm]).success().says(expect![[r#"
         warning[not-built]: not built: chart requires kubeVersion: <1.2.0 which is incompatible with Kubernetes v1.35.0
