@@ -372,18 +372,7 @@ pub(crate) struct BuildSettings {
     pub unread: Option<String>,
     /// How Argo CD reads a directory without a kustomization.
     #[serde(skip)]
-    pub directory: Directory,
-}
-
-/// How Argo CD reads a directory of plain files.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-pub(crate) struct Directory {
-    /// Whether directories in it are read, too.
-    pub recurse: bool,
-    /// Only files that match this glob; all when empty.
-    pub include: String,
-    /// The pattern of excluded files.
-    pub exclude: String,
+    pub directory: argo::PlainDirectory,
 }
 
 /// A component that an object adds.
@@ -596,12 +585,6 @@ impl BuildSettings {
     /// The components that the object adds, without those that its engine skips.
     pub(crate) fn components(&self) -> impl Iterator<Item = &AddedComponent> {
         self.components.iter().filter(|component| !component.is_left_out)
-    }
-
-    /// Adds the named items of another build.
-    fn join(&mut self, other: BuildSettings) {
-        self.components.extend(other.components);
-        self.patches.extend(other.patches);
     }
 }
 

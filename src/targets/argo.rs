@@ -11,8 +11,6 @@ mod template;
 pub(super) mod watched;
 
 use std::cell::OnceCell;
-use std::collections::BTreeSet;
-use std::collections::HashSet;
 
 use serde_json::{Map, Value as Json};
 
@@ -21,7 +19,7 @@ use super::engine_versions::Workload;
 use super::generated::{append, list};
 use super::scan::{Document, ScannedKind};
 use super::{
-    AddedComponent, BuildSettings, Directory, EngineName, Identity, ObjectRef, PathContent, Revision, Target,
+    BuildSettings, EngineName, Identity, ObjectRef, PathContent, Revision, Target,
     TargetDir, TargetLocation, Targets, Unread, target_dir, unfilled,
 };
 use crate::config::Config;
@@ -32,14 +30,20 @@ use crate::message::redact;
 use crate::record::LoadRestrictor;
 use crate::tree::{self, Resolved, Tree, path};
 
-pub(super) use models::{APPLICATION, FINALIZER, SET};
-use models::{Options, Plain, Source, Written, is_respelled, sources};
+pub(super) use models::{APPLICATION, FINALIZER, PlainDirectory, SET};
+use models::{Options, Source, Written, is_respelled, sources};
 use pattern::{crossing, matcher};
 pub(super) use pattern::{glob, in_go};
 use release::{PATTERN, SourceDir};
 
 /// The beginning of the names of files that change a source of an application beside them.
 const OVERRIDES: &str = ".argocd-source";
+
+/// The name of such a file for every application.
+const OVERRIDE: &str = ".argocd-source.yaml";
+
+/// How the names of files end of which Argo CD generates objects.
+const JSONNET: &str = ".jsonnet";
 
 /// The option of `kustomize build` that lets a root load any file, as people write it.
 const ANY_FILE: &str = "LoadRestrictionsNone";
@@ -112,18 +116,11 @@ impl Engine for ArgoCd {
         append(kustomization, "patches", list(build, "patches").to_vec());
     }
 
-    fn manifests(&self, tree: &dyn Tree, dir: &TargetDir, read: &Directory) -> Result<Option<Vec<String>>> {
-        match &dir.content {
-            PathContent::Directory(directory) => plain::files(tree, directory, read).map(Some),
-            _ => Ok(None),
-        }
-    }
-
     fn beside(&self, dir: &TargetDir, name: &str) -> Vec<String> {
         override_files(&dir.path, name)
     }
 
-    fn applies(&self, dir: &TargetDir, read: &Directory, file: &str) -> bool {
+    fn applies(&self, dir: &TargetDir, read: &PlainDirectory, file: &str) -> bool {
         matches!(&dir.content, PathContent::Directory(directory) if plain::reads(directory, read)(file))
     }
 }
@@ -177,53 +174,34 @@ fn find(tree: &dyn Tree, identity: &Identity, objects: &[Document], targets: &mu
     Ok(())
 }
 
-/// Adds an application for each override file whose application is not in this tree: an application of another
-/// repository may read it.
+/// Adds an application for each override file that adds something which no application of this tree adds: an application
+/// of another repository, or one whose name is unknown, may read it.
 pub(super) fn find_elsewhere(tree: &dyn Tree, config: &Config, targets: &mut Targets) -> Result<()> {
-    for file in tree.files_named(&|name: &str| name.starts_with(OVERRIDES) && name.ends_with(".yaml"))? {
+    for file in tree.files_named(&is_override)? {
         let directory = path::parent(&file);
-        let name = path::name(&file).trim_start_matches(OVERRIDES).trim_end_matches(".yaml").trim_start_matches('-');
         if config.leaves_out(directory) {
             continue;
         }
-        let (value, source) = match change_in(tree, &file)? {
+        let value = match change_in(tree, &file)? {
             None => continue,
-            Some(Ok(change)) => change,
+            Some(Ok(value)) => value,
             Some(Err(wrong)) => {
                 targets.unread.push(wrong);
                 continue;
             }
         };
-        let object =
-            ObjectRef::of(&file, value.start.line, APPLICATION, if name.is_empty() { "any" } else { name }.to_owned());
+        let name = path::name(&file).trim_start_matches(OVERRIDES).trim_end_matches(".yaml").trim_start_matches('-');
+        let name = if name.is_empty() { "any" } else { name }.to_owned();
+        let object = ObjectRef::of(&file, value.start.line, APPLICATION, name);
         let document = Document { object, value, home: directory.to_owned(), is_template: false };
-        let build = build(None, &document, &document.value, &source);
+        let (_, build) = build(None, &document, &document.value);
         let added = build.added();
-        if !added.is_empty() && !targets.targets.iter().any(|target| reads(target, directory, name, &added)) {
-            let path = TargetLocation::External("no application in this repository reads it".to_owned());
-            targets.targets.push(document.target(
-                tree,
-                EngineName::ArgoCd,
-                Position::new(document.value.start.line, 1),
-                path,
-                build,
-            )?);
+        if !added.is_empty() && !targets.targets.iter().any(|target| added.is_subset(&target.build.added())) {
+            let location = TargetLocation::External("no application that is known here reads it".to_owned());
+            targets.targets.push(document.target(tree, EngineName::ArgoCd, document.spot(), location, build)?);
         }
     }
     Ok(())
-}
-
-/// Whether a target may read an override in a directory for applications of a name (any, if it is empty), and reads
-/// everything that this adds.
-fn reads(target: &Target, directory: &str, name: &str, added: &BTreeSet<&str>) -> bool {
-    let is_there = match &target.location {
-        TargetLocation::Local(dir) => dir.path == directory,
-        TargetLocation::Templated(_) => true,
-        TargetLocation::External(_) => false,
-    };
-    let names = &target.object.name;
-    let is_of_it = name.is_empty() || names == name || unfilled([names.as_str()]).is_some();
-    is_there && is_of_it && added.is_subset(&target.build.added())
 }
 
 /// The options of `kustomize build` that the tree gives Argo CD; `None` if nothing in it says them.
@@ -271,7 +249,7 @@ impl Argo<'_> {
         let url = source.repo_url.as_deref().unwrap_or_default();
         let spot = source.path.as_ref().map_or(written.start, Located::start);
         let elsewhere = |location: TargetLocation, values| {
-            let build = BuildSettings { values, ..self.build(document, written, &source) };
+            let build = BuildSettings { values, ..build(self.options.as_deref(), document, written).1 };
             document.target(self.tree, EngineName::ArgoCd, spot, location, build).map(Some)
         };
         let external = |why: String| elsewhere(TargetLocation::External(why), self.values(document, &source, None));
@@ -297,15 +275,15 @@ impl Argo<'_> {
         let directory = Some(path).filter(|path| is_known && unfilled([*path]).is_none());
         // Overrides are beside the directory, so they are unknown as long as it is.
         let directory = directory.and_then(|path| ArgoCd.resolve(base, path));
-        let beside = directory.map_or(Ok(Vec::new()), |directory| self.beside(&directory, &document.object.name))?;
-        let (merged, mut build) = self.changed(of, written, &beside, unread)?;
+        let beside = directory.as_ref().map_or(Vec::new(), |path| override_files(path, &document.object.name));
+        let (merged, mut build) = self.changed(document, written, &beside, unread)?;
         let named = source.target_revision.as_deref();
         let revision = self::revision(self.identity, url, named);
         // The files of a tag never change.
         let below = path::resolve(base, path).filter(|_| !revision.is_fixed);
         build.values =
             self.values(document, &merged, below.as_deref().map(|directory| SourceDir { top: base, directory }));
-        let path = match self.open(of, [url, path, named.unwrap_or_default()], &beside) {
+        let path = match self.open(of, [url, path, named.unwrap_or_default()], directory.as_deref())? {
             Some(why) => TargetLocation::Templated(why),
             None => {
                 let mut dir = target_dir::inspect_path(self.tree, EngineName::ArgoCd, base, path, revision, None)?;
@@ -320,36 +298,20 @@ impl Argo<'_> {
     /// A source with the changes of the files beside it, and its build.
     fn changed(
         &self,
-        of: &Application,
+        document: &Document,
         written: &Value,
         beside: &[String],
         unread: &mut Vec<Unread>,
     ) -> Result<(Source, BuildSettings)> {
-        let is_named = unfilled([&*of.document.object.name]).is_none();
-        let built = |value: &Value| {
-            let source: Source = value.read().unwrap_or_default();
-            let build = self.build(&of.document, value, &source);
-            (source, build)
-        };
         let mut merged = written.clone();
-        let mut others = Vec::new();
         for file in beside {
             match change_in(self.tree, file)? {
                 None => {}
-                Some(Ok((change, _))) if is_named => merged = merge(&merged, &change, written.start, &Source::PLACE),
-                // It may be any of them.
-                Some(Ok((change, _))) => others.push(built(&merge(written, &change, written.start, &Source::PLACE)).1),
+                Some(Ok(change)) => merged = merge(&merged, &change, written.start, &Source::PLACE),
                 Some(Err(wrong)) => unread.push(wrong),
             }
         }
-        let (source, mut build) = built(&merged);
-        others.into_iter().for_each(|other| build.join(other));
-        Ok((source, build))
-    }
-
-    /// The build of a source by Argo CD.
-    fn build(&self, document: &Document, written: &Value, source: &Source) -> BuildSettings {
-        build(self.options.as_deref(), document, written, source)
+        Ok(build(self.options.as_deref(), document, &merged))
     }
 
     /// Adds the parts of a build that depend on the content of the directory.
@@ -365,7 +327,8 @@ impl Argo<'_> {
         if let PathContent::Directory(directory) = &dir.content {
             let files = self.read_in(directory, build.directory.recurse)?;
             build.unread = self::unread(source, &files);
-            build.values.extend(self.imports(source, &files, base)?);
+            // Jsonnet may import any file of the repository.
+            build.values.extend(files.iter().any(|file| file.ends_with(JSONNET)).then(|| base.to_owned()));
             build.hold_submodule(self.tree, &files)?;
         }
         if matches!(dir.content, PathContent::Chart(_)) {
@@ -377,29 +340,20 @@ impl Argo<'_> {
     }
 
     /// Why the directory or the build of an application is unknown; `None` if both are known.
-    fn open(&self, of: &Application, texts: [&str; 3], beside: &[String]) -> Option<String> {
+    fn open(&self, of: &Application, texts: [&str; 3], directory: Option<&str>) -> Result<Option<String>> {
         let name = &of.document.object.name;
         // The name says nothing about the place, but for the variables that a parent gives each of its copies.
         let copied = Some(name.as_str()).filter(|name| name.contains("${"));
-        let why = unfilled(texts.into_iter().chain(copied)).or_else(|| {
-            let is_any = unfilled([&**name]).is_some()
-                && beside.iter().any(|file: &String| path::name(file).starts_with(".argocd-source-"));
-            is_any.then(|| format!("an override file may match its name, `{name}`"))
-        });
-        if why.is_some() || of.is_open { of.untold.clone().or(why) } else { None }
-    }
-
-    /// The files beside those of an application that change its source: all of them, if its name is unknown.
-    fn beside(&self, directory: &str, name: &str) -> Result<Vec<String>> {
-        if unfilled([name]).is_none() {
-            return Ok(override_files(directory, name));
+        let mut why = unfilled(texts.into_iter().chain(copied));
+        if why.is_none()
+            && unfilled([&**name]).is_some()
+            && let Some(directory) = directory
+            && let Resolved::Directory { path } = tree::resolve(self.tree, directory)?
+            && self.tree.names(&path)?.iter().any(|name| is_override(name) && name != OVERRIDE)
+        {
+            why = Some(format!("an override file may match its name, `{name}`"));
         }
-        let Resolved::Directory { path: directory } = tree::resolve(self.tree, directory)? else {
-            return Ok(Vec::new());
-        };
-        let mut names = self.tree.names(&directory)?;
-        names.retain(|name| name.starts_with(OVERRIDES) && name.ends_with(".yaml"));
-        Ok(names.iter().map(|name| path::join(&directory, name)).collect())
+        Ok(if why.is_some() || of.is_open { of.untold.clone().or(why) } else { None })
     }
 
     /// The files from which a source takes the values of a chart; of a pattern the directory that it begins with.
@@ -421,37 +375,12 @@ impl Argo<'_> {
         let names = self.tree.names(directory)?;
         Ok(names.iter().map(|name| path::join(directory, name)).collect())
     }
-
-    /// The libraries of Jsonnet files, and the files of this repository that they import.
-    fn imports(&self, source: &Source, files: &[String], base: &str) -> Result<Vec<String>> {
-        let libraries = source.directory.iter().flat_map(|directory| &directory.jsonnet.libs);
-        let mut read: Vec<String> = libraries.filter_map(|library| path::resolve(base, library)).collect();
-        let mut todo = files.to_vec();
-        for library in &read {
-            todo.extend(self.tree.below(library)?);
-        }
-        // Only Jsonnet imports other files: `.jsonnet` and `.libsonnet`.
-        todo.retain(|file| file.ends_with("sonnet"));
-        let mut seen: HashSet<String> = todo.iter().cloned().collect();
-        while let Some(file) = todo.pop() {
-            let Resolved::File { path: real, .. } = tree::resolve(self.tree, &file)? else { continue };
-            let bytes = self.tree.read(&real)?;
-            let text = String::from_utf8_lossy(&bytes);
-            let names = text.split("import").skip(1).filter_map(|rest| rest.split(['\'', '"']).nth(1));
-            let new = names.filter_map(|name| path::resolve(path::parent(&file), name));
-            // Libraries import each other.
-            let new: Vec<String> = new.filter(|path| seen.insert(path.clone())).collect();
-            read.extend(new.iter().cloned());
-            todo.extend(new);
-        }
-        Ok(read)
-    }
 }
 
 /// Why some objects are unknown that Argo CD applies from the files of a directory; `None` if all are known.
 fn unread(source: &Source, files: &[String]) -> Option<String> {
     let jsonnet = || {
-        let file = files.iter().find(|file| file.ends_with(".jsonnet"))?;
+        let file = files.iter().find(|file| file.ends_with(JSONNET))?;
         Some(format!("Argo CD generates its objects from Jsonnet: `{}`", path::name(file)))
     };
     let Some(plain) = &source.directory else { return jsonnet() };
@@ -474,29 +403,25 @@ fn revision(identity: &Identity, url: &str, name: Option<&str>) -> Revision {
     )
 }
 
-/// The build of a source by Argo CD.
-fn build(options: Option<&[String]>, document: &Document, written: &Value, source: &Source) -> BuildSettings {
+/// A source, and its build by Argo CD.
+fn build(options: Option<&[String]>, document: &Document, written: &Value) -> (Source, BuildSettings) {
+    let source: Source = written.read().unwrap_or_default();
     let mut build = BuildSettings {
         load_restrictor: restrictor(options),
         options: options.unwrap_or_default().to_vec(),
+        directory: source.directory.clone().unwrap_or_default(),
         ..BuildSettings::default()
     };
     if let Some(kustomize) = &source.kustomize {
         build.overrides = written.read::<Written>().unwrap_or_default().overrides();
-        build.components = kustomize
-            .components
-            .iter()
-            .map(|component| AddedComponent::from(document.text(component.clone())))
-            .collect();
+        let components = kustomize.components.iter().cloned();
+        build.components = components.map(|component| document.text(component).into()).collect();
         let patches = kustomize.patches.iter().filter_map(|patch| patch.path.clone());
         build.patches = patches.map(|path| document.text(path)).collect();
         build.ignore_missing_components = kustomize.ignore_missing_components;
-        build.edits = Some(edit::commands(document, source, kustomize));
+        build.edits = Some(edit::commands(document, &source, kustomize));
     }
-    if let Some(Plain { recurse, include, exclude, .. }) = &source.directory {
-        build.directory = Directory { recurse: *recurse, include: include.clone(), exclude: exclude.clone() };
-    }
-    build
+    (source, build)
 }
 
 /// Reads the changes to a source or an application; `None` if the text is empty.
@@ -511,29 +436,32 @@ fn change(file: &str, document: FileDocument<'_>) -> std::result::Result<Option<
     }
 }
 
-/// The changes of a file to a source, as written and as a source; or why the file cannot be read.
-type Change = std::result::Result<(Value, Source), Unread>;
-
-/// Reads a file that changes a source; `None` if the file is missing or empty.
-fn change_in(tree: &dyn Tree, file: &str) -> Result<Option<Change>> {
+/// Reads a file that changes a source, or tells why it cannot be read; `None` if it is missing or empty.
+fn change_in(tree: &dyn Tree, file: &str) -> Result<Option<std::result::Result<Value, Unread>>> {
     let Resolved::File { path, .. } = tree::resolve(tree, file)? else { return Ok(None) };
     let text = tree.read(&path)?;
     let change = change(file, (&*String::from_utf8_lossy(&text)).into()).transpose();
     Ok(change.map(|change| {
         let change = change?;
-        let source = change.read::<Source>();
-        let source = source.map_err(|wrong| Unread::invalid(file, wrong.start.line, wrong.to_string(), false))?;
-        Ok((change, source))
+        let read = change.read::<Source>();
+        read.map_err(|wrong| Unread::invalid(file, wrong.start.line, wrong.to_string(), false))?;
+        Ok(change)
     }))
 }
 
-/// The paths of the files beside those of an application that change its source, whether they exist or not.
+/// Whether a file with this name changes a source of an application beside it.
+fn is_override(name: &str) -> bool {
+    name.starts_with(OVERRIDES) && name.ends_with(".yaml")
+}
+
+/// The paths of the files beside those of an application that change its source, whether they exist or not. If its name
+/// is unknown, only the file that each application reads.
 fn override_files(directory: &str, application: &str) -> Vec<String> {
     if application.is_empty() || application.contains('/') {
         return Vec::new();
     }
-    let own = format!(".argocd-source-{application}.yaml");
-    [".argocd-source.yaml", &own].map(|name| path::join(directory, name)).into()
+    let own = Some(format!("{OVERRIDES}-{application}.yaml")).filter(|_| unfilled([application]).is_none());
+    [OVERRIDE].into_iter().chain(own.as_deref()).map(|name| path::join(directory, name)).collect()
 }
 
 /// A value after a JSON merge patch, except for some keys. Values from the patch are put at `position`. The patch

@@ -4,11 +4,11 @@ use std::ops::Deref;
 
 use serde_json::{Map, Value as Json};
 
-use super::argo::ArgoCd;
+use super::argo::{ArgoCd, PlainDirectory};
 use super::engine_versions::Workload;
 use super::flux::Flux;
 use super::scan::{Document, ScannedKind};
-use super::{BuildSettings, Directory, EngineName, Identity, PathContent, Target, TargetDir, Targets};
+use super::{BuildSettings, EngineName, Identity, PathContent, Target, TargetDir, Targets};
 use crate::kustomization::Value;
 use crate::message::failure::Result;
 use crate::record::LoadRestrictor;
@@ -115,18 +115,13 @@ pub(crate) trait Engine: Sync {
         &[]
     }
 
-    /// The files of a plain directory that it applies as manifests. `None` if it does not apply plain directories.
-    fn manifests(&self, _: &dyn Tree, _: &TargetDir, _: &Directory) -> Result<Option<Vec<String>>> {
-        Ok(None)
-    }
-
     /// The files beside the deployed directory that it reads for a target with this name.
     fn beside(&self, _: &TargetDir, _name: &str) -> Vec<String> {
         Vec::new()
     }
 
     /// Whether it applies a file of a directory without a kustomization as it is.
-    fn applies(&self, _: &TargetDir, _: &Directory, _file: &str) -> bool {
+    fn applies(&self, _: &TargetDir, _: &PlainDirectory, _file: &str) -> bool {
         false
     }
 }

@@ -12,11 +12,12 @@ pub(crate) mod variables;
 
 use serde_json::{Map, Value as Json};
 
+use super::argo::PlainDirectory;
 use super::engine::Engine;
 use super::engine_versions::Workload;
 use super::scan::{Document, ScannedKind, Spec};
 use super::{
-    AddedComponent, BuildSettings, Directory, EngineName, Identity, PathContent, Target, TargetDir, TargetLocation,
+    AddedComponent, BuildSettings, EngineName, Identity, PathContent, Target, TargetDir, TargetLocation,
     Targets, target_dir, unfilled,
 };
 use crate::kustomization::{Located, Value};
@@ -104,7 +105,7 @@ impl Engine for Flux {
         &["--reorder=none"]
     }
 
-    fn applies(&self, dir: &TargetDir, _: &Directory, file: &str) -> bool {
+    fn applies(&self, dir: &TargetDir, _: &PlainDirectory, file: &str) -> bool {
         matches!(dir.content, PathContent::Directory(_)) && dir.scanned.iter().any(|resource| resource.path == file)
     }
 }

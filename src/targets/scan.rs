@@ -81,7 +81,7 @@ macro_rules! models {
         #[derive(Debug, Default, serde::Deserialize)]
         #[serde(default, rename_all = "camelCase")]
         pub(crate) struct $name {
-            $($(#[$on])* pub(super) $field: $type,)*
+            $($(#[$on])* pub(in crate::targets) $field: $type,)*
         }
     )*};
 }

@@ -96,8 +96,7 @@ fn generated(context: &Context<'_>, generator: &GitGenerator, made: &WrittenPath
 
 /// The finding for an application that reads localized files as manifests.
 fn recursive(context: &Context<'_>, local: &LocalTarget<'_>) -> Result<Option<Finding>> {
-    let files =
-        manifests(context.tree, local.target, local.directory)?.filter(|_| local.target.build.directory.recurse);
+    let files = manifests(context.tree, local.target, local.directory)?;
     let (PathContent::Directory(directory), Some(files)) = (&local.directory.content, files) else { return Ok(None) };
     let Some(first) = files.iter().find(|file: &&String| {
         let inside = path::below(file, directory).unwrap_or_default();

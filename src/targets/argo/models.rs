@@ -72,7 +72,7 @@ models! {
         name: Option<String>,
         kustomize: Option<Kustomize>,
         helm: Option<Helm>,
-        directory: Option<Plain>,
+        directory: Option<PlainDirectory>,
         plugin: Option<Json>,
     }
 
@@ -132,16 +132,12 @@ models! {
     }
 
     /// The options of a source for a directory of plain files.
-    Plain {
+    #[derive(Clone, PartialEq, Eq, Hash)]
+    PlainDirectory {
         recurse: bool,
         include: String,
         exclude: String,
         disable_extension_filter: bool,
-        jsonnet: Jsonnet,
-    }
-
-    Jsonnet {
-        libs: Vec<String>,
     }
 
     /// An `ApplicationSet`, but for its generators and its template.

@@ -4,10 +4,10 @@
 use globset::GlobMatcher;
 use serde_json::Value as Json;
 
-use super::crossing;
+use super::{PlainDirectory, crossing};
 use crate::kustomization::{FileDocument, documents, read_object};
 use crate::message::failure::Result;
-use crate::targets::{Directory, Target, TargetDir};
+use crate::targets::{EngineName, PathContent, Target, TargetDir};
 use crate::tree::{self, Resolved, Tree, path};
 
 /// How the names of manifests end.
@@ -35,19 +35,17 @@ pub(crate) fn plain(tree: &dyn Tree, target: &Target, dir: &TargetDir) -> Result
 
 /// The files that an engine takes for manifests of a directory of plain files; `None` if it does something else.
 pub(crate) fn manifests(tree: &dyn Tree, target: &Target, dir: &TargetDir) -> Result<Option<Vec<String>>> {
-    target.engine.manifests(tree, dir, &target.build.directory)
-}
-
-/// The files of a directory that Argo CD takes for manifests.
-pub(super) fn files(tree: &dyn Tree, directory: &str, read: &Directory) -> Result<Vec<String>> {
+    let (PathContent::Directory(directory), EngineName::ArgoCd) = (&dir.content, target.engine) else {
+        return Ok(None);
+    };
     let mut files = tree.below(directory)?;
-    let is_read = reads(directory, read);
+    let is_read = reads(directory, &target.build.directory);
     files.retain(|file| is_read(file));
-    Ok(files)
+    Ok(Some(files))
 }
 
 /// A function that tells whether Argo CD reads a file of a directory as a manifest.
-pub(super) fn reads(directory: &str, read: &Directory) -> impl Fn(&str) -> bool {
+pub(super) fn reads(directory: &str, read: &PlainDirectory) -> impl Fn(&str) -> bool {
     let matcher =
         |text: &str| Some(text).filter(|text| !text.is_empty()).map(|text| Some(crossing(text)?.compile_matcher()));
     let (include, exclude) = (matcher(&read.include), matcher(&read.exclude));
