@@ -10,7 +10,7 @@
 //! | `scan` | the YAML documents in which an engine is interested |
 //! | `flux`, `argo` | the engines; the objects of each, as types: its `models` |
 //! | [`chart`] | the arguments that engines give to helm |
-//! | [`deploys`] | which targets deploy an object |
+//! | [`deployments`] | which targets deploy an object |
 //! | `engine` | the questions that each engine answers |
 //! | `identity` | which URLs are this repository |
 //! | [`generated`] | the kustomization that an engine builds |
@@ -30,7 +30,7 @@ mod argo;
 pub(crate) mod built;
 mod changers;
 pub(crate) mod chart;
-pub(crate) mod deploys;
+pub(crate) mod deployments;
 mod engine;
 mod engine_versions;
 mod external_inputs;
@@ -137,6 +137,13 @@ pub(crate) struct Changer {
     /// Why the result of that build is unknown; `None` if it was not run.
     #[serde(serialize_with = "message")]
     pub not_built: Option<Failure>,
+}
+
+impl Changer {
+    /// A build that was not run.
+    fn new(name: String) -> Changer {
+        Changer { name, not_built: None }
+    }
 }
 
 #[expect(clippy::ref_option, reason = "serde calls it")]
@@ -307,14 +314,26 @@ pub(crate) enum PathContent {
     Nothing(String),
 }
 
+impl PathContent {
+    /// The real path of the deployed content; `None` if this repository does not hold it.
+    pub(crate) fn real_path(&self) -> Option<&str> {
+        match self {
+            PathContent::Kustomization(path)
+            | PathContent::Directory(path)
+            | PathContent::Chart(path)
+            | PathContent::Plugin(path) => Some(path),
+            PathContent::Submodule(_) | PathContent::Nothing(_) => None,
+        }
+    }
+}
+
 /// A source of Flux: the part of the repository that it packs.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Artifact {
     /// The patterns that leave files out.
     ignores: Ignores,
-    /// The directories from other sources: `spec.include[].toPath`, each with its directory in this repository; `None`
-    /// for another repository.
-    included: Vec<(String, Option<String>)>,
+    /// The directories from other sources: `spec.include[].toPath`.
+    included: Vec<String>,
     /// Whether submodules are in it.
     has_submodules: bool,
 }
@@ -415,17 +434,9 @@ pub(crate) struct GitGenerator {
     pub is_files: bool,
     /// The directory that its path is relative to, from the top of the repository.
     pub base: String,
-    pub patterns: Vec<PathPattern>,
+    patterns: Vec<argo::Pattern>,
     /// Which revision it reads.
     pub revision: Revision,
-}
-
-/// A pattern of a git generator.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct PathPattern {
-    pub text: String,
-    /// Whether what matches it is left out.
-    pub excludes: bool,
 }
 
 /// Targets as their objects are written, before it is known which builds [change](Target::changed_by) them.
@@ -495,7 +506,7 @@ impl Targets {
     }
 
     /// The targets in this repository at a revision that may be the inspected one, as their objects are written.
-    pub(crate) fn local_targets(&self) -> impl Iterator<Item = (&Target, &TargetDir)> {
+    pub(crate) fn local_targets(&self) -> impl Iterator<Item = (&Target, &TargetDir)> + Clone {
         let targets = self.targets.iter();
         targets.filter_map(|target| Some((target, target.local_dir()?)))
     }
@@ -545,10 +556,7 @@ impl ObjectRef {
 
     /// The namespace and the name, as `kubectl` prints them.
     pub(crate) fn full_name(&self) -> String {
-        match self.namespace.as_str() {
-            "" => self.name.clone(),
-            namespace => format!("{namespace}/{}", self.name),
-        }
+        policy::qualified(&self.namespace, &self.name)
     }
 
     /// A suffix that distinguishes it from objects with the same name; empty if there are none.
@@ -598,6 +606,7 @@ impl Target {
         build: BuildSettings,
         manifest: &Json,
     ) -> Target {
+        // The same object at another place of the tree is another target.
         let source = match &location {
             TargetLocation::External(why) | TargetLocation::Templated(why) => why.clone(),
             TargetLocation::Local(TargetDir { path, revision, artifact, .. }) => {
@@ -610,6 +619,20 @@ impl Target {
         let manifest = json.into();
         let (sources, home) = (Vec::new(), String::new());
         Target { engine, object, sources, digest, manifest, spot, location, build, home, changed_by: None }
+    }
+
+    /// The target of a directory of the tree, without an object that says more.
+    fn of_directory(
+        tree: &dyn Tree,
+        engine: EngineName,
+        directory: &str,
+        object: ObjectRef,
+        load_restrictor: Option<LoadRestrictor>,
+    ) -> Result<Target> {
+        let dir = target_dir::inspect_path(tree, engine, "", directory, Revision::this(), None)?;
+        let build = BuildSettings { load_restrictor, ..BuildSettings::default() };
+        let spot = Position::new(object.line, 1);
+        Ok(Target::new(engine, object, spot, TargetLocation::Local(dir), build, &Json::Null))
     }
 
     /// Why its output is unknown. `None` if it is known, if the path is missing, and for a release, whose chart names
@@ -779,6 +802,7 @@ fn of_scan(
             let objects = &scan.objects;
             EngineName::ALL.iter().try_for_each(|engine| engine.find(tree, identity, objects, targets))
         };
+        // As if every URL were this repository: the paths that exist then tell which URL is.
         let any_url = identity.of_any_url();
         let of_any = || -> Result<Targets> {
             let mut any = Targets::default();
@@ -804,6 +828,7 @@ fn of_scan(
     }
     argo::find_elsewhere(tree, config, &mut targets)?;
     target_dir::declared(tree, config, &mut targets)?;
+    // An old Flux takes an unset variable for empty. Only targets with variables need to know which one runs.
     if targets.targets.iter().any(|target: &Target| !target.build.variables.is_empty())
         && !variables::are_strict(tree, &installed(tree, config, &targets)?)
     {
@@ -821,23 +846,17 @@ fn of_scan(
 /// Notes the directories of targets to which their set gives one name.
 fn tell_apart(targets: &mut [Target]) {
     let mut named: BTreeMap<ObjectRef, BTreeSet<String>> = BTreeMap::new();
-    for (object, directory) in targets.iter().filter_map(of_set) {
-        named.entry(object).or_default().insert(directory);
-    }
-    for target in targets {
-        if let Some((object, directory)) = of_set(target)
-            && named.get(&object).is_some_and(|all| all.len() > 1)
-        {
-            target.object.apart = Some(directory);
+    for target in targets.iter().filter(|target| target.object.set.is_some()) {
+        if let TargetLocation::Local(dir) = &target.location {
+            named.entry(target.object.clone()).or_default().insert(dir.path.clone());
         }
     }
-}
-
-/// A target that a set makes, with its directory.
-fn of_set(target: &Target) -> Option<(ObjectRef, String)> {
-    match &target.location {
-        TargetLocation::Local(dir) if target.object.set.is_some() => Some((target.object.clone(), dir.path.clone())),
-        _ => None,
+    for target in targets {
+        if let TargetLocation::Local(dir) = &target.location
+            && named.get(&target.object).is_some_and(|directories| directories.len() > 1)
+        {
+            target.object.apart = Some(dir.path.clone());
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use crate::message::failure::{Failure, Result};
 use crate::message::finding::Finding;
 use crate::os::limits::FINDING_BYTES;
 use crate::record::LoadRestrictor;
-use crate::targets::deploys::Deploys;
+use crate::targets::deployments::Deployments;
 use crate::targets::{self, ObjectRef, Target, TargetDir, Targets, Unread, UnresolvedTargets};
 use crate::tree::{Tree, path};
 
@@ -93,13 +93,13 @@ impl<'a> DeployedTargets<'a> {
         if targets.targets.is_empty() {
             return deployed;
         }
-        let deploys = Deploys::of(graph, deployed.distinct.iter().copied(), &BTreeSet::new());
+        let deployments = Deployments::of(graph, deployed.distinct.iter().copied(), &BTreeSet::new());
         for (number, target) in deployed.distinct.iter().copied().enumerate() {
             if let Some(directory) = target
                 .local_dir()
                 .filter(|dir: &&TargetDir| deployed.is_wanted(&target.object.file) || deployed.is_wanted(&dir.path))
             {
-                deployed.local.push(LocalTarget { target, directory, roots: deploys.roots(number).clone() });
+                deployed.local.push(LocalTarget { target, directory, roots: deployments.roots(number).clone() });
             }
         }
         deployed

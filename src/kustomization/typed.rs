@@ -30,6 +30,13 @@ impl<T> Located<T> {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct Scalar(#[serde(deserialize_with = "scalar")] pub String);
 
+impl Scalar {
+    /// The text; `None` if it is missing or empty.
+    pub(crate) fn given(text: Option<&Scalar>) -> Option<&str> {
+        text.map(|text| text.0.as_str()).filter(|text| !text.is_empty())
+    }
+}
+
 fn scalar<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     Ok(match Json::deserialize(deserializer)? {
         Json::String(text) => text,

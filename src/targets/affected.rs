@@ -155,6 +155,7 @@ pub(crate) fn affected(changes: &Changes, config: &Config, deployed: Sides<&Depl
     let before = changes.trees.old.kustomizations()?.into_iter().map(|path| path::parent(&path).to_owned());
     let before: BTreeSet<String> = before.filter(|directory| config.starts(directory)).collect();
     let (graph, targets) = (&deployed.new.explored.graph, &deployed.new.targets);
+    // Targets first: they tell which unreadable files matter.
     let reached = deployed.map(DeploymentIndex::of);
     let hidden = &reached.new.hidden;
     let causes = Causes::of(graph, changes, hidden)?;
@@ -174,31 +175,37 @@ pub(crate) fn affected(changes: &Changes, config: &Config, deployed: Sides<&Depl
     }
     let mut touched = causes.targets(config, reached.as_ref())?;
     let filled = filled::filled(&causes, &targets.targets, &mut touched)?;
-    let known: HashSet<&ObjectRef> = targets.targets.iter().filter(is_open).map(|target| &target.object).collect();
-    let of_touched = touched.iter().map(|target| &target.target).filter(is_open);
-    let perhaps_gone: Vec<Target> = of_touched.filter(|target| !known.contains(&target.object)).cloned().collect();
+    // A reviewer must hear of every target whose build is unknown, also of one that may be gone.
+    let mut unbuilt: Vec<Target> = targets.targets.iter().filter(is_open).cloned().collect();
+    let known: HashSet<ObjectRef> = unbuilt.iter().map(|target| target.object.clone()).collect();
+    let perhaps_gone = touched.iter().map(|target| &target.target).filter(is_open);
+    unbuilt.extend(filled);
+    unbuilt.extend(perhaps_gone.filter(|target| !known.contains(&target.object)).cloned());
     let mut affected = Affected {
-        unbuilt: targets.targets.iter().filter(is_open).cloned().chain(filled).chain(perhaps_gone).collect(),
+        unbuilt,
         targets: touched,
         targets_total: targets.targets.len(),
         unread,
         directories: causes.directories().chain(changes.directories()).collect(),
         ..Affected::default()
     };
-    let (was_deployed, above) = (deployed.old.targets.roots(), unnamed(deployed.old, &before));
-    // If another root now references it, its output was deployed before, if at all.
-    let is_still = |directory: &&String| directories.contains(*directory) && !was_deployed.contains(*directory);
-    let still: BTreeSet<String> = above.iter().filter(is_still).cloned().collect();
-    for directory in still.into_iter().chain(unnamed(deployed.new, &directories)).collect::<BTreeSet<_>>() {
-        affected.total += 1;
-        let cause = causes.of_directory(&directory)?;
-        let status = before.get(&directory).map_or(DiffStatus::Added, |_| DiffStatus::Changed);
+    let was_deployed = deployed.old.targets.roots();
+    let current: BTreeSet<String> = unnamed(deployed.new, &directories).into_iter().collect();
+    let above: BTreeSet<String> = unnamed(deployed.old, &before).into_iter().collect();
+    for directory in above.union(&current) {
+        // If another root now references it, its output was deployed before, if at all.
+        if was_deployed.contains(directory) && !current.contains(directory) {
+            continue;
+        }
+        let (status, cause) = if !directories.contains(directory) {
+            (DiffStatus::Removed, Some(Cause::Path(directory.clone())))
+        } else {
+            affected.total += 1;
+            let status = if before.contains(directory) { DiffStatus::Changed } else { DiffStatus::Added };
+            (status, causes.of_directory(directory)?)
+        };
+        let directory = directory.clone();
         affected.roots.extend(cause.map(|cause| AffectedRoot { directory, status, cause }));
-    }
-    let is_gone = |directory: &String| !directories.contains(directory) && !was_deployed.contains(directory);
-    for directory in above.into_iter().filter(is_gone) {
-        let (status, cause) = (DiffStatus::Removed, Cause::Path(directory.clone()));
-        affected.roots.push(AffectedRoot { directory, status, cause });
     }
     affected.roots.sort();
     Ok(affected)
@@ -230,11 +237,10 @@ fn hidden(explored: &Explored) -> BTreeMap<RootId, Unread> {
         let file = graph.file_at(trouble.at).filter(|file| !flux.contains(file))?;
         let root = graph.root_at(trouble.at).or_else(|| files.get(&file).copied())?;
         let message = "its references are unknown (see: git kustomize-localize check)";
-        let path = graph.user_path(file)?.to_owned();
+        let path = graph.user_path(file)?;
         let is_template = trouble.kind == TroubleKind::Problem(ProblemKind::Template);
         let why = if is_template { Why::Template } else { Why::Invalid };
-        let unread = Unread { file: path, line: 0, message: message.to_owned(), why };
-        Some((root, unread))
+        Some((root, Unread::new(path, 0, message, why)))
     });
     hidden.collect()
 }
@@ -251,6 +257,7 @@ fn charts(
     DeployedTree { explored, targets }: &DeployedTree,
 ) -> Result<Vec<Unread>> {
     let mut charts = changes.charts()?;
+    // A chart with a known user is compared as a part of that target or root.
     let deployed = targets.local_targets().filter_map(|(_, dir)| match &dir.content {
         PathContent::Chart(directory) => Some(directory.as_str()),
         _ => None,
@@ -263,15 +270,8 @@ fn charts(
     let used: BTreeSet<&str> = deployed.chain(inflated).collect();
     charts.retain(|chart| !config.leaves_out(chart) && !used.iter().any(|used| path::is_in(used, chart)));
     let message = "a chart, which something else may deploy";
-    Ok(charts
-        .into_iter()
-        .map(|chart: String| Unread {
-            file: path::join(&chart, "Chart.yaml"),
-            line: 0,
-            message: message.to_owned(),
-            why: Why::Away(Vec::new()),
-        })
-        .collect())
+    let files = charts.iter().map(|chart| path::join(chart, "Chart.yaml"));
+    Ok(files.map(|file| Unread::new(&file, 0, message, Why::Away(Vec::new()))).collect())
 }
 
 /// The top roots among some directories that the configuration does not exclude, or that are deployed. An object of
@@ -298,6 +298,7 @@ struct Causes<'a> {
 impl<'a> Causes<'a> {
     /// For a root that cannot be read completely, every change in its directory counts.
     fn of(graph: &'a Graph, changes: &'a Changes, hidden: &BTreeMap<RootId, Unread>) -> Result<Causes<'a>> {
+        // First each root by itself; then a difference moves up to all roots that build it.
         let mut users = vec![Vec::new(); graph.roots.len()];
         let mut of_roots = Vec::new();
         for root in graph.root_ids() {
@@ -306,9 +307,7 @@ impl<'a> Causes<'a> {
             let mut cause = changes.first_of(&own)?;
             // Its references are unknown, so that it may read any file beside it.
             if cause.is_none() && hidden.contains_key(&root) {
-                let directory = &graph.roots[root].directory;
-                let whole = [directory.clone()];
-                cause = changes.first_of(&inputs::of_no_root(&*changes.trees.new, directory, &whole)?)?;
+                cause = changes.below(&graph.roots[root].directory)?.map(Cause::Path);
             }
             of_roots.push(cause);
         }

@@ -19,8 +19,8 @@ use super::engine_versions::Workload;
 use super::generated::{append, list};
 use super::scan::{Document, ScannedKind};
 use super::{
-    BuildSettings, EngineName, Identity, ObjectRef, PathContent, Revision, Target,
-    TargetDir, TargetLocation, Targets, Unread, target_dir, unfilled,
+    BuildSettings, EngineName, Identity, ObjectRef, PathContent, Revision, Target, TargetDir, TargetLocation, Targets,
+    Unread, target_dir, unfilled,
 };
 use crate::config::Config;
 use crate::kustomization::{Data, FileDocument, Located, ObjectError, Value, read_object};
@@ -30,7 +30,7 @@ use crate::message::redact;
 use crate::record::LoadRestrictor;
 use crate::tree::{self, Resolved, Tree, path};
 
-pub(super) use models::{APPLICATION, FINALIZER, PlainDirectory, SET};
+pub(super) use models::{APPLICATION, FINALIZER, Fate, Pattern, PlainDirectory, SET};
 use models::{Options, Source, Written, is_respelled, sources};
 use pattern::{crossing, matcher};
 pub(super) use pattern::{glob, in_go};
@@ -61,7 +61,28 @@ impl Engine for ArgoCd {
     }
 
     fn find(&self, tree: &dyn Tree, identity: &Identity, objects: &[Document], targets: &mut Targets) -> Result<()> {
-        find(tree, identity, objects, targets)
+        let options = options(objects);
+        let argo = Argo { tree, identity, options, files: OnceCell::new(), directories: OnceCell::new() };
+        targets.argo_options.clone_from(&argo.options);
+        let mut all = Vec::new();
+        for document in objects {
+            match document.object.kind.as_str() {
+                APPLICATION => all.push(Application { document: document.clone(), untold: None, is_open: false }),
+                SET => application_set::expand(&argo, document, &mut all, targets)?,
+                _ => {}
+            }
+        }
+        for application in &all {
+            let mut sources = sources(&application.document.value);
+            // A template that is filled in elsewhere may still get a source.
+            if application.is_open && sources.is_empty() {
+                sources.push(application.document.value.with(Data::Mapping(Vec::new())));
+            }
+            for source in sources {
+                targets.targets.extend(argo.of_source(application, &source, &mut targets.unread)?);
+            }
+        }
+        Ok(())
     }
 
     fn installers(&self) -> &'static [&'static str] {
@@ -148,32 +169,6 @@ struct Application {
     is_open: bool,
 }
 
-/// Adds the targets of Argo CD.
-fn find(tree: &dyn Tree, identity: &Identity, objects: &[Document], targets: &mut Targets) -> Result<()> {
-    let options = options(objects);
-    let argo = Argo { tree, identity, options, files: OnceCell::new(), directories: OnceCell::new() };
-    targets.argo_options.clone_from(&argo.options);
-    let mut all = Vec::new();
-    for document in objects {
-        match document.object.kind.as_str() {
-            APPLICATION => all.push(Application { document: document.clone(), untold: None, is_open: false }),
-            SET => application_set::expand(&argo, document, &mut all, targets)?,
-            _ => {}
-        }
-    }
-    for application in &all {
-        let mut sources = sources(&application.document.value);
-        // A template that is filled in elsewhere may still get a source.
-        if application.is_open && sources.is_empty() {
-            sources.push(application.document.value.with(Data::Mapping(Vec::new())));
-        }
-        for source in sources {
-            targets.targets.extend(argo.of_source(application, &source, &mut targets.unread)?);
-        }
-    }
-    Ok(())
-}
-
 /// Adds an application for each override file that adds something which no application of this tree adds: an application
 /// of another repository, or one whose name is unknown, may read it.
 pub(super) fn find_elsewhere(tree: &dyn Tree, config: &Config, targets: &mut Targets) -> Result<()> {
@@ -246,6 +241,7 @@ impl Argo<'_> {
         if source.repo_url.is_none() && !of.is_open {
             return Ok(None);
         }
+        // The position is the same in each case, so that a finding points to the path even if it is not in this repository.
         let url = source.repo_url.as_deref().unwrap_or_default();
         let spot = source.path.as_ref().map_or(written.start, Located::start);
         let elsewhere = |location: TargetLocation, values| {
@@ -253,6 +249,7 @@ impl Argo<'_> {
             document.target(self.tree, EngineName::ArgoCd, spot, location, build).map(Some)
         };
         let external = |why: String| elsewhere(TargetLocation::External(why), self.values(document, &source, None));
+        // A chart of a repository has no path; a source with neither may get one from a patch.
         let path = source.path.as_ref().map(|path| path.value.as_str()).or(source.chart.as_ref().map(|_| ""));
         let is_partial = (path.is_none() && source.name.is_none()) || source.repo_url.is_none();
         if let (true, Some(why)) = (is_partial && of.is_open, &of.untold) {
@@ -267,6 +264,7 @@ impl Argo<'_> {
         if let Some(chart) = &source.chart {
             return external(format!("it is the chart `{chart}` of {}", redact::url(url)));
         }
+        // A URL with a variable may be this repository, so that its path is looked at below the top.
         let (base, is_known) = (self.identity.directory_of(url), unfilled([url]).is_none());
         if base.is_none() && is_known {
             return external(format!("it is in {}", redact::url(url)));
@@ -283,6 +281,7 @@ impl Argo<'_> {
         let below = path::resolve(base, path).filter(|_| !revision.is_fixed);
         build.values =
             self.values(document, &merged, below.as_deref().map(|directory| SourceDir { top: base, directory }));
+        // Only now is it known whether the content of the tree says something about the target.
         let path = match self.open(of, [url, path, named.unwrap_or_default()], directory.as_deref())? {
             Some(why) => TargetLocation::Templated(why),
             None => {
@@ -489,10 +488,7 @@ fn merge(value: &Value, patch: &Value, position: Position, kept: &[&str]) -> Val
 
 /// The content that Argo CD sees in a directory: the object decides, then the files in it.
 fn explicit(source: &Source, there: PathContent) -> PathContent {
-    let (PathContent::Kustomization(at) | PathContent::Directory(at) | PathContent::Chart(at)) = &there else {
-        return there;
-    };
-    let at = at.clone();
+    let Some(at) = there.real_path().map(str::to_owned) else { return there };
     if source.plugin.is_some() {
         PathContent::Plugin(at)
     } else if source.helm.is_some() {

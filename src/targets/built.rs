@@ -5,15 +5,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use serde_json::Value as Json;
 
-use super::deploys::Deploys;
+use super::deployments::Deployments;
 use super::external_inputs::beyond;
 use super::generated::{Generated, generated};
 use super::scan::{self, Document, Scan};
 use super::unread::read_as;
-use super::{
-    BuildSettings, EngineName, ExternalInput, Identity, ObjectRef, Revision, Target, TargetDir, TargetLocation,
-    Targets, UnresolvedTargets, Why, target_dir,
-};
+use super::{EngineName, ExternalInput, Identity, ObjectRef, Target, Targets, UnresolvedTargets, Why};
 use crate::config::Config;
 use crate::graph::named::Namer;
 use crate::graph::{Explored, Graph, RootId, reach};
@@ -127,6 +124,7 @@ impl Targets {
         alone: &BTreeSet<RootId>,
     ) -> Result<Vec<Builder>> {
         let graph = &explored.graph;
+        // Files that an earlier round read stay, or its results would be taken back.
         let changed = self.targets.iter().filter(|target| target.changed_by.is_some());
         let changed: BTreeSet<&str> =
             changed.flat_map(Target::object_files).chain(self.builds.files.iter().map(String::as_str)).collect();
@@ -137,16 +135,17 @@ impl Targets {
             return Ok(Vec::new());
         }
         let tree = &*graph.sources[0].tree;
+        // Options of Argo CD are read as they are written, so files with nothing else need no build.
         let objects = self.files.iter().filter(|(_, is_object)| **is_object).map(|(file, _)| file.as_str());
-        let deploys = Deploys::of(graph, &all, &objects.collect());
+        let deployments = Deployments::of(graph, &all, &objects.collect());
         // Whoever reads a file of these may read another one with objects.
         let readers = |files: &BTreeSet<&str>| -> Vec<usize> {
-            files.iter().flat_map(|file| deploys.by(file)).copied().collect()
+            files.iter().flat_map(|file| deployments.by(file)).copied().collect()
         };
         let namer = Namer::of(explored)?;
         let mut builders = BTreeMap::new();
         let starts = readers(&changed).into_iter().chain(wanted);
-        for index in reach(starts, |index| readers(deploys.files(*index))) {
+        for index in reach(starts, |index| readers(deployments.files(*index))) {
             let target = &all[index];
             let Some(dir) = target.local_dir() else { continue };
             let Some(made) = generated(tree, target, dir)? else { continue };
@@ -159,44 +158,30 @@ impl Targets {
                 }
                 _ => (tree.label(&file), tree.label(&file), (file, 1)),
             };
-            let files = deploys.files(index).iter().map(|file| (*file).to_owned()).collect();
+            let files = deployments.files(index).iter().map(|file| (*file).to_owned()).collect();
             let reaches = beyond(&namer, target.walked(dir, graph));
-            let Generated { directory, text, arguments, variables, edits, .. } = &made;
             // The same build in a later round has the same key, and is not run again.
-            let key = sha256_hex(format!("{text:?} {arguments:?} {variables:?} {edits:?}").as_bytes());
-            let key = format!("{by} {directory} {key}");
-            builders.entry(key.clone()).or_insert_with(|| Builder {
-                by,
-                name,
-                target: target.clone(),
-                made,
-                key: key.clone(),
-                reaches,
-                location,
-                files,
-            });
+            let key = format!("{by} {} {}", made.directory, sha256_hex(format!("{made:?}").as_bytes()));
+            let (entry, target) = (builders.entry(key.clone()), target.clone());
+            entry.or_insert(Builder { by, name, target, made, key, reaches, location, files });
         }
         Ok(builders.into_values().collect())
     }
 
     /// The targets as written, and targets for the top roots that nothing deploys and for those that are `alone`.
     fn buildable(&self, graph: &Graph, config: &Config, alone: &BTreeSet<RootId>) -> Result<Vec<Target>> {
-        let deployed = || {
-            self.local_targets()
-                .filter(|(target, dir): &(&Target, &TargetDir)| target.changed_by.is_none() && target.is_built(dir))
-        };
-        let mut all: Vec<Target> = deployed().map(|(target, _)| target.clone()).collect();
-        let roots: HashSet<&str> = deployed().flat_map(|(target, dir)| target.roots(dir)).collect();
+        let deployed = self.local_targets();
+        let deployed = deployed.filter(|(target, dir)| target.changed_by.is_none() && target.is_built(dir));
+        let mut all: Vec<Target> = deployed.clone().map(|(target, _)| target.clone()).collect();
+        let roots: HashSet<&str> = deployed.flat_map(|(target, dir)| target.roots(dir)).collect();
         let users = graph.referrers();
         for (root, id) in graph.user_roots() {
             // A component that is left out is one for others to name.
             let is_meant = graph.roots[id].kind != Some(KustomizationKind::Component) || config.starts(root);
             if (users[id.0].is_empty() && is_meant || alone.contains(&id)) && !roots.contains(root) {
                 let (engine, tree) = (EngineName::Kustomize, &*graph.sources[0].tree);
-                let dir =
-                    TargetLocation::Local(target_dir::inspect_path(tree, engine, "", root, Revision::this(), None)?);
-                let build = BuildSettings { load_restrictor: Some(config.load_restrictor), ..BuildSettings::default() };
-                all.push(Target::new(engine, ObjectRef::default(), Position::new(1, 1), dir, build, &Json::Null));
+                let load_restrictor = Some(config.load_restrictor);
+                all.push(Target::of_directory(tree, engine, root, ObjectRef::default(), load_restrictor)?);
             }
         }
         Ok(all)
@@ -217,6 +202,7 @@ fn find_built<'a>(
     let mut scan = scan::scan(tree, &files)?;
     let read = read_as(graph);
     scan.objects.retain(|document| document.has_options() || read.get(&*document.object.file) != Some(&false));
+    // An object counts as written only if no build made one of its file, or a build that reads it failed.
     let mut builds = ParentBuilds::default();
     let mut replaced: BTreeSet<&str> = BTreeSet::new();
     let mut made = Vec::new();
@@ -274,6 +260,7 @@ impl Builder {
             // The location is that of a kustomization, which is correct itself.
             unread.why = Why::Limit;
         }
+        // An object of the output keeps the name of its source, or got a new one: only sources without a namesake can be renamed.
         let names: HashSet<(String, String)> =
             made.objects.iter().map(|document| kind_and_name(&document.object)).collect();
         let (mut kept, mut renamed): (HashMap<_, Vec<_>>, HashMap<_, Vec<_>>) = Default::default();
@@ -285,6 +272,7 @@ impl Builder {
                 renamed.entry(name.0).or_default().push(document);
             }
         }
+        // Findings point to the file that people edit, not to the output.
         for document in &mut made.objects {
             let sources = kept.get(&kind_and_name(&document.object)).or_else(|| renamed.get(&document.object.kind));
             let source = sources.and_then(|sources| source(document, sources));

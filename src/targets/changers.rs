@@ -2,15 +2,15 @@
 //! object, as a parent of Flux or Argo CD does, and writes into the objects that it reads. Only its build shows the
 //! result.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
 use serde_json::Value as Json;
 
-use super::deploys::Deploys;
+use super::deployments::Deployments;
 use super::unread::read_as;
 use super::variables::POST_BUILD;
 use super::{Changer, ObjectRef, PathContent, Target, TargetLocation, Targets, UnresolvedTargets};
-use crate::graph::{Edge, Graph, Resolution as Leads, Root, RootId, SourceId};
+use crate::graph::{Edge, Graph, Resolution as Leads, RootId, SourceId};
 use crate::kustomization::{Accepts, KustomizationKind, documents, is_same_key, read_object};
 use crate::tree::{self, Resolved, path};
 
@@ -84,23 +84,19 @@ impl UnresolvedTargets {
     pub(crate) fn resolve_changers(self, graph: &Graph) -> Targets {
         let UnresolvedTargets(mut targets) = self;
         let read = read_as(graph);
-        let is_patch = |target: &Target| read.get(&*target.object.file) == Some(&false);
-        let is_applied =
-            |target: &Target| targets.local_targets().any(|(user, dir)| user.takes(dir, &target.object.file));
-        let are_objects: Vec<bool> = targets
-            .targets
-            .iter()
-            .map(|target: &Target| target.object.built_by.is_some() || !is_patch(target) || is_applied(target))
-            .collect();
-        let mut are_objects = are_objects.into_iter();
-        targets.targets.retain(|_| are_objects.next().unwrap_or(true));
+        // A file that roots only use as a patch holds no object, unless an engine applies it.
+        let is_applied = |file: &str| targets.local_targets().any(|(user, dir)| user.takes(dir, file));
+        let written = targets.targets.iter().filter(|target| target.object.built_by.is_none());
+        let files = written.map(|target| &target.object.file);
+        let patches: HashSet<String> =
+            files.filter(|file| read.get(file.as_str()) == Some(&false) && !is_applied(file)).cloned().collect();
+        targets.targets.retain(|target| target.object.built_by.is_some() || !patches.contains(&target.object.file));
         let files: BTreeSet<&str> = targets.targets.iter().flat_map(Target::object_files).collect();
-        let deploys = Deploys::of(graph, &targets.targets, &files);
-        let undeployed = targets.undeployed(graph, &deploys);
-        let changed = Changers::of(&targets, graph, &deploys, &files).changers();
-        for (target, changer) in targets.targets.iter_mut().zip(changed) {
-            target.changed_by = changer;
-        }
+        let deployments = Deployments::of(graph, &targets.targets, &files);
+        let undeployed = targets.undeployed(graph, &deployments);
+        let changes = Changers::of(&targets, graph, &deployments, &files);
+        let changed: Vec<Option<Changer>> = targets.targets.iter().map(|target| changes.changer(target)).collect();
+        targets.targets.iter_mut().zip(changed).for_each(|(target, changer)| target.changed_by = changer);
         targets.undeployed = undeployed;
         targets
     }
@@ -110,13 +106,18 @@ impl UnresolvedTargets {
 struct Changers<'t> {
     targets: &'t Targets,
     graph: &'t Graph,
-    deploys: &'t Deploys<'t>,
+    deployments: &'t Deployments<'t>,
     of_files: HashMap<&'t str, Vec<PossibleChange>>,
 }
 
 impl<'t> Changers<'t> {
-    fn of(targets: &'t Targets, graph: &'t Graph, deploys: &'t Deploys<'t>, files: &BTreeSet<&'t str>) -> Changers<'t> {
-        let mut changes = Changers { targets, graph, deploys, of_files: HashMap::new() };
+    fn of(
+        targets: &'t Targets,
+        graph: &'t Graph,
+        deployments: &'t Deployments<'t>,
+        files: &BTreeSet<&'t str>,
+    ) -> Changers<'t> {
+        let mut changes = Changers { targets, graph, deployments, of_files: HashMap::new() };
         if files.is_empty() {
             return changes;
         }
@@ -134,18 +135,15 @@ impl<'t> Changers<'t> {
         if reach.is_nothing() {
             return;
         }
-        for file in self.deploys.files(number) {
-            let by = self.targets.targets[number].builder();
-            self.of_files.entry(file).or_default().push(PossibleChange {
-                by,
-                target: Some(number),
-                reach: reach.clone(),
-            });
+        for file in self.deployments.files(number) {
+            let (by, reach) = (self.targets.targets[number].builder(), reach.clone());
+            self.of_files.entry(file).or_default().push(PossibleChange { by, target: Some(number), reach });
         }
     }
 
     /// A target whose build may change may also change the objects that it deploys, and so on.
     fn follow(&mut self) {
+        // Each target is looked at again only if something that may change it is found: thousands may be in a row.
         let mut in_files: HashMap<&str, Vec<usize>> = HashMap::new();
         for (number, target) in self.targets.targets.iter().enumerate() {
             target.object_files().for_each(|file| in_files.entry(file).or_default().push(number));
@@ -153,7 +151,7 @@ impl<'t> Changers<'t> {
         let mut done = vec![false; self.targets.targets.len()];
         let mut todo: VecDeque<usize> = (0..self.targets.targets.len()).collect();
         while let Some(number) = todo.pop_front() {
-            let files = self.deploys.files(number);
+            let files = self.deployments.files(number);
             if files.is_empty()
                 || done[number]
                 || !self.of_target(&self.targets.targets[number]).iter().any(|(_, writes)| *writes)
@@ -169,6 +167,7 @@ impl<'t> Changers<'t> {
     /// The builds that may change the objects that define a target, each with whether it does more than fill in
     /// variables.
     fn of_target(&self, target: &Target) -> Vec<(&PossibleChange, bool)> {
+        // Variables matter only to an object that has some.
         let is_built = target.object.built_by.is_some();
         let (own, is_open) = (target.builder(), target.manifest.contains("${"));
         let mut patches = Vec::new();
@@ -189,18 +188,15 @@ impl<'t> Changers<'t> {
     /// Whether a target deploys the build of a directory.
     fn is_home(&self, directory: &str, number: usize) -> bool {
         let root = self.graph.user_root(directory);
-        root.is_none_or(|root| self.deploys.roots(number).contains(&root))
+        root.is_none_or(|root| self.deployments.roots(number).contains(&root))
             || matches!(&self.targets.targets[number].location, TargetLocation::Local(dir) if dir.path == directory)
     }
 
-    /// For each target the build that may change its object; `None` if none may.
-    fn changers(&self) -> Vec<Option<Changer>> {
-        let changer = |target: &Target| {
-            let (change, _) = self.of_target(target).into_iter().next()?;
-            let not_built = target.object_files().find_map(|file| self.targets.builds.failed.get(file));
-            Some(Changer { name: change.by.clone(), not_built: not_built.cloned() })
-        };
-        self.targets.targets.iter().map(changer).collect()
+    /// The build that may change the object of a target; `None` if none may.
+    fn changer(&self, target: &Target) -> Option<Changer> {
+        let (change, _) = self.of_target(target).into_iter().next()?;
+        let not_built = target.object_files().find_map(|file| self.targets.builds.failed.get(file));
+        Some(Changer { name: change.by.clone(), not_built: not_built.cloned() })
     }
 }
 
@@ -233,39 +229,32 @@ impl<'a> Writers<'a> {
     /// The builds that may change objects in some files, among those that roots read.
     fn of_files<'t>(&mut self, files: &BTreeSet<&'t str>) -> HashMap<&'t str, Vec<PossibleChange>> {
         let graph = self.graph;
-        let configured = self.configured();
         let mut changed: HashMap<&str, Vec<PossibleChange>> = HashMap::new();
         for reader in readers(graph, &|file| files.contains(file)) {
-            let below = configured.iter().filter(|(_, above)| above.contains(&reader)).map(|(root, _)| *root);
-            let all: Vec<RootId> = self.with_components([reader]).into_iter().chain(below).collect();
-            for root in all {
+            let reached = graph.reach_localized([reader]);
+            let mut writers = self.with_components([reader]);
+            // In kustomize, rules for names also apply to objects that the roots above read.
+            writers.extend(reached.iter().filter(|root| self.is_configured(**root)));
+            let edges = reached.iter().flat_map(|root| &graph.roots[*root].edges);
+            let read: BTreeSet<&str> = edges.filter_map(|edge| files.get(graph.user_file(edge)?).copied()).collect();
+            for root in writers {
                 let reach = self.of_root(root);
                 if reach.is_nothing() {
                     continue;
                 }
-                let by = graph.label(graph.roots[root].file);
-                let change = || PossibleChange { by: by.clone(), reach: reach.clone(), target: None };
-                let read = graph.reach_localized([reader]).into_iter().flat_map(|root| &graph.roots[root].edges);
-                for file in read.filter_map(|edge| files.get(graph.user_file(edge)?)) {
-                    changed.entry(file).or_default().push(change());
+                for file in &read {
+                    let (by, reach) = (graph.label(graph.roots[root].file), reach.clone());
+                    changed.entry(file).or_default().push(PossibleChange { by, target: None, reach });
                 }
             }
         }
         changed
     }
 
-    /// The roots whose configurations may change objects, each with the roots above it: in kustomize, rules for names
-    /// also apply to objects that the roots above read.
-    fn configured(&self) -> Vec<(RootId, BTreeSet<RootId>)> {
-        let graph = self.graph;
-        let own = graph.user_roots().into_values();
-        let all = own.filter(|root| {
-            graph.roots[*root]
-                .edges
-                .iter()
-                .any(|edge: &Edge| ["configurations", "crds"].iter().any(|key| edge.reference.field.starts_with(key)))
-        });
-        all.map(|root| (root, graph.leading_to([root]))).collect()
+    /// Whether a root has rules for names.
+    fn is_configured(&self, root: RootId) -> bool {
+        let mut fields = self.graph.roots[root].edges.iter().map(|edge| &edge.reference.field);
+        fields.any(|field| ["configurations", "crds"].iter().any(|key| field.starts_with(key)))
     }
 
     /// The objects that a target may write into, among those that it deploys.
@@ -304,20 +293,20 @@ impl<'a> Writers<'a> {
         if let Some(known) = self.of_roots.get(&root) {
             return known.clone();
         }
-        let Root { source, directory, file, edges, .. } = &self.graph.roots[root];
+        let node = &self.graph.roots[root];
+        let is_unknown_component =
+            |edge: &Edge| edge.reference.accepts == Accepts::Component && !matches!(edge.target, Leads::Root { .. });
         // A remote file has the role of the reference to it.
-        let bytes = self.graph.read(*file).ok().filter(|_| {
-            *source == SourceId::FIRST
-                && !edges.iter().any(|edge: &Edge| {
-                    edge.reference.accepts == Accepts::Component && !matches!(edge.target, Leads::Root { .. })
-                })
-        });
+        let is_read = node.source == SourceId::FIRST && !node.edges.iter().any(is_unknown_component);
+        let bytes = self.graph.read(node.file).ok().filter(|_| is_read);
         let text = bytes.as_deref().and_then(|bytes| std::str::from_utf8(bytes).ok());
         let read = text.and_then(|text| read_object(text).ok()?).map(|read| read.json());
-        let mut reach =
-            WritableKinds { all: read.as_ref().is_none_or(|read| !read.is_object()), ..WritableKinds::default() };
-        for (key, value) in read.iter().filter_map(Json::as_object).flatten() {
-            reach.join(self.of_field(key, value, directory));
+        let mut reach = WritableKinds::default();
+        match read.as_ref().and_then(Json::as_object) {
+            None => reach.all = true,
+            Some(fields) => {
+                fields.iter().for_each(|(key, value)| reach.join(self.of_field(key, value, &node.directory)));
+            }
         }
         self.of_roots.entry(root).or_insert(reach).clone()
     }
@@ -335,6 +324,7 @@ impl<'a> Writers<'a> {
         if is_empty || is_one_of(&READING) {
             return WritableKinds::default();
         }
+        // Only patches tell the kinds that they write into; any other field may write into all objects.
         let Some(patches) = value.as_array().filter(|_| is_one_of(&PATCHES)) else { return WritableKinds::all() };
         let kinds: Option<Vec<Vec<String>>> = patches.iter().map(|patch| self.kinds(patch, directory)).collect();
         match kinds.map(|kinds| kinds.concat()) {

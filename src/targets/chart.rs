@@ -47,9 +47,10 @@ pub(super) struct ReleaseFields<'a> {
     pub(super) options: Vec<String>,
 }
 
-/// Why the output is unknown if an object has a field that is not read.
-pub(super) fn unread(field: &str) -> String {
-    format!("`{field}` may change it, and is not read")
+/// Why the output is unknown: the object has one of these fields, each with whether it is set, and they are not read.
+pub(super) fn unread<const N: usize>(fields: [(&str, bool); N]) -> Option<String> {
+    let (field, _) = fields.into_iter().find(|(_, is_set)| *is_set)?;
+    Some(format!("`{field}` may change it, and is not read"))
 }
 
 impl ReleaseFields<'_> {
@@ -101,6 +102,7 @@ pub(crate) fn release(target: &Target) -> Result<Release> {
 
 /// The values that an engine gives to helm for a chart, as YAML, or why the output is unknown.
 pub(crate) fn values(tree: &dyn Tree, target: &Target, release: &Release, chart: &str) -> Result<Vec<Vec<u8>>> {
+    // `helm template` gets no answer from a cluster, so its output would differ from what Flux deploys.
     let asks = target.engine.gives_lookup();
     let mut texts = Vec::new();
     for values in &release.values {

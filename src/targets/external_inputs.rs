@@ -89,6 +89,7 @@ impl Target {
         if let Some(why) = self.unknown() {
             return TargetState::Unknown { why };
         }
+        // The order matters: what is missing is not remote, and one remote input outweighs an invalid one.
         match (&self.location, reaches) {
             (path, _) if at_other_revision(self).is_some() => TargetState::Other { why: path.described() },
             (TargetLocation::External(why), _) => TargetState::External { why: why.clone() },

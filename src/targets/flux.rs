@@ -17,17 +17,15 @@ use super::engine::Engine;
 use super::engine_versions::Workload;
 use super::scan::{Document, ScannedKind, Spec};
 use super::{
-    AddedComponent, BuildSettings, EngineName, Identity, PathContent, Target, TargetDir, TargetLocation,
-    Targets, target_dir, unfilled,
+    BuildSettings, EngineName, Identity, PathContent, Target, TargetDir, TargetLocation, Targets, target_dir, unfilled,
 };
-use crate::kustomization::{Located, Value};
+use crate::kustomization::{Located, Scalar, Value};
 use crate::message::failure::Result;
-use crate::message::position::Position;
 use crate::record::LoadRestrictor;
 use crate::tree::{self, Tree, path};
 use ignore::Ignores;
-pub(super) use models::RELEASE;
-use models::{INSTANCE, Instance, KUSTOMIZATION, Kustomization, Overrides, RESOURCE_SET, Release};
+pub(super) use models::{Fate, KUSTOMIZATION, RELEASE};
+use models::{INSTANCE, Instance, Kustomization, Overrides, RESOURCE_SET, Release};
 use source::{Bound, BoundSource, FluxSources};
 use variables::Variables;
 
@@ -39,8 +37,41 @@ impl Engine for Flux {
         models::KINDS
     }
 
+    // If no object defines the source that bootstrapping made, it is this repository, unless none of the paths that are
+    // deployed from it exists here.
     fn find(&self, tree: &dyn Tree, identity: &Identity, objects: &[Document], targets: &mut Targets) -> Result<()> {
-        find(tree, identity, objects, targets)
+        if !objects.iter().any(|document| DEPLOYING.contains(&&*document.object.kind)) {
+            return Ok(());
+        }
+        // Patterns are read once, since many sources share them.
+        let ignores = Ignores::of(tree)?;
+        let made = |sources: &FluxSources<'_>| -> Result<Vec<Target>> {
+            let made = objects.iter().filter_map(|document| target(tree, sources, document).transpose());
+            made.collect()
+        };
+        let sources = FluxSources::of(tree, objects, identity, &ignores, targets, false);
+        ignores.check()?;
+        let mut all = made(&sources)?;
+        // `flux bootstrap` need not leave its source in the tree, so this repository is tried for it.
+        if !sources.has_bootstrapped() {
+            let assumed = made(&FluxSources::of(tree, objects, identity, &ignores, targets, true))?;
+            let is_any_here = assumed.iter().zip(&all).any(|(target, other): (&Target, &Target)| {
+                target.location != other.location
+                    && matches!(&target.location, TargetLocation::Local(dir) if !dir.is_missing())
+            });
+            for (target, assumed) in all.iter_mut().zip(assumed) {
+                let may_be_here = matches!(
+                    (&target.location, &assumed.location),
+                    (TargetLocation::External(_), TargetLocation::Templated(_))
+                );
+                // With one path that exists, the guess is right for all: they have one source.
+                if is_any_here || may_be_here {
+                    *target = assumed;
+                }
+            }
+        }
+        targets.targets.extend(all);
+        Ok(())
     }
 
     fn installers(&self) -> &'static [&'static str] {
@@ -50,7 +81,7 @@ impl Engine for Flux {
     fn installed(&self, object: &Value, workload: &Workload) -> Option<String> {
         if workload.kind == INSTANCE {
             let spec: Spec<Instance> = object.read().ok()?;
-            return spec.spec.distribution.version.map(|version| version.0).filter(|version| !version.is_empty());
+            return Scalar::given(spec.spec.distribution.version.as_ref()).map(str::to_owned);
         }
         let own =
             Some(workload).filter(|workload| workload.is_deployment() && workload.metadata.name.0 == CONTROLLER)?;
@@ -116,95 +147,50 @@ const CONTROLLER: &str = "kustomize-controller";
 /// The kinds that name a directory to build, or a chart.
 const DEPLOYING: [&str; 4] = [KUSTOMIZATION, INSTANCE, RESOURCE_SET, RELEASE];
 
-/// Adds the targets of Flux. If no object defines the source that bootstrapping made, it is this repository, unless
-/// none of the paths that are deployed from it exists here.
-fn find(tree: &dyn Tree, identity: &Identity, objects: &[Document], targets: &mut Targets) -> Result<()> {
-    if !objects.iter().any(|document| DEPLOYING.contains(&&*document.object.kind)) {
-        return Ok(());
-    }
-    let ignores = Ignores::of(tree)?;
-    let made = |sources: &FluxSources<'_>| -> Result<Vec<Target>> {
-        let made = objects.iter().filter_map(|document| target(tree, sources, document).transpose());
-        made.collect()
-    };
-    let sources = FluxSources::of(tree, objects, identity, &ignores, targets, false);
-    ignores.check()?;
-    let mut all = made(&sources)?;
-    // `flux bootstrap` need not leave its source in the tree, so this repository is tried for it.
-    if !sources.has_bootstrapped() {
-        let assumed = made(&FluxSources::of(tree, objects, identity, &ignores, targets, true))?;
-        let is_any_here = assumed.iter().zip(&all).any(|(target, other): (&Target, &Target)| {
-            target.location != other.location
-                && matches!(&target.location, TargetLocation::Local(dir) if !dir.is_missing())
-        });
-        for (target, assumed) in all.iter_mut().zip(assumed) {
-            let may_be_here = matches!(
-                (&target.location, &assumed.location),
-                (TargetLocation::External(_), TargetLocation::Templated(_))
-            );
-            // With one path that exists, the guess is right for all: they have one source.
-            if is_any_here || may_be_here {
-                *target = assumed;
-            }
-        }
-    }
-    targets.targets.extend(all);
-    Ok(())
-}
-
 /// The fields of an object that define its target.
 struct TargetFields {
     source: BoundSource,
-    path: String,
-    /// The position of the path, or else of the object.
-    spot: Position,
+    path: Option<Located<String>>,
     build: BuildSettings,
     release: Option<Release>,
 }
 
 impl TargetFields {
-    fn new(document: &Document, source: BoundSource, path: Option<Located<String>>) -> TargetFields {
-        let build = BuildSettings { load_restrictor: Some(LoadRestrictor::None), ..BuildSettings::default() };
-        let spot = path.as_ref().map_or_else(|| document.spot(), Located::start);
-        let path = path.map(|path| path.value).unwrap_or_default();
-        TargetFields { source, path, spot, build, release: None }
-    }
-
     /// Reads an object; `None` for one that is a source, or a patch.
     fn of(sources: &FluxSources<'_>, document: &Document) -> Option<TargetFields> {
-        Some(match document.object.kind.as_str() {
+        let mut build = BuildSettings { load_restrictor: Some(LoadRestrictor::None), ..BuildSettings::default() };
+        let mut release = None;
+        let (source, path) = match document.object.kind.as_str() {
             KUSTOMIZATION => {
                 let mut spec: Kustomization = document.spec();
-                let source = sources.bind(document, &spec.source_ref.take()?);
-                let path = spec.path.take();
-                TargetFields { build: build(document, spec), ..TargetFields::new(document, source, path) }
+                let (source, path) = (sources.bind(document, &spec.source_ref.take()?), spec.path.take());
+                build = self::build(document, spec);
+                (source, path)
             }
             INSTANCE => {
                 let Instance { sync, .. } = document.spec();
-                TargetFields::new(document, sources.of_instance(&sync)?.into(), sync.path)
+                (sources.of_instance(&sync)?.into(), sync.path)
             }
             RELEASE => {
-                let mut spec: Release = document.spec();
-                let source = sources.bind(document, &spec.chart.spec.source_ref);
-                let path = spec.chart.spec.chart.take();
-                TargetFields { release: Some(spec), ..TargetFields::new(document, source, path) }
+                let spec = release.insert(document.spec::<Release>());
+                (sources.bind(document, &spec.chart.spec.source_ref), spec.chart.spec.chart.take())
             }
-            RESOURCE_SET => {
-                let bound = Bound::Templated("the cluster generates its objects".to_owned());
-                TargetFields::new(document, bound.into(), None)
-            }
+            RESOURCE_SET => (Bound::Templated("the cluster generates its objects".to_owned()).into(), None),
             _ => return None,
-        })
+        };
+        Some(TargetFields { source, path, build, release })
     }
 }
 
 /// The target of an object; `None` for a source, or a patch.
 fn target(tree: &dyn Tree, sources: &FluxSources<'_>, document: &Document) -> Result<Option<Target>> {
-    let Some(TargetFields { source, path, spot, mut build, release }) = TargetFields::of(sources, document) else {
+    let Some(TargetFields { source, path, mut build, release }) = TargetFields::of(sources, document) else {
         return Ok(None);
     };
-    let written = path.as_str();
-    let path = match source.bound {
+    let spot = path.as_ref().map_or_else(|| document.spot(), Located::start);
+    let written = path.as_ref().map_or("", |path| &*path.value);
+    // A path can only be looked at if its source is this repository; otherwise the reason is kept.
+    let location = match source.bound {
         Bound::Elsewhere(why) => TargetLocation::External(why),
         Bound::Unsaid(why) => match path::resolve("", written) {
             Some(path) if !path.is_empty() && tree.entry(&path)?.is_some() => {
@@ -218,6 +204,7 @@ fn target(tree: &dyn Tree, sources: &FluxSources<'_>, document: &Document) -> Re
         Bound::Local { base, revision, artifact } => match unfilled([written]) {
             Some(why) => TargetLocation::Templated(why),
             None => {
+                let artifact = Some(artifact);
                 let mut dir = target_dir::inspect_path(tree, EngineName::Flux, &base, written, revision, artifact)?;
                 if let Some(release) = &release {
                     dir = target_dir::chart(tree, dir)?;
@@ -228,28 +215,25 @@ fn target(tree: &dyn Tree, sources: &FluxSources<'_>, document: &Document) -> Re
             }
         },
     };
-    let target = document.target(tree, EngineName::Flux, spot, path, build)?;
+    let target = document.target(tree, EngineName::Flux, spot, location, build)?;
     Ok(Some(Target { sources: source.defined_by, ..target }))
 }
 
-/// The location of a path in a source: an include may bring it from another repository.
+/// The location of a path in a source: an include may bring it from another source.
 fn placed(tree: &dyn Tree, dir: TargetDir, build: &mut BuildSettings) -> Result<TargetLocation> {
-    let artifact = dir.artifact.as_ref();
-    Ok(match artifact.and_then(|artifact| artifact.covers(&dir.path)) {
-        Some((included, None)) => TargetLocation::External(format!("`{included}` comes from another source")),
-        Some((included, Some(from))) => {
-            build.values.push(from.clone());
-            TargetLocation::Templated(format!("`{included}` comes from `{}`", path::shown(from)))
+    if let Some(artifact) = &dir.artifact {
+        if let Some(included) = artifact.covers(&dir.path) {
+            // The other source may be this repository, too.
+            build.values.push(String::new());
+            return Ok(TargetLocation::Templated(format!("`{included}` comes from another source")));
         }
-        None => {
-            if let (PathContent::Directory(directory), true) =
-                (&dir.content, artifact.is_some_and(|artifact| artifact.has_submodules))
-            {
-                build.hold_submodule(tree, &tree.below(directory)?)?;
-            }
-            TargetLocation::Local(dir)
+        if let PathContent::Directory(directory) = &dir.content
+            && artifact.has_submodules
+        {
+            build.hold_submodule(tree, &tree.below(directory)?)?;
         }
-    })
+    }
+    Ok(TargetLocation::Local(dir))
 }
 
 /// The build of a `Kustomization` by Flux.
@@ -257,11 +241,7 @@ fn build(document: &Document, spec: Kustomization) -> BuildSettings {
     BuildSettings {
         load_restrictor: Some(LoadRestrictor::None),
         overrides: document.spec::<Overrides>().named(),
-        components: spec
-            .components
-            .into_iter()
-            .map(|component| AddedComponent::from(document.text(component)))
-            .collect(),
+        components: spec.components.into_iter().map(|component| document.text(component).into()).collect(),
         ignore_missing_components: spec.ignore_missing_components,
         variables: Variables::of(&spec.post_build),
         ..BuildSettings::default()

@@ -47,6 +47,7 @@ pub(crate) fn generated(tree: &dyn Tree, target: &Target, dir: &TargetDir) -> Re
         edits: target.build.edits.clone().unwrap_or_else(|| Ok(Vec::new())),
         directory,
     };
+    // A root is edited; for a directory without one, Flux lists everything that it finds.
     let mut kustomization = if is_root {
         if let Some((name, path)) = tree::kustomization_in(tree, &made.directory)? {
             made.file_name = name;

@@ -87,11 +87,13 @@ impl Identity {
                 paths.insert((url, &dir.path), is_here);
             }
         }
+        // Each path votes for its URL.
         let mut told: BTreeMap<&str, i64> = BTreeMap::new();
         for ((url, _), is_here) in paths {
             // By majority: one typing error must not make a URL that of another repository.
             *told.entry(url).or_default() += if is_here { 1 } else { -1 };
         }
+        // A tie tells nothing: its missing paths are only perhaps missing.
         let open: BTreeSet<&str> = told
             .iter()
             .filter(|(url, more)| **more == 0 && !self.urls.iter().any(|(own, _)| own == *url))
@@ -138,6 +140,7 @@ impl Identity {
 
     /// The revision with a name. `is_tag` tells whether the object calls it a tag, or the digest of an artifact.
     pub fn revision(&self, url: &str, name: Option<&str>, is_tag: bool) -> Revision {
+        // Engines take `refs/heads/NAME` and `NAME` for the same branch.
         let branch = name.map(|name| name.strip_prefix("refs/heads/").unwrap_or(name));
         let is_this = match branch {
             None | Some("" | "HEAD") => true,

@@ -1,9 +1,10 @@
 //! The fields of an engine's object about the fate of the objects that it deploys.
 
+use serde::de::DeserializeOwned;
 use serde_yaml::Value;
 
-use super::argo::FINALIZER;
-use super::flux::RELEASE;
+use super::argo::{self, APPLICATION, FINALIZER, SET};
+use super::flux;
 
 /// The fate of the objects that a target deploys.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -68,80 +69,82 @@ pub(crate) fn full_name(object: &Value) -> String {
 /// `NAMESPACE/NAME` from keys that begin with `below`.
 pub(crate) fn full_name_at(value: &Value, below: &str) -> String {
     let [namespace, name] = ["namespace", "name"].map(|key| text(value, &format!("{below}{key}")));
+    qualified(namespace, name)
+}
+
+/// `NAMESPACE/NAME`, as `kubectl` prints them.
+pub(super) fn qualified(namespace: &str, name: &str) -> String {
     if namespace.is_empty() { name.to_owned() } else { format!("{namespace}/{name}") }
+}
+
+/// Deserializes an object. One with a value of a wrong type has the default: the API server refuses it.
+fn read<T: DeserializeOwned + Default>(object: &Value) -> T {
+    T::deserialize(object).unwrap_or_default()
 }
 
 impl ObjectPolicy {
     /// Reads an object of an engine; `None` for any other object.
     pub(crate) fn of(object: &Value) -> Option<ObjectPolicy> {
         match (group(object), text(object, "kind")) {
-            (ARGO, "Application") => Some(ObjectPolicy::argo(object)),
-            (ARGO, "ApplicationSet") => {
-                let keeps = is_true(object, "spec.syncPolicy.preserveResourcesOnDeletion");
-                Some(ObjectPolicy { deletes_objects: Some(!keeps), is_automatic: true, ..ObjectPolicy::default() })
+            (ARGO, APPLICATION) => Some(ObjectPolicy::argo(read(object))),
+            (ARGO, SET) => {
+                let set: argo::Fate = read(object);
+                let deletes_objects = Some(!set.spec.sync_policy.preserve_resources_on_deletion);
+                Some(ObjectPolicy { deletes_objects, is_automatic: true, ..ObjectPolicy::default() })
             }
-            (group, kind) if group.ends_with(FLUX) => Some(ObjectPolicy::flux(object, kind)),
+            (group, kind) if group.ends_with(FLUX) => Some(ObjectPolicy::flux(read(object), kind)),
             _ => None,
         }
     }
 
-    fn flux(object: &Value, kind: &str) -> ObjectPolicy {
-        let namespace = text(object, "metadata.namespace");
-        let depends_on = items(object, "spec.dependsOn");
-        let is_kustomization = kind == "Kustomization";
-        let is_suspended = is_true(object, "spec.suspend");
+    fn flux(flux::Fate { metadata, spec }: flux::Fate, kind: &str) -> ObjectPolicy {
+        let is_kustomization = kind == flux::KUSTOMIZATION;
         // Helm deletes objects that a release no longer has.
-        let prunes = match kind {
-            "Kustomization" => Some(is_true(object, "spec.prune")),
-            _ => (kind == RELEASE).then_some(true),
-        };
-        let deletes_objects = match text(object, "spec.deletionPolicy") {
+        let prunes = if is_kustomization { Some(spec.prune) } else { (kind == flux::RELEASE).then_some(true) };
+        let deletes_objects = match &*spec.deletion_policy {
             "Orphan" => Some(false),
             "Delete" | "WaitForTermination" => Some(true),
             _ => prunes,
         };
-        let fields = ["targetNamespace", "kubeConfig.secretRef.name", "kubeConfig.configMapRef.name"];
-        let destination = fields.map(|field| (field, text(object, &format!("spec.{field}")).to_owned()));
-        // Any other namespace is written by the build into all objects that can have one.
-        let is_default = is_kustomization && destination[0].1.is_empty();
+        let depends_on = spec.depends_on.iter().map(|other| {
+            let namespaces = [&other.namespace, &metadata.namespace];
+            qualified(namespaces.into_iter().find(|namespace| !namespace.is_empty()).map_or("", |own| own), &other.name)
+        });
         ObjectPolicy {
             prunes,
             // A suspended object is deleted without its objects.
-            deletes_objects: deletes_objects.map(|takes| takes && !is_suspended),
+            deletes_objects: deletes_objects.map(|takes| takes && !spec.suspend),
             leaves_crds: false,
-            forces: is_kustomization && is_true(object, "spec.force"),
-            is_suspended,
+            forces: is_kustomization && spec.force,
+            is_suspended: spec.suspend,
             is_automatic: true,
-            namespace: if is_default { "default".to_owned() } else { String::new() },
-            destination: destination.into(),
-            depends_on: depends_on
-                .map(|value: &Value| {
-                    let own = [text(value, "namespace"), namespace].into_iter().find(|own| !own.is_empty());
-                    own.map_or(text(value, "name").to_owned(), |own| format!("{own}/{}", text(value, "name")))
-                })
-                .collect(),
+            // Any other namespace is written by the build into all objects that can have one.
+            namespace: if is_kustomization && spec.target_namespace.is_empty() { "default" } else { "" }.to_owned(),
+            depends_on: depends_on.collect(),
+            destination: vec![
+                ("targetNamespace", spec.target_namespace),
+                ("kubeConfig.secretRef.name", spec.kube_config.secret_ref.name),
+                ("kubeConfig.configMapRef.name", spec.kube_config.config_map_ref.name),
+            ],
         }
     }
 
-    fn argo(object: &Value) -> ObjectPolicy {
-        let automated = at(object, "spec.syncPolicy.automated").filter(|at| !at.is_null());
-        let automated = automated.filter(|sync| sync.get("enabled").and_then(Value::as_bool) != Some(false));
-        let mut options = items(object, "spec.syncPolicy.syncOptions").filter_map(Value::as_str);
-        let of = |field: &str| text(object, &format!("spec.destination.{field}"));
-        let mut finalizers = items(object, "metadata.finalizers").filter_map(Value::as_str);
-        let cluster = match (of("server"), of("name")) {
+    fn argo(argo::Fate { metadata, spec }: argo::Fate) -> ObjectPolicy {
+        let automated = spec.sync_policy.automated.filter(|automated| automated.enabled != Some(false));
+        let cluster = match (&*spec.destination.server, &*spec.destination.name) {
             ("", "in-cluster") => "https://kubernetes.default.svc",
             ("", name) => name,
             (server, _) => server,
         };
+        let namespace = &spec.destination.namespace;
         ObjectPolicy {
-            prunes: automated.map(|sync| is_true(sync, "prune")),
-            deletes_objects: Some(finalizers.any(|finalizer| finalizer.starts_with(FINALIZER))),
+            prunes: automated.as_ref().map(|automated| automated.prune),
+            deletes_objects: Some(metadata.finalizers.iter().any(|finalizer| finalizer.starts_with(FINALIZER))),
             leaves_crds: true,
-            forces: options.any(|option| FORCING.contains(&option)),
+            forces: spec.sync_policy.sync_options.iter().any(|option| FORCING.contains(&&**option)),
             is_automatic: automated.is_some(),
-            namespace: of("namespace").to_owned(),
-            destination: vec![("cluster", cluster.to_owned()), ("namespace", of("namespace").to_owned())],
+            destination: vec![("cluster", cluster.to_owned()), ("namespace", namespace.clone())],
+            namespace: namespace.clone(),
             ..ObjectPolicy::default()
         }
     }

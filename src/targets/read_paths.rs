@@ -32,6 +32,7 @@ pub(crate) fn inputs(
         PathContent::Plugin(directory) => whole.push(directory.clone()),
         PathContent::Kustomization(_) | PathContent::Submodule(_) | PathContent::Nothing(_) => {}
     }
+    // A file that appears at one of these paths changes the build, too.
     let mut all = inputs::of_no_root(tree, &dir.path, &whole)?;
     let patches = target.build.patches.iter().filter(|patch| !is_url(&patch.text));
     let patches = patches.filter_map(|patch| path::resolve(&dir.path, &patch.text));

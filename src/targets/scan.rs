@@ -51,6 +51,11 @@ impl ScannedKind {
         ScannedKind { is_certain: false, ..self }
     }
 
+    /// Whether an object of this kind has its mark.
+    fn is_marked(&self, version: &str, name: &str) -> bool {
+        if self.is_version { version.starts_with(self.mark) } else { name == self.mark }
+    }
+
     /// For kinds of which every object is relevant.
     pub(super) fn any(_: &Value) -> Result<bool, Mistyped> {
         Ok(true)
@@ -239,10 +244,7 @@ pub(super) fn scan(tree: &dyn Tree, candidates: &BTreeSet<String>) -> Result<Sca
         }
         match tree.read(file) {
             Ok(bytes) => scan.extend(read(file, &bytes, is_of_chart(file, tree)?).as_ref().clone()),
-            Err(failure) => {
-                let why = Why::Away(failure.hints);
-                scan.pass(file, 0, failure.message, why);
-            }
+            Err(failure) => scan.unread.push(Unread::new(file, 0, failure.message, Why::Away(failure.hints))),
         }
     }
     Ok(scan)
@@ -259,17 +261,13 @@ impl Scan {
         self.unread.extend(other.unread);
     }
 
-    fn pass(&mut self, file: &str, line: usize, message: impl Into<String>, why: Why) {
-        self.unread.push(Unread { file: file.to_owned(), line, message: message.into(), why });
-    }
-
     fn file(&mut self, file: &str, bytes: &[u8], is_template: bool) {
         let text = String::from_utf8_lossy(bytes);
         if matches!(text, Cow::Borrowed(_)) && bytes.len() <= FILE.most {
             self.text(file, &text, OBJECTS.most, is_template);
         } else if !documents(&text).any(|document| declares(document.text)) {
         } else if bytes.len() > FILE.most {
-            self.pass(file, 0, FILE.more(), Why::Limit);
+            self.unread.push(Unread::new(file, 0, FILE.more(), Why::Limit));
         } else {
             self.unread.push(Unread::invalid(file, 0, "not UTF-8", is_template));
         }
@@ -277,11 +275,12 @@ impl Scan {
 
     /// Reads the documents of a text, of which at most so many may matter. With `is_template`, all are.
     pub(super) fn text(&mut self, file: &str, text: &str, most: usize, is_template: bool) {
+        // Documents that do not matter are free: the limit counts the others.
         let first = self.objects.len() + self.unread.len();
         for document in declaring(text) {
             if self.objects.len() + self.unread.len() - first >= most {
                 let message = format!("the file contains more than {most} objects: the rest is not read");
-                return self.pass(file, document.before + 1, message, Why::Limit);
+                return self.unread.push(Unread::new(file, document.before + 1, message, Why::Limit));
             }
             match read_object(document) {
                 Ok(Some(value)) => self.object(file, value, is_template),
@@ -301,7 +300,7 @@ impl Scan {
             && value.get("kind").is_some()
         {
             if items.len() > OBJECTS.most {
-                return self.pass(file, value.start.line, OBJECTS.more(), Why::Limit);
+                return self.unread.push(Unread::new(file, value.start.line, OBJECTS.more(), Why::Limit));
             }
             for item in items {
                 self.object(file, item.clone(), is_template);
@@ -324,16 +323,7 @@ fn identify(file: &str, value: &Value) -> Option<(ObjectRef, &'static ScannedKin
     let text = |keys: &[&str]| value.at(keys).and_then(Value::scalar);
     let (version, kind) = (text(&["apiVersion"])?, text(&["kind"])?);
     let [namespace, name] = ["namespace", "name"].map(|key| text(&["metadata", key]).unwrap_or_default());
-    let known = kinds().find(|kind_of_object: &&ScannedKind| {
-        kind_of_object.kind == kind
-            && if kind_of_object.is_version {
-                version.starts_with(kind_of_object.mark)
-            } else {
-                name == kind_of_object.mark
-            }
-    })?;
-    Some((
-        ObjectRef { file: file.to_owned(), line: value.start.line, kind, namespace, name, ..ObjectRef::default() },
-        known,
-    ))
+    let known = kinds().find(|known| known.kind == kind && known.is_marked(&version, &name))?;
+    let object = ObjectRef::of(file, value.start.line, &kind, name);
+    Some((ObjectRef { namespace, ..object }, known))
 }

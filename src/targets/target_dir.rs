@@ -2,13 +2,11 @@
 
 use std::rc::Rc;
 
-use serde_json::Value as Json;
-
 use super::{
     AddedComponent, Artifact, BuildSettings, EngineName, Identity, ObjectRef, PathContent, Resource, Revision, Target,
     TargetDir, TargetLocation, Targets,
 };
-use crate::config::Config;
+use crate::config::{Config, Declared};
 use crate::message::failure::Result;
 use crate::reference::is_url;
 use crate::tree::{self, Entry, Resolved, Tree, path};
@@ -175,18 +173,11 @@ impl BuildSettings {
 /// Adds the targets of the configuration.
 pub(super) fn declared(tree: &dyn Tree, config: &Config, targets: &mut Targets) -> Result<()> {
     for declared in &config.targets {
-        let dir = inspect_path(tree, declared.engine, "", &declared.path, Revision::this(), None)?;
-        let object = ObjectRef::of(&config.file, declared.position.line, ObjectRef::LISTED, tree.label(&dir.path));
-        let load_restrictor = declared.engine.load_restrictor(targets.argo_options.as_deref());
-        let build = BuildSettings { load_restrictor, ..BuildSettings::default() };
-        targets.targets.push(Target::new(
-            declared.engine,
-            object,
-            declared.position,
-            TargetLocation::Local(dir),
-            build,
-            &Json::Null,
-        ));
+        let Declared { engine, path, position, .. } = declared;
+        let object = ObjectRef::of(&config.file, position.line, ObjectRef::LISTED, tree.label(path));
+        let load_restrictor = engine.load_restrictor(targets.argo_options.as_deref());
+        let target = Target::of_directory(tree, *engine, path, object, load_restrictor)?;
+        targets.targets.push(Target { spot: *position, ..target });
     }
     Ok(())
 }

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::deploys::Deploys;
-use super::{PathContent, Targets};
+use super::Targets;
+use super::deployments::Deployments;
 use crate::graph::{Graph, RootId};
 use crate::tree::path;
 
@@ -11,24 +11,19 @@ impl Targets {
     /// The files of objects that nothing deploys, each with the topmost directory without a deployment. Empty if no
     /// target reaches an object, because then all are deployed from elsewhere. An object in the directory of an
     /// unreached object that deploys something may also be deployed from elsewhere.
-    pub(super) fn undeployed(&self, graph: &Graph, deploys: &Deploys<'_>) -> BTreeMap<String, String> {
+    pub(super) fn undeployed(&self, graph: &Graph, deployments: &Deployments<'_>) -> BTreeMap<String, String> {
         let mut roots: BTreeSet<RootId> = BTreeSet::new();
         let mut reached: BTreeSet<&str> = BTreeSet::new();
         let mut deploying = BTreeSet::new();
         for (number, target) in self.targets.iter().enumerate() {
             let Some(dir) = target.local_dir() else { continue };
-            let (PathContent::Kustomization(directory)
-            | PathContent::Directory(directory)
-            | PathContent::Chart(directory)
-            | PathContent::Plugin(directory)) = &dir.content
-            else {
-                continue;
-            };
+            let Some(directory) = dir.content.real_path() else { continue };
             deploying.insert(target.object.file.as_str());
             reached.insert(directory);
             reached.extend(dir.scanned.iter().map(|resource| resource.path.as_str()));
-            roots.extend(&**deploys.roots(number));
+            roots.extend(&**deployments.roots(number));
         }
+        // Files of deployed roots are deployed with them.
         let edges = roots.into_iter().flat_map(|root| &graph.roots[root].edges);
         reached.extend(edges.filter_map(|edge| graph.user_file(edge)));
         // An entry of the configuration is deployed by definition.
@@ -40,6 +35,7 @@ impl Targets {
             return BTreeMap::new();
         }
         let by_hand: BTreeSet<&str> = deploying.difference(&reached).map(|file| path::parent(file)).collect();
+        // The topmost unused directory names the whole archive, not each file in it.
         let used: BTreeSet<&str> = reached.union(&deploying).copied().collect();
         let is_used = |directory: &str| {
             let inside = format!("{directory}/");

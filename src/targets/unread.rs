@@ -25,6 +25,18 @@ pub(crate) struct Unread {
 }
 
 impl Unread {
+    pub(super) fn new(file: &str, line: usize, message: impl Into<String>, why: Why) -> Unread {
+        Unread { file: file.to_owned(), line, message: message.into(), why }
+    }
+
+    /// An invalid file, or a template.
+    pub(super) fn invalid(file: &str, line: usize, message: impl Into<String>, is_template: bool) -> Unread {
+        if is_template {
+            return Unread::new(file, line, "a template, which is rendered elsewhere", Why::Template);
+        }
+        Unread::new(file, line, message, Why::Invalid)
+    }
+
     /// The location for messages.
     pub(crate) fn location_text(&self) -> String {
         match self.line {
@@ -45,18 +57,6 @@ pub(crate) enum Why {
     Away(Vec<String>),
     /// It exceeds a limit, or the output of a build cannot be read.
     Limit,
-}
-
-impl Unread {
-    /// An invalid file, or a template.
-    pub(super) fn invalid(file: &str, line: usize, message: impl Into<String>, is_template: bool) -> Unread {
-        let (message, why) = if is_template {
-            ("a template, which is rendered elsewhere".to_owned(), Why::Template)
-        } else {
-            (message.into(), Why::Invalid)
-        };
-        Unread { file: file.to_owned(), line, message, why }
-    }
 }
 
 /// Whether a file is a template of a Helm chart.

@@ -368,10 +368,6 @@ fn what_is_added_is_found_wherever_it_is_deployed_from() {
     ] {
         adds_both(&[("argo/a.yaml", &application(&format!("source: {{{source}}}")))]);
     }
-    for more in ["{{ if .x }}syncPolicy: {}{{ end }}", "x: {{ .unheardOf }}", "{{- /* why */ -}}", "{{ $x := 1 }}"] {
-        let patch = format!("  templatePatch: |\n    spec:\n      {more}\n      source: {{{adds}}}\n");
-        adds_both(&[("argo/a.yaml", &set(LIST, HERE, &patch))]);
-    }
 }
 
 #[test]

@@ -35,16 +35,14 @@ impl Changes {
     pub(crate) fn of(trees: Sides<SharedTree>, paths: BTreeSet<String>) -> Result<Changes> {
         let lock = |tree: &SharedTree| Lock::at(&**tree, LOCK_NAME).map(Option::unwrap_or_default);
         let attributes = paths.iter().filter(|path: &&String| path::name(path) == ".gitattributes");
+        // A lock entry is an input of every build that reaches it, although no file of the build differs.
         let locks = trees.as_ref().try_map(lock)?;
         let sources = sources(locks.as_ref().map(|lock| &**lock));
-        Ok(Changes {
-            ignores: ignores(trees.as_ref(), &paths)?,
-            attributes: attributes.map(|path| path::parent(path).to_owned()).collect(),
-            moved: moved(locks.as_ref().map(|lock| &**lock), &sources),
-            sources,
-            trees,
-            paths,
-        })
+        let attributes = attributes.map(|path| path::parent(path).to_owned()).collect();
+        let moved = moved(locks.as_ref().map(|lock| &**lock), &sources);
+        let mut changes = Changes { ignores: None, attributes, moved, sources, trees, paths };
+        changes.ignores = changes.files(|file| path::name(file) == IGNORE_NAME)?.pop_first();
+        Ok(changes)
     }
 
     /// Compares two commits, by the files that a build sees of them.
@@ -134,13 +132,9 @@ impl Changes {
         let mut others = Vec::new();
         for path in self.paths.iter().filter(|path| path::is_in(path, directory)) {
             let there = self.trees.as_ref().try_map(|tree| tree.entry(path))?;
-            others.extend(
-                there
-                    .iter()
-                    .flatten()
-                    .any(|entry: &tree::Entry| !matches!(entry, tree::Entry::File { .. }))
-                    .then(|| path.clone()),
-            );
+            if there.iter().flatten().any(|entry| !matches!(entry, tree::Entry::File { .. })) {
+                others.push(path.clone());
+            }
         }
         Ok(others)
     }
@@ -208,7 +202,7 @@ impl Changes {
     }
 
     /// The path of a difference at or below a directory; `None` if there is none.
-    fn below(&self, directory: &str) -> Result<Option<String>> {
+    pub(super) fn below(&self, directory: &str) -> Result<Option<String>> {
         let first = if directory.is_empty() { String::new() } else { format!("{directory}/") };
         let inside = self.paths.range(first..).next().filter(|changed| path::is_in(changed, directory));
         let changed = self.at(directory)?.or(inside.cloned());
@@ -227,20 +221,6 @@ impl Changes {
 /// Whether a file has equal bytes in two trees. A file that cannot be read may differ.
 fn is_same_file(trees: Sides<&SharedTree>, path: &str) -> bool {
     trees.try_map(|tree| tree.read(path)).is_ok_and(|Sides { old, new }| old == new)
-}
-
-/// The first file with patterns of Flux that differs, also in a directory that only one of the trees has.
-fn ignores(trees: Sides<&SharedTree>, paths: &BTreeSet<String>) -> Result<Option<String>> {
-    for path in paths {
-        let mut files = vec![path.clone()];
-        for tree in trees.iter() {
-            files.extend(tree.below(path)?);
-        }
-        if let Some(file) = files.into_iter().find(|file| path::name(file) == IGNORE_NAME) {
-            return Ok(Some(file));
-        }
-    }
-    Ok(None)
 }
 
 /// The sources that are something else in the other lock.

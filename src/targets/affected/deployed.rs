@@ -1,6 +1,5 @@
 //! The targets whose builds may differ: those whose objects or sources changed, and those with a different input.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
@@ -63,6 +62,7 @@ fn pairs(old: &[Target], new: &[Target]) -> Vec<Option<usize>> {
         was.entry(name(target)).or_default().push(number);
     }
     let mut before = vec![None; new.len()];
+    // Each rule takes the pairs that are certain by it, and leaves the others to the next one.
     for is_it in LIKE {
         for (target, before) in new.iter().zip(&mut before).filter(|(_, before)| before.is_none()) {
             let all = was.entry(name(target)).or_default();
@@ -86,54 +86,56 @@ impl Causes<'_> {
         let turned = Turned::of(sides, &before);
         let mut affected = Vec::new();
         for (number, target) in new.iter().enumerate() {
-            let mut add = |target: &Target, was: Option<&Target>, status, cause| {
-                let (target, was) = (target.clone(), was.cloned());
-                affected.push(AffectedTarget { target, was, status, cause });
-            };
             // Without a partner it is new, unless it deploys nothing, or is another view of a known object.
             let Some(at) = before[number] else {
                 if !is.is_idle(target, was) && !is_view(target, new, old) {
                     let cause = self.of_target(target, None, is.targets, config)?;
-                    cause.into_iter().for_each(|cause| add(target, None, DiffStatus::Added, cause));
+                    affected.extend(cause.map(|cause| AffectedTarget::added(target, cause)));
                 }
                 continue;
             };
             if turned.is_new(number, at) {
-                add(target, None, DiffStatus::Added, object_file(target));
+                affected.push(AffectedTarget::added(target, object_file(target)));
                 continue;
             }
-            let mut target = Cow::Borrowed(target);
-            let mut open = None;
-            // Nothing names its file any more. If a build that is unknown may still deploy it, it is not called
-            // removed.
-            if turned.is_unnamed(at) {
-                let Some(changer) = self.changer(&old[at], turned.stays_with(at))? else {
-                    add(&old[at], None, DiffStatus::Removed, object_file(&old[at]));
-                    continue;
-                };
-                target.to_mut().changed_by.get_or_insert(changer);
-                open = Some(object_file(&target));
+            let mut change = AffectedTarget::changed(target, &old[at]);
+            // Nothing names its file any more.
+            let is_unnamed = turned.is_unnamed(at);
+            if is_unnamed {
+                change = self.gone(change, turned.stays_with(at))?;
             }
-            let cause = self.of_target(&target, Some(&old[at]), is.targets, config)?;
-            cause.or(open).into_iter().for_each(|cause| add(&target, Some(&old[at]), DiffStatus::Changed, cause));
+            if change.status == DiffStatus::Changed {
+                match self.of_target(&change.target, Some(&old[at]), is.targets, config)? {
+                    Some(cause) => change.cause = cause,
+                    None if is_unnamed => {}
+                    None => continue,
+                }
+            }
+            affected.push(change);
         }
         for at in turned.gone().filter(|at: &usize| !was.is_idle(&old[*at], is) && !is_view(&old[*at], old, new)) {
-            let (mut target, mut was, mut status) = (old[at].clone(), None, DiffStatus::Removed);
-            let cause = Cause::Path(target.object.file.clone());
-            if let Some(changer) = self.changer(&target, turned.stays_with(at))? {
-                (was, status) = (Some(target.clone()), DiffStatus::Changed);
-                target.changed_by = Some(changer);
-            }
-            affected.push(AffectedTarget { target, was, status, cause });
+            affected.push(self.gone(AffectedTarget::changed(&old[at], &old[at]), turned.stays_with(at))?);
         }
         Ok(affected)
+    }
+
+    /// A target that nothing deploys any more: it is removed, unless a build that is unknown may still deploy it.
+    fn gone(&self, change: AffectedTarget, before: Option<&Target>) -> Result<AffectedTarget> {
+        let Some(old) = change.was.as_ref() else { return Ok(change) };
+        let Some(changer) = self.changer(old, before)? else {
+            let (target, status, cause) = (old.clone(), DiffStatus::Removed, object_file(old));
+            return Ok(AffectedTarget { target, was: None, status, cause });
+        };
+        let mut change = change;
+        change.target.changed_by.get_or_insert(changer);
+        Ok(change)
     }
 
     /// The build that may still deploy a target that nothing references any more: its former builder, or a chart that
     /// differs and makes objects of that kind.
     fn changer(&self, target: &Target, before: Option<&Target>) -> Result<Option<Changer>> {
         let chart = if before.is_none() { self.chart(target)? } else { None };
-        Ok(before.map(Target::by).or(chart).map(|name| Changer { name, not_built: None }))
+        Ok(before.map(Target::by).or(chart).map(Changer::new))
     }
 
     /// The first chart that differs and has a template for objects of the kind of a target that was not in it.
@@ -170,15 +172,15 @@ impl Causes<'_> {
         let both = || [target].into_iter().chain(old);
         let mut inputs = Vec::new();
         if !is_same {
-            let builders =
-                object.built_by.iter().flat_map(|by| all.targets.iter().filter(move |builder| builder.by() == *by));
+            let builders = all.targets.iter().filter(|builder| object.built_by.as_ref() == Some(&builder.by()));
             let files = both().chain(builders).flat_map(Target::object_files);
             // A kustomization that built it, or might have, may be gone.
-            let before = old.map(|old| (&old.object.built_by, &old.changed_by));
-            let before = before.and_then(|(built, changed)| built.as_ref().or(changed.as_ref().map(|by| &by.name)));
-            let files = files.chain(before.map(String::as_str)).chain([config.file.as_str()]);
+            let changer = |old: &'_ Target| old.changed_by.as_ref().map(|by| by.name.clone());
+            let before = old.and_then(|old| old.object.built_by.clone().or_else(|| changer(old)));
+            let files = files.chain(before.as_deref()).chain([config.file.as_str()]);
             inputs.extend(files.filter(|file| !file.is_empty()).map(|file| BuildInput::At(file.to_owned())));
         }
+        // Both sides count: what was read before may be gone, and what is read now may be new.
         let dir = both().filter_map(|target| match &target.location {
             // A tag always names the same content.
             TargetLocation::Local(dir) if !dir.revision.is_fixed => Some((target, dir)),
@@ -221,6 +223,18 @@ impl Causes<'_> {
         let is_packed = dir.first().is_some_and(|(_, dir)| dir.artifact.is_some());
         let ignores = self.changes.ignores.as_ref().filter(|_| is_packed);
         Ok(ignores.or(Some(&object.file).filter(|_| !is_same)).map(|file| Cause::Path(file.clone())))
+    }
+}
+
+impl AffectedTarget {
+    fn added(target: &Target, cause: Cause) -> AffectedTarget {
+        AffectedTarget { target: target.clone(), was: None, status: DiffStatus::Added, cause }
+    }
+
+    /// A target that was another one, by a change of its object.
+    pub(super) fn changed(target: &Target, old: &Target) -> AffectedTarget {
+        let cause = object_file(target);
+        AffectedTarget { target: target.clone(), was: Some(old.clone()), status: DiffStatus::Changed, cause }
     }
 }
 
@@ -286,7 +300,7 @@ mod tests {
         let new = [target("b.yaml", "x", "new"), target("b.yaml", "x", "two"), target("b.yaml", "y", "one")];
         assert_eq!(pairs(&old, &new), [None, Some(1), Some(0)]);
         let open = |by: &str| {
-            let changed_by = Some(Changer { name: "k".to_owned(), not_built: None });
+            let changed_by = Some(Changer::new("k".to_owned()));
             Target { changed_by, ..target("a.yaml", "x", by) }
         };
         let both = [target("a.yaml", "x", "one"), open("")];

@@ -5,17 +5,21 @@ use std::collections::HashMap;
 
 use serde_json::Value as Json;
 
-use super::{AffectedTarget, Cause, Causes, DiffStatus, Sides};
+use super::{AffectedTarget, Cause, Causes, Sides};
 use crate::graph::inputs::BuildInput;
 use crate::kustomization::{documents, read_object};
 use crate::message::failure::Result;
 use crate::message::position::Position;
 use crate::os::limits::FILE;
-use crate::targets::{Changer, ObjectRef, Target, scan};
+use crate::targets::scan::{self, models};
+use crate::targets::{Changer, ObjectRef, Target};
 use crate::tree::{Tree, path};
 
 /// The names of objects with values, each with the file that has it.
 type Maps = HashMap<String, String>;
+
+/// The kinds of these objects.
+const KINDS: [&str; 2] = ["ConfigMap", "Secret"];
 
 /// Adds the targets that fill in changed values to those that the change touches.
 pub(super) fn filled(
@@ -29,6 +33,7 @@ pub(super) fn filled(
     } else {
         Maps::new()
     };
+    // A target that the change touches anyway is not listed twice.
     let known: HashMap<_, usize> = touched.iter().enumerate().map(|(at, target)| (key(&target.target), at)).collect();
     let mut filled = Vec::new();
     for target in targets {
@@ -44,11 +49,10 @@ pub(super) fn filled(
         let Some(name) = by.or_else(|| is_moved.then(|| "the URL of its source".to_owned())) else { continue };
         // No file of its build changed, only a value that the cluster fills in.
         if let (None, Some((_, file))) = (at, map) {
-            let (was, cause) = (Some(target.clone()), Cause::Path(file.clone()));
-            touched.push(AffectedTarget { target: target.clone(), was, status: DiffStatus::Changed, cause });
+            let cause = Cause::Path(file.clone());
+            touched.push(AffectedTarget { cause, ..AffectedTarget::changed(target, target) });
         }
-        let changed_by = Some(Changer { name, not_built: None });
-        filled.push(Target { changed_by, ..target.clone() });
+        filled.push(Target { changed_by: Some(Changer::new(name)), ..target.clone() });
     }
     Ok(filled)
 }
@@ -84,30 +88,57 @@ impl Causes<'_> {
     }
 }
 
-/// The objects with values in a file.
+models! {
+    /// An object that may have values for others.
+    Named {
+        kind: String,
+        metadata: Metadata,
+    }
+
+    Metadata {
+        name: String,
+    }
+
+    /// A kustomization that generates such objects.
+    Generators {
+        config_map_generator: Vec<Generated>,
+        secret_generator: Vec<Generated>,
+    }
+
+    Generated {
+        name: String,
+        files: Vec<String>,
+        envs: Vec<String>,
+        env: Option<String>,
+    }
+}
+
+/// The objects with values in a file, by their names.
 fn objects(tree: &dyn Tree, file: &str) -> HashMap<String, Json> {
     let bytes = tree.read(file).unwrap_or_default();
     let text = str::from_utf8(&bytes).ok().filter(|text| text.len() <= FILE.most).unwrap_or_default();
-    let read = documents(text).filter(|read| read.text.contains("ConfigMap") || read.text.contains("Secret"));
-    let read = read.filter_map(|document| Some(read_object(document).ok()??.json()));
-    let values = read.filter(|object| ["ConfigMap", "Secret"].iter().any(|kind| object["kind"] == *kind));
-    values.filter_map(|object| Some((object["metadata"]["name"].as_str()?.to_owned(), object))).collect()
+    let read = documents(text).filter(|read| KINDS.iter().any(|kind| read.text.contains(kind)));
+    let read = read.filter_map(|document| {
+        let object = read_object(document).ok()??;
+        let Named { kind, metadata } = object.read().ok()?;
+        KINDS.contains(&&*kind).then(|| (metadata.name, object.json()))
+    });
+    read.collect()
 }
 
 /// The objects that a kustomization generates, each with the files that it does so of.
 fn generated(tree: &dyn Tree, file: &str) -> Vec<(String, Vec<String>)> {
     let bytes = tree.read(file).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
-    let read = Some(()).filter(|()| text.contains("Generator")).and_then(|()| read_object(&*text).ok()?);
-    let Some(read) = read.map(|read| read.json()) else { return Vec::new() };
-    let all = ["configMapGenerator", "secretGenerator"].into_iter().filter_map(|key| read[key].as_array()).flatten();
-    let generated = all.filter_map(|source| {
-        let lists = ["files", "envs"].into_iter().filter_map(|key| source[key].as_array()).flatten();
-        let texts = lists.chain(source.get("env")).filter_map(Json::as_str);
+    let read = Some(&*text).filter(|text| text.contains("Generator")).and_then(|text| read_object(text).ok()?);
+    let Generators { config_map_generator, secret_generator } =
+        read.and_then(|read| read.read().ok()).unwrap_or_default();
+    let generated = config_map_generator.into_iter().chain(secret_generator).map(|generated| {
+        let texts = generated.files.iter().chain(&generated.envs).chain(&generated.env);
         let files = texts.filter_map(|text| {
             path::resolve(path::parent(file), text.split_once('=').map_or(text, |(_, named)| named))
         });
-        Some((source["name"].as_str()?.to_owned(), files.collect()))
+        (generated.name, files.collect())
     });
     generated.collect()
 }

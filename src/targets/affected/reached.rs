@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Sides, hidden};
 use crate::graph::{Explored, RootId};
 use crate::kustomization::NoteKind;
-use crate::targets::deploys::Deploys;
+use crate::targets::deployments::Deployments;
 use crate::targets::{DeployedTree, PathContent, Target, Targets, Unread};
 
 /// The targets of one tree, as they reach the objects of each other.
@@ -13,19 +13,19 @@ pub(super) struct DeploymentIndex<'a> {
     explored: &'a Explored,
     pub(super) targets: &'a Targets,
     pub(super) hidden: BTreeMap<RootId, Unread>,
-    deploys: Deploys<'a>,
+    deployments: Deployments<'a>,
 }
 
 impl<'a> DeploymentIndex<'a> {
     pub(super) fn of(DeployedTree { explored, targets }: &'a DeployedTree) -> DeploymentIndex<'a> {
         let objects = targets.targets.iter().map(|target| target.object.file.as_str()).collect();
-        let deploys = Deploys::of(&explored.graph, &targets.targets, &objects);
-        DeploymentIndex { explored, targets, hidden: hidden(explored), deploys }
+        let deployments = Deployments::of(&explored.graph, &targets.targets, &objects);
+        DeploymentIndex { explored, targets, hidden: hidden(explored), deployments }
     }
 
     /// The numbers of the targets that deploy the object of a target.
     fn by(&self, target: &Target) -> Vec<usize> {
-        let all = self.deploys.by(&target.object.file).iter().copied();
+        let all = self.deployments.by(&target.object.file).iter().copied();
         all.filter(|number| self.targets.targets[*number].local_dir().is_some()).collect()
     }
 
@@ -50,7 +50,8 @@ impl<'a> DeploymentIndex<'a> {
         if target.local_dir().is_none() || target.changed_by.is_some() || target.unknown().is_some() {
             return false;
         }
-        let (graph, roots) = (&self.explored.graph, self.deploys.roots(number));
+        let (graph, roots) = (&self.explored.graph, self.deployments.roots(number));
+        // A reference that could not be followed may deploy more.
         let mut troubles = self.explored.troubles.iter();
         !roots.iter().any(|root| self.hidden.contains_key(root))
             && !troubles.any(|trouble| graph.is_in(trouble.at, roots))
@@ -58,7 +59,7 @@ impl<'a> DeploymentIndex<'a> {
 
     /// The inputs of a target that no file shows: charts, functions, plugins, and remote references.
     fn makers(&self, number: usize) -> BTreeSet<&str> {
-        let (graph, roots) = (&self.explored.graph, self.deploys.roots(number));
+        let (graph, roots) = (&self.explored.graph, self.deployments.roots(number));
         let edges = roots.iter().flat_map(|root| &graph.roots[*root].edges);
         let remote = edges.filter(|edge| edge.remote.is_some()).map(|edge| edge.reference.text.as_str());
         let notes = graph.notes.iter().filter(|noted| roots.contains(&noted.root));
@@ -120,6 +121,7 @@ impl<'a> Turned<'a> {
     /// may.
     pub(super) fn stays_with(&self, before: usize) -> Option<&'a Target> {
         let Sides { old: was, new: is } = self.sides;
+        // A builder may be deployed by another one, and so on.
         let mut seen = BTreeSet::new();
         let mut todo = vec![before];
         while let Some(number) = todo.pop() {

@@ -3,7 +3,7 @@
 use globset::{Glob, GlobSetBuilder};
 
 use super::super::scan::Document;
-use super::super::{GitGenerator, ObjectRef, PathPattern, Targets, Unread, Why};
+use super::super::{GitGenerator, ObjectRef, Targets, Unread, Why};
 use super::generator::{GeneratorEvaluator, MOST};
 use super::models::{APPLICATION, Generator, Set, finalizer, made_of, metadata};
 use super::pattern::{glob, in_go, of_git};
@@ -14,9 +14,6 @@ use crate::kustomization::{Data, FileDocument, Located, Value};
 use crate::message::failure::Result;
 use crate::reference::localized_path::LOCALIZED_FILES;
 use crate::tree::path;
-
-/// A placeholder for a value that only the cluster knows while a patch is read: no template contains it.
-const UNKNOWN: &str = "\u{e000}";
 
 /// Adds the applications of a set. If only the cluster knows their number, one represents all.
 pub(super) fn expand(
@@ -31,6 +28,7 @@ pub(super) fn expand(
     let mut reader = GeneratorEvaluator { argo, set, is_go, targets };
     let mut count = 0;
     for generator in generators.iter().flat_map(Generator::all) {
+        // A generator may replace parts of the template for its own applications.
         let given = reader.generate(generator)?;
         let own = generator.template();
         let template = own.map_or_else(|| template.clone(), |own| merge(template, &stated(own), own.start, &[]));
@@ -43,6 +41,7 @@ pub(super) fn expand(
         // A short list of parameters can multiply a large template.
         let size = template.json().to_string().len();
         for parameters in given.all {
+            // A set is written by one person and multiplied by a machine, so both number and size are bounded.
             count += 1;
             let has_room = reader.targets.has_room(size);
             if count > MOST || !has_room {
@@ -52,18 +51,18 @@ pub(super) fn expand(
                 reader.targets.unread.push(Unread { why: Why::Limit, ..unread });
                 return Ok(());
             }
-            let generated = make(set, &template, &parameters, is_go);
-            let mut made = Application { document: generated, untold: given.more.clone(), is_open: false };
+            let document = make(set, &template, &parameters, is_go);
+            let mut made = Application { document, untold: given.more.clone(), is_open: false };
             if let Some(patch) = &spec.template_patch {
                 let FilledText { text, is_all } = fill(&patch.value, &parameters, is_go);
-                // The patch is applied as far as it is known: the fields that it sets are then open.
+                let patched =
+                    if is_all { patched(&made.document, patch, &text) } else { Ok(open(&made.document, text)) };
+                match patched {
+                    Ok(value) => made.document.value = value,
+                    Err(wrong) => reader.targets.unread.push(wrong),
+                }
                 if !is_all {
                     (made.untold, made.is_open) = (Some("`templatePatch` may change it".to_owned()), true);
-                }
-                match patched(&made.document, patch, &if is_all { text } else { unacted(&text) }) {
-                    Ok(value) => made.document.value = value,
-                    Err(_) if !is_all => {}
-                    Err(wrong) => reader.targets.unread.push(wrong),
                 }
             }
             applications.push(made);
@@ -93,39 +92,16 @@ fn is_empty(value: &Value) -> bool {
 fn patched(document: &Document, patch: &Located<String>, filled: &str) -> std::result::Result<Value, Unread> {
     let change = change(&document.object.file, FileDocument { before: patch.start().line - 1, text: filled })?;
     Ok(match change {
-        Some(change) if change.mapping().is_some() => merge(&document.value, &known(&change), patch.start(), &[]),
+        Some(change) if change.mapping().is_some() => merge(&document.value, &change, patch.start(), &[]),
         _ => document.value.clone(),
     })
 }
 
-/// A value without the keys of which only the cluster knows the value.
-fn known(value: &Value) -> Value {
-    match &value.data {
-        Data::Mapping(pairs) => {
-            let pairs = pairs.iter().filter(|(_, value)| value.text().is_none_or(|text| !text.contains(UNKNOWN)));
-            value.with(Data::Mapping(pairs.map(|(key, value)| (key.clone(), known(value))).collect()))
-        }
-        Data::List(items) => value.with(Data::List(items.iter().map(known).collect())),
-        Data::Text(text) => value.with(Data::Text(text.replace(UNKNOWN, "{{ … }}"))),
-        _ => value.clone(),
-    }
-}
-
-/// A template with [`UNKNOWN`] for each action that prints something, and without the others.
-fn unacted(text: &str) -> String {
-    let mut pieces = text.split("{{");
-    let mut all = pieces.next().unwrap_or_default().to_owned();
-    for piece in pieces {
-        let (action, rest) = piece.split_once("}}").unwrap_or((piece, ""));
-        let word = action.trim_matches(|character: char| character == '-' || character.is_whitespace());
-        let word = word.split_whitespace().next().unwrap_or_default();
-        let is_silent = ["if", "else", "end", "range", "with"].contains(&word) || word.starts_with("/*");
-        if !is_silent && !action.contains(":=") {
-            all.push_str(UNKNOWN);
-        }
-        all.push_str(rest);
-    }
-    all
+/// An application with the text of a patch that only the cluster can fill in: the paths in it are watched.
+fn open(document: &Document, patch: String) -> Value {
+    let patch = ("templatePatch".to_owned(), document.value.with(Data::Text(patch)));
+    let pairs = document.value.mapping().unwrap_or_default().iter().cloned();
+    document.value.with(Data::Mapping(pairs.chain([patch]).collect()))
 }
 
 /// An application. Only the values that locate its source must be filled in, others may stay templates.
@@ -144,9 +120,10 @@ impl GitGenerator {
     /// pattern is broken.
     fn takes(&self, read: fn(&str) -> Option<Vec<Glob>>) -> Option<impl Fn(&str) -> bool + use<>> {
         let (mut wanted, mut unwanted) = (GlobSetBuilder::new(), GlobSetBuilder::new());
-        for PathPattern { text, excludes } in &self.patterns {
-            let globs = if *excludes { &mut unwanted } else { &mut wanted };
-            for glob in read(text)? {
+        for pattern in &self.patterns {
+            let globs = if pattern.exclude { &mut unwanted } else { &mut wanted };
+            // A pattern without a path matches nothing.
+            for glob in pattern.path.as_deref().map_or(Some(Vec::new()), read)? {
                 globs.add(glob);
             }
         }

@@ -26,11 +26,13 @@ pub(super) fn commands(document: &Document, source: &Source, spec: &Kustomize) -
             all.push(words.iter().map(|word| (*word).to_owned()).chain(values).collect());
         }
     };
+    // The order is that of Argo CD: a later command sees what an earlier one wrote.
     run(&["set", "nameprefix", "--"], unless_empty(&spec.name_prefix));
     run(&["set", "namesuffix", "--"], unless_empty(&spec.name_suffix));
     run(&["set", "image"], spec.images.iter().map(|image| fill_in(image)).collect::<Result<_, _>>()?);
     let replicas = spec.replicas.iter().map(|replica| format!("{}={}", replica.name, count(&replica.count)));
     run(&["set", "replicas"], replicas.collect());
+    // Labels are always filled in, annotations only if the object asks for it.
     let pairs = |pairs: &BTreeMap<String, String>, fills: bool| -> Result<Vec<String>, String> {
         let value = |value: &String| if fills { fill_in(value) } else { Ok(value.clone()) };
         pairs.iter().map(|(key, text)| Ok(format!("{key}:{}", value(text)?))).collect()

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use serde::de::DeserializeOwned;
 
 use super::super::scan::Document;
-use super::super::{FILE, GitGenerator, PathPattern, Targets, Unread};
+use super::super::{FILE, GitGenerator, Targets, Unread};
 use super::Argo;
 use super::models::{GIT, Generator, Git, LIST, List, MATRIX, MERGE, Merge};
 use super::template::{self, Parameters, Style, TO_JSON, fill};
 use crate::kustomization::{Data, ObjectError, Value, read_object};
-use crate::message::failure::Result;
+use crate::message::failure::{Failure, FailureKind, Result};
 use crate::message::position::Position;
 use crate::tree::{Entry, path};
 
@@ -22,6 +22,9 @@ const PATTERN: usize = 2000;
 
 /// The bytes of a generator that cost as much to fill in as one path.
 const BYTES: usize = 100;
+
+/// Why a `merge` is not read.
+const MERGE_NEEDS: &str = "its `merge` needs `mergeKeys`, without a `.` in templates of Go, and two `generators`";
 
 /// Why a generator is not read further.
 const TOO_MUCH: &str = "its generators take too much work";
@@ -35,14 +38,15 @@ pub(super) struct Given {
 }
 
 impl Given {
-    fn known(all: Vec<Parameters>) -> Self {
-        Given { all, more: None }
-    }
-
     /// No parameters, with the reason why they are unknown.
-    fn unknown(why: impl Into<String>) -> Self {
+    fn open(why: impl Into<String>) -> Given {
         Given { all: vec![Parameters::new()], more: Some(why.into()) }
     }
+}
+
+/// The failure of a generator whose parameters are unknown.
+fn unknown(why: impl Into<String>) -> Failure {
+    Failure::new(why).because(FailureKind::NotKnown)
 }
 
 /// Evaluates the generators of a set.
@@ -56,30 +60,14 @@ pub(super) struct GeneratorEvaluator<'a> {
 impl GeneratorEvaluator<'_> {
     /// The parameters of each application that a generator makes.
     pub(super) fn generate(&mut self, generator: Generator<'_>) -> Result<Given> {
-        let given = match generator.kind {
-            "" => Given::unknown("it has a generator without a type"),
-            LIST => match self.typed::<List>(generator) {
-                Err(given) => given,
-                Ok(list) => match list.elements_yaml.map(|text| elements(&text)) {
-                    Some(None) => Given::unknown("its list comes from a template"),
-                    made => {
-                        let all = generator.elements().iter().map(flat);
-                        Given::known(all.chain(made.flatten().unwrap_or_default()).collect())
-                    }
-                },
-            },
-            MERGE => self.merge(generator)?,
-            MATRIX => match generator.inside() {
-                [first, two] => self.matrix(generator, first, two)?,
-                _ => self.unknown(generator, "a matrix must have exactly two generators")?,
-            },
-            GIT => self.git(generator)?,
-            kind => Given::unknown(format!("its `{kind}` generator can only be evaluated in the cluster")),
-        };
-        // The selector is not evaluated. It can only drop some of these, not add any.
-        let given = match &given.more {
-            None if generator.is_selective => Given::unknown("its generator has a `selector`"),
-            _ => given,
+        let given = match self.parameters(generator) {
+            Err(failure) if failure.kind == FailureKind::NotKnown => {
+                self.watch(generator)?;
+                Given::open(failure.message)
+            }
+            // The selector is not evaluated. It can only drop some of these, not add any.
+            Ok(Given { more: None, .. }) if generator.is_selective => Given::open("its generator has a `selector`"),
+            given => given?,
         };
         // Values may use the parameters, so they come last.
         let Some(values) = generator.values() else { return Ok(given) };
@@ -94,54 +82,71 @@ impl GeneratorEvaluator<'_> {
         Ok(Given { all, more: given.more })
     }
 
-    /// Reads the fields of a generator, or tells what is wrong with them.
-    fn typed<T: DeserializeOwned>(&mut self, generator: Generator<'_>) -> std::result::Result<T, Given> {
+    /// The parameters by themselves, without `values` and `selector`.
+    fn parameters(&mut self, generator: Generator<'_>) -> Result<Given> {
+        match generator.kind {
+            "" => Err(unknown("it has a generator without a type")),
+            LIST => {
+                let List { elements_yaml } = self.typed(generator)?;
+                let mut all: Vec<Parameters> = generator.elements().iter().map(flat).collect();
+                if let Some(text) = elements_yaml {
+                    all.extend(elements(&text).ok_or_else(|| unknown("its list comes from a template"))?);
+                }
+                Ok(Given { all, more: None })
+            }
+            MERGE => self.merge(generator),
+            MATRIX => self.matrix(generator),
+            GIT => self.git(generator),
+            kind => Err(unknown(format!("its `{kind}` generator can only be evaluated in the cluster"))),
+        }
+    }
+
+    /// Reads the fields of a generator, or reports the wrong one.
+    fn typed<T: DeserializeOwned>(&mut self, generator: Generator<'_>) -> Result<T> {
         generator.body.read().map_err(|wrong| {
             self.targets.unread.push(self.set.mistyped(&wrong));
-            Given::unknown("its generator cannot be read")
+            unknown("its generator cannot be read")
         })
     }
 
     /// Combines two generators; the second may name the parameters of the first.
-    fn matrix(&mut self, matrix: Generator<'_>, one: &Value, two: &Value) -> Result<Given> {
-        let (&[first_generator], &[second]) = (&*Generator::all(one), &*Generator::all(two)) else {
-            return self.unknown(matrix, "a generator in its `matrix` has two types");
+    fn matrix(&mut self, matrix: Generator<'_>) -> Result<Given> {
+        let [one, two] = matrix.inside() else {
+            return Err(unknown("a matrix must have exactly two generators"));
         };
-        if [first_generator.kind, second.kind].contains(&MATRIX) {
-            return self.unknown(matrix, "its `matrix` contains another");
+        // Argo CD refuses these, so that nothing is generated.
+        let (first, second) = (matrix.only(one)?, matrix.only(two)?);
+        if [first.kind, second.kind].contains(&MATRIX) {
+            return Err(unknown("its `matrix` contains another"));
         }
-        let first = self.generate(first_generator)?;
         // Only for these does a parameter that is unknown here change the number of results.
         let is_read = [GIT, LIST].contains(&second.kind);
-        let (mut all, mut more) = (Vec::new(), first.more);
+        let Given { all: outers, mut more } = self.generate(first)?;
+        let mut all = Vec::new();
         let size = two.json().to_string().len() / BYTES + 1;
-        for (round, outer) in first.all.into_iter().enumerate() {
+        for (round, outer) in outers.into_iter().enumerate() {
+            let is_too_much = round == MOST || all.len() > MOST || !self.targets.may_do(size);
+            // The second generator is read once for each result of the first, with its parameters filled in.
             let mut is_known = true;
-            let second = if round == MOST || all.len() > MOST || !self.targets.may_do(size) {
-                Given::unknown(TOO_MUCH)
-            } else {
-                let filled = two.map_texts(&mut |text| {
-                    let filled = fill(text, &outer, self.is_go);
-                    is_known &= filled.is_all;
-                    filled.text
-                });
-                if is_known || !is_read {
-                    self.only(&filled)?
-                } else {
-                    Given::unknown("its `matrix` uses more than parameter names")
-                }
+            let filled = two.map_texts(&mut |text| {
+                let filled = fill(text, &outer, self.is_go);
+                is_known &= filled.is_all;
+                filled.text
+            });
+            let inner = match is_known || !is_read {
+                _ if is_too_much => Given::open(TOO_MUCH),
+                true => self.generate(matrix.only(&filled)?)?,
+                false => Given::open("its `matrix` uses more than parameter names"),
             };
-            let is_too_much = second.more.as_deref() == Some(TOO_MUCH);
-            more = more.or(second.more);
-            for mut both in second.all {
-                if let Some((key, _)) = outer
-                    .iter()
-                    .find(|(key, value): &(&String, &String)| both.get(*key).is_some_and(|own| own != *value))
-                    .filter(|_| !self.is_go)
-                {
-                    return Ok(Given::unknown(format!("both generators of its `matrix` set `{key}`")));
-                }
+            // One reason is enough for the message, and the first one is nearest to the top of the object.
+            let is_too_much = inner.more.as_deref() == Some(TOO_MUCH);
+            more = more.or(inner.more);
+            for mut both in inner.all {
                 // In Go the first one wins.
+                let mut set_twice = outer.iter().filter(|(key, value)| both.get(*key).is_some_and(|own| own != *value));
+                if let Some((key, _)) = set_twice.next().filter(|_| !self.is_go) {
+                    return Err(unknown(format!("both generators of its `matrix` set `{key}`")));
+                }
                 both.extend(outer.clone());
                 if !self.targets.has_room(weight(&both)) {
                     return Ok(Given { all, more: Some(TOO_MUCH.to_owned()) });
@@ -155,124 +160,101 @@ impl GeneratorEvaluator<'_> {
         Ok(Given { all, more })
     }
 
-    /// The parameters of an entry with one generator.
-    fn only(&mut self, entry: &Value) -> Result<Given> {
-        match *Generator::all(entry) {
-            [generator] => self.generate(generator),
-            _ => Ok(Given::unknown("a generator in its `matrix` has two types")),
-        }
-    }
-
     /// Merges the parameters of the other generators into those of the first with the same keys.
     fn merge(&mut self, merge: Generator<'_>) -> Result<Given> {
-        let keys = match self.typed::<Merge>(merge) {
-            Ok(spec) => spec.merge_keys,
-            Err(given) => return Ok(given),
-        };
-        if keys.is_empty() || merge.inside().len() < 2 || self.is_go && keys.iter().any(|key| key.contains('.')) {
-            let why = "its `merge` needs `mergeKeys`, without a `.` in templates of Go, and two `generators`";
-            return self.unknown(merge, why);
+        let Merge { merge_keys: keys } = self.typed(merge)?;
+        let [first, others @ ..] = merge.inside() else { return Err(unknown(MERGE_NEEDS)) };
+        if keys.is_empty() || others.is_empty() || self.is_go && keys.iter().any(|key| key.contains('.')) {
+            return Err(unknown(MERGE_NEEDS));
         }
-        let key = |parameters: &Parameters| -> Vec<Option<String>> {
-            keys.iter().map(|key| parameters.get(key).cloned()).collect()
-        };
-        let (mut merged, mut more): (Option<Vec<Parameters>>, _) = (None, None);
-        for inner in merge.inside() {
-            let &[generator] = &*Generator::all(inner) else {
-                return self.unknown(merge, "a generator in its `merge` has two types");
-            };
-            if [MATRIX, MERGE].contains(&generator.kind) {
-                return self.unknown(merge, "its `merge` contains a `matrix` or `merge`");
+        let Given { all: mut merged, more } = self.merged(merge, first)?;
+        // Argo CD refuses a key that is set twice, and an open list may set any.
+        by_key(&keys, &merged)?;
+        for other in others {
+            let given = self.merged(merge, other)?;
+            if let Some(why) = given.more {
+                return Err(unknown(why));
             }
-            let given = self.generate(generator)?;
-            let by_key: BTreeMap<_, _> = given.all.iter().map(|parameters| (key(parameters), parameters)).collect();
-            // Argo CD refuses a key that is set twice, and an open list may set any.
-            if given.more.is_some() && merged.is_some() || by_key.len() < given.all.len() {
-                return self.unknown(
-                    merge,
-                    given.more.unwrap_or_else(|| "a generator in its `merge` sets a key twice".to_owned()),
-                );
-            }
-            let Some(all) = &mut merged else {
-                (merged, more) = (Some(given.all), given.more);
-                continue;
-            };
-            for own in all {
+            let by_key = by_key(&keys, &given.all)?;
+            for own in &mut merged {
                 if more.is_some() {
                     // Any of these may belong to an unknown set of parameters.
                     own.retain(|name, _| !given.all.iter().any(|other| other.contains_key(name)));
-                } else if let Some(other) = by_key.get(&key(own)) {
+                } else if let Some(other) = by_key.get(&key(&keys, own)) {
                     own.extend((*other).clone());
                 }
             }
         }
-        Ok(Given { all: merged.unwrap_or_default(), more })
+        Ok(Given { all: merged, more })
+    }
+
+    /// The parameters of a generator in a `merge`.
+    fn merged(&mut self, merge: Generator<'_>, entry: &Value) -> Result<Given> {
+        let generator = merge.only(entry)?;
+        if [MATRIX, MERGE].contains(&generator.kind) {
+            return Err(unknown("its `merge` contains a `matrix` or `merge`"));
+        }
+        self.generate(generator)
     }
 
     fn git(&mut self, generator: Generator<'_>) -> Result<Given> {
-        let git: Git = match self.typed(generator) {
-            Ok(git) => git,
-            Err(given) => return Ok(given),
-        };
+        let git: Git = self.typed(generator)?;
         let (argo, url) = (self.argo, git.repo_url.as_str());
         let revision = super::revision(argo.identity, url, git.revision.as_deref());
+        // Argo CD clones the repository of the generator, which need not be that of the applications.
         let base = match argo.identity.directory_of(url) {
             Some(base) if revision.is_this => base,
-            Some(_) => return Ok(Given::unknown("its generator reads another revision")),
-            None if url.contains("{{") => return Ok(Given::unknown("the URL of its generator is a template")),
-            None => return Ok(Given::unknown("its generator reads another repository")),
+            Some(_) => return Err(unknown("its generator reads another revision")),
+            None if url.contains("{{") => return Err(unknown("the URL of its generator is a template")),
+            None => return Err(unknown("its generator reads another repository")),
         };
+        let is_files = git.directories.is_none();
+        let patterns = git.directories.or(git.files);
+        let patterns = patterns.ok_or_else(|| unknown("its generator names neither directories nor files"))?;
+        let (object, base) = (self.set.object.clone(), base.to_owned());
+        let generator = GitGenerator { object, is_files, base, patterns, revision };
         let style = Style { is_go: self.is_go, prefix: &git.path_param_prefix };
-        let (patterns, is_files) = match (git.directories, git.files) {
-            (Some(directories), _) => (directories, false),
-            (None, Some(files)) => (files, true),
-            (None, None) => return Ok(Given::unknown("its generator names neither directories nor files")),
-        };
-        // A pattern without a path matches nothing.
-        let patterns = patterns.into_iter();
-        let patterns =
-            patterns.filter_map(|pattern| Some(PathPattern { text: pattern.path?, excludes: pattern.exclude }));
-        let object = self.set.object.clone();
-        let generator =
-            GitGenerator { object, is_files, base: base.to_owned(), patterns: patterns.collect(), revision };
-        let files = argo.files()?;
-        let given = if !self.targets.may_do((files.len() + PATTERN).saturating_mul(generator.patterns.len())) {
-            Given::unknown(TOO_MUCH)
-        } else if let Some(takes) = generator.matcher() {
-            let all = if is_files { files } else { argo.directories()? };
-            let taken = inside(all, base).filter(|path| takes(path));
-            if is_files {
-                self.files(base, taken, style)?
-            } else {
-                Given::known(taken.map(|directory| template::of_path(directory, style)).collect())
-            }
-        } else {
-            Given::unknown("a pattern of its generator cannot be read")
-        };
+        let given = self.taken(&generator, style);
         // Also where it is too much: localizing adds directories and files.
         if !self.targets.generators.contains(&generator) {
             self.targets.generators.push(generator);
         }
-        Ok(given)
+        Ok(Given { all: given?, more: None })
     }
 
-    /// No parameters for a generator of generators. The git generators in it are read all the same: what they read is
-    /// watched.
-    fn unknown(&mut self, generator: Generator<'_>, why: impl Into<String>) -> Result<Given> {
-        let mut todo = vec![generator];
-        while let Some(generator) = todo.pop() {
-            for inside in generator.inside().iter().flat_map(Generator::all) {
-                match inside.kind {
-                    GIT => drop(self.git(inside)?),
-                    _ => todo.push(inside),
-                }
-            }
+    /// The parameters of the directories or files that a git generator takes.
+    fn taken(&mut self, generator: &GitGenerator, style: Style<'_>) -> Result<Vec<Parameters>> {
+        // Patterns are compared with every path: the product bounds the time.
+        let files = self.argo.files()?;
+        if !self.targets.may_do((files.len() + PATTERN).saturating_mul(generator.patterns.len())) {
+            return Err(unknown(TOO_MUCH));
         }
-        Ok(Given::unknown(why))
+        let takes = generator.matcher().ok_or_else(|| unknown("a pattern of its generator cannot be read"))?;
+        let all = if generator.is_files { files } else { self.argo.directories()? };
+        let taken = all.iter().filter_map(|path| path::below(path, &generator.base));
+        let taken = taken.filter(|path| !path.is_empty() && takes(path));
+        if generator.is_files {
+            return self.files(&generator.base, taken, style);
+        }
+        Ok(taken.map(|directory| template::of_path(directory, style)).collect())
+    }
+
+    /// Reads the git generators in a generator that is unknown: what they read is watched all the same.
+    fn watch(&mut self, generator: Generator<'_>) -> Result<()> {
+        for inside in generator.inside().iter().flat_map(Generator::all) {
+            let read = if inside.kind == GIT { self.git(inside).map(drop) } else { self.watch(inside) };
+            read.or_else(|failure| if failure.kind == FailureKind::NotKnown { Ok(()) } else { Err(failure) })?;
+        }
+        Ok(())
     }
 
     /// The parameters of files: each file, or each element of a list in it, makes an application.
-    fn files<'f>(&mut self, base: &str, taken: impl Iterator<Item = &'f str>, style: Style<'_>) -> Result<Given> {
+    fn files<'f>(
+        &mut self,
+        base: &str,
+        taken: impl Iterator<Item = &'f str>,
+        style: Style<'_>,
+    ) -> Result<Vec<Parameters>> {
         let tree = self.argo.tree;
         let mut all = Vec::new();
         for inside in taken {
@@ -281,7 +263,7 @@ impl GeneratorEvaluator<'_> {
                 continue;
             }
             if !self.targets.may_do(FILE) {
-                return Ok(Given::unknown(TOO_MUCH));
+                return Err(unknown(TOO_MUCH));
             }
             let bytes = tree.read(&file)?;
             let text = std::str::from_utf8(&bytes);
@@ -291,7 +273,7 @@ impl GeneratorEvaluator<'_> {
                 Ok(value) => value.unwrap_or_else(|| Value::new(Position::new(1, 1), Data::Null)),
                 Err(ObjectError { line, message }) => {
                     self.targets.unread.push(Unread::invalid(&file, line, message, false));
-                    return Ok(Given::unknown(format!("its generator cannot read `{file}`")));
+                    return Err(unknown(format!("its generator cannot read `{file}`")));
                 }
             };
             for element in value.list().unwrap_or(std::slice::from_ref(&value)) {
@@ -300,7 +282,7 @@ impl GeneratorEvaluator<'_> {
                 all.push(parameters);
             }
         }
-        Ok(Given::known(all))
+        Ok(all)
     }
 
     /// Adds the `values` of a generator, which may name its parameters.
@@ -320,9 +302,26 @@ fn weight(parameters: &Parameters) -> usize {
     parameters.iter().map(|(key, value)| key.len() + value.len() + 16).sum()
 }
 
-/// Those of some paths that are in a directory, as they are named from there.
-fn inside<'a>(all: &'a [String], directory: &'a str) -> impl Iterator<Item = &'a str> {
-    all.iter().filter_map(move |path| path::below(path, directory)).filter(|path| !path.is_empty())
+/// The values of some keys.
+fn key(keys: &[String], parameters: &Parameters) -> Vec<Option<String>> {
+    keys.iter().map(|key| parameters.get(key).cloned()).collect()
+}
+
+/// Parameters by the values of some keys, which differ.
+fn by_key<'p>(keys: &[String], all: &'p [Parameters]) -> Result<BTreeMap<Vec<Option<String>>, &'p Parameters>> {
+    let by_key: BTreeMap<_, _> = all.iter().map(|parameters| (key(keys, parameters), parameters)).collect();
+    let is_unique = by_key.len() == all.len();
+    if is_unique { Ok(by_key) } else { Err(unknown("a generator in its `merge` sets a key twice")) }
+}
+
+impl Generator<'_> {
+    /// The one generator of an entry of a generator of generators.
+    fn only(self, entry: &Value) -> Result<Generator<'_>> {
+        match *Generator::all(entry) {
+            [generator] => Ok(generator),
+            _ => Err(unknown(format!("a generator in its `{}` has two types", self.kind))),
+        }
+    }
 }
 
 /// The elements in a text; `None` if it is a template, or not a list.

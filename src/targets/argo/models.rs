@@ -1,11 +1,12 @@
-//! The parts of Argo CD objects that say what is deployed. `policy.rs` reads those about the fate of deployed objects.
+//! The parts of Argo CD objects that say what is deployed. `policy.rs` uses those about the fate of deployed objects.
 
 use std::collections::BTreeMap;
 
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value as Json};
 
-use crate::kustomization::{Data, Located, Mistyped, Scalar, Value, is_same_key};
+use crate::kustomization::{Data, Located, Scalar, Value, is_same_key};
+use crate::targets::chart;
 use crate::targets::scan::{ScannedKind, Spec, is_readable, models};
 
 pub(in crate::targets) const APPLICATION: &str = "Application";
@@ -20,8 +21,8 @@ pub(crate) const GENERATE_PATHS: &str = "argocd.argoproj.io/manifest-generate-pa
 
 /// The kinds of objects that define targets, and the ConfigMap with options.
 pub(in crate::targets) const KINDS: &[ScannedKind] = &[
-    ScannedKind::of(VERSIONS, APPLICATION, is_application),
-    ScannedKind::of(VERSIONS, SET, is_set),
+    ScannedKind::of(VERSIONS, APPLICATION, is_readable::<Spec<Application>>),
+    ScannedKind::of(VERSIONS, SET, is_readable::<Spec<Set>>),
     ScannedKind::of(VERSIONS, INSTANCE, ScannedKind::any),
     ScannedKind::named("argocd-cm", MAP),
 ];
@@ -140,6 +141,38 @@ models! {
         disable_extension_filter: bool,
     }
 
+    /// The fields of an `Application`, or of a set of them, about the fate of the deployed objects.
+    Fate {
+        metadata: Finalized,
+        spec: FateSpec,
+    }
+
+    Finalized {
+        finalizers: Vec<String>,
+    }
+
+    FateSpec {
+        sync_policy: SyncPolicy,
+        destination: Cluster,
+    }
+
+    SyncPolicy {
+        automated: Option<Automated>,
+        sync_options: Vec<String>,
+        preserve_resources_on_deletion: bool,
+    }
+
+    Automated {
+        enabled: Option<bool>,
+        prune: bool,
+    }
+
+    Cluster {
+        server: String,
+        name: String,
+        namespace: String,
+    }
+
     /// An `ApplicationSet`, but for its generators and its template.
     Set {
         go_template: bool,
@@ -173,6 +206,8 @@ models! {
         files: Option<Vec<Pattern>>,
     }
 
+    /// A pattern of a git generator, and whether it leaves out the directories or files that match.
+    #[derive(Clone, PartialEq, Eq)]
     Pattern {
         path: Option<String>,
         exclude: bool,
@@ -192,10 +227,6 @@ impl Options {
         let texts = texts.chain(self.spec.kustomize_build_options.as_deref());
         texts.flat_map(str::split_whitespace).map(str::to_owned)
     }
-}
-
-fn is_application(value: &Value) -> Result<bool, Mistyped> {
-    is_readable::<Spec<Application>>(value)
 }
 
 /// The sources of an application, and the branch that a hydrator writes for it.
@@ -267,13 +298,12 @@ impl Helm {
         serde_json::to_string(self).is_ok_and(|json| json.contains("{{"))
     }
 
-    /// The first field that changes the rendered chart and that the program does not read. `None` if none is set.
-    pub(super) fn unread(&self) -> Option<&'static str> {
-        let fields = [
+    /// Why the rendered chart is unknown: a field changes it that the program does not read.
+    pub(super) fn unread(&self) -> Option<String> {
+        chart::unread([
             ("helm.parameters", !self.parameters.is_empty()),
             ("helm.fileParameters", !self.file_parameters.is_empty()),
-        ];
-        fields.into_iter().find(|(_, is_there)| *is_there).map(|(field, _)| field)
+        ])
     }
 
     /// The options of helm that it sets.
@@ -283,10 +313,6 @@ impl Helm {
         let all = all.filter(|(_, text)| !text.0.is_empty()).map(|(option, text)| format!("{option}={}", text.0));
         all.chain(self.skip_schema_validation.then(|| "--skip-schema-validation".to_owned())).collect()
     }
-}
-
-fn is_set(value: &Value) -> Result<bool, Mistyped> {
-    is_readable::<Spec<Set>>(value)
 }
 
 /// The generators and the template of a set. `None` if it lacks one of them, as a patch for a set does.

@@ -5,7 +5,7 @@ use super::models::{Application, Helm, Source, sources};
 use crate::kustomization::Scalar;
 use crate::message::failure::shown;
 use crate::message::redact;
-use crate::targets::chart::{self, Release, ReleaseFields};
+use crate::targets::chart::{Release, ReleaseFields};
 use crate::targets::scan::Document;
 use crate::tree::path;
 
@@ -29,13 +29,13 @@ impl Argo<'_> {
         if document.object.set.is_some() && helm.is_open() {
             return Err("its `helm` is filled in elsewhere".to_owned());
         }
-        if let Some(field) = helm.unread() {
-            return Err(chart::unread(field));
+        if let Some(why) = helm.unread() {
+            return Err(why);
         }
         let Application { destination, .. } = document.spec();
         let rendered = ReleaseFields {
-            name: &first_text(&helm.release_name, &document.object.name),
-            namespace: &first_text(&helm.namespace, &destination.namespace.0),
+            name: Scalar::given(helm.release_name.as_ref()).unwrap_or(&document.object.name),
+            namespace: Scalar::given(helm.namespace.as_ref()).unwrap_or(&destination.namespace.0),
             files: &helm.value_files,
             may_be_missing: helm.ignore_missing_value_files,
             values: helm.values_object.as_ref().or(helm.values.as_ref()),
@@ -77,10 +77,4 @@ impl Argo<'_> {
         let revision = super::revision(self.identity, &url, named.target_revision.as_deref());
         self.identity.directory_of(&url).filter(|_| revision.is_this)
     }
-}
-
-/// A text, or another one if it is empty.
-fn first_text(text: &Option<Scalar>, other: &str) -> String {
-    let text = text.as_ref().map(|text| text.0.as_str()).filter(|text| !text.is_empty());
-    text.unwrap_or(other).to_owned()
 }

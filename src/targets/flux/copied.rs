@@ -6,7 +6,6 @@ use std::rc::Rc;
 
 use super::super::scan::Document;
 use super::super::{Artifact, FILE, ObjectRef, unfilled};
-use super::ignore::{Copied, Ignores};
 use super::models::{self, ARTIFACT, CHART, GENERATOR, GeneratorSpec};
 use super::path_pattern::{self, Captures, fill, is_label, is_object_name};
 use super::source::{Bound, BoundSource, FluxSources};
@@ -26,51 +25,10 @@ pub(super) struct Made {
 
 /// Finds the artifacts of a generator.
 pub(super) fn made(sources: &FluxSources<'_>, document: &Document) -> Made {
-    let why = |why: &str| format!("the {GENERATOR} `{}` {why}", document.object.full_name());
-    let spec: models::Generator = document.read();
-    let generator = ArtifactGenerator { sources, document, spec: &spec.spec };
-    let (sets, defined_by) = match generator.sets() {
-        Ok(generator) => generator,
-        Err(reason) => return Made { more: Some(why(&reason)), ..Made::default() },
-    };
-    let mut more = (!spec.spec.path_pattern.is_empty()).then(|| why("matches no directory"));
-    let mut wrong = refused(&spec).map(str::to_owned);
-    let (mut wanted, mut names) = (Vec::new(), HashSet::new());
-    for captures in &sets {
-        let lower = path_pattern::lower(captures);
-        if let Some((_, value)) = lower.iter().find(|(_, value)| !is_label(value)) {
-            wrong.get_or_insert(format!("matches `{value}`, which is not a valid label value"));
-        }
-        for artifact in &spec.spec.artifacts {
-            let written = artifact.name.as_str();
-            let reason = match fill(written, &lower).filter(|name| is_object_name(name)) {
-                Some(name) if names.insert(name.clone()) => {
-                    wanted.push((name, captures, artifact));
-                    continue;
-                }
-                None if unfilled([written]).is_some() => {
-                    more = unfilled([written]);
-                    continue;
-                }
-                Some(name) => format!("generates `{name}` twice"),
-                None => format!("generates the invalid name `{written}`"),
-            };
-            wrong.get_or_insert(reason);
-        }
-    }
-    // First all names: one wrong artifact stops the generator before it makes any.
-    let mut artifacts = Vec::new();
-    for (name, captures, artifact) in wanted {
-        let mut defined_by = defined_by.clone();
-        // They are made one after the other: if one fails, the old ones remain for those that follow.
-        let bound = match &wrong {
-            Some(reason) => Err(reason.clone()),
-            None => generator.holds(artifact, captures, &mut defined_by),
-        };
-        let bound = bound.unwrap_or_else(|reason| Bound::Templated(why(wrong.insert(reason))));
-        artifacts.push((name, BoundSource { bound, defined_by }));
-    }
-    Made { artifacts, more }
+    let read: models::Generator = document.read();
+    let generator = ArtifactGenerator { sources, document, spec: &read.spec };
+    let made = refused(&read).map_or(Ok(()), |why| Err(why.to_owned())).and_then(|()| generator.made());
+    made.unwrap_or_else(|why| Made { more: Some(generator.why(&why)), ..Made::default() })
 }
 
 /// Why Flux makes nothing from a generator; `None` if it does.
@@ -93,6 +51,41 @@ struct ArtifactGenerator<'a, 's> {
 }
 
 impl ArtifactGenerator<'_, '_> {
+    fn why(&self, why: &str) -> String {
+        format!("the {GENERATOR} `{}` {why}", self.document.object.full_name())
+    }
+
+    /// The artifacts. One wrong name stops the generator before it makes any.
+    fn made(&self) -> Result<Made, String> {
+        let (sets, defined_by) = self.sets()?;
+        let more = (!self.spec.path_pattern.is_empty()).then(|| self.why("matches no directory"));
+        let (mut made, mut names) = (Made { more, ..Made::default() }, HashSet::new());
+        for captures in &sets {
+            // The values become labels of the artifact, and parts of its name.
+            let lower = path_pattern::lower(captures);
+            if let Some((_, value)) = lower.iter().find(|(_, value)| !is_label(value)) {
+                return Err(format!("matches `{value}`, which is not a valid label value"));
+            }
+            for artifact in &self.spec.artifacts {
+                let written = artifact.name.as_str();
+                if let Some(why) = unfilled([written]) {
+                    made.more = Some(why);
+                    continue;
+                }
+                let name = fill(written, &lower).filter(|name| is_object_name(name));
+                let name = name.ok_or_else(|| format!("generates the invalid name `{written}`"))?;
+                if !names.insert(name.clone()) {
+                    return Err(format!("generates `{name}` twice"));
+                }
+                let mut defined_by = defined_by.clone();
+                let bound = self.holds(artifact, captures, &mut defined_by);
+                let bound = bound.unwrap_or_else(|why| Bound::Templated(self.why(&why)));
+                made.artifacts.push((name, BoundSource { bound, defined_by }));
+            }
+        }
+        Ok(made)
+    }
+
     /// The values of the names in its `pathPattern`, one set for each time that it makes its artifacts, and the objects
     /// that define where. Without a pattern there is one set.
     fn sets(&self) -> Result<(Vec<Captures>, Vec<ObjectRef>), String> {
@@ -112,11 +105,10 @@ impl ArtifactGenerator<'_, '_> {
     fn source(&self, alias: &str) -> Result<BoundSource, String> {
         let source =
             self.spec.sources.iter().find(|source| source.alias == alias).ok_or("references an unknown source")?;
-        let reference = source.reference();
-        if [ARTIFACT, CHART].contains(&&*reference.kind) {
+        if [ARTIFACT, CHART].contains(&&*source.kind) {
             return Err("copies from a generated source".to_owned());
         }
-        Ok(self.sources.bind(self.document, &reference))
+        Ok(self.sources.bind(self.document, source))
     }
 
     /// The content of an artifact; adds the objects that define its sources.
@@ -146,74 +138,33 @@ fn combined(sources: &FluxSources<'_>, copies: &[(Bound, CopyStep)]) -> Result<B
     let Bound::Local { base: top, revision, artifact } = first else { return Ok(first.clone()) };
     // A localized branch, or another revision, may contain more files than the tree.
     let is_known = revision.is_this && !revision.is_localized();
-    let (mut above, mut placed): (Option<String>, Vec<(String, Copied)>) = (None, Vec::new());
-    let mut artifact = artifact.as_deref().cloned().unwrap_or_default();
+    // A path of the artifact is looked for in this repository, so every step must lead to the same top.
+    let (mut above, mut copied): (Option<String>, Vec<String>) = (None, Vec::new());
     for (_, step) in copies {
-        let copied = copied(sources, top, &artifact, step, is_known)?;
-        let to = destination(sources, step, &copied.from, &placed)?;
-        let names: Vec<&str> = path::components(&copied.from).collect();
+        let from = path::join(top, &step.from);
+        if let Some(included) = artifact.covers(&from) {
+            return Err(format!("copies from `{included}`, which comes from another source"));
+        }
+        let entry = sources.entry(&from)?;
+        let is_file = matches!(entry, Some(Entry::File { .. }));
+        if is_known && (entry.is_none() || is_file && step.is_contents) {
+            return Err(format!("finds nothing to copy at `{}`", path::shown(&from)));
+        }
+        // A directory keeps its name, and so does a file that is copied into a directory.
+        let keeps_name = !step.is_contents && (!is_file || step.is_into);
+        let to = path::join(&step.to, if keeps_name { path::name(&step.from) } else { "" });
+        // The end of the path in the repository must be the path in the artifact.
+        let names: Vec<&str> = path::components(&from).collect();
         let rest = names.strip_suffix(&path::components(&to).collect::<Vec<_>>()[..]).map(|rest| rest.join("/"));
         let Some(rest) = rest.filter(|rest| above.as_ref().is_none_or(|above| above == rest)) else {
             return Err("rearranges its files".to_owned());
         };
         // All steps must move the files alike, or else a path of the artifact is no path of this repository.
         above = Some(rest);
-        placed.push((to, copied));
+        copied.push(from);
     }
-    artifact.ignores = artifact.ignores.copied(placed.into_iter().map(|(_, copied)| copied).collect());
-    Ok(Bound::Local { base: above.unwrap_or_default(), revision: revision.clone(), artifact: Some(Rc::new(artifact)) })
-}
-
-/// The content that a step copies out of a source whose top is a directory of this repository. Fails if it is known to
-/// be missing.
-fn copied(
-    sources: &FluxSources<'_>,
-    top: &str,
-    source: &Artifact,
-    step: &CopyStep,
-    is_known: bool,
-) -> Result<Copied, String> {
-    let from = path::join(top, &step.from);
-    if let Some((included, _)) = source.covers(&from) {
-        return Err(format!("copies from `{included}`, which comes from another source"));
-    }
-    let is_file = matches!(sources.entry(&from)?, Some(Entry::File { .. }));
-    let exclude = step.exclude.iter().map(|text| Some((text.clone(), Ignores::excluding(text)?)));
-    let excluded: Option<Vec<_>> = exclude.collect();
-    let excluded = excluded.filter(|all| !is_file || all.is_empty()).ok_or(MORE)?;
-    let copied = Copied { from, inside: step.from.clone(), excluded };
-    let from = &copied.from;
-    let nothing = || format!("finds nothing to copy at `{}`", path::shown(from));
-    if is_known && (is_file && step.is_contents || !sources.packs(source, from)?) {
-        return Err(nothing());
-    }
-    if is_known && step.is_contents {
-        let names = sources.names(from)?;
-        let mut places = names.iter().map(|name| path::join(from, name));
-        places.find(|path| copied.excludes(path).is_none()).ok_or_else(nothing)?;
-    }
-    Ok(copied)
-}
-
-/// The destination of the copy of a step: `to` may be its new name, or a directory that an earlier step made.
-fn destination(
-    sources: &FluxSources<'_>,
-    step: &CopyStep,
-    from: &str,
-    placed: &[(String, Copied)],
-) -> Result<String, String> {
-    let is_made = |(known, copied): &(String, Copied)| -> Result<bool, String> {
-        let Some(rest) = path::below(&step.to, known) else { return Ok(path::is_in(known, &step.to)) };
-        let path = path::join(&copied.from, rest);
-        Ok(sources.entry(&path)? == Some(Entry::Directory) && copied.excludes(&path).is_none())
-    };
-    let is_file = matches!(sources.entry(from)?, Some(Entry::File { .. }));
-    let mut is_into = !is_file || step.is_into || step.to.is_empty();
-    for copy in placed.iter().filter(|_| !step.is_contents) {
-        is_into |= is_made(copy)?;
-    }
-    let name = if is_into && !step.is_contents { path::name(&step.from) } else { "" };
-    Ok(path::join(&step.to, name))
+    let artifact = Artifact { ignores: artifact.ignores.copied(copied), ..artifact.as_ref().clone() };
+    Ok(Bound::Local { base: above.unwrap_or_default(), revision: revision.clone(), artifact: Rc::new(artifact) })
 }
 
 /// A step of `copy`: the path that it copies out of a source, and the destination in the artifact.
@@ -223,13 +174,11 @@ struct CopyStep {
     /// Whether it copies the content of the directory, and not the directory itself.
     is_contents: bool,
     to: String,
-    /// Whether `to` can only be a directory.
+    /// Whether `to` is a directory.
     is_into: bool,
-    exclude: Vec<String>,
 }
 
-/// Reads a step that copies a file, or a directory without excluded files; `None` for any other copy, for example of a
-/// pattern.
+/// Reads a step that copies a file, or a whole directory; `None` for any other copy, for example of a pattern.
 fn step(entry: &models::Copy, captures: &Captures) -> Option<CopyStep> {
     let (written, to) = (fill(entry.from.as_ref()?, captures)?, fill(entry.to.as_ref()?, captures)?);
     let (alias, from) = written.strip_prefix('@')?.split_once('/')?;
@@ -239,14 +188,14 @@ fn step(entry: &models::Copy, captures: &Captures) -> Option<CopyStep> {
     let path = path::resolve("", from)?;
     // Before a pattern nothing is cleaned.
     let is_clean = contents.is_none() || from == "." || !from.is_empty() && from == path;
-    let is_read = is_plain_path(from) && is_plain_path(to) && is_clean && entry.is_overwriting();
+    let is_whole = entry.exclude.is_empty() && entry.is_overwriting();
+    let is_read = is_plain_path(from) && is_plain_path(to) && is_clean && is_whole;
     is_read.then_some(CopyStep {
         alias: alias.to_owned(),
         from: path,
         is_contents: contents.is_some(),
-        is_into: to.ends_with('/'),
+        is_into: to.is_empty() || to.ends_with('/'),
         to: path::resolve("", to)?,
-        exclude: entry.exclude.clone(),
     })
 }
 

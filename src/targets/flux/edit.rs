@@ -13,6 +13,7 @@ pub(in crate::targets) fn edit(kustomization: &mut Map<String, Value>, build: &B
         let origins = json!(["originAnnotations"]);
         kustomization.insert("buildMetadata".to_owned(), origins);
     }
+    // Flux sets these only if the object has them: an empty text leaves the kustomization alone.
     let overrides = Overrides::of(&build.overrides);
     let texts = [
         ("namespace", overrides.target_namespace),
@@ -26,6 +27,7 @@ pub(in crate::targets) fn edit(kustomization: &mut Map<String, Value>, build: &B
     }
     let patches = overrides.patches.iter().flatten().map(known_fields).collect();
     append(kustomization, "patches", patches);
+    // These fields hold objects in Flux, and texts in a kustomization.
     let merges = overrides.patches_strategic_merge.iter().flatten();
     let merges = merges.map(|known_fields| json!(known_fields.to_string())).collect();
     append(kustomization, "patchesStrategicMerge", merges);

@@ -1,10 +1,10 @@
 //! The files that Flux leaves out of the artifact of a `GitRepository`: `.sourceignore`, `spec.ignore`, its defaults
-//! and `sparseCheckout`; and out of the copies of an `ArtifactGenerator`.
+//! and `sparseCheckout`; and the files that an `ArtifactGenerator` does not copy.
 //!
 //! Patterns look like those of `.gitignore`, but differ: the last pattern that matches a path decides, and a directory
 //! matches with everything below it, so that a file in an excluded directory can be included again.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -45,8 +45,7 @@ struct Patterns {
 #[derive(Debug, Default)]
 struct Compiled {
     patterns: Vec<Pattern>,
-    /// `None` if they are too many.
-    globs: Option<GlobSet>,
+    globs: GlobSet,
     /// The index of the pattern of each glob: one that is broken has none.
     of_globs: Vec<usize>,
 }
@@ -63,34 +62,33 @@ struct Pattern {
 
 /// The texts with patterns that were read: many sources have the same.
 #[derive(Debug, Clone, Default)]
-struct Texts(Rc<RefCell<HashMap<String, Rc<Compiled>>>>);
+struct Texts {
+    known: Rc<RefCell<HashMap<String, Rc<Compiled>>>>,
+    /// The number of their lines, also of those that are too many to be compiled.
+    lines: Rc<Cell<usize>>,
+}
 
 impl Texts {
     /// The patterns in a text.
     fn get(&self, text: &str) -> Rc<Compiled> {
-        if let Some(known) = self.0.borrow().get(text) {
+        if let Some(known) = self.known.borrow().get(text) {
             return known.clone();
         }
-        let has_room = self.count().saturating_add(text.lines().count()) <= PATTERNS.most;
-        let compiled = Rc::new(Compiled::of(text, has_room));
-        self.0.borrow_mut().insert(text.to_owned(), compiled.clone());
+        let lines = self.lines.get().saturating_add(text.lines().count());
+        // [`Ignores::check`] refuses the others.
+        let compiled = Some(text).filter(|_| lines <= PATTERNS.most).and_then(Compiled::of);
+        self.lines.set(if compiled.is_some() { lines } else { usize::MAX });
+        let compiled = Rc::new(compiled.unwrap_or_default());
+        self.known.borrow_mut().insert(text.to_owned(), compiled.clone());
         compiled
-    }
-
-    fn count(&self) -> usize {
-        self.0
-            .borrow()
-            .values()
-            .map(|text: &Rc<Compiled>| text.globs.as_ref().map_or(usize::MAX, |_| text.patterns.len()))
-            .fold(0, usize::saturating_add)
     }
 }
 
 impl Compiled {
-    /// Reads a text, if there is room for its patterns.
-    fn of(text: &str, has_room: bool) -> Compiled {
+    /// Reads a text; `None` if its patterns are too large.
+    fn of(text: &str) -> Option<Compiled> {
         let (mut patterns, mut globs, mut of_globs) = (Vec::new(), GlobSetBuilder::new(), Vec::new());
-        for (index, line) in text.lines().enumerate().take_while(|_| has_room) {
+        for (index, line) in text.lines().enumerate() {
             if line.starts_with('#') || line.trim().is_empty() {
                 continue;
             }
@@ -103,15 +101,14 @@ impl Compiled {
             let (text, takes_in) = (line.trim_end().to_owned(), line.starts_with('!'));
             patterns.push(Pattern { line: index + 1, text, takes_in, is_directory: rest.ends_with('/') });
         }
-        Compiled { patterns, globs: globs.build().ok().filter(|_| has_room), of_globs }
+        Some(Compiled { patterns, globs: globs.build().ok()?, of_globs })
     }
 
     /// The last pattern that matches a path, or a directory above it.
     fn last(&self, path: &str) -> Option<&Pattern> {
-        let globs = self.globs.as_ref()?;
         path::and_above(path)
             .filter_map(|above: &str| {
-                let all = globs.matches(above).into_iter().rev().map(|glob| self.of_globs[glob]);
+                let all = self.globs.matches(above).into_iter().rev().map(|glob| self.of_globs[glob]);
                 all.into_iter().find(|index| above != path || !self.patterns[*index].is_directory)
             })
             .max()
@@ -134,10 +131,6 @@ pub(crate) struct Ignored {
 enum Exclusion {
     /// By a pattern, which a later one can reverse.
     Pattern,
-    /// By a pattern that nothing can reverse.
-    FinalPattern,
-    /// By an `exclude` of an `ArtifactGenerator`.
-    Copy,
     /// Only the listed directories are included.
     Unlisted,
 }
@@ -156,8 +149,6 @@ impl Ignored {
     pub(crate) fn help(&self, what: &str, pattern: &str) -> String {
         match self.cause {
             Exclusion::Pattern => format!("include {what} with a later pattern: `!{pattern}`"),
-            Exclusion::FinalPattern => "rename it so that they do not match".to_owned(),
-            Exclusion::Copy => "exclude less".to_owned(),
             Exclusion::Unlisted => "add a directory that contains it there".to_owned(),
         }
     }
@@ -174,36 +165,6 @@ impl Target {
     }
 }
 
-/// A file or directory that an `ArtifactGenerator` copies, without what it excludes.
-#[derive(Debug, Clone)]
-pub(in crate::targets) struct Copied {
-    /// Its path from the top of the repository.
-    pub(in crate::targets) from: String,
-    /// Its path from the top of the source.
-    pub(in crate::targets) inside: String,
-    /// The patterns and their globs.
-    pub(in crate::targets) excluded: Vec<(String, Rc<GlobSet>)>,
-}
-
-impl Copied {
-    /// The pattern that excludes a path in it, or a directory above that path; `None` if it is included. Patterns are
-    /// compared with paths from the top of the source and from this directory; those for names with names, too
-    /// (source-watcher, `shouldExcludePath`).
-    pub(in crate::targets) fn excludes(&self, path: &str) -> Option<&str> {
-        let rest = path::below(path, &self.from)?;
-        path::and_above(rest).find_map(|rest| {
-            let whole = path::join(&self.inside, rest);
-            self.excluded
-                .iter()
-                .find(|(text, globs): &&(String, Rc<GlobSet>)| {
-                    let name = if text.contains('/') { rest } else { path::name(rest) };
-                    [rest, &whole, name].iter().any(|name| globs.is_match(name))
-                })
-                .map(|(text, _)| text.as_str())
-        })
-    }
-}
-
 /// The patterns that leave files out of an artifact.
 #[derive(Debug, Clone, Default)]
 pub(in crate::targets) struct Ignores {
@@ -214,9 +175,7 @@ pub(in crate::targets) struct Ignores {
     /// The only directories that are packed, each with a slash at its end; all if it is empty.
     pub(in crate::targets) sparse: Vec<String>,
     /// The only files and directories that an `ArtifactGenerator` copies; all if it is empty.
-    copied: Vec<Copied>,
-    /// The patterns for the result of a generator, whatever the source says.
-    after: Option<Patterns>,
+    copied: Vec<String>,
     /// The results for files: many targets ask about the same files.
     known: Rc<RefCell<HashMap<String, Option<Ignored>>>>,
     texts: Texts,
@@ -226,7 +185,7 @@ impl Ignores {
     /// Reads every `.sourceignore` of a tree.
     pub(in crate::targets) fn of(tree: &dyn Tree) -> Result<Ignores> {
         let texts = Texts::default();
-        let mut given = vec![always(&texts, "the fixed patterns of Flux")];
+        let mut given = vec![plain(&texts, &ALWAYS.join("\n"), "the fixed patterns of Flux")];
         let mut files = tree.files_named(&|name| name == FILE_NAME)?;
         // The patterns of a directory come before those of the directories in it, by name.
         files.sort_by_cached_key(|file| {
@@ -249,39 +208,25 @@ impl Ignores {
         let mut own = plain(&self.texts, ignore, &format!("`spec.ignore`{source}"));
         // The first patterns always apply, so they do not replace the defaults.
         if [&own].into_iter().chain(self.given.iter().skip(1)).all(|all| all.compiled.patterns.is_empty()) {
-            own = self.defaults("the defaults of Flux");
+            own = plain(&self.texts, &DEFAULTS.join(",").replace(',', "\n"), "the defaults of Flux");
         }
         Ignores { given: self.given.clone(), own: Some(own), texts: self.texts.clone(), ..Ignores::default() }
     }
 
     /// The patterns for the artifact that a generator makes from these copies.
-    pub(in crate::targets) fn copied(&self, copied: Vec<Copied>) -> Ignores {
-        let location = "the defaults of Flux, which apply to every ArtifactGenerator";
-        let after = [&ALWAYS[..], &DEFAULTS].concat().join(",").replace(',', "\n");
-        let after = Some(plain(&self.texts, &after, location));
-        Ignores { copied, after, known: Rc::default(), ..self.clone() }
-    }
-
-    /// The paths of a copy that a pattern excludes; `None` for a pattern that is not supported.
-    pub(in crate::targets) fn excluding(text: &str) -> Option<Rc<GlobSet>> {
-        excluded(text).map(Rc::new)
-    }
-
-    fn defaults(&self, location: &str) -> Patterns {
-        plain(&self.texts, &DEFAULTS.join(",").replace(',', "\n"), location)
+    pub(in crate::targets) fn copied(&self, copied: Vec<String>) -> Ignores {
+        Ignores { copied, known: Rc::default(), ..self.clone() }
     }
 
     /// Refuses more patterns than are compared with every file.
     pub(in crate::targets) fn check(&self) -> Result<()> {
-        PATTERNS.check(self.texts.count(), || "spec.ignore".to_owned())
+        PATTERNS.check(self.texts.lines.get(), || "spec.ignore".to_owned())
     }
 
     /// The fields of the source that decide.
-    pub(in crate::targets) fn fingerprint(&self) -> (Vec<&str>, &[String], Vec<&String>) {
-        let copied = self.copied.iter();
-        let copied = copied.flat_map(|step| [&step.from].into_iter().chain(step.excluded.iter().map(|(text, _)| text)));
-        let patterns = self.own.iter().chain(&self.after).flat_map(|all| &all.compiled.patterns);
-        (patterns.map(|pattern| &*pattern.text).collect(), &self.sparse, copied.collect())
+    pub(in crate::targets) fn fingerprint(&self) -> (Vec<&str>, &[String], &[String]) {
+        let patterns = self.own.iter().flat_map(|all| &all.compiled.patterns);
+        (patterns.map(|pattern| &*pattern.text).collect(), &self.sparse, &self.copied)
     }
 
     /// The pattern that leaves a file out, if one does.
@@ -295,52 +240,21 @@ impl Ignores {
     }
 
     fn find(&self, file: &str) -> Option<Ignored> {
-        if !self.sparse.is_empty() && !self.sparse.iter().any(|path| file.starts_with(path)) {
-            return left_out_by(self.sparse.join(", "), "`spec.sparseCheckout`", Exclusion::Unlisted);
+        for (listed, location) in
+            [(&self.sparse, "`spec.sparseCheckout`"), (&self.copied, "`copy` of its ArtifactGenerator")]
+        {
+            if !listed.is_empty() && !listed.iter().any(|path| path::is_in(file, path)) {
+                let (pattern, location) = (listed.join(", "), location.to_owned());
+                return Some(Ignored { pattern, location, cause: Exclusion::Unlisted });
+            }
         }
-        let steps = self.copied.iter().filter(|step| path::is_in(file, &step.from));
-        let steps: Vec<Option<&str>> = steps.map(|step| step.excludes(file)).collect();
-        if !self.copied.is_empty() && steps.iter().all(Option::is_some) {
-            let copied: Vec<&str> = self.copied.iter().map(|step| step.from.as_str()).collect();
-            return match steps.into_iter().flatten().next() {
-                Some(pattern) => left_out_by(pattern.to_owned(), "`exclude` of its ArtifactGenerator", Exclusion::Copy),
-                None => left_out_by(copied.join(", "), "`copy` of its ArtifactGenerator", Exclusion::Unlisted),
-            };
-        }
-        let source = self.own.iter().chain(self.given.iter().rev()).find_map(|all| all.decide(file)).flatten();
-        let after = || self.after.as_ref()?.decide(file).flatten();
-        source.or_else(|| after().map(|ignored| Ignored { cause: Exclusion::FinalPattern, ..ignored }))
+        self.own.iter().chain(self.given.iter().rev()).find_map(|all| all.decide(file)).flatten()
     }
-}
-
-/// What leaves a file out, if no ignore pattern does.
-fn left_out_by(pattern: String, location: &str, cause: Exclusion) -> Option<Ignored> {
-    Some(Ignored { pattern, location: location.to_owned(), cause })
-}
-
-/// The patterns that always hold.
-fn always(texts: &Texts, location: &str) -> Patterns {
-    plain(texts, &ALWAYS.join("\n"), location)
 }
 
 /// The patterns of a text that is not a file.
 fn plain(texts: &Texts, text: &str, location: &str) -> Patterns {
     Patterns { location: location.to_owned(), domain: String::new(), has_lines: false, compiled: texts.get(text) }
-}
-
-/// The glob of a pattern of an `ArtifactGenerator`; `None` for a pattern that is not supported.
-fn excluded(pattern: &str) -> Option<GlobSet> {
-    if pattern.contains(['[', ']', '{', '}', '\\', '$'])
-        || !pattern.split('/').all(|name: &str| !name.is_empty() && (name == "**" || !name.contains("**")))
-    {
-        return None;
-    }
-    let mut globs = GlobSetBuilder::new();
-    // If a directory is excluded, so is everything in it.
-    for text in [Some(pattern), pattern.strip_suffix("/**")].into_iter().flatten() {
-        globs.add(glob(text)?);
-    }
-    globs.build().ok()
 }
 
 /// The glob of a pattern; `None` for a pattern that Flux considers broken, which matches nothing.

@@ -1,4 +1,4 @@
-//! The parts of Flux objects that say what is deployed. `policy.rs` reads those about the fate of deployed objects.
+//! The parts of Flux objects that say what is deployed. `policy.rs` uses those about the fate of deployed objects.
 
 use std::collections::BTreeMap;
 
@@ -6,9 +6,10 @@ use serde::Deserialize;
 use serde_json::{Map, Value as Json};
 
 use crate::kustomization::{Located, Mistyped, Scalar, Value};
+use crate::targets::chart;
 use crate::targets::scan::{ScannedKind, Spec, is_readable, models};
 
-pub(super) const KUSTOMIZATION: &str = "Kustomization";
+pub(in crate::targets) const KUSTOMIZATION: &str = "Kustomization";
 pub(in crate::targets) const RELEASE: &str = "HelmRelease";
 pub(super) const INSTANCE: &str = "FluxInstance";
 pub(super) const RESOURCE_SET: &str = "ResourceSet";
@@ -37,8 +38,9 @@ pub(in crate::targets) const KINDS: &[ScannedKind] = &[
 ];
 
 models! {
-    /// The name of a source.
+    /// The name of a source or of another object, and its alias in a [`Generator`].
     Reference {
+        alias: String,
         kind: String,
         namespace: String,
         name: String,
@@ -65,6 +67,46 @@ models! {
         patches_strategic_merge: Option<Vec<Json>>,
         post_build: Option<Json>,
         target_namespace: Option<String>,
+    }
+
+    /// The fields of a `Kustomization` or a `HelmRelease` about the fate of the deployed objects.
+    Fate {
+        metadata: Namespaced,
+        spec: FateSpec,
+    }
+
+    Namespaced {
+        namespace: String,
+    }
+
+    FateSpec {
+        prune: bool,
+        force: bool,
+        suspend: bool,
+        deletion_policy: String,
+        target_namespace: String,
+        kube_config: KubeConfig,
+        depends_on: Vec<Reference>,
+    }
+
+    KubeConfig {
+        secret_ref: Named,
+        config_map_ref: Named,
+    }
+
+    /// An object with the marks by which its variables stay.
+    Marked {
+        metadata: Marks,
+    }
+
+    Marks {
+        labels: Mark,
+        annotations: Mark,
+    }
+
+    Mark {
+        #[serde(rename = "kustomize.toolkit.fluxcd.io/substitute")]
+        substitute: Option<String>,
     }
 
     /// The variables that are substituted after a build.
@@ -103,7 +145,6 @@ models! {
     /// A directory of another source that is copied into an artifact.
     Include {
         repository: Named,
-        from_path: String,
         to_path: String,
     }
 
@@ -167,16 +208,8 @@ models! {
 
     GeneratorSpec {
         path_pattern: String,
-        sources: Vec<Aliased>,
+        sources: Vec<Reference>,
         artifacts: Vec<Output>,
-    }
-
-    /// A source of a [`Generator`].
-    Aliased {
-        alias: String,
-        kind: String,
-        namespace: String,
-        name: String,
     }
 
     /// An artifact of a [`Generator`].
@@ -215,10 +248,11 @@ fn is_kustomization(value: &Value) -> Result<bool, Mistyped> {
 /// The key of [`Overrides`] that changes the output of a build, not the kustomization.
 pub(crate) const POST_BUILD: &str = "postBuild";
 
-impl PostBuild {
-    /// Whether variables are substituted even if none has a value.
-    pub(super) fn is_always(&self) -> bool {
-        self.substitute_strategy == "Always"
+impl Marked {
+    /// Whether its variables stay as they are.
+    pub(super) fn is_disabled(&self) -> bool {
+        let Marks { labels, annotations } = &self.metadata;
+        [labels, annotations].iter().any(|mark| mark.substitute.as_deref() == Some("disabled"))
     }
 }
 
@@ -232,22 +266,21 @@ impl Revision {
     }
 }
 
-impl Release {
-    /// The first field that changes the rendered chart and that the program does not read. `None` if none is set.
-    pub(super) fn unread(&self) -> Option<&'static str> {
-        let fields = [
-            ("spec.valuesFrom", !self.values_from.is_empty()),
-            ("spec.postRenderers", !self.post_renderers.is_empty()),
-            ("spec.chart.spec.valuesFile", self.chart.spec.values_file.is_some()),
-        ];
-        fields.into_iter().find(|(_, is_there)| *is_there).map(|(field, _)| field)
+impl Include {
+    /// The directory in the artifact.
+    pub(super) fn directory(&self) -> &str {
+        if self.to_path.is_empty() { &self.repository.name } else { &self.to_path }
     }
 }
 
-impl Install {
-    /// Whether it skips the CustomResourceDefinitions beside the templates.
-    pub(super) fn skips_crds(&self) -> bool {
-        self.crds == "Skip"
+impl Release {
+    /// Why the rendered chart is unknown: a field changes it that the program does not read.
+    pub(super) fn unread(&self) -> Option<String> {
+        chart::unread([
+            ("spec.valuesFrom", !self.values_from.is_empty()),
+            ("spec.postRenderers", !self.post_renderers.is_empty()),
+            ("spec.chart.spec.valuesFile", self.chart.spec.values_file.is_some()),
+        ])
     }
 }
 
@@ -264,13 +297,6 @@ impl Generator {
     /// Whether an annotation disables it.
     pub(super) fn is_disabled(&self) -> bool {
         self.metadata.annotations.reconcile.eq_ignore_ascii_case("disabled")
-    }
-}
-
-impl Aliased {
-    pub(super) fn reference(&self) -> Reference {
-        let [kind, namespace, name] = [&self.kind, &self.namespace, &self.name].map(Clone::clone);
-        Reference { kind, namespace, name }
     }
 }
 

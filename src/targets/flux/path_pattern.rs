@@ -9,13 +9,14 @@ pub(super) type Captures = Vec<(String, String)>;
 
 /// The values of the names for each directory of `source` that `pattern` matches. Fails if they are unknown.
 pub(super) fn matches(sources: &FluxSources<'_>, source: &Bound, pattern: &str) -> Result<Vec<Captures>, String> {
-    let Bound::Local { base, revision, artifact } = source else {
+    let Bound::Local { base, revision, .. } = source else {
         return Err("looks for directories in another source".to_owned());
     };
     if !revision.is_this {
         return Err("looks for directories in another revision".to_owned());
     }
     let mut matches = vec![(base.clone(), Captures::new())];
+    // Segment by segment, so that no directory is read that cannot match.
     for segment in pattern.split('/') {
         let Some(part) = Segment::of(segment) else {
             return Err(format!("has `{segment}` in its `pathPattern`, which is not supported here"));
@@ -38,13 +39,7 @@ pub(super) fn matches(sources: &FluxSources<'_>, source: &Bound, pattern: &str) 
         }
         matches = inside;
     }
-    let (mut all, artifact) = (Vec::new(), artifact.as_deref().cloned().unwrap_or_default());
-    for (directory, captures) in matches {
-        if sources.packs(&artifact, &directory)? {
-            all.push(captures);
-        }
-    }
-    Ok(all)
+    Ok(matches.into_iter().map(|(_, captures)| captures).collect())
 }
 
 /// A segment of a pattern: a name in braces with the text around it, or a literal.

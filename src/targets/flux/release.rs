@@ -5,6 +5,7 @@ use super::super::chart::{self, ReleaseFields};
 use super::super::engine::Engine;
 use super::Flux;
 use super::models::Release;
+use crate::kustomization::Scalar;
 use crate::tree::Tree;
 
 /// The longest name of a release. Flux shortens others.
@@ -22,11 +23,10 @@ pub(super) fn release(
     spec: &Release,
     base: &str,
 ) -> Result<chart::Release, String> {
-    if let Some(field) = spec.unread() {
-        return Err(chart::unread(field));
+    if let Some(why) = spec.unread() {
+        return Err(why);
     }
-    let written = [&spec.target_namespace, &spec.release_name].map(|text| text.as_ref().map(|text| text.0.as_str()));
-    let [namespace, name] = written.map(|text| text.filter(|text| !text.is_empty()));
+    let [namespace, name] = [spec.target_namespace.as_ref(), spec.release_name.as_ref()].map(Scalar::given);
     let name = name.map_or_else(
         || namespace.map_or(object.name.clone(), |namespace| format!("{namespace}-{}", object.name)),
         str::to_owned,
@@ -42,7 +42,7 @@ pub(super) fn release(
         files: &chart.values_files,
         may_be_missing: chart.ignore_missing_values_files,
         values: spec.values.as_ref(),
-        skips_crds: spec.install.skips_crds(),
+        skips_crds: spec.install.crds == "Skip",
         options: Vec::new(),
     };
     let mut release = rendered

@@ -7,7 +7,7 @@ use super::super::scan::Document;
 use super::super::{Artifact, Identity, ObjectRef, Revision, Targets, unfilled};
 use super::copied;
 use super::ignore::Ignores;
-use super::models::{ARTIFACT, BUCKET, GENERATOR, GIT, INSTANCE, Instance, OCI, Reference, Repository, Sync};
+use super::models::{ARTIFACT, BUCKET, GENERATOR, GIT, INSTANCE, Include, Instance, OCI, Reference, Repository, Sync};
 use crate::message::failure::Result;
 use crate::message::redact;
 use crate::tree::{Entry, Tree, path};
@@ -20,7 +20,7 @@ pub(super) enum Bound {
         /// The directory that is its top there.
         base: String,
         revision: Revision,
-        artifact: Option<Rc<Artifact>>,
+        artifact: Rc<Artifact>,
     },
     /// Something else, and why.
     Elsewhere(String),
@@ -46,11 +46,9 @@ impl From<Bound> for BoundSource {
 struct FluxSource {
     /// The object that makes it, under its own kind and name.
     object: ObjectRef,
-    /// The objects that define it.
-    defined_by: Vec<ObjectRef>,
     /// The directory from which that is deployed.
     home: String,
-    bound: Bound,
+    source: BoundSource,
 }
 
 /// The sources of a tree.
@@ -79,41 +77,54 @@ impl<'a> FluxSources<'a> {
         targets: &'a mut Targets,
         is_bootstrapped: bool,
     ) -> Self {
-        let targets = RefCell::new(targets);
-        let mut sources = FluxSources { tree, identity, ignores, targets, all: Vec::new(), more: None };
+        let (targets, all, more) = (RefCell::new(targets), Vec::new(), None);
+        let mut sources = FluxSources { tree, identity, ignores, targets, all, more };
         for document in objects {
-            let ObjectRef { kind, name, .. } = &document.object;
+            // A `sourceRef` names a kind and a name, whatever object defines the source.
+            let ObjectRef { kind, name, namespace, .. } = &document.object;
             match kind.as_str() {
-                GIT | OCI => sources.add(document, kind, name, sources.of_url(document, objects), &[]),
+                GIT | OCI => sources.add(document, kind, name, sources.of_url(document)),
                 BUCKET | ARTIFACT => {
-                    sources.add(document, kind, name, Some(Bound::Unsaid(format!("its source is a {kind}"))), &[]);
+                    let bound = Bound::Unsaid(format!("its source is a {kind}"));
+                    sources.add(document, kind, name, Some(bound));
                 }
                 INSTANCE => {
                     let Instance { sync, .. } = document.spec();
-                    let namespace = Some(&*document.object.namespace).filter(|namespace| !namespace.is_empty());
+                    let namespace = Some(&**namespace).filter(|namespace| !namespace.is_empty());
                     let name = sync.name.as_deref().or(namespace).unwrap_or(BOOTSTRAPPED.1);
-                    sources.add(document, &sync.kind, name, sources.of_instance(&sync), &[]);
+                    sources.add(document, &sync.kind, name, sources.of_instance(&sync));
                 }
                 _ => {}
             }
         }
         // Last: an object of that name in the tree would have said more.
         if is_bootstrapped {
-            let object = ObjectRef {
-                namespace: BOOTSTRAPPED.1.to_owned(),
-                ..ObjectRef::of("", 0, BOOTSTRAPPED.0, BOOTSTRAPPED.1.to_owned())
-            };
-            let bound = Bound::Local { base: String::new(), revision: Revision::this(), artifact: sources.whole() };
-            sources.all.push(FluxSource { object, defined_by: Vec::new(), home: String::new(), bound });
+            let (kind, name) = BOOTSTRAPPED;
+            let object = ObjectRef { namespace: name.to_owned(), ..ObjectRef::of("", 0, kind, name.to_owned()) };
+            let (revision, artifact) = (Revision::this(), Rc::new(sources.whole()));
+            let source = Bound::Local { base: String::new(), revision, artifact }.into();
+            sources.all.push(FluxSource { object, home: String::new(), source });
         }
-        sources.add_copied(objects);
+        // The artifacts that each generator makes from these sources.
+        let generators = objects.iter().filter(|document| document.object.kind == GENERATOR);
+        let all: Vec<_> = generators.map(|document| (document, copied::made(&sources, document))).collect();
+        for (generator, made) in all {
+            sources.more = sources.more.take().or(made.more);
+            for (name, BoundSource { bound, defined_by }) in made.artifacts {
+                sources.add(generator, ARTIFACT, &name, Some(bound));
+                sources.all.last_mut().into_iter().for_each(|last| last.source.defined_by.extend(defined_by.clone()));
+            }
+        }
         sources
     }
 
-    fn add(&mut self, document: &Document, kind: &str, name: &str, bound: Option<Bound>, others: &[ObjectRef]) {
-        let object = ObjectRef { kind: kind.to_owned(), name: name.to_owned(), ..document.object.clone() };
-        let defined_by = [std::slice::from_ref(&document.object), others].concat();
-        self.all.extend(bound.map(|bound| FluxSource { object, defined_by, home: document.home.clone(), bound }));
+    /// Adds the source that an object makes, if it makes one.
+    fn add(&mut self, document: &Document, kind: &str, name: &str, bound: Option<Bound>) {
+        let Some(bound) = bound else { return };
+        let (kind, name) = (kind.to_owned(), name.to_owned());
+        let object = ObjectRef { kind, name, ..document.object.clone() };
+        let source = BoundSource { bound, defined_by: vec![document.object.clone()] };
+        self.all.push(FluxSource { object, home: document.home.clone(), source });
     }
 
     /// Whether an object defines the source that bootstrapping made.
@@ -122,10 +133,11 @@ impl<'a> FluxSources<'a> {
     }
 
     /// The meaning of a source with a URL; `None` without a URL, as in a patch for a source.
-    fn of_url(&self, document: &Document, objects: &[Document]) -> Option<Bound> {
+    fn of_url(&self, document: &Document) -> Option<Bound> {
         let spec: Repository = document.spec();
         let is_git = document.object.kind == GIT;
-        Some(self.bound(spec.url.as_deref()?, spec.revision.named(is_git), |base| {
+        let (named, is_tag) = spec.revision.named(is_git);
+        Some(self.bound(spec.url.as_deref()?, named, is_tag, |base| {
             let below = |written: &str| path::join(base, &path::resolve("", written).unwrap_or_default());
             // The other content of an included artifact is unknown.
             let mut ignores = if is_git {
@@ -134,67 +146,33 @@ impl<'a> FluxSources<'a> {
                 Ignores::default()
             };
             ignores.sparse = spec.sparse_checkout.iter().map(|written| below(written)).collect();
-            let included = spec.include.iter().map(|include| {
-                let name = &include.repository.name;
-                let from = self.top_of(objects, name).and_then(|top| path::resolve(top, &include.from_path));
-                (below(if include.to_path.is_empty() { name } else { &include.to_path }), from)
-            });
-            let included = included.collect();
-            Some(Rc::new(Artifact { ignores, included, has_submodules: spec.recurse_submodules }))
+            let included = spec.include.iter().map(Include::directory).map(below).collect();
+            Artifact { ignores, included, has_submodules: spec.recurse_submodules }
         }))
-    }
-
-    /// The directory that is the top of a `GitRepository`; `None` if that is another repository.
-    fn top_of(&self, objects: &[Document], name: &str) -> Option<&'a str> {
-        let spec: Repository =
-            objects.iter().find(|top_of: &&Document| top_of.object.kind == GIT && top_of.object.name == name)?.spec();
-        self.identity.directory_of(&spec.url?)
     }
 
     /// The source that a `FluxInstance` makes; `None` without a URL.
     pub(super) fn of_instance(&self, sync: &Sync) -> Option<Bound> {
-        Some(self.bound(sync.url.as_deref()?, (sync.revision.as_deref(), false), |_| self.whole()))
+        Some(self.bound(sync.url.as_deref()?, sync.revision.as_deref(), false, |_| self.whole()))
     }
 
     /// The artifact of a source that packs the whole repository.
-    fn whole(&self) -> Option<Rc<Artifact>> {
-        Some(Rc::new(Artifact { ignores: self.ignores.with("", ""), ..Artifact::default() }))
+    fn whole(&self) -> Artifact {
+        Artifact { ignores: self.ignores.with("", ""), ..Artifact::default() }
     }
 
     /// The meaning of a URL at a revision, if it has one; `is_tag` tells whether the object calls it a tag.
-    fn bound(
-        &self,
-        url: &str,
-        (named, is_tag): (Option<&str>, bool),
-        artifact: impl FnOnce(&str) -> Option<Rc<Artifact>>,
-    ) -> Bound {
+    fn bound(&self, url: &str, named: Option<&str>, is_tag: bool, artifact: impl FnOnce(&str) -> Artifact) -> Bound {
         if let Some(why) = unfilled([url].into_iter().chain(named)) {
             return Bound::Templated(why);
         }
-        match self.identity.directory_of(url) {
-            Some(base) => Bound::Local {
-                base: base.to_owned(),
-                revision: self.identity.revision(url, named, is_tag),
-                artifact: artifact(base),
-            },
-            None => {
-                let at = named.map(|named| format!(" at {named}")).unwrap_or_default();
-                let why = format!("it is in {}{at}", redact::url(url));
-                if url.starts_with("oci://") { Bound::Unsaid(why) } else { Bound::Elsewhere(why) }
-            }
-        }
-    }
-
-    /// Adds the artifacts that each `ArtifactGenerator` makes from these sources.
-    fn add_copied(&mut self, objects: &[Document]) {
-        let generators = objects.iter().filter(|document| document.object.kind == GENERATOR);
-        let all: Vec<_> = generators.map(|document| (document, copied::made(self, document))).collect();
-        for (generator, made) in all {
-            self.more = self.more.take().or(made.more);
-            for (name, BoundSource { bound, defined_by }) in made.artifacts {
-                self.add(generator, ARTIFACT, &name, Some(bound), &defined_by);
-            }
-        }
+        let Some(base) = self.identity.directory_of(url) else {
+            let at = named.map(|named| format!(" at {named}")).unwrap_or_default();
+            let why = format!("it is in {}{at}", redact::url(url));
+            return if url.starts_with("oci://") { Bound::Unsaid(why) } else { Bound::Elsewhere(why) };
+        };
+        let revision = self.identity.revision(url, named, is_tag);
+        Bound::Local { base: base.to_owned(), revision, artifact: Rc::new(artifact(base)) }
     }
 
     /// Counts work; fails where it is too much.
@@ -213,24 +191,6 @@ impl<'a> FluxSources<'a> {
         Ok(names)
     }
 
-    /// Whether a file, or one in a directory, is in an artifact of this repository.
-    pub(super) fn packs(&self, artifact: &Artifact, path: &str) -> Result<bool, String> {
-        match self.entry(path)? {
-            None | Some(Entry::Link) => Ok(false),
-            Some(Entry::File { .. }) => Ok(artifact.ignores.exclusion(path).is_none()),
-            // Nobody here knows.
-            Some(Entry::Submodule) => Ok(true),
-            Some(Entry::Directory) => {
-                for name in self.names(path)? {
-                    if self.packs(artifact, &path::join(path, &name))? {
-                        return Ok(true);
-                    }
-                }
-                Ok(false)
-            }
-        }
-    }
-
     /// The meaning of the `sourceRef` of an object.
     ///
     /// A namespace need not be written: a kustomization may add it. Of several sources with the same name, as in a
@@ -238,30 +198,28 @@ impl<'a> FluxSources<'a> {
     /// preferably in the same file.
     pub(super) fn bind(&self, document: &Document, reference: &Reference) -> BoundSource {
         let object = &document.object;
-        let Reference { kind, namespace, name } = reference;
+        let Reference { kind, namespace, name, .. } = reference;
         if let Some(why) = unfilled([kind, namespace, name].map(String::as_str)) {
             return Bound::Templated(why).into();
         }
         // Its own where it names none.
         let namespace = if namespace.is_empty() { &object.namespace } else { namespace };
+        // A repository with many clusters has many sources of one name.
         let near = |source: &FluxSource| {
             let is_of_same = object.built_by.is_some() && source.object.built_by == object.built_by;
             let distance = path::common(&source.home, &document.home).len();
             (is_of_same, distance, source.object.file == object.file)
         };
-        let candidates: Vec<&FluxSource> = self
-            .all
-            .iter()
-            .filter(|source: &&FluxSource| {
-                let is_in = |other: &str| other == namespace || other.is_empty() || namespace.is_empty();
-                source.object.kind == *kind && source.object.name == *name && is_in(&source.object.namespace)
-            })
-            .collect();
+        let is_in = |other: &str| other == namespace || other.is_empty() || namespace.is_empty();
+        let candidates = self.all.iter().filter(|FluxSource { object, .. }| {
+            object.kind == *kind && object.name == *name && is_in(&object.namespace)
+        });
         // Several may be equally near, and then must agree.
-        let best = candidates.iter().map(|source| near(source)).max();
-        let nearest: Vec<&FluxSource> =
-            candidates.iter().copied().filter(|source| Some(near(source)) == best).collect();
+        let best = candidates.clone().map(near).max();
+        let nearest: Vec<&BoundSource> =
+            candidates.filter(|source| Some(near(source)) == best).map(|source| &source.source).collect();
         let defined_by = nearest.iter().flat_map(|source| source.defined_by.iter().cloned()).collect();
+        // A source without an object may be made by something else in the cluster.
         let bound = match nearest.first().map(|source| &source.bound) {
             None if kind == ARTIFACT => match &self.more {
                 Some(why) => Bound::Templated(why.clone()),
@@ -271,14 +229,9 @@ impl<'a> FluxSources<'a> {
             Some(first) if nearest.iter().all(|other| other.bound == *first) => first.clone(),
             Some(_) => {
                 let why = format!("there are several {kind} `{name}`");
-                if nearest
-                    .iter()
-                    .all(|source: &&FluxSource| matches!(source.bound, Bound::Elsewhere(_) | Bound::Unsaid(_)))
-                {
-                    Bound::Unsaid(why)
-                } else {
-                    Bound::Templated(why)
-                }
+                let mut others = nearest.iter().map(|source| &source.bound);
+                let is_unsaid = others.all(|bound| matches!(bound, Bound::Elsewhere(_) | Bound::Unsaid(_)));
+                if is_unsaid { Bound::Unsaid(why) } else { Bound::Templated(why) }
             }
         };
         BoundSource { bound, defined_by }
@@ -286,9 +239,9 @@ impl<'a> FluxSources<'a> {
 }
 
 impl Artifact {
-    /// The directory of another source that contains a path, with its directory in this repository; `None` if the path
-    /// is in no other source.
-    pub(super) fn covers(&self, path: &str) -> Option<&(String, Option<String>)> {
-        self.included.iter().find(|(to, _)| !to.is_empty() && path::is_in(path, to))
+    /// The directory of another source that contains a path; `None` if the path is in no other source.
+    pub(super) fn covers(&self, path: &str) -> Option<&str> {
+        let mut included = self.included.iter().map(String::as_str);
+        included.find(|directory| !directory.is_empty() && path::is_in(path, directory))
     }
 }

@@ -5,16 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::CONTROLLER;
 pub(crate) use super::models::POST_BUILD;
-use super::models::PostBuild;
-use crate::kustomization::FILE_NAMES;
+use super::models::{Marked, PostBuild};
+use crate::kustomization::{FILE_NAMES, read_object};
 use crate::targets::{EngineName, Installed};
 use crate::tree::{Tree, path};
 
 /// How far a variable is looked at, in bytes.
 const LONGEST: usize = 1000;
 
-/// The label or annotation of an object in which Flux fills in nothing.
-const DISABLED: &str = "kustomize.toolkit.fluxcd.io/substitute: disabled";
+/// A part of the label or annotation of each object in which Flux fills in nothing.
+const DISABLED: &str = "/substitute";
 
 /// The variables of an object of Flux.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
@@ -41,7 +41,12 @@ impl Variables {
     pub(super) fn of(spec: &PostBuild) -> Variables {
         let own = spec.substitute.iter().map(|(name, value)| (name.clone(), value.replace('\n', "")));
         let from = spec.substitute_from.iter().map(|reference| reference.name.clone());
-        Variables { own: own.collect(), from: from.collect(), always: spec.is_always(), may_be_unset: false }
+        Variables {
+            own: own.collect(),
+            from: from.collect(),
+            always: spec.substitute_strategy == "Always",
+            may_be_unset: false,
+        }
     }
 
     /// Treats variables without a value as empty, as Flux did before it failed for them.
@@ -65,7 +70,9 @@ impl Variables {
         let Ok(text) = std::str::from_utf8(output) else { return Filled { text: output.to_vec(), unset } };
         let mut objects = Vec::new();
         for object in text.split("\n---\n") {
-            let is_left = object.contains(DISABLED);
+            let read =
+                Some(object).filter(|object| object.contains(DISABLED)).and_then(|object| read_object(object).ok()?);
+            let is_left = read.and_then(|read| read.read().ok()).is_some_and(|marked: Marked| marked.is_disabled());
             objects.push(if is_left { object.to_owned() } else { self.in_object(object, &mut unset) });
         }
         Filled { text: objects.join("\n---\n").into_bytes(), unset }

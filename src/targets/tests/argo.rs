@@ -392,7 +392,7 @@ fn a_source_of_which_a_patch_tells_the_rest_is_templated() {
         (&branches, selector, vec![open]),
         (printed, "", vec![open]),
         (printed, selector, vec![open]),
-        (&several, selector, vec![open, open]),
+        (&several, selector, vec![open]),
         // Without a source it deploys nothing, and that is certain.
         ("metadata: {labels: {a: b}}", "", vec![]),
     ] {

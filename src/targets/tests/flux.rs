@@ -105,7 +105,7 @@ fn what_is_not_bound_says_why() {
         (
             SOURCE.replace("spec:", "spec:\n  include: [{toPath: vendor}]"),
             format!("path: vendor/x, {REF}"),
-            "external: `vendor` comes from another source",
+            "templated: `vendor` comes from another source",
         ),
         (
             SOURCE.to_owned(),

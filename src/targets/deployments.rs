@@ -9,7 +9,7 @@ use crate::graph::{Graph, RootId};
 
 /// The roots and files of targets, which are known by their numbers.
 #[derive(Default)]
-pub(crate) struct Deploys<'a> {
+pub(crate) struct Deployments<'a> {
     of: Vec<TargetNodes<'a>>,
     by: HashMap<&'a str, Vec<usize>>,
 }
@@ -21,13 +21,13 @@ struct TargetNodes<'a> {
     files: Rc<BTreeSet<&'a str>>,
 }
 
-impl<'a> Deploys<'a> {
+impl<'a> Deployments<'a> {
     /// Finds the roots and files that targets of a tree deploy. `objects` are the files with objects.
     pub(crate) fn of<'t>(
         graph: &Graph,
         targets: impl IntoIterator<Item = &'t Target>,
         objects: &BTreeSet<&'a str>,
-    ) -> Deploys<'a> {
+    ) -> Deployments<'a> {
         // The files with objects that each root reads itself: few roots read any.
         let mut reading: HashMap<RootId, Vec<&'a str>> = HashMap::new();
         for root in graph.root_ids() {
@@ -37,8 +37,9 @@ impl<'a> Deploys<'a> {
                 reading.insert(root, files);
             }
         }
+        // Targets with the same roots share one walk and its result.
         let mut built: HashMap<Vec<RootId>, TargetNodes<'a>> = HashMap::new();
-        let mut deploys = Deploys::default();
+        let mut deployments = Deployments::default();
         for (number, target) in targets.into_iter().enumerate() {
             let mut deployed = TargetNodes::default();
             if let TargetLocation::Local(dir) = &target.location {
@@ -55,10 +56,10 @@ impl<'a> Deploys<'a> {
                     Rc::make_mut(&mut deployed.files).extend(plain);
                 }
             }
-            deployed.files.iter().for_each(|file| deploys.by.entry(file).or_default().push(number));
-            deploys.of.push(deployed);
+            deployed.files.iter().for_each(|file| deployments.by.entry(file).or_default().push(number));
+            deployments.of.push(deployed);
         }
-        deploys
+        deployments
     }
 
     /// The roots that a target builds, and those that they reference.
