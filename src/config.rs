@@ -206,6 +206,7 @@ impl RefPolicy {
 
 /// Whether a reason is still a placeholder that a hint or a template suggested.
 pub(crate) fn is_placeholder(reason: &str) -> bool {
+    // People write `TODO:` or `<reason>`.
     let word = reason.trim_matches(|c: char| !c.is_alphanumeric());
     let mut placeholders = [PLACEHOLDER, "REASON", "WHY", "FIXME", "TBD", "XXX", ""].into_iter();
     placeholders.any(|placeholder| placeholder.eq_ignore_ascii_case(word))
@@ -255,11 +256,11 @@ impl Config {
         Some(severity).filter(|severity| *severity != Severity::Off)
     }
 
-    /// Gives findings the severity of the configuration, and removes those of rules that are off. A finding about a file
-    /// that could not be read keeps its severity.
+    /// Gives findings the severity of the configuration, and removes those of rules that are off.
     pub(crate) fn judge(&self, findings: &mut Vec<Finding>) {
         findings.retain_mut(|finding| {
             let default = finding.severity;
+            // A file that could not be read may hold anything, so no rule about it can be switched off.
             let level = if finding.unread { Some(default) } else { self.level(finding.rule, default) };
             finding.severity = level.unwrap_or(default);
             level.is_some()

@@ -36,14 +36,16 @@ use crate::os::process::{self, Output, Terminal};
 const MEANINGS: [&str; 5] =
     ["GIT_LITERAL_PATHSPECS", "GIT_GLOB_PATHSPECS", "GIT_NOGLOB_PATHSPECS", "GIT_ICASE_PATHSPECS", "GIT_CONFIG"];
 
-/// A `git` command with the settings that every command needs: English messages, no other meaning of arguments, no locks
-/// for mere queries, no prompt on the terminal, and no replaced objects.
+/// A `git` command with the settings that every command needs.
 fn command() -> Command {
     let mut command = Command::new("git");
+    // Arguments mean the same for every user.
     for name in MEANINGS {
         command.env_remove(name);
     }
     command
+        // Its messages are read, mere queries take no lock, and nothing waits at the terminal. Replaced objects would
+        // be other bytes than those that a clone has.
         .env("LC_ALL", "C")
         .env("GIT_NO_REPLACE_OBJECTS", "1")
         .env("GIT_OPTIONAL_LOCKS", "0")
@@ -115,9 +117,10 @@ fn bare_message(line: &str) -> &str {
 }
 
 impl Output {
-    /// Whether git says one of these phrases, given in lower case, about itself. URLs and paths are not its
-    /// words: a repository called `not found` is no answer. So a phrase has a blank, which the name of a ref has not.
+    /// Whether git says one of these phrases, given in lower case, about itself.
     pub(crate) fn says(&self, phrases: &[&str]) -> bool {
+        // URLs and paths are not its words: a repository called `not found` is no answer. So a phrase has a blank,
+        // which the name of a ref has not.
         let words = own_words(&self.stderr);
         phrases.iter().any(|phrase| words.contains(phrase))
     }

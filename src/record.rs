@@ -92,6 +92,7 @@ impl FromStr for Digest {
     type Err = Failure;
 
     fn from_str(text: &str) -> Result<Self, Failure> {
+        // The text of each kind is compared, so that only one spelling is accepted.
         let hex = text.split_once(':').map_or("", |(_, hex)| hex);
         let kinds = [Digest::GitCommit, Digest::GitTree, Digest::Sha256];
         let mut digests = kinds.into_iter().map(|kind| kind(hex.to_owned()));

@@ -228,6 +228,7 @@ fn match_path(upstream: &Upstream) -> Option<String> {
 
 /// The URL of an image. As in docker, a name that does not begin with a host belongs to docker.io.
 fn image_url(image: &str) -> String {
+    // A digest or a tag is no part of the name.
     let name = image.split('@').next().unwrap_or(image);
     let (directory, last) = name.rsplit_once('/').unwrap_or(("", name));
     let last = last.split(':').next().unwrap_or(last);
@@ -241,6 +242,7 @@ fn image_url(image: &str) -> String {
 
 /// Whether a text is a host of ASCII letters, or an address in brackets, perhaps with a port.
 fn is_host(text: &str) -> bool {
+    // An address in brackets has colons of its own.
     let (host, port) = text.rsplit_once(':').filter(|_| !text.ends_with(']')).unwrap_or((text, "0"));
     let (host, others) = match host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
         Some(address) => (address, ":."),
@@ -278,6 +280,7 @@ pub(super) fn compile(text: &str) -> Result<GlobMatcher, String> {
     };
     // A glob covers everything below its match, so `**` at the end would only exclude the directory itself.
     path.truncate(path.iter().rposition(|name| name != "**").map_or(0, |last| last + 1));
+    // The scheme and the host are the first names of the path, so that one glob compares all.
     let names = [scheme.unwrap_or("{https,ssh,oci}").to_owned(), host];
     glob::compile(&[&names[..], &path].concat().join("/"))
 }

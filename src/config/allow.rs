@@ -111,6 +111,7 @@ impl Exceptions {
         if self.is_empty() {
             return Vec::new();
         }
+        // Looked up, not searched: there may be as many entries as references.
         let (refs, key) = (RefPolicy::of(rule, subject), key(subject));
         let exact = subject.upstream().and_then(address::exact).map(Exact::named_by).unwrap_or_default();
         let exact = exact.into_iter().filter_map(|exact| self.exact.get(&(key, exact))).flatten().copied();

@@ -51,6 +51,7 @@ impl KeyChange {
     /// `None` if the edit changes another key, or the new text is not a configuration.
     fn of_key(old: &str, new: &str, key: &str) -> Option<KeyChange> {
         Config::parse(new.as_bytes(), "").ok()?;
+        // All other keys must be equal: an edit of lines may end in another key.
         let (mut old, mut new) = (keys(old)?, keys(new)?);
         let change = KeyChange { before: old.remove(key), after: new.remove(key) };
         (old == new).then_some(change)

@@ -77,6 +77,7 @@ impl Comments {
 
     /// The indexes of the comments that allow the findings of a rule at a location; without `span` in the whole file.
     pub(crate) fn allowing(&self, rule: Rule, span: Option<Span>) -> impl Iterator<Item = (usize, &Directive)> {
+        // A set, because a comment may be on the first and on the last line.
         let indexes: BTreeSet<usize> = match span {
             None => (0..self.comments.len()).filter(|index| self.comments[*index].is_first).collect(),
             Some(span) => {

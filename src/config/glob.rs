@@ -140,6 +140,7 @@ pub(super) fn set<'a>(globs: impl IntoIterator<Item = &'a GlobMatcher>) -> Resul
 
 /// A directory and those above it, but not the top (unless it is the top itself).
 pub(super) fn and_above(directory: &str) -> impl Iterator<Item = &str> {
+    // The top has no name that a glob could match.
     let top = Some(directory).filter(|directory| directory.is_empty());
     top.into_iter().chain(path::and_above(directory))
 }

@@ -60,6 +60,7 @@ fn with_example(failure: Failure) -> Failure {
 fn spans(root: &Value, key: &str, lines: &[&str]) -> impl Iterator<Item = Span> {
     format::positions(root, key).into_iter().map(|start| {
         let text = lines.get(start.line - 1).copied().unwrap_or_default();
+        // YAML values have only their start.
         let end_column = text.trim_end().chars().count().max(start.column) + 1;
         Span { start, end: Position { column: end_column, ..start } }
     })

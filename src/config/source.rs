@@ -77,6 +77,7 @@ impl Config {
     pub(super) fn read_signers(&mut self, tree: &dyn Tree, directory: &str) -> Result<()> {
         let policies = self.sources.iter_mut().flat_map(|sources| &mut sources.entries);
         for signers in policies.filter_map(|policy| policy.signed_by.as_mut()) {
+            // The file is read from the same tree as the policy, so that a reviewer sees both.
             let path = path::resolve("", &signers.file).map(|file| path::join(directory, &file));
             *signers = match path {
                 Some(path) if matches!(tree.entry(&path)?, Some(Entry::File { .. })) => {

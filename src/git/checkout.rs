@@ -63,6 +63,7 @@ impl Checkout {
         let mut git = self.git(&["check-attr", "--stdin", "-z"]);
         let output = done(run(git.args(ATTRIBUTES), Some(paths.join("\0").as_bytes()))?)?;
         let text = String::from_utf8_lossy(&output);
+        // git prints three fields for each path and attribute.
         let (mut fields, mut by_path) = (text.split('\0'), HashMap::<String, Attributes>::new());
         while let (Some(path), Some(name), Some(state)) = (fields.next(), fields.next(), fields.next()) {
             // `filter` without a name and `-filter` name no filter, so git runs none.
@@ -87,6 +88,7 @@ impl Checkout {
         let output = run(&mut git, Some(path.as_bytes())).ok()?;
         let rule = String::from_utf8(output.stdout).ok()?;
         let mut fields = rule.split('\0');
+        // A pattern with `!` takes the path out again.
         let (file, line, pattern) = (fields.next()?, fields.next()?, fields.next()?);
         (!pattern.starts_with('!')).then(|| format!("{file}:{line}"))
     }

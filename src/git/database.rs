@@ -26,6 +26,7 @@ pub fn open(git_dir: &Path) -> Result<gix::Repository> {
 
 /// Opens the object database of a fetched repository. Objects that need more than `most` bytes of memory are not read.
 pub(crate) fn open_fetched(git_dir: &Path, most: u64) -> Result<gix::Repository> {
+    // A hostile pack may claim any size.
     let limit = format!("gitoxide.objects.allocLimit={most}");
     let slots = gix::odb::store::init::Slots::AsNeededByDiskState { multiplier: 2.0, minimum: PACKS };
     let options = gix::open::Options::isolated().config_overrides([limit]).object_store_slots(slots);

@@ -3,6 +3,7 @@
 /// The date of a commit (its committer's) or a tag, in seconds. `None` without one, or before 1970.
 pub(crate) fn made(object: &[u8]) -> Option<u64> {
     let text = String::from_utf8_lossy(object);
+    // A message may have such a line, too.
     let mut head = text.lines().take_while(|line| !line.is_empty());
     let line = head.find(|line| ["committer ", "tagger "].iter().any(|name| line.starts_with(name)))?;
     line.rsplit(' ').nth(1)?.parse().ok()

@@ -125,9 +125,9 @@ impl LocalRepo {
         }))
     }
 
-    /// Finds the repository as [`LocalRepo::discover`] does, for work that must not reach the network:
-    /// in a partial clone an object that was not fetched yet is then missing.
+    /// Finds the repository as [`LocalRepo::discover`] does, for work that must not reach the network.
     pub fn discover_offline() -> Result<Option<LocalRepo>> {
+        // In a partial clone an object that was not fetched yet is then missing.
         Ok(LocalRepo::discover()?.map(|repo| LocalRepo { may_fetch: false, ..repo }))
     }
 
@@ -155,8 +155,8 @@ impl LocalRepo {
         Ok(self.named(rev)?.map(|(id, _)| id))
     }
 
-    /// As [`commit`](Self::commit), with the full name of the ref that `rev` means: `None` for an object id, an expression
-    /// or a detached HEAD. If a tag and a branch have the same name, the tag counts, as in git.
+    /// As [`commit`](Self::commit), with the full name of the ref that `rev` means: `None` for an object id, an
+    /// expression or a detached HEAD.
     pub fn named(&self, rev: &str) -> Result<Option<(CommitId, Option<String>)>> {
         if rev.starts_with('-') {
             return Err(Failure::new(format!("`{rev}` is not a revision: it begins with a dash")));
@@ -164,6 +164,7 @@ impl LocalRepo {
         if let Some(id) = self.read_commit(rev)? {
             return Ok(Some((id, None)));
         }
+        // If a tag and a branch have the same name, git takes the tag.
         let commit = format!("{rev}^{{commit}}");
         let tree = format!("{rev}^{{commit}}^{{tree}}");
         // `rev` does not begin with a dash, so git cannot take one of these arguments for an option.
@@ -208,6 +209,7 @@ impl LocalRepo {
 
     /// The refs that match one of `patterns` (as in `git for-each-ref`), by full name, also those whose object is missing.
     pub fn refs(&self, patterns: &[impl AsRef<str>]) -> Result<BTreeMap<String, Ref>> {
+        // git lists also refs whose object is missing.
         let mut args = vec!["for-each-ref", "--format=%(HEAD)%(refname) %(objectname) %(symref)"];
         args.extend(patterns.iter().map(AsRef::as_ref));
         let mut refs = BTreeMap::new();
@@ -284,6 +286,7 @@ impl LocalRepo {
         let mut fields = stdout.split('\0');
         let mut settings = Vec::new();
         while let (Some(scope), Some(entry)) = (fields.next(), fields.next()) {
+            // A key without a value is true.
             let (key, value) = entry.split_once('\n').unwrap_or((entry, "true"));
             let is_local = matches!(scope, "local" | "worktree");
             settings.push(Setting { is_local, key: key.to_owned(), value: value.to_owned() });
@@ -330,9 +333,8 @@ impl LocalRepo {
         Ok(url.unwrap_or_else(|| directory.unwrap_or_default().to_string_lossy().into_owned()))
     }
 
-    /// The short names of the branches that represent the repository: the current branch, and the HEADs of the remotes. If no
-    /// remote has a HEAD, as in most CI jobs, `main` and `master` count if they exist or no other branch is known. They are
-    /// determined once in a run.
+    /// The short names of the branches that represent the repository: the current branch, and the HEADs of the
+    /// remotes.
     pub fn main_branches(&self) -> Result<Vec<String>> {
         if let Some(known) = self.main_branches.get() {
             return Ok(known.clone());
@@ -340,6 +342,7 @@ impl LocalRepo {
         const FIRST: [&str; 2] = ["main", "master"];
         let heads = self.refs(&["refs/remotes/*/HEAD"])?;
         let mut names: Vec<String> = heads.into_values().filter_map(|head| head.other_name).collect();
+        // In most CI jobs no remote has a HEAD.
         if names.is_empty() {
             let patterns = FIRST.map(|name| [format!("refs/heads/{name}"), format!("refs/remotes/*/{name}")]);
             names.extend(self.refs(patterns.as_flattened())?.into_keys());
@@ -353,8 +356,7 @@ impl LocalRepo {
         Ok(self.main_branches.get_or_init(|| branches).clone())
     }
 
-    /// The settings of this repository that concern connections (`url.*`, `http.*`, `credential.*`, …). A fetch into another
-    /// repository would not see them.
+    /// The settings of this repository that concern connections (`url.*`, `http.*`, `credential.*`, …).
     pub fn connection_config(&self) -> Result<Vec<(String, String)>> {
         // Only the settings of this repository: git reads those of the user in any directory.
         const SECTIONS: [&str; 5] = ["url.", "http.", "credential.", "protocol.", "ssh."];

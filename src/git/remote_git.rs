@@ -114,8 +114,8 @@ impl RemoteGit {
         command
     }
 
-    /// Asks git about the commits in the bare repository at `directory`, without fetching any. `None` if git fails, which is
-    /// its way to say no.
+    /// Asks git about the commits in the bare repository at `directory`, without fetching any. `None` if the answer
+    /// is no.
     pub(crate) fn commits(
         &self,
         directory: &Path,
@@ -124,6 +124,7 @@ impl RemoteGit {
     ) -> Result<Option<String>, process::Error> {
         let mut command = self.command(&[]);
         command.env("GIT_DIR", directory).args(arguments);
+        // git has no other way to say no than to fail.
         let output = process::run(&mut command, None, Some(timeout), Terminal::Detached)?;
         Ok(output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned()))
     }
@@ -134,6 +135,7 @@ impl RemoteGit {
 
     /// Whether git shows a client certificate to every host that asks for one.
     pub(crate) fn has_certificate(&self) -> bool {
+        // The variable counts before the configuration.
         std::env::var_os("GIT_SSL_CERT").is_some() || self.config(&["config", "--get", "http.sslCert"]).is_some()
     }
 

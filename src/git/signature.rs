@@ -45,6 +45,7 @@ impl Signers {
     /// a file.
     pub(crate) fn parse(file: &str, bytes: Vec<u8>) -> Result<Signers> {
         let text = String::from_utf8_lossy(&bytes);
+        // A binary keyring begins with the tag of a packet, whose first bit is set.
         let is_keyring = text.contains(KEYRING) || bytes.first().is_some_and(|first| first & 0x80 != 0);
         // A private key in the repository is a mistake of its own, which must not pass unseen.
         let keys = match () {
@@ -63,8 +64,7 @@ impl Signers {
         signed.split(' ').next().is_some_and(|key| self.keys.contains(key))
     }
 
-    /// The signer of an object (`tag` or `commit`) of a bare repository: the fingerprint of the key, and its name. The user's
-    /// configuration is not read.
+    /// The signer of an object (`tag` or `commit`) of a bare repository: the fingerprint of the key, and its name.
     pub(crate) fn verify(&self, repository: &Path, kind: &str, id: &str) -> Result<String> {
         let scratch = Scratch::new().map_err(|error| unusable(&error))?;
         let home = scratch.path();
@@ -102,6 +102,7 @@ impl Signers {
 
 /// The signer in the output of git, which shows the words of ssh-keygen, or the status lines of gpg.
 fn signer(output: &Output) -> Option<String> {
+    // git passes the words of ssh-keygen on, and has no status lines for them.
     let ssh = output.stderr.lines().find_map(|line| {
         let (name, key) = line.strip_prefix("Good \"git\" signature for ")?.rsplit_once(" with ")?;
         Some((key.rsplit_once(" key ")?.1, name))

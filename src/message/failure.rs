@@ -124,9 +124,9 @@ impl FailureKind {
         matches!(self, FailureKind::NoAnswer | FailureKind::NoConnection | FailureKind::Limited)
     }
 
-    /// Whether upstream answered that the requested content does not exist. A server that refuses, breaks off or sends
-    /// unusable content does not say that.
+    /// Whether upstream answered that the requested content does not exist.
     pub fn is_gone(self) -> bool {
+        // A server that refuses, breaks off or sends unusable content does not say so.
         matches!(self, FailureKind::NotInRepository | FailureKind::NoRepository)
     }
 }
@@ -238,9 +238,9 @@ pub(crate) fn short(id: &str) -> &str {
 
 /// A command for a hint: `beginning` unchanged, which holds no values, then each word quoted for a shell.
 ///
-/// This is the only way in which paths, refs and URLs get into a command, so that each is one word and never an option or
-/// code. The command is one line, and invisible characters are escaped; such a word cannot be pasted.
+/// This is the only way in which paths, refs and URLs get into a command.
 pub(crate) fn command(beginning: &'static str, words: impl IntoIterator<Item = impl AsRef<str>>) -> String {
+    // Each is one word, and never an option or code. Invisible characters are escaped; such a word cannot be pasted.
     let mut command = beginning.to_owned();
     for word in words {
         command.push(' ');

@@ -236,6 +236,7 @@ impl Finding {
 
 /// Sorts findings by location, and removes duplicates.
 pub(crate) fn sort(findings: &mut Vec<Finding>) {
+    // Several walks reach one file, so that findings come twice and in any order.
     findings.sort_by(|left, right| {
         let [left, right] =
             [left, right].map(|finding| (&finding.url, &finding.path, finding.span, finding.rule, &finding.message));

@@ -79,6 +79,7 @@ fn looks_like_tag(text: &str) -> bool {
     if let Some(name) = text.strip_prefix("refs/") {
         return name.starts_with("tags/");
     }
+    // These names have digits, and are branches.
     let lower = text.to_ascii_lowercase();
     let work = lower.split_once('/').is_some_and(|(first, _)| LINES_OF_WORK.contains(&first));
     // `1.x`, `v1.2.x`

@@ -175,8 +175,7 @@ impl Redacted {
         shown
     }
 
-    /// Goes through a text from authority to authority: there may be several, as in
-    /// `git::https://…`, `'https://…` or `https://proxy/https://…`, and each can hold a password.
+    /// Goes through a text from authority to authority.
     fn mask_reference(&mut self, text: &str) {
         // The query is redacted by its keys, so authorities are only looked for before it.
         let last_at = end_of_last_at(text);
@@ -193,6 +192,8 @@ impl Redacted {
         start = self.userinfo(&text[..head], start, SchemeKind::Bare, last_at);
         // A userinfo may hold `?` or `#`, so the query can begin later than it seemed.
         let mut is_url = false;
+        // There may be several, as in `git::https://…`, `'https://…` or `https://proxy/https://…`, and each can hold
+        // a password.
         while let Some((length, kind)) = authority_start(&text[start..end]) {
             self.location(&text[start..start + length]);
             start = self.userinfo(text, start + length, kind, last_at);
@@ -276,8 +277,7 @@ fn location_end(text: &str, start: usize) -> usize {
     text[start..].find(['?', '#']).map_or(text.len(), |at| start + at)
 }
 
-/// The offset of the first authority: after `scheme://`, after `//` at the front, and after `https:/`
-/// as well, because some clients read that as a URL.
+/// The offset of the first authority: after `scheme://`, after `//` at the front, and after `https:/`.
 fn authority_start(text: &str) -> Option<(usize, SchemeKind)> {
     let slashes = leading_slashes(text);
     if slashes >= 2 {
@@ -287,6 +287,7 @@ fn authority_start(text: &str) -> Option<(usize, SchemeKind)> {
         let before = &text[..colon];
         let before_scheme = before.trim_end_matches(|c: char| c.is_ascii_alphanumeric() || "+.-".contains(c));
         let scheme = before[before_scheme.len()..].to_ascii_lowercase();
+        // Some clients read `https:/` as a URL.
         let needed = if matches!(scheme.as_str(), "http" | "https" | "ssh") { 1 } else { 2 };
         let count = leading_slashes(&text[colon + 1..]);
         let kind = match scheme.as_str() {
@@ -321,9 +322,10 @@ fn is_digest(text: &str) -> bool {
     !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
-/// Whether a user name must be a token: no forge has such long names, and tokens without a
-/// known prefix are at least as long (old tokens of GitHub, those of Azure DevOps).
+/// Whether a user name must be a token.
 fn is_no_user(name: &str) -> bool {
+    // No forge has such long names, and tokens without a known prefix are at least as long (old tokens of GitHub,
+    // those of Azure DevOps).
     name.len() >= 40 && name.bytes().all(|b| b.is_ascii_alphanumeric())
 }
 

@@ -94,6 +94,7 @@ impl Upstream {
     pub fn redacted(&self) -> Upstream {
         let mut upstream = self.clone();
         if let Upstream::Git { reference, submodules, path, .. } = &mut upstream {
+            // An exception for a directory holds whether its submodules are fetched or not.
             (*submodules, *path) = (true, redact::url(path));
             *reference = reference.as_deref().map(redact::url);
         }

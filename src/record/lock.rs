@@ -203,6 +203,7 @@ impl Lock {
     /// Reads a lock of a tree. Equal bytes are parsed only once in a run.
     pub fn read(tree: &dyn Tree, path: &str) -> Result<Rc<Lock>> {
         thread_local!(static PARSED: RefCell<HashMap<Vec<u8>, Rc<Lock>>> = RefCell::default());
+        // Many walks of one run read the same lock, and validating it takes time.
         let bytes = tree.read(path)?;
         if let Some(lock) = PARSED.with_borrow(|parsed| parsed.get(&bytes).cloned()) {
             return Ok(lock);
@@ -269,6 +270,7 @@ impl Lock {
 
     /// `starts` and all upstreams that they reach, locked or not.
     pub fn reach(&self, starts: impl IntoIterator<Item = Upstream>) -> BTreeSet<Upstream> {
+        // A work list, because upstreams may reference each other.
         let mut reached = BTreeSet::new();
         let mut todo = Vec::from_iter(starts);
         while let Some(upstream) = todo.pop() {
@@ -306,6 +308,7 @@ impl Lock {
 impl LockChange {
     /// The change of one source. `None` if nothing changed.
     fn of(source: &Upstream, old: &Lock, new: &Lock) -> Option<LockChange> {
+        // A directory is new only in a repository that both locks have.
         let (old, new) = (old.remotes.get(source), new.remotes.get(source));
         let mut paths = Vec::new();
         if let (Some(old), Some(new)) = (old, new) {

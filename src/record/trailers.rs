@@ -91,12 +91,12 @@ impl Trailers {
         Ok(lines)
     }
 
-    /// Parses the record in the last paragraph of a commit message, where git looks for trailers. `None` if there is
-    /// none.
+    /// Parses the record in the last paragraph of a commit message. `None` if there is none.
     ///
     /// Fails if the record is not as this program writes it: incomplete, malformed, with other lines or in another
     /// order.
     pub fn parse(message: &str) -> Result<Option<Trailers>> {
+        // git looks for trailers in the last paragraph only.
         let lines: Vec<&str> = message.trim_end().lines().collect();
         let mut last: Vec<&str> = lines.rsplit(|line| line.trim().is_empty()).next().unwrap_or_default().to_vec();
         // git reads an indented line as a continuation of the line above.
@@ -207,6 +207,7 @@ impl TargetTrailer {
     }
 
     fn parse(value: &str) -> Result<Self> {
+        // An unknown field is not read, and then found by the comparison with the text.
         let mut fields = value.split(' ');
         let target = decode(fields.next().unwrap_or_default())?;
         let mut trailer = TargetTrailer { target, ..TargetTrailer::default() };

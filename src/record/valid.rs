@@ -71,6 +71,7 @@ pub(super) fn reference(text: &str) -> Refused {
 /// Accepts a target: a local one like [`path_or_top`], a remote one like [`url()`].
 pub(super) fn target(text: &str) -> Refused {
     path_or_top(text).or_else(|reason| {
+        // A path that is refused must not pass as a URL.
         let could_be_remote = text.contains("//") || text.contains([':', '?']);
         if could_be_remote && !text.starts_with(['.', '/']) && !has_drive(text) { url(text) } else { Err(reason) }
     })

@@ -35,6 +35,7 @@ pub struct BuildTool {
 impl BuildTool {
     /// The program as it may be recorded, without the values of arguments that may be secrets.
     pub fn recorded(&self) -> BuildTool {
+        // Commit messages are public, and arguments may have a token.
         let mut recorded = self.clone();
         for argument in &mut recorded.arguments {
             *argument = match argument.split_once('=') {

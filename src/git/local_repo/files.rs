@@ -99,10 +99,11 @@ impl LocalRepo {
         Ok(self.changed(&all)?.iter().all(|(letter, _)| *letter == UNTRACKED))
     }
 
-    /// The files at or below these paths (from the top) that differ from HEAD in the index or on disk, with git's letter for
-    /// the change on disk. Ignored files are left out. The last answer is remembered, because git may read every file for it.
+    /// The files at or below these paths (from the top) that differ from HEAD in the index or on disk, with git's
+    /// letter for the change on disk. Ignored files are left out.
     pub fn changed(&self, among: &BTreeSet<String>) -> Result<Vec<(char, String)>> {
         let mut known = self.changed.borrow_mut();
+        // The last answer is remembered, because git may read every file for it.
         if !among.iter().all(|path| known.covers(path)) {
             // git compares each pathspec with each file, so many of them cost more than all files.
             let is_all = among.contains("");

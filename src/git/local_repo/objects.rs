@@ -8,6 +8,7 @@ impl LocalRepo {
     /// The raw bytes of an object (`kind`: `blob`, `tree`), which git may fetch in a partial clone. `None` if there is no such
     /// object, or nothing may be fetched.
     pub fn object(&self, kind: &str, id: &str) -> Result<Option<Vec<u8>>> {
+        // git would fetch the object.
         if !self.may_fetch && self.is_partial()? {
             return Ok(None);
         }

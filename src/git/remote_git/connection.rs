@@ -51,13 +51,13 @@ pub(crate) fn take_login(url: &mut Url) -> Option<Login> {
     Some(login).filter(|login| !login.user.is_empty() || login.password.is_some())
 }
 
-/// Splits an http URL into a URL without login, and the login. In an ssh URL only the password is removed, because ssh does
-/// not take it from a URL.
+/// Splits an http URL into a URL without login, and the login. An ssh URL keeps its user.
 pub(super) fn split_login(url: &str) -> (String, Option<Login>) {
     let mut parsed = match Url::parse(url) {
         Ok(parsed) if !parsed.username().is_empty() || parsed.password().is_some() => parsed,
         _ => return (url.to_owned(), None),
     };
+    // ssh takes no password from a URL.
     if !is_http(url) {
         let _ = parsed.set_password(None);
         return (parsed.into(), None);
@@ -72,8 +72,8 @@ impl RemoteGit {
         RemoteGit { peer: Some(peer), ..self.clone() }
     }
 
-    /// A command that talks to a URL as the remote [`REMOTE`]. It sends only permitted logins, and follows no redirects: the
-    /// caller decides whether a redirect is safe.
+    /// A command that talks to a URL as the remote [`REMOTE`]. It sends only permitted logins, and follows no
+    /// redirects.
     pub(super) fn to(&self, url: &str, terminal: Terminal) -> Command {
         let (mut bare, mut login) = split_login(url);
         if bare != url {
@@ -84,6 +84,7 @@ impl RemoteGit {
         if let Some(Login { user, password: None }) = &login {
             settings.push((format!("credential.{bare}.username"), user.clone()));
         }
+        // The caller decides whether a redirect is safe.
         let mut command = self.command(&settings);
         command.args([
             "-c",
@@ -111,6 +112,7 @@ impl RemoteGit {
             }
             command.env("KUSTOMIZE_LOCALIZE_USER", user).env("KUSTOMIZE_LOCALIZE_PASSWORD", password);
         }
+        // curl takes these addresses instead of resolving the name again.
         if let Some(Peer { host, port, addresses }) = &self.peer {
             let listed: Vec<String> = addresses.iter().map(IpAddr::to_string).collect();
             let resolved = if listed.is_empty() { NOWHERE.to_owned() } else { listed.join(",") };

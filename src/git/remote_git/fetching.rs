@@ -44,6 +44,7 @@ impl RemoteGit {
     ) -> Result<Exchange, process::Error> {
         let mut command = self.to(url, terminal);
         command.env("GIT_DIR", "/dev/null").args(["ls-remote", "--quiet", "--end-of-options", REMOTE]);
+        // The peeled entry of a tag object is listed only if it is asked for.
         for reference in references {
             command.arg(reference).arg(format!("{reference}^{{}}"));
         }

@@ -64,9 +64,9 @@ fn is_secret_value(value: &str) -> bool {
     is_known_token(&value) || holds_userinfo(&value)
 }
 
-/// Whether a value may itself hold a URL or an scp-like text with a password. A commit id after the last `@` is not a
-/// host.
+/// Whether a value may itself hold a URL or an scp-like text with a password.
 fn holds_userinfo(value: &str) -> bool {
+    // A commit id after the last `@` is not a host.
     let value = match value.rsplit_once('@') {
         Some((before, id)) if matches!(id.len(), 40 | 64) && id.bytes().all(|byte| byte.is_ascii_hexdigit()) => before,
         _ => value,

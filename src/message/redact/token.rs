@@ -33,6 +33,7 @@ pub(super) fn is_known_token(text: &str) -> bool {
 
 /// Adds a text to `shown` with its tokens hidden; returns whether it had any.
 pub(super) fn hide_tokens(text: &str, shown: &mut String) -> bool {
+    // A token ends at any character that no token has, so that the rest of a text stays.
     let mut secret = false;
     for piece in text.split_inclusive(ends_token) {
         let word = piece.trim_end_matches(ends_token);

@@ -49,6 +49,7 @@ pub(crate) fn visible(text: &str) -> String {
 /// The text as a message quotes it: as [`visible`], and cut after [`MOST`] characters.
 pub(crate) fn shown(text: &str) -> String {
     let text = message(text);
+    // Hidden first, then cut: a part of a secret would not be recognized.
     let mut rest = text.chars();
     let mut shown = escaped(rest.by_ref().take(MOST)).replace("##[", INERT);
     if rest.next().is_some() {

@@ -42,6 +42,7 @@ pub(crate) fn newest(
     accepts: impl Fn(&Trailers) -> bool,
 ) -> Result<RecordLookup> {
     let mut after = Vec::new();
+    // Read with gix: starting git for each commit would take seconds.
     let mut next = Some(object_id(tip)?);
     // The history also ends where a shallow clone was cut off.
     while let Some(commit) = next.and_then(|id| read_commit(repository, id)) {

@@ -89,6 +89,7 @@ pub(crate) fn examine(
     let id =
         repo.commit(commit)?.ok_or_else(|| Failure::new(format!("the tip {commit} of `{branch}` cannot be read")))?;
     let tree = object_id(&id.tree)?;
+    // A branch of another program must not be overwritten.
     let recorded = newest(repo, repository, branch, commit)?;
     // A branch holds one kind of result: another kind would delete the files of this one.
     match (content, Content::of(&recorded.trailers.target)) {

@@ -46,6 +46,7 @@ pub(crate) fn differences(
     apart: &BTreeSet<&str>,
 ) -> Result<Vec<String>> {
     let mut paths = Vec::new();
+    // A work list: trees come from anybody, and may be nested deeply.
     let mut todo = vec![(String::new(), Some(old), new)];
     while let Some((directory, old, new)) = todo.pop() {
         // Equal ids mean equal content, so a large unchanged directory costs nothing.

@@ -58,11 +58,12 @@ impl Lock {
 
     /// Renders the lock.
     ///
-    /// The text depends only on the content, not on the order of the files.
+    /// The text depends only on the content.
     ///
     /// Fails if the content is invalid, for example if a path leads out of the directory.
     pub fn render(&self) -> Result<String> {
         let context = format!("cannot write {LOCK_NAME}");
+        // Validated before it is written: a lock that is not read back would end the next run.
         let keys = LockKeys::from(self);
         validate(&keys).map_err(|problem| {
             let failure = Failure::new(problem.message).context(&context);
@@ -83,6 +84,7 @@ fn as_written(bytes: &[u8], file: &str) -> Result<(LockKeys, Yaml)> {
     let text = format::text(bytes, file, LOCK)?;
     let (keys, root): (LockKeys, Yaml) = format::parse(text, file)?;
     validate(&keys).map_err(|LockProblem { list, index, message }| {
+        // `serde` does not tell where an entry is, so the YAML values do.
         let line = format::positions(&root, list).get(index).map_or(0, |at| at.line);
         Failure::new(message).at(Location { field: list.to_owned(), ..at_line(file, line) })
     })?;
@@ -249,6 +251,7 @@ impl RemoteKeys {
 impl From<(&Upstream, &Pinned)> for RemoteKeys {
     fn from((source, pinned): (&Upstream, &Pinned)) -> Self {
         let Pinned { digest, size, resolved, signed, paths, .. } = pinned.clone();
+        // Only the keys of its kind are present.
         let mut keys = RemoteKeys { url: source.url().to_owned(), size, resolved, signed, ..RemoteKeys::default() };
         match source {
             Upstream::Git { reference, submodules, .. } => {

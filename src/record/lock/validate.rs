@@ -42,6 +42,7 @@ pub(super) fn validate(lock: &LockKeys) -> Result<(), LockProblem> {
         // A file or a chart has no paths: its entry is the whole upstream.
         locked.extend((!matches!(source, Upstream::Git { .. })).then_some(source));
     }
+    // What stays remote is not locked: otherwise it would be open what a build gets.
     let mut stays_remote = BTreeSet::new();
     for (index, entry) in lock.left.iter().enumerate() {
         let upstream = entry.upstream();
@@ -147,6 +148,7 @@ fn left(left: &LeftKeys) -> Checked {
 }
 
 fn check_file(file: &StoredFile) -> Checked {
+    // The files are written and deleted by these paths.
     of("path", &file.path, valid::path)?;
     check_digest(&file.sha256)?;
     file.remote.iter().try_for_each(|remote| address(&remote.to_string()))?;
