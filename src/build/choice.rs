@@ -176,7 +176,7 @@ impl Choice {
     }
 
     /// A target that is the same on both sides: its status says that it is on both, not that it differs.
-    fn of_target(target: Target) -> Choice {
+    pub(super) fn of_target(target: Target) -> Choice {
         let what = What::Target(Box::new(Sides { old: Some(target.clone()), new: Some(target) }));
         Choice { what, status: DiffStatus::Changed, cause: None, moved: BTreeSet::new() }
     }
@@ -241,7 +241,7 @@ impl Choice {
     }
 
     /// Whether its directory is known to be in another repository or at another revision.
-    fn is_elsewhere(&self) -> bool {
+    pub(super) fn is_elsewhere(&self) -> bool {
         self.target().is_some_and(|target| {
             target.local_dir().is_none() && !matches!(target.location, TargetLocation::Templated(_))
         })

@@ -1,22 +1,23 @@
 //! The outputs of all builds as files: one for each target and each top root, with stable names.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use serde_yaml::{Mapping, Value};
 
 use super::builds::{Builds, Wanted};
-use super::choice::Choices;
+use super::choice::{Choice, Choices};
 use super::program::Programs;
 use super::{compare, secrets};
 use crate::fetch::Progress;
 use crate::message::failure::{Failure, FailureKind, Failures, Result};
 use crate::message::finding::{Rule, Severity};
+use crate::message::position::Position;
 use crate::message::redact::visible;
 use crate::os::parallel::processors;
 use crate::record::BuildTool;
 use crate::targets::affected::DiffStatus;
 use crate::targets::policy::full_name_at;
-use crate::targets::{Target, stopped};
+use crate::targets::{Target, TargetLocation, stopped};
 use crate::workspace::{Workspace, from_lock};
 
 /// The outputs of builds by the path of their file, and the builds that have none.
@@ -30,12 +31,72 @@ pub(crate) struct Rendered {
     /// The paths of the files of these targets; for a set the directory of all its targets, for an unreadable file the
     /// top.
     unknown_files: BTreeSet<String>,
+    /// The targets of which a source is elsewhere, so that their files lack its objects.
+    pub partial: Vec<String>,
     /// The builds that were stopped, so that their output is unknown.
     pub stopped: Vec<Failure>,
     /// Whether a build that has no file is a failure.
     pub fails: bool,
     /// The program that builds.
     pub by: BuildTool,
+}
+
+/// The build of a root, or of one source of a target.
+struct FileBuild {
+    file: String,
+    /// The place of the source in the object.
+    spot: Position,
+    wanted: Wanted,
+}
+
+/// The names of the files of targets.
+struct FileNames {
+    /// The objects that have one name, each by its place.
+    objects: HashMap<String, BTreeSet<String>>,
+}
+
+impl FileNames {
+    fn of(targets: &[Target]) -> FileNames {
+        let mut objects: HashMap<String, BTreeSet<String>> = HashMap::new();
+        for target in targets {
+            objects.entry(target_file(target, "")).or_default().insert(target.object.location_text());
+        }
+        FileNames { objects }
+    }
+
+    /// The file of a target. Objects of two clusters often have one name, and neither may overwrite the other's file.
+    fn file(&self, target: &Target) -> String {
+        let name = target_file(target, "");
+        match self.objects.get(&name) {
+            Some(objects) if objects.len() > 1 => target_file(target, &format!("@{}", target.object.location_text())),
+            _ => name,
+        }
+    }
+}
+
+/// The chosen builds, and the other sources of their targets: a change may touch only one of them.
+fn with_all_sources(mut chosen: Vec<Choice>, targets: &[Target], names: &FileNames) -> Vec<Choice> {
+    let built = chosen.iter().filter_map(|choice| choice.targets().new);
+    let (files, sources): (HashSet<String>, HashSet<(String, Position)>) =
+        built.map(|target| (names.file(target), (target.object.location_text(), target.spot))).unzip();
+    let others = targets.iter().filter(|target| {
+        files.contains(&names.file(target)) && !sources.contains(&(target.object.location_text(), target.spot))
+    });
+    chosen.extend(others.cloned().map(Choice::of_target).filter(|choice| !choice.is_elsewhere()));
+    chosen
+}
+
+/// Says of each file which sources of its target it lacks, because they are elsewhere.
+fn partial(targets: &[Target], names: &FileNames, files: &BTreeMap<String, Vec<u8>>) -> Vec<String> {
+    let mut partial = Vec::new();
+    for target in targets.iter().filter(|target| files.contains_key(&names.file(target))) {
+        if let TargetLocation::External(why) = &target.location {
+            let Target { object, spot, .. } = target;
+            let source = format!("without its source at {}:{}: {}", object.file, spot.line, visible(why));
+            partial.push(format!("{}: {source}", target.by()));
+        }
+    }
+    partial
 }
 
 /// How builds are run.
@@ -51,23 +112,19 @@ impl Rendered {
     pub(crate) fn of(workspace: &Workspace, choices: Choices, how: ProgramOptions<'_>) -> Result<Rendered, Failures> {
         let Choices { builds: chosen, unbuilt, unread, targets, .. } = choices;
         let mut rendered = Rendered { stopped: stopped(&unbuilt).cloned().collect(), ..Rendered::default() };
-        let mut alike: HashMap<String, usize> = HashMap::new();
-        targets.iter().for_each(|target| *alike.entry(target_file(target, "")).or_default() += 1);
-        let mut builds: BTreeMap<String, Wanted> = BTreeMap::new();
-        for choice in chosen.iter().filter(|choice| choice.status != DiffStatus::Removed) {
+        let names = FileNames::of(&targets);
+        let mut builds = Vec::new();
+        let chosen = chosen.into_iter().filter(|choice| choice.status != DiffStatus::Removed).collect();
+        for choice in with_all_sources(chosen, &targets, &names) {
             let Some(target) = choice.targets().new else {
-                builds.insert(root_file(&choice.title()), choice.subject(workspace));
+                let (file, spot) = (root_file(&choice.title()), Position::default());
+                builds.push(FileBuild { file, spot, wanted: choice.subject(workspace) });
                 continue;
             };
-            let name = target_file(target, "");
-            // Objects of two clusters often have one name, and neither may overwrite the other's file.
-            let name = match alike.get(&name) {
-                Some(1) | None => name,
-                Some(_) => target_file(target, &format!("@{}:{}", target.object.file, target.object.line)),
-            };
+            let (file, spot) = (names.file(target), target.spot);
             match target.unknown() {
-                Some(why) => rendered.add_unknown(target, name, &why),
-                None => drop(builds.insert(name, choice.subject(workspace))),
+                Some(why) => rendered.add_unknown(target, file, &why),
+                None => builds.push(FileBuild { file, spot, wanted: choice.subject(workspace) }),
             }
         }
         // These may differ too, although the change touches no input of them.
@@ -81,23 +138,30 @@ impl Rendered {
             rendered.unknown.push(format!("{}: {}", unread.location_text(), visible(&unread.message)));
             rendered.unknown_files.insert(String::new());
         }
-        let (names, subjects): (Vec<String>, Vec<Wanted>) = builds.into_iter().unzip();
+        // The objects of the sources of an application are written in the order of its sources.
+        builds.sort_by(|left, right| (&left.file, left.spot).cmp(&(&right.file, right.spot)));
+        let (files, subjects): (Vec<String>, Vec<Wanted>) =
+            builds.into_iter().map(|FileBuild { file, wanted, .. }| (file, wanted)).unzip();
         let mut fetcher = from_lock(workspace.repo(), workspace, how.offline, how.quiet)?;
         let builds = Builds::of(workspace, &subjects, &mut fetcher, how.programs)?;
         let progress = Progress::new("building", how.quiet);
-        let built = progress.each(processors(), &names, String::clone, |number, _| builds.bytes(number));
-        for (name, built) in names.into_iter().zip(built) {
+        let built = progress.each(processors(), &files, String::clone, |number, _| builds.bytes(number));
+        for (file, built) in files.into_iter().zip(built) {
             match built {
-                Ok(bytes) => drop(rendered.files.insert(name, bytes)),
+                Ok(bytes) => append(rendered.files.entry(file).or_default(), &bytes),
                 Err(failures) => {
                     let reason = failures.0.first().map_or(String::new(), ToString::to_string);
-                    rendered.not_built.insert(name, reason.replace('\n', " "));
+                    rendered.not_built.insert(file, reason.replace('\n', " "));
                     rendered
                         .stopped
                         .extend(failures.0.into_iter().filter(|failure| failure.kind == FailureKind::Stopped));
                 }
             }
         }
+        // A file that lacks the objects of one source that is here would remove them.
+        let Rendered { files, not_built, unknown_files, .. } = &mut rendered;
+        files.retain(|file, _| !not_built.contains_key(file) && !unknown_files.contains(file));
+        rendered.partial = partial(&targets, &names, files);
         // A team that switched the rule off knows that some targets are unknown.
         let is_reported = workspace.config.level(Rule::UnknownTarget, Severity::Warning).is_some();
         rendered.fails = !rendered.not_built.is_empty() || is_reported && !rendered.unknown.is_empty();
@@ -118,11 +182,12 @@ impl Rendered {
             || self.unknown_files.iter().any(|unknown: &String| crate::tree::path::is_in(file, unknown))
     }
 
-    /// Says of each build without a file why, in lines.
+    /// Says of each build without a file, or with a part of one, why, in lines.
     pub(crate) fn missing(&self) -> Vec<String> {
         let unknown = self.unknown.iter().map(|target| format!("unknown: {target}"));
         let not_built = self.not_built.iter().map(|(file, why)| format!("not built: {file}: {why}"));
-        unknown.chain(not_built).collect()
+        let partial = self.partial.iter().map(|target| format!("partial: {target}"));
+        unknown.chain(not_built).chain(partial).collect()
     }
 
     /// The Secrets whose values anybody can read, each with its file.
@@ -135,6 +200,14 @@ impl Rendered {
             })
             .collect()
     }
+}
+
+/// Adds the output of another source of the same target.
+pub(crate) fn append(output: &mut Vec<u8>, more: &[u8]) {
+    if !output.is_empty() && !more.is_empty() && !more.starts_with(b"---") {
+        output.extend_from_slice(if output.ends_with(b"\n") { b"---\n" } else { b"\n---\n" });
+    }
+    output.extend_from_slice(more);
 }
 
 /// The names of the Secrets in an output that have a value which is not encrypted. What cannot be read may be one.

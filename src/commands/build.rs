@@ -9,12 +9,14 @@ use clap::{Args, ValueHint};
 use super::localize::KustomizeArgs;
 use super::messages::{NAMED, first, lines};
 use super::output::{Done, OutputArgs, Page, print, say};
-use crate::build::builds::Builds;
+use crate::build::builds::{Builds, Wanted};
 use crate::build::choice::{is_meant, typed, unknown};
 use crate::build::deployed;
+use crate::build::rendered::append;
 use crate::build::subject::BuildSpec;
 use crate::kustomization::FILE_NAMES;
 use crate::message::failure::{Failure, Failures, Result, command, shown};
+use crate::message::redact::visible;
 use crate::targets::{Target, TargetLocation, Targets};
 use crate::tree::{self, Resolved, Tree, path};
 use crate::workspace::{Workspace, from_lock, from_top, repository_offline};
@@ -69,17 +71,21 @@ impl BuildArgs {
                 return Err(failure.hint("to build all of them into files: --output DIR").into());
             }
         };
-        // The subject is known before anything is fetched for it.
-        let subject = subject(&workspace, text, output.quiet)?;
+        // The subjects are known before anything is fetched for them.
+        let subjects: Vec<Wanted> = subjects(&workspace, text, output.quiet)?.into_iter().map(Some).map(Ok).collect();
         let mut fetcher = from_lock(workspace.repo(), &workspace, self.offline, output.quiet)?;
-        let builds = Builds::of(&workspace, &[Ok(Some(subject))], &mut fetcher, self.with.programs())?;
-        print(&builds.bytes(0)?);
+        let builds = Builds::of(&workspace, &subjects, &mut fetcher, self.with.programs())?;
+        let mut built = Vec::new();
+        for number in 0..subjects.len() {
+            append(&mut built, &builds.bytes(number)?);
+        }
+        print(&built);
         Page::of(String::new())
     }
 }
 
-/// The root or target that the argument names.
-fn subject(workspace: &Workspace, text: &str, quiet: bool) -> Result<BuildSpec, Failures> {
+/// The root or target that the argument names: of a target all sources that are here.
+fn subjects(workspace: &Workspace, text: &str, quiet: bool) -> Result<Vec<BuildSpec>, Failures> {
     let repo = workspace.repo().map_or_else(repository_offline, |repo| Ok(repo.clone()))?;
     let tree = &workspace.tree;
     let path = from_top(&repo, &**tree, text)?;
@@ -103,10 +109,22 @@ fn subject(workspace: &Workspace, text: &str, quiet: bool) -> Result<BuildSpec, 
         (Some(root), [], there) => {
             let notes = there.iter().filter(|_| !quiet).map(|target| as_deployed(target, targets));
             say(&lines(first(notes, NAMED)));
-            Ok(BuildSpec::root(workspace, &root))
+            Ok(vec![BuildSpec::root(workspace, &root)])
         }
-        (None, [target], _) | (None, [], [target]) => Ok(BuildSpec::deployed(workspace, target)
-            .map_err(|failure: Failure| failure.context(format!("{} cannot be built here", target.by())))?),
+        (None, sources @ [target, ..], _) | (None, [], sources @ [target])
+            if sources.iter().all(|source| source.object == target.object) =>
+        {
+            let (here, elsewhere): (Vec<&&Target>, Vec<&&Target>) =
+                sources.iter().partition(|source| sources.len() == 1 || source.local_dir().is_some());
+            let notes = elsewhere.iter().filter(|_| !quiet && !here.is_empty()).map(|source| without(source));
+            say(&lines(first(notes, NAMED)));
+            let here = if here.is_empty() { vec![target] } else { here };
+            let built = here.into_iter().map(|source| {
+                BuildSpec::deployed(workspace, source)
+                    .map_err(|failure: Failure| failure.context(format!("{} cannot be built here", source.by())))
+            });
+            Ok(built.collect::<Result<Vec<_>>>()?)
+        }
         (None, [], []) => Err(unknown(targets, text).into()),
         (root, named, there) => {
             let all = if named.is_empty() { there } else { named };
@@ -128,6 +146,13 @@ fn root_at(tree: &dyn Tree, path: &str) -> Result<Option<String>> {
 /// A note how to build a directory as its engine does.
 fn as_deployed(target: &Target, all: &[Target]) -> String {
     format!("note: to build it as {} does: {}", target.by(), command(BUILD, [typed(target, all)]))
+}
+
+/// A note that a source of a target is not built here.
+fn without(source: &Target) -> String {
+    let Target { object, spot, location, .. } = source;
+    let (TargetLocation::External(why) | TargetLocation::Templated(why)) = location else { return String::new() };
+    format!("note: without the source at {}:{}: {}", object.file, spot.line, visible(why))
 }
 
 const BUILD: &str = "git kustomize-localize build";

@@ -163,6 +163,44 @@ fn what_is_meant_is_named_or_asked_for() {
           hint: Argo CD Application both (flow.yaml:1), `plain`: git kustomize-localize build flow.yaml:5:62
           hint: Argo CD Application both (flow.yaml:1), `web`: git kustomize-localize build flow.yaml:5:119
     "#]]);
+    world.work.run_unchanged(&["build", "both.yaml:1"]).success().says(expect![[r#"
+        ---
+        apiVersion: v1
+        kind: ConfigMap
+        metadata:
+          name: plain
+        ---
+        apiVersion: v1
+        kind: ConfigMap
+        metadata:
+          name: deep
+        ---
+        apiVersion: v1
+        kind: ConfigMap
+        metadata:
+          name: lib
+        ---
+        apiVersion: v1
+        data:
+          a: |2
+
+            ::debug::x
+        kind: ConfigMap
+        metadata:
+          name: own
+        ---
+        apiVersion: apps/v1
+        kind: Deployment
+        metadata:
+          name: app
+        spec:
+          replicas: 1
+          template:
+            spec:
+              containers:
+              - image: nginx
+                name: main
+    "#]]);
     world.work.run_unchanged(&["build", "both.yaml:6"]).success().says(expect![[r#"
         ---
         apiVersion: v1

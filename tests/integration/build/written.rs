@@ -131,3 +131,65 @@ fn what_no_change_touches_is_known() {
         ../out has 1 build: 1 written, 0 removed
     "#]]);
 }
+
+#[test]
+fn a_file_has_all_sources_of_its_target() {
+    let world = World::acme();
+    if world.sandbox.builds().is_none() {
+        return;
+    }
+    let work = &world.work;
+    let source = |path: &str| format!("  - {{repoURL: 'https://github.com/acme/fleet', path: {path}}}\n");
+    let chart = "  - {repoURL: 'https://charts.example.com', chart: redis, targetRevision: 1.0.0}\n";
+    let application = |name: &str, sources: &[&str]| {
+        let head = format!("apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: {name}}}\nspec:\n");
+        head + "  sources:\n" + &sources.concat()
+    };
+    let overlay = |name: &str| {
+        format!("namespace: argocd\nnameSuffix: -x\nresources: [../shared]\nbuildMetadata: []\n# {name}\n")
+    };
+    world.commit(&[
+        ("argo/two.yaml", &application("two", &[&source("b"), chart, &source("a")])),
+        ("shared/app.yaml", &application("shared", &[&source("a")])),
+        ("shared/kustomization.yaml", "resources: [app.yaml]\n"),
+        ("east/kustomization.yaml", &overlay("east")),
+        ("west/kustomization.yaml", &overlay("west")),
+        ("a/map.yaml", &config_map("a")),
+        ("b/map.yaml", &config_map("b")),
+    ]);
+    let both = "---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: b\n---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n";
+    let out = |args: &[&str]| work.run(&[&["build", "--output", "../out"], args].concat());
+    let written = || files(&world.sandbox.path("out"));
+    out(&[]).success().says(expect![[r#"
+        ../out has 5 builds: 5 written, 0 removed
+        partial: Argo CD Application two (argo/two.yaml:1): without its source at argo/two.yaml:7: it is the chart `redis` of https://charts.example.com
+    "#]]);
+    expect![[r#"
+        .built
+        .unknown
+        argocd/
+        argocd/argocd/
+        argocd/argocd/shared-x@shared%2Fapp.yaml%3A1%2C%20built%20by%20east%2Fkustomization.yaml.yaml
+        argocd/argocd/shared-x@shared%2Fapp.yaml%3A1%2C%20built%20by%20west%2Fkustomization.yaml.yaml
+        argocd/two.yaml
+        roots/
+        roots/east.yaml
+        roots/west.yaml"#]]
+    .assert_eq(&written().into_keys().collect::<Vec<_>>().join("\n"));
+    let name = "argocd/two.yaml";
+    assert_eq!(work.read(&format!("../out/{name}")), both);
+    // Also if a change touches only one of them.
+    work.write("a/map.yaml", config_map("changed"));
+    out(&["--base", "HEAD", "two"]).success().says(expect![[r#"
+        ../out has 1 build: 1 written, 4 removed
+        partial: Argo CD Application two (argo/two.yaml:1): without its source at argo/two.yaml:7: it is the chart `redis` of https://charts.example.com
+    "#]]);
+    assert_eq!(work.read(&format!("../out/{name}")), both.replace("name: a", "name: changed"));
+    // A file without one of them would remove its objects.
+    work.write("a/kustomization.yaml", "resources: [gone.yaml]\n");
+    out(&["two"]).fails(1).says(expect![[r#"
+        ../out has 0 builds: 0 written, 1 removed
+        not built: argocd/two.yaml: cannot build `a`: accumulating resources: accumulation err='accumulating resources from 'gone.yaml': evalsymlink failure on 'a/gone.yaml' : lstat a/gone.yaml: no such file or directory': must build at directory: not a valid directory: evalsymlink failure on 'a/gone.yaml' : lstat a/gone.yaml: no such file or directory
+    "#]]);
+    assert!(!written().contains_key(name));
+}
