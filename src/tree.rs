@@ -142,6 +142,7 @@ fn is_inflated<T: Tree + ?Sized>(tree: &T, directory: &str) -> Result<bool> {
     if tree.entry(&path::join(directory, "Chart.yaml"))?.is_none() {
         return Ok(false);
     }
+    // Any other directory of that name may belong to the user.
     let beside = FILE_NAMES.map(|name| path::join(path::parent(home), name));
     Ok(path::is_pulled_chart(directory)
         || beside

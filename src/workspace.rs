@@ -240,6 +240,7 @@ impl Workspace {
     fn of(files: Files, prefix: String, top: Option<String>, merged: Option<Merged>) -> Result<Workspace, Failures> {
         let tree = files.tree();
         let config = Config::of(&*tree, top.as_deref().unwrap_or(&prefix))?;
+        // A merged lock counts in the place of the one on disk, which has conflict markers.
         let lock = match (&merged, &top) {
             (Some(merged), _) => Some(Rc::new(merged.lock.clone())),
             (None, Some(top)) => Lock::at(&*tree, &path::join(top, LOCK_NAME))?,
@@ -255,6 +256,7 @@ impl Workspace {
 
     /// Refuses the lock of a localized copy, and a lock that could not be replaced.
     pub(crate) fn refuse_foreign_lock(&self) -> Result<()> {
+        // A copy has the lock of its source, which must not become that of a repository.
         let target = self.lock.as_ref().and_then(|lock| lock.target.as_deref());
         if let Some(target) = target {
             return Err(Failure::new(format!(
@@ -416,6 +418,7 @@ pub(crate) fn merge_base(repo: &LocalRepo, base: &str, of: Option<&str>) -> Resu
         Some(of) => Some(of.to_owned()),
     };
     let Some(of) = of else { return Ok(base) };
+    // A change begins where its branch left the base: later commits of the base are not part of it.
     match repo.merge_base(&base.commit, &of)? {
         Some(ancestor) => commit(repo, &ancestor),
         // Without the merge base all findings would look new.

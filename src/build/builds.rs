@@ -8,8 +8,8 @@ use super::disk::Pool;
 use super::edits::Edits;
 use super::memory::{Memory, OutputForm};
 use super::program::{self, Program, Programs, Tool};
-use super::roots::{Built, Refusals, Roots, Unbuilt, Writing};
-use super::run::{BuildOutput, Call};
+use super::roots::{self, Built, Refusals, RootDirs, Roots, Unbuilt, Writing};
+use super::run::{BuildOutput, BuildRun, RootDir};
 use super::runner::refuse_arguments;
 use super::subject::{BuildSpec, By};
 use crate::config::Config;
@@ -21,12 +21,11 @@ use crate::plan;
 use crate::record::BuildTool;
 use crate::targets::built::declaring;
 use crate::targets::generated::Generated;
-use crate::targets::variables::Variables;
 use crate::tree::path;
 use crate::workspace::Workspace;
 
 /// The subject of a build, or why there is none; `None` builds to nothing.
-pub(crate) type Wanted = std::result::Result<Option<BuildSpec>, Failures>;
+pub(crate) type Wanted = Result<Option<BuildSpec>, Failures>;
 
 /// The source of the output of a subject: a program, or a known text.
 enum OutputSource {
@@ -36,12 +35,10 @@ enum OutputSource {
 
 /// A program, as it is run for a subject.
 struct ProgramRun {
-    program: Program,
-    /// Among which roots it is: index into [`Builds::roots`].
-    at: usize,
+    /// The directory of the subject.
     directory: String,
-    arguments: Vec<String>,
-    variables: Variables,
+    /// The build, or why its root is not built.
+    run: Result<BuildRun, Unbuilt>,
     /// Why a cluster may get something else; `None` if nothing says so.
     asks: Option<String>,
 }
@@ -51,13 +48,12 @@ pub(crate) struct Builds {
     program: Program,
     /// The arguments of all builds by kustomize.
     more: Vec<String>,
-    roots: Vec<Roots>,
-    /// The files that all of these share.
+    /// The files that all builds share.
     pool: Pool,
     /// The output of each subject.
-    outputs: Vec<std::result::Result<OutputSource, Unbuilt>>,
+    outputs: Vec<Result<OutputSource, Unbuilt>>,
     /// The edited kustomizations, by the numbers of their subjects.
-    edited: BTreeMap<usize, std::result::Result<Vec<u8>, Unbuilt>>,
+    edited: BTreeMap<usize, Result<Vec<u8>, Unbuilt>>,
 }
 
 impl Builds {
@@ -101,11 +97,11 @@ impl Builds {
             })?
             .configured(config, Memory::of(repo))?
             .with_helm(helm)?;
-        let (roots, outputs, edited) = (Vec::new(), Vec::new(), BTreeMap::new());
-        Ok(Builds { program, more: more.to_vec(), roots, pool: Pool::default(), outputs, edited })
+        let (outputs, edited) = (Vec::new(), BTreeMap::new());
+        Ok(Builds { program, more: more.to_vec(), pool: Pool::default(), outputs, edited })
     }
 
-    /// Writes subjects with everything that a walk reaches. Roots of the surveyed tree share one copy.
+    /// Writes subjects with everything that a walk reaches.
     fn write(
         mut self,
         survey: &Survey,
@@ -113,18 +109,18 @@ impl Builds {
         mut reach: impl FnMut(&Survey, &[String]) -> Explored,
     ) -> Result<Builds> {
         let tree = &survey.tree();
+        // A generated kustomization or a chart has a tree of its own.
         let is_root = |subject: &&BuildSpec| matches!(subject.by, By::Kustomize) && Rc::ptr_eq(&subject.tree, tree);
         let roots = subjects.iter().flatten().flatten().filter(is_root).map(|subject| subject.directory.clone());
         let roots: Vec<String> = roots.collect::<BTreeSet<String>>().into_iter().collect();
         // Roots share their bases, so that one walk and one copy serve all of them.
-        if !roots.is_empty() {
-            self.add(&reach(survey, &roots), &roots)?;
-        }
+        let dirs = if roots.is_empty() { BTreeMap::new() } else { self.add(&reach(survey, &roots), &roots)? };
         self.run_edits(subjects)?;
         for (number, subject) in subjects.iter().enumerate() {
+            // An edit that failed explains the subject, whatever it would build to.
             let output = match (self.edited.get(&number), subject) {
                 (Some(Err(unbuilt)), _) => Err(unbuilt.clone()),
-                (_, Ok(Some(subject))) if is_root(&subject) => Ok(self.kustomize(subject, 0)),
+                (_, Ok(Some(subject))) if is_root(&subject) => Ok(self.kustomize(subject, &dirs)),
                 (_, Ok(Some(subject))) => {
                     let subject = self.as_edited(number, subject);
                     self.alone(&subject, &mut reach).map_err(Unbuilt::from)
@@ -158,8 +154,9 @@ impl Builds {
         }
     }
 
-    /// Writes roots of a walk. Returns among which they are.
-    fn add(&mut self, Explored { graph, troubles, .. }: &Explored, directories: &[String]) -> Result<usize> {
+    /// Writes roots of a walk.
+    fn add(&mut self, Explored { graph, troubles, .. }: &Explored, directories: &[String]) -> Result<RootDirs> {
+        // Known reasons come first: the program would report them less clearly, or not at all.
         let refusals = Refusals::of(graph, troubles, &self.more, &self.program);
         let roots = directories.iter().map(|directory| {
             let root = graph.user_root(directory);
@@ -167,8 +164,7 @@ impl Builds {
             (directory.clone(), refused.map_or(Ok(root), Err))
         });
         let writing = Writing { checks_out: false, trusted: &HashSet::new(), offline: true, name: "input" };
-        self.roots.push(Roots::write(graph, roots.collect(), writing, &mut self.pool)?);
-        Ok(self.roots.len() - 1)
+        Ok(Roots::write(graph, roots.collect(), writing, &mut self.pool)?.dirs)
     }
 
     /// Writes a subject that shares nothing.
@@ -183,23 +179,22 @@ impl Builds {
             By::Kustomize => {
                 // Its tree is one of its own, with a kustomization that the engine makes.
                 let directories = std::slice::from_ref(directory);
-                let at = self.add(&reach(&Survey::of(tree.clone()), directories), directories)?;
-                Ok(self.kustomize(subject, at))
+                let dirs = self.add(&reach(&Survey::of(tree.clone()), directories), directories)?;
+                Ok(self.kustomize(subject, &dirs))
             }
             By::Helm(values, asks) => {
                 let program = self.program.helm()?;
-                let (chart, values) = Roots::chart(tree, directory, values, &mut self.pool)?;
-                self.roots.push(chart);
+                let (root, values) = roots::chart(tree, directory, values, &mut self.pool)?;
                 // By files, because other users of the machine can see a command line.
                 let values = values.iter().map(|file| format!("--values={}", file.display())).collect::<Vec<_>>();
-                Ok(ProgramRun::of(subject, program, self.roots.len() - 1, &values, asks.clone()))
+                Ok(ProgramRun::of(subject, Ok(root), &program, &values, asks.clone()))
             }
         }
     }
 
     /// The build of a subject among roots by kustomize.
-    fn kustomize(&self, subject: &BuildSpec, at: usize) -> OutputSource {
-        ProgramRun::of(subject, self.program.clone(), at, &self.more, None)
+    fn kustomize(&self, subject: &BuildSpec, dirs: &RootDirs) -> OutputSource {
+        ProgramRun::of(subject, dirs[&subject.directory].clone(), &self.program, &self.more, None)
     }
 
     /// The program, and how the network is closed.
@@ -250,13 +245,14 @@ impl Builds {
         Ok(BuildOutput { stdout: declaring(&build.stdout), ..build })
     }
 
-    fn output(&self, subject: usize, wants: OutputForm, is_tested: bool) -> Built {
+    fn output(&self, subject: usize, form: OutputForm, is_tested: bool) -> Built {
         match self.outputs[subject].as_ref().map_err(Unbuilt::clone)? {
             OutputSource::Known(output) => Ok(BuildOutput::known(output.clone())),
             OutputSource::Run(run) => {
+                let run = run.run.as_ref().map_err(Unbuilt::clone)?;
+                // A template may use random values, so that no comparison with it would prove anything.
                 let is_chart = run.program.kind == Tool::Helm;
-                let call = Call { is_tested: is_tested || is_chart, ..run.call() };
-                let build = self.roots[run.at].build(call, wants)?;
+                let build = run.build(form, is_tested || is_chart)?;
                 if is_chart && build.is_unsteady {
                     return Err(Failure::new("its chart renders to something else each time").into());
                 }
@@ -265,20 +261,21 @@ impl Builds {
         }
     }
 
-    /// Builds all subjects at the same time, keeps the objects of engines, and tests whether a second build is equal. A
-    /// build that fails is repeated among all files of the tree.
+    /// Builds all subjects at the same time, keeps the objects of engines, and tests whether a second build is equal.
     pub(crate) fn all(&self, subjects: &[Wanted]) -> Result<Vec<Built>> {
         let numbers: Vec<usize> = (0..subjects.len()).collect();
+        // Each build is a process, and most of the time is that of starting it.
         let mut all = side_by_side(&numbers, processors(), |_, number| self.objects(*number, true));
         for (number, ((built, output), subject)) in all.iter_mut().zip(&self.outputs).zip(subjects).enumerate() {
-            if let (Err(Unbuilt::Failed(reason)), Ok(OutputSource::Run(run))) = (&*built, output)
-                && let (Tool::Kustomize | Tool::Kubectl, Ok(Some(subject))) = (run.program.kind, subject)
+            // It may have failed for a file that it was not known to read, so it is repeated among all files.
+            if let (Err(Unbuilt::Failed(reason)), Ok(OutputSource::Run(run)), Ok(Some(subject))) =
+                (&*built, output, subject)
+                && let Ok(run) = &run.run
+                && run.program.kind != Tool::Helm
             {
-                let subject = self.as_edited(number, subject);
-                let source = ScopedTree { tree: subject.tree.clone(), scope: String::new(), repository: None };
-                if let Some(known) = self.roots[run.at].top(&run.directory)
-                    && let Some(messages) = self.roots[run.at].among_all(&source, run.call(), known, reason)?
-                {
+                let tree = self.as_edited(number, subject).tree.clone();
+                let source = ScopedTree { tree, scope: String::new(), repository: None };
+                if let Some(messages) = run.among_all(&source, reason)? {
                     *built = Err(Unbuilt::Unread(messages));
                 }
             }
@@ -288,16 +285,17 @@ impl Builds {
 }
 
 impl ProgramRun {
-    /// Runs a program for a subject among the roots at an index, with more arguments.
-    fn of(subject: &BuildSpec, program: Program, at: usize, more: &[String], asks: Option<String>) -> OutputSource {
+    /// Runs a program for a subject in a root, with more arguments.
+    fn of(
+        subject: &BuildSpec,
+        root: Result<RootDir, Unbuilt>,
+        program: &Program,
+        more: &[String],
+        asks: Option<String>,
+    ) -> OutputSource {
         let BuildSpec { directory, arguments, variables, .. } = subject.clone();
-        let arguments = [&*arguments, more].concat();
-        OutputSource::Run(Box::new(ProgramRun { program, at, directory, arguments, variables, asks }))
-    }
-
-    fn call(&self) -> Call<'_> {
-        let ProgramRun { program, directory, arguments, variables, .. } = self;
-        Call { program, directory, arguments, variables, is_tested: false }
+        let run = root.map(|root| BuildRun::of(root, program, [&*arguments, more].concat(), variables));
+        OutputSource::Run(Box::new(ProgramRun { directory, run, asks }))
     }
 }
 

@@ -86,10 +86,12 @@ impl Choices {
     pub(crate) fn all(repo: &Rc<LocalRepo>, workspace: &Workspace, only: &[String]) -> Result<Choices, Failures> {
         let (config, tree) = (&workspace.config, &*workspace.tree);
         let deployed = deployed(repo, workspace.survey(), config)?;
+        // A word that selects nothing fails before anything is built.
         let asked = Argument::all(repo, &[tree], &deployed.targets.targets, only)?;
         let listed = listed(tree, config, &deployed)?;
         let known = deployed.explored.graph.user_roots();
         let targets = deployed.targets.targets;
+        // Targets come before roots: a root that a target deploys is built as that target.
         let mut all: Vec<Choice> = targets.iter().cloned().map(Choice::of_target).collect();
         all.extend(listed.roots.into_iter().map(|root| Choice::of_root(root, DiffStatus::Changed, None)));
         let mut builds = requested(all, &asked, |directory| {
@@ -116,6 +118,7 @@ impl Choices {
         only: &[String],
     ) -> Result<Choices, Failures> {
         let deployed = surveys.try_map(|survey| deployed(repo, survey, config))?;
+        // What the change touches, by the inputs of both sides.
         let affected = affected(changes, config, deployed.as_ref())?;
         let graphs = deployed.as_ref().map(|side| &side.explored.graph);
         let Sides { old: was, new: targets } = deployed.as_ref().map(|side| side.targets.targets.clone());
@@ -124,6 +127,7 @@ impl Choices {
         let mut all: Vec<Choice> = affected.targets.into_iter().map(Choice::of_affected).collect();
         let roots = affected.roots.into_iter();
         all.extend(roots.map(|root| Choice::of_root(root.directory, root.status, Some(root.cause))));
+        // An argument may name a base, which is built only as a part of others.
         let mut builds = requested(all, &asked, |directory| {
             let Sides { old, new } = graphs.map(|graph| graph.user_root(directory));
             let status = match (old, new) {
@@ -300,6 +304,7 @@ impl<'a> Argument<'a> {
 
     fn of(repo: &LocalRepo, trees: &[&dyn Tree], targets: &[Target], text: &'a str) -> Result<Argument<'a>> {
         let path = trees.first().and_then(|tree| from_top(repo, *tree, text).ok());
+        // The file of a kustomization means its directory.
         let path = path.map(|path| match path::name(&path) {
             name if FILE_NAMES.contains(&name) => path::parent(&path).to_owned(),
             _ => path,

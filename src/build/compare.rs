@@ -101,7 +101,7 @@ impl ObjectChange {
 
     /// Returns the lines that differ, or their number if they are too many for a terminal.
     pub(crate) fn shown(&self) -> Cow<'_, str> {
-        /// How much is shown, in bytes.
+        // How much is shown, in bytes.
         const LARGE: usize = 1 << 20;
         match self.diff.len() {
             ..=LARGE => Cow::Borrowed(&self.diff),
@@ -121,6 +121,7 @@ pub(crate) fn compare(original: &[u8], localized: &[u8]) -> Verdict {
     if original == localized {
         return Verdict::Identical;
     }
+    // Two texts that differ only in the annotations of `buildMetadata` are the same; other bytes cannot be read for them.
     let is_text = str::from_utf8(original).is_ok() && str::from_utf8(localized).is_ok();
     let [original, localized] = [original, localized].map(String::from_utf8_lossy);
     let [before, after] = [texts(&original), texts(&localized)];
@@ -174,6 +175,7 @@ fn changed(before: &[DocumentText<'_>], after: &[DocumentText<'_>], namespaces: 
         for object in new {
             by_key.entry(in_namespace(key(&object.id), namespaces.new)).or_default().new.push(object);
         }
+        // Pair the objects of one key, and leave the others for the next try.
         for Sides { mut old, mut new } in by_key.into_values() {
             // Where several differ in nothing but hash or version, those of the same name belong together.
             old.sort_by_key(|old| !new.iter().any(|new| new.id == old.id));
@@ -190,6 +192,7 @@ fn changed(before: &[DocumentText<'_>], after: &[DocumentText<'_>], namespaces: 
     }
     all.extend(left.old.into_iter().map(|old| change(Sides { old: Some(old), new: None })));
     all.extend(left.new.into_iter().map(|new| change(Sides { old: None, new: Some(new) })));
+    // By what they are, whichever side they are on.
     all.sort_by_cached_key(|change| key(&change.id));
     all
 }
@@ -231,7 +234,7 @@ fn without<'a>(
 
 /// Returns the lines that differ, as they can be shown.
 fn diff(before: &str, after: &str) -> String {
-    /// How long lines are compared: after that the diff is right, and longer than it has to be.
+    // How long lines are compared: after that the diff is right, and longer than it has to be.
     const PATIENCE: Duration = Duration::from_millis(500);
     let diff = TextDiff::configure().timeout(PATIENCE).diff_lines(before, after);
     let text = diff.unified_diff().context_radius(3).missing_newline_hint(false).to_string();
@@ -246,12 +249,13 @@ fn diff(before: &str, after: &str) -> String {
 
 /// Returns the beginning of a text, with lines that are not too long.
 fn limited(text: &str) -> String {
-    /// How many lines are shown at most.
+    // How many lines are shown at most.
     const LINES: usize = 100;
     let lines: Vec<&str> = text.lines().take(LINES).collect();
     let continues =
         |line: &&str, next: &&str| line.get(..1) == next.get(..1) || line.starts_with('-') && next.starts_with('+');
     let mut shown = String::new();
+    // Show each line from where it differs from the one that replaces it.
     for run in lines.chunk_by(continues) {
         let (old, new) = run.split_at(run.partition_point(|line| line.starts_with('-')));
         let old_too = old.iter().enumerate().map(|(number, line)| (line, new.get(number)));
@@ -267,9 +271,9 @@ fn limited(text: &str) -> String {
 
 /// A line, or the part of it around the first difference to the line in its place.
 fn part(line: &str, other: Option<&&str>) -> String {
-    /// How many characters of a line are shown at most.
+    // How many characters of a line are shown at most.
     const WIDTH: usize = 200;
-    /// How many of the common lines are shown.
+    // How many of the common lines are shown.
     const SAME: usize = 40;
     let chars = || line.chars().skip(1);
     let same = other
@@ -328,6 +332,7 @@ pub(super) fn documents(output: &str) -> impl Iterator<Item = &str> {
 impl<'a> OutputObject<'a> {
     fn read(texts: impl Iterator<Item = &'a DocumentText<'a>>) -> impl Iterator<Item = OutputObject<'a>> {
         texts.map(|DocumentText { number, text }| {
+            // A document that cannot be read is named by its number, and never shown.
             let value: Option<Value> = serde_yaml::from_str(text).ok();
             let id = value.as_ref().and_then(id).unwrap_or_else(|| format!("document {}", number + 1));
             let masked = value.clone().filter(|_| secrets::may_hold(text.as_bytes())).and_then(|mut value| {
@@ -348,9 +353,9 @@ impl<'a> OutputObject<'a> {
     }
 }
 
-/// A value with digests in the place of large texts that nobody looks into: the differences of all builds are in memory
-/// together.
+/// A value with digests in the place of large texts that nobody looks into.
 pub(super) fn condensed(value: Value) -> Value {
+    // The differences of all builds are in memory together.
     const LONG: usize = 1000;
     match value {
         Value::String(text) if text.len() > LONG => digest_of(&text),
@@ -412,7 +417,7 @@ pub(super) fn key(id: &str) -> String {
 
 /// Whether a part of a name is the hash of a generator.
 fn is_hash(text: &str) -> bool {
-    /// The hash of kustomize: ten hexadecimal digits, of which it replaces those that could make a word.
+    // The hash of kustomize: ten hexadecimal digits, of which it replaces those that could make a word.
     const HASH: usize = 10;
     const DIGITS: &str = "2456789bcdfghkmt";
     text.len() == HASH && text.chars().all(|letter| DIGITS.contains(letter))
@@ -439,8 +444,7 @@ fn mask(value: &mut Value) {
     }
 }
 
-/// Returns an object without the annotations of `buildMetadata`, which name paths of what is built. By its lines: that
-/// values are the same is not enough, `on` and `"on"` are the same string to us, and not to everybody.
+/// An object without the annotations of `buildMetadata`, which name paths of the built files.
 pub(super) fn without_build_metadata(document: &str) -> Cow<'_, str> {
     const ABOUT_BUILD: [&str; 2] =
         ["    config.kubernetes.io/origin:", "    alpha.config.kubernetes.io/transformations:"];
@@ -448,6 +452,7 @@ pub(super) fn without_build_metadata(document: &str) -> Cow<'_, str> {
     if !ABOUT_BUILD.iter().any(|name| memchr::memmem::find(document.as_bytes(), name.as_bytes()).is_some()) {
         return Cow::Borrowed(document);
     }
+    // By its lines: `on` and `"on"` are the same string to us, and not to everybody.
     let (mut kept, mut above, mut is_about_build) = (String::new(), ["", ""], false);
     for line in document.split_inclusive('\n') {
         match line.find(|letter| letter != ' ') {

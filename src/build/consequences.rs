@@ -182,6 +182,7 @@ pub(crate) fn consequences(all: &mut [BuildDiff<'_>], needs: &Needs) -> Vec<Vec<
     // Values in outputs are shortened, so that those of the targets are compared in the same form.
     let short: Vec<_> = own.iter().map(|own| own.clone().map(|value| value.map(compare::condensed))).collect();
     let is_shown = |own: &Sides<Option<Value>>| changed().any(|object| is_of(&object.values, own));
+    // A build shows the object of a target if it makes that object.
     let shown: Vec<bool> = short.iter().map(is_shown).collect();
     // If a set is shown, its applications would only repeat the difference.
     let sets: BTreeSet<String> =
@@ -200,6 +201,7 @@ pub(crate) fn consequences(all: &mut [BuildDiff<'_>], needs: &Needs) -> Vec<Vec<
     };
     let showing_moves: Vec<_> =
         all.iter().zip(&own).zip(short).filter(|(pair, _)| shows_moves(pair)).map(|(_, short)| short).collect();
+    // Decide for each target whether its own object is added, and what counts of it.
     let mut itself = Vec::new();
     for ((build, is_shown), own) in all.iter_mut().zip(shown).zip(own) {
         // The target's own object comes first: it explains the others.
@@ -218,6 +220,7 @@ pub(crate) fn consequences(all: &mut [BuildDiff<'_>], needs: &Needs) -> Vec<Vec<
             own => (below, own),
         });
     }
+    // Only now, because the objects that were added count, too.
     let around = Around::of(all, showing_moves, needs);
     all.iter().zip(&itself).map(|(build, itself): (&BuildDiff<'_>, _)| build.consequences(itself, &around)).collect()
 }
@@ -310,6 +313,7 @@ impl BuildDiff<'_> {
         // An application has one source less.
         let stays = is.is_some() || application.is_some_and(|application| application.stays);
         let own = own.as_ref().map(|value| value.as_ref().filter(|_| is.is_some() || !stays));
+        // The target comes before what it deploys.
         let itself = Seen { changed_objects: *changed_objects, ..Seen::of(own, needs) };
         let objects = self.objects.iter().map(|object| {
             let keys = self.keys(object);

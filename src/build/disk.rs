@@ -27,8 +27,7 @@ impl Pool {
 }
 
 /// Writes the nodes at some paths of a tree below `top`: a directory empty, a link if its target is in the tree. With a
-/// conversion the files are those of a checkout. Links come last, so that nothing is written through a link. An
-/// unreadable node fails at once; the inner result is that of writing.
+/// conversion the files are those of a checkout. An unreadable node fails at once; the inner result is that of writing.
 pub(crate) fn write<P: AsRef<str>>(
     tree: &dyn Tree,
     places: impl IntoIterator<Item = P>,
@@ -63,6 +62,7 @@ pub(crate) fn write<P: AsRef<str>>(
             return Ok(Err(not_written(path, &error)));
         }
     }
+    // Links come last, so that nothing is written through a link.
     Ok(links.iter().try_for_each(|(to, text)| link(text, to).map_err(|error| not_written(text, &error))))
 }
 

@@ -1,13 +1,12 @@
 //! Runs `kustomize edit` before a build as Argo CD does: on a copy of the kustomization, with its components beside it.
 
 use std::fs;
-use std::path::PathBuf;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use super::disk;
 use super::program::{Program, Tool};
 use super::roots::Unbuilt;
-use super::run::{BuildFiles, BuildOutput, BuildRun, Call};
+use super::run::{BuildFiles, BuildOutput, BuildRun, RootDir};
 use super::secrets::Secrets;
 use super::subject::BuildSpec;
 use crate::graph::Graph;
@@ -23,10 +22,8 @@ const SECRETS: &[u8] = b"secretGenerator";
 
 /// A kustomization on disk, to be edited. No tree is in it.
 pub(super) struct Edits {
-    /// Beside the kustomization: nothing that it reads.
-    files: BuildFiles,
-    top: PathBuf,
-    directory: String,
+    /// Its files have nothing that it reads.
+    root: RootDir,
     file: String,
     commands: Vec<Vec<String>>,
 }
@@ -38,7 +35,7 @@ impl Edits {
         if edits.is_empty() {
             return Ok(None);
         }
-        let mut files = BuildFiles::of(&Graph::default(), true, "input")?;
+        let mut files = BuildFiles::of(&Graph::default(), true, false, "input")?;
         let top = files.scratch.path().join("edited");
         let components = edits.iter().filter(|words| words.starts_with(&["add", "component"].map(str::to_owned)));
         let components = components.flat_map(|words| &words[2..]);
@@ -46,7 +43,9 @@ impl Edits {
         let places = paths_of(&**tree, of_no_root(&**tree, directory, &whole)?)?;
         disk::write_temporary(&**tree, places, None, &top, None)?;
         files.secrets = OnceLock::from(Secrets::below(&top));
-        Ok(Some(Edits { files, top, directory: directory.clone(), file: file.clone(), commands: edits.clone() }))
+        let (files, directory) = (Arc::new(files), directory.clone());
+        let root = RootDir { files, top, directory, runs: false, leaves: false };
+        Ok(Some(Edits { root, file: file.clone(), commands: edits.clone() }))
     }
 
     /// Runs the edits, and returns the edited kustomization.
@@ -65,10 +64,8 @@ impl Edits {
             return Ok(known.stdout);
         }
         for words in &self.commands {
-            let (files, top, directory, secrets) = (&self.files, &*self.top, &*self.directory, &self.files.secrets);
-            let (arguments, variables) = (words, &Variables::default());
-            let call = Call { program, directory, arguments, variables, is_tested: false };
-            let build = BuildRun { call, files, top, edits: true, known: None, runs: false, secrets }.run()?;
+            let run = BuildRun::of(self.root.clone(), program, words.clone(), Variables::default());
+            let build = BuildRun { edits: true, ..run }.run()?;
             if let Some(unread) = Unbuilt::unread(&build, program) {
                 return Err(unread);
             }
@@ -79,7 +76,7 @@ impl Edits {
                 return Err(Unbuilt::Failed(format!("`{command}` fails: {reason}")));
             }
         }
-        let text = fs::read(self.top.join(&self.file)).map_err(|error| Unbuilt::from(unusable(&error)))?;
+        let text = fs::read(self.root.top.join(&self.file)).map_err(|error| Unbuilt::from(unusable(&error)))?;
         // A kustomization with literals of Secrets is written nowhere.
         if let Some((memory, digest)) = memory
             && memchr::memmem::find(&text, SECRETS).is_none()
@@ -92,8 +89,8 @@ impl Edits {
     /// The digest of all that the result is a function of; `None` if that cannot be read.
     fn input_digest(&self, program: &Program) -> Result<Option<String>> {
         let Some(identity) = program.identity() else { return Ok(None) };
-        let (Edits { directory, commands, .. }, version) = (self, env!("CARGO_PKG_VERSION"));
-        let files = disk::digest(&self.top)?;
+        let (Edits { root: RootDir { top, directory, .. }, commands, .. }, version) = (self, env!("CARGO_PKG_VERSION"));
+        let files = disk::digest(top)?;
         let text = format!("edit {version} {identity} {:?} {directory:?} {commands:?} {files}", program.network);
         Ok(Some(sha256_hex(text.as_bytes())))
     }

@@ -102,6 +102,7 @@ impl RemoteFiles {
         if !offline && !proxy::IS_TRUSTED && !remote.is_empty() {
             return Ok(RemoteFiles::Upstream);
         }
+        // kustomize first asks for a repository as if its URL were that of a file.
         let edges = graph.roots.iter().flat_map(|root| &root.edges);
         let repositories = edges.filter(|edge| matches!(edge.target, Resolution::Root { remote: true, .. }));
         let is_closed = offline || !remote.iter().any(|file: &&RemoteFile| proxy::is_direct(file.url.exposed()));
@@ -116,10 +117,10 @@ fn upstream_dir(source: SourceId, top: &Path) -> PathBuf {
     top.join(format!("upstream/{}", source.0))
 }
 
-/// The top of the tree for one of several roots, by its number. Each root of the user has its own tree, so that files
-/// of other roots are missing there.
+/// The top of the tree for one of several roots, by its number.
 pub(super) fn tree_dir(graph: &Graph, number: usize, top: &Path) -> PathBuf {
     match graph.sources[0].repository {
+        // Each root of the user has its own tree, so that files of other roots are missing there.
         None => top.join(format!("tree/{number}")),
         Some(_) => upstream_dir(SourceId::FIRST, top),
     }
@@ -134,6 +135,7 @@ pub(super) fn of_graph(
     checks_out: bool,
     (top, pool): (&Path, &mut Pool),
 ) -> Result<()> {
+    // Trees of upstreams are written once, the tree of the user once for each root.
     let mut parts: Vec<TreeInputs> = graph.sources.iter().map(TreeInputs::of).collect();
     let mut inputs: BTreeMap<RootId, RootInputs> = BTreeMap::new();
     let conversion = conversion(checks_out);
@@ -152,6 +154,7 @@ pub(super) fn of_graph(
             parts[root.source.0].add(&read.own)?;
             parts[root.source.0].put_charts(graph, id);
         }
+        // Start the next root with nothing, so that it sees no file of this one.
         if graph.sources[0].repository.is_none() {
             std::mem::replace(&mut parts[0], TreeInputs::of(&graph.sources[0])).write(
                 conversion.as_ref(),
@@ -185,9 +188,9 @@ fn read_remotely(graph: &Graph, id: RootId, trusted: &HashSet<FileId>, parts: &m
     Ok(())
 }
 
-/// Why some roots, with all that they reach, cannot be built elsewhere; `None` if they can. A chart or code may read
-/// files outside of the tree.
+/// Why some roots, with all that they reach, cannot be built elsewhere; `None` if they can.
 pub(super) fn outside(graph: &Graph, roots: &BTreeSet<RootId>) -> Result<Option<String>> {
+    // A chart or code may read whatever a link in its directory leads to.
     for &id in roots {
         let ScopedTree { tree, repository, .. } = &graph.sources[graph.roots[id].source];
         if repository.is_some() || !graph.runs(id) {
@@ -226,9 +229,9 @@ pub(super) fn of_copy(plan: &Plan, into: &str, checkout: Option<&SharedTree>, to
     disk::write_temporary(&tree, places, conversion(checkout.is_some()).as_ref(), top, None)
 }
 
-/// The conversion to files of a checkout: line ends, `ident` and encodings follow the attributes of each directory. A
-/// filter is not run, because its result depends on the configuration of the user.
+/// The conversion to files of a checkout: line ends, `ident` and encodings follow the attributes of each directory.
 pub(super) fn conversion(checks_out: bool) -> Option<Conversion> {
+    // A filter is not run, because its result depends on the configuration of the user.
     checks_out.then(|| Conversion::new(false, gix::hash::Kind::Sha1))
 }
 

@@ -14,7 +14,7 @@ use std::time::SystemTime;
 use serde_yaml::Value;
 
 use super::program::Tool;
-use super::run::{BuildOutput, BuildRun, Call};
+use super::run::{BuildOutput, BuildRun, RootDir};
 use super::{compare, secrets};
 use crate::git::{Key, LocalRepo};
 use crate::message::failure::Result;
@@ -143,18 +143,18 @@ impl Memory {
 /// A placeholder for the directory of the inputs in the key of a build.
 const INPUT: &str = "\u{1}INPUT\u{1}";
 
-impl BuildRun<'_> {
-    /// The output of the build, remembered or new.
-    pub(super) fn output(&self, form: OutputForm) -> Result<BuildOutput> {
+impl BuildRun {
+    /// The output of the build, remembered or new. With `is_tested` it is built again, if it need not come to the same.
+    pub(super) fn output(&self, form: OutputForm, is_tested: bool) -> Result<BuildOutput> {
         let digest = self.input_digest()?;
         if let Some(build) = self.remembered(digest.as_deref(), form) {
             return Ok(build);
         }
         let mut build = self.run()?;
-        if self.runs && build.success && (self.call.is_tested || digest.is_some()) {
+        if self.root.runs && build.success && (is_tested || digest.is_some()) {
             build.is_unsteady = !self.is_steady(&build)?;
         }
-        let Some(memory) = &self.call.program.memory else { return Ok(build) };
+        let Some(memory) = &self.program.memory else { return Ok(build) };
         // Later runs compare this output with a remembered one, so both must have hashes.
         let Some(hidden) = memory.hide(&build) else { return Ok(build) };
         // Among all files a success only shows that a file was missing, and has other inputs than the digest says.
@@ -175,7 +175,7 @@ impl BuildRun<'_> {
 
     /// The remembered output in a form; `None` if there is none, or its values are hashes and the exact bytes are required.
     fn remembered(&self, digest: Option<&str>, form: OutputForm) -> Option<BuildOutput> {
-        let build = self.call.program.memory.as_ref()?.get(digest?);
+        let build = self.program.memory.as_ref()?.get(digest?);
         build.filter(|build| form == OutputForm::Objects || !build.hides)
     }
 
@@ -187,10 +187,10 @@ impl BuildRun<'_> {
 
     /// The digest of all inputs; `None` if the build may have other inputs, or nothing is remembered.
     fn input_digest(&self) -> Result<Option<String>> {
-        /// The flags that let kustomize run or read nothing else.
+        // The flags that let kustomize run or read nothing else.
         const PURE: [&str; 5] =
             ["--enable-helm", "--load-restrictor", "--reorder", "--helm-api-versions", "--helm-kube-version"];
-        let (Call { program, directory, arguments, variables, .. }, files) = (self.call, self.files);
+        let BuildRun { root: RootDir { files, top, directory, .. }, program, arguments, variables, .. } = self;
         let is_kustomize = program.kind != Tool::Helm;
         if program.memory.is_none()
             || is_kustomize
@@ -200,8 +200,9 @@ impl BuildRun<'_> {
         {
             return Ok(None);
         }
+        // Neither an unknown program nor unknown inputs have a digest.
         let (Some(identity), Some(answers)) =
-            (program.identity(), files.answers.digest(self.known.unwrap_or(self.top))?)
+            (program.identity(), files.answers.digest(self.known.as_ref().unwrap_or(top))?)
         else {
             return Ok(None);
         };
@@ -216,6 +217,7 @@ impl BuildRun<'_> {
             let digest = bytes.map_err(|error| unusable(&error))?.map(|bytes| sha256_hex(&bytes));
             lines += &format!("{:?} {digest:?}\n", argument.replace(&files.input.display().to_string(), INPUT));
         }
+        // Variables of the environment steer programs, but `PATH` names them, and these are known.
         lines.extend(
             super::run::seen(false).filter(|(name, _)| name != "PATH").map(|variable| format!("{variable:?}\n")),
         );
@@ -229,7 +231,7 @@ impl BuildRun<'_> {
 
 /// Whether only its inputs have determined a build.
 fn is_settled(build: &BuildOutput) -> bool {
-    /// Messages of programs if the machine fails, or somebody kills them.
+    // Messages of programs if the machine fails, or somebody kills them.
     const ODD: [&str; 4] = ["text file busy", "input/output error", "signal: ", "timed out"];
     let stderr = build.stderr.to_lowercase();
     build.refused.is_empty() && (build.success || !ODD.iter().any(|odd| stderr.contains(odd)))

@@ -175,6 +175,7 @@ pub(super) fn find(given: Option<&Path>) -> Result<Result<Program, String>> {
         let kind = if is_kubectl { Tool::Kubectl } else { Tool::Kustomize };
         return examine(&absolute, kind).map(Ok).map_err(refused);
     }
+    // Else the first on `PATH` that works.
     let mut reasons = Vec::new();
     for kind in [Tool::Kustomize, Tool::Kubectl] {
         if let Some(path) = on_path(kind.name()) {
@@ -202,11 +203,11 @@ pub(crate) fn missing() -> Option<&'static str> {
     (!is_there).then_some(NONE)
 }
 
-/// Looks for an executable on `PATH`. A relative directory there is skipped: its files belong to whoever wrote the
-/// repository.
+/// Looks for an executable in the absolute directories of `PATH`.
 fn on_path(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     let name = format!("{name}{}", std::env::consts::EXE_SUFFIX);
+    // The files of a relative directory belong to whoever wrote the repository.
     std::env::split_paths(&path)
         .filter(|directory| directory.is_absolute())
         .map(|directory| directory.join(&name))

@@ -52,9 +52,9 @@ pub(super) struct Served {
     hosts: Mutex<HashMap<String, Arc<ServerConfig>>>,
 }
 
-/// The identity of a file: its URL without userinfo, fragment and encoding, because a client may encode more than
-/// necessary.
+/// The identity of a file: its URL without userinfo, fragment and encoding.
 fn key(url: &Url) -> Option<String> {
+    // A client may encode more than necessary.
     let (scheme, host, port) = (url.scheme(), url.host_str()?, url.port_or_known_default()?);
     let path = percent_decode_str(&url[Position::BeforePath..Position::AfterQuery]).decode_utf8_lossy();
     Some(format!("{scheme}://{host}:{port}{path}"))
@@ -90,6 +90,7 @@ impl Served {
         let mut repositories: HashSet<String> = repositories.into_iter().filter_map(key_of).collect();
         repositories.extend(contents.iter().filter(|(_, bytes)| bytes.is_none()).map(|(key, _)| key.clone()));
         let files = contents.into_iter().filter_map(|(key, bytes)| Some((key, bytes?))).collect();
+        // The authority lives as long as the builds, and only they are told about it.
         let mut parameters = CertificateParams::default();
         parameters.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let authority = KeyPair::generate().and_then(|key| CertifiedIssuer::self_signed(parameters, key));
@@ -104,9 +105,9 @@ impl Served {
         self.files.keys().chain(&self.repositories).any(|key| is_direct(key))
     }
 
-    /// Whether a file of such a host is below a URL: a build cannot get it through the proxy, so kustomize takes it for
-    /// a part of a repository there.
+    /// Whether a file of a host on this machine is below a URL.
     pub(super) fn is_asked_directly_below(&self, url: &str) -> bool {
+        // A build cannot get it through the proxy, so kustomize takes it for a part of a repository there.
         let Some(above) = Url::parse(url).ok().as_ref().and_then(key) else { return false };
         is_direct(url)
             && self
@@ -115,9 +116,9 @@ impl Served {
                 .any(|file: &String| file.strip_prefix(&above).is_some_and(|rest| rest.starts_with('/')))
     }
 
-    /// Whether a request is for a port of this machine in a known URL or in one of these calls: Go requests such a URL
-    /// directly, before git is asked.
+    /// Whether a request is for a port of this machine in a known URL or in one of these calls.
     pub(super) fn is_at(&self, request: &Request, calls: &[String]) -> bool {
+        // Go requests such a URL directly, before git is asked.
         let Request::Connection(Some(address)) = request else { return false };
         let known = self.files.keys().chain(&self.repositories).map(String::as_str);
         let called = calls.iter().flat_map(|call| call.split(' '));
@@ -295,6 +296,7 @@ impl Shared {
         let Some((url, host)) = url.as_ref().and_then(|url| Some((url, url.host_str()?))).filter(|_| IS_TRUSTED) else {
             return self.give(&mut stream, &request, url);
         };
+        // Answer as the host, and read the request that the client believes to be between them.
         let tls = self.served.tls(host)?;
         stream.write_all(b"HTTP/1.1 200 Connection Established\r\n\r\n")?;
         let connection = ServerConnection::new(tls).map_err(io::Error::other)?;

@@ -2,28 +2,27 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::disk::{self, Pool};
 use super::inputs;
 use super::memory::OutputForm;
 use super::program::{Program, Tool};
-use super::run::{BuildFiles, BuildOutput, BuildRun, Call};
-use super::secrets::Secrets;
+use super::run::{BuildFiles, BuildOutput, BuildRun, RootDir};
 use super::{missing_flag, unread_file, unread_reference};
 use crate::graph::{FileId, Graph, RootId, ScopedTree, Trouble};
 use crate::kustomization::{FILE_NAMES, NoteKind, Runs};
 use crate::message::failure::{Failure, FailureKind, Failures, Result};
 use crate::os::interrupt::unusable;
 use crate::os::limits::LOADS;
-use crate::plan::{Plan, left_among};
+use crate::plan::{ComparedRoot, Plan, left_among};
 use crate::targets::chart;
 use crate::targets::generated::ANY_FILE;
 use crate::tree::{SharedTree, path};
 
 /// The result of a build.
-pub(crate) type Built = std::result::Result<BuildOutput, Unbuilt>;
+pub(crate) type Built = Result<BuildOutput, Unbuilt>;
 
 /// Why nothing was built.
 #[derive(Debug, Clone)]
@@ -109,6 +108,7 @@ impl<'a> Refusals<'a> {
     pub(super) fn why(&self, root: RootId) -> Option<Unbuilt> {
         let graph = self.graph;
         let reached = graph.reach([root], |_, _| true);
+        // All that is wrong is reported at once, and makes the result unknown.
         let troubles = self.troubles.iter().filter(|trouble| graph.is_in(trouble.at, &reached));
         let mut failures: Vec<Failure> = troubles.map(|trouble| trouble.failure.clone()).collect();
         failures.dedup();
@@ -137,9 +137,7 @@ impl<'a> Refusals<'a> {
     }
 }
 
-/// Returns why programs that functions are do not run as they should, if there are any, and which roots name them. An
-/// upstream that chooses a program of this machine chooses its arguments, too, and has no execute bit that could be taken
-/// off; and without `--enable-exec` kustomize leaves programs out.
+/// The roots that name programs which do not run as they should, and why; `None` if there are none.
 fn unrunnable(graph: &Graph, arguments: &[String], program: &Program) -> Option<(Vec<RootId>, String)> {
     let programs = graph.notes.iter().filter_map(|noted| match &noted.note.kind {
         NoteKind::Code { runs: Runs::Program(path), .. } => Some((noted, path)),
@@ -149,13 +147,14 @@ fn unrunnable(graph: &Graph, arguments: &[String], program: &Program) -> Option<
     if !has("--enable-alpha-plugins") {
         return None;
     }
-    // kubectl has no such flag.
+    // Without the flag kustomize leaves programs out, and kubectl has no such flag.
     if !has("--enable-exec") || program.kind != Tool::Kustomize {
         let silently = "kustomize silently skips exec functions; to run them (this runs their code): \
                         --build-arg=--enable-exec, with kustomize";
         let roots: Vec<RootId> = programs.map(|(noted, _)| noted.root).collect();
         return (!roots.is_empty()).then(|| (roots, silently.to_owned()));
     }
+    // An upstream that chooses a program of this machine chooses its arguments, too, and has no execute bit to be taken off.
     let chosen: Vec<_> = programs.filter(|(noted, path)| !path.contains('/') && graph.is_fetched(noted.file)).collect();
     let (first, path) = chosen.first()?;
     let label = graph.label(first.file);
@@ -176,25 +175,13 @@ pub(super) struct Writing<'a> {
     pub(super) name: &'a str,
 }
 
-/// Roots on disk. They can be built side by side: no tree is in it.
-pub(super) struct Roots {
-    files: BuildFiles,
-    /// The facts about each root, by its directory, or why it is not built.
-    known: BTreeMap<String, std::result::Result<RootFacts, Unbuilt>>,
-    checks_out: bool,
-    /// The values of Secrets in all files of the tree.
-    all_secrets: OnceLock<Secrets>,
-}
+/// Roots on disk by their directories, or why they are not built.
+pub(super) type RootDirs = BTreeMap<String, Result<RootDir, Unbuilt>>;
 
-/// The facts about a root on disk.
-#[derive(Debug, Clone)]
-struct RootFacts {
-    /// The top of the tree that it is built in.
-    top: PathBuf,
-    /// Whether it runs helm or a function, which need not give the same again.
-    runs: bool,
-    /// Whether it reaches a root that names a file outside of itself.
-    leaves: bool,
+/// Roots on disk.
+pub(super) struct Roots {
+    pub(super) files: Arc<BuildFiles>,
+    pub(super) dirs: RootDirs,
 }
 
 impl Roots {
@@ -202,12 +189,12 @@ impl Roots {
     /// built.
     pub(super) fn write(
         graph: &Graph,
-        roots: BTreeMap<String, std::result::Result<Option<RootId>, Unbuilt>>,
+        roots: BTreeMap<String, Result<Option<RootId>, Unbuilt>>,
         Writing { checks_out, trusted, offline, name }: Writing<'_>,
         pool: &mut Pool,
     ) -> Result<Roots> {
-        let files = BuildFiles::of(graph, offline, name)?;
-        let (source, mut known, mut built) = (&graph.sources[0], BTreeMap::new(), Vec::new());
+        let files = Arc::new(BuildFiles::of(graph, offline, checks_out, name)?);
+        let (source, mut dirs, mut built) = (&graph.sources[0], BTreeMap::new(), Vec::new());
         for (number, (directory, root)) in roots.into_iter().enumerate() {
             let top = inputs::tree_dir(graph, number, &files.input);
             match &root {
@@ -220,124 +207,107 @@ impl Roots {
                 }
                 Err(_) => {}
             }
-            // A generator may run in any root on the way.
-            let root = root.map(|root| {
+            let dir = root.map(|root| {
                 let reached = graph.reach(root, |_, _| true);
+                // A generator may run in any root on the way.
                 let runs = reached.iter().any(|root| graph.runs(*root));
-                RootFacts { top: top.join(&source.scope), runs, leaves: !reached.is_disjoint(&graph.leaves) }
+                let (files, directory, top) = (files.clone(), directory.clone(), top.join(&source.scope));
+                RootDir { files, top, directory, runs, leaves: !reached.is_disjoint(&graph.leaves) }
             });
-            known.insert(directory, root);
+            dirs.insert(directory, dir);
         }
         inputs::of_graph(graph, built, trusted, checks_out, (&files.input, pool))?;
-        Ok(Roots { files, known, checks_out, all_secrets: OnceLock::new() })
+        Ok(Roots { files, dirs })
     }
 
     /// Writes a copy as a plan makes it. `checkout` is the commit that it becomes a part of.
     pub(super) fn copy(plan: &Plan, into: &str, checkout: Option<&SharedTree>) -> Result<Roots> {
-        let files = BuildFiles::of(&plan.after, true, "localized")?;
+        let files = Arc::new(BuildFiles::of(&plan.after, true, checkout.is_some(), "localized")?);
         let tree = files.input.join("tree");
         inputs::of_copy(plan, into, checkout, &tree)?;
         let runs = plan.after.root_ids().any(|root| plan.after.runs(root));
-        let root = RootFacts { top: tree.join(into), runs, leaves: false };
-        let known = plan.affected.iter().map(|compared| (compared.localized.clone(), Ok(root.clone()))).collect();
-        Ok(Roots { files, known, checks_out: checkout.is_some(), all_secrets: OnceLock::new() })
-    }
-
-    /// Writes a chart with all that links in it lead to, and values beside it. Returns the files with these, too.
-    pub(super) fn chart(
-        tree: &SharedTree,
-        directory: &str,
-        values: &[Vec<u8>],
-        pool: &mut Pool,
-    ) -> Result<(Roots, Vec<PathBuf>)> {
-        let files = BuildFiles::of(&Graph::default(), true, "input")?;
-        let root = RootFacts { top: files.input.join("tree"), runs: true, leaves: false };
-        let (places, beside) = (chart::places(&**tree, directory)?, files.input.join("values"));
-        disk::write_temporary(&**tree, places, None, &root.top, Some(pool))?;
-        fs::create_dir_all(&beside).map_err(|error| unusable(&error))?;
-        let mut written = Vec::new();
-        for (number, text) in values.iter().enumerate() {
-            written.push(beside.join(format!("{number}.yaml")));
-            fs::write(&written[number], text).map_err(|error| unusable(&error))?;
-        }
-        let known = [(directory.to_owned(), Ok(root))].into();
-        Ok((Roots { files, known, checks_out: false, all_secrets: OnceLock::new() }, written))
-    }
-
-    /// Builds one of the roots.
-    pub(super) fn build(&self, call: Call<'_>, wants: OutputForm) -> Built {
-        built(&self.building(call, self.known[call.directory].as_ref().map_err(Unbuilt::clone)?), wants)
-    }
-
-    /// Whether building again, whatever is remembered, gives the same.
-    pub(super) fn is_steady(&self, call: Call<'_>, first: &BuildOutput) -> Result<bool> {
-        let Ok(root) = &self.known[call.directory] else { return Ok(true) };
-        self.building(call, root).is_steady(first)
-    }
-
-    fn building<'a>(&'a self, call: Call<'a>, root: &'a RootFacts) -> BuildRun<'a> {
-        let (files, secrets) = (&self.files, &self.files.secrets);
-        BuildRun { call, files, top: &root.top, edits: false, known: None, runs: root.runs, secrets }
-    }
-
-    /// The top of the tree that the root in a directory is built in; `None` if it is not.
-    pub(super) fn top(&self, directory: &str) -> Option<&Path> {
-        Some(&self.known.get(directory)?.as_ref().ok()?.top)
+        let dirs = plan.affected.iter().map(|ComparedRoot { localized, .. }| {
+            let (files, top, directory) = (files.clone(), tree.join(into), localized.clone());
+            (localized.clone(), Ok(RootDir { files, top, directory, runs, leaves: false }))
+        });
+        Ok(Roots { dirs: dirs.collect(), files })
     }
 
     /// Whether the root in a directory reaches one that names a file outside of itself.
     pub(super) fn leaves(&self, directory: &str) -> bool {
-        self.known.get(directory).and_then(|known| known.as_ref().ok()).is_some_and(|known| known.leaves)
+        matches!(self.dirs.get(directory), Some(Ok(RootDir { leaves: true, .. })))
+    }
+}
+
+/// Writes a chart with all that links in it lead to, and values beside it. Returns the files with these, too.
+pub(super) fn chart(
+    tree: &SharedTree,
+    directory: &str,
+    values: &[Vec<u8>],
+    pool: &mut Pool,
+) -> Result<(RootDir, Vec<PathBuf>)> {
+    let files = Arc::new(BuildFiles::of(&Graph::default(), true, false, "input")?);
+    let (top, beside) = (files.input.join("tree"), files.input.join("values"));
+    disk::write_temporary(&**tree, chart::places(&**tree, directory)?, None, &top, Some(pool))?;
+    fs::create_dir_all(&beside).map_err(|error| unusable(&error))?;
+    let mut written = Vec::new();
+    for (number, text) in values.iter().enumerate() {
+        written.push(beside.join(format!("{number}.yaml")));
+        fs::write(&written[number], text).map_err(|error| unusable(&error))?;
+    }
+    Ok((RootDir { files, top, directory: directory.to_owned(), runs: true, leaves: false }, written))
+}
+
+impl BuildRun {
+    /// Builds, or says why there is no output.
+    pub(super) fn build(&self, form: OutputForm, is_tested: bool) -> Built {
+        let build = self.output(form, is_tested)?;
+        if let Some(unread) = Unbuilt::unread(&build, &self.program) {
+            return Err(unread);
+        }
+        if !build.success {
+            return Err(Unbuilt::Failed(build.reason()));
+        }
+        if !build.unset.is_empty() {
+            let names: Vec<String> = build.unset.iter().map(|name| format!("`${{{name}}}`")).collect();
+            return Err(Unbuilt::Refused(format!("Flux 2.9 fails if a variable is not set: {}", names.join(", "))));
+        }
+        Ok(build)
     }
 
-    /// Builds a root that failed for a reason once more, among all files of its tree and wherever they lie: what was read may
-    /// not be all that kustomize reads. Returns what it asks for there, and that it builds there; `None` if it does neither.
-    /// One that leaves its root may lack no more than leave to do so. `known` is the top of what it is known to read.
-    pub(super) fn among_all(
-        &self,
-        source: &ScopedTree,
-        call: Call<'_>,
-        known: &Path,
-        reason: &str,
-    ) -> Result<Option<BTreeSet<String>>> {
+    /// Builds a root that failed for a reason once more, among all files of its tree and wherever they lie. Returns what it asks
+    /// for there, and that it builds there; `None` if it does neither.
+    pub(super) fn among_all(&self, source: &ScopedTree, reason: &str) -> Result<Option<BTreeSet<String>>> {
         if source.repository.is_some() {
             return Ok(None);
         }
-        let whole = self.files.input.join("whole");
-        let is_free = call.arguments.iter().any(|argument| argument == ANY_FILE);
-        let arguments = [call.arguments, &[ANY_FILE.to_owned()]].concat();
-        let (top, may_read) = (whole.join(&source.scope), is_free || !self.leaves(call.directory));
-        let (call, files, secrets) = (Call { arguments: &arguments, ..call }, &self.files, &self.all_secrets);
-        let building = BuildRun { call, files, top: &top, edits: false, known: Some(known), runs: false, secrets };
-        if !building.is_remembered()? {
+        // All roots share one copy of the tree.
+        let RootDir { files, top: known, leaves, .. } = &self.root;
+        let whole = files.input.join("whole");
+        let top = whole.join(&source.scope);
+        // A root that leaves itself may lack no more than leave to do so.
+        let may_read = !leaves || self.arguments.iter().any(|argument| argument == ANY_FILE);
+        let run = BuildRun {
+            root: RootDir { top: top.clone(), runs: false, ..self.root.clone() },
+            arguments: [&*self.arguments, &[ANY_FILE.to_owned()]].concat(),
+            known: Some(known.clone()),
+            ..self.clone()
+        };
+        if !run.is_remembered()? {
             if !whole.exists() {
-                inputs::whole(source, self.checks_out, &whole)?;
+                inputs::whole(source, files.checks_out, &whole)?;
             }
             // Charts that were pulled lie among what is known alone.
             disk::copy(known, &top)?;
         }
-        match built(&building, OutputForm::Objects) {
+        // It builds here and not alone: then it reads a file that the reader did not see.
+        match run.build(OutputForm::Objects, false) {
             Ok(_) if may_read => Ok(Some([unread_file(reason)].into())),
             Ok(_) | Err(Unbuilt::Failed(_) | Unbuilt::Refused(_) | Unbuilt::Skipped(_)) => Ok(None),
             Err(Unbuilt::Unread(messages)) => Ok(Some(messages)),
             Err(Unbuilt::Unknown(Failures(failures))) => failures.into_iter().next().map_or(Ok(None), Err),
         }
     }
-}
-
-fn built(building: &BuildRun<'_>, wants: OutputForm) -> Built {
-    let build = building.output(wants)?;
-    if let Some(unread) = Unbuilt::unread(&build, building.call.program) {
-        return Err(unread);
-    }
-    if !build.success {
-        return Err(Unbuilt::Failed(build.reason()));
-    }
-    if !build.unset.is_empty() {
-        let names: Vec<String> = build.unset.iter().map(|name| format!("`${{{name}}}`")).collect();
-        return Err(Unbuilt::Refused(format!("Flux 2.9 fails if a variable is not set: {}", names.join(", "))));
-    }
-    Ok(build)
 }
 
 #[cfg(test)]
@@ -382,7 +352,7 @@ mod tests {
         let writing = Writing { checks_out: false, trusted: &HashSet::new(), offline: true, name: "input" };
         let roots = Roots::write(&graph, wanted, writing, &mut Pool::default()).unwrap();
         let file = |root: &str, place: &str| {
-            fs::metadata(roots.known[root].as_ref().unwrap().top.join(place)).map(|file| file.ino()).ok()
+            fs::metadata(roots.dirs[root].as_ref().unwrap().top.join(place)).map(|file| file.ino()).ok()
         };
         assert!(file("a", "base/map.yaml").is_some());
         assert_eq!(file("a", "base/map.yaml"), file("b", "base/map.yaml"));
@@ -426,11 +396,13 @@ mod tests {
         let wanted = all.iter().map(|one| (one.clone(), Ok(graph.user_root(one)))).collect();
         let writing = Writing { checks_out: false, trusted: &HashSet::new(), offline: true, name: "input" };
         let roots = Roots::write(&graph, wanted, writing, &mut Pool::default()).unwrap();
-        let (program, variables) = (&program, &Variables::default());
-        let call = |directory| Call { program, directory, arguments: &[], variables, is_tested: false };
-        let app = roots.build(call("app"), OutputForm::Bytes).unwrap();
+        let build = |directory: &str| {
+            let dir = roots.dirs[directory].clone()?;
+            BuildRun::of(dir, &program, Vec::new(), Variables::default()).build(OutputForm::Bytes, false)
+        };
+        let app = build("app").unwrap();
         assert_eq!(String::from_utf8(app.stdout).unwrap(), map);
-        let Err(Unbuilt::Failed(reason)) = roots.build(call("bad"), OutputForm::Bytes) else { panic!("it builds") };
+        let Err(Unbuilt::Failed(reason)) = build("bad") else { panic!("it builds") };
         assert!(reason.contains("nothing.yaml") && !reason.contains("/input/"), "{reason}");
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
@@ -81,6 +81,7 @@ impl BuildOutput {
             .join("\n");
         // The message of a command that it ran has several lines.
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        // The message of some versions is quoted, and that of programs that it ran has their call in it.
         let text = logged(&text);
         own_words(&cause(text.trim_start_matches("Error: ")))
     }
@@ -135,53 +136,57 @@ fn cause(text: &str) -> String {
     }
 }
 
-/// One build of a root by a program.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Call<'a> {
-    pub(super) program: &'a Program,
-    /// The directory of the root.
-    pub(super) directory: &'a str,
-    pub(super) arguments: &'a [String],
-    /// The variables that are filled in afterwards.
-    pub(super) variables: &'a Variables,
-    /// Whether to find out if it comes to the same again.
-    pub(super) is_tested: bool,
-}
-
 /// The inputs of builds on disk, in a directory that is deleted with this.
 pub(super) struct BuildFiles {
     pub(super) scratch: Scratch,
     /// The directory of the files, which no build may change.
     pub(super) input: PathBuf,
     pub(super) answers: Answers,
+    /// Whether the files are those of a commit, which are read as a checkout gives them.
+    pub(super) checks_out: bool,
     /// The values of Secrets in the files, once a program says something that may quote them.
     pub(super) secrets: OnceLock<Secrets>,
+    /// The same once all files of the tree are among them.
+    all_secrets: OnceLock<Secrets>,
 }
 
 impl BuildFiles {
     /// Begins with the responses from a walk. `name` is the name of the directory.
-    pub(super) fn of(graph: &Graph, offline: bool, name: &str) -> Result<BuildFiles> {
+    pub(super) fn of(graph: &Graph, offline: bool, checks_out: bool, name: &str) -> Result<BuildFiles> {
         let scratch = Scratch::new().map_err(|error| unusable(&error))?;
         let input = scratch.path().join(name);
         let answers = Answers::of(graph, offline, &input)?;
-        Ok(BuildFiles { scratch, input, answers, secrets: OnceLock::new() })
+        let (secrets, all_secrets) = (OnceLock::new(), OnceLock::new());
+        Ok(BuildFiles { scratch, input, answers, checks_out, secrets, all_secrets })
     }
 }
 
-/// One build.
-pub(super) struct BuildRun<'a> {
-    pub(super) call: Call<'a>,
-    pub(super) files: &'a BuildFiles,
-    /// The part of the files that it may read: the top of the tree with the root.
-    pub(super) top: &'a Path,
-    /// Whether the program edits the kustomization there, and builds nothing.
-    pub(super) edits: bool,
-    /// The known inputs of its root, if it may read more. A failure is remembered by these.
-    pub(super) known: Option<&'a Path>,
-    /// Whether it runs a program that need not give the same output again.
+/// A root on disk.
+#[derive(Clone)]
+pub(super) struct RootDir {
+    pub(super) files: Arc<BuildFiles>,
+    /// The part of the files that its builds may read: the top of its tree.
+    pub(super) top: PathBuf,
+    /// Its directory from there.
+    pub(super) directory: String,
+    /// Whether it runs helm or a function, which need not give the same again.
     pub(super) runs: bool,
-    /// The values of Secrets that it may quote.
-    pub(super) secrets: &'a OnceLock<Secrets>,
+    /// Whether it reaches a root that names a file outside of itself.
+    pub(super) leaves: bool,
+}
+
+/// One build of a root by a program. No tree is in it, so that builds can run side by side.
+#[derive(Clone)]
+pub(super) struct BuildRun {
+    pub(super) root: RootDir,
+    pub(super) program: Program,
+    pub(super) arguments: Vec<String>,
+    /// The variables that are filled in afterwards.
+    pub(super) variables: Variables,
+    /// Whether the program edits the kustomization, and builds nothing.
+    pub(super) edits: bool,
+    /// The known inputs of the root, if it may read more. A failure is remembered by these.
+    pub(super) known: Option<PathBuf>,
 }
 
 /// The variables of our environment that a build sees: the paths of programs, and the locale.
@@ -194,12 +199,16 @@ const BIN: &str = "bin";
 /// The variables that it also sees if it asks upstream itself.
 const CONNECTION: [&str; 4] = ["NO_PROXY", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR"];
 
-impl BuildRun<'_> {
-    /// Builds in a new directory of its own, whatever is remembered. A build that is ended early is a failure: it tells
-    /// nothing about the root.
+impl BuildRun {
+    /// A build of a root as it is.
+    pub(super) fn of(root: RootDir, program: &Program, arguments: Vec<String>, variables: Variables) -> BuildRun {
+        BuildRun { root, program: program.clone(), arguments, variables, edits: false, known: None }
+    }
+
+    /// Builds in a new directory of its own, whatever is remembered. A build that is ended early is a failure.
     pub(super) fn run(&self) -> Result<BuildOutput> {
-        let Call { program, variables, .. } = self.call;
-        let BuildFiles { scratch, input, answers: Answers { files, .. }, .. } = self.files;
+        let BuildRun { root: RootDir { files: on_disk, top, .. }, program, variables, .. } = self;
+        let BuildFiles { scratch, input, answers: Answers { files, .. }, .. } = &**on_disk;
         let time = program.time()?;
         let private = tempfile::tempdir_in(scratch.path()).map_err(|error| unusable(&error))?;
         let private = private.path();
@@ -215,17 +224,19 @@ impl BuildRun<'_> {
         };
         let traces = failpoint::writable();
         // The edited directory is not an input.
-        let edited = Some(self.top).filter(|top| !top.starts_with(input));
+        let edited = Some(&**top).filter(|top| !top.starts_with(input));
         let writable: Vec<&Path> = [Some(private), edited, traces.as_deref()].into_iter().flatten().collect();
         let (means, local) = (program.network, self.runs_images());
         let (walls, requests) =
             sandbox::isolate(&command, Isolation { means, network, input, writable: &writable, local })
                 .map_err(|error| Failure::new(format!("cannot create a build directory: {error}")))?;
+        // What a hostile input could take, whatever the program does.
         let bounds = Bounds { time: Some(time), output: OUTPUT, memory: MEMORY };
         let begun = Instant::now();
         let output = process::run_inside(&mut command, walls, bounds);
         // All builds of a run share a limit, so that one slow root cannot use it up unseen.
         program.spend(begun.elapsed());
+        // A build that is ended early tells nothing about the root.
         let output = output.map_err(|error| match error {
             process::Error::Deadline(..) => stopped(error.to_string(), MORE_TIME),
             process::Error::Exceeded(..) => stopped(error.to_string(), "split what it builds into several roots"),
@@ -241,8 +252,10 @@ impl BuildRun<'_> {
         }
         let mut stderr = self.without_directories(&redact::text(&output.stderr), private);
         if !stderr.is_empty() {
-            stderr = self.secrets.get_or_init(|| Secrets::below(input)).hide(&stderr);
+            let secrets = if self.known.is_some() { &on_disk.all_secrets } else { &on_disk.secrets };
+            stderr = secrets.get_or_init(|| Secrets::below(input)).hide(&stderr);
         }
+        // Ask all three who may have refused something: the proxy, the kernel, and the stand-ins.
         let asked = proxy.as_ref().map(Proxy::refused).unwrap_or_default();
         let refused = self.refused(asked, requests.as_ref(), &stderr, private);
         let unobserved = self.unobserved(requests.is_some());
@@ -259,9 +272,9 @@ impl BuildRun<'_> {
 
     /// The command that builds or edits, with its own home, and with our executable in the place of programs that fetch.
     fn command(&self, private: &Path) -> Result<Command> {
-        let Call { program, directory, arguments, .. } = self.call;
-        let Answers { manifest, files, .. } = &self.files.answers;
-        let target = self.top.join(directory);
+        let BuildRun { root, program, arguments, .. } = self;
+        let Answers { manifest, files, .. } = &root.files.answers;
+        let target = root.top.join(&root.directory);
         let [home, temporary, bin] = ["home", "tmp", BIN].map(|name| private.join(name));
         for directory in [&home, &temporary, &bin] {
             std::fs::create_dir_all(directory).map_err(|error| unusable(&error))?;
@@ -293,7 +306,7 @@ impl BuildRun<'_> {
         // kustomize also asks git for a URL that is not a file.
         let mut calls = stand_in::refused(&private.join(BIN));
         calls.retain(|call| !refused.iter().any(|url| call.split(' ').any(|word| word == url)));
-        if let RemoteFiles::Served { served, .. } = &self.files.answers.files {
+        if let RemoteFiles::Served { served, .. } = &self.root.files.answers.files {
             calls.retain(|call| !call.split(' ').any(|word| served.is_asked_directly_below(word)));
             if !served.is_asked_directly() && refused.is_empty() && calls.is_empty() {
                 refused.extend(direct(stderr));
@@ -308,7 +321,7 @@ impl BuildRun<'_> {
     /// A text without the directories that it builds in, which have other names each time.
     fn without_directories(&self, text: &str, private: &Path) -> String {
         let text = without_temporary(text, &private.join("tmp"));
-        let [private, top, input] = [private, self.top, &self.files.input]
+        let [private, top, input] = [private, &self.root.top, &self.root.files.input]
             .map(|directory: &Path| directory.display().to_string().trim_end_matches('/').to_owned());
         let text =
             [&private, &top].into_iter().fold(text, |text, directory| text.replace(&format!("{directory}/"), ""));
@@ -317,25 +330,24 @@ impl BuildRun<'_> {
 
     /// Whether functions may run.
     fn has_functions(&self) -> bool {
-        self.call.arguments.iter().any(|argument| argument.starts_with("--enable-alpha-plugins"))
+        self.arguments.iter().any(|argument| argument.starts_with("--enable-alpha-plugins"))
     }
 
     /// Whether container engines may run, which need a server on this machine.
     fn runs_images(&self) -> bool {
-        self.files.answers.has_images && self.has_functions()
+        self.root.files.answers.has_images && self.has_functions()
     }
 
-    /// Whether kubectl may ask a cluster which version it has, as Google's does first. It is refused, and no build
-    /// depends on the answer; without a configuration the cluster is the one at this port. What a reference names there is in
-    /// the messages, too.
+    /// Whether kubectl asks a cluster which version it has, as Google's does first.
     fn is_for_cluster(&self, request: &Request) -> bool {
+        // No build depends on the answer; without a configuration the cluster is the one at this port.
         let Request::Connection(Some(address)) = request else { return false };
-        self.call.program.kind == Tool::Kubectl && address.ip().is_loopback() && address.port() == CLUSTER
+        self.program.kind == Tool::Kubectl && address.ip().is_loopback() && address.port() == CLUSTER
     }
 
     fn unobserved(&self, shows_requests: bool) -> Option<&'static str> {
-        match self.call.program.network {
-            _ if !self.runs && !self.files.answers.has_images || !self.has_functions() => None,
+        match self.program.network {
+            _ if !self.root.runs && !self.root.files.answers.has_images || !self.has_functions() => None,
             Means::Nothing => Some("only a proxy closes the network here"),
             _ if self.runs_images() => Some("a container engine runs an image"),
             _ => Some("this machine does not show what it refuses").filter(|_| !shows_requests),
@@ -368,9 +380,9 @@ fn shortage(stderr: &str) -> Option<&'static str> {
     SHORT.iter().find(|(short, _)| stderr.contains(short)).map(|(_, way_on)| *way_on)
 }
 
-/// The address that a build asked for without the proxy, as its messages name it: Go does so for what is on this
-/// machine.
+/// The address that a build asked for without the proxy, as its messages name it.
 fn direct(stderr: &str) -> Option<String> {
+    // Go asks no proxy for what is on this machine.
     let (_, rest) = stderr.split_once("dial tcp ")?;
     Some(rest.split(": ").next().unwrap_or(rest).to_owned())
 }
@@ -383,9 +395,9 @@ pub(super) struct Spent {
 }
 
 impl Spent {
-    /// Whether one more may begin, which may take so long: a few that take as long as they may, and any number
-    /// that takes half of that.
+    /// Whether one more build may begin, which may take so long.
     fn has_left(&self, limit: Duration) -> bool {
+        // A few may take as long as they may, and any number half of that.
         const FULL: u32 = 5;
         self.time < limit * (2 * FULL + self.builds) / 2
     }
@@ -439,7 +451,7 @@ mod tests {
     use std::time::Duration;
 
     use super::super::program;
-    use super::{BuildFiles, BuildRun, Call, Spent, Variables, cause, logged, own_words, without_temporary};
+    use super::{BuildFiles, BuildRun, RootDir, Spent, Variables, cause, logged, own_words, without_temporary};
     use crate::graph::inputs::explore;
     use crate::tree::overlay::OverlayTree;
 
@@ -459,14 +471,14 @@ mod tests {
         let Ok(Ok(mut program)) = program::find(None) else { return };
         program.spent = Arc::default();
         let graph = explore(Rc::new(OverlayTree::default()), &[]).graph;
-        let files = BuildFiles::of(&graph, true, "input").unwrap();
+        let files = Arc::new(BuildFiles::of(&graph, true, false, "input").unwrap());
         program.spend(Duration::from_secs(10_000));
         let (stderr, hears) = mpsc::channel();
         // It would wait for ever.
         std::thread::spawn(move || {
-            let (variables, top, secrets) = (&Variables::default(), &*files.input, &files.secrets);
-            let call = Call { program: &program, directory: "", arguments: &[], variables, is_tested: false };
-            let build = BuildRun { call, files: &files, top, edits: false, known: None, runs: false, secrets };
+            let (top, directory) = (files.input.clone(), String::new());
+            let root = RootDir { files, top, directory, runs: false, leaves: false };
+            let build = BuildRun::of(root, &program, Vec::new(), Variables::default());
             stderr.send(build.run().unwrap_err().to_string()).unwrap();
         });
         let failure = hears.recv_timeout(Duration::from_secs(20)).unwrap();

@@ -7,7 +7,7 @@ use super::disk::Pool;
 use super::memory::OutputForm;
 use super::program::{self, Program};
 use super::roots::{Refusals, Roots, Unbuilt, Writing};
-use super::run::{BuildOutput, Call};
+use super::run::{BuildOutput, BuildRun, RootDir};
 use super::{BuildCheck, BuildOptions, Job, TargetCheck, Verdict, compare};
 use crate::fetch::Progress;
 use crate::graph::{Graph, RootId};
@@ -37,6 +37,7 @@ pub(crate) fn check_builds(job: &Job<'_>, options: &BuildOptions) -> Result<Buil
     let refused = |root: &ComparedRoot| {
         absolute(graph, root.root).map(|why| Unbuilt::Skipped(Failure::new(why))).or_else(|| refusals.why(root.root))
     };
+    // Some roots are known not to build, whatever an earlier run has found.
     let mut verdicts: Vec<Option<Verdict>> = Vec::new();
     for root in affected {
         verdicts.push(refused(root).map(verdict).transpose()?);
@@ -52,6 +53,7 @@ pub(crate) fn check_builds(job: &Job<'_>, options: &BuildOptions) -> Result<Buil
         _ => RootPairs::check(job, options, (&program, &arguments), todo)
             .map_err(|failure| failure.context("nothing was written")),
     };
+    // Build the others.
     let todo = affected.iter().zip(&verdicts).filter(|(_, verdict)| verdict.is_none());
     let todo: Vec<&ComparedRoot> = todo.map(|(root, _)| root).collect();
     let network = (!todo.is_empty()).then_some(program.network);
@@ -115,9 +117,6 @@ fn verdict(unbuilt: Unbuilt) -> Result<Verdict> {
 struct RootPairs<'a> {
     program: &'a Program,
     arguments: &'a [String],
-    /// The same, to load any file.
-    unrestricted: Vec<String>,
-    variables: Variables,
     original: Roots,
     localized: Roots,
     /// Where outputs that differ are kept.
@@ -125,7 +124,7 @@ struct RootPairs<'a> {
 }
 
 impl<'a> RootPairs<'a> {
-    /// Builds roots and compares, in about as many processes as there are processors: a root that changes is two.
+    /// Builds roots side by side, and compares.
     fn check(
         job: &Job<'_>,
         options: &BuildOptions,
@@ -133,27 +132,19 @@ impl<'a> RootPairs<'a> {
         roots: &[&ComparedRoot],
     ) -> Result<Vec<TargetCheck>> {
         let pairs = RootPairs::write(job, options, by, roots)?;
-        let (two, single): (Vec<_>, Vec<_>) = roots.iter().enumerate().partition(|(_, root)| root.is_changed);
-        let mut checked = BTreeMap::new();
-        for (group, most) in [(two, processors().div_ceil(2)), (single, processors())] {
-            let progress = Progress::new("building", options.quiet);
-            let built = progress.each(
-                most,
-                &group,
-                |(_, root): &(usize, &&ComparedRoot)| root.name.clone(),
-                |_, (_, root)| pairs.check_root(root).map_err(|failure| of(failure, root)),
-            );
-            for ((number, _), target) in group.iter().zip(built) {
-                checked.insert(*number, target?);
-            }
-        }
-        let mut targets: Vec<TargetCheck> = checked.into_values().collect();
+        let check = |_, root: &&ComparedRoot| pairs.check_root(root).map_err(|failure| of(failure, root));
+        let progress = Progress::new("building", options.quiet);
+        let checked = progress.each(processors(), roots, |root: &&ComparedRoot| root.name.clone(), check);
+        let mut targets = checked.into_iter().collect::<Result<Vec<TargetCheck>>>()?;
         for (root, target) in roots.iter().zip(&mut targets) {
             // It may fail for a file that its reader lets it not read, which is a finding and not a failure.
             let Verdict::NotBuilt { reason } = &target.verdict else { continue };
-            let known = pairs.original.top(&root.original).or_else(|| pairs.localized.top(&root.localized));
-            let (Some(known), call) = (known, pairs.call(root, &root.original)) else { continue };
-            let messages = pairs.original.among_all(&job.plan.before.sources[0], call, known, reason);
+            let run = pairs.run(root, &pairs.original).or_else(|_| pairs.run(root, &pairs.localized));
+            let Ok(BuildRun { root: dir, program, arguments, variables, .. }) = run else { continue };
+            // A root that does not change is only among the localized ones, and has the answers of the original here.
+            let dir = RootDir { files: pairs.original.files.clone(), ..dir };
+            let run = BuildRun::of(dir, &program, arguments, variables);
+            let messages = run.among_all(&job.plan.before.sources[0], reason);
             if let Some(messages) = messages.map_err(|failure| of(failure, root))? {
                 *target = TargetCheck::new(root, Verdict::Unread { messages });
             }
@@ -183,8 +174,6 @@ impl<'a> RootPairs<'a> {
         Ok(RootPairs {
             program,
             arguments,
-            unrestricted: [arguments, &[ANY_FILE.to_owned()]].concat(),
-            variables: Variables::default(),
             original: Roots::write(&plan.before, original.collect(), writing, &mut pool)?,
             localized: match &plan.new_dir {
                 Some(into) => Roots::copy(plan, into, checkout.as_ref())?,
@@ -194,22 +183,29 @@ impl<'a> RootPairs<'a> {
         })
     }
 
-    /// Returns how a root is built in a directory. The engine that builds one which leaves itself may let it.
-    fn call<'b>(&'b self, root: &ComparedRoot, directory: &'b str) -> Call<'b> {
+    /// The build of a root on one side.
+    fn run(&self, root: &ComparedRoot, side: &Roots) -> Result<BuildRun, Unbuilt> {
+        let is_original = std::ptr::eq(side, &self.original);
+        let directory = if is_original { &root.original } else { &root.localized };
+        let dir = side.dirs.get(directory).cloned();
+        let dir = dir.unwrap_or_else(|| Err(Failure::new("a build was lost").into()))?;
+        let mut arguments = self.arguments.to_vec();
+        // The engine that builds a root which leaves itself may let it.
         let leaves = self.original.leaves(&root.original) || self.localized.leaves(&root.localized);
-        let is_free = !leaves || self.arguments.iter().any(|argument| argument == ANY_FILE);
-        let arguments = if is_free { self.arguments } else { &self.unrestricted };
-        Call { program: self.program, directory, arguments, variables: &self.variables, is_tested: false }
+        if leaves && !arguments.iter().any(|argument| argument == ANY_FILE) {
+            arguments.push(ANY_FILE.to_owned());
+        }
+        Ok(BuildRun::of(dir, self.program, arguments, Variables::default()))
     }
 
-    /// Builds one root: one that stays as it is once. What is shown of a difference has all values.
     fn check_root(&self, root: &ComparedRoot) -> Result<TargetCheck> {
+        // Remembered outputs have hashes for values of Secrets, and what is kept for the user has all values.
         let checked = self.compared(root, OutputForm::Objects)?;
         if checked.verdict.differs() { self.compared(root, OutputForm::Bytes) } else { Ok(checked) }
     }
 
-    fn compared(&self, root: &ComparedRoot, wants: OutputForm) -> Result<TargetCheck> {
-        let localized = || self.localized.build(self.call(root, &root.localized), wants);
+    fn compared(&self, root: &ComparedRoot, form: OutputForm) -> Result<TargetCheck> {
+        let localized = || self.run(root, &self.localized)?.build(form, false);
         // The same files give the same output: it is built only to see what it asks for.
         if !root.is_changed {
             let (built, size) = match localized() {
@@ -218,11 +214,12 @@ impl<'a> RootPairs<'a> {
             };
             return Ok(TargetCheck { size, ..TargetCheck::new(root, built) });
         }
-        let call = self.call(root, &root.original);
+        // A changed root is built twice, before and after.
+        let run = self.run(root, &self.original);
         // Side by side: most of the time is that of starting programs.
         let [original, localized] = std::thread::scope(|threads| {
             let localized = threads.spawn(localized);
-            let original = self.original.build(call, wants);
+            let original = run.as_ref().map_err(Unbuilt::clone).and_then(|run| run.build(form, false));
             [original, localized.join().unwrap_or_else(|_| Err(Failure::new("a build was lost").into()))]
         });
         let (original, localized) = match (original, localized) {
@@ -241,17 +238,15 @@ impl<'a> RootPairs<'a> {
                 return Ok(TargetCheck { size: original.size, ..TargetCheck::new(root, verdict) });
             }
         };
-        // Only now, because building a third time costs as much again.
-        let verdict = match compare::compare(&original.stdout, &localized.stdout) {
-            Verdict::Differs(difference)
-                if wants == OutputForm::Bytes && !self.original.is_steady(call, &original)? =>
-            {
+        let verdict = match (compare::compare(&original.stdout, &localized.stdout), run) {
+            // Only now, because building a third time costs as much again.
+            (Verdict::Differs(difference), Ok(run)) if form == OutputForm::Bytes && !run.is_steady(&original)? => {
                 Verdict::Unsteady(difference)
             }
-            verdict => verdict,
+            (verdict, _) => verdict,
         };
         let mut checked = TargetCheck { size: original.size, ..TargetCheck::new(root, verdict) };
-        if checked.verdict.differs() && wants == OutputForm::Bytes {
+        if checked.verdict.differs() && form == OutputForm::Bytes {
             let kept = self.keep(root, [("original", &original), ("localized", &localized)]);
             let kept = kept.map_err(|error| Failure::new(format!("cannot keep the outputs: {error}")))?;
             checked.outputs = Some(kept.display().to_string());

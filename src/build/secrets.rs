@@ -33,8 +33,7 @@ pub(super) fn each_secret(value: &mut Value, call: &mut dyn FnMut(&mut Mapping))
     }
 }
 
-/// Calls something for each value of each Secret: everything but their identity. Tools put values into annotations, too.
-/// Returns whether there is a Secret.
+/// Calls something for each value of each Secret: everything but their identity. Returns whether there is a Secret.
 pub(super) fn each(value: &mut Value, call: &mut dyn FnMut(&mut Value)) -> bool {
     let mut has_secret = false;
     each_secret(value, &mut |secret| {
@@ -49,6 +48,7 @@ fn each_of_secret(secret: &mut Mapping, call: &mut dyn FnMut(&mut Value)) {
     for (key, value) in secret.iter_mut() {
         match key.as_str() {
             Some("apiVersion" | "kind" | "type" | "immutable") => {}
+            // Tools put values into annotations, too.
             Some("metadata") => value.get_mut("annotations").into_iter().for_each(|all| annotations(all, call)),
             _ => {
                 scalars(value, call);
@@ -69,10 +69,10 @@ fn is_of_kubernetes(key: &Value) -> bool {
     key.as_str().is_some_and(|key| key.starts_with("kubernetes.io/"))
 }
 
-/// Calls something for the keys of values, if a cluster would not take them: then they are lines of a file that was read as
-/// pairs, such as those of a private key.
+/// Calls something for the keys of values, if a cluster would not take them.
 fn keys(values: &mut Value, call: &mut dyn FnMut(&mut Value)) {
     let Value::Mapping(values) = values else { return };
+    // Then they are lines of a file that was read as pairs, such as those of a private key.
     if !values.keys().all(|key: &Value| {
         key.as_str().is_some_and(|key| {
             !key.is_empty() && key.chars().all(|c: char| c.is_ascii_alphanumeric() || "-_.".contains(c))
@@ -112,7 +112,7 @@ pub(super) fn size(text: &str) -> String {
 
 /// The same of a value, or of what a [memory](super::memory) has in its place.
 pub(super) fn shown_size(text: &str) -> String {
-    /// The digits of a hash.
+    // The digits of a hash.
     const HASH: usize = 64;
     let remembered = || {
         let (shown, hash) = text.split_at_checked(text.len().checked_sub(HASH)?)?;
@@ -260,6 +260,7 @@ impl Secrets {
                     continue;
                 }
             };
+            // A JSON patch has values below `value`, a strategic one those of the object.
             let values = patch.iter_mut().filter_map(Value::as_mapping_mut).flat_map(Mapping::iter_mut);
             let values = values.filter(|(key, _)| ["value", "data", "stringData"].iter().any(|name| *key == name));
             values.for_each(|(_, value)| scalars(value, &mut |value| self.add_scalar(value)));
@@ -268,6 +269,7 @@ impl Secrets {
 
     fn add_scalar(&mut self, value: &Value) {
         let Some(text) = text(value) else { return };
+        // A program may quote the value as it is written, or decoded, or one line of it.
         let decoded = BASE64_STANDARD.decode(text.trim()).ok().and_then(|bytes| String::from_utf8(bytes).ok());
         for text in decoded.iter().chain([&text]) {
             self.add(text);
@@ -316,7 +318,7 @@ fn is_name(key: &str) -> bool {
 
 /// A text without a value: a short one where it is a word.
 fn without(text: &str, value: &str) -> String {
-    /// From this length on a value is not found by chance.
+    // From this length on a value is not found by chance.
     const LONG: usize = 4;
     let mut shown = String::with_capacity(text.len());
     let mut rest = text;

@@ -110,6 +110,7 @@ pub(super) fn put(command: &mut Command, manifest: &Path, directory: &Path, helm
         fs::rename(directory.join("git"), inner.join("git"))?;
         std::os::unix::fs::symlink(script, directory.join("git"))?;
     }
+    // The named helm comes right after ours, which calls the next one.
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut all = vec![directory.to_owned()];
     let helm = helm.map(Path::canonicalize).transpose()?;
@@ -167,6 +168,7 @@ pub(crate) fn run() -> Option<ExitCode> {
         _ => Err(Refusal::Request("builds have no network".to_owned())),
     };
     let Err(refusal) = done else { return Some(ExitCode::SUCCESS) };
+    // A call may hold a login, and a control character would end the line in the list.
     let call = redact::text(&format!("{name} {}", arguments.join(" "))).replace(char::is_control, " ");
     let reason = match refusal {
         Refusal::Request(reason) => {

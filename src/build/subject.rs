@@ -86,6 +86,7 @@ impl BuildSpec {
         if let Some(made) = generated(&*seen, target, there)? {
             return BuildSpec::made(seen, &made);
         }
+        // Charts come before plain manifests, as engines take them.
         if let PathContent::Chart(directory) = &there.content {
             return BuildSpec::chart(&workspace.config, seen, target, directory);
         }

@@ -54,7 +54,7 @@ pub(crate) fn install() {
     }
     #[cfg(not(unix))]
     {
-        /// The number of SIGINT everywhere else.
+        // The number of SIGINT everywhere else.
         const SIGINT: i32 = 2;
         let _ = ctrlc::set_handler(|| end(SIGINT));
     }
@@ -249,6 +249,7 @@ pub struct Alone(#[allow(dead_code)] Option<File>);
 pub(crate) fn sweep(parent: &Path, prefix: &str) {
     for entry in parent.read_dir().into_iter().flatten().flatten() {
         let name = entry.file_name();
+        // Only what we name is ours: the prefix and a few random characters.
         let random = name.to_str().and_then(|name| name.strip_prefix(prefix));
         if !random
             .is_some_and(|random: &str| random.len() == RANDOM && random.chars().all(|c| c.is_ascii_alphanumeric()))
@@ -265,6 +266,7 @@ pub(crate) fn sweep(parent: &Path, prefix: &str) {
         if !metadata.is_dir() || !is_ours {
             continue;
         }
+        // A living run holds the lock of its directory.
         let directory = open(&entry.path());
         let is_dead = match directory.as_ref().map(File::try_lock) {
             Some(Ok(())) => true,

@@ -13,8 +13,7 @@ pub fn processors() -> usize {
     thread::available_parallelism().map_or(1, NonZero::get)
 }
 
-/// Does the jobs on a few threads, `most` at once, and returns their results, in their order. `one` gets the index of
-/// its job.
+/// Does the jobs on a few threads, `most` at once, and returns their results, in their order.
 pub fn side_by_side<J: Sync, D: Send>(jobs: &[J], most: usize, run: impl Fn(usize, &J) -> D + Sync) -> Vec<D> {
     let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let worker = || {

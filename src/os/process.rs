@@ -127,9 +127,7 @@ fn run_in(
     wait(&mut child, name, bounds, is_supervised, &reader).inspect_err(|_| end(&mut child, own_group))
 }
 
-/// Gives the child a session of its own: no controlling terminal, and a group we can end as one. Where the system does that,
-/// it asks the child to end when we end, whatever ended us: when the thread ends that started the child, so each thread waits
-/// for its own. git then removes its locks.
+/// Gives the child a session of its own: no controlling terminal, and a group we can end as one.
 #[cfg_attr(not(unix), expect(unused_variables))]
 #[allow(unsafe_code)]
 fn detach(command: &mut Command) {
@@ -142,6 +140,8 @@ fn detach(command: &mut Command) {
         unsafe {
             command.pre_exec(move || {
                 rustix::process::setsid()?;
+                // Whatever ended us: git then removes its locks. It counts when the thread ends that started the child, so each
+                // thread waits for its own.
                 #[cfg(target_os = "linux")]
                 end_with(us, rustix::process::Signal::TERM)?;
                 Ok(())
@@ -158,12 +158,12 @@ pub(super) fn end_with(parent: rustix::process::Pid, signal: rustix::process::Si
     if rustix::process::getppid() == Some(parent) { Ok(()) } else { Err(std::io::ErrorKind::NotFound.into()) }
 }
 
-/// Sends on what comes through a pipe, with a number that tells which it is. The thread is never joined: a program that
-/// left the child's session (an ssh master connection) may hold the pipe for hours.
+/// Sends on what comes through a pipe, with a number that tells which it is.
 fn drain(pipe: Option<impl Read + Send + 'static>, number: usize, to: mpsc::SyncSender<(usize, Vec<u8>)>) {
     let Some(mut pipe) = pipe else {
         return;
     };
+    // Never joined: a program that left the child's session (an ssh master connection) may hold the pipe for hours.
     std::thread::spawn(move || {
         let mut buffer = [0; 16 * 1024];
         loop {
@@ -210,6 +210,7 @@ fn wait(
                 }
             }
         }
+        // Only now: a child that has just ended within its bounds has not exceeded them.
         if let Some(timeout) = bounds.time.filter(|timeout| start.elapsed() >= *timeout) {
             return Err(Error::Deadline(name, timeout.as_secs()));
         }
@@ -232,6 +233,7 @@ fn resident(process: u32, itself: bool) -> Option<u64> {
     let status = fs::read_to_string(directory.join("status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
     let own = line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok()? << 10;
+    // The kernel lists children by the thread that started them.
     let threads = fs::read_dir(directory.join("task")).into_iter().flatten().flatten();
     let started = threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
     let started: Vec<u32> = started.flat_map(|all| all.split(' ').flat_map(str::parse).collect::<Vec<u32>>()).collect();

@@ -84,6 +84,7 @@ impl Conversion {
         if let Some(known) = self.directories.borrow().get(directory) {
             return Ok(*known);
         }
+        // Attributes of a directory hold for all below.
         let mut applies = !directory.is_empty() && self.applies(tree, path::parent(directory))?;
         let file = path::join(directory, FILE_NAME);
         if let Some(Entry::File { .. } | Entry::Link) = tree.entry(&file)? {

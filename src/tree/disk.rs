@@ -212,6 +212,7 @@ impl Tree for DiskTree {
         {
             return Ok(self.nothing(path));
         }
+        // Ask the disk last: links above the path are not followed.
         let entry = entry_on_disk(&self.disk_path(path)).map_err(self.failed(path))?.filter(|_| !self.is_hidden(path));
         // git's view wins over the disk: other checkouts have the submodules and the modes of the index.
         let entry = match (entry, &self.git) {
@@ -305,6 +306,7 @@ impl Tree for DiskTree {
         if let Some(all) = git.present.get().filter(|_| directory.is_empty()) {
             return Ok(all.clone());
         }
+        // A tracked file may have been deleted.
         let mut present = Vec::new();
         for path in git.files.keys().filter(|path| *path != directory && path::is_in(path, directory)) {
             if self.entry(path)?.is_some() {

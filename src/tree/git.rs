@@ -56,6 +56,7 @@ impl GitTree {
         let mut index = Index::new();
         let root = number(0, tree.hash());
         index.insert("", (root, Directory::default()));
+        // An unmerged path has an entry for each side.
         let mut unmerged = BTreeSet::new();
         let staged = repo.staged()?;
         let mut last = "";
@@ -268,23 +269,15 @@ impl Tree for GitTree {
 
     fn files_with(&self, endings: Names, marks: &[&'static [u8]]) -> Result<Search<'_>> {
         let all = self.all()?;
-        // Many files of a repository are equal, so each object is read once.
-        let mut numbers: HashMap<ObjectId, usize> = HashMap::new();
-        let (mut blobs, mut of_files) = (Vec::new(), Vec::new());
-        for (file, (path, item)) in all.iter().enumerate() {
-            if !matches!(item.entry, Entry::File { .. }) || !endings.iter().any(|ending| path.ends_with(ending)) {
-                continue;
-            }
-            let number = *numbers.entry(item.id).or_insert_with(|| {
-                blobs.push(item.id);
-                blobs.len() - 1
-            });
-            of_files.push((file, number));
-        }
+        let is_searched = |(path, item): &(String, Item)| {
+            matches!(item.entry, Entry::File { .. }) && endings.iter().any(|ending| path.ends_with(ending))
+        };
+        let files: Vec<usize> = (0..all.len()).filter(|file| is_searched(&all[*file])).collect();
+        let blobs = files.iter().map(|file| all[*file].1.id).collect();
+        // The search goes on while the caller reads something else.
         let hold = self.objects.hold(blobs, marks);
         Ok(Box::new(move || {
-            let holds = hold();
-            let paths = of_files.into_iter().map(|(file, number)| (&all[file].0, holds[number]));
+            let paths = files.into_iter().map(|file| &all[file].0).zip(hold());
             // An unmerged file cannot be read, and must be reported rather than skipped.
             let unmerged = self.unmerged.as_ref();
             let marked = paths.filter(|(path, holds)| *holds || unmerged.is_some_and(|paths| paths.contains(*path)));

@@ -60,6 +60,7 @@ pub(crate) fn find(tree: &dyn Tree, directory: &str) -> Result<Licenses> {
         return Ok(licenses);
     }
     for (path, resolved) in named(tree, directory)? {
+        // A licence that cannot be copied is reported, and stops nothing.
         let why = match resolved {
             Resolved::File { path: real, .. } => {
                 let bytes = tree.read(&real)?;

@@ -35,15 +35,7 @@ impl Tree for RecordedTree<'_> {
         self.ask(path).read(path)
     }
 
-    fn absolute(&self, path: &str) -> Option<String> {
-        self.tree.absolute(path)
-    }
-
     fn linked(&self, target: &str) -> Option<String> {
         self.tree.linked(target)
-    }
-
-    fn label(&self, path: &str) -> String {
-        self.tree.label(path)
     }
 }

@@ -19,6 +19,7 @@ pub(super) fn merged(repo: &LocalRepo, tree: &DiskTree) -> Result<Option<Merged>
     if on_disk.is_some_and(|lock| lock != ours && lock != theirs) {
         return Ok(None);
     }
+    // Without a readable base every difference counts as a change of both sides.
     let base = base.and_then(|bytes| side(&bytes, "the base").ok());
     let mut merged = Lock::merge(base.as_ref(), &ours, &theirs);
     // A file that one side removed was removed by git too.

@@ -131,7 +131,7 @@ pub(super) fn major_version(old: &Value, new: &Value) -> Option<String> {
 
 /// Returns which versions and fields of a CustomResourceDefinition are gone.
 pub(super) fn removed_fields(old: &Value, new: &Value) -> Option<String> {
-    /// How many are named.
+    // How many are named.
     const NAMED: usize = 5;
     if !is_crd(old) || !is_crd(new) {
         return None;

@@ -95,6 +95,7 @@ pub(super) fn program(requests: Option<Asked>, local: bool) -> Option<Vec<sock_f
         all.push(step(EQUAL, call, 0, length));
         all.extend(then);
     };
+    // Ways around the walls, whether the network is closed or open.
     FORBIDDEN.iter().for_each(|call| on(*call, &[fail(libc::EPERM)]));
     ABSENT.iter().for_each(|call| on(*call, &[fail(libc::ENOSYS)]));
     on(libc::SYS_clone, &[load(0), step(HAS, NAMESPACES, 0, 1), fail(libc::EPERM), allow]);
@@ -104,6 +105,7 @@ pub(super) fn program(requests: Option<Asked>, local: bool) -> Option<Vec<sock_f
             Asked::Watched => (watch, watch),
             Asked::Refused => (fail(libc::EACCES), allow),
         };
+        // Ways to other machines: each is watched, or refused, and whatever nobody needs is refused anyway.
         LISTENS.iter().for_each(|call| on(*call, &[fail(libc::EACCES)]));
         on(libc::SYS_connect, &[connect]);
         for (call, flags) in SENDS {

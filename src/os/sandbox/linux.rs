@@ -49,6 +49,7 @@ pub(crate) fn isolate(command: &Command, isolation: Isolation<'_>) -> io::Result
     }
     let ruleset = ruleset(command, &isolation).map_err(io::Error::other)?;
     let program = |asked| filter::program(network.map(|_| asked), local).ok_or(io::ErrorKind::Unsupported);
+    // Which of the two is installed, the child finds out: another filter may be watched already.
     let (watched, refused) = (program(Asked::Watched)?, program(Asked::Refused)?);
     let (mut kernel, mut answering) = (None, None);
     if let Some(address) = network {
@@ -122,11 +123,13 @@ fn ruleset(command: &Command, isolation: &Isolation<'_>) -> Result<Option<OwnedF
         let scopes = Scope::AbstractUnixSocket | Scope::Signal;
         rules = rules.handle_access(AccessNet::from_all(RIGHTS))?.scope(scopes)?;
     }
+    // Programs that run must be readable, wherever they lie.
     let programs = [std::env::current_exe().ok(), Path::new(command.get_program()).canonicalize().ok()];
     let path = command.get_envs().find(|(name, _)| *name == "PATH").and_then(|(_, path)| path);
     let path = path.map(OsStr::to_owned).or_else(|| std::env::var_os("PATH")).unwrap_or_default();
     let readable = readable(&programs, &path).into_iter().chain(programs.into_iter().flatten());
     let readable = readable.chain([isolation.input.to_owned()]);
+    // All may be read but what is hidden; written only where the build works.
     let mut created = rules.create()?;
     created = created.add_rules(path_beneath_rules(readable, AccessFs::from_read(RIGHTS)))?;
     created = created.add_rules(path_beneath_rules(isolation.writable, all))?;
@@ -137,12 +140,12 @@ fn ruleset(command: &Command, isolation: &Isolation<'_>) -> Result<Option<OwnedF
     Ok(created.into())
 }
 
-/// The directories and files which, with all that is below, are what a build may read: everything but where servers
-/// listen, and where this user's programs keep their logins, unless they keep programs there.
+/// The directories and files that a build may read, with all that is below.
 fn readable(programs: &[Option<PathBuf>], path: &OsStr) -> Vec<PathBuf> {
     let entries = |path: &Path| path.read_dir().into_iter().flatten().flatten().collect::<Vec<_>>();
     let path = std::env::split_paths(path).filter_map(|directory| directory.canonicalize().ok());
     let used: Vec<PathBuf> = path.chain(programs.iter().flatten().cloned()).collect();
+    // Servers listen there, and programs of this user keep their logins in the others, unless they keep programs there.
     let mut hidden = vec![PathBuf::from("/run")];
     if let Some(home) = std::env::home_dir().and_then(|home| home.canonicalize().ok()) {
         let names = entries(&home).into_iter().filter(|entry| entry.file_name().as_bytes().starts_with(b"."));
@@ -208,6 +211,7 @@ fn wait_for(child: Option<Pid>, wanted: &libc::sigset_t, starter: Pid) -> ! {
             break;
         }
     }
+    // Children of what was ended become ours in turn.
     while end_children() {
         let _ = wait(WaitOptions::empty());
     }

@@ -124,6 +124,7 @@ impl Supervisor {
     /// Puts a socket that is connected to what is allowed in the place of one of the child.
     fn connect(&self, asked: &seccomp_notif, socket: u64) -> io::Result<()> {
         let socket = u32::try_from(socket).map_err(io::Error::other)?;
+        // The new socket behaves as the one that it replaces: whether it blocks, and ends with exec.
         let flags = fs::read_to_string(format!("/proc/{}/fdinfo/{socket}", asked.pid))?;
         let flags = flags.lines().find_map(|line| line.strip_prefix("flags:"));
         let flags = flags.and_then(|flags| i32::from_str_radix(flags.trim(), 8).ok()).unwrap_or(libc::O_CLOEXEC);

@@ -1,7 +1,7 @@
 //! Where objects come from: gix, or git where gix does not find them.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 
 use gix::ObjectId;
@@ -44,12 +44,12 @@ pub(super) struct Objects {
 /// How many objects are searched at once by a thread.
 const SHARE: usize = 4096;
 
-/// The bytes of an object (`kind`: `commit`, `tree`, `blob`) that was proven to be what its id says:
-/// whoever can write to a pack can put other bytes under an id.
+/// The bytes of an object (`kind`: `commit`, `tree`, `blob`) that was proven to be what its id says.
 pub(crate) fn proven(repository: &gix::Repository, kind: &str, id: ObjectId) -> Result<Vec<u8>> {
     let unreadable = |reason: &dyn std::fmt::Display| Failure::new(format!("{kind} {id} cannot be read: {reason}"));
     let mut object = repository.find_object(id).map_err(|error| unreadable(&error))?;
     let bytes = std::mem::take(&mut object.data);
+    // Whoever can write to a pack can put other bytes under an id.
     let computed = gix::objs::compute_hash(id.kind(), object.kind, &bytes).map_err(|error| unreadable(&error))?;
     if computed == id && object.kind.as_bytes() == kind.as_bytes() {
         return Ok(bytes);
@@ -106,9 +106,12 @@ impl Objects {
     pub(super) fn hold(&self, blobs: Vec<ObjectId>, marks: &[&'static [u8]]) -> impl FnOnce() -> Vec<bool> + use<> {
         let hash = self.repository.object_hash();
         let directory = self.repo.as_ref().map(|repo| repo.own_directory());
+        // What an earlier run has searched in vain is not read again.
         let unmarked = directory.and_then(|directory| Unmarked::of(&directory, blobs.len(), hash, marks));
-        let new: Vec<ObjectId> =
-            blobs.iter().filter(|id| !unmarked.as_ref().is_some_and(|unmarked| unmarked.knows(id))).copied().collect();
+        // Many files of a repository are equal, so each object is read once.
+        let mut seen = HashSet::new();
+        let mut new = blobs.clone();
+        new.retain(|id| !unmarked.as_ref().is_some_and(|unmarked| unmarked.knows(id)) && seen.insert(*id));
         let shared = self.repository.clone().into_sync();
         let search = hold(new.clone(), SHARE, marks, move || {
             let mut repository = shared.to_thread_local();
