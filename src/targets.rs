@@ -54,11 +54,11 @@ use serde_json::{Map, Value as Json};
 use crate::config::Config;
 pub(crate) use crate::config::EngineName;
 use crate::graph::{Explored, FileId, Graph, RootId, Survey, TroubleKind};
-use crate::kustomization::{ProblemKind, is_flux_object};
+use crate::kustomization::{Data, ProblemKind, Value, is_flux_object};
 use crate::message::failure::{Failure, FailureKind, Result};
 use crate::message::position::Position;
 use crate::message::redact;
-use crate::record::{LoadRestrictor, sha256_hex};
+use crate::record::LoadRestrictor;
 #[cfg(test)]
 use crate::tree::overlay::OverlayTree;
 use crate::tree::{Tree, path};
@@ -73,6 +73,7 @@ pub(crate) use flux::ignore::{FILE_NAME as IGNORE_NAME, Ignored};
 pub(crate) use flux::variables;
 pub use identity::Identity;
 pub(crate) use read_paths::{MissingChart, inputs, missing_charts};
+use scan::Document;
 pub(crate) use scan::candidates;
 pub(crate) use unread::{Unread, Why};
 
@@ -597,30 +598,6 @@ impl BuildSettings {
 }
 
 impl Target {
-    /// Makes the target of an object with this manifest.
-    fn new(
-        engine: EngineName,
-        object: ObjectRef,
-        spot: Position,
-        location: TargetLocation,
-        build: BuildSettings,
-        manifest: &Json,
-    ) -> Target {
-        // The same object at another place of the tree is another target.
-        let source = match &location {
-            TargetLocation::External(why) | TargetLocation::Templated(why) => why.clone(),
-            TargetLocation::Local(TargetDir { path, revision, artifact, .. }) => {
-                format!("{path} {revision:?} {:?}", artifact.as_ref().map(|artifact| artifact.fingerprint()))
-            }
-        };
-        let json = manifest.to_string();
-        // The manifest alone does not tell which tree it means, or which options of the cluster count.
-        let digest = sha256_hex(format!("{json} {source} {:?}", build.options).as_bytes());
-        let manifest = json.into();
-        let (sources, home) = (Vec::new(), String::new());
-        Target { engine, object, sources, digest, manifest, spot, location, build, home, changed_by: None }
-    }
-
     /// The target of a directory of the tree, without an object that says more.
     fn of_directory(
         tree: &dyn Tree,
@@ -631,8 +608,10 @@ impl Target {
     ) -> Result<Target> {
         let dir = target_dir::inspect_path(tree, engine, "", directory, Revision::this(), None)?;
         let build = BuildSettings { load_restrictor, ..BuildSettings::default() };
-        let spot = Position::new(object.line, 1);
-        Ok(Target::new(engine, object, spot, TargetLocation::Local(dir), build, &Json::Null))
+        let (location, spot) = (TargetLocation::Local(dir), Position::new(object.line, 1));
+        let value = Value::new(spot, Data::Null);
+        let document = Document { object, value, home: String::new(), is_template: false };
+        document.target(tree, engine, spot, location, build)
     }
 
     /// Why its output is unknown. `None` if it is known, if the path is missing, and for a release, whose chart names

@@ -313,7 +313,7 @@ impl<'a> Writers<'a> {
 
     /// The objects that a field of a kustomization in a directory writes into, or a field of an object that changes it.
     fn of_field(&self, key: &str, value: &Json, directory: &str) -> WritableKinds {
-        let is_one_of = |keys: &[&str]| keys.iter().any(|known| is_same_key(known, key));
+        let is_known = |keys: &[&str]| keys.iter().any(|known| is_same_key(known, key));
         let is_empty = match value {
             Json::Null => true,
             Json::String(text) => text.is_empty(),
@@ -321,11 +321,11 @@ impl<'a> Writers<'a> {
             Json::Object(fields) => fields.is_empty(),
             Json::Bool(_) | Json::Number(_) => false,
         };
-        if is_empty || is_one_of(&READING) {
+        if is_empty || is_known(&READING) {
             return WritableKinds::default();
         }
         // Only patches tell the kinds that they write into; any other field may write into all objects.
-        let Some(patches) = value.as_array().filter(|_| is_one_of(&PATCHES)) else { return WritableKinds::all() };
+        let Some(patches) = value.as_array().filter(|_| is_known(&PATCHES)) else { return WritableKinds::all() };
         let kinds: Option<Vec<Vec<String>>> = patches.iter().map(|patch| self.kinds(patch, directory)).collect();
         match kinds.map(|kinds| kinds.concat()) {
             // A list may hold any.

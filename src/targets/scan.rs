@@ -144,12 +144,23 @@ impl Document {
         if let TargetLocation::Local(dir) = &location {
             let may_be_missing = build.ignore_missing_components;
             for component in &mut build.components {
-                component.content = target_dir::component(tree, engine, &dir.path, &component.text.text)?;
-                component.is_left_out = may_be_missing && target_dir::is_left_out(tree, engine, &dir.path, component)?;
+                target_dir::find_component(tree, engine, &dir.path, component, may_be_missing)?;
             }
         }
-        let target = Target::new(engine, self.object.clone(), spot, location, build, &self.value.json());
-        Ok(Target { home: self.home.clone(), ..target })
+        // The same object at another location in the tree is another target.
+        let location_text = match &location {
+            TargetLocation::External(why) | TargetLocation::Templated(why) => why.clone(),
+            TargetLocation::Local(dir) => {
+                let artifact = dir.artifact.as_ref().map(|artifact| artifact.fingerprint());
+                format!("{} {:?} {artifact:?}", dir.path, dir.revision)
+            }
+        };
+        let json = self.value.json().to_string();
+        // The manifest alone does not tell which tree it means, or which options of the cluster count.
+        let digest = sha256_hex(format!("{json} {location_text} {:?}", build.options).as_bytes());
+        let (object, manifest, home) = (self.object.clone(), json.into(), self.home.clone());
+        let (sources, changed_by) = (Vec::new(), None);
+        Ok(Target { engine, object, digest, sources, manifest, spot, location, build, home, changed_by })
     }
 
     /// The position of its beginning.

@@ -47,40 +47,38 @@ pub(super) fn chart(tree: &dyn Tree, mut dir: TargetDir) -> Result<TargetDir> {
     Ok(dir)
 }
 
-/// The content at the path of a component that an object adds to a directory; `None` for a URL, and for a pattern or
-/// variable that only the engine resolves.
-pub(super) fn component(
+/// Looks for a component that an object adds to a directory. An engine skips one that `may_be_missing`, and is: other
+/// content, such as a file, is not missing.
+pub(super) fn find_component(
     tree: &dyn Tree,
     engine: EngineName,
     directory: &str,
-    text: &str,
-) -> Result<Option<PathContent>> {
-    if is_url(text) || text.contains(['*', '?', '[', '\\', '{', '$']) {
-        return Ok(None);
-    }
-    let path = path::resolve(directory, text).filter(|_| !path::is_absolute(text));
-    // A chart is not a component.
-    let engine = if engine.packs() { engine } else { EngineName::Kustomize };
-    look(tree, engine, path.as_deref()).map(Some)
-}
-
-/// Whether an engine skips a component that may be missing. Other content, such as a file, is not missing. Argo CD
-/// reads any text as a path.
-pub(super) fn is_left_out(
-    tree: &dyn Tree,
-    engine: EngineName,
-    directory: &str,
-    component: &AddedComponent,
-) -> Result<bool> {
+    component: &mut AddedComponent,
+    may_be_missing: bool,
+) -> Result<()> {
     let text = &component.text.text;
+    let path = path::resolve(directory, text);
+    // Only the engine resolves a pattern or a variable.
+    if !is_url(text) && !text.contains(['*', '?', '[', '\\', '{', '$']) {
+        let path = path.as_deref().filter(|_| !path::is_absolute(text));
+        // A chart is not a component.
+        let engine = if engine.packs() { engine } else { EngineName::Kustomize };
+        component.content = Some(look(tree, engine, path)?);
+    }
     let is_read = match &component.content {
         Some(content) => matches!(content, PathContent::Nothing(_)),
+        // Argo CD reads any text as a path.
         None => !engine.generates() && !text.contains(['{', '$']),
     };
-    let path = path::resolve(directory, text).filter(|_| is_read);
-    let Some(path) = path else { return Ok(is_read) };
-    let is_link = engine.packs() && link_to(tree, &path)?.is_some();
-    let there = tree::resolve(tree, &path)?;
+    component.is_left_out =
+        may_be_missing && is_read && path.map_or(Ok(true), |path| is_absent(tree, engine, &path))?;
+    Ok(())
+}
+
+/// Whether an engine finds nothing at a path.
+fn is_absent(tree: &dyn Tree, engine: EngineName, path: &str) -> Result<bool> {
+    let is_link = engine.packs() && link_to(tree, path)?.is_some();
+    let there = tree::resolve(tree, path)?;
     Ok(is_link || !matches!(there, Resolved::File { .. } | Resolved::Directory { .. } | Resolved::Submodule { .. }))
 }
 

@@ -41,18 +41,18 @@ fn is_there(old: &Target, new: &Target) -> bool {
 }
 
 /// Whether two targets are views of one object, and it is not known what a build makes of it: that may have another name.
-fn are_views(one: &Target, other: &Target) -> bool {
+fn are_views(target: &Target, other: &Target) -> bool {
     // Few targets are open, and there may be thousands.
-    (one.changed_by.is_some() || other.changed_by.is_some()) && are_of_one_object(one, other)
+    (target.changed_by.is_some() || other.changed_by.is_some()) && are_of_one_object(target, other)
 }
 
-fn are_of_one_object(one: &Target, other: &Target) -> bool {
-    one.object.line == other.object.line && one.object.file == other.object.file
+fn are_of_one_object(target: &Target, other: &Target) -> bool {
+    target.object.line == other.object.line && target.object.file == other.object.file
 }
 
 /// Whether a target is one of several views of an object in `own`, which is also in `other`.
 fn is_view(target: &Target, own: &[Target], other: &[Target]) -> bool {
-    own.iter().any(|one| are_views(one, target)) && other.iter().any(|one| are_of_one_object(one, target))
+    own.iter().any(|view| are_views(view, target)) && other.iter().any(|view| are_of_one_object(view, target))
 }
 
 /// For each new target its old target, by number.

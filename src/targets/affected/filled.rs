@@ -131,9 +131,8 @@ fn generated(tree: &dyn Tree, file: &str) -> Vec<(String, Vec<String>)> {
     let bytes = tree.read(file).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
     let read = Some(&*text).filter(|text| text.contains("Generator")).and_then(|text| read_object(text).ok()?);
-    let Generators { config_map_generator, secret_generator } =
-        read.and_then(|read| read.read().ok()).unwrap_or_default();
-    let generated = config_map_generator.into_iter().chain(secret_generator).map(|generated| {
+    let read: Generators = read.and_then(|read| read.read().ok()).unwrap_or_default();
+    let generated = read.config_map_generator.into_iter().chain(read.secret_generator).map(|generated| {
         let texts = generated.files.iter().chain(&generated.envs).chain(&generated.env);
         let files = texts.filter_map(|text| {
             path::resolve(path::parent(file), text.split_once('=').map_or(text, |(_, named)| named))

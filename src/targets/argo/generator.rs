@@ -111,24 +111,25 @@ impl GeneratorEvaluator<'_> {
 
     /// Combines two generators; the second may name the parameters of the first.
     fn matrix(&mut self, matrix: Generator<'_>) -> Result<Given> {
-        let [one, two] = matrix.inside() else {
+        let [outer_entry, inner_entry] = matrix.inside() else {
             return Err(unknown("a matrix must have exactly two generators"));
         };
         // Argo CD refuses these, so that nothing is generated.
-        let (first, second) = (matrix.only(one)?, matrix.only(two)?);
+        let (first, second) = (matrix.only(outer_entry)?, matrix.only(inner_entry)?);
         if [first.kind, second.kind].contains(&MATRIX) {
             return Err(unknown("its `matrix` contains another"));
         }
         // Only for these does a parameter that is unknown here change the number of results.
         let is_read = [GIT, LIST].contains(&second.kind);
-        let Given { all: outers, mut more } = self.generate(first)?;
+        let outers = self.generate(first)?;
+        let mut more = outers.more;
         let mut all = Vec::new();
-        let size = two.json().to_string().len() / BYTES + 1;
-        for (round, outer) in outers.into_iter().enumerate() {
+        let size = inner_entry.json().to_string().len() / BYTES + 1;
+        for (round, outer) in outers.all.into_iter().enumerate() {
             let is_too_much = round == MOST || all.len() > MOST || !self.targets.may_do(size);
             // The second generator is read once for each result of the first, with its parameters filled in.
             let mut is_known = true;
-            let filled = two.map_texts(&mut |text| {
+            let filled = inner_entry.map_texts(&mut |text| {
                 let filled = fill(text, &outer, self.is_go);
                 is_known &= filled.is_all;
                 filled.text
@@ -141,17 +142,18 @@ impl GeneratorEvaluator<'_> {
             // One reason is enough for the message, and the first one is nearest to the top of the object.
             let is_too_much = inner.more.as_deref() == Some(TOO_MUCH);
             more = more.or(inner.more);
-            for mut both in inner.all {
+            for mut parameters in inner.all {
                 // In Go the first one wins.
-                let mut set_twice = outer.iter().filter(|(key, value)| both.get(*key).is_some_and(|own| own != *value));
+                let mut set_twice =
+                    outer.iter().filter(|(key, value)| parameters.get(*key).is_some_and(|own| own != *value));
                 if let Some((key, _)) = set_twice.next().filter(|_| !self.is_go) {
                     return Err(unknown(format!("both generators of its `matrix` set `{key}`")));
                 }
-                both.extend(outer.clone());
-                if !self.targets.has_room(weight(&both)) {
+                parameters.extend(outer.clone());
+                if !self.targets.has_room(weight(&parameters)) {
                     return Ok(Given { all, more: Some(TOO_MUCH.to_owned()) });
                 }
-                all.push(both);
+                all.push(parameters);
             }
             if is_too_much {
                 break;
@@ -167,17 +169,17 @@ impl GeneratorEvaluator<'_> {
         if keys.is_empty() || others.is_empty() || self.is_go && keys.iter().any(|key| key.contains('.')) {
             return Err(unknown(MERGE_NEEDS));
         }
-        let Given { all: mut merged, more } = self.merged(merge, first)?;
+        let mut merged = self.merged(merge, first)?;
         // Argo CD refuses a key that is set twice, and an open list may set any.
-        by_key(&keys, &merged)?;
+        by_key(&keys, &merged.all)?;
         for other in others {
             let given = self.merged(merge, other)?;
             if let Some(why) = given.more {
                 return Err(unknown(why));
             }
             let by_key = by_key(&keys, &given.all)?;
-            for own in &mut merged {
-                if more.is_some() {
+            for own in &mut merged.all {
+                if merged.more.is_some() {
                     // Any of these may belong to an unknown set of parameters.
                     own.retain(|name, _| !given.all.iter().any(|other| other.contains_key(name)));
                 } else if let Some(other) = by_key.get(&key(&keys, own)) {
@@ -185,7 +187,7 @@ impl GeneratorEvaluator<'_> {
                 }
             }
         }
-        Ok(Given { all: merged, more })
+        Ok(merged)
     }
 
     /// The parameters of a generator in a `merge`.

@@ -4,10 +4,10 @@ use globset::{Glob, GlobBuilder, GlobMatcher};
 
 /// A pattern for [`glob`]: braces are literal, and two stars equal one.
 pub(in crate::targets) fn in_go(pattern: &str) -> String {
-    one_star(pattern.replace('{', "\\{").replace('}', "\\}"))
+    join_stars(pattern.replace('{', "\\{").replace('}', "\\}"))
 }
 
-fn one_star(mut pattern: String) -> String {
+fn join_stars(mut pattern: String) -> String {
     while pattern.contains("**") {
         pattern = pattern.replace("**", "*");
     }
@@ -16,7 +16,7 @@ fn one_star(mut pattern: String) -> String {
 
 /// Reads a glob in which a star matches any number of directories; `None` if it is broken.
 pub(in crate::targets) fn crossing(pattern: &str) -> Option<Glob> {
-    let pattern = one_star(pattern.to_owned());
+    let pattern = join_stars(pattern.to_owned());
     GlobBuilder::new(&pattern).literal_separator(false).backslash_escape(true).build().ok()
 }
 

@@ -32,23 +32,19 @@ pub(super) fn fill(text: &str, parameters: &Parameters, is_go: bool) -> FilledTe
     let mut rest = text;
     while let Some((before, opened)) = rest.split_once("{{") {
         filled.push_str(before);
-        let Some((inside, after)) = opened.split_once("}}") else {
+        let value = opened.split_once("}}").and_then(|(inside, after)| {
+            let name = inside.trim();
+            let name = if is_go { go_name(name)? } else { name.to_owned() };
+            Some((parameters.get(&name)?, after))
+        });
+        if let Some((value, after)) = value {
+            filled.push_str(value);
+            rest = after;
+        } else {
+            is_all = false;
             filled.push_str("{{");
-            filled.push_str(opened);
-            return FilledText { text: filled, is_all: false };
-        };
-        let name = inside.trim();
-        let name = if is_go { go_name(name) } else { Some(name.to_owned()) };
-        match name.and_then(|name| parameters.get(&name)) {
-            Some(value) => filled.push_str(value),
-            None => {
-                is_all = false;
-                filled.push_str("{{");
-                filled.push_str(inside);
-                filled.push_str("}}");
-            }
+            rest = opened;
         }
-        rest = after;
     }
     filled.push_str(rest);
     FilledText { text: filled, is_all }

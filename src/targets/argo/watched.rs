@@ -9,7 +9,7 @@ use super::matcher;
 use super::models::{APPLICATION, Annotated};
 use crate::graph::Graph;
 use crate::message::failure::Result;
-use crate::targets::read_paths::{Read, read};
+use crate::targets::read_paths::read;
 use crate::targets::{ObjectRef, Target, TargetDir, TargetLocation, Targets, unfilled};
 use crate::tree::path;
 
@@ -21,8 +21,8 @@ pub(crate) fn generate_paths(graph: &Graph, targets: &Targets) -> Result<BTreeMa
     let mut paths: BTreeMap<ObjectRef, BTreeSet<String>> = BTreeMap::new();
     for target in targets.targets.iter().filter(|target| target.object.kind == APPLICATION) {
         let TargetLocation::Local(dir) = &target.location else { continue };
-        let Read { paths: mut read, mut roots } = read(graph, target, dir)?;
-        read.append(&mut roots);
+        let read = read(graph, target, dir)?;
+        let read: BTreeSet<String> = read.paths.into_iter().chain(read.roots).collect();
         // A path below a watched directory is already watched.
         let is_watched = |path: &str| {
             path::is_in(path, &dir.path)

@@ -56,7 +56,7 @@ fn known_fields(patch: &Value) -> Value {
 /// Puts an image into a kustomization, in the place of the one that has its name: field by field.
 fn put(kustomization: &mut Map<String, Value>, image: &Value) {
     let images = kustomization.get_mut("images").and_then(Value::as_array_mut).into_iter().flatten();
-    let same = images.into_iter().find(|one| one.get("name") == image.get("name"));
+    let same = images.into_iter().find(|old| old.get("name") == image.get("name"));
     let (Some(Value::Object(old)), Some(new)) = (same, image.as_object()) else {
         return append(kustomization, "images", vec![image.clone()]);
     };

@@ -251,16 +251,22 @@ pub(crate) const POST_BUILD: &str = "postBuild";
 impl Marked {
     /// Whether its variables stay as they are.
     pub(super) fn is_disabled(&self) -> bool {
-        let Marks { labels, annotations } = &self.metadata;
-        [labels, annotations].iter().any(|mark| mark.substitute.as_deref() == Some("disabled"))
+        let marks = [&self.metadata.labels, &self.metadata.annotations];
+        marks.iter().any(|mark| mark.substitute.as_deref() == Some("disabled"))
     }
 }
 
 impl Revision {
     /// The revision as it is written, and whether it can never move.
     pub(super) fn named(&self, is_git: bool) -> (Option<&str>, bool) {
-        let Revision { commit, digest, name, semver, tag, branch } = self;
-        let all = [(commit, is_git), (digest, true), (name, false), (semver, false), (tag, is_git), (branch, false)];
+        let all = [
+            (&self.commit, is_git),
+            (&self.digest, true),
+            (&self.name, false),
+            (&self.semver, false),
+            (&self.tag, is_git),
+            (&self.branch, false),
+        ];
         let named = all.into_iter().find_map(|(text, is_fixed)| Some((text.as_ref()?.0.as_str(), is_fixed)));
         named.map_or((None, false), |(text, is_fixed)| (Some(text), is_fixed))
     }

@@ -58,8 +58,8 @@ impl<'a> Segment<'a> {
         let (name, after) = rest.split_once('}')?;
         // It becomes the name of a label.
         let is_name = is_label(name) && name.starts_with(|first: char| first.is_ascii_alphabetic());
-        let is_one = is_name && !name.contains(['-', '.']) && !before.contains('}') && !after.contains(['{', '}']);
-        is_one.then_some(Segment { before, name: Some(name), after })
+        let is_valid = is_name && !name.contains(['-', '.']) && !before.contains('}') && !after.contains(['{', '}']);
+        is_valid.then_some(Segment { before, name: Some(name), after })
     }
 
     /// The value of its name in the name of a directory; `None` if it does not match.

@@ -198,7 +198,7 @@ impl<'a> FluxSources<'a> {
     /// preferably in the same file.
     pub(super) fn bind(&self, document: &Document, reference: &Reference) -> BoundSource {
         let object = &document.object;
-        let Reference { kind, namespace, name, .. } = reference;
+        let (kind, namespace, name) = (&reference.kind, &reference.namespace, &reference.name);
         if let Some(why) = unfilled([kind, namespace, name].map(String::as_str)) {
             return Bound::Templated(why).into();
         }
