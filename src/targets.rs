@@ -721,9 +721,8 @@ pub(crate) fn find_in(
     find_from(survey, &begun.unwrap_or_default(), config, identity)
 }
 
-/// Finds the targets of a tree as written: the only search for them. In directories that the configuration excludes it
-/// reads the files that are deployed anyway: resources of roots in `directories` or of deployed roots, and files in a
-/// directory that a target applies.
+/// Finds the targets of a tree as written: the only search for them. In excluded directories only the files are read that
+/// are deployed anyway.
 pub(crate) fn find_from(
     survey: &Survey,
     directories: &[String],
@@ -745,6 +744,7 @@ pub(crate) fn find_from(
             return Ok(UnresolvedTargets(targets));
         }
         read.append(&mut more);
+        // Excluded files count if a target applies their directory, or a deployed root lists them.
         let targets = of_scan(tree, config, identity, scan::scan(tree, &read)?)?;
         more.extend(
             left_out

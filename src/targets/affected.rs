@@ -296,7 +296,7 @@ struct Causes<'a> {
 }
 
 impl<'a> Causes<'a> {
-    /// For a root that cannot be read completely, every change in its directory counts.
+    /// Finds a difference for each root, by itself or in a root that it builds.
     fn of(graph: &'a Graph, changes: &'a Changes, hidden: &BTreeMap<RootId, Unread>) -> Result<Causes<'a>> {
         // First each root by itself; then a difference moves up to all roots that build it.
         let mut users = vec![Vec::new(); graph.roots.len()];

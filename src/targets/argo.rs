@@ -169,8 +169,8 @@ struct Application {
     is_open: bool,
 }
 
-/// Adds an application for each override file that adds something which no application of this tree adds: an application
-/// of another repository, or one whose name is unknown, may read it.
+/// Adds an application for each override file with something that no application of this tree adds: an application of
+/// another repository, or one whose name is unknown, may read it.
 pub(super) fn find_elsewhere(tree: &dyn Tree, config: &Config, targets: &mut Targets) -> Result<()> {
     for file in tree.files_named(&is_override)? {
         let directory = path::parent(&file);
@@ -190,6 +190,7 @@ pub(super) fn find_elsewhere(tree: &dyn Tree, config: &Config, targets: &mut Tar
         let object = ObjectRef::of(&file, value.start.line, APPLICATION, name);
         let document = Document { object, value, home: directory.to_owned(), is_template: false };
         let (_, build) = build(None, &document, &document.value);
+        // Only a component or a patch can reach out of the tree, so that the other overrides need no target.
         let added = build.added();
         if !added.is_empty() && !targets.targets.iter().any(|target| added.is_subset(&target.build.added())) {
             let location = TargetLocation::External("no application that is known here reads it".to_owned());
@@ -241,7 +242,7 @@ impl Argo<'_> {
         if source.repo_url.is_none() && !of.is_open {
             return Ok(None);
         }
-        // The position is the same in each case, so that a finding points to the path even if it is not in this repository.
+        // A finding points to the path, even if that is not in this repository.
         let url = source.repo_url.as_deref().unwrap_or_default();
         let spot = source.path.as_ref().map_or(written.start, Located::start);
         let elsewhere = |location: TargetLocation, values| {

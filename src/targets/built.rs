@@ -188,8 +188,7 @@ impl Targets {
     }
 }
 
-/// Finds the targets, as [`find_from`](super::find_from) did `before`, with objects as builds made them. If a build
-/// that deploys an object failed, the object in its file counts, too.
+/// Finds the targets, as [`find_from`](super::find_from) did `before`, with objects as builds made them.
 fn find_built<'a>(
     (tree, graph): (&dyn Tree, &Graph),
     config: &Config,
@@ -260,7 +259,8 @@ impl Builder {
             // The location is that of a kustomization, which is correct itself.
             unread.why = Why::Limit;
         }
-        // An object of the output keeps the name of its source, or got a new one: only sources without a namesake can be renamed.
+        // An object of the output has the name of its source, or a new one: only a source without a namesake can have
+        // been renamed.
         let names: HashSet<(String, String)> =
             made.objects.iter().map(|document| kind_and_name(&document.object)).collect();
         let (mut kept, mut renamed): (HashMap<_, Vec<_>>, HashMap<_, Vec<_>>) = Default::default();

@@ -80,7 +80,7 @@ struct PossibleChange {
 
 impl UnresolvedTargets {
     /// Finds the targets whose objects a kustomization of `graph` (a walk over the whole tree), or another target, may
-    /// change, and those that nothing deploys. An object that a build made is only changed by that build.
+    /// change, and those that nothing deploys.
     pub(crate) fn resolve_changers(self, graph: &Graph) -> Targets {
         let UnresolvedTargets(mut targets) = self;
         let read = read_as(graph);
@@ -263,6 +263,7 @@ impl<'a> Writers<'a> {
             TargetLocation::Local(dir) if !dir.is_missing() => dir,
             _ => return WritableKinds::default(),
         };
+        // Nobody here knows what a component from elsewhere writes into.
         let components: Vec<_> = target.build.components().map(|component| &component.content).collect();
         if components.contains(&&None) {
             return WritableKinds::all();

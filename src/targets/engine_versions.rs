@@ -37,6 +37,7 @@ impl Installed {
 pub(crate) fn installed(tree: &dyn Tree, config: &Config, targets: &Targets) -> Result<Vec<Installed>> {
     let marks: Vec<&'static str> = EngineName::ALL.iter().flat_map(|engine| engine.installers()).copied().collect();
     let bytes: Vec<&'static [u8]> = marks.iter().map(|mark| mark.as_bytes()).collect();
+    // Whoever writes objects of an engine often installs it from the same file.
     let named = tree.files_with(NAMES, &bytes)?()?;
     let named = named.into_iter().filter(|file| !config.leaves_out(path::parent(file)));
     let files: BTreeSet<String> = named.chain(targets.files.keys().cloned()).collect();
@@ -49,6 +50,7 @@ pub(crate) fn installed(tree: &dyn Tree, config: &Config, targets: &Targets) -> 
                 continue;
             }
             let Ok(Some(object)) = read_object(document) else { continue };
+            // A template and a variable tell no version.
             let found = installed_version(&object).filter(|(_, version)| !version.contains(['{', '$']));
             all.extend(found.map(|(engine, version)| Installed {
                 engine,

@@ -162,6 +162,7 @@ impl TargetFields {
         let mut release = None;
         let (source, path) = match document.object.kind.as_str() {
             KUSTOMIZATION => {
+                // A patch has no source, and is not a target itself.
                 let mut spec: Kustomization = document.spec();
                 let (source, path) = (sources.bind(document, &spec.source_ref.take()?), spec.path.take());
                 build = self::build(document, spec);

@@ -99,9 +99,9 @@ impl Target {
     }
 }
 
-/// The arguments of kustomize that change its output. Arguments that would run code are not included, whatever the tree
-/// says: only the user can give these.
+/// The arguments of kustomize that change its output.
 fn arguments(target: &Target) -> Vec<String> {
+    // Arguments that would run code are not among them, whatever the tree says: only the user can give these.
     let mut arguments = Vec::new();
     if target.build.load_restrictor == Some(LoadRestrictor::None) {
         arguments.push(ANY_FILE.to_owned());

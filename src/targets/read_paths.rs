@@ -92,6 +92,7 @@ pub(crate) fn missing_charts(tree: &dyn Tree, directory: &str) -> Result<Vec<Mis
         for dependency in dependencies(tree, &chart)? {
             let text = |key: &str| dependency.get(key).and_then(Value::scalar).unwrap_or_default();
             let (name, repository) = (text("name"), text("repository"));
+            // helm takes a dependency from `charts`, as a directory or packed, before it asks the repository.
             let packed = format!("{name}-");
             if !repository.starts_with("file://")
                 && !there

@@ -9,8 +9,7 @@ use crate::tree::path;
 
 impl Targets {
     /// The files of objects that nothing deploys, each with the topmost directory without a deployment. Empty if no
-    /// target reaches an object, because then all are deployed from elsewhere. An object in the directory of an
-    /// unreached object that deploys something may also be deployed from elsewhere.
+    /// target reaches an object, because then all are deployed from elsewhere.
     pub(super) fn undeployed(&self, graph: &Graph, deployments: &Deployments<'_>) -> BTreeMap<String, String> {
         let mut roots: BTreeSet<RootId> = BTreeSet::new();
         let mut reached: BTreeSet<&str> = BTreeSet::new();
@@ -34,6 +33,7 @@ impl Targets {
         if files.is_disjoint(&reached) {
             return BTreeMap::new();
         }
+        // Whoever applied an unreached object by hand may have applied those beside it.
         let by_hand: BTreeSet<&str> = deploying.difference(&reached).map(|file| path::parent(file)).collect();
         // The topmost unused directory names the whole archive, not each file in it.
         let used: BTreeSet<&str> = reached.union(&deploying).copied().collect();

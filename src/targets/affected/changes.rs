@@ -72,6 +72,7 @@ impl Changes {
                     path = above;
                 }
             }
+            // git lists a file whose mode or stat changed, too; only bytes and kinds count.
             let is_same = match (old.entry(path)?, new.entry(path)?) {
                 (None, None) => true,
                 (Some(was @ (tree::Entry::File { .. } | tree::Entry::Link)), Some(is)) if was == is => {
@@ -170,6 +171,7 @@ impl Changes {
         if self.sources.is_empty() {
             return Ok(BTreeSet::new());
         }
+        // Many builds share roots, so that each root is read once.
         for root in graph.reach(roots, |_, _| true) {
             if let Entry::Vacant(new) = named.entry(root) {
                 let upstream = |input: &BuildInput| match input {

@@ -68,12 +68,14 @@ impl Causes<'_> {
         let mut maps = Maps::new();
         for file in self.changes.files(scan::is_searched)? {
             let Sides { old, new } = self.changes.trees.as_ref().map(|tree| objects(&**tree, &file));
+            // A value may be new, changed or gone.
             let differs = |(name, object): (&String, &Json), other: &HashMap<String, Json>| {
                 (other.get(name) != Some(object)).then(|| (name.clone(), file.clone()))
             };
             maps.extend(old.iter().filter_map(|map| differs(map, &new)));
             maps.extend(new.iter().filter_map(|map| differs(map, &old)));
         }
+        // A generated object is in no file, but its inputs are.
         for (root, _) in self.graph.roots.iter().zip(&self.of_roots).filter(|(_, cause)| cause.is_some()) {
             let Some(file) = self.graph.user_path(root.file) else { continue };
             for (name, read) in generated(&*self.changes.trees.new, file) {

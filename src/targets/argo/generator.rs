@@ -268,6 +268,7 @@ impl GeneratorEvaluator<'_> {
                 return Err(unknown(TOO_MUCH));
             }
             let bytes = tree.read(&file)?;
+            // One file that cannot be read stops the whole generator in Argo CD.
             let text = std::str::from_utf8(&bytes);
             let read = text.map_err(|_| ObjectError { line: 0, message: "not UTF-8".to_owned() }).and_then(read_object);
             let value = match read {

@@ -27,6 +27,7 @@ pub(super) struct Made {
 pub(super) fn made(sources: &FluxSources<'_>, document: &Document) -> Made {
     let read: models::Generator = document.read();
     let generator = ArtifactGenerator { sources, document, spec: &read.spec };
+    // The reason names the generator: several may make artifacts of one name.
     let made = refused(&read).map_or(Ok(()), |why| Err(why.to_owned())).and_then(|()| generator.made());
     made.unwrap_or_else(|why| Made { more: Some(generator.why(&why)), ..Made::default() })
 }

@@ -27,6 +27,7 @@ pub(super) fn release(
         return Err(why);
     }
     let [namespace, name] = [spec.target_namespace.as_ref(), spec.release_name.as_ref()].map(Scalar::given);
+    // helm-controller gives this name to a release without one.
     let name = name.map_or_else(
         || namespace.map_or(object.name.clone(), |namespace| format!("{namespace}-{}", object.name)),
         str::to_owned,

@@ -191,11 +191,7 @@ impl<'a> FluxSources<'a> {
         Ok(names)
     }
 
-    /// The meaning of the `sourceRef` of an object.
-    ///
-    /// A namespace need not be written: a kustomization may add it. Of several sources with the same name, as in a
-    /// repository with many clusters, the nearest counts: one from the same build, then one in a near directory,
-    /// preferably in the same file.
+    /// The meaning of the `sourceRef` of an object: that of the nearest source with its kind, name and namespace.
     pub(super) fn bind(&self, document: &Document, reference: &Reference) -> BoundSource {
         let object = &document.object;
         let (kind, namespace, name) = (&reference.kind, &reference.namespace, &reference.name);
@@ -204,12 +200,14 @@ impl<'a> FluxSources<'a> {
         }
         // Its own where it names none.
         let namespace = if namespace.is_empty() { &object.namespace } else { namespace };
-        // A repository with many clusters has many sources of one name.
+        // A repository with many clusters has many sources of one name: one from the same build counts most, then one
+        // in a near directory, preferably in the same file.
         let near = |source: &FluxSource| {
             let is_of_same = object.built_by.is_some() && source.object.built_by == object.built_by;
             let distance = path::common(&source.home, &document.home).len();
             (is_of_same, distance, source.object.file == object.file)
         };
+        // A namespace need not be written: a kustomization may add it.
         let is_in = |other: &str| other == namespace || other.is_empty() || namespace.is_empty();
         let candidates = self.all.iter().filter(|FluxSource { object, .. }| {
             object.kind == *kind && object.name == *name && is_in(&object.namespace)
