@@ -210,7 +210,7 @@ fn not_parsed(error: clap::Error) -> ExitCode {
         return ended(0);
     }
     let mut error = Cli::try_parse_from(usage::shown()).err().unwrap_or(error);
-    if let Some(failure) = usage::unknown_command(&error) {
+    if let Some(failure) = usage::unknown_command(&error).or_else(|| usage::unknown_rule(&error)) {
         say(&messages::failures(&[failure]));
         return ended(FAILED);
     }

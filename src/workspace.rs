@@ -111,11 +111,7 @@ impl Files {
     /// Opens the commit that `rev` names, or HEAD without one.
     fn of_commit(repo: Rc<LocalRepo>, rev: Option<&str>) -> Result<Files> {
         let commit = repo.named(rev.unwrap_or("HEAD"))?;
-        let (id, name) = commit.ok_or_else(|| match rev {
-            None => Failure::new("this repository has no commit yet")
-                .hint("commit your files first: git add . && git commit"),
-            Some(rev) => unknown_revision(rev),
-        })?;
+        let (id, name) = commit.ok_or_else(|| unknown_revision(rev.unwrap_or("HEAD")))?;
         let tree = Rc::new(GitTree::of_commit(&repo, &id)?);
         Ok(Files::Commit { repo, id, rev: rev.unwrap_or("HEAD").to_owned(), name, is_head: rev.is_none(), tree })
     }
@@ -183,6 +179,21 @@ impl Workspace {
     pub(crate) fn of_rev(repo: Rc<LocalRepo>, rev: Option<&str>) -> Result<Workspace, Failures> {
         let prefix = repo.prefix.trim_end_matches('/').to_owned();
         Workspace::of(Files::of_commit(repo, rev)?, prefix, Some(String::new()), None)
+    }
+
+    /// Opens the commit that `rev` names, or the working tree without one, to read it only: a localized branch or a copy
+    /// may be checked out.
+    pub(crate) fn to_read(repo: Rc<LocalRepo>, rev: Option<&str>) -> Result<Workspace, Failures> {
+        if rev.is_some() {
+            return Workspace::of_rev(repo, rev);
+        }
+        if repo.top.is_none() {
+            return Err(Failure::new("this repository has no working tree").hint("name a commit: --rev REV").into());
+        }
+        let prefix = repo.prefix.trim_end_matches('/').to_owned();
+        // Another run may be writing, so its end is awaited first.
+        let _guard = repo.alone()?;
+        Workspace::of(Files::open(&repo, &Snapshot::WorkingTree)?, prefix, Some(String::new()), None)
     }
 
     /// Opens the working tree of the current directory. With `merges`, the two sides of a lock that git could not merge
@@ -405,6 +416,10 @@ pub(crate) fn commit(repo: &LocalRepo, rev: &str) -> Result<CommitId> {
 }
 
 fn unknown_revision(rev: &str) -> Failure {
+    if rev == "HEAD" {
+        return Failure::new("this repository has no commit yet")
+            .hint("commit your files first: git add . && git commit");
+    }
     Failure::new(format!("unknown revision `{}`", shown(rev)))
         .hint("fetch it first, or name another one: git log --oneline --all")
 }

@@ -54,10 +54,7 @@ pub(super) struct BuildArgs {
 
 impl BuildArgs {
     pub(super) fn run(&self, output: &OutputArgs) -> Done {
-        let workspace = match &self.rev {
-            Some(rev) => Workspace::of_rev(repository_offline()?, Some(rev))?,
-            None => Workspace::of_working_tree(false)?,
-        };
+        let workspace = Workspace::to_read(repository_offline()?, self.rev.as_deref())?;
         // Builds read what a checkout writes, not what git stores.
         let workspace = workspace.into_checkout();
         if let Some(directory) = &self.output {

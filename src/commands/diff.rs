@@ -155,10 +155,7 @@ struct Compared {
 impl DiffArgs {
     pub(super) fn run(&self, output: &OutputArgs) -> Done {
         let repo = repository_offline()?;
-        let new = match &self.rev {
-            Some(rev) => Workspace::of_rev(repo.clone(), Some(rev))?,
-            None => Workspace::of_working_tree(false)?,
-        };
+        let new = Workspace::to_read(repo.clone(), self.rev.as_deref())?;
         let mut diff = if self.kustomize.len().max(self.helm.len()) > 1 {
             self.of_programs(&repo, new, output.quiet)?
         } else {

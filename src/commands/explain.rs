@@ -16,7 +16,12 @@ pub(super) struct ExplainArgs {
 }
 
 fn rules() -> PossibleValuesParser {
-    PossibleValuesParser::new(Rule::ALL.iter().map(|rule| rule.id()).chain(TABLE.iter().map(|row| row.id)))
+    PossibleValuesParser::new(ids())
+}
+
+/// The ids of all rules and consequences.
+pub(super) fn ids() -> impl Iterator<Item = &'static str> {
+    Rule::ALL.iter().map(|rule| rule.id()).chain(TABLE.iter().map(|row| row.id))
 }
 
 impl ExplainArgs {

@@ -232,7 +232,9 @@ impl Setup {
         // Nothing is written before this line.
         let changes = self.changes_to(&self.texts[1]);
         let outcome = write(&self.workspace, &changes, &[], dry_run)?;
-        let status = if dry_run { None } else { Some(status::without_targets(&repository_offline()?)?) };
+        // What is only planned is not in the state yet.
+        let is_planned = outcome == WriteOutcome::DryRun;
+        let status = (!is_planned).then(|| status::without_targets(&repository_offline()?)).transpose()?;
         Ok(Initialized {
             outcome,
             edit: self.edits(),

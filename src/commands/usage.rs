@@ -6,7 +6,7 @@ use std::path::Path;
 use clap::Parser as _;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use super::{COPY, Cli, PAGES, formats};
+use super::{COPY, Cli, PAGES, explain, formats};
 use crate::message::failure::{Failure, command, nearest};
 use crate::message::redact;
 
@@ -114,6 +114,19 @@ pub(super) fn unknown_command(error: &clap::Error) -> Option<Failure> {
     if is_unknown { unknown_word(first, rest) } else { None }
 }
 
+/// The failure for an unknown rule of `explain`, which clap answers with a list of all rules.
+pub(super) fn unknown_rule(error: &clap::Error) -> Option<Failure> {
+    let is_unknown = error.kind() == ErrorKind::InvalidValue && named() == Some("explain");
+    let Some(ContextValue::String(id)) = error.get(ContextKind::InvalidValue).filter(|_| is_unknown) else {
+        return None;
+    };
+    let failure = Failure::new(format!("unknown rule `{id}`"));
+    Some(failure.hint(match nearest(id, explain::ids()) {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None => "list the rules: git kustomize-localize explain".to_owned(),
+    }))
+}
+
 /// Names the command for an unknown option, or the formats of a command: clap only suggests to pass the option as a
 /// value, a similar option, or the formats of all commands.
 pub(super) fn point_elsewhere(error: &mut clap::Error) {
@@ -122,10 +135,6 @@ pub(super) fn point_elsewhere(error: &mut clap::Error) {
     if error.kind() == ErrorKind::InvalidValue && unknown.starts_with("--format") {
         error.remove(ContextKind::SuggestedValue);
         error.insert(ContextKind::ValidValue, ContextValue::Strings(formats(first)));
-    }
-    // There are too many rules for a list.
-    if error.kind() == ErrorKind::InvalidValue && first == Some("explain") {
-        error.remove(ContextKind::ValidValue);
     }
     if error.kind() != ErrorKind::UnknownArgument {
         return;

@@ -34,6 +34,12 @@ fn a_root_is_built_from_the_lock_without_the_network() {
     }
     assert_eq!(world.server.log(), crate::support::NONE);
     assert_eq!(world.sandbox.run(&world.work.path().join("web"), &["build"]).success().stdout, expected.stdout);
+    // Reading a localized branch changes nothing on it.
+    world.work.run(&["branch"]).success();
+    world.work.git(&["switch", "-q", "localized/main"]);
+    assert_eq!(world.work.run_unchanged(&["build", "web"]).success().stdout, expected.stdout);
+    world.work.run_unchanged(&["diff", "main"]).success().stderr_has("nothing differs in 1 affected build");
+    world.work.git(&["switch", "-q", "main"]);
     world.work.run_unchanged(&["build", "web", "--format=json"]).fails(2).says(expect![[r#"
         {
           "version": 1,

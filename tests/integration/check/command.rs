@@ -129,8 +129,8 @@ fn an_empty_repository_has_nothing_wrong_and_says_so() {
     "#]]);
     check(&repo, &["."]).fails(2);
     check(&repo, &["--rev", "HEAD"]).fails(2).says(expect![[r#"
-        error: unknown revision `HEAD`
-          hint: fetch it first, or name another one: git log --oneline --all
+        error: this repository has no commit yet
+          hint: commit your files first: git add . && git commit
     "#]]);
     // The first commit is checked like any other, and what is not part of it is counted.
     repo.write("kustomization.yaml", remote(REMOTE));

@@ -232,12 +232,9 @@ fn every_rule_and_warning_is_explained() {
     assert_eq!(both, explain(&["engine"]) + &explain(&["not-built"]));
     let sandbox = Sandbox::new();
     sandbox.run(&sandbox.path(""), &["explain", "enigne", "nothing-like-it"]).fails(2).says(expect![[r#"
-            error: invalid value 'enigne' for '[ID]...'
-
-              tip: a similar value exists: 'engine'
-
-            For more information, try '-h'.
-        "#]]);
+        error: unknown rule `enigne`
+          hint: did you mean `engine`?
+    "#]]);
 }
 
 #[test]
