@@ -90,8 +90,8 @@ pub(super) fn blocks<'a>(findings: &[&'a Finding], verbose: bool) -> Vec<Vec<&'a
     let mut blocks: Vec<Vec<&Finding>> = Vec::new();
     let mut known: HashMap<(Rule, &str), usize> = HashMap::new();
     for finding in findings {
-        let is_one = verbose || finding.allowed.is_some() || finding.severity == Severity::Error;
-        let common = finding.common.as_ref().filter(|_| !is_one);
+        let is_single = verbose || finding.allowed.is_some() || finding.severity == Severity::Error;
+        let common = finding.common.as_ref().filter(|_| !is_single);
         let at = common.map(|common| *known.entry((finding.rule, common.all)).or_insert(blocks.len()));
         match at.and_then(|at| blocks.get_mut(at)) {
             Some(block) => block.push(finding),

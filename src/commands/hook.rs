@@ -107,7 +107,7 @@ impl HookCommand {
                 let mut locked = LockArgs::default().locked(output)?;
                 if locked.localized.status == WriteOutcome::Written {
                     let failure = format!("{LOCK_NAME} was updated, and is not part of this commit yet");
-                    locked.locking.kept.push(Failure::new(failure).hint(stage(&locked.localized.stage)));
+                    locked.locking.unmoved.push(Failure::new(failure).hint(stage(&locked.localized.stage)));
                 }
                 return Ok(Box::new(locked));
             }
@@ -172,9 +172,9 @@ impl Judgement {
     /// The text for the terminal, among the messages of git and other hooks; empty if there are no findings.
     fn told(&self) -> String {
         let Judgement { refs, checked } = self;
-        let is_found = checked.findings.iter().any(|finding| finding.allowed.is_none());
+        let has_finding = checked.findings.iter().any(|finding| finding.allowed.is_none());
         let is_new = !checked.new_config.is_empty() || !checked.new_locked.is_empty();
-        if !is_found && !is_new && checked.status() != FAILED {
+        if !has_finding && !is_new && checked.status() != FAILED {
             return String::new();
         }
         let refs = if refs.is_empty() { String::new() } else { format!(": {}", visible(&refs.join(", "))) };

@@ -243,7 +243,7 @@ impl Setup {
             changes: Lock::changes(&self.before, &self.relocked.lock),
             now_remote: NowRemote::between(&self.before, &self.relocked.lock, &self.workspace.config),
             configuration: self.added,
-            kept: self.workspace.merged.clone().unwrap_or_default(),
+            conflicts: self.workspace.merged.clone().unwrap_or_default(),
             status: self.checked.status(),
             has_configuration: !self.texts[1].is_empty(),
             unverified: status.as_ref().and_then(|status| status.unverified),
@@ -426,7 +426,8 @@ struct Initialized {
     /// The references that people must edit.
     edit: Vec<RequiredEdit>,
     /// The entries that both sides of a conflict changed.
-    kept: Vec<Failure>,
+    #[serde(rename = "kept")]
+    conflicts: Vec<Failure>,
     #[serde(skip)]
     status: u8,
     /// Whether there is a configuration, now that this is written.
@@ -542,10 +543,10 @@ impl Outcome for Initialized {
     }
 
     fn stderr(&self, _output: &OutputArgs) -> String {
-        messages::failures(&self.kept)
+        messages::failures(&self.conflicts)
     }
 
     fn status(&self) -> u8 {
-        self.status.max(u8::from(!self.kept.is_empty()))
+        self.status.max(u8::from(!self.conflicts.is_empty()))
     }
 }

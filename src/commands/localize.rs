@@ -117,9 +117,11 @@ pub(super) struct Locking {
     pub news: News,
     /// The entries that did not change, with the reasons: versions that moved, and entries that both sides of a
     /// conflict changed.
-    pub kept: Vec<Failure>,
+    #[serde(rename = "kept")]
+    pub unmoved: Vec<Failure>,
     /// The entries that keep their version, because the new one is too young.
-    pub held: Vec<Failure>,
+    #[serde(rename = "held")]
+    pub too_young: Vec<Failure>,
     /// Errors of the tree itself, which hide the references behind them.
     pub unread: Vec<Failure>,
     /// The references that could not be resolved.

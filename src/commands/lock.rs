@@ -69,7 +69,7 @@ pub(super) fn finish(
         unread: relocked.unread,
         unresolved: relocked.unresolved,
         merged: workspace.merged.is_some(),
-        kept: workspace.merged.clone().unwrap_or_default(),
+        unmoved: workspace.merged.clone().unwrap_or_default(),
         ..Locking::default()
     };
     let localized = LocalizeOutcome {

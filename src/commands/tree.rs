@@ -69,7 +69,7 @@ impl TreeArgs {
 /// Whether a URL of the command line, which may name a directory of a repository, means a reference.
 fn is_named(url: &str, reference: &str) -> bool {
     let is_there = match (RepoSpec::parse(url), RepoSpec::parse(reference)) {
-        (Ok(asked), Ok(found)) => path::is_in(&found.directory(), &asked.directory()),
+        (Ok(asked), Ok(named)) => path::is_in(&named.directory(), &asked.directory()),
         _ => true,
     };
     is_there && update::Name::of(url).is_of_reference(reference)
@@ -142,9 +142,9 @@ impl ReferenceTree {
             above.entry(&link.to).or_default().push(&link.from);
         }
         // Everything that leads to the URL, at any distance: a change of it touches all of that.
-        let kept = reach(&meant, |node| above.get(node).cloned().unwrap_or_default());
-        let kept: HashSet<Node> = kept.into_iter().cloned().collect();
-        self.links.retain(|link| kept.contains(&link.to));
+        let leading = reach(&meant, |node| above.get(node).cloned().unwrap_or_default());
+        let leading: HashSet<Node> = leading.into_iter().cloned().collect();
+        self.links.retain(|link| leading.contains(&link.to));
         self.starts = meant.into_iter().collect();
         // Turned around, so that the printer of the tree serves both directions.
         for link in &mut self.links {

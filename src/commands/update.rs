@@ -86,9 +86,9 @@ struct Update<'a> {
 struct Selection {
     sources: BTreeSet<Upstream>,
     /// Unanswered, unsigned, or a version that moved.
-    kept: Vec<Failure>,
+    unmoved: Vec<Failure>,
     /// Too young.
-    held: Vec<Failure>,
+    too_young: Vec<Failure>,
 }
 
 impl Selection {
@@ -96,8 +96,8 @@ impl Selection {
         for (source, failure) in stays {
             self.sources.remove(&source);
             match failure.kind {
-                FailureKind::Young => self.held.push(failure),
-                _ => self.kept.push(failure),
+                FailureKind::Young => self.too_young.push(failure),
+                _ => self.unmoved.push(failure),
             }
         }
     }
@@ -106,8 +106,8 @@ impl Selection {
     /// reference, and so the login to use.
     fn unanswered(&self, before: &Lock, fetcher: &mut Fetcher) -> Vec<Stays> {
         let behind: BTreeSet<Upstream> = before.named().map(Upstream::source).collect();
-        let own = self.sources.iter().filter(|source| !behind.contains(source));
-        let wanted = own.filter_map(|source| Some((source.clone(), Rc::new(update::wanted(source)?))));
+        let direct = self.sources.iter().filter(|source| !behind.contains(source));
+        let wanted = direct.filter_map(|source| Some((source.clone(), Rc::new(update::wanted(source)?))));
         let (sources, wanted): (Vec<Upstream>, Vec<Rc<RemoteRef>>) = wanted.unzip();
         let answers = fetcher.resolve(&wanted).into_iter().zip(sources);
         answers.filter_map(|(answer, source)| Some((source, answer.err()?))).collect()
@@ -207,8 +207,8 @@ impl<'a> Update<'a> {
                 Versioned::Chart(chart) => self.fetcher.newest_chart(chart, &glob)?,
             };
             // Several refs of one repository are held up by the same.
-            too_young.retain(|failure| !selection.held.contains(failure));
-            selection.held.extend(too_young);
+            too_young.retain(|failure| !selection.too_young.contains(failure));
+            selection.too_young.extend(too_young);
             known.insert(source, newest.clone());
             Ok(newest)
         })?;
@@ -316,7 +316,7 @@ impl<'a> Update<'a> {
         };
         let locking = &mut outcome.locking;
         (locking.news, locking.diff) = (news, diff);
-        (locking.kept, locking.held) = (self.selection.kept, self.selection.held);
+        (locking.unmoved, locking.too_young) = (self.selection.unmoved, self.selection.too_young);
         Ok(outcome)
     }
 

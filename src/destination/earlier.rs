@@ -51,7 +51,7 @@ impl OnBranch {
         // The newest commit may be about another NEW_DIR.
         let newest = records::newest(&self.repository, &tip.commit, &[], |record| record.target.into == self.into)?;
         Ok(match newest {
-            RecordLookup::Record(found) => Some(found.trailers),
+            RecordLookup::Record(recorded) => Some(recorded.trailers),
             RecordLookup::Unreadable { .. } | RecordLookup::Nothing => None,
         })
     }

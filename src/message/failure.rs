@@ -216,7 +216,7 @@ impl Failures {
 
     /// All messages as one failure, with the other facts of the first.
     pub(crate) fn joined(self) -> Failure {
-        let message = self.0.iter().map(|one| one.message.as_str()).collect::<Vec<_>>().join("; ");
+        let message = self.0.iter().map(|failure| failure.message.as_str()).collect::<Vec<_>>().join("; ");
         let first = self.0.into_iter().next().unwrap_or_else(|| Failure::new(""));
         Failure { message, ..first }
     }

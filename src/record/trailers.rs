@@ -83,7 +83,10 @@ impl Trailers {
             line("Remote", &format!("{} {digest}", encode(label)));
         }
         line("Tree", &self.tree.to_string());
-        line("Verified", &self.verified.as_ref().map_or(NOT_BUILT.to_owned(), |one| one.render(self.target.rendered)));
+        line(
+            "Verified",
+            &self.verified.as_ref().map_or(NOT_BUILT.to_owned(), |verified| verified.render(self.target.rendered)),
+        );
         for target in self.verified.iter().flat_map(|verified| &verified.not_built) {
             line("Not-Built", &encode(target));
         }

@@ -23,7 +23,8 @@ impl Diff {
         // Doubts come first: whoever reads only the beginning must see them.
         let not_compared = self.unlocked(false).into_iter().chain(self.left(false));
         not_compared.for_each(|text| out += &format!("<p>{}</p>\n\n", code(&text)));
-        let images: Vec<String> = self.images.iter().map(|one| inert(&format!("- {}", code(&one.line())))).collect();
+        let images: Vec<String> =
+            self.images.iter().map(|image| inert(&format!("- {}", code(&image.line())))).collect();
         if !images.is_empty() {
             out += &(first(images.into_iter(), NAMED).join("\n") + "\n\n");
         }

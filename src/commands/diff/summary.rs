@@ -62,7 +62,7 @@ impl ImageMove {
                 ImageMove { from, to, objects, note }
             })
             .collect();
-        all.sort_by_key(|one| one.note.is_none());
+        all.sort_by_key(|image| image.note.is_none());
         all
     }
 

@@ -59,12 +59,12 @@ pub(super) fn install(repo: &LocalRepo, names: &[String]) -> Result<ChangedHooks
     // A global `core.hooksPath` is shared by all repositories of this person.
     if !directory.starts_with(&common) && !directory.starts_with(real(top)) {
         let shown = directory.display();
-        let own = common.join("hooks").display().to_string();
+        let hooks = common.join("hooks").display().to_string();
         let failure = Failure::new(format!(
             "git reads hooks from `{shown}`, outside of this repository: a hook there would run in other repositories too"
         ));
-        let own = command("git config --local core.hooksPath", [own]);
-        let failure = failure.hint(format!("to use hooks of this repository only: {own}"));
+        let set = command("git config --local core.hooksPath", [hooks]);
+        let failure = failure.hint(format!("to use hooks of this repository only: {set}"));
         let all = names.iter().map(|name| format!("to run it in all of them, {}", line(name)));
         return Err(all.fold(failure, Failure::hint).into());
     }

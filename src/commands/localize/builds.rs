@@ -101,7 +101,7 @@ pub(super) fn differences(checked: &BuildCheck) -> Vec<String> {
             ));
             out.extend(diff.lines().map(|line| format!("    {line}")));
         }
-        out.extend(outputs.iter().map(|kept| format!("  both outputs: {kept}")));
+        out.extend(outputs.iter().map(|path| format!("  both outputs: {path}")));
     }
     out
 }

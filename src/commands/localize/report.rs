@@ -24,8 +24,8 @@ impl Outcome for LocalizeReport {
     fn stderr(&self, output: &OutputArgs) -> String {
         // The reason why nothing was written comes last, where people look first.
         let differs = self.localized.builds.as_ref().and_then(refusal);
-        let (diff, kept, unresolved) = (&self.locking.diff, &self.locking.kept, &self.locking.unresolved);
-        let failures = kept.iter().chain(unresolved).cloned().chain(differs);
+        let (diff, unmoved, unresolved) = (&self.locking.diff, &self.locking.unmoved, &self.locking.unresolved);
+        let failures = unmoved.iter().chain(unresolved).cloned().chain(differs);
         let failures: Vec<Failure> = failures.collect();
         let missing = match &self.localized.made {
             ResultKind::Rendered { missing, .. } => missing.clone(),
@@ -45,7 +45,7 @@ impl Outcome for LocalizeReport {
     }
 
     fn status(&self) -> u8 {
-        let is_done = self.locking.kept.is_empty() && self.locking.unresolved.is_empty();
+        let is_done = self.locking.unmoved.is_empty() && self.locking.unresolved.is_empty();
         let is_missing = matches!(self.localized.made, ResultKind::Rendered { fails: true, .. });
         u8::from(
             matches!(self.localized.status, WriteOutcome::Differs | WriteOutcome::Warned) || !is_done || is_missing,
@@ -87,7 +87,7 @@ impl LocalizeReport {
             out.extend(localized.now_remote.iter().map(|upstream| format!("  {}", upstream.line())));
         }
         // The first hint says how long to wait.
-        out.extend(locking.held.iter().map(|failure: &Failure| {
+        out.extend(locking.too_young.iter().map(|failure: &Failure| {
             let wait = failure.hints.first().map(|hint| format!("; {hint}")).unwrap_or_default();
             format!("  held: {}{wait}", failure.message)
         }));
@@ -120,7 +120,7 @@ impl LocalizeReport {
     }
 
     fn unchanged(&self) -> String {
-        let LocalizeReport { localized, locking: Locking { unresolved, unread, kept, .. } } = self;
+        let LocalizeReport { localized, locking: Locking { unresolved, unread, unmoved, .. } } = self;
         let count = counted(localized.remotes.len(), "remote reference");
         match &localized.branch {
             Some(branch) => {
@@ -132,7 +132,7 @@ impl LocalizeReport {
                 format!("nothing to do: branch {} ({}) already has {holds}", branch.name, branch.tip())
             }
             None if !unresolved.is_empty() && localized.remotes.is_empty() => "nothing was written".to_owned(),
-            None if !(unresolved.is_empty() && kept.is_empty()) => format!("{LOCK_NAME} not changed: {count}"),
+            None if !(unresolved.is_empty() && unmoved.is_empty()) => format!("{LOCK_NAME} not changed: {count}"),
             None if localized.remotes.is_empty() && unread.is_empty() && localized.left.is_empty() => {
                 "nothing to do: no remote references".to_owned()
             }

@@ -344,7 +344,7 @@ impl From<LockKeys> for Lock {
         for keys in remotes {
             let (source, pinned) = (keys.source(), keys.pinned(meant));
             // A bot has raised two refs of a repository to one.
-            all.entry(source).and_modify(|one| one.join(&pinned)).or_insert(pinned);
+            all.entry(source).and_modify(|known| known.join(&pinned)).or_insert(pinned);
         }
         Lock { target, scope, trailers, remotes: all, left, files }
     }
