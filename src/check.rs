@@ -40,7 +40,6 @@ mod unread_reference;
 mod unsafe_reference;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::iter;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -52,14 +51,13 @@ use crate::graph::{self, Explored, Graph, Survey, TroubleKind};
 use crate::message::failure::{FAILED, Failure, Result};
 use crate::message::finding::{self, Finding, Rule, Severity};
 use crate::message::position::{Position, Span};
-use crate::message::redact;
-use crate::record::{AddedEntry, LOCK_NAME, Lock};
+use crate::record::{AddedEntry, Lock};
 use crate::targets::{self, Identity, Targets, UnresolvedTargets};
 use crate::tree::absence::Absences;
 use crate::tree::{Tree, path};
 
 pub(crate) use base::renamed;
-use context::Context;
+use context::{Context, Locks};
 use deployed::{DeployedTargets, Walked};
 pub(crate) use sources::Claim;
 pub(crate) use unread_reference::{not_built, not_observed, refused, unread_reference};
@@ -99,10 +97,9 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
 pub(crate) fn surveyed(survey: &Survey, input: Input<'_>) -> Result<Checked> {
     let mut failures = Vec::new();
     let kustomizations = input.tree.kustomizations()?;
-    let lock_paths = input.tree.locks()?;
-    let locks = locks(&input, &lock_paths, &mut failures);
+    let locks = locks(&input, &mut failures)?;
     // Only the lock at the top decides about the user's references. Others belong to copies, which are finished.
-    let top = locks.iter().find(|(directory, _)| directory.is_empty()).map(|(_, lock)| &**lock);
+    let top = locks.get("").map(|lock| &**lock);
     // The configuration that counts is that of the base, if there is one: comments of the change itself must not allow
     // anything.
     let policy = graph::WalkPolicy {
@@ -124,8 +121,7 @@ pub(crate) fn surveyed(survey: &Survey, input: Input<'_>) -> Result<Checked> {
     let failed = explored.troubles.iter();
     let failed = failed.filter(|trouble| trouble.kind == TroubleKind::Failed);
     failures.extend(failed.map(|trouble| trouble.failure.clone()));
-    let broken_lock = lock_paths.iter().any(|path| path == LOCK_NAME) && top.is_none();
-    let context = Context::new(&explored, &input, &targets, &locks, broken_lock);
+    let context = Context::new(&explored, &input, &targets, &locks);
     // Rules only find. Exceptions, severities and source lines are added below, once for all of them.
     let mut findings = find(&context, &RULES);
     failures.extend(context.deployed.stored_otherwise(&*input.tree));
@@ -136,10 +132,10 @@ pub(crate) fn surveyed(survey: &Survey, input: Input<'_>) -> Result<Checked> {
         let written = written.as_ref().map(|targets| DeployedTargets::new(targets, &explored.graph, input.paths));
         starts::name(&context, written.as_ref().unwrap_or(&context.deployed), &mut findings);
     }
-    // Counted before exceptions apply, because the summary tells allowed references apart.
+    suppression::allow(&context, &mut findings, failures.is_empty());
+    // Counted before findings of rules that are off are dropped.
     let remote = RemoteReferences::of(&findings);
-    suppression::apply(&context, &mut findings, failures.is_empty());
-    let remote = remote.allowed_in(&findings);
+    input.config.judge(&mut findings);
     // With a base this waits until its findings are gone: both findings at a reference are compared with it.
     if input.change_config.is_none() {
         floating_ref::leave_out_remote(&mut findings);
@@ -164,24 +160,25 @@ pub(crate) fn surveyed(survey: &Survey, input: Input<'_>) -> Result<Checked> {
 
 /// Applies the rule `engine` alone to a tree whose graph and targets are known.
 pub(crate) fn engine(input: &Input<'_>, explored: &Explored, targets: &Targets) -> Result<Vec<Finding>> {
-    let locks = locks(input, &input.tree.locks()?, &mut Vec::new());
-    let context = Context::new(explored, input, targets, &locks, false);
+    let locks = locks(input, &mut Vec::new())?;
+    let context = Context::new(explored, input, targets, &locks);
     let mut findings = find(&context, &[engine::find]);
-    suppression::apply(&context, &mut findings, false);
+    suppression::allow(&context, &mut findings, false);
+    input.config.judge(&mut findings);
     findings.retain(|finding| finding.rule == Rule::Engine && finding.allowed.is_none());
     Ok(findings)
 }
 
-/// Reads the locks at `paths`, each with its directory. A lock that cannot be read is added to `failures`.
-fn locks(input: &Input<'_>, paths: &[String], failures: &mut Vec<Failure>) -> Vec<(String, Rc<Lock>)> {
-    let mut locks = Vec::new();
-    for path in paths {
-        match Lock::read(&*input.tree, path) {
-            Ok(lock) => locks.push((path::parent(path).to_owned(), lock)),
+/// Reads the locks of the tree. One that cannot be read is added to `failures`.
+fn locks(input: &Input<'_>, failures: &mut Vec<Failure>) -> Result<Locks> {
+    let mut locks = Locks::new();
+    for path in input.tree.locks()? {
+        match Lock::read(&*input.tree, &path) {
+            Ok(lock) => drop(locks.insert(path::parent(&path).to_owned(), lock)),
             Err(failure) => failures.push(failure),
         }
     }
-    locks
+    Ok(locks)
 }
 
 type Find = fn(&Context<'_>) -> Vec<Finding>;
@@ -213,11 +210,6 @@ const RULES: [Find; 20] = [
 /// Applies rules, and drops findings about files that nobody here can edit and findings that say the same twice.
 fn find(context: &Context<'_>, rules: &[Find]) -> Vec<Finding> {
     let mut findings: Vec<Finding> = rules.iter().flat_map(|find| find(context)).collect();
-    for finding in &mut findings {
-        for text in iter::once(&mut finding.message).chain(&mut finding.help) {
-            *text = redact::message(text).into_owned();
-        }
-    }
     // Localized files are not trusted, so their errors count, but not their warnings: upstream may have its reasons.
     findings.retain(|finding| finding.severity == Severity::Error || !context.is_owned(&finding.path));
     // Two roots may list one plugin configuration, and its paths resolve differently in each: say the same only once.
@@ -295,17 +287,12 @@ pub struct RemoteReferences {
 }
 
 impl RemoteReferences {
-    /// Counts the findings of the rules, before any of them is dropped.
+    /// Counts the findings of all rules, after exceptions were applied.
     fn of(findings: &[Finding]) -> RemoteReferences {
         let locked = findings.iter().filter(|finding| finding.rule == Rule::LockedReference).count();
-        let neither = findings.iter().filter(|finding| RemoteReferences::is_unlocked(finding)).count();
-        RemoteReferences { locked, allowed: 0, neither }
-    }
-
-    fn allowed_in(self, findings: &[Finding]) -> RemoteReferences {
         let unlocked = findings.iter().filter(|finding| RemoteReferences::is_unlocked(finding));
-        let allowed = unlocked.filter(|finding| finding.allowed.is_some()).count();
-        RemoteReferences { allowed, neither: self.neither - allowed, ..self }
+        let (allowed, neither): (Vec<_>, Vec<_>) = unlocked.partition(|finding| finding.allowed.is_some());
+        RemoteReferences { locked, allowed: allowed.len(), neither: neither.len() }
     }
 
     fn is_unlocked(finding: &Finding) -> bool {

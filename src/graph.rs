@@ -41,7 +41,7 @@ use std::rc::Rc;
 
 use crate::config::Comments;
 use crate::kustomization::{self, Accepts, Kustomization, NoteKind, ProblemKind, Reference, Refused, Runs};
-use crate::message::failure::{Failure, Failures, Location, Result, listed};
+use crate::message::failure::{Failure, Failures, Result, listed};
 use crate::message::position::Position;
 use crate::message::redact::SafeUrl;
 use crate::os::limits::{FILE, FINDINGS, LOADS, RUN};
@@ -86,36 +86,24 @@ pub(crate) fn walk(
     remotes: Option<&mut dyn Remotes>,
     policy: &WalkPolicy<'_>,
 ) -> Result<Graph, Failures> {
-    let explored = explore(start.source, &[start.directory], remotes, policy);
+    let explored = Survey::in_scope(start.source).explore(&[start.directory], remotes, policy);
     let mut seen = HashSet::new();
     let failures = explored.troubles.into_iter().map(|trouble| trouble.failure);
-    let failures: Vec<Failure> = failures.filter(|failure| seen.insert(failure.clone())).collect();
-    if failures.is_empty() { Ok(explored.graph) } else { Err(Failures(failures)) }
-}
-
-/// Walks everything that the roots in `directories` (real paths in the tree of `source`) reference. A reference that
-/// cannot be followed never stops the rest.
-pub(crate) fn explore(
-    source: ScopedTree,
-    directories: &[String],
-    remotes: Option<&mut dyn Remotes>,
-    policy: &WalkPolicy<'_>,
-) -> Explored {
-    Survey::in_scope(source).explore(directories, remotes, policy)
+    Failures::if_any(failures.filter(|failure| seen.insert(failure.clone())).collect())?;
+    Ok(explored.graph)
 }
 
 /// A trouble for each root whose build would load too many roots. A root that references such a root is not reported
 /// again.
 fn overloaded(graph: &Graph) -> Vec<Trouble> {
     let overloaded = graph.overloaded();
-    let mut troubles = Vec::new();
-    for root in overloaded.iter().copied().filter(|root| !graph.named(*root).any(|(_, id)| overloaded.contains(&id))) {
-        let file = graph.roots[root].file;
-        let start_of_file = Location { position: Position::new(1, 1), ..graph.file_location(file) };
-        let failure = LOADS.exceeded(&graph.label(file)).at(start_of_file);
-        troubles.push(Trouble::of(TroubleKind::Refused, failure).at(graph, At::File(file)));
-    }
-    troubles
+    let lowest = overloaded.iter().filter(|root| !graph.named(**root).any(|(_, id)| overloaded.contains(&id)));
+    let troubles = lowest.map(|root| {
+        let file = graph.roots[*root].file;
+        let failure = LOADS.exceeded(&graph.label(file)).at(graph.location_in(file, Position::new(1, 1), ""));
+        Trouble::of(TroubleKind::Refused, failure).at(graph, At::File(file))
+    });
+    troubles.collect()
 }
 
 #[derive(Default)]
@@ -264,14 +252,12 @@ impl Walker {
         }
         self.references_read += 1;
         // The same text occurs in many files; it is stored once.
-        let reference = match self.references.get(&reference) {
-            Some(known) => known.clone(),
-            None => {
-                let new = Rc::new(reference);
-                self.references.insert(new.clone());
-                new
-            }
-        };
+        let known = self.references.get(&reference).cloned();
+        let reference = known.unwrap_or_else(|| {
+            let new = Rc::new(reference);
+            self.references.insert(new.clone());
+            new
+        });
         let edges = &mut Rc::make_mut(&mut self.graph.roots)[root].edges;
         edges.push(Edge { from, reference, remote: None, target: Resolution::Broken });
         self.queue.push(EdgeId { root, index: edges.len() - 1 });

@@ -346,8 +346,8 @@ impl<'a> Run<'a> {
             if self.request.branch.is_some() {
                 return Err(unverified(reason).into());
             }
-            let message = format!("not verified: {reason}");
-            plan.findings.push(Finding::new(Rule::NotBuilt, "", message, Vec::new()));
+            let failure = Failure::new(format!("not verified: {reason}"));
+            plan.findings.push(Finding::new(Rule::NotBuilt, "", failure));
         }
         plan.findings.extend(builds.iter().flat_map(|builds| unread_references(&plan, builds)).collect::<Vec<_>>());
         self.workspace.config.judge(&mut plan.findings);
@@ -405,12 +405,9 @@ impl<'a> Run<'a> {
         // For a branch the lock decides, so nothing is resolved.
         let resolves = self.request.branch.is_none();
         // A run that was killed is completed.
-        let restores = resolves
-            && (self.request.overwrite
-                || self
-                    .workspace
-                    .repo()
-                    .is_some_and(|repo: &Rc<LocalRepo>| interrupt::is_left(&repo.git_dir, interrupt::TEMPORARY)));
+        let repo = self.workspace.repo();
+        let is_killed = || repo.is_some_and(|repo| interrupt::is_left(&repo.git_dir, interrupt::TEMPORARY));
+        let restores = resolves && (self.request.overwrite || is_killed());
         let mut findings = gate::before(&self.workspace, targets, how, planned)?;
         findings.retain(|finding| match (finding.rule.mended_by(), finding.rule, &finding.subject) {
             (MendedBy::Nothing, ..) => true,

@@ -25,7 +25,6 @@ use std::rc::Rc;
 pub(crate) use files::{Changes, ResultFile, Rewritten, changed};
 pub(crate) use missing_inputs::among as left_among;
 pub(crate) use remotes::remotes;
-pub(crate) use spelling::is_remote;
 pub(crate) use troubles::reached;
 
 use crate::graph::{FileId, Graph, RootId, Survey};

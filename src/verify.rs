@@ -80,40 +80,29 @@ fn rendered(repo: &Rc<LocalRepo>, id: &CommitId, verifier: &mut Verifier, record
     let made = object_id(trailers.tree.hex())?;
     // The recorded tree is kept by the history of the branch, so that only a rewritten one lacks it.
     if entries(repository, made).is_err() {
-        verifier.add(
-            DifferenceKind::Tree,
-            "",
-            format!("the tree recorded in the message of {by} is gone: it was rewritten"),
-        );
+        let message = format!("the tree recorded in the message of {by} is gone: it was rewritten");
+        verifier.add(DifferenceKind::Tree, "", message);
     } else {
         for path in differences(repository, made, object_id(&id.tree)?, &BTreeSet::new())? {
-            verifier.add(DifferenceKind::Tree, &path, format!("differs from the tree recorded in the message of {by}"));
+            verifier.add_recorded(&path, by);
         }
     }
     let source = trailers.source.as_ref().map(|source| repo.commit(source.hex())).transpose()?.flatten();
-    match source {
-        Some(source) => {
-            let tree = GitTree::of_commit(repo, &source)?.checked_out(true);
-            // Digest and trailers both: one proves the file, the other is the text that people read in the message.
-            let lock = Lock::at(&tree, LOCK_NAME)?.map(|lock| lock.remote_trailers()).unwrap_or_default();
-            if Lock::digest_at(&tree) != trailers.lock || lock != trailers.remotes {
-                let message =
-                    format!("of the source {} is not the one recorded in the message of {by}", short(&source.commit));
-                verifier.add(DifferenceKind::Trailers, LOCK_NAME, message);
-            }
+    if let Some(source) = source {
+        let tree = GitTree::of_commit(repo, &source)?.checked_out(true);
+        // Digest and trailers both: one proves the file, the other is the text that people read in the message.
+        let lock = Lock::at(&tree, LOCK_NAME)?.map(|lock| lock.remote_trailers()).unwrap_or_default();
+        if Lock::digest_at(&tree) != trailers.lock || lock != trailers.remotes {
+            let source = short(&source.commit);
+            let message = format!("of the source {source} is not the one recorded in the message of {by}");
+            verifier.add(DifferenceKind::Trailers, LOCK_NAME, message);
         }
-        None => verifier.failures.push(
-            Failure::new(format!("the source commit of {by} is not here, so its lock was not compared"))
-                .hint("fetch it: git fetch origin"),
-        ),
+    } else {
+        let failure = Failure::new(format!("the source commit of {by} is not here, so its lock was not compared"));
+        verifier.failures.push(failure.hint("fetch it: git fetch origin"));
     }
-    let files = verifier.tree.below("")?.len();
-    Ok(Record {
-        files,
-        remotes: trailers.remotes.len(),
-        has_message: true,
-        ..Record::of("", &Lock::default(), Some(recorded))
-    })
+    let (files, remotes) = (verifier.tree.below("")?.len(), trailers.remotes.len());
+    Ok(Record { files, remotes, has_message: true, ..Record::of("", &Lock::default(), Some(recorded)) })
 }
 
 /// A hint that names what to verify instead of a commit without a record.
@@ -158,16 +147,15 @@ pub(crate) fn verify_directory(
 
 /// The failure of an unknown revision, with a remote-tracking ref that may have been meant.
 fn unknown_revision(repo: &LocalRepo, rev: &str) -> Failure {
-    let failure = Failure::new(format!("unknown revision `{rev}`"));
     let pattern = git::is_branch_name(rev).then(|| format!("refs/remotes/*/{rev}"));
     let refs = pattern.and_then(|pattern| repo.refs(&[pattern]).ok()).unwrap_or_default();
-    match refs.keys().next() {
-        Some(name) => failure.hint(format!("use its local name: {}", name.trim_start_matches("refs/remotes/"))),
+    Failure::new(format!("unknown revision `{rev}`")).hint(match refs.keys().next() {
+        Some(name) => format!("use its local name: {}", name.trim_start_matches("refs/remotes/")),
         None if rev.starts_with(history::PREFIX) => {
-            failure.hint("fetch it first, or commit one: git kustomize-localize branch")
+            "fetch it first, or commit one: git kustomize-localize branch".to_owned()
         }
-        None => failure.hint("fetch it first, or name another one"),
-    }
+        None => "fetch it first, or name another one".to_owned(),
+    })
 }
 
 struct Verifier {
@@ -232,8 +220,14 @@ impl Verifier {
         Ok(locks)
     }
 
-    fn add(&mut self, kind: DifferenceKind, path: &str, message: String) {
-        self.differences.push(Difference { kind, path: path.to_owned(), span: None, message });
+    fn add(&mut self, kind: DifferenceKind, path: &str, message: impl Into<String>) {
+        self.differences.push(Difference { kind, path: path.to_owned(), span: None, message: message.into() });
+    }
+
+    /// Adds a path that differs from the tree that the message of a commit records.
+    fn add_recorded(&mut self, path: &str, commit: &str) {
+        let message = format!("differs from the tree recorded in the message of {commit}");
+        self.add(DifferenceKind::Tree, path, message);
     }
 
     /// Adds a difference for every file that differs from the lock.
@@ -266,12 +260,8 @@ impl Verifier {
                 // The files that a copy may load were decided in its source repository.
                 Some(_) => Ok(Config { load_restrictor: LoadRestrictor::None, ..Config::default() }),
             };
-            let mut config = match config {
-                Ok(config) => config,
-                Err(unreadable) => {
-                    self.failures.push(unreadable);
-                    continue;
-                }
+            let Some(mut config) = config.map_err(|unreadable| self.failures.push(unreadable)).ok() else {
+                continue;
             };
             // No rule of the configuration may allow a remote reference.
             config.rules.retain(|RuleKey(rule), _| rule.is_none_or(|rule| !REMOTE.contains(&rule)));
@@ -302,22 +292,21 @@ impl Verifier {
                 upstream: upstream.clone(),
                 left: entry.into(),
             }));
-            for finding in findings {
-                if !lock.left.keys().any(|upstream| upstream.subject() == finding.subject) {
-                    let (kind, message) = if is_remote(&finding) {
-                        let reference = &finding.reference;
-                        let message = format!("`{reference}` is still remote ({})", finding.field);
-                        (DifferenceKind::Remote, message)
-                    } else {
-                        let message = format!("{} ({})", finding.message, finding.rule);
-                        (DifferenceKind::Finding, message)
-                    };
-                    self.differences.push(Difference { kind, path: finding.path, span: finding.span, message });
-                }
-            }
+            findings.retain(|finding| !lock.left.keys().any(|upstream| upstream.subject() == finding.subject));
+            self.differences.extend(findings.into_iter().map(difference));
         }
         Ok(())
     }
+}
+
+/// The difference that a finding of `check` is.
+fn difference(finding: Finding) -> Difference {
+    let (kind, message) = if is_remote(&finding) {
+        (DifferenceKind::Remote, format!("`{}` is still remote ({})", finding.reference, finding.field))
+    } else {
+        (DifferenceKind::Finding, format!("{} ({})", finding.message, finding.rule))
+    };
+    Difference { kind, path: finding.path, span: finding.span, message }
 }
 
 /// The rules about remote references.

@@ -2,7 +2,7 @@
 //! checks the outputs.
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::rc::Rc;
 
 use super::localized::deployed_from;
@@ -36,7 +36,7 @@ pub(crate) struct CheckBuildOptions<'a> {
 
 /// The builds of one check.
 pub(crate) struct CheckBuilds<'a> {
-    here: Rc<LocalRepo>,
+    repo: Rc<LocalRepo>,
     workspace: Workspace,
     how: &'a CheckBuildOptions<'a>,
     paths: &'a [String],
@@ -47,13 +47,13 @@ pub(crate) struct CheckBuilds<'a> {
     /// The plan that exists already; each round of builds localizes the roots that it lacks.
     planned: Option<&'a Plan>,
     fetcher: RefCell<Fetcher>,
-    came: RefCell<Came>,
+    results: RefCell<BuildResults>,
 }
 
 /// The results of the builds.
 #[derive(Default)]
-struct Came {
-    builds: BuildSummary,
+struct BuildResults {
+    summary: BuildSummary,
     findings: Vec<Finding>,
     /// The builds that did not run because a reference is not locked.
     unlocked: Vec<Unlocked>,
@@ -66,6 +66,65 @@ struct Unlocked {
     file: String,
     by: String,
     failures: Failures,
+}
+
+impl BuildResults {
+    /// Adds the failures of the builds of a file.
+    fn fail(&mut self, file: &str, failures: Failures) {
+        let location = Location { file: file.to_owned(), ..Location::default() };
+        self.failures.extend(failures.0.into_iter().map(|failure| failure.at(location.clone())));
+    }
+
+    /// Adds a build with an unknown result.
+    fn add_unknown(&mut self, by: &str, why: &str) {
+        self.summary.unknown.push(format!("{by}: {why}"));
+    }
+
+    /// Adds the result of a build, with `hint` for a failure. Returns why it is unknown whether it builds; `None` if
+    /// that is known.
+    fn add(&mut self, file: &str, by: &str, built: &Built, hint: Option<&str>) -> Option<Failures> {
+        match built {
+            Ok(build) => {
+                self.summary.built += 1;
+                self.findings.extend(build.unobserved.map(|why| not_observed(file, why, by)));
+                // Two outputs of one input: no comparison with either would prove anything.
+                if build.is_unsteady {
+                    self.add_unknown(by, "it builds to something else each time");
+                }
+            }
+            Err(Unbuilt::Unread(messages)) => {
+                let findings = messages.iter().map(|message| unread_reference(file, message.clone(), by));
+                self.findings.extend(findings);
+            }
+            Err(Unbuilt::Failed(reason)) => {
+                let hint = missing_flag(reason).or(hint);
+                self.findings.push(not_built(file, reason, by, hint));
+            }
+            Err(Unbuilt::Refused(reason)) => self.findings.push(refused(file, reason, by)),
+            Err(Unbuilt::Skipped(failure)) if failure.kind == FailureKind::Left => self.summary.left += 1,
+            Err(Unbuilt::Skipped(Failure { message, hints, .. })) => {
+                let hint = hints.first().map(String::as_str);
+                self.findings.push(not_built(file, message, by, hint));
+            }
+            Err(Unbuilt::Unknown(failures)) if failures.are_all(FailureKind::NotKnown) => {
+                self.add_unknown(by, &reason(failures));
+            }
+            Err(Unbuilt::Unknown(failures)) => return Some(failures.clone()),
+        }
+        None
+    }
+
+    /// Decides about the builds that did not run, now that the findings of the check are known.
+    fn judge_unlocked(&mut self, findings: &[Finding]) {
+        for Unlocked { file, by, failures } in std::mem::take(&mut self.unlocked) {
+            if is_told(&failures, findings) {
+                self.add_unknown(&by, &reason(&failures));
+            } else {
+                let hint = failures.0.iter().flat_map(|failure| &failure.hints).next();
+                self.findings.push(not_built(&file, &reason(&failures), &by, hint.map(String::as_str)));
+            }
+        }
+    }
 }
 
 /// The base of a change.
@@ -107,11 +166,10 @@ impl<'a> CheckBuilds<'a> {
             })?;
             affected(&changes, config, deployed.as_ref())
         });
-        let (affected, fetcher) =
-            (affected.transpose()?, from_lock(Some(repo), &workspace, how.run.offline, how.run.quiet)?);
-        let (repo, fetcher) = (repo.clone(), RefCell::new(fetcher));
-        let (planned, came) = (None, RefCell::default());
-        Ok(CheckBuilds { here: repo, workspace, how, paths, policy, affected, planned, fetcher, came })
+        let affected = affected.transpose()?;
+        let fetcher = RefCell::new(from_lock(Some(repo), &workspace, how.run.offline, how.run.quiet)?);
+        let (repo, planned, results) = (repo.clone(), None, RefCell::default());
+        Ok(CheckBuilds { repo, workspace, how, paths, policy, affected, planned, fetcher, results })
     }
 
     /// Uses an existing plan.
@@ -129,11 +187,11 @@ impl<'a> CheckBuilds<'a> {
         let is_whole = !self.how.only_objects;
         let is_wanted = |target: &Target| is_whole && self.wants(target, &begun);
         let named = if is_whole { self.paths } else { &[] };
-        let identity = || Identity::of_any_clone(&self.here, config);
-        let targets =
-            unsettled.built(&explored, config, &identity, &is_wanted, named, |builders| self.build(builders))?;
+        let identity = || Identity::of_any_clone(&self.repo, config);
+        let build = |builders: &[&Builder]| self.build(builders);
+        let targets = unsettled.built(&explored, config, &identity, &is_wanted, named, build)?;
         if is_whole && let Err(failures) = self.render(&targets, &begun) {
-            self.came.borrow_mut().failures.extend(failures.0);
+            self.results.borrow_mut().failures.extend(failures.0);
         }
         Ok(targets)
     }
@@ -151,14 +209,15 @@ impl<'a> CheckBuilds<'a> {
         if targets.is_empty() {
             return Ok(());
         }
-        for (target, built) in targets.iter().zip(self.run(self.workspace.survey(), &subjects)?) {
-            let help = "fix the chart, or the values that its object gives";
-            if let Some(failures) = self.note_result(&target.object.file, &target.by(), &built, Some(help)) {
-                if failures.0.iter().all(|failure| failure.kind == FailureKind::Stopped) {
-                    self.failed(&target.object.file, failures);
-                } else {
-                    self.unknown(&target.by(), &reason(&failures));
-                }
+        let built = self.run(self.workspace.survey(), &subjects)?;
+        let results = &mut *self.results.borrow_mut();
+        for (target, built) in targets.iter().zip(built) {
+            let (file, by) = (&target.object.file, target.by());
+            let hint = "fix the chart, or the values that its object gives";
+            match results.add(file, &by, &built, Some(hint)) {
+                Some(failures) if failures.are_all(FailureKind::Stopped) => results.fail(file, failures),
+                Some(failures) => results.add_unknown(&by, &reason(&failures)),
+                None => {}
             }
         }
         Ok(())
@@ -171,23 +230,15 @@ impl<'a> CheckBuilds<'a> {
 
     /// Adds the results to a check. A tree with errors is not localized, and its errors are reported once.
     pub(crate) fn add_to(self, checked: &mut Checked) {
-        let unlocked = std::mem::take(&mut self.came.borrow_mut().unlocked);
-        for Unlocked { file, by, failures } in &unlocked {
-            if is_told(failures, &checked.findings) {
-                self.unknown(by, &reason(failures));
-            } else {
-                let help = failures.0.iter().flat_map(|failure| &failure.hints).next().map(String::as_str);
-                self.came.borrow_mut().findings.push(not_built(file, &reason(failures), by, help));
-            }
-        }
-        let Came { mut builds, findings, failures, .. } = self.came.into_inner();
-        builds.stopped = builds.built == 0 && !failures.is_empty();
-        checked.builds = Some(builds);
+        let mut results = self.results.into_inner();
+        results.judge_unlocked(&checked.findings);
+        let BuildResults { mut summary, findings, mut failures, .. } = results;
+        summary.stopped = summary.built == 0 && !failures.is_empty();
+        checked.builds = Some(summary);
         // A stopped build is a failure, whatever the other errors are.
         let is_clean = checked.status() == 0;
-        checked
-            .failures
-            .extend(failures.into_iter().filter(|failure| is_clean || failure.kind == FailureKind::Stopped));
+        failures.retain(|failure| is_clean || failure.kind == FailureKind::Stopped);
+        checked.failures.extend(failures);
         checked.add(findings, self.policy, &*self.workspace.tree);
     }
 
@@ -197,9 +248,7 @@ impl<'a> CheckBuilds<'a> {
         if !target.engine.has_objects() && !target.roots(dir).any(|root| begun.user_root(root).is_some()) {
             return false;
         }
-        let is_in =
-            |directory: &str| self.paths.is_empty() || self.paths.iter().any(|path| path::is_in(directory, path));
-        if !is_in(&dir.path) && !is_in(&target.object.file) {
+        if !path::is_in_any(&dir.path, self.paths) && !path::is_in_any(&target.object.file, self.paths) {
             return false;
         }
         let Some(affected) = &self.affected else { return true };
@@ -210,10 +259,9 @@ impl<'a> CheckBuilds<'a> {
     }
 
     fn build(&self, builders: &[&Builder]) -> Vec<Output> {
-        let outputs = match self.planned.filter(|plan: &&Plan| {
-            let known = plan.before.user_roots();
-            builders.iter().flat_map(|builder| builder.roots()).all(|root| known.contains_key(root))
-        }) {
+        let mut roots = builders.iter().flat_map(|builder| builder.roots());
+        let planned = self.planned.filter(|plan| roots.all(|root| plan.before.user_root(root).is_some()));
+        let outputs = match planned {
             Some(plan) => self.outputs(builders, plan),
             None => self.localized(builders).and_then(|plan| self.outputs(builders, &plan)),
         };
@@ -221,130 +269,77 @@ impl<'a> CheckBuilds<'a> {
         match outputs {
             Ok(outputs) => outputs,
             // The base may have that, too. The others are built all the same.
-            Err(failures) if self.affected.is_some() && failures.0.iter().all(is_unlocked) => match builders {
+            Err(failures) if self.affected.is_some() && failures.are_all(FailureKind::NotLocked) => match builders {
                 [builder] => {
                     let output = Err(failures.clone().joined());
                     let unlocked = Unlocked { file: file(builder), by: builder.by.clone(), failures };
-                    self.came.borrow_mut().unlocked.push(unlocked);
+                    self.results.borrow_mut().unlocked.push(unlocked);
                     vec![output]
                 }
                 all => all.iter().flat_map(|builder| self.build(&[builder])).collect(),
             },
             Err(failures) => {
-                self.came.borrow_mut().failures.extend(failures.0.clone());
+                self.results.borrow_mut().failures.extend(failures.0.clone());
                 vec![Err(failures.joined()); builders.len()]
             }
         }
     }
 
-    /// Notes why the builds of a file failed.
-    fn failed(&self, file: &str, failures: Failures) {
-        self.came.borrow_mut().failures.extend(
-            failures
-                .0
-                .into_iter()
-                .map(|failure: Failure| failure.at(Location { file: file.to_owned(), ..Location::default() })),
-        );
-    }
-
-    fn unknown(&self, by: &str, why: &str) {
-        self.came.borrow_mut().builds.unknown.push(format!("{by}: {why}"));
-    }
-
     /// Localizes the roots of builds in memory. It fails for the same reasons as `branch`.
     fn localized(&self, builders: &[&Builder]) -> Result<Plan, Failures> {
         let roots: BTreeSet<&str> = builders.iter().flat_map(|builder| builder.roots()).collect();
-        let request =
-            in_place::InPlaceRequest { targets: roots.into_iter().map(str::to_owned).collect(), updated: None };
-        let options = PlanOptions { overwrite: false, trailers: true };
+        let targets = roots.into_iter().map(str::to_owned).collect();
+        let request = in_place::InPlaceRequest { targets, ..in_place::InPlaceRequest::default() };
+        let options = PlanOptions { trailers: true, ..PlanOptions::default() };
         let mut plan = in_place::plan(&self.workspace, request, &options, &mut *self.fetcher.borrow_mut())?;
-        deployed_from(&self.here, &self.workspace, &mut plan)?;
+        deployed_from(&self.repo, &self.workspace, &mut plan)?;
         self.policy.judge(&mut plan.findings);
         let errors = plan.findings.iter().filter(|finding| finding.fails());
-        self.came.borrow_mut().findings.extend(errors.cloned());
+        self.results.borrow_mut().findings.extend(errors.cloned());
         Ok(plan)
     }
 
     /// Builds the result of a plan.
     fn outputs(&self, builders: &[&Builder], plan: &Plan) -> Result<Vec<Output>, Failures> {
         let Some(survey) = &plan.survey else { return Ok(Vec::new()) };
-        let (tree, known) = (survey.tree(), plan.before.user_roots());
-        let left = |builder: &Builder| {
-            let roots = builder.roots().filter_map(|root| known.get(root).copied());
-            left_among(&plan.before, &plan.before.reach(roots, |_, _| true))
-        };
+        let (tree, before) = (survey.tree(), &plan.before);
         // A build that reaches an allowed remote reference cannot run without the network, and is skipped.
-        let left: Vec<Option<String>> = builders.iter().map(|builder| left(builder)).collect();
-        let subjects: Vec<Wanted> = builders
-            .iter()
-            .zip(&left)
-            .map(|(builder, left): (&&Builder, &Option<String>)| match left {
-                Some(_) => Ok(None),
-                None => Ok(builder.made_in(&*tree)?.map(|made| BuildSpec::made(tree.clone(), &made)).transpose()?),
-            })
-            .collect();
-        let mut outputs = Vec::new();
+        let skipped = builders.iter().map(|builder| {
+            let roots = builder.roots().filter_map(|root| before.user_root(root));
+            left_among(before, &before.reach(roots, |_, _| true))
+        });
+        let skipped: Vec<Option<String>> = skipped.collect();
+        let subjects = builders.iter().zip(&skipped).map(|(builder, skipped)| -> Wanted {
+            let made = if skipped.is_none() { builder.made_in(&*tree)? } else { None };
+            Ok(made.map(|made| BuildSpec::made(tree.clone(), &made)).transpose()?)
+        });
+        let built = self.run(survey, &subjects.collect::<Vec<Wanted>>())?;
+        let results = &mut *self.results.borrow_mut();
         // The caller pairs outputs with builders by position, so that a build that is skipped has one too.
-        for ((builder, built), left) in builders.iter().zip(self.run(survey, &subjects)?).zip(left) {
-            if let Some(reason) = left {
-                self.came.borrow_mut().builds.left += 1;
-                outputs.push(Err(Failure::new(reason)));
-                continue;
+        let outputs = builders.iter().zip(built).zip(skipped).map(|((builder, built), skipped)| {
+            if let Some(reason) = skipped {
+                results.summary.left += 1;
+                return Err(Failure::new(reason));
             }
             // A build that the object makes impossible is mended in the object, any other in the kustomization.
             let file = match &built {
                 Err(Unbuilt::Refused(_)) => builder.target.object.file.clone(),
                 _ => file(builder),
             };
-            if let Some(failures) = self.note_result(&file, &builder.by, &built, None) {
-                self.failed(&file, failures);
+            if let Some(failures) = results.add(&file, &builder.by, &built, None) {
+                results.fail(&file, failures);
             }
-            outputs.push(built.map(|build| build.stdout).map_err(|unbuilt| Failures::from(unbuilt).joined()));
-        }
-        Ok(outputs)
+            built.map(|build| build.stdout).map_err(|unbuilt| Failures::from(unbuilt).joined())
+        });
+        Ok(outputs.collect())
     }
 
     /// Builds side by side.
     fn run(&self, survey: &Survey, subjects: &[Wanted]) -> Result<Vec<Built>, Failures> {
-        let programs = self.how.run.programs;
-        let written = builds::Builds::closed(survey, subjects, programs, &self.workspace.config, Some(&*self.here))?;
-        self.came.borrow_mut().builds.by = written.by();
+        let (programs, config) = (self.how.run.programs, &self.workspace.config);
+        let written = builds::Builds::closed(survey, subjects, programs, config, Some(&*self.repo))?;
+        self.results.borrow_mut().summary.by = written.by();
         Ok(written.all(subjects)?)
-    }
-
-    /// Notes the result of a build, with `help` for a failure. Returns why it is unknown whether it builds; `None` if
-    /// that is known.
-    fn note_result(&self, file: &str, by: &str, built: &Built, help: Option<&str>) -> Option<Failures> {
-        let came = &mut *self.came.borrow_mut();
-        match built {
-            Ok(build) => {
-                came.builds.built += 1;
-                let unobserved = build.unobserved.map(|why| not_observed(file, why, by));
-                came.findings.extend(unobserved);
-                // Two outputs of one input: no comparison with either would prove anything.
-                if build.is_unsteady {
-                    came.builds.unknown.push(format!("{by}: it builds to something else each time"));
-                }
-            }
-            Err(Unbuilt::Unread(messages)) => {
-                came.findings.extend(messages.iter().map(|message| unread_reference(file, message.clone(), by)));
-            }
-            Err(Unbuilt::Failed(reason)) => {
-                came.findings.push(not_built(file, reason, by, missing_flag(reason).or(help)));
-            }
-            Err(Unbuilt::Refused(reason)) => came.findings.push(refused(file, reason, by)),
-            Err(Unbuilt::Skipped(failure)) if failure.kind == FailureKind::Left => came.builds.left += 1,
-            Err(Unbuilt::Skipped(Failure { message, hints, .. })) => {
-                came.findings.push(not_built(file, message, by, hints.first().map(String::as_str)));
-            }
-            Err(Unbuilt::Unknown(failures))
-                if failures.0.iter().all(|failure| failure.kind == FailureKind::NotKnown) =>
-            {
-                came.builds.unknown.push(format!("{by}: {}", reason(failures)));
-            }
-            Err(Unbuilt::Unknown(failures)) => return Some(failures.clone()),
-        }
-        None
     }
 }
 
@@ -365,19 +360,10 @@ fn file(builder: &Builder) -> String {
 
 /// Whether findings tell of all that is not locked, at its line.
 fn is_told(failures: &Failures, findings: &[Finding]) -> bool {
-    failures.0.iter().all(|failure| {
-        let mut unlocked = findings.iter().filter(|finding| finding.rule == Rule::RemoteReference);
-        unlocked.any(|finding| failure.location.as_deref().is_some_and(|location| is_at(location, finding)))
-    })
-}
-
-/// Whether a finding begins at a location.
-fn is_at(location: &Location, finding: &Finding) -> bool {
-    location.file == finding.path && finding.span.is_some_and(|span| span.start == location.position)
-}
-
-fn is_unlocked(failure: &Failure) -> bool {
-    failure.kind == FailureKind::NotLocked
+    let unlocked = findings.iter().filter(|finding| finding.rule == Rule::RemoteReference);
+    let told: HashSet<_> = unlocked.filter_map(|finding| Some((&*finding.path, finding.span?.start))).collect();
+    let mut locations = failures.0.iter().map(|failure| failure.location.as_deref());
+    locations.all(|location| location.is_some_and(|at| told.contains(&(at.file.as_str(), at.position))))
 }
 
 fn reason(failures: &Failures) -> String {

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
 use super::Input;
-use crate::graph::{self, Explored, Graph, RootId, SourceId, Survey};
+use crate::graph::{self, Explored, Graph, Root, RootId, Survey};
 use crate::message::failure::{Failure, Result};
 use crate::message::finding::Finding;
 use crate::os::limits::FINDING_BYTES;
@@ -34,23 +34,21 @@ pub(super) fn walk(
     let starts = |deployed| input.config.starting_points(&*input.tree, input.paths, kustomizations, deployed);
     let all: BTreeSet<&str> = kustomizations.iter().map(|file| path::parent(file)).collect();
     let all: Vec<String> = all.into_iter().map(str::to_owned).collect();
-    let unsettled =
-        input.identity.map(|identity| targets::find_in(survey, input.paths, kustomizations, input.config, identity));
-    let unsettled = unsettled.unwrap_or_else(|| Ok(UnresolvedTargets::default()));
+    let find = |identity| targets::find_in(survey, input.paths, kustomizations, input.config, identity);
+    let unresolved = input.identity.map_or_else(|| Ok(UnresolvedTargets::default()), find);
     // With builds the objects are known as they are deployed. The written ones are kept to name the way to a root.
-    let unsettled = unsettled.and_then(|unsettled| match &input.build {
+    let found = unresolved.and_then(|unresolved| match &input.build {
         Some(build) => {
-            let written = unsettled.as_written().clone();
-            Ok((UnresolvedTargets::default(), Some(((build.0)(unsettled)?, written))))
+            let written = unresolved.as_written().clone();
+            Ok((UnresolvedTargets::default(), Some((build.0)(unresolved)?), Some(written)))
         }
-        None => Ok((unsettled, None)),
+        None => Ok((unresolved, None, None)),
     });
-    let (unsettled, built) = unsettled.unwrap_or_else(|failure| {
+    let (unresolved, built, written) = found.unwrap_or_else(|failure| {
         failures.push(failure);
         Default::default()
     });
-    let (built, written) = built.unzip();
-    let targets = built.as_ref().unwrap_or_else(|| unsettled.as_written());
+    let targets = built.as_ref().unwrap_or_else(|| unresolved.as_written());
     let starts = starts(targets.roots())?;
     // A root that an engine builds without the load restrictor may leave its directory, so that is decided before the
     // troubles are.
@@ -59,13 +57,13 @@ pub(super) fn walk(
     let unrestricted = deployed.map(|deployed| deployed.unrestricted()).unwrap_or_default();
     drop(graph);
     let explored = survey.judged(&starts, &graph::WalkPolicy { unrestricted, ..policy });
-    let settled = match built {
+    let targets = match built {
         Some(built) => built,
-        None if targets.targets.is_empty() || starts.len() >= all.len() => unsettled.resolve_changers(&explored.graph),
+        None if targets.targets.is_empty() || starts.len() >= all.len() => unresolved.resolve_changers(&explored.graph),
         // Any kustomization may change a target, also one from which this walk does not start.
-        None => unsettled.resolve_changers(&survey.read(&all).graph),
+        None => unresolved.resolve_changers(&survey.read(&all).graph),
     };
-    Ok(Walked { targets: settled, written, explored })
+    Ok(Walked { targets, written, explored })
 }
 
 /// A target whose directory is in this tree, with the roots that it reaches.
@@ -95,10 +93,7 @@ impl<'a> DeployedTargets<'a> {
         }
         let deployments = Deployments::of(graph, deployed.distinct.iter().copied(), &BTreeSet::new());
         for (number, target) in deployed.distinct.iter().copied().enumerate() {
-            if let Some(directory) = target
-                .local_dir()
-                .filter(|dir: &&TargetDir| deployed.is_wanted(&target.object.file) || deployed.is_wanted(&dir.path))
-            {
+            if let Some(directory) = target.local_dir().filter(|_| deployed.is_wanted_target(target)) {
                 deployed.local.push(LocalTarget { target, directory, roots: deployments.roots(number).clone() });
             }
         }
@@ -107,7 +102,7 @@ impl<'a> DeployedTargets<'a> {
 
     /// Whether the check covers a path.
     pub(super) fn is_wanted(&self, path: &str) -> bool {
-        self.paths.is_empty() || self.paths.iter().any(|above| path::is_in(path, above))
+        path::is_in_any(path, self.paths)
     }
 
     /// The targets with unknown deployments, each with the reason. With paths, only those whose object is in one
@@ -119,9 +114,12 @@ impl<'a> DeployedTargets<'a> {
 
     /// All targets. With paths, only those whose object or directory is in one of them.
     pub(super) fn all(&self) -> impl Iterator<Item = &'a Target> {
-        self.distinct.iter().copied().filter(|target: &&Target| {
-            self.is_wanted(&target.object.file) || target.local_dir().is_some_and(|dir| self.is_wanted(&dir.path))
-        })
+        self.distinct.iter().copied().filter(|target| self.is_wanted_target(target))
+    }
+
+    /// Whether the check covers the object or the directory of a target.
+    fn is_wanted_target(&self, target: &Target) -> bool {
+        self.is_wanted(&target.object.file) || target.local_dir().is_some_and(|dir| self.is_wanted(&dir.path))
     }
 
     /// The objects that cannot be read. With paths, only those in one of them.
@@ -133,16 +131,14 @@ impl<'a> DeployedTargets<'a> {
     fn unrestricted(&self) -> HashSet<String> {
         let local = self.local.iter();
         let unrestricted = local.filter(|local| local.target.build.load_restrictor == Some(LoadRestrictor::None));
-        let roots = unrestricted.flat_map(|local| &*local.roots).map(|root| &self.graph.roots[*root]);
-        let user_roots = roots.filter(|root| root.source == SourceId::FIRST);
-        user_roots.map(|root| root.directory.clone()).collect()
+        let roots = unrestricted.flat_map(|local| &*local.roots).filter(|root| self.graph.is_user_root(**root));
+        roots.map(|root| self.graph.roots[*root].directory.clone()).collect()
     }
 
     /// The files of the tree that contain the references of a target's roots.
     fn files(&self, local: &LocalTarget<'_>) -> BTreeSet<&'a str> {
         let roots = local.roots.iter().map(|root| &self.graph.roots[*root]);
-        let files = roots.flat_map(|root| root.edges.iter().map(|edge| edge.from).chain([root.file]));
-        files.filter_map(|file| self.graph.user_path(file)).collect()
+        roots.flat_map(Root::files).filter_map(|file| self.graph.user_path(file)).collect()
     }
 
     /// A failure for each file of a Flux target that a checkout converts by more than line ends: Flux reads the stored bytes,
@@ -183,9 +179,8 @@ impl<'a> DeployedTargets<'a> {
         for (index, finding) in findings.iter_mut().enumerate() {
             let targets = by_file.get(&*finding.path).into_iter().flatten();
             finding.deployed = targets.map(|target| target.by()).collect();
-            let texts =
-                [&finding.message, &finding.reference].into_iter().chain(&finding.help).chain(&finding.deployed);
-            bytes += texts.map(String::len).sum::<usize>();
+            let Finding { message, reference, help, deployed, .. } = &*finding;
+            bytes += [message, reference].into_iter().chain(help).chain(deployed).map(String::len).sum::<usize>();
             if bytes > FINDING_BYTES.most {
                 findings.truncate(index);
                 return Err(FINDING_BYTES.exceeded(path::shown("")));
@@ -206,9 +201,11 @@ fn distinct(targets: &Targets) -> Vec<&Target> {
     let mut distinct = Vec::new();
     for target in &targets.targets {
         let alike = known.entry(ObjectRef { built_by: None, ..target.object.clone() }).or_default();
-        let all =
-            |target: &Target| (target.spot, target.location.clone(), target.build.clone(), target.changed_by.clone());
-        if !alike.iter().any(|other| all(other) == all(target)) {
+        let is_same = |other: &Target| {
+            (other.spot, &other.location, &other.build, &other.changed_by)
+                == (target.spot, &target.location, &target.build, &target.changed_by)
+        };
+        if !alike.iter().any(|other| is_same(other)) {
             alike.push(target);
             distinct.push(target);
         }

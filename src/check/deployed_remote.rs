@@ -7,6 +7,7 @@ use std::collections::HashMap;
 
 use super::{Context, remote_chart};
 use crate::graph::RootId;
+use crate::message::failure::Failure;
 use crate::message::finding::{Common, Finding, Rule};
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
@@ -31,13 +32,13 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
         let references = format!("{count} remote reference{}", if count == 1 { "" } else { "s" });
         let message =
             format!("{by} deploys {path} from {revision}, which is not localized: its build fetches {references}");
-        let help = format!("deploy a localized branch: git kustomize-localize explain {}", Rule::DeployedRemote);
-        let common = Common {
+        let hint = format!("deploy a localized branch: git kustomize-localize explain {}", Rule::DeployedRemote);
+        let common = Some(Common {
             all: "are deployed from what is not localized: their builds fetch remote references",
             each: format!("{by}: {path} from {revision}, {references}"),
-        };
-        let finding = context.at_target(Rule::DeployedRemote, local.target, message, vec![help]);
-        Some(Finding { common: Some(common), ..finding })
+        });
+        let failure = Failure::new(message).hint(hint);
+        Some(Finding { common, ..context.at_target(Rule::DeployedRemote, local.target, failure) })
     });
     findings.collect()
 }

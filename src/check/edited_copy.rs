@@ -5,7 +5,7 @@
 
 use super::Context;
 use crate::git::Snapshot;
-use crate::message::failure::{command, pathspec, stage};
+use crate::message::failure::{Failure, command, pathspec, stage};
 use crate::message::finding::{Finding, Rule};
 use crate::record::history::PREFIX;
 use crate::record::stored::{self, FileDifference};
@@ -15,36 +15,45 @@ use crate::tree::{self, path};
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (directory, lock) in context.locks {
-        let differences = context.looked(stored::differences(context.tree, directory, lock)).unwrap_or_default();
-        let found = differences.iter().map(|(path, difference)| differing(context, directory, lock, path, difference));
-        findings.extend(found);
+        let differences = context.value_or_failure(stored::differences(context.tree, directory, lock));
+        let differences = differences.unwrap_or_default();
+        findings.extend(differences.iter().map(|(path, difference)| {
+            let failure = Failure::new(format!("`{path}` {difference}"));
+            let failure = with_hints(context, directory, lock, path, difference, failure);
+            Finding::new(Rule::EditedCopy, path, failure)
+        }));
     }
     findings
 }
 
-fn differing(context: &Context<'_>, directory: &str, lock: &Lock, path: &str, difference: &FileDifference) -> Finding {
-    // The way back depends on what git has: the index, HEAD, or only upstream.
-    let help = match difference {
+/// Adds to a failure how to restore the file. The way back depends on what git has: the index, HEAD, or only upstream.
+fn with_hints(
+    context: &Context<'_>,
+    directory: &str,
+    lock: &Lock,
+    path: &str,
+    difference: &FileDifference,
+    failure: Failure,
+) -> Failure {
+    match difference {
         FileDifference::Missing if context.input.absences.is_some_and(|absences| absences.is_on_disk(path)) => {
-            vec![stage([path])]
+            failure.hint(stage([path]))
         }
         FileDifference::Missing | FileDifference::NoFile | FileDifference::Mode => {
-            again(context, directory, lock, path)
+            failure.hints(again(context, directory, lock, path))
         }
-        FileDifference::Edited { .. } => again(context, directory, lock, path)
-            .into_iter()
-            .chain(["put your own changes upstream or in an overlay".to_owned()])
-            .collect(),
+        FileDifference::Edited { .. } => {
+            failure.hints(again(context, directory, lock, path)).hint("put your own changes upstream or in an overlay")
+        }
         FileDifference::Unlisted { .. } => {
             let name = pathspec(&path::join(directory, LOCK_NAME));
-            vec![format!("the lock was edited; to restore it: {}", command("git checkout HEAD --", [name]))]
+            failure.hint(format!("the lock was edited; to restore it: {}", command("git checkout HEAD --", [name])))
         }
         FileDifference::Added => {
-            vec![command("git rm -f --", [pathspec(path)]), "put your own files in another directory".to_owned()]
+            let remove = command("git rm -f --", [pathspec(path)]);
+            failure.hint(remove).hint("put your own files in another directory")
         }
-    };
-    let message = format!("`{path}` {difference}");
-    Finding::new(Rule::EditedCopy, path, message, help)
+    }
 }
 
 /// The commands that restore the files that a lock lists.
@@ -62,10 +71,10 @@ fn again(context: &Context<'_>, directory: &str, lock: &Lock, path: &str) -> Vec
     }
     // Name the root beside the files: without an argument, `vendor` would localize the whole repository.
     let root = path::parent(stored::home(path).unwrap_or(directory));
-    match tree::kustomization_in(context.tree, root) {
-        Ok(Some(_)) => vec![command("git kustomize-localize vendor --overwrite", [format!(":/{root}")])],
-        _ => vec![format!("restore the kustomization in `{}`, which uses these files", path::shown(root))],
-    }
+    vec![match tree::kustomization_in(context.tree, root) {
+        Ok(Some(_)) => command("git kustomize-localize vendor --overwrite", [format!(":/{root}")]),
+        _ => format!("restore the kustomization in `{}`, which uses these files", path::shown(root)),
+    }]
 }
 
 /// The source branch of the localized branch that is checked. `None` if the checked branch is not a localized one.

@@ -10,68 +10,57 @@ use super::Context;
 use super::deployed::LocalTarget;
 use crate::graph::{Edge, Root};
 use crate::kustomization::NoteKind;
+use crate::message::failure::Failure;
 use crate::message::finding::{Finding, Rule};
+use crate::tree::{Entry, path};
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for local in &context.deployed.local {
-        let engine = local.target.engine;
-        // The user allows programs for kustomize by hand; only engines refuse some.
-        if engine.runs_plugins() {
-            continue;
-        }
-        plugins(context, local, &mut findings);
+    // The user allows programs for kustomize by hand; only engines refuse some.
+    for local in context.deployed.local.iter().filter(|local| !local.target.engine.runs_plugins()) {
+        findings.extend(plugins(context, local));
         for root in local.roots.iter().map(|root| &context.graph.roots[*root]) {
-            for edge in &root.edges {
-                let told = link(context, root, edge);
-                findings.extend(
-                    told.map(|(message, help)| {
-                        context.at_reference(Rule::Engine, edge, message, vec![help.to_owned()])
-                    }),
-                );
-            }
+            findings.extend(root.edges.iter().filter_map(|edge| link(context, root, edge)));
         }
     }
-    findings.extend(artifact_ignored::find(context));
-    findings.extend(scanned_file::find(context));
-    findings.extend(directory_app::find(context));
-    findings.extend(links::find(context));
-    findings.extend(unwatched::find(context));
+    for find in [artifact_ignored::find, scanned_file::find, directory_app::find, links::find, unwatched::find] {
+        findings.extend(find(context));
+    }
     findings
 }
 
 /// Finds charts, functions and plugins, which the engine does not run.
-fn plugins(context: &Context<'_>, local: &LocalTarget<'_>, findings: &mut Vec<Finding>) {
+fn plugins<'a>(context: &'a Context<'_>, local: &'a LocalTarget<'_>) -> impl Iterator<Item = Finding> + use<'a> {
     let engine = local.target.engine.name();
-    for noted in context.graph.notes.iter() {
-        // Another target may have an engine that runs them.
-        if !local.roots.contains(&noted.root) {
-            continue;
-        }
-        let (name, message, help) = match &noted.note.kind {
-            NoteKind::Chart { name, .. } => (
-                name,
-                format!("{engine} does not inflate charts, such as `{name}`"),
-                "deploy it with a HelmRelease, or commit the output of `helm template`",
-            ),
-            NoteKind::Code { kind, .. } => (
-                kind,
-                format!("{engine} does not run functions or plugins, such as `{kind}`"),
-                "run it yourself, and commit its output",
-            ),
-            NoteKind::ExtraDocument | NoteKind::Replaced { .. } => continue,
+    // Another target may have an engine that runs those of its roots.
+    let notes = context.graph.notes.iter().filter(|noted| local.roots.contains(&noted.root));
+    notes.filter_map(move |noted| {
+        let (name, failure) = match &noted.note.kind {
+            NoteKind::Chart { name, .. } => {
+                let failure = Failure::new(format!("{engine} does not inflate charts, such as `{name}`"));
+                (name, failure.hint("deploy it with a HelmRelease, or commit the output of `helm template`"))
+            }
+            NoteKind::Code { kind, .. } => {
+                let failure = Failure::new(format!("{engine} does not run functions or plugins, such as `{kind}`"));
+                (kind, failure.hint("run it yourself, and commit its output"))
+            }
+            NoteKind::ExtraDocument | NoteKind::Replaced { .. } => return None,
         };
-        let finding = context.at_note(Rule::Engine, noted, message, vec![help.to_owned()]);
-        findings.push(Finding { about: name.clone(), ..finding });
-    }
+        Some(context.at_note(Rule::Engine, noted, failure).about(name))
+    })
 }
 
-/// The message and help for a reference that follows a link: Flux leaves links out of its artifact. `None` if it follows none.
-fn link(context: &Context<'_>, root: &Root, edge: &Edge) -> Option<(String, &'static str)> {
-    let (link, _) = context.links(root, edge).into_iter().next()?;
+/// The finding for a local reference that follows a link: Flux leaves links out of its artifact. `None` if it follows none.
+fn link(context: &Context<'_>, root: &Root, edge: &Edge) -> Option<Finding> {
     let text = &edge.reference.text;
+    let written = path::resolve(&root.directory, text)?;
+    context.graph.real_path(edge).filter(|real| **real != *written)?;
+    // From the top, because a link decides what the rest of the path means.
+    let above: Vec<&str> = path::and_above(&written).collect();
+    let link = above.into_iter().rev().find(|path| context.tree.entry(path) == Ok(Some(Entry::Link)))?;
     let message = format!("`{text}` goes through the link `{link}`, which Flux leaves out of its artifact");
-    Some((message, "name the target of the link, or replace the link with a copy of it"))
+    let failure = Failure::new(message).hint("name the target of the link, or replace the link with a copy of it");
+    Some(context.at_reference(Rule::Engine, edge, failure))
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use std::collections::HashMap;
 
 use super::Context;
 use super::remotes::RemoteUse;
+use crate::message::failure::Failure;
 use crate::message::finding::{Finding, Rule};
 use crate::message::redact;
 use crate::reference::{self, PLAIN_QUERY, Pin};
@@ -20,17 +21,12 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     if context.broken_lock {
         return Vec::new();
     }
-    context
-        .remotes
-        .iter()
-        .filter(|remote| remote.ambiguity.is_none() && remote.locked.is_none())
-        // The page of a branch is not a file, and `remote-reference` suggests its raw URL.
-        .filter(|remote| reference::web_page(remote.wanted.text.exposed()).is_none())
-        .filter_map(|remote| {
-            let (message, help) = tell(remote)?;
-            Some(context.at_reference(Rule::FloatingRef, remote.edge, message, vec![help.to_owned()]))
-        })
-        .collect()
+    let unlocked = context.remotes.iter().filter(|remote| remote.ambiguity.is_none() && remote.locked.is_none());
+    // The page of a branch is not a file, and `remote-reference` suggests its raw URL.
+    let unlocked = unlocked.filter(|remote| reference::web_page(remote.wanted.text.exposed()).is_none());
+    let findings =
+        unlocked.filter_map(|remote| Some(context.at_reference(Rule::FloatingRef, remote.edge, floating(remote)?)));
+    findings.collect()
 }
 
 /// Drops the findings about references that `remote-reference` reports with the same or a higher severity.
@@ -45,26 +41,28 @@ pub(super) fn leave_out_remote(findings: &mut Vec<Finding>) {
     });
 }
 
-fn tell(remote: &RemoteUse<'_>) -> Option<(String, &'static str)> {
+/// The failure of a reference that could be something else tomorrow without a broken promise. `None` if it could not.
+fn floating(remote: &RemoteUse<'_>) -> Option<Failure> {
     let shown = remote.shown();
-    // Only what could be something else tomorrow without a broken promise.
     let pin = remote.pin().filter(|pin| pin.floats())?;
     let version = match remote.repository() {
         Some(spec) if spec.query_dropped => {
             let message = format!("kustomize cannot parse the query of `{shown}`, ignores all of it and builds HEAD");
-            return Some((message, PLAIN_QUERY));
+            return Some(Failure::new(message).hint(PLAIN_QUERY));
         }
         Some(spec) => spec.reference.clone().unwrap_or_default(),
         None => reference::file_pin(remote.wanted.text.exposed())?.1,
     };
     let version = redact::url(&version);
     Some(match pin {
-        Pin::ShortCommit => (
-            format!("`{version}` of `{shown}` looks like a short commit id, which can become ambiguous"),
-            "write the commit id in full, 40 digits",
-        ),
-        _ if version.is_empty() => (format!("`{shown}` has no ref, so it can change at any time"), NAME_ONE),
-        _ => (format!("`{version}` of `{shown}` can change at any time"), NAME_ONE),
+        Pin::ShortCommit => {
+            Failure::new(format!("`{version}` of `{shown}` looks like a short commit id, which can become ambiguous"))
+                .hint("write the commit id in full, 40 digits")
+        }
+        _ if version.is_empty() => {
+            Failure::new(format!("`{shown}` has no ref, so it can change at any time")).hint(NAME_ONE)
+        }
+        _ => Failure::new(format!("`{version}` of `{shown}` can change at any time")).hint(NAME_ONE),
     })
 }
 

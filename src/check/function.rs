@@ -9,6 +9,7 @@
 use super::Context;
 use crate::graph::{Noted, Resolution};
 use crate::kustomization::{NoteKind, Runs, is_pinned};
+use crate::message::failure::Failure;
 use crate::message::finding::{Finding, Rule, Subject};
 use crate::message::redact;
 
@@ -32,9 +33,7 @@ fn is_there(context: &Context<'_>, noted: &Noted, program: &str) -> bool {
 
 fn open(context: &Context<'_>, noted: &Noted) -> Option<Finding> {
     let kind = &noted.note.kind;
-    let NoteKind::Code { kind: name, runs } = kind else {
-        return None;
-    };
+    let NoteKind::Code { kind: name, runs } = kind else { return None };
     let (message, is_warning) = match (kind.open(), runs) {
         (Some(message), _) => (message, false),
         (None, Runs::Program(path)) if path.contains("://") => {
@@ -47,34 +46,33 @@ fn open(context: &Context<'_>, noted: &Noted) -> Option<Finding> {
         }
         _ => return None,
     };
+    let failure = Failure::new(message);
     // Exceptions match the subject, so one covers each use of the same program.
-    let (names, mut help) = match runs {
-        Runs::Program(path) if is_warning && !path.contains("://") => (path, vec![OBSERVE.to_owned()]),
-        Runs::Program(path) => (path, vec!["add the program to this repository, and use its path".to_owned()]),
+    let named = match runs {
+        Runs::Program(named) | Runs::Image { image: named, .. } => named,
+        Runs::Unknown | Runs::Plugin(_) => name,
+    };
+    let failure = match runs {
+        // Localized files are not edited here.
+        _ if context.is_owned(context.path(noted.file)) => failure.hint(UPSTREAM),
+        Runs::Program(path) if is_warning && !path.contains("://") => failure.hint(OBSERVE),
+        Runs::Program(_) => failure.hint("add the program to this repository, and use its path"),
         Runs::Image { image, network } => {
             let name = image.split('@').next().unwrap_or(image);
             let pin = (!is_pinned(image)).then(|| format!("pin it by its digest: `{name}@sha256:DIGEST`"));
-            let offline = network.then(|| "commit what it fetches, and remove `network`".to_owned());
-            (image, pin.into_iter().chain(offline).collect())
+            failure.hints(pin).hints(network.then_some("commit what it fetches, and remove `network`"))
         }
-        Runs::Unknown => (name, vec!["write `exec: {path: …}` or `container: {image: …}`".to_owned()]),
-        Runs::Plugin(_) => {
-            (name, vec!["use a built-in plugin, or a function whose program is in this repository".to_owned()])
-        }
+        Runs::Unknown => failure.hint("write `exec: {path: …}` or `container: {image: …}`"),
+        Runs::Plugin(_) => failure.hint("use a built-in plugin, or a function whose program is in this repository"),
     };
-    // Localized files are not edited here.
-    if context.is_owned(context.path(noted.file)) {
-        help = vec![UPSTREAM.to_owned()];
-    }
-    let reference = redact::url(names);
+    let reference = redact::url(named);
     let finding = Finding {
         subject: kind.subject().unwrap_or_else(|| Subject::Program { program: reference.clone() }),
         reference,
-        about: name.clone(),
         unread: *runs == Runs::Unknown,
-        ..context.at_note(Rule::Function, noted, message, help)
+        ..context.at_note(Rule::Function, noted, failure).about(name)
     };
-    Some(if is_warning { Context::warning(finding) } else { finding })
+    Some(if is_warning { finding.warning() } else { finding })
 }
 
 #[cfg(test)]

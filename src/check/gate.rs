@@ -14,7 +14,7 @@ use crate::plan::{Changes, Plan, changed};
 use crate::record::{LOCK_NAME, Lock, added};
 use crate::targets::Identity;
 use crate::tree::overlay::OverlayTree;
-use crate::tree::{SharedTree, path};
+use crate::tree::{SharedTree, Tree, path};
 use crate::workspace::{Files, Workspace, from_top, merge_base};
 
 /// The base of a check: it decides whose configuration counts, and which findings are old.
@@ -139,9 +139,7 @@ pub(crate) fn before(
     if let Some(building) = building {
         building.add_to(&mut checked);
     }
-    if !checked.failures.is_empty() {
-        return Err(Failures(checked.failures));
-    }
+    Failures::if_any(checked.failures)?;
     checked.findings.retain(|finding| finding.allowed.is_none());
     Ok(checked.findings)
 }
@@ -150,7 +148,8 @@ pub(crate) fn before(
 pub(crate) fn once_written(workspace: &Workspace, changes: &Changes, config: &Config) -> Result<Checked, Failures> {
     let tree: SharedTree = Rc::new(changed(OverlayTree::new(workspace.tree.clone()), changes));
     let checked = check_tree(&workspace.files, &Survey::of(tree), &[], config, None, None)?;
-    if checked.failures.is_empty() { Ok(checked) } else { Err(Failures(checked.failures)) }
+    Failures::if_any(checked.failures.clone())?;
+    Ok(checked)
 }
 
 /// Drops the findings that the merge base with `base` has too, and records the additions of the change to the configuration and the
@@ -166,10 +165,8 @@ fn judge(
     let (since, old_tree) = (&before.commit.commit, before.survey.tree());
     // A file that cannot be read hides the same references in both trees if its content is the same.
     for finding in checked.findings.iter_mut().filter(|finding| finding.unread && finding.url.is_empty()) {
-        let path = &finding.path;
-        let is_same =
-            tree.entry(path).ok() == old_tree.entry(path).ok() && tree.read(path).ok() == old_tree.read(path).ok();
-        finding.unread = !is_same;
+        let state = |tree: &dyn Tree| (tree.entry(&finding.path).ok(), tree.read(&finding.path).ok());
+        finding.unread = state(&**tree) != state(&*old_tree);
     }
     checked.new_config = repo.changed_lines(since, &checked.source, FILE_NAME)?;
     for path in tree.locks()? {
@@ -211,15 +208,14 @@ fn verify_claims(
         arguments.extend(["--rev", rev]);
     }
     // A wrong signature is a finding of the change. Anything else only says that nobody could look.
-    let (mut findings, mut failures) = (Vec::new(), Vec::new());
+    let mut findings = Vec::new();
     for claim in Claim::all(config, &lock, before) {
         match building.map_or_else(|| Err(claim.unverified(&arguments)), |building| building.verify(&claim)) {
             Ok(()) => {}
             Err(failure) if failure.kind == FailureKind::Unsigned => findings.push(claim.finding(&**tree, failure)),
-            Err(failure) => failures.push(failure),
+            Err(failure) => checked.failures.push(failure),
         }
     }
-    checked.failures.extend(failures);
     checked.add(findings, config, &**tree);
 }
 
@@ -279,6 +275,5 @@ fn count_unseen(files: &Files, paths: &[String]) -> usize {
         Files::Commit { .. } | Files::Disk { .. } | Files::Tree(_) => Ok(Vec::new()),
     };
     let untracked = untracked.unwrap_or_default();
-    let directories = untracked.iter().map(|file| path::parent(file));
-    directories.filter(|directory| paths.is_empty() || paths.iter().any(|path| path::is_in(directory, path))).count()
+    untracked.iter().filter(|file| path::is_in_any(path::parent(file), paths)).count()
 }

@@ -5,24 +5,21 @@
 
 use super::Context;
 use crate::kustomization::NoteKind;
+use crate::message::failure::Failure;
 use crate::message::finding::{Finding, Rule};
 
 /// Finds the parts that kustomize ignores. The walk reports the parts that kustomize refuses.
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let findings = context.graph.notes.iter().filter_map(|noted| {
-        let (message, help) = match noted.note.kind {
-            NoteKind::ExtraDocument => (
-                "kustomize reads only the first document, not this one".to_owned(),
-                "remove it, or put it into a kustomization of its own".to_owned(),
-            ),
-            NoteKind::Replaced { line } => (
-                format!("kustomize ignores this key: line {line} repeats it"),
-                format!("remove it, or merge it into line {line}"),
-            ),
+        let failure = match noted.note.kind {
+            NoteKind::ExtraDocument => Failure::new("kustomize reads only the first document, not this one")
+                .hint("remove it, or put it into a kustomization of its own"),
+            NoteKind::Replaced { line } => Failure::new(format!("kustomize ignores this key: line {line} repeats it"))
+                .hint(format!("remove it, or merge it into line {line}")),
             _ => return None,
         };
         // A build succeeds, so that this cannot be an error.
-        Some(Context::warning(context.at_note(Rule::InvalidKustomization, noted, message, vec![help])))
+        Some(context.at_note(Rule::InvalidKustomization, noted, failure).warning())
     });
     findings.collect()
 }

@@ -11,26 +11,20 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut unavailable = Vec::new();
     for unread in context.deployed.unread() {
         match &unread.why {
-            Why::Invalid | Why::Template => {
-                findings.push(unreadable(context, unread));
-            }
+            Why::Invalid | Why::Template => findings.push(unreadable(context, unread)),
             Why::Limit => context.failures.borrow_mut().push(too_much(unread)),
             Why::Away(hints) => unavailable.push((unread, hints)),
         }
     }
     // Without any target, the unavailable files are probably not those of an engine.
-    if !context.deployed.targets.targets.is_empty() {
-        context.failures.borrow_mut().extend(unavailable_failure(&unavailable));
+    if !context.deployed.targets.targets.is_empty()
+        && let Some(((first, hints), rest)) = unavailable.split_first()
+    {
+        let more = if rest.is_empty() { String::new() } else { format!(", and {} more files", rest.len()) };
+        let failure = Failure::new(format!("{}{more}", first.message)).hints(hints.iter());
+        context.failures.borrow_mut().push(failure);
     }
     findings
-}
-
-/// One failure for all files that are unavailable here. `None` if there are none.
-fn unavailable_failure(unavailable: &[(&Unread, &Vec<String>)]) -> Option<Failure> {
-    let ((first, hints), rest) = unavailable.split_first()?;
-    let more = if rest.is_empty() { String::new() } else { format!(", and {} more files", rest.len()) };
-    let failure = Failure::new(format!("{}{more}", first.message));
-    Some(hints.iter().fold(failure, Failure::hint))
 }
 
 fn too_much(unread: &Unread) -> Failure {
@@ -45,17 +39,15 @@ fn too_much(unread: &Unread) -> Failure {
 
 fn unreadable(context: &Context<'_>, unread: &Unread) -> Finding {
     let Unread { file, line, message, why } = unread;
-    let message = match why {
+    let failure = Failure::new(match why {
         Why::Template => "this template is deployed without being rendered".to_owned(),
         _ => format!("cannot read what is deployed: {message}"),
-    };
-    let help = vec![
-        "fix it: a file that cannot be read is not checked".to_owned(),
-        "or, if nothing deploys it, move it to a directory in `exclude` of .kustomize-localize".to_owned(),
-    ];
+    })
+    .hint("fix it: a file that cannot be read is not checked")
+    .hint("or, if nothing deploys it, move it to a directory in `exclude` of .kustomize-localize");
     let finding = match line {
-        0 => Finding::new(Rule::InvalidTarget, file, message, help),
-        line => context.at_position(Rule::InvalidTarget, file, Position::new(*line, 1), message, help),
+        0 => Finding::new(Rule::InvalidTarget, file, failure),
+        line => context.at_position(Rule::InvalidTarget, file, Position::new(*line, 1), failure),
     };
     Finding { unread: true, ..finding }
 }

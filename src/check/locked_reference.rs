@@ -2,20 +2,19 @@
 //!
 //! Found all the same: an exception about a locked reference covers it, so it is not stale.
 
-use super::{Context, remote_chart, remote_reference};
+use super::remote_reference::hint_vendor;
+use super::{Context, remote_chart};
+use crate::message::failure::Failure;
 use crate::message::finding::{Finding, Rule};
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
-    let fulfilled = context.remotes.iter();
-    let fulfilled = fulfilled.filter(|remote| remote.ambiguity.is_none() && remote.is_locked);
-    fulfilled
-        .map(|remote| {
-            let message = format!("`{}` is locked, but not localized", remote.shown());
-            let help = vec![remote_reference::bring_in(context, remote.root)];
-            context.at_reference(Rule::LockedReference, remote.edge, message, help)
-        })
-        .chain(remote_chart::find_locked(context))
-        .collect()
+    let locked = context.remotes.iter().filter(|remote| remote.ambiguity.is_none() && remote.is_locked);
+    let findings = locked.map(|remote| {
+        let failure = Failure::new(format!("`{}` is locked, but not localized", remote.shown()));
+        let failure = failure.hint(hint_vendor(context, remote.root));
+        context.at_reference(Rule::LockedReference, remote.edge, failure)
+    });
+    findings.chain(remote_chart::chart_findings(context, true)).collect()
 }
 
 #[cfg(test)]

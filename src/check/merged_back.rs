@@ -42,14 +42,15 @@ pub(crate) fn find(repo: &Rc<LocalRepo>, source: &Snapshot, before: Option<&Lock
         Some((tree, commit)) if has_files(&tree) => undo(repo, tree.repository(), &commit).ok().flatten(),
         _ => Some("git reset --merge".to_owned()),
     };
-    let message = "the localized branch was merged into its source: local paths replaced its URLs";
-    let mut help: Vec<String> = undo.map(|undo| format!("undo the merge: {undo}")).into_iter().collect();
-    let mut finding = Finding::new(Rule::MergedBack, LOCK_NAME, message.to_owned(), Vec::new());
+    let meant = "if this is the localized branch itself, deploy from it, and do not merge it";
+    let failure = Failure::new("the localized branch was merged into its source: local paths replaced its URLs")
+        .hints(undo.map(|undo| format!("undo the merge: {undo}")))
+        .hints(before.map(|_| meant));
+    let mut finding = Finding::new(Rule::MergedBack, LOCK_NAME, failure);
     if before.is_some() {
         finding.severity = Severity::Error;
-        help.push("if this is the localized branch itself, deploy from it, and do not merge it".to_owned());
     }
-    Ok(Some(Finding { help, ..finding }))
+    Ok(Some(finding))
 }
 
 /// The command that reverts the commit which brought in the localized files of `head`. `None` if the history does not show

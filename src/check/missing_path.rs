@@ -5,6 +5,7 @@
 use super::Context;
 use crate::graph::ChartLookup;
 use crate::kustomization::NoteKind;
+use crate::message::failure::Failure;
 use crate::message::finding::{Finding, Rule};
 use crate::record::LoadRestrictor;
 use crate::tree::{self, Resolved, path};
@@ -14,9 +15,7 @@ use crate::tree::{self, Resolved, path};
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let charts = context.graph.charts.iter().filter_map(|chart| {
         let noted = &context.graph.notes[chart.note];
-        let (ChartLookup::There(directory), name) = (&chart.lookup, &chart.name) else {
-            return None;
-        };
+        let (ChartLookup::There(directory), name) = (&chart.lookup, &chart.name) else { return None };
         if let NoteKind::Chart { values_file: true, .. } = &noted.note.kind {
             return None;
         }
@@ -26,21 +25,20 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
             LoadRestrictor::None => "",
             LoadRestrictor::RootOnly => &context.graph.roots[chart.root].directory,
         };
-        let move_values = "name a `valuesFile` below the kustomization root".to_owned();
-        let (rule, message, help) = match tree::resolve(context.tree, &path).ok()? {
+        let (rule, failure) = match tree::resolve(context.tree, &path).ok()? {
             Resolved::File { path: real, .. } if path::is_in(path::parent(&real), bound) => return None,
-            Resolved::File { .. } | Resolved::Leaves { .. } => (
-                Rule::OutOfScope,
-                format!("`{path}`, the values of the chart `{name}`, is outside of its kustomization root"),
-                vec![move_values],
-            ),
-            _ => (
-                Rule::MissingPath,
-                format!("`{path}` does not exist, but kustomize reads it for the chart `{name}`"),
-                vec!["add it; it may be empty".to_owned(), format!("or {move_values}")],
-            ),
+            Resolved::File { .. } | Resolved::Leaves { .. } => {
+                let message =
+                    format!("`{path}`, the values of the chart `{name}`, is outside of its kustomization root");
+                (Rule::OutOfScope, Failure::new(message).hint("name a `valuesFile` below the kustomization root"))
+            }
+            _ => {
+                let message = format!("`{path}` does not exist, but kustomize reads it for the chart `{name}`");
+                let failure = Failure::new(message).hint("add it; it may be empty");
+                (Rule::MissingPath, failure.hint("or name a `valuesFile` below the kustomization root"))
+            }
         };
-        Some(Finding { reference: name.clone(), ..context.at_note(rule, noted, message, help) })
+        Some(Finding { reference: name.clone(), ..context.at_note(rule, noted, failure) })
     });
     charts.collect()
 }

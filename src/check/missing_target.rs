@@ -7,9 +7,10 @@ use super::Context;
 use super::deployed::LocalTarget;
 use crate::graph;
 use crate::kustomization::KustomizationKind;
+use crate::message::failure::Failure;
 use crate::message::finding::{Finding, Rule, Subject};
 use crate::reference::is_url;
-use crate::targets::{LocatedText, PathContent, Target};
+use crate::targets::{LocatedText, PathContent, Target, TargetDir};
 use crate::tree::{self, Resolved, path};
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
@@ -22,79 +23,63 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
             findings.extend(patches(context, local));
         }
     }
-    // Only the URL is a guess here, so that these are warnings.
     findings.extend(perhaps(context));
     let undeployed = &context.deployed.targets.undeployed;
+    // Nothing deploys such an object, so its finding is only a warning.
+    for finding in &mut findings {
+        if let Some(directory) = undeployed.get(&finding.path) {
+            let hint = format!(
+                "nothing here deploys `{directory}`: if it is kept for later, list `{}` below `exclude:` in .kustomize-localize",
+                globset::escape(directory)
+            );
+            *finding = Finding { help: vec![hint], ..finding.clone().warning() };
+        }
+    }
     findings
-        .into_iter()
-        .map(|finding: Finding| match undeployed.get(&finding.path) {
-            Some(directory) => undeployed_object(finding, directory),
-            None => finding,
-        })
-        .collect()
 }
 
-/// Finds targets that are missing if the repository that they name is this one. The tree does not tell whether it is.
+/// Finds targets that are missing if the repository that they name is this one. The tree does not tell whether it is, so
+/// these are warnings.
 fn perhaps<'a>(context: &'a Context<'_>) -> impl Iterator<Item = Finding> + 'a {
     let deployed = &context.deployed;
     // A build may move an object that it changes.
-    deployed
-        .targets
-        .perhaps_missing
-        .iter()
-        .filter(|target: &&Target| {
-            let mut written = deployed.targets.targets.iter().filter(|other| other.object == target.object);
-            deployed.is_wanted(&target.object.file) && written.all(|other| other.changed_by.is_none())
-        })
-        .filter_map(move |target| {
-            let (directory, url) = (target.local_dir()?, target.url()?);
-            let (by, path) = (target.by(), directory.shown());
-            let message = format!("{by} deploys {path}, which is missing if {url} is this repository");
-            let help = "write the URL of this repository below `repository` in .kustomize-localize".to_owned();
-            let subject = Subject::Path { path: directory.path.clone() };
-            let finding = context.at_target(Rule::MissingTarget, target, message, vec![help]);
-            Some(Context::warning(Finding { subject, ..finding }))
-        })
+    let missing = deployed.targets.perhaps_missing.iter().filter(|target: &&Target| {
+        let mut written = deployed.targets.targets.iter().filter(|other| other.object == target.object);
+        deployed.is_wanted(&target.object.file) && written.all(|other| other.changed_by.is_none())
+    });
+    missing.filter_map(|target| {
+        let (directory, url) = (target.local_dir()?, target.url()?);
+        let (by, path) = (target.by(), directory.shown());
+        let failure = Failure::new(format!("{by} deploys {path}, which is missing if {url} is this repository"))
+            .hint("write the URL of this repository below `repository` in .kustomize-localize");
+        Some(at_path(context, target, directory, failure).warning())
+    })
 }
 
-/// The finding as a warning, because nothing deploys the object: nothing references its `directory`.
-fn undeployed_object(finding: Finding, directory: &str) -> Finding {
-    let help = format!(
-        "nothing here deploys `{directory}`: if it is kept for later, list `{}` below `exclude:` in .kustomize-localize",
-        globset::escape(directory)
-    );
-    Finding { help: vec![help], ..Context::warning(finding) }
+/// A finding about the path that a target deploys.
+fn at_path(context: &Context<'_>, target: &Target, directory: &TargetDir, failure: Failure) -> Finding {
+    let subject = Subject::Path { path: directory.path.clone() };
+    Finding { subject, ..context.at_target(Rule::MissingTarget, target, failure) }
 }
 
 fn absent(context: &Context<'_>, local: &LocalTarget<'_>, why: &str) -> Finding {
-    let target = local.target;
-    let message = format!("{} deploys {}: {why}", target.by(), local.directory.shown());
-    let mut help = Vec::new();
+    let (target, directory) = (local.target, local.directory);
     // A file of that name is not suggested: it is not a directory.
-    if let Some(like) = graph::similar_path(context.tree, &local.directory.path) {
-        help.push(format!("did you mean `{like}`?"));
-    }
-    let correct = if target.object.is_listed() {
-        "correct the path, or remove the entry"
-    } else {
-        "correct the path, or remove the object; if nothing deploys the object, list its directory below `exclude:` in .kustomize-localize"
-    };
-    help.push(correct.to_owned());
-    Finding {
-        subject: Subject::Path { path: local.directory.path.clone() },
-        ..context.at_target(Rule::MissingTarget, target, message, help)
-    }
+    let similar = graph::similar_path(context.tree, &directory.path);
+    let failure = Failure::new(format!("{} deploys {}: {why}", target.by(), directory.shown()))
+        .hints(similar.map(|similar| format!("did you mean `{similar}`?")))
+        .hint(if target.object.is_listed() {
+            "correct the path, or remove the entry"
+        } else {
+            "correct the path, or remove the object; if nothing deploys the object, list its directory below `exclude:` in .kustomize-localize"
+        });
+    at_path(context, target, directory, failure)
 }
 
 /// Finds the components of an object that do not exist, or are not components.
 fn components(context: &Context<'_>, local: &LocalTarget<'_>) -> Vec<Finding> {
-    let (target, directory) = (local.target, local.directory);
-    if !target.is_built(directory) {
-        return Vec::new();
-    }
     let mut findings = Vec::new();
-    for component in target.build.components() {
-        let text = &component.text.text;
+    for component in local.target.build.components().filter(|_| local.target.is_built(local.directory)) {
         // `remote-reference` reports remote components.
         let why = match &component.content {
             Some(PathContent::Nothing(why)) => why.clone(),
@@ -104,13 +89,7 @@ fn components(context: &Context<'_>, local: &LocalTarget<'_>) -> Vec<Finding> {
             }
             _ => continue,
         };
-        let message = format!("{} adds the component `{text}`: {why}", target.by());
-        let LocatedText { file, position, .. } = &component.text;
-        let help = vec!["correct the path, or remove the component".to_owned()];
-        findings.push(Finding {
-            about: format!("{} {text}", target.name()),
-            ..context.at_position(Rule::MissingTarget, file, *position, message, help)
-        });
+        findings.push(at_added(context, local.target, "component", &component.text, &why));
     }
     findings
 }
@@ -129,20 +108,23 @@ fn patches(context: &Context<'_>, local: &LocalTarget<'_>) -> Vec<Finding> {
         return Vec::new();
     }
     let mut findings = Vec::new();
-    for LocatedText { text, file, position } in target.build.patches.iter().filter(|patch| !is_url(&patch.text)) {
-        let target_path = path::resolve(&directory.path, text).unwrap_or_default();
-        let resolved = context.looked(tree::resolve(context.tree, &target_path));
-        if matches!(resolved, None | Some(Resolved::File { .. })) {
-            continue;
+    for patch in target.build.patches.iter().filter(|patch| !is_url(&patch.text)) {
+        let path = path::resolve(&directory.path, &patch.text).unwrap_or_default();
+        let resolved = context.value_or_failure(tree::resolve(context.tree, &path));
+        if !matches!(resolved, None | Some(Resolved::File { .. })) {
+            findings.push(at_added(context, target, "patch", patch, &format!("there is no file `{path}`")));
         }
-        let message = format!("{} adds the patch `{text}`: there is no file `{target_path}`", target.by());
-        let help = vec!["correct the path, or remove the patch".to_owned()];
-        findings.push(Finding {
-            about: format!("{} {text}", target.name()),
-            ..context.at_position(Rule::MissingTarget, file, *position, message, help)
-        });
     }
     findings
+}
+
+/// A finding about a component or patch that an object adds.
+fn at_added(context: &Context<'_>, target: &Target, kind: &str, added: &LocatedText, why: &str) -> Finding {
+    let LocatedText { text, file, position } = added;
+    let failure = Failure::new(format!("{} adds the {kind} `{text}`: {why}", target.by()))
+        .hint(format!("correct the path, or remove the {kind}"));
+    let finding = context.at_position(Rule::MissingTarget, file, *position, failure);
+    finding.about(format!("{} {text}", target.name()))
 }
 
 #[cfg(test)]

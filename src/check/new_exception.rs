@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use super::RemoteReferences;
 use crate::config::{Config, FILE_NAME};
+use crate::message::failure::Failure;
 use crate::message::finding::{Allowed, Finding, Rule, Severity, Subject};
 use crate::record::Lock;
 use crate::tree::LOCK_COMMAND;
@@ -83,14 +84,14 @@ fn new(covered: &[(&Allowed, &Finding)], severity: Severity) -> Finding {
         count => format!(", and {} more", count - 1),
     };
     let message = format!("the change itself adds this exception for {subject}{more}");
-    let help = vec![format!(
+    let failure = Failure::new(message).hint(format!(
         "add it to `allow` in {FILE_NAME}, in a separate change, and merge that first; or set `rules: {{{}: warning}}` there",
         Rule::NewException
-    )];
+    ));
     Finding {
         severity: severity.max(worst.unwrap_or(severity)),
         span: Some(allowed.span),
-        ..Finding::new(Rule::NewException, &allowed.path, message, help)
+        ..Finding::new(Rule::NewException, &allowed.path, failure)
     }
 }
 

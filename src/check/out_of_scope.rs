@@ -5,43 +5,32 @@
 use super::Context;
 use crate::config::PLACEHOLDER;
 use crate::graph::{Edge, RootId};
+use crate::message::failure::Failure;
 use crate::message::finding::{Finding, Rule};
 use crate::tree::path;
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for (id, root) in context.graph.root_ids().zip(context.graph.roots.iter()) {
-        for edge in &root.edges {
-            findings.extend(absolute(context, id, edge).or_else(|| beyond_scope(context, id, edge)));
-        }
-    }
-    findings
+    let findings = context.graph.edges().filter_map(|(id, edge)| {
+        let failure = absolute(context, id.root, edge).or_else(|| beyond_scope(context, id.root, edge))?;
+        Some(context.at_reference(Rule::OutOfScope, edge, failure))
+    });
+    findings.collect()
 }
 
-/// The finding for an absolute path into this checkout. The walk refuses other absolute paths, and absolute links.
-fn absolute(context: &Context<'_>, id: RootId, edge: &Edge) -> Option<Finding> {
+/// The failure of an absolute path into this checkout. The walk refuses other absolute paths, and absolute links.
+fn absolute(context: &Context<'_>, root: RootId, edge: &Edge) -> Option<Failure> {
     let (graph, text) = (context.graph, edge.reference.text.as_str());
-    graph.real_path(edge).filter(|_| path::is_absolute(text))?;
-    let failure = graph.absolute(id, text);
-    Some(context.at_reference(Rule::OutOfScope, edge, failure.message, failure.hints))
+    graph.real_path(edge).filter(|_| path::is_absolute(text)).map(|_| graph.absolute(root, text))
 }
 
-/// The finding for a reference that leaves the scope of its root in the configuration.
-fn beyond_scope(context: &Context<'_>, root: RootId, edge: &Edge) -> Option<Finding> {
+/// The failure of a reference that leaves the scope of its root in the configuration.
+fn beyond_scope(context: &Context<'_>, root: RootId, edge: &Edge) -> Option<Failure> {
     let scope = context.config.scope_of(&context.graph.roots[root].directory)?;
     let real = context.graph.real_path(edge).filter(|real| !path::is_in(real, &scope))?;
-    let message = format!(
-        "`{}` names `{}`, outside of the scope `{}` that {} sets",
-        edge.reference.text,
-        path::shown(real),
-        path::shown(&scope),
-        context.config.file
-    );
-    let help = vec![
-        format!("move the file below `{}`", path::shown(&scope)),
-        format!("or allow it: # kustomize-localize: allow[{}] {PLACEHOLDER}", Rule::OutOfScope),
-    ];
-    Some(context.at_reference(Rule::OutOfScope, edge, message, help))
+    let (text, real, scope) = (&edge.reference.text, path::shown(real), path::shown(&scope));
+    let message = format!("`{text}` names `{real}`, outside of the scope `{scope}` that {} sets", context.config.file);
+    let failure = Failure::new(message).hint(format!("move the file below `{scope}`"));
+    Some(failure.hint(format!("or allow it: # kustomize-localize: allow[{}] {PLACEHOLDER}", Rule::OutOfScope)))
 }
 
 #[cfg(test)]

@@ -8,10 +8,10 @@
 //! A missing chart without a repository is a finding of `missing-path`.
 
 use super::Context;
-use super::remote_reference::bring_in;
+use super::remote_reference::hint_vendor;
 use crate::config::{Config, FILE_NAME};
 use crate::graph::{Chart, ChartLookup, ChartRef};
-use crate::message::failure::stage;
+use crate::message::failure::{Failure, stage};
 use crate::message::finding::{Finding, Rule};
 use crate::message::redact;
 use crate::record::LOCK_NAME;
@@ -26,36 +26,30 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     for local in &context.deployed.local {
         let PathContent::Chart(directory) = &local.directory.content else { continue };
         for url in &local.target.build.remote_values {
-            let shown = redact::url(url);
-            let message = format!("the values of the chart `{directory}` come from {shown}, which each build fetches");
-            let help = "commit the file, and name it there".to_owned();
-            let subject = Upstream::File { url: shown.clone() }.subject();
-            let finding = context.at_target(Rule::RemoteChart, local.target, message, vec![help]);
-            findings.push(Finding { reference: shown, subject, ..finding });
+            let url = redact::url(url);
+            let message = format!("the values of the chart `{directory}` come from {url}, which each build fetches");
+            let failure = Failure::new(message).hint("commit the file, and name it there");
+            let finding = context.at_target(Rule::RemoteChart, local.target, failure);
+            findings.push(finding.naming(&Upstream::File { url }));
         }
-        let missing = context.looked(missing_charts(context.tree, directory));
+        let missing = context.value_or_failure(missing_charts(context.tree, directory));
         for MissingChart { home, name, version, repository } in missing.into_iter().flatten() {
-            let shown = redact::url(&repository);
+            let url = redact::url(&repository);
             let mut named = format!("`{name}`");
-            for (word, text) in [(" ", &version), (" of ", &shown)] {
+            for (word, text) in [(" ", &version), (" of ", &url)] {
                 named += &if text.is_empty() { String::new() } else { format!("{word}{text}") };
             }
-            let message = format!(
+            let failure = Failure::new(format!(
                 "the chart `{directory}` depends on {named}, which is not in `{home}`: each build downloads it"
-            );
-            let help = format!("to bring it in: helm dependency update {directory}; git add -f -- {home}");
-            let subject = Upstream::Chart { url: shown.clone(), chart: name.clone(), version: Some(version.clone()) };
-            let finding = context.at_target(Rule::RemoteChart, local.target, message, vec![help]);
-            let reference = format!("{shown} {name} {version}").trim().to_owned();
-            findings.push(Finding { reference, subject: subject.subject(), ..finding });
+            ))
+            .hint(format!("to bring it in: helm dependency update {directory}; git add -f -- {home}"));
+            let reference = format!("{url} {name} {version}").trim().to_owned();
+            let subject = Upstream::Chart { url, chart: name, version: Some(version) }.subject();
+            let finding = context.at_target(Rule::RemoteChart, local.target, failure);
+            findings.push(Finding { reference, subject, ..finding });
         }
     }
     findings
-}
-
-/// The findings of `locked-reference`: charts that a build would download, and that the lock has.
-pub(super) fn find_locked(context: &Context<'_>) -> Vec<Finding> {
-    chart_findings(context, true)
 }
 
 /// The charts that a build would download, and that the lock has.
@@ -65,11 +59,12 @@ pub(super) fn locked<'a>(context: &'a Context<'_>) -> impl Iterator<Item = &'a C
 }
 
 fn is_locked(context: &Context<'_>, wanted: &ChartRef) -> bool {
-    let lock = context.lock().filter(|lock| lock.target.is_none());
-    lock.is_some_and(|lock| wanted.locked(lock).is_some())
+    context.deciding_lock().is_some_and(|lock| wanted.locked(lock).is_some())
 }
 
-fn chart_findings(context: &Context<'_>, locked: bool) -> Vec<Finding> {
+/// The findings for charts that a build would download: for `locked-reference` those that the lock has (`locked`), for
+/// `remote-chart` those that it lacks.
+pub(super) fn chart_findings(context: &Context<'_>, locked: bool) -> Vec<Finding> {
     let graph = context.graph;
     let charts = graph.charts.iter().filter_map(|chart| {
         let wanted = chart.wanted.as_ref()?;
@@ -79,7 +74,7 @@ fn chart_findings(context: &Context<'_>, locked: bool) -> Vec<Finding> {
         let (name, repo) = (&chart.name, wanted.repo.shown());
         let version = if wanted.version.is_empty() { "(newest)" } else { &wanted.version };
         let odd = wanted.odd_repository();
-        let message = match &chart.lookup {
+        let failure = Failure::new(match &chart.lookup {
             ChartLookup::There(_) => return None,
             ChartLookup::Outside | ChartLookup::Missing(_) if odd.is_some() => odd.unwrap_or_default(),
             ChartLookup::Outside => format!(
@@ -92,47 +87,49 @@ fn chart_findings(context: &Context<'_>, locked: bool) -> Vec<Finding> {
             ChartLookup::Missing(directory) => {
                 format!("the chart `{name}` {version} of {repo} is not in the tree: helm downloads it to `{directory}`")
             }
+        });
+        let (rule, hint) = if locked {
+            (Rule::LockedReference, hint_vendor(context, chart.root))
+        } else {
+            (Rule::RemoteChart, hint(context, chart))
         };
-        // One search serves two rules: this one wants the charts that the lock has, `remote-chart` those that it lacks.
-        let rule = if locked { Rule::LockedReference } else { Rule::RemoteChart };
-        let help = if locked { vec![bring_in(context, chart.root)] } else { help(context, chart) };
-        let finding = context.at_note(rule, &graph.notes[chart.note], message, help);
         Some(Finding {
             reference: [&repo, name, &wanted.version].map(|part| part.trim()).join(" ").trim_end().to_owned(),
             subject: wanted.upstream().subject(),
-            ..finding
+            ..context.at_note(rule, &graph.notes[chart.note], failure.hint(hint))
         })
     });
     charts.collect()
 }
 
-fn help(context: &Context<'_>, chart: &Chart) -> Vec<String> {
+/// How to bring in a chart that the lock lacks.
+fn hint(context: &Context<'_>, chart: &Chart) -> String {
     // Localized files are not edited here.
     if context.is_owned(context.path(context.graph.notes[chart.note].file)) {
-        return vec![format!("localize again, with `helm: true` in {FILE_NAME}")];
+        return format!("localize again, with `helm: true` in {FILE_NAME}");
     }
     match &chart.lookup {
-        ChartLookup::Submodule(_) => vec!["copy the chart into this repository".to_owned()],
+        ChartLookup::Submodule(_) => "copy the chart into this repository".to_owned(),
         ChartLookup::Outside => {
-            vec!["name a directory of this repository in `chartHome`, and put the chart there".to_owned()]
+            "name a directory of this repository in `chartHome`, and put the chart there".to_owned()
         }
         ChartLookup::Missing(directory)
             if context.input.absences.is_some_and(|absences| absences.is_on_disk(directory)) =>
         {
-            vec![format!("it exists, but is not tracked: {}", stage([directory]))]
+            format!("it exists, but is not tracked: {}", stage([directory]))
         }
         ChartLookup::Missing(_) if chart.wanted.as_ref().is_some_and(|wanted| wanted.odd_repository().is_some()) => {
             let below = path::join(&chart.home, &chart.name);
-            vec![format!(
+            format!(
                 "write the https, http or oci URL of its repository; or remove `repo` and `version`, and put the chart into `{below}`"
-            )]
+            )
         }
-        _ => vec![lock_charts(context.config)],
+        _ => hint_lock_charts(context.config),
     }
 }
 
-/// The help that tells how to lock the charts of the repository.
-pub(super) fn lock_charts(config: &Config) -> String {
+/// The hint how to lock the charts of the repository.
+pub(super) fn hint_lock_charts(config: &Config) -> String {
     let (first, files) = if config.helm {
         ("", &[LOCK_NAME][..])
     } else {

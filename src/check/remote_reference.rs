@@ -1,14 +1,14 @@
 //! `remote-reference`: a remote file or root that is neither localized nor locked.
 //!
 //! An entry of the lock at the top of the tree satisfies the rule. The references inside a locked upstream are judged by
-//! `behind`. The rule also applies below `localized-files`: a build would fetch a URL there.
+//! `unlocked_dependency`. The rule also applies below `localized-files`: a build would fetch a URL there.
 
 mod component;
 
 use super::Context;
 use super::remotes::RemoteUse;
 use crate::graph::RootId;
-use crate::message::failure::command;
+use crate::message::failure::{Failure, command};
 use crate::message::finding::{Finding, Rule};
 use crate::record::{LOCK_NAME, stored};
 use crate::reference::{self, Pin};
@@ -23,37 +23,32 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
         .iter()
         .filter(|remote| remote.ambiguity.is_none())
         .filter_map(|remote| {
-            let failure = remote.wanted.unlocked(context.lock())?;
-            let help = help(context, remote, failure.hints);
-            Some(context.at_reference(Rule::RemoteReference, remote.edge, failure.message, help))
+            let failure = with_hints(context, remote, remote.wanted.unlocked(context.lock())?);
+            Some(context.at_reference(Rule::RemoteReference, remote.edge, failure))
         })
         .chain(component::find(context))
         .collect()
 }
 
-pub(super) fn help(context: &Context<'_>, remote: &RemoteUse<'_>, mut help: Vec<String>) -> Vec<String> {
-    let spec = remote.repository();
-    if spec.is_some_and(|spec| spec.query_dropped) || reference::web_page(remote.wanted.text.exposed()).is_some() {
-        return help;
+/// Adds to the failure of an unlocked reference how to lock it or to bring it in.
+fn with_hints(context: &Context<'_>, remote: &RemoteUse<'_>, mut failure: Failure) -> Failure {
+    let (spec, text) = (remote.repository(), remote.wanted.text.exposed());
+    if spec.is_some_and(|spec| spec.query_dropped) || reference::web_page(text).is_some() {
+        return failure;
     }
     // git cannot fetch a short commit id, so the reference cannot be locked as it is.
     if spec.is_none() || remote.pin() != Some(Pin::ShortCommit) {
-        help.push(format!("keep the URL, and lock it: {LOCK_COMMAND}"));
+        failure = failure.hint(format!("keep the URL, and lock it: {LOCK_COMMAND}"));
         if !context.is_owned(context.path(remote.edge.from)) {
-            help.push(format!("or {}", bring_in(context, remote.root)));
+            failure = failure.hint(format!("or {}", hint_vendor(context, remote.root)));
         }
     }
-    if spec.is_some() {
-        help.extend(
-            reference::subgroup_hint(remote.wanted.text.exposed())
-                .map(|hint| format!("if the repository is in a subgroup, {hint}")),
-        );
-    }
-    help
+    let subgroup = spec.and_then(|_| reference::subgroup_hint(text));
+    failure.hints(subgroup.map(|hint| format!("if the repository is in a subgroup, {hint}")))
 }
 
-/// The help that tells how to vendor the references of a root. For a root in localized files it names the root beside them.
-pub(super) fn bring_in(context: &Context<'_>, root: RootId) -> String {
+/// The hint how to vendor the references of a root. For a root in localized files it names the root beside them.
+pub(super) fn hint_vendor(context: &Context<'_>, root: RootId) -> String {
     let directory = &context.graph.roots[root].directory;
     let within = path::join(directory, LOCK_NAME);
     let directory = stored::home(&within).map_or(&**directory, path::parent);

@@ -22,33 +22,17 @@ pub(super) struct RemoteUse<'a> {
 
 /// The remote references of the tree.
 pub(super) fn all<'a>(graph: &'a Graph, lock: Option<&'a Lock>) -> Vec<RemoteUse<'a>> {
-    let mut all = Vec::new();
-    for (id, root) in graph.root_ids().zip(graph.roots.iter()) {
-        for edge in &root.edges {
-            // A reference that was localized is a local one here.
-            if edge.target != Resolution::Remote {
-                continue;
-            }
-            let Some(wanted) = edge.remote.as_deref() else {
-                continue;
-            };
-            let locked = lock.and_then(|lock| wanted.locked(lock));
-            let ambiguity = match &locked {
-                // It has been resolved once, so it is meant as an upstream.
-                Some(_) => None,
-                None => Ambiguity::of(wanted),
-            };
-            all.push(RemoteUse {
-                root: id,
-                edge,
-                wanted,
-                is_locked: locked.as_ref().is_some_and(|upstream| lock.is_some_and(|lock| lock.holds(upstream))),
-                locked,
-                ambiguity,
-            });
-        }
-    }
-    all
+    // A reference that was localized is a local one here.
+    let remote = graph.edges().filter(|(_, edge)| edge.target == Resolution::Remote);
+    let uses = remote.filter_map(|(id, edge)| {
+        let wanted = edge.remote.as_deref()?;
+        let locked = lock.and_then(|lock| wanted.locked(lock));
+        let is_locked = lock.is_some_and(|lock| locked.as_ref().is_some_and(|upstream| lock.holds(upstream)));
+        // One that is locked has been resolved once, so it is meant as an upstream.
+        let ambiguity = if locked.is_none() { Ambiguity::of(wanted) } else { None };
+        Some(RemoteUse { root: id.root, edge, wanted, locked, is_locked, ambiguity })
+    });
+    uses.collect()
 }
 
 impl RemoteUse<'_> {

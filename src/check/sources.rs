@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Context;
-use super::unlocked_dependency::{Behind, behind};
+use super::unlocked_dependency::behind;
 use crate::config::{Config, Distrust};
 use crate::git::Signers;
 use crate::message::failure::{Failure, FailureKind, Location, command, short};
@@ -56,8 +56,7 @@ impl<'a> Claim<'a> {
         let position = Lock::positions(&bytes).get(self.source).copied().unwrap_or_default();
         let location =
             Location { file: LOCK_NAME.to_owned(), position, field: "remotes".to_owned(), ..Location::default() };
-        let finding = Finding::at(Rule::UnsignedSource, location, failure.message, failure.hints);
-        Finding { reference: self.source.to_string(), subject: self.source.subject(), ..finding }
+        Finding::at(Rule::UnsignedSource, location, failure).naming(self.source)
     }
 }
 
@@ -72,24 +71,21 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
         }
     }
     // The walk has reported the references of the tree.
-    let named = context.edges().filter_map(|(_, edge)| Some(edge.remote.as_ref()?.locked(lock)?.source()));
+    let edges = context.graph.edges();
+    let named = edges.filter_map(|(_, edge)| Some(edge.remote.as_ref()?.locked(lock)?.source()));
     let mut reported: BTreeSet<Upstream> = named.collect();
     let mut findings = Vec::new();
-    for Behind { remote, upstream, chain } in behind(context, lock, &distrusted.keys().collect()) {
-        let Distrust { rule, why, hint } = &distrusted[upstream];
-        let shown = remote.shown();
-        let message = format!("`{shown}` is locked, but {upstream} behind it {why}: {shown} > {chain}");
-        let finding = context.at_reference(*rule, remote.edge, message, vec![hint.clone()]);
-        findings.push(Finding { reference: upstream.to_string(), subject: upstream.subject(), ..finding });
-        reported.insert(upstream.source());
+    for behind in behind(context, lock, &distrusted.keys().collect()) {
+        let Distrust { rule, why, hint } = &distrusted[behind.upstream];
+        findings.push(behind.finding(context, *rule, "", why, hint));
+        reported.insert(behind.upstream.source());
     }
     // Nothing names the others any more: they were localized, or are stale.
     for (upstream, Distrust { rule, why, hint }) in distrusted {
         let source = upstream.source();
-        let message = format!("the lock contains {source}, which {why}");
-        let finding = Finding::new(rule, LOCK_NAME, message, vec![hint]);
         if reported.insert(source.clone()) {
-            findings.push(Finding { reference: source.to_string(), subject: source.subject(), ..finding });
+            let failure = Failure::new(format!("the lock contains {source}, which {why}")).hint(hint);
+            findings.push(Finding::new(rule, LOCK_NAME, failure).naming(&source));
         }
     }
     findings

@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, HashSet};
 use super::Context;
 use crate::config::{Allow, Comment, Config, Glob, Globs, is_placeholder};
 use crate::graph::{Resolution, SourceId};
-use crate::message::failure::shown;
+use crate::message::failure::{Failure, shown};
 use crate::message::finding::{Finding, Rule};
 use crate::message::position::Span;
 use crate::targets;
@@ -29,26 +29,28 @@ pub(super) fn unmatched(context: &Context<'_>) -> Vec<Finding> {
     // A pattern is stale if removing it would change nothing.
     let included = covering(&written.include, &roots);
     let effects = effects(context, &written.exclude, &roots);
-    let in_use = if (0..effects.len()).any(|index| !effects[index].has_roots) {
-        covering(&written.exclude, &context.tree.below("").unwrap_or_default())
-    } else {
+    let in_use = if effects.iter().all(|effect| effect.has_roots) {
         BTreeSet::new()
+    } else {
+        covering(&written.exclude, &context.tree.below("").unwrap_or_default())
     };
-    let include =
-        (0..written.include.len()).filter(|index| !included.contains(index)).map(|index| &written.include[index]);
-    let exclude = (0..effects.len()).filter(|index| !effects[*index].has_roots && !in_use.contains(index));
-    let exclude = exclude.map(|index| &written.exclude[index]);
     // A pattern that the change adds may be for files of a later change.
     let known: HashSet<&str> = config.include.iter().chain(config.exclude.iter()).map(|glob| &*glob.text).collect();
-    let known = |glob: &&Glob| known.contains(&*glob.text);
-    let unmatched = |glob: &Glob| {
-        let message = format!("nothing matches `{}`", shown(&glob.text));
-        let help = "remove or correct it".to_owned();
-        stale(&written.file, glob.span, &glob.text, message, help)
-    };
-    let reached = written.exclude.iter().zip(&effects).filter(|(glob, _)| known(glob));
-    let reached = reached.filter_map(|(glob, effect)| effect.without(&written.file, glob));
-    include.chain(exclude).filter(known).map(unmatched).chain(reached).collect()
+    let include = written.include.iter().enumerate().map(|(index, glob)| {
+        let unmatched = (!included.contains(&index)).then(|| matches_nothing(glob));
+        (glob, unmatched)
+    });
+    let exclude = written.exclude.iter().zip(&effects).enumerate().map(|(index, (glob, effect))| {
+        let is_unmatched = !effect.has_roots && !in_use.contains(&index);
+        (glob, if is_unmatched { Some(matches_nothing(glob)) } else { effect.without(glob) })
+    });
+    let known = include.chain(exclude).filter(|(glob, _)| known.contains(&*glob.text));
+    known.filter_map(|(glob, failure)| Some(stale(&written.file, glob.span, &glob.text, failure?))).collect()
+}
+
+/// The failure of a pattern that matches nothing.
+fn matches_nothing(glob: &Glob) -> Failure {
+    Failure::new(format!("nothing matches `{}`", shown(&glob.text))).hint("remove or correct it")
 }
 
 /// The indices of the globs that cover the directory of any of `files`.
@@ -87,12 +89,13 @@ fn effects(context: &Context<'_>, exclude: &Globs, roots: &[String]) -> Vec<Effe
         Ok(files) => covering(exclude, &files).into_iter().for_each(|index| effects[index].keeps_out = true),
         Err(_) => effects.iter_mut().for_each(|effect| effect.keeps_out = true),
     }
-    for (root, edge) in context.edges() {
-        let Resolution::Root { id, remote: false } = edge.target else { continue };
+    for (id, edge) in graph.edges() {
+        let Resolution::Root { id: target, remote: false } = edge.target else { continue };
+        let root = &graph.roots[id.root];
         if root.source != SourceId::FIRST || !effects.iter().any(Effect::may_be_none) {
             continue;
         }
-        let directory = &graph.roots[id].directory;
+        let directory = &graph.roots[target].directory;
         let by = exclude.covering(&root.directory);
         for index in exclude.covering(directory).difference(&by) {
             let reference = || format!("{}:{} references it", context.path(edge.from), edge.reference.span.start.line);
@@ -117,24 +120,23 @@ impl Effect {
         self.has_roots && !self.keeps_out
     }
 
-    /// The finding for a pattern that keeps nothing out. `None` if it has an effect.
-    fn without(&self, file: &str, glob: &Glob) -> Option<Finding> {
+    /// The failure of a pattern that keeps nothing out. `None` if it has an effect.
+    fn without(&self, glob: &Glob) -> Option<Failure> {
         let (directory, by) = self.reached.as_ref().filter(|_| self.may_be_none())?;
         let message = format!("`exclude: {}` has no effect on `{}`: {by}", shown(&glob.text), path::shown(directory));
-        let help = "remove the pattern, or stop referencing the directory".to_owned();
-        Some(stale(file, glob.span, &glob.text, message, help))
+        Some(Failure::new(message).hint("remove the pattern, or stop referencing the directory"))
     }
 }
 
 /// The finding for an entry of the configuration without a reason. `None` if it has one.
 pub(super) fn unreasoned(config: &Config, entry: &Allow) -> Option<Finding> {
-    let (message, help) = is_placeholder(&entry.reason).then(|| unreasoned_with(&entry.reason))?;
-    Some(stale(&config.file, entry.span, &entry.text, message, help))
+    Some(stale(&config.file, entry.span, &entry.text, placeholder(&entry.reason)?))
 }
 
-fn unreasoned_with(reason: &str) -> (String, String) {
-    let message = format!("`{}` is a placeholder, not a reason", shown(reason));
-    (message, "give reviewers the reason why it stays".to_owned())
+/// The failure of a reason that is only a placeholder. `None` if it is a reason.
+fn placeholder(reason: &str) -> Option<Failure> {
+    let failure = || Failure::new(format!("`{}` is a placeholder, not a reason", shown(reason)));
+    is_placeholder(reason).then(|| failure().hint("give reviewers the reason why it stays"))
 }
 
 /// The finding for a comment that is malformed or unused. `is_locked` tells that the reference beside it is locked.
@@ -145,31 +147,39 @@ pub(super) fn stale_comment(
     is_locked: bool,
     is_used: impl Fn(Rule) -> bool,
 ) -> Option<Finding> {
-    let (message, help) = match &comment.directive {
-        Err(why) => (format!("this comment allows nothing: {why}"), FORM.to_owned()),
-        Ok(directive) if is_placeholder(&directive.reason) => unreasoned_with(&directive.reason),
-        // With failures it is unknown which findings there are to allow.
-        Ok(_) if !complete => return None,
-        Ok(directive) => {
-            let unused: Vec<&Rule> = directive.rules.iter().filter(|rule| !is_used(**rule)).collect();
-            if unused.is_empty() {
-                return None;
+    let failure = match &comment.directive {
+        Err(why) => Failure::new(format!("this comment allows nothing: {why}")).hint(FORM),
+        Ok(directive) => match placeholder(&directive.reason) {
+            Some(failure) => failure,
+            // With failures it is unknown which findings there are to allow.
+            None if !complete => return None,
+            None => {
+                let unused: Vec<Rule> = directive.rules.iter().copied().filter(|rule| !is_used(*rule)).collect();
+                unused_rules(&unused, is_locked)?
             }
-            if is_locked && unused.iter().all(|rule| matches!(rule, Rule::RemoteReference | Rule::RemoteChart)) {
-                let message = "this is locked, so the comment has no effect until `lock` runs".to_owned();
-                let help = format!("to leave it remote: {LOCK_COMMAND}; to keep it locked, remove the comment");
-                return Some(stale(path, comment.span, "", message, help));
-            }
-            let unused = unused.iter().map(|rule| format!("`{rule}`")).collect::<Vec<_>>().join(", ");
-            (format!("{unused} has no finding here to allow"), format!("remove {unused} from the comment"))
-        }
+        },
     };
-    Some(stale(path, comment.span, "", message, help))
+    Some(stale(path, comment.span, "", failure))
 }
 
-pub(super) fn stale(path: &str, span: Span, about: &str, message: String, help: String) -> Finding {
-    let about = about.to_owned();
-    Finding { span: Some(span), about, ..Finding::new(Rule::StaleAllow, path, message, vec![help]) }
+/// The failure of rules that a comment allows in vain. `None` if there are none.
+fn unused_rules(unused: &[Rule], is_locked: bool) -> Option<Failure> {
+    if unused.is_empty() {
+        return None;
+    }
+    if is_locked && unused.iter().all(|rule| matches!(rule, Rule::RemoteReference | Rule::RemoteChart)) {
+        let failure = Failure::new("this is locked, so the comment has no effect until `lock` runs");
+        return Some(
+            failure.hint(format!("to leave it remote: {LOCK_COMMAND}; to keep it locked, remove the comment")),
+        );
+    }
+    let unused = unused.iter().map(|rule| format!("`{rule}`")).collect::<Vec<_>>().join(", ");
+    let failure = Failure::new(format!("{unused} has no finding here to allow"));
+    Some(failure.hint(format!("remove {unused} from the comment")))
+}
+
+pub(super) fn stale(path: &str, span: Span, about: &str, failure: Failure) -> Finding {
+    Finding { span: Some(span), ..Finding::new(Rule::StaleAllow, path, failure).about(about) }
 }
 
 #[cfg(test)]

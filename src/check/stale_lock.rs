@@ -7,15 +7,13 @@
 use std::collections::BTreeSet;
 
 use super::Context;
-use crate::message::failure::short;
+use crate::message::failure::{Failure, short};
 use crate::message::finding::{Finding, Rule};
 use crate::record::{LOCK_NAME, Lock};
 use crate::reference::Upstream;
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
-    let Some(lock) = context.lock().filter(|lock| lock.target.is_none()) else {
-        return Vec::new();
-    };
+    let Some(lock) = context.deciding_lock() else { return Vec::new() };
     // A partial walk does not know all references, so every entry might look unused.
     if !context.input.paths.is_empty() || context.troubles.iter().any(|trouble| trouble.kind.hides_references()) {
         return Vec::new();
@@ -25,20 +23,21 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let needed = lock.reach(named.chain(charts).chain(lock.stored()));
     let needed: BTreeSet<Upstream> = needed.iter().map(Upstream::source).collect();
     // First the entries that nothing needs, then those whose own references may have changed.
-    let stale: Vec<&Upstream> = lock.remotes.keys().filter(|source| !needed.contains(source)).collect();
+    let unused = lock.remotes.keys().filter(|source| !needed.contains(source));
+    let unused = unused.map(|source| (source, format!("nothing references `{source}`"), "drop it"));
     let changed = lock.remotes.iter().filter(|(source, pinned)| pinned.is_stale() && needed.contains(source));
     let changed = changed.map(|(source, pinned)| {
         let of = pinned.paths_of.as_deref().unwrap_or_default();
         let now = short(pinned.digest.hex());
         (source, format!("`{source}` is at {now} now, but what it names was read at {of}"), "read it again")
     });
-    let stale = stale.into_iter().map(|source| (source, format!("nothing references `{source}`"), "drop it"));
-    let all: Vec<_> = stale.chain(changed).collect();
-    let bytes = if all.is_empty() { Vec::new() } else { context.tree.read(LOCK_NAME).unwrap_or_default() };
-    let places = Lock::positions(&bytes);
-    let findings = all.into_iter().filter_map(|(source, message, action)| {
-        let help = vec![format!("{action}: git kustomize-localize lock && git add -f -- :/{LOCK_NAME}")];
-        let finding = context.at_position(Rule::StaleLock, LOCK_NAME, *places.get(source)?, message, help);
+    let stale: Vec<_> = unused.chain(changed).collect();
+    let bytes = if stale.is_empty() { Vec::new() } else { context.tree.read(LOCK_NAME).unwrap_or_default() };
+    let positions = Lock::positions(&bytes);
+    let findings = stale.into_iter().filter_map(|(source, message, action)| {
+        let failure =
+            Failure::new(message).hint(format!("{action}: git kustomize-localize lock && git add -f -- :/{LOCK_NAME}"));
+        let finding = context.at_position(Rule::StaleLock, LOCK_NAME, *positions.get(source)?, failure);
         Some(Finding { field: "remotes".to_owned(), reference: source.to_string(), ..finding })
     });
     findings.collect()

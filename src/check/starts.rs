@@ -13,9 +13,8 @@ use crate::message::finding::{Finding, Starts};
 pub(super) fn name(context: &Context<'_>, deployed: &DeployedTargets<'_>, findings: &mut [Finding]) {
     let graph = context.graph;
     let mut roots: HashMap<&str, BTreeSet<RootId>> = HashMap::new();
-    for (id, root) in graph.root_ids().zip(graph.roots.iter()) {
-        let files = root.edges.iter().map(|edge| edge.from).chain([root.file]);
-        for path in files.filter_map(|file| graph.user_path(file)) {
+    for id in graph.root_ids() {
+        for path in graph.roots[id].files().filter_map(|file| graph.user_path(file)) {
             roots.entry(path).or_default().insert(id);
         }
     }
@@ -39,14 +38,13 @@ fn starts(
     let above = reach(holders.iter().copied(), |root| users[root.0].iter().copied());
     let directory = |root: &RootId| context.graph.roots[*root].directory.clone();
     // A root that lists itself is still a top root. In a cycle no root is above the others, so all of them are.
-    let mut tops: BTreeSet<String> =
-        above.iter().filter(|root: &&RootId| users[root.0].iter().all(|user| user == *root)).map(directory).collect();
-    if tops.is_empty() {
-        tops = above.iter().map(directory).collect();
-    }
+    let roots: BTreeSet<String> = above.iter().map(directory).collect();
+    let is_top = |root: &&RootId| users[root.0].iter().all(|user| user == *root);
+    let tops: BTreeSet<String> = above.iter().filter(is_top).map(directory).collect();
+    let tops = if tops.is_empty() { roots.clone() } else { tops };
     let mut targets: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for local in deployed.local.iter().filter(|local| !local.roots.is_disjoint(holders)) {
         targets.entry(local.target.name()).or_default().push(local.target.title());
     }
-    Starts { roots: above.iter().map(directory).collect(), tops, targets }
+    Starts { roots, tops, targets }
 }

@@ -6,26 +6,21 @@ use std::rc::Rc;
 use super::stale_allow::{stale, stale_comment, unreasoned};
 use super::{Context, unlocked_dependency};
 use crate::config::{Allow, Comments, Config, Exceptions};
-use crate::message::failure::shown;
+use crate::message::failure::{Failure, shown};
 use crate::message::finding::{Allowed, Finding, Rule};
 use crate::message::redact;
 use crate::record::{LOCK_NAME, stored};
 use crate::tree::{Entry, path};
 
-/// Marks the findings that comments and the configuration allow, adds findings for stale exceptions, gives each finding the
-/// severity of the configuration, and drops those of rules that are off. Unused exceptions are stale only if `is_sure`, which
-/// tells that the check could look at everything.
-pub(super) fn apply(context: &Context<'_>, findings: &mut Vec<Finding>, is_sure: bool) {
-    allow(context, findings, is_sure && context.input.paths.is_empty());
-    context.config.judge(findings);
-}
-
 /// The comments of all files that the walk read or that have findings, by their paths. Comments in a lock do not count, since
 /// `lock` rewrites it, nor those in localized files, which upstream wrote.
 fn comments(context: &Context<'_>, findings: &[Finding]) -> HashMap<String, Rc<Comments>> {
-    let files = context.graph.file_ids().zip(context.graph.files.iter());
-    let mut all: HashMap<String, Rc<Comments>> =
-        files.filter_map(|(id, file)| Some((context.path(id).to_owned(), file.comments.clone()?))).collect();
+    let (graph, mut all) = (context.graph, HashMap::new());
+    for file in graph.root_ids().flat_map(|root| graph.used_by(root)) {
+        if let Some(comments) = &graph.files[file].comments {
+            all.insert(context.path(file).to_owned(), comments.clone());
+        }
+    }
     for Finding { path, .. } in findings {
         let is_ours = path::name(path) == LOCK_NAME || stored::home(path).is_some();
         if !is_ours && !all.contains_key(path) && matches!(context.tree.entry(path), Ok(Some(Entry::File { .. }))) {
@@ -36,7 +31,10 @@ fn comments(context: &Context<'_>, findings: &[Finding]) -> HashMap<String, Rc<C
     all
 }
 
-fn allow(context: &Context<'_>, findings: &mut Vec<Finding>, complete: bool) {
+/// Marks the findings that comments and the configuration allow, and adds findings for stale exceptions. Unused exceptions
+/// are stale only if `is_sure`, which tells that the check could look at everything.
+pub(super) fn allow(context: &Context<'_>, findings: &mut Vec<Finding>, is_sure: bool) {
+    let complete = is_sure && context.input.paths.is_empty();
     let (config, change_config) = (context.config, context.input.change_config);
     let written = change_config.unwrap_or(config);
     let files = comments(context, findings);
@@ -108,26 +106,18 @@ fn count_below(allow: &Exceptions, findings: &[Finding]) -> Vec<usize> {
 /// The finding for an entry that covers nothing. With `refs: any` it would cover `below` references.
 fn unused(config: &Config, entry: &Allow, below: usize) -> Finding {
     let text = shown(&redact::url(&entry.text));
+    let failure = |rest: &str| Failure::new(format!("unused exception: `{text}` matches no finding{rest}"));
     // Most unused entries lack `refs`: they are exact without it.
-    let (message, help) = match below {
-        0 if entry.is_exact() => {
-            (format!("unused exception: `{text}` matches no finding exactly"), "remove or correct the entry")
-        }
-        0 => (
-            format!("unused exception: `{text}` matches no finding"),
-            "remove or correct the entry, its `refs` or `rules`",
-        ),
+    let failure = match below {
+        0 if entry.is_exact() => failure(" exactly").hint("remove or correct the entry"),
+        0 => failure("").hint("remove or correct the entry, its `refs` or `rules`"),
         count => {
             let (are, them) = if count == 1 { ("reference is", "it") } else { ("references are", "them") };
-            (
-                format!(
-                    "unused exception: `{text}` matches no finding exactly; {count} {are} below it: `refs: any` covers {them}"
-                ),
-                "write the whole reference as the kustomization has it, or add `refs`",
-            )
+            failure(&format!(" exactly; {count} {are} below it: `refs: any` covers {them}"))
+                .hint("write the whole reference as the kustomization has it, or add `refs`")
         }
     };
-    stale(&config.file, entry.span, &entry.text, message, help.to_owned())
+    stale(&config.file, entry.span, &entry.text, failure)
 }
 
 fn by_entry(config: &Config, index: usize, is_new: bool) -> Allowed {

@@ -7,6 +7,7 @@ mod unread;
 
 use super::testing::Scene;
 use super::*;
+use crate::record::LOCK_NAME;
 
 const REMOTE: &str = "https://github.com/o/r//base?ref=v1";
 

@@ -1,15 +1,15 @@
 //! `unknown-target`: a template, a variable or a build decides which directory an object deploys, so the check could not look at it.
 
 use super::Context;
+use crate::message::failure::Failure;
 use crate::message::finding::{Common, Finding, Rule};
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let unknown = context.deployed.unknown();
     let findings = unknown.map(|(target, why)| {
-        let message = format!("cannot tell what {} deploys: {why}", target.by());
         // A build would tell, unless it was tried and failed.
         let is_changed = target.changed_by.as_ref().is_some_and(|by| by.not_built.is_none());
-        let (all, help) = if is_changed {
+        let (all, hint) = if is_changed {
             (
                 "may be changed by a build before they are deployed, and nothing was built",
                 "build it: git kustomize-localize check --build",
@@ -20,9 +20,10 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
                 "write it out, or allow it: # kustomize-localize: allow[unknown-target] REASON",
             )
         };
-        let common = Common { all, each: format!("{}: {why}", target.by()) };
-        let finding = context.at_target(Rule::UnknownTarget, target, message, vec![help.to_owned()]);
-        Finding { common: Some(common), ..finding }
+        let by = target.by();
+        let failure = Failure::new(format!("cannot tell what {by} deploys: {why}")).hint(hint);
+        let common = Some(Common { all, each: format!("{by}: {why}") });
+        Finding { common, ..context.at_target(Rule::UnknownTarget, target, failure) }
     });
     findings.collect()
 }

@@ -7,9 +7,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
+use super::Context;
+use super::remote_chart::hint_lock_charts;
 use super::remotes::RemoteUse;
-use super::{Context, remote_chart};
 use crate::config::Config;
+use crate::message::failure::Failure;
 use crate::message::finding::{Finding, Rule};
 use crate::record::Lock;
 use crate::reference::Upstream;
@@ -22,15 +24,13 @@ const MOST: usize = 10;
 const SHOWN: usize = 5;
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
-    let Some(lock) = context.lock().filter(|lock| lock.target.is_none()) else {
-        return Vec::new();
-    };
+    let Some(lock) = context.deciding_lock() else { return Vec::new() };
     let named = lock.named().filter(|upstream| !lock.holds(upstream));
     let unlocked: BTreeSet<&Upstream> = named.filter(|upstream| covered(context.config, upstream).is_none()).collect();
     if unlocked.is_empty() {
         return Vec::new();
     }
-    behind(context, lock, &unlocked).into_iter().map(|behind| finding(context, &behind)).collect()
+    behind(context, lock, &unlocked).iter().map(|behind| finding(context, behind)).collect()
 }
 
 /// An upstream behind a locked reference.
@@ -39,6 +39,16 @@ pub(super) struct Behind<'a> {
     pub(super) upstream: &'a Upstream,
     /// The upstreams on the way from the reference to `upstream`, as text.
     pub(super) chain: String,
+}
+
+impl Behind<'_> {
+    /// A finding at the reference about the upstream: that it `is` something. `kind` is the article and noun before it.
+    pub(super) fn finding(&self, context: &Context<'_>, rule: Rule, kind: &str, is: &str, hint: &str) -> Finding {
+        let Behind { remote, upstream, chain } = self;
+        let shown = remote.shown();
+        let message = format!("`{shown}` is locked, but {kind}{upstream} behind it {is}: {shown} > {chain}");
+        context.at_reference(rule, remote.edge, Failure::new(message).hint(hint)).naming(upstream)
+    }
 }
 
 /// Finds those of `wanted` that are behind locked references: for each reference the nearest, at most [`MOST`].
@@ -118,9 +128,9 @@ fn chain(upstreams: &[Upstream], steps: &[BTreeMap<usize, Step>], from: usize, t
 /// The indices of the `allow` entries that the check cannot judge by the tree alone, so that they are not stale: those that
 /// cover an upstream behind a locked reference, or one that may be too young.
 pub(super) fn entries(context: &Context<'_>, config: &Config) -> BTreeSet<usize> {
-    let named = context.locks.iter().flat_map(|(_, lock)| lock.named());
+    let named = context.locks.values().flat_map(|lock| lock.named());
     let behind = named.filter_map(|upstream| covered(config, upstream));
-    let locked = context.locks.iter().flat_map(|(_, lock)| lock.upstreams()).map(|upstream| upstream.subject());
+    let locked = context.locks.values().flat_map(|lock| lock.upstreams()).map(|upstream| upstream.subject());
     let named = context.remotes.iter().filter_map(|remote| Some(remote.edge.remote.as_ref()?.subject()));
     let young = locked.chain(named).filter_map(|subject| config.allowed_by(Rule::YoungSource, &subject, ""));
     behind.chain(young).collect()
@@ -132,18 +142,14 @@ fn covered(config: &Config, upstream: &Upstream) -> Option<usize> {
 }
 
 fn finding(context: &Context<'_>, behind: &Behind<'_>) -> Finding {
-    let Behind { remote, upstream, chain } = behind;
-    let (kind, help) = match upstream {
-        Upstream::Chart { .. } => ("the chart", remote_chart::lock_charts(context.config)),
+    let (kind, hint) = match behind.upstream {
+        Upstream::Chart { .. } => ("the chart ", &*hint_lock_charts(context.config)),
         Upstream::Image { .. } => {
-            ("the image", "use a version whose functions are pinned by digest and need no network".to_owned())
+            ("the image ", "use a version whose functions are pinned by digest and need no network")
         }
-        Upstream::Git { .. } | Upstream::File { .. } => ("what is at", format!("lock it: {LOCK_COMMAND}")),
+        Upstream::Git { .. } | Upstream::File { .. } => ("what is at ", &*format!("lock it: {LOCK_COMMAND}")),
     };
-    let shown = remote.shown();
-    let message = format!("`{shown}` is locked, but {kind} {upstream} behind it stays remote: {shown} > {chain}");
-    let finding = context.at_reference(upstream.rule(), remote.edge, message, vec![help]);
-    Finding { reference: upstream.to_string(), subject: upstream.subject(), ..finding }
+    behind.finding(context, behind.upstream.rule(), kind, "stays remote", hint)
 }
 
 #[cfg(test)]

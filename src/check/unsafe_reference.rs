@@ -8,7 +8,8 @@ mod ambiguous_path;
 use super::Context;
 use crate::graph::{HINT_REWRITE, Resolution};
 use crate::kustomization::NoteKind;
-use crate::message::finding::{Finding, Rule, Severity};
+use crate::message::failure::Failure;
+use crate::message::finding::{Finding, Rule};
 use crate::message::redact;
 use crate::reference;
 
@@ -16,7 +17,7 @@ pub(super) use ambiguous_path::Ambiguity;
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for (_, edge) in context.edges() {
+    for (_, edge) in context.graph.edges() {
         // A local reference is a path, and the name of a file is not a secret.
         if !matches!(edge.target, Resolution::Remote | Resolution::Unchanged | Resolution::Broken) {
             continue;
@@ -24,32 +25,29 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
         let text = edge.reference.text.as_str();
         let is_remote = text.contains("://") || edge.remote.is_some();
         if is_remote && redact::has_secret(text) {
-            let user = clone_user(text).map(|user| user_name(&redact::url(text), user));
-            let severity = if user.is_some() { Severity::Warning } else { Rule::UnsafeReference.default_severity() };
-            let (message, help) = user.unwrap_or_else(|| secret(&redact::url(text)));
-            let finding = context.at_reference(Rule::UnsafeReference, edge, message, help);
-            findings.push(Finding { severity, ..finding });
+            let shown = redact::url(text);
+            findings.push(match clone_user(text) {
+                Some(user) => {
+                    let message = format!("`{shown}` contains a user name: git asks in that name, whoever builds");
+                    let failure = Failure::new(message).hint(format!("remove `{user}@`"));
+                    context.at_reference(Rule::UnsafeReference, edge, failure).warning()
+                }
+                None => context.at_reference(Rule::UnsafeReference, edge, secret(&shown)),
+            });
         }
     }
     // The repository of a chart becomes an argument of helm, so the same rules hold as for a git URL.
     for noted in context.graph.notes.iter() {
-        let NoteKind::Chart { repo: url, .. } = &noted.note.kind else {
-            continue;
-        };
+        let NoteKind::Chart { repo: url, .. } = &noted.note.kind else { continue };
         if url.is_empty() {
             continue;
         }
         let shown = redact::url(url);
         let refused = reference::refuse_unsafe(url, None).err();
-        let told = [
-            refused.map(|reason| (format!("`{shown}` is refused: {reason}"), vec![HINT_REWRITE.to_owned()])),
-            redact::has_secret(url).then(|| secret(&shown)),
-        ];
-        for (message, help) in told.into_iter().flatten() {
-            findings.push(Finding {
-                reference: shown.clone(),
-                ..context.at_note(Rule::UnsafeReference, noted, message, help)
-            });
+        let refused = refused.map(|reason| Failure::new(format!("`{shown}` is refused: {reason}")).hint(HINT_REWRITE));
+        for failure in refused.into_iter().chain(redact::has_secret(url).then(|| secret(&shown))) {
+            let finding = context.at_note(Rule::UnsafeReference, noted, failure);
+            findings.push(Finding { reference: shown.clone(), ..finding });
         }
     }
     findings.extend(ambiguous_path::find(context));
@@ -71,21 +69,11 @@ fn clone_user(text: &str) -> Option<&str> {
     (is_plain && is_of_forge && is_all()).then_some(user)
 }
 
-/// The message and help for a URL with a user name; `shown` is the URL without it.
-fn user_name(shown: &str, user: &str) -> (String, Vec<String>) {
-    let message = format!("`{shown}` contains a user name: git asks in that name, whoever builds");
-    (message, vec![format!("remove `{user}@`")])
-}
-
-/// The message and help for a URL with a secret; `shown` is the URL without it.
-fn secret(shown: &str) -> (String, Vec<String>) {
-    (
-        format!("`{shown}` contains a login or a token"),
-        vec![
-            "remove it, and revoke the secret: it stays in the history".to_owned(),
-            "store it in a credential helper of git instead".to_owned(),
-        ],
-    )
+/// The failure of a URL with a secret; `shown` is the URL without it.
+fn secret(shown: &str) -> Failure {
+    Failure::new(format!("`{shown}` contains a login or a token"))
+        .hint("remove it, and revoke the secret: it stays in the history")
+        .hint("store it in a credential helper of git instead")
 }
 
 #[cfg(test)]

@@ -266,8 +266,9 @@ impl Setup {
         edits.extend(failing(&self.checked).filter(|finding| !is_told(finding)).map(RequiredEdit::of_finding));
         let unreasoned = self.workspace.config.allow.iter().filter(|entry| is_placeholder(&entry.reason));
         edits.extend(unreasoned.map(|entry| {
-            let help = format!("replace `{}` with the reason for this exception", entry.reason);
-            let finding = Finding::new(Rule::StaleAllow, FILE_NAME, entry.text.clone(), vec![help]);
+            let hint = format!("replace `{}` with the reason for this exception", entry.reason);
+            let failure = Failure::new(entry.text.clone()).hint(hint);
+            let finding = Finding::new(Rule::StaleAllow, FILE_NAME, failure);
             RequiredEdit::of_finding(&Finding { span: Some(entry.span), ..finding })
         }));
         // By file and line, so that people can work through them from top to bottom.

@@ -72,7 +72,7 @@ fn is_named(url: &str, reference: &str) -> bool {
         (Ok(asked), Ok(named)) => path::is_in(&named.directory(), &asked.directory()),
         _ => true,
     };
-    is_there && update::Name::of(url).is_of_reference(reference)
+    is_there && update::UrlArgument::of(url).is_of_reference(reference)
 }
 
 /// The entries of a lock that lead to the entries that a URL means.

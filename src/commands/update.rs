@@ -21,7 +21,7 @@ use crate::message::failure::{Failure, FailureKind, Failures, command, short};
 use crate::message::finding::{Finding, Rule};
 use crate::plan::in_place::{self, RestoredUrls};
 use crate::plan::lock::{Relocked, has_nothing_to_lock, relock};
-use crate::plan::update::{self, Name, Versioned};
+use crate::plan::update::{self, UrlArgument, Versioned};
 use crate::plan::{Changes, Plan, PlanOptions, ResultFile, changed};
 use crate::record::{LOCK_NAME, Lock};
 use crate::reference::Upstream;
@@ -173,7 +173,7 @@ impl<'a> Update<'a> {
     /// Writes another ref into the references to `urls`, below some paths or everywhere, in the tree of the workspace.
     fn retarget(&mut self, to: &str, urls: &[String], paths: &[String]) -> Result<(), Failures> {
         self.workspace.set_tree(self.restored_urls.tree.clone());
-        let names: Vec<Name> = urls.iter().map(|url| Name::of(url)).collect();
+        let names: Vec<UrlArgument> = urls.iter().map(|url| UrlArgument::of(url)).collect();
         let mut changes = if is_pattern(to) {
             self.newest(to, &names, paths)?
         } else {
@@ -192,7 +192,7 @@ impl<'a> Update<'a> {
 
     /// Writes the newest release of each repository and chart that matches a pattern and may be locked, and selects the
     /// entries that it replaces.
-    fn newest(&mut self, pattern: &str, names: &[Name], paths: &[String]) -> Result<Changes, Failures> {
+    fn newest(&mut self, pattern: &str, names: &[UrlArgument], paths: &[String]) -> Result<Changes, Failures> {
         let glob = Glob::new(pattern);
         let glob = glob.map_err(|error| Failure::new(format!("`{pattern}` is not a pattern: {}", error.kind())))?;
         let (glob, mut known) = (glob.compile_matcher(), BTreeMap::new());
@@ -385,8 +385,8 @@ fn histories(fetcher: &Fetcher, before: &Lock, after: &Lock) -> (Vec<Finding>, N
         news.entry((*new).clone()).or_default().commits = message::subjects(&history);
         let name = new.reference().unwrap_or("HEAD");
         if !history.is_forward && old.0 == *new && !fetcher.is_version(new) {
-            let message = format!("`{name}` of {} {REWRITTEN} {}", new.url(), short(old.1));
-            findings.push(Finding::new(Rule::RewrittenBranch, LOCK_NAME, message, Vec::new()));
+            let failure = Failure::new(format!("`{name}` of {} {REWRITTEN} {}", new.url(), short(old.1)));
+            findings.push(Finding::new(Rule::RewrittenBranch, LOCK_NAME, failure));
         }
     }
     for change in Lock::changes(before, after).into_iter().filter(|change| change.new.is_some()) {

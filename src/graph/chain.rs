@@ -13,7 +13,7 @@ use crate::message::finding::Rule;
 pub(super) fn tell(graph: &Graph, troubles: &mut [Trouble]) {
     let predecessors = upstream_predecessors(graph);
     for trouble in troubles {
-        let upstream = graph.file_at(trouble.at).filter(|file| !graph.is_in_first_tree(*file));
+        let upstream = graph.file_at(trouble.at).filter(|file| graph.user_path(*file).is_none());
         let chain = upstream.and_then(|file| steps_to(&predecessors, file)).unwrap_or_default();
         trouble.failure.chain = locations(graph, &chain);
         // An exception helps only if the reference can work where it is deployed.
@@ -23,10 +23,7 @@ pub(super) fn tell(graph: &Graph, troubles: &mut [Trouble]) {
             TroubleKind::Chart | TroubleKind::Distrusted(_) | TroubleKind::Unsafe | TroubleKind::Unsupported => false,
             _ => true,
         };
-        let edge = match trouble.at {
-            At::Edge(edge) => Some(&graph[edge]),
-            _ => None,
-        };
+        let edge = if let At::Edge(edge) = trouble.at { Some(&graph[edge]) } else { None };
         // The nearest remote reference is the one that an exception can cover.
         let remote = edge.into_iter().chain(chain).find_map(|edge| edge.remote.as_ref());
         if let Some(wanted) = remote.filter(|_| can_stay) {
@@ -50,31 +47,31 @@ impl Graph {
 }
 
 fn locations(graph: &Graph, chain: &[&Edge]) -> Vec<Location> {
-    chain.iter().map(|edge| graph.location(edge.from, &edge.reference)).collect()
+    chain.iter().map(|edge| graph.location(edge)).collect()
 }
 
 /// For each file of an upstream the reference that leads to it on a shortest path from the user's tree.
 fn upstream_predecessors(graph: &Graph) -> Predecessors<FileId, &Edge> {
     let mut references: HashMap<FileId, Vec<(&Edge, FileId)>> = HashMap::new();
     for edge in graph.roots.iter().flat_map(|root| &root.edges) {
-        if let Some(to) = graph.target_file(edge).filter(|to| !graph.is_in_first_tree(*to)) {
+        if let Some(to) = graph.target_file(edge).filter(|to| graph.user_path(*to).is_none()) {
             references.entry(edge.from).or_default().push((edge, to));
         }
     }
-    let starts = graph.file_ids().filter(|file| graph.is_in_first_tree(*file));
+    let starts = graph.file_ids().filter(|file| graph.user_path(*file).is_some());
     predecessors(starts, |file| references.get(&file).into_iter().flatten().copied().collect::<Vec<_>>())
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::testing::{Upstreams, source};
-    use super::super::{WalkPolicy, explore};
+    use super::super::{Survey, WalkPolicy};
 
     /// The location and chain of each trouble, if `lib` is the only upstream.
     fn troubles(user: &[(&str, &str)], lib: &[(&str, &str)]) -> Vec<(String, Vec<String>)> {
         let mut lib = Upstreams::default().repository("https://h/o/lib", lib);
         let starts = ["".to_owned(), "other".to_owned()];
-        let explored = explore(source(user), &starts, Some(&mut lib), &WalkPolicy::default());
+        let explored = Survey::in_scope(source(user)).explore(&starts, Some(&mut lib), &WalkPolicy::default());
         let shown = |trouble: super::Trouble| {
             let chain = trouble.failure.chain.iter().map(ToString::to_string);
             let location = trouble.failure.location.unwrap_or_default().to_string();

@@ -104,13 +104,21 @@ impl ChartRef {
         Some(self.version.as_str()).filter(|version| !version.is_empty())
     }
 
-    /// Returns why no chart can be brought in from its repository, by the text of that.
+    /// The directory of the chart below the directory of charts. Each version has one of its own, so that two versions do
+    /// not overwrite each other.
+    pub(crate) fn directory(&self) -> String {
+        let ChartRef { name, .. } = self;
+        self.version().map_or_else(|| name.clone(), |version| format!("{name}-{version}/{name}"))
+    }
+
+    /// The reason why no chart can be brought in from its repository. `None` if its URL may lead to one.
     pub(crate) fn odd_repository(&self) -> Option<String> {
-        match self.repo.exposed().split_once("://") {
-            Some(("https" | "http" | "oci", _)) => None,
-            Some(_) => Some(format!("`repo: {}` is not an https, http or oci URL", self.repo.shown())),
-            None => Some(format!("`repo: {}` is not a URL", self.repo.shown())),
-        }
+        let expected = match self.repo.exposed().split_once("://") {
+            Some(("https" | "http" | "oci", _)) => return None,
+            Some(_) => "an https, http or oci URL",
+            None => "a URL",
+        };
+        Some(format!("`repo: {}` is not {expected}", self.repo.shown()))
     }
 
     /// Rejects a text that helm, or a path, could take for something else.
@@ -120,11 +128,8 @@ impl ChartRef {
             || matches!(self.name.as_str(), "." | "..")
             || self.name.contains(['/', '\\', ':'])
             || self.version.contains(['/', '\\']);
-        let why = match self.odd_repository() {
-            _ if is_refused => "helm, or a path, could misread a part of it".to_owned(),
-            None => return Ok(()),
-            Some(why) => why,
-        };
+        let misread = is_refused.then(|| "helm, or a path, could misread a part of it".to_owned());
+        let Some(why) = misread.or_else(|| self.odd_repository()) else { return Ok(()) };
         Err(Failure::new(format!("the chart {} is refused: {why}", self.upstream())).hint(HINT_REWRITE))
     }
 }
@@ -174,11 +179,7 @@ impl Walker {
                 version: version.clone(),
                 devel: *devel && version.is_empty(),
             });
-            // kustomize gives each version a directory of its own, so that two versions do not overwrite each other.
-            let below = match wanted.as_ref().and_then(ChartRef::version) {
-                Some(version) => format!("{name}-{version}/{name}"),
-                None => name.clone(),
-            };
+            let below = wanted.as_ref().map_or_else(|| name.clone(), ChartRef::directory);
             match self.look_up_chart(root, &home, &below) {
                 Ok(lookup) => {
                     let (archive, files) = (None, BTreeMap::new());
@@ -214,11 +215,10 @@ impl Walker {
         for ((chart, wanted), answer) in asked.into_iter().zip(remotes.charts(&wanted)) {
             let note = self.graph.charts[chart].note;
             let lines = self.graph.lines_of(note);
-            let answer = answer.and_then(|pulled| {
-                if pulled.is_some() {
-                    self.trust(remotes, policy, &wanted.upstream(), &wanted.upstream(), lines)?;
-                }
-                Ok(pulled)
+            let upstream = wanted.upstream();
+            let answer = answer.and_then(|pulled| match pulled {
+                Some(_) => self.trust(remotes, policy, &upstream, &upstream, lines).map(|()| pulled),
+                None => Ok(None),
             });
             match answer {
                 Ok(Some(archive)) => {
@@ -230,10 +230,10 @@ impl Walker {
                 }
                 Ok(None) | Err(_) if policy.accepts_chart(&self.graph, note, &wanted) => {}
                 Ok(None) => {
-                    let message = format!("{} is not localized", wanted.upstream());
-                    let help = format!("write `helm: true` into {FILE_NAME}");
+                    let failure = Failure::new(format!("{upstream} is not localized"))
+                        .hint(format!("write `helm: true` into {FILE_NAME}"));
                     let location = self.graph.note_location(note);
-                    self.graph.findings.push(Finding::at(Rule::RemoteChart, location, message, vec![help]));
+                    self.graph.findings.push(Finding::at(Rule::RemoteChart, location, failure));
                 }
                 Err(failure) => self.trouble(*Trouble::of(TroubleKind::Chart, failure), At::Note(note)),
             }
@@ -291,8 +291,7 @@ impl Walker {
                 // Before the request, because a source that nobody trusts must not even be asked.
                 let pinned = policy.lock.and_then(|lock| wanted.locked(lock));
                 let upstream = wanted.upstream();
-                let distrust = policy.distrust(&upstream, pinned, &upstream.to_string());
-                distrust.map_or(Ok(()), Err)?;
+                policy.refuse_distrusted(&upstream, pinned, &upstream.to_string())?;
                 Ok(Some(wanted.clone()).filter(|_| has_network))
             }
             (ChartLookup::Missing(path), None)
@@ -305,8 +304,8 @@ impl Walker {
                 let shown = self.graph.sources[source].tree.label(&path);
                 let message = format!("there is no `{shown}`, and the chart `{name}` has no `repo`");
                 let absence = policy.absence(&self.graph, source, &path);
-                let (message, hints) = absent(&absence, &path, true, message, "put the chart there, or add its `repo`");
-                Err(Trouble::new(TroubleKind::Missing { path, absence }, message).hints(hints))
+                let failure = absent(&absence, &path, true, message, "put the chart there, or add its `repo`");
+                Err(Trouble::of(TroubleKind::Missing { path, absence }, failure))
             }
             (ChartLookup::Submodule(path), None) => Err(self.unresolved(source, name, Resolved::Submodule { path })),
             (ChartLookup::Outside, None) => {

@@ -20,7 +20,8 @@ pub(super) fn find(graph: &Graph) -> Vec<Trouble> {
     let mut troubles: Vec<Trouble> =
         cycles.iter().filter_map(|chain| trouble(graph, chain, "leads back to itself")).collect();
     // kustomize also refuses a root that reaches, by local references only, a directory that contains it.
-    for (id, root) in graph.root_ids().zip(graph.roots.iter()) {
+    for id in graph.root_ids() {
+        let root = &graph.roots[id];
         for above in path::and_above(&root.directory).map(path::parent) {
             if let Some(above) = graph.root_in(root.source, above)
                 && above != id

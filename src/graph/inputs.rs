@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use super::{ChartLookup, ChartRef, Explored, Graph, RemoteRef, Resolution, RootId, SourceId, Survey, WalkPolicy};
+use super::{ChartLookup, ChartRef, Explored, Graph, RemoteRef, Resolution, RootId, Survey, WalkPolicy};
 use crate::kustomization::FILE_NAMES;
 use crate::message::failure::Result;
 use crate::record::LoadRestrictor;
@@ -88,7 +88,7 @@ impl Graph {
     /// The links of the user's tree through which its roots read files.
     pub(crate) fn user_links(&self) -> Result<BTreeSet<String>> {
         let (tree, mut links) = (&self.sources[0].tree, BTreeSet::new());
-        for root in self.root_ids().filter(|root| self.roots[*root].source == SourceId::FIRST) {
+        for root in self.root_ids().filter(|root| self.is_user_root(*root)) {
             for input in self.inputs(root)?.own {
                 if let BuildInput::At(path) = input
                     && tree.entry(&path)? == Some(Entry::Link)

@@ -4,11 +4,12 @@
 use std::collections::HashSet;
 use std::mem;
 
-use super::trouble::{At, Trouble, TroubleKind};
+use super::trouble::{At, Trouble, TroubleKind, WalkResult};
 use super::{
     EdgeId, Explored, Graph, Lines, RemoteRef, Remotes, Resolution, RootId, SourceId, Walker, chain, cycle, overloaded,
 };
 use crate::config::{Config, Distrust};
+use crate::message::failure::Failure;
 use crate::message::finding::{self, Finding, Rule, Subject};
 use crate::record::{LoadRestrictor, Lock, Pinned};
 use crate::reference::Upstream;
@@ -43,35 +44,37 @@ pub(crate) struct WalkPolicy<'a> {
     pub ignores_comments: bool,
 }
 
-/// The decision about a remote reference.
-pub(super) enum Decision {
-    /// It is localized: the lock has it, or no exception covers it.
-    Localized,
-    /// It stays remote, for this reason.
-    StaysRemote(String),
-    /// It may not be locked.
-    Refused(Box<Trouble>),
-}
-
 impl WalkPolicy<'_> {
-    /// Decides about a remote reference at these lines. The lock counts before an exception.
-    pub(super) fn decide(&self, graph: &Graph, wanted: &RemoteRef, lines: Lines) -> Decision {
+    /// The reason why a remote reference at these lines stays remote. `None` if it is localized: the lock has it, or no
+    /// exception covers it. Fails if it may not be locked.
+    fn decide(&self, graph: &Graph, wanted: &RemoteRef, lines: Lines) -> WalkResult<Option<String>> {
         let meant = wanted.meant();
         if self.lock.is_none_or(|lock| !wanted.is_locked(lock)) {
             let exception = self.exception(graph, Rule::RemoteReference, &meant.subject(), lines);
-            if let Some(reason) = exception.or_else(|| self.keeps.then(|| REASON_NOT_AN_ERROR.to_owned())) {
-                return Decision::StaysRemote(reason);
+            let reason = exception.or_else(|| self.keeps.then(|| REASON_NOT_AN_ERROR.to_owned()));
+            if reason.is_some() {
+                return Ok(reason);
             }
         }
         let pinned = self.lock.and_then(|lock| lock.get(&wanted.locked(lock)?));
-        self.distrust(&meant, pinned, &wanted.text.shown()).map_or(Decision::Localized, Decision::Refused)
+        self.refuse_distrusted(&meant, pinned, &wanted.text.shown())?;
+        Ok(None)
     }
 
-    /// The trouble of an upstream that may not be locked. `None` if it may.
-    pub(super) fn distrust(&self, upstream: &Upstream, pinned: Option<&Pinned>, shown: &str) -> Option<Box<Trouble>> {
-        let Distrust { rule, why, hint } = self.leave?.distrust(upstream, pinned)?;
-        let message = format!("`{shown}` {why}, so it may not be locked");
-        Some(Trouble::new(TroubleKind::Distrusted(rule), message).hint(hint))
+    /// Fails for an upstream that may not be locked.
+    pub(super) fn refuse_distrusted(
+        &self,
+        upstream: &Upstream,
+        pinned: Option<&Pinned>,
+        shown: &str,
+    ) -> WalkResult<()> {
+        match self.leave.and_then(|config| config.distrust(upstream, pinned)) {
+            None => Ok(()),
+            Some(Distrust { rule, why, hint }) => {
+                let message = format!("`{shown}` {why}, so it may not be locked");
+                Err(Trouble::new(TroubleKind::Distrusted(rule), message).hint(hint))
+            }
+        }
     }
 
     /// The reason of the exception that covers `rule` at these lines. `None` if no exception does.
@@ -149,9 +152,9 @@ impl Walker {
             let edge = &self.graph[id];
             let Some(remote) = edge.remote.clone() else { continue };
             match policy.decide(&self.graph, &remote, edge.lines()) {
-                Decision::Localized => wanted.push(id),
-                Decision::StaysRemote(reason) => drop(self.graph.stays_remote.insert(id, reason)),
-                Decision::Refused(stop) => {
+                Ok(None) => wanted.push(id),
+                Ok(Some(reason)) => drop(self.graph.stays_remote.insert(id, reason)),
+                Err(stop) => {
                     self.trouble(*stop, At::Edge(id));
                     self.graph[id].target = Resolution::Broken;
                 }
@@ -211,7 +214,7 @@ impl Walker {
             let open = noted.note.kind.open().filter(|_| exception.is_none());
             if let Some(message) = open {
                 let location = self.graph.note_location(number);
-                self.graph.findings.push(Finding::at(Rule::Function, location, message, Vec::new()));
+                self.graph.findings.push(Finding::at(Rule::Function, location, Failure::new(message)));
             }
         }
     }

@@ -228,12 +228,13 @@ impl Walker {
             () if text.contains('\\') => "separate names by `/`",
             () => "add it, or remove the reference",
         };
-        let (message, mut hints) = absent(&absence, path, is_file, message, hint);
+        let mut failure = absent(&absence, path, is_file, message, hint);
         let is_gone = matches!(absence, Absence::Nowhere | Absence::Deleted) && is_close;
         if is_gone && let Some(like) = similar_path(&**tree, path) {
-            hints.insert(0, format!("did you mean `{}`?", path::relative(directory, &like)));
+            let hint = format!("did you mean `{}`?", path::relative(directory, &like));
+            failure.hints.insert(0, redact::message(&hint).into_owned());
         }
-        Trouble::new(TroubleKind::Missing { path: path.to_owned(), absence }, message).hints(hints)
+        Trouble::of(TroubleKind::Missing { path: path.to_owned(), absence }, failure)
     }
 
     /// Explains why there is no kustomization in a directory.
@@ -248,9 +249,8 @@ impl Walker {
         let (absence, path) = uncommitted.unwrap_or((Absence::Nowhere, String::new()));
         let message = format!("no kustomization in `{}`", tree.label(directory));
         let hint = "add a `kustomization.yaml` to it, or name its files one by one";
-        let (message, hints) = absent(&absence, &path, true, message, hint);
-        let directory = directory.to_owned();
-        Trouble::new(TroubleKind::NoKustomization { directory, absence }, message).hints(hints)
+        let failure = absent(&absence, &path, true, message, hint);
+        Trouble::of(TroubleKind::NoKustomization { directory: directory.to_owned(), absence }, failure)
     }
 
     /// The trouble of a directory without a kustomization. Fails if the tree cannot be read.
@@ -293,39 +293,31 @@ fn outside(text: &str, shown: &str, is_restricted: bool, is_remote: bool) -> Box
         .hint(format!("if this is built with `--load-restrictor LoadRestrictionsNone`, as Flux does: write `load-restrictor: none` into {FILE_NAME}"))
 }
 
-/// The message and the hints for a missing path; `message` and `hint` apply if it exists nowhere.
-pub(super) fn absent(
-    absence: &Absence,
-    path: &str,
-    is_file: bool,
-    message: String,
-    hint: &str,
-) -> (String, Vec<String>) {
-    match absence {
-        Absence::Nowhere => (message, vec![hint.to_owned()]),
+/// The failure of a missing path; `message` and `hint` apply if it exists nowhere.
+pub(super) fn absent(absence: &Absence, path: &str, is_file: bool, message: String, hint: &str) -> Failure {
+    let (message, hint) = match absence {
+        Absence::Nowhere => (message, hint.to_owned()),
         // It is in HEAD, so that git has the content.
         Absence::Deleted => {
             let restore = command("git restore --staged --worktree --", [pathspec(path)]);
-            (message, vec![format!("restore it: {restore}")])
+            (message, format!("restore it: {restore}"))
         }
         Absence::Untracked => {
             // A directory may contain files that are ignored for good reason, so only a file is added by force.
             let is_file = is_file || path::name(path).contains('.');
             let add = if is_file { stage([path]) } else { command("git add --", [pathspec(path)]) };
-            (format!("`{path}` is on disk, but not committed"), vec![add])
+            (format!("`{path}` is on disk, but not committed"), add)
         }
         Absence::Ignored { rule, on_disk } => {
-            let message = match on_disk {
-                Some(false) => format!("`{path}` does not exist, and git ignores it ({rule})"),
-                _ => format!("`{path}` is not committed, and git ignores it ({rule})"),
-            };
+            let state = if *on_disk == Some(false) { "does not exist, and" } else { "is not committed, and" };
             let fix = match on_disk {
                 Some(true) => format!("if it contains no secret, commit it: {}", stage([path])),
                 _ => hint.to_owned(),
             };
-            (message, vec![fix])
+            (format!("`{path}` {state} git ignores it ({rule})"), fix)
         }
-    }
+    };
+    Failure::new(message).hint(hint)
 }
 
 /// Whether a path climbs after a name: the system follows a link before it climbs, and everything else here joins
@@ -336,21 +328,17 @@ fn climbs(text: &str) -> bool {
 
 /// Refuses a reference that was surely meant to be remote, but that kustomize does not support.
 fn refuse_unsupported(text: &str) -> WalkResult<()> {
-    let shown = || redact::url(text);
-    if let Some(scheme) = reference::unsupported_scheme(text) {
+    let (why, hint) = if let Some(scheme) = reference::unsupported_scheme(text) {
         let (reason, hint) = reference::why_unsupported(&scheme);
-        return unsupported(format!("`{}`: {reason}", shown()), hint);
-    }
-    match RepoSpec::parse(text) {
-        Err(reason) if text.contains("://") => unsupported(
-            format!("`{}` is not the URL of a git repository: {reason}", shown()),
-            "write it as https://HOST/ORG/REPO//DIRECTORY?ref=REF",
-        ),
-        _ => Ok(()),
-    }
-}
-
-/// The trouble of a URL that kustomize cannot use.
-fn unsupported<T>(message: String, hint: &str) -> WalkResult<T> {
-    Err(Trouble::new(TroubleKind::Unsupported, message).hint(hint))
+        (format!(": {reason}"), hint)
+    } else {
+        match RepoSpec::parse(text) {
+            Err(reason) if text.contains("://") => (
+                format!(" is not the URL of a git repository: {reason}"),
+                "write it as https://HOST/ORG/REPO//DIRECTORY?ref=REF",
+            ),
+            _ => return Ok(()),
+        }
+    };
+    Err(Trouble::new(TroubleKind::Unsupported, format!("`{}`{why}", redact::url(text))).hint(hint))
 }

@@ -163,7 +163,7 @@ impl<'a> Namer<'a> {
         let edges = self.graph.edges_of(root).map(move |(id, edge)| Link {
             from: from.clone(),
             to: self.target_node(id),
-            location: self.graph.location(edge.from, &edge.reference),
+            location: self.graph.location(edge),
             reference: redact::url(&edge.reference.text),
         });
         let charts = self.graph.charts_of(root).iter().map(move |chart| Link {

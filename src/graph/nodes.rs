@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::{Index, IndexMut};
 use std::rc::Rc;
 
-use super::chart::{Archive, Chart, ChartLookup as ChartPlace};
+use super::chart::{Archive, Chart, ChartLookup};
 use super::remote_ref::RemoteRef;
 use crate::config::{Comments, Config};
 use crate::kustomization::{self, Accepts, KustomizationKind, Note, ProblemKind, Reference};
@@ -90,7 +90,7 @@ pub(crate) struct Graph {
     pub roots: Rc<Vec<Root>>,
     /// The roots of each tree, by directory.
     pub(super) directories: Rc<HashMap<SourceId, HashMap<String, RootId>>>,
-    /// The files, each once.
+    /// The files, each once. A part of a survey also has those of other parts.
     pub files: Rc<Vec<File>>,
     /// The charts, by the roots that name them. A chart that could not be found because reading the tree failed is a
     /// trouble instead.
@@ -127,6 +127,18 @@ pub(crate) struct ScopedTree {
     pub scope: String,
     /// The repository that the tree was fetched from. `None` for the user's tree.
     pub repository: Option<Rc<RemoteCommit>>,
+}
+
+impl ScopedTree {
+    /// The whole tree of a fetched repository.
+    pub(crate) fn of(repository: Rc<RemoteCommit>) -> ScopedTree {
+        ScopedTree { tree: repository.tree.clone(), scope: String::new(), repository: Some(repository) }
+    }
+
+    /// A whole tree of the user.
+    pub(crate) fn user(tree: SharedTree) -> ScopedTree {
+        ScopedTree { tree, scope: String::new(), repository: None }
+    }
 }
 
 /// A commit of a repository that a remote root names.
@@ -170,6 +182,13 @@ pub(crate) struct Root {
     pub runs_code: bool,
     /// The references of the kustomization and of the plugin configurations that it lists.
     pub edges: Vec<Edge>,
+}
+
+impl Root {
+    /// The files that have its references: its kustomization, and the plugin configurations that it lists.
+    pub(crate) fn files(&self) -> impl Iterator<Item = FileId> {
+        self.edges.iter().map(|edge| edge.from).chain([self.file])
+    }
 }
 
 /// A file that some build reads.
@@ -252,13 +271,9 @@ impl Edge {
         Lines { file: self.from, span: self.reference.span }
     }
 
-    /// The files that a build reads for the reference: the one that has it, and the one that it leads to.
-    pub(super) fn files(&self) -> impl Iterator<Item = FileId> + use<> {
-        let target = match self.target {
-            Resolution::File(file) => Some(file),
-            _ => None,
-        };
-        [self.from].into_iter().chain(target)
+    /// The file that it leads to. `None` if it leads to a root, or was not resolved.
+    pub(crate) fn file(&self) -> Option<FileId> {
+        if let Resolution::File(file) = self.target { Some(file) } else { None }
     }
 }
 
@@ -309,7 +324,7 @@ impl Graph {
         (0..self.roots.len()).map(RootId)
     }
 
-    pub(crate) fn file_ids(&self) -> impl Iterator<Item = FileId> + use<> {
+    pub(super) fn file_ids(&self) -> impl Iterator<Item = FileId> + use<> {
         (0..self.files.len()).map(FileId)
     }
 
@@ -323,9 +338,9 @@ impl Graph {
 
     /// Whether any reference is an absolute path, or a path that leads out of its tree.
     pub(crate) fn reads_outside(&self) -> bool {
-        self.edges().filter(|(_, edge)| edge.remote.is_none()).any(|(EdgeId { root, .. }, edge)| {
-            let text = &edge.reference.text;
-            path::is_absolute(text) || self.local_path(root, text).is_none()
+        let mut local = self.edges().filter(|(_, edge)| edge.remote.is_none());
+        local.any(|(EdgeId { root, .. }, Edge { reference, .. })| {
+            path::is_absolute(&reference.text) || self.local_path(root, &reference.text).is_none()
         })
     }
 
@@ -376,11 +391,6 @@ impl Graph {
         Some(Failure::new(problem.message).hint(problem.hint).at(location))
     }
 
-    /// Whether the file is in the tree where the walk starts.
-    pub(crate) fn is_in_first_tree(&self, file: FileId) -> bool {
-        matches!(self.files[file].origin, Origin::Tree { source: SourceId::FIRST, .. })
-    }
-
     /// The upstream that a file was fetched from, with its lock entry. `None` if the file is the user's.
     pub(crate) fn pinned(&self, file: FileId) -> Option<(Upstream, Pinned)> {
         match &self.files[file].origin {
@@ -420,17 +430,15 @@ impl Graph {
         self.location_in(*file, note.position, &note.field)
     }
 
-    /// The location of a reference in `file`.
-    pub(crate) fn location(&self, file: FileId, reference: &Reference) -> Location {
-        self.location_in(file, reference.span.start, &reference.field)
+    /// The location of a reference.
+    pub(crate) fn location(&self, Edge { from, reference, .. }: &Edge) -> Location {
+        self.location_in(*from, reference.span.start, &reference.field)
     }
 
     /// The files that the build of a root reads, without those of the roots that it references.
     pub(crate) fn read_by(&self, id: RootId) -> BTreeSet<FileId> {
-        let root = &self.roots[id];
-        let of_edges = root.edges.iter().flat_map(Edge::files);
         let of_charts = self.charts_of(id).iter().flat_map(|chart| chart.files.values().copied());
-        of_edges.chain(of_charts).chain([root.file]).collect()
+        self.used_by(id).chain(of_charts).collect()
     }
 
     /// The file that a reference leads to. For a root it is the kustomization. `None` if the reference was not
@@ -438,8 +446,7 @@ impl Graph {
     pub(crate) fn target_file(&self, edge: &Edge) -> Option<FileId> {
         match edge.target {
             Resolution::Root { id, .. } => Some(self.roots[id].file),
-            Resolution::File(file) => Some(file),
-            Resolution::Remote | Resolution::Unchanged | Resolution::Broken => None,
+            _ => edge.file(),
         }
     }
 
@@ -452,6 +459,11 @@ impl Graph {
     /// The root in a directory of a tree.
     pub(crate) fn root_in(&self, source: SourceId, directory: &str) -> Option<RootId> {
         self.directories.get(&source)?.get(directory).copied()
+    }
+
+    /// Whether a root is in the tree where the walk starts.
+    pub(crate) fn is_user_root(&self, root: RootId) -> bool {
+        self.roots[root].source == SourceId::FIRST
     }
 
     /// The root in a directory of the tree where the walk starts.
@@ -467,9 +479,13 @@ impl Graph {
         }
     }
 
-    /// The paths of all files of the tree where the walk starts.
+    /// The paths of all files of the tree where the walk starts that its roots read.
     pub(crate) fn user_paths(&self) -> impl Iterator<Item = &str> {
-        self.file_ids().filter_map(|file| self.user_path(file))
+        let mut is_read = vec![false; self.files.len()];
+        let of_charts = self.charts.iter().flat_map(|chart| chart.files.values().copied());
+        let files = self.root_ids().flat_map(|root| self.used_by(root)).chain(of_charts);
+        files.for_each(|file| is_read[file.0] = true);
+        self.file_ids().filter(move |file| is_read[file.0]).filter_map(|file| self.user_path(file))
     }
 
     /// The files of fetched repositories that builds read, and the directories of their roots.
@@ -479,37 +495,25 @@ impl Graph {
             Origin::Remote(_) | Origin::Archive { .. } => None,
         });
         let roots = self.roots.iter().flat_map(|root| [(root.source, &*root.directory), (root.source, "")]);
-        let paths: BTreeSet<_> = files.chain(roots).collect();
-        paths
-            .into_iter()
-            .filter_map(|(source, path)| Some((self.sources[source].repository.clone()?, path.to_owned())))
-            .collect()
+        let paths = files.chain(roots).collect::<BTreeSet<_>>().into_iter();
+        paths.filter_map(|(source, path)| Some((self.sources[source].repository.clone()?, path.to_owned()))).collect()
     }
 
     /// The directories of the charts in the tree where the walk starts.
     pub(crate) fn user_charts(&self) -> impl Iterator<Item = &str> {
-        self.charts.iter().filter(|chart| self.roots[chart.root].source == SourceId::FIRST).filter_map(|chart| {
-            match &chart.lookup {
-                ChartPlace::There(path) => Some(path.as_str()),
-                ChartPlace::Missing(_) | ChartPlace::Submodule(_) | ChartPlace::Outside => None,
-            }
-        })
+        let charts = self.charts.iter().filter(|chart| self.is_user_root(chart.root));
+        charts.filter_map(|chart| if let ChartLookup::There(path) = &chart.lookup { Some(&**path) } else { None })
     }
 
     /// The path of the file that a reference leads to. `None` unless the file is in the tree where the walk starts.
     pub(crate) fn user_file(&self, edge: &Edge) -> Option<&str> {
-        match edge.target {
-            Resolution::File(file) => self.user_path(file),
-            _ => None,
-        }
+        self.user_path(edge.file()?)
     }
 
     /// The real path that a local reference leads to. `None` unless it is in the tree where the walk starts.
     pub(crate) fn real_path(&self, edge: &Edge) -> Option<&str> {
         match edge.target {
-            Resolution::Root { id, remote: false } if self.roots[id].source == SourceId::FIRST => {
-                Some(&self.roots[id].directory)
-            }
+            Resolution::Root { id, remote: false } if self.is_user_root(id) => Some(&self.roots[id].directory),
             _ => self.user_file(edge),
         }
     }

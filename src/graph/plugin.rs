@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use super::trouble::{At, WalkResult};
-use super::{Edge, FileId, Graph, Resolution, RootId, Walker};
+use super::{Edge, FileId, Graph, RootId, Walker};
 use crate::kustomization::{self, Accepts, Kustomization, Reference};
 
 impl Walker {
@@ -65,11 +65,8 @@ impl Walker {
         let roots = graph.reach([root], |id, edge| graph.is_of_kustomization(id.root, edge));
         let edges = roots.iter().flat_map(|root| graph.roots[*root].edges.iter().map(|edge| (*root, edge)));
         let edges = edges.filter(|(root, edge)| graph.is_of_kustomization(*root, edge));
-        let files = edges.filter_map(|(_, edge)| match edge.target {
-            Resolution::File(file) if edge.reference.accepts == Accepts::Either => Some(file),
-            _ => None,
-        });
-        let files = files.collect();
+        let listed = edges.filter(|(_, edge)| edge.reference.accepts == Accepts::Either);
+        let files = listed.filter_map(|(_, edge)| edge.file()).collect();
         (roots, files)
     }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::hash::Hash;
 
-use super::{Edge, EdgeId, Graph, Resolution, RootId, SourceId};
+use super::{Edge, EdgeId, Graph, Resolution, RootId};
 use crate::os::limits::LOADS;
 
 /// All nodes that are reachable from `starts`, which are included.
@@ -107,7 +107,7 @@ impl Graph {
     ) -> BTreeSet<RootId> {
         let reached = self.reach(built, |_, _| true);
         let named = failed.into_iter().flat_map(|root| self.named(root).map(|(_, named)| named));
-        named.filter(|root| self.roots[*root].source == SourceId::FIRST && !reached.contains(root)).collect()
+        named.filter(|root| self.is_user_root(*root) && !reached.contains(root)).collect()
     }
 
     /// For each root the roots that reference it, by the index of the root.

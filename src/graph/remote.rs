@@ -54,10 +54,9 @@ impl Walker {
         Some(match &self.graph.files[file].origin {
             Origin::Remote(file) => file.url.shown(),
             Origin::Archive { archive, .. } => archive.chart.repo.shown(),
-            Origin::Tree { source, .. } => match &self.graph.sources[*source].repository {
-                Some(repository) => repository.version.clone_spec().shown(),
-                None => return None,
-            },
+            Origin::Tree { source, .. } => {
+                self.graph.sources[*source].repository.as_ref()?.version.clone_spec().shown()
+            }
         })
     }
 
@@ -172,20 +171,12 @@ impl Walker {
     }
 
     fn source(&mut self, repository: &Rc<RemoteCommit>) -> SourceId {
-        let known = self
-            .graph
-            .sources
-            .iter()
-            .position(|source| source.repository.as_ref().is_some_and(|known| Rc::ptr_eq(known, repository)));
-        if let Some(known) = known {
-            return SourceId(known);
-        }
-        self.graph.sources.push(ScopedTree {
-            tree: repository.tree.clone(),
-            scope: String::new(),
-            repository: Some(repository.clone()),
-        });
-        SourceId(self.graph.sources.len() - 1)
+        let sources = &mut self.graph.sources;
+        let is_it = |source: &ScopedTree| source.repository.as_ref().is_some_and(|known| Rc::ptr_eq(known, repository));
+        SourceId(sources.iter().position(is_it).unwrap_or_else(|| {
+            sources.push(ScopedTree::of(repository.clone()));
+            sources.len() - 1
+        }))
     }
 }
 

@@ -122,7 +122,7 @@ impl RemoteRef {
             Some(directory) => format!("`{directory}` of `{shown}` is not locked"),
             None => format!("`{shown}` is neither localized nor locked"),
         });
-        Some(self.correction().into_iter().fold(failure, Failure::hint))
+        Some(failure.hints(self.correction()))
     }
 
     /// The text to write instead, before the reference can be locked. `None` if the text can be locked.

@@ -6,8 +6,8 @@ use std::rc::Rc;
 
 use super::trouble::At;
 use super::{
-    Edge, EdgeId, Explored, FileId, Graph, Noted, Origin, Remotes, Resolution, RootId, ScopedTree, Trouble,
-    TroubleKind, WalkPolicy, Walker,
+    Edge, EdgeId, Explored, FileId, Graph, Noted, Remotes, Resolution, RootId, ScopedTree, Trouble, TroubleKind,
+    WalkPolicy, Walker,
 };
 use crate::kustomization::Accepts;
 use crate::os::failpoint;
@@ -21,7 +21,7 @@ pub(crate) struct Survey {
 impl Survey {
     /// Begins a survey of the whole tree. Nothing is read yet.
     pub(crate) fn of(tree: SharedTree) -> Survey {
-        Survey::in_scope(ScopedTree { tree, scope: String::new(), repository: None })
+        Survey::in_scope(ScopedTree::user(tree))
     }
 
     pub(super) fn in_scope(source: ScopedTree) -> Survey {
@@ -92,12 +92,6 @@ impl Survey {
     }
 }
 
-/// The new ids of the roots and files of a part, by their ids in the whole graph.
-struct Renumbering {
-    roots: HashMap<RootId, RootId>,
-    files: HashMap<FileId, FileId>,
-}
-
 impl Walker {
     /// The part of the walk that some directories reach, as if nothing else had been walked, and the root of each.
     fn part(&self, directories: &[String]) -> (Walker, Vec<Option<RootId>>) {
@@ -133,44 +127,34 @@ impl Walker {
         }
     }
 
-    /// The part of the walk that belongs to `roots`, with new ids.
+    /// The part of the walk that belongs to `roots`, which get new ids. Files keep theirs.
     fn among(&self, roots: &[RootId], starts: &[Option<RootId>]) -> (Walker, Vec<Option<RootId>>) {
-        let files: BTreeSet<FileId> = roots.iter().flat_map(|root| self.graph.used_by(*root)).collect();
-        let renumbering = Renumbering {
-            files: files.iter().enumerate().map(|(new, old)| (*old, FileId(new))).collect(),
-            roots: roots.iter().enumerate().map(|(new, old)| (*old, RootId(new))).collect(),
-        };
+        let new_ids = NewIds(roots.iter().copied().zip((0..).map(RootId)).collect());
         let mut part = Walker {
-            graph: renumbering.graph(&self.graph, roots, &files),
+            graph: self.graph.among(roots, &new_ids),
+            files: self.files.clone(),
+            read_plugins: self.read_plugins.clone(),
             references_read: self.references_read,
             remotes: self.remotes,
             is_full: self.is_full,
             ..Walker::default()
         };
-        // New paths must find the files of the part.
-        for (id, file) in part.graph.file_ids().zip(part.graph.files.iter()) {
-            if let Origin::Tree { source, path } = &file.origin {
-                Rc::make_mut(&mut part.files).entry(*source).or_default().insert(path.clone(), id);
-            }
-        }
-        // Pending references and plugin configurations count only if the part has their roots and files.
-        part.pending = self.pending.iter().filter_map(|edge| renumbering.edge(*edge)).collect();
-        let plugins =
-            self.plugins.iter().filter_map(|(root, file)| Some((renumbering.root(*root)?, renumbering.file(*file)?)));
+        // Pending references and plugin configurations count only if the part has their roots.
+        part.pending = self.pending.iter().filter_map(|edge| new_ids.edge(*edge)).collect();
+        let plugins = self.plugins.iter().filter_map(|(root, file)| Some((new_ids.root(*root)?, *file)));
         part.plugins = plugins.collect();
         let plugin_roots = self.plugin_roots.iter().filter_map(|((lister, root), field)| {
-            Some(((renumbering.root(*lister)?, renumbering.root(*root)?), field.clone()))
+            let key = (new_ids.root(*lister)?, new_ids.root(*root)?);
+            Some((key, field.clone()))
         });
         part.plugin_roots = plugin_roots.collect();
-        let read = self.read_plugins.iter().filter_map(|(file, read)| Some((renumbering.file(*file)?, read.clone())));
-        part.read_plugins = read.collect();
         // A trouble in a file counts only if the part has read that file.
         let plugins = part.plugins.iter().map(|(_, file)| *file);
         let read: HashSet<FileId> = plugins.chain(part.graph.roots.iter().map(|root| root.file)).collect();
         let troubles = self.troubles.iter().filter_map(|trouble| {
             let at = match trouble.at {
-                At::Edge(edge) => At::Edge(renumbering.edge(edge)?),
-                At::File(file) => At::File(renumbering.file(file).filter(|file| read.contains(file))?),
+                At::Edge(edge) => At::Edge(new_ids.edge(edge)?),
+                At::File(file) => At::File(Some(file).filter(|file| read.contains(file))?),
                 At::Nothing => At::Nothing,
                 // Troubles of charts come from judging, and each part is judged by the policy of its own run.
                 At::Note(_) => return None,
@@ -178,7 +162,7 @@ impl Walker {
             Some(Trouble { at, ..trouble.clone() })
         });
         part.troubles = troubles.collect();
-        (part, starts.iter().map(|start| renumbering.root((*start)?)).collect())
+        (part, starts.iter().map(|start| new_ids.root((*start)?)).collect())
     }
 
     /// `starts` and all roots that they reach, in the order in which a walk enters them.
@@ -200,62 +184,54 @@ impl Walker {
     }
 }
 
-impl Renumbering {
+/// The new ids of the roots of a part, by their ids in the whole graph.
+struct NewIds(HashMap<RootId, RootId>);
+
+impl NewIds {
     fn root(&self, root: RootId) -> Option<RootId> {
-        self.roots.get(&root).copied()
+        self.0.get(&root).copied()
     }
 
     fn edge(&self, edge: EdgeId) -> Option<EdgeId> {
         Some(EdgeId { root: self.root(edge.root)?, ..edge })
     }
+}
 
-    fn file(&self, file: FileId) -> Option<FileId> {
-        self.files.get(&file).copied()
-    }
-
-    fn graph(&self, of: &Graph, roots: &[RootId], files: &BTreeSet<FileId>) -> Graph {
-        let notes = of.notes.iter().filter_map(|noted| {
-            let (root, file) = (self.root(noted.root)?, self.file(noted.file)?);
-            Some(Noted { root, file, note: noted.note.clone() })
-        });
-        // Roots refer to files and roots by id, so both are renumbered.
-        let files = files.iter().map(|file| of.files[*file].clone());
+impl Graph {
+    /// The part of the graph that `roots` and everything that they reach are.
+    fn among(&self, roots: &[RootId], new_ids: &NewIds) -> Graph {
+        let notes =
+            self.notes.iter().filter_map(|noted| Some(Noted { root: new_ids.root(noted.root)?, ..noted.clone() }));
         let mut graph = Graph {
-            sources: of.sources.clone(),
-            files: files.collect::<Vec<_>>().into(),
+            sources: self.sources.clone(),
+            files: self.files.clone(),
             notes: notes.collect::<Vec<_>>().into(),
             ..Graph::default()
         };
-        // Edges to roots outside of the part do not occur: the caller has collected everything that `roots` reach.
-        for (id, root) in roots.iter().enumerate().map(|(id, root)| (RootId(id), root)) {
-            let mut root = of.roots[*root].clone();
-            root.file = self.files[&root.file];
+        for (old, new) in roots.iter().zip((0..).map(RootId)) {
+            let mut root = self.roots[*old].clone();
             for edge in &mut root.edges {
-                edge.from = self.files[&edge.from];
-                edge.target = match edge.target {
-                    Resolution::Root { id, remote } => Resolution::Root { id: self.roots[&id], remote },
-                    Resolution::File(file) => Resolution::File(self.files[&file]),
-                    other => other,
-                };
+                // References to roots outside of the part do not occur: the caller has collected all that `roots` reach.
+                if let Resolution::Root { id, .. } = &mut edge.target {
+                    *id = new_ids.0[id];
+                }
             }
-            Rc::make_mut(&mut graph.directories).entry(root.source).or_default().insert(root.directory.clone(), id);
+            Rc::make_mut(&mut graph.directories).entry(root.source).or_default().insert(root.directory.clone(), new);
             Rc::make_mut(&mut graph.roots).push(root);
         }
         graph
     }
-}
 
-impl Graph {
     /// The files that a root references, and the files that have its references.
-    pub(super) fn used_by(&self, root: RootId) -> impl Iterator<Item = FileId> {
-        self.roots[root].edges.iter().flat_map(Edge::files).chain([self.roots[root].file])
+    pub(crate) fn used_by(&self, root: RootId) -> impl Iterator<Item = FileId> {
+        let root = &self.roots[root];
+        root.files().chain(root.edges.iter().filter_map(Edge::file))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::graph::explore;
     use crate::graph::testing::{source, tree};
     use crate::record::LoadRestrictor;
 
@@ -306,7 +282,7 @@ mod tests {
             for number in 1..1 << all.len() {
                 let some = all.iter().enumerate().filter(|(index, _)| number & 1 << index != 0);
                 let some: Vec<String> = some.map(|(_, name)| (*name).to_owned()).collect();
-                let alone = explore(source(&FILES), &some, None, &policy);
+                let alone = Survey::in_scope(source(&FILES)).judged(&some, &policy);
                 // Ids of roots differ in a graph that other roots have begun.
                 let sorted = |explored| {
                     let mut lines: Vec<String> = lines(explored)

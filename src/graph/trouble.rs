@@ -122,7 +122,7 @@ impl Graph {
 
     fn location_at(&self, at: At) -> Option<Location> {
         match at {
-            At::Edge(edge) => Some(self.location(self[edge].from, &self[edge].reference)),
+            At::Edge(edge) => Some(self.location(&self[edge])),
             At::Note(note) => Some(self.note_location(note)),
             At::File(_) | At::Nothing => None,
         }

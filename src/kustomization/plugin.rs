@@ -4,7 +4,7 @@
 use super::fields::{BUILTIN_FIELDS, FUNCTION_FIELDS};
 use super::read::{KustomizationReader, did_you_mean};
 use super::yaml::{self, Data, Stream, Value};
-use super::{Accepts, NoteKind};
+use super::{Accepts, NoteKind, Problem, ProblemKind};
 use crate::message::finding::Subject;
 use crate::message::position::Position;
 use crate::message::redact;
@@ -77,11 +77,11 @@ pub(crate) fn is_pinned(image: &str) -> bool {
     })
 }
 
-/// Collects the objects of a stream, with their kinds. The error is the position of the first other value, and the reason.
+/// Collects the objects of a stream, with their kinds. The error is the first other value.
 ///
 /// `GetValidatedMetadata` (kyaml/yaml/rnode.go): a kind and a name, but a list needs no name. `apiVersion` may be
 /// missing.
-pub(super) fn objects<'s>(stream: &'s Stream<'_>) -> Result<Vec<(&'s Value, String)>, (Position, String)> {
+pub(super) fn objects<'s>(stream: &'s Stream<'_>) -> Result<Vec<(&'s Value, String)>, Problem> {
     let mut objects = Vec::new();
     for value in &stream.documents {
         let [kind, name] = [&["kind"][..], &["metadata", "name"]]
@@ -100,32 +100,26 @@ pub(super) fn objects<'s>(stream: &'s Stream<'_>) -> Result<Vec<(&'s Value, Stri
             }
             _ => format!("expected an object, found {}", value.kind()),
         };
-        return Err((value.start, why));
+        let hint = "write one object in each document, with `kind` and `metadata.name`";
+        return Err(Problem::new(ProblemKind::Other, value.start, why, hint));
     }
     Ok(objects)
 }
 
-/// YAML that readers understand differently.
-pub(super) struct AmbiguousYaml {
-    pub position: Position,
-    pub message: String,
-    pub hint: &'static str,
-}
-
 /// The first part of a stream that is not plain YAML; `None` if all of it is. kyaml, go-yaml and the splitters of documents
 /// read such a part differently, also from version to version, so that only a build could tell its value.
-pub(super) fn not_plain(stream: &Stream<'_>) -> Option<AmbiguousYaml> {
+pub(super) fn not_plain(stream: &Stream<'_>) -> Option<Problem> {
+    let at_line = |line, message, hint| {
+        Problem::new(ProblemKind::Other, Position::new(stream.before + line + 1, 1), message, hint)
+    };
     if let Some(line) = stream.text.lines().position(has_text_after_dashes) {
-        let position = Position::new(stream.before + line + 1, 1);
-        let (message, hint) = ("text after `---`".to_owned(), "begin the document on the line after `---`");
-        return Some(AmbiguousYaml { position, message, hint });
+        return Some(at_line(line, "text after `---`", "begin the document on the line after `---`"));
     }
     // For kyaml a lone carriage return does not end a line, so the rest of the line can be part of a comment.
     let mut returns = stream.text.match_indices('\r');
     if let Some((at, _)) = returns.find(|(at, _)| !stream.text[at + 1..].starts_with('\n')) {
-        let position = Position::new(stream.before + stream.text[..at].matches('\n').count() + 1, 1);
-        let (message, hint) = ("a carriage return without a line feed".to_owned(), "end the line with a line feed");
-        return Some(AmbiguousYaml { position, message, hint });
+        let line = stream.text[..at].matches('\n').count();
+        return Some(at_line(line, "a carriage return without a line feed", "end the line with a line feed"));
     }
     stream.documents.iter().find_map(|document| document.find_map(&ambiguity))
 }
@@ -137,20 +131,23 @@ fn has_text_after_dashes(line: &str) -> bool {
 }
 
 /// The tag or merge key of a value; `None` if it has neither. The values in it are not looked at.
-pub(super) fn ambiguity(value: &Value) -> Option<AmbiguousYaml> {
-    if let Some(tag) = &value.tag {
-        let tag = tag.replace("tag:yaml.org,2002:", "!!");
-        let (message, hint) = (format!("the tag `{tag}`"), "write the value without a tag");
-        return Some(AmbiguousYaml { position: value.start, message, hint });
-    }
-    let (_, merged) = value.mapping()?.iter().find(|(key, _)| key == "<<")?;
-    let (message, hint) = ("the merge key `<<`".to_owned(), "write out the merged fields");
-    Some(AmbiguousYaml { position: merged.key, message, hint })
+pub(super) fn ambiguity(value: &Value) -> Option<Problem> {
+    let (position, message, hint) = match &value.tag {
+        Some(tag) => {
+            let tag = tag.replace("tag:yaml.org,2002:", "!!");
+            (value.start, format!("the tag `{tag}`"), "write the value without a tag")
+        }
+        None => {
+            let (_, merged) = value.mapping()?.iter().find(|(key, _)| key == "<<")?;
+            (merged.key, "the merge key `<<`".to_owned(), "write out the merged fields")
+        }
+    };
+    Some(Problem::new(ProblemKind::Other, position, message, hint))
 }
 
 fn refuse_ambiguity(stream: &Stream<'_>, reader: &mut KustomizationReader<'_>) {
-    if let Some(AmbiguousYaml { position, message, hint }) = not_plain(stream) {
-        reader.problem(position, format!("not plain YAML: {message}"), hint);
+    if let Some(problem) = not_plain(stream) {
+        reader.add(problem.context("not plain YAML"));
     }
 }
 
@@ -159,10 +156,7 @@ pub(super) fn read_objects(stream: &Stream<'_>, reader: &mut KustomizationReader
     refuse_ambiguity(stream, reader);
     let objects = match objects(stream) {
         Ok(objects) => objects,
-        Err((position, why)) => {
-            let hint = "write one object in each document, with `kind` and `metadata.name`";
-            return reader.problem(position, format!("not a plugin configuration: {why}"), hint);
-        }
+        Err(problem) => return reader.add(problem.context("not a plugin configuration")),
     };
     let is_single = objects.len() == 1;
     let inline = if reader.field.is_empty() { "" } else { "#" };

@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use granit_parser::ScalarStyle;
 
 use super::fields::{FieldTree, KUSTOMIZATION_FIELDS, Role};
-use super::plugin::AmbiguousYaml;
 use super::yaml::{self, Data, Stream, Value};
 use super::{
     Accepts, GeneratorKey, Kustomization, KustomizationKind, Note, NoteKind, Problem, ProblemKind, Reference, Refused,
@@ -130,6 +129,10 @@ impl Problem {
     pub(super) fn context(self, context: &str) -> Self {
         Problem { message: format!("{context}: {}", self.message), ..self }
     }
+
+    fn in_a(self, container: &str) -> Self {
+        Problem { message: format!("{} in {container}", self.message), ..self }
+    }
 }
 
 impl From<Problem> for Refused {
@@ -193,8 +196,8 @@ impl KustomizationReader<'_> {
         if tree.role == Some(Role::Other) || (value.data == Data::Null && leads_on) {
             return;
         }
-        if let Some(AmbiguousYaml { position, message, hint }) = plugin::ambiguity(value) {
-            return self.problem(position, format!("{message} in a field that leads to a reference"), hint);
+        if let Some(problem) = plugin::ambiguity(value) {
+            return self.add(problem.in_a("a field that leads to a reference"));
         }
         match (&value.data, tree.names.get("[]")) {
             (Data::List(items), Some(subtree)) => {
@@ -296,8 +299,8 @@ impl KustomizationReader<'_> {
             Role::Patch if is_inline(text) => drop(self.inline(value)),
             Role::Patch => self.reference(Accepts::File, value, text, None),
             Role::Inline => {
-                if let Err(Problem { kind, message, hint, .. }) = yaml::refuse_expansion(text) {
-                    self.problem_of(kind, position, message, &hint);
+                if let Err(problem) = yaml::refuse_expansion(text) {
+                    self.add(Problem { position, ..problem });
                 }
             }
             Role::Leads(accepts) => self.reference(accepts, value, text, None),
@@ -345,7 +348,7 @@ impl KustomizationReader<'_> {
                 return None;
             }
             Ok(Ok(_)) => return stream.ok(),
-            Ok(Err((_, why))) => why,
+            Ok(Err(problem)) => problem.message,
             Err(error) => error.message.clone(),
         };
         let message = format!("neither a path nor an inline configuration: {why}");
@@ -401,16 +404,20 @@ impl KustomizationReader<'_> {
         self.argument(word, text, "helm");
         let is_values = is_same_key(names[3], key) || is_same_key("additionalValuesFiles", key);
         // kyaml reads a date in a plugin's configuration, and writes it back with a time.
-        if !self.field.starts_with("helmChart") && word.style == ScalarStyle::Plain && is_date(text) {
-            self.problem(word.start, "a date in a chart: kustomize may add a time to it", "quote it");
+        let misread = if !self.field.starts_with("helmChart") && word.style == ScalarStyle::Plain && is_date(text) {
+            Some(("a date in a chart: kustomize may add a time to it", "quote it"))
         } else if is_values && text.contains(',') {
-            self.problem(word.start, "helm reads two files where `,` separates them", "rename the file");
+            Some(("helm reads two files where `,` separates them", "rename the file"))
         } else if is_same_key("nameTemplate", key) && text.contains("{{") {
-            let message = "helm fills in this template from the machine that builds";
-            self.problem(word.start, message, "write `releaseName`");
+            Some(("helm fills in this template from the machine that builds", "write `releaseName`"))
+        } else {
+            None
+        };
+        if let Some((message, hint)) = misread {
+            self.problem(word.start, message, hint);
         }
-        if let Some(AmbiguousYaml { position, message, hint }) = plugin::ambiguity(word) {
-            self.problem(position, format!("{message} in a chart"), hint);
+        if let Some(problem) = plugin::ambiguity(word) {
+            self.add(problem.in_a("a chart"));
         }
     }
 
@@ -455,7 +462,11 @@ impl KustomizationReader<'_> {
     }
 
     fn problem_of(&mut self, kind: ProblemKind, position: Position, message: impl Into<String>, hint: &str) {
-        let problem = Problem::new(kind, position, message, hint);
+        self.add(Problem::new(kind, position, message, hint));
+    }
+
+    /// Adds a problem of the current field.
+    pub(super) fn add(&mut self, problem: Problem) {
         self.problems.push(Problem { field: self.field.clone(), ..problem });
     }
 }

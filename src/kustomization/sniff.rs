@@ -13,7 +13,8 @@ pub(crate) fn count_objects(bytes: &[u8]) -> Result<usize, String> {
     let text = std::str::from_utf8(bytes).map_err(|_| "not text".to_owned())?;
     let stream = yaml::read(text, usize::MAX)
         .map_err(|error| format!("not YAML (line {}: {})", error.position.line, error.message))?;
-    let objects = plugin::objects(&stream).map_err(|(at, why)| format!("{why} (line {})", at.line))?;
+    let objects = plugin::objects(&stream);
+    let objects = objects.map_err(|problem| format!("{} (line {})", problem.message, problem.position.line))?;
     Ok(objects.len())
 }
 

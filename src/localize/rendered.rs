@@ -12,9 +12,6 @@ use crate::message::failure::{Failure, Failures, Result, listed};
 use crate::tree::git::GitTree;
 use crate::workspace::Workspace;
 
-/// How many Secrets are named.
-const NAMED: usize = 10;
-
 /// Renders the source of a request, and commits the files.
 pub(crate) fn render(request: &LocalizeRequest<'_>) -> Result<LocalizeOutcome, Failures> {
     let workspace = request.workspace()?.into_checkout();
@@ -54,16 +51,17 @@ fn built(workspace: &Workspace, how: ProgramOptions<'_>) -> Result<Rendered, Fai
     if workspace.config.rendered_secrets || secrets.is_empty() {
         return Ok(rendered);
     }
-    let (count, more) = (secrets.len(), secrets.len().saturating_sub(NAMED));
-    let mut named: Vec<String> = secrets.into_iter().take(NAMED).collect();
-    named.extend((more > 0).then(|| format!("and {more} more")));
-    let what = if count == 1 { "a Secret" } else { "Secrets" };
-    Err(Failure::new(format!("the branch would hold {what} in the clear: {}", listed(&named)))
+    Err(in_the_clear(&secrets).into())
+}
+
+/// The failure of Secrets that everybody who reads the branch could read.
+fn in_the_clear(secrets: &[String]) -> Failure {
+    let subject = if secrets.len() == 1 { "a Secret" } else { "Secrets" };
+    Failure::new(format!("the branch would hold {subject} in the clear: {}", listed(secrets)))
         .hint("encrypt them (SOPS, SealedSecret), or let the cluster fetch them (ExternalSecret)")
         .hint(format!(
             "if everybody who reads the branch may read them, write `rendered-secrets: true` into {FILE_NAME}"
         ))
-        .into())
 }
 
 fn outcome(
@@ -98,4 +96,18 @@ pub(crate) fn differing(repo: &Rc<LocalRepo>, source: &str, tree: &str) -> Resul
     }
     let there = GitTree::of_local(repo.clone(), object_id(tree)?)?;
     Ok(rendered::changes(&there, &workspace, &rendered)?.into_keys().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::in_the_clear;
+
+    #[test]
+    fn secrets_that_are_not_named_are_counted() {
+        for (count, end) in [(1, "a Secret in the clear: `s0`"), (10, "`s9`"), (15, "`s9` and 5 more")] {
+            let secrets: Vec<String> = (0..count).map(|number| format!("s{number}")).collect();
+            let message = in_the_clear(&secrets).message;
+            assert!(message.ends_with(end), "{message}");
+        }
+    }
 }

@@ -120,10 +120,7 @@ pub(crate) fn remote_target(url: &str, spec: &RepoSpec, fetcher: &mut Fetcher) -
     Ok(copy::CopySource {
         name: redact::url(url),
         scope: None,
-        start: Start {
-            source: ScopedTree { tree: repository.tree.clone(), scope: String::new(), repository: Some(repository) },
-            directory,
-        },
+        start: Start { source: ScopedTree::of(repository), directory },
     })
 }
 

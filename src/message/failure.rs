@@ -168,6 +168,11 @@ impl Failure {
         self
     }
 
+    /// Adds ways to fix it.
+    pub fn hints(self, hints: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        hints.into_iter().fold(self, Failure::hint)
+    }
+
     /// Sets the location, unless a more precise one is already set.
     pub fn at(mut self, location: Location) -> Self {
         self.location.get_or_insert_with(|| Box::new(location));
@@ -208,6 +213,16 @@ impl std::error::Error for Failure {}
 pub struct Failures(pub Vec<Failure>);
 
 impl Failures {
+    /// Fails with these failures, unless there are none.
+    pub(crate) fn if_any(failures: Vec<Failure>) -> Result<(), Failures> {
+        if failures.is_empty() { Ok(()) } else { Err(Failures(failures)) }
+    }
+
+    /// Whether all of them are of one kind.
+    pub(crate) fn are_all(&self, kind: FailureKind) -> bool {
+        self.0.iter().all(|failure| failure.kind == kind)
+    }
+
     /// Prefixes each message with the step that failed.
     pub fn context(self, context: impl fmt::Display) -> Self {
         let failures = self.0.into_iter();

@@ -1,13 +1,13 @@
 //! The findings of `check`.
 //!
-//! A [`Finding`] is an error in the user's files. A [`crate::message::failure::Failure`] stops the check itself.
+//! A [`Finding`] is an error in the user's files. A [`Failure`] stops the check itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::failure::Location;
+use super::failure::{Failure, Location};
 pub(crate) use super::rule::MendedBy;
 pub use super::rule::Rule;
 use super::upstream::Upstream;
@@ -173,8 +173,8 @@ pub struct Starts {
 }
 
 impl Finding {
-    /// A finding about a whole file, with the severity of its rule.
-    pub fn new(rule: Rule, path: &str, message: String, help: Vec<String>) -> Finding {
+    /// A finding about a whole file, with the severity of its rule. Its message and its help are those of a failure.
+    pub fn new(rule: Rule, path: &str, Failure { message, hints, .. }: Failure) -> Finding {
         Finding {
             rule,
             severity: rule.default_severity(),
@@ -187,7 +187,7 @@ impl Finding {
             about: String::new(),
             subject: Subject::Local,
             message,
-            help,
+            help: hints,
             common: None,
             unread: false,
             is_template: false,
@@ -198,10 +198,25 @@ impl Finding {
     }
 
     /// A finding at a location.
-    pub fn at(rule: Rule, location: Location, message: String, help: Vec<String>) -> Finding {
+    pub fn at(rule: Rule, location: Location, failure: Failure) -> Finding {
         let Location { url, file, position: Position { line, column }, field } = location;
         let span = (line > 0).then(|| Span::from(Position::new(line, column.max(1))));
-        Finding { url, span, field, ..Finding::new(rule, &file, message, help) }
+        Finding { url, span, field, ..Finding::new(rule, &file, failure) }
+    }
+
+    /// Sets what tells it apart from other findings at its location.
+    pub fn about(self, about: impl Into<String>) -> Finding {
+        Finding { about: about.into(), ..self }
+    }
+
+    /// Sets the upstream as its reference and subject.
+    pub fn naming(self, upstream: &Upstream) -> Finding {
+        Finding { reference: upstream.to_string(), subject: upstream.subject(), ..self }
+    }
+
+    /// Makes it a warning, whatever the default of its rule.
+    pub fn warning(self) -> Finding {
+        Finding { severity: Severity::Warning, ..self }
     }
 
     /// The location, without the field.

@@ -24,10 +24,7 @@ impl LayoutBuilder<'_> {
                 }
                 (_, Some(archive)) => {
                     let home = self.chart_home(instance, root, &chart.home).map_err(at_chart)?;
-                    let directory = match archive.chart.version.as_str() {
-                        "" => path::join(&home, &chart.name),
-                        version => path::join(&home, &format!("{}-{version}/{}", chart.name, chart.name)),
-                    };
+                    let directory = path::join(&home, &archive.chart.directory());
                     // A chart in a directory `localized-files` belongs to the lock, not to the user.
                     self.vendored.extend(stored::home(&directory).is_none().then(|| directory.clone()));
                     directory

@@ -8,7 +8,7 @@ use super::remotes::{self, UserRemotes};
 use super::result::localize;
 use super::{ComparedRoot, Plan, PlanOptions, lock, proof};
 use crate::config::Config;
-use crate::graph::{self, Explored, Graph, Remotes, RootId, ScopedTree, SourceId, Start};
+use crate::graph::{self, Explored, Graph, Remotes, RootId, SourceId, Start, Survey};
 use crate::message::failure::{Failure, Failures, Result};
 use crate::record::{LOCK_NAME, Lock};
 use crate::reference::Upstream;
@@ -53,8 +53,7 @@ pub(crate) fn plan(
     let (localized, after) = localized(&graph, config, &old_lock)?;
     // No bot edits the lock of a copy.
     let user_remotes = UserRemotes { urls: BTreeSet::new(), ..remotes::user_remotes(&graph, config, &old_lock) };
-    let exception =
-        |upstream: &Upstream| (!old_lock.holds(upstream)).then(|| lock::excepted(config, upstream)).flatten();
+    let exception = |upstream: &Upstream| lock::excepted(config, upstream).filter(|_| !old_lock.holds(upstream));
     let lock = Lock {
         target: Some(target.name.clone()),
         trailers: options.trailers,
@@ -105,7 +104,6 @@ pub(super) fn localized(
     let localized = localize(graph, &[RootId(0)], config, old_lock, false)?;
     let tree = Rc::new(localized.on(OverlayTree::default()));
     // The copy is walked as the user's own tree, because it will be one.
-    let source = ScopedTree { tree, scope: String::new(), repository: None };
     let policy = graph::WalkPolicy {
         load_restrictor: config.load_restrictor,
         leave_missing: Some(&|path: &str| localized.allowed_missing.contains(path)),
@@ -113,7 +111,7 @@ pub(super) fn localized(
         ignores_comments: graph.sources[0].repository.is_some(),
         ..graph::WalkPolicy::default()
     };
-    let after = graph::explore(source, std::slice::from_ref(&localized.target), None, &policy);
+    let after = Survey::of(tree).judged(std::slice::from_ref(&localized.target), &policy);
     // Before anything is written, and whether or not a kustomize is here to build it.
     proof::assert_whole(None, &after, &localized)?;
     Ok((localized, after))

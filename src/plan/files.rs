@@ -105,8 +105,8 @@ pub(super) fn stripped(file: &StoredFile, location: Location) -> Finding {
     let entry = Config::path_entry(path);
     let sha256 = &file.sha256;
     let message = format!("`{path}` (sha256 {sha256}) is a program from {remote}, so its execute bit was removed");
-    let help = format!("if you trust it, write `trust-exec: [{entry}]` in {FILE_NAME}");
-    Finding::at(Rule::StrippedExecutable, location, message, vec![help])
+    let hint = format!("if you trust it, write `trust-exec: [{entry}]` in {FILE_NAME}");
+    Finding::at(Rule::StrippedExecutable, location, Failure::new(message).hint(hint))
 }
 
 /// A rewritten reference.

@@ -16,7 +16,7 @@ use super::files::{LocalizedRoots, ResultFile, Rewritten, edited};
 use super::result::{entry, localize};
 use super::troubles::Troubles;
 use super::{Changes, ComparedRoot, Plan, PlanOptions, hydrator, lock, proof, remotes};
-use crate::graph::{self, At, Explored, FileId, Graph, Remotes, RootId, SourceId, Survey};
+use crate::graph::{self, At, Explored, FileId, Graph, Remotes, RootId, Survey};
 use crate::message::failure::{Failure, Failures, Result, listed};
 use crate::message::finding::{Rule, Severity};
 use crate::record::stored::home;
@@ -90,16 +90,12 @@ fn planned(
     let troubles = Troubles::of(&explored);
     // A root that the user named must exist. Other errors in the user's files are left to `check`.
     let missing = explored.troubles.iter().filter(|trouble| is_named && trouble.at == At::Nothing);
-    let failures: Vec<Failure> = missing.map(|trouble| trouble.failure.clone()).chain(troubles.remote).collect();
-    if !failures.is_empty() {
-        return Err(Failures(failures));
-    }
+    Failures::if_any(missing.map(|trouble| trouble.failure.clone()).chain(troubles.remote).collect())?;
     let graph = &explored.graph;
     let mut roots: Vec<RootId> = explored.starts.iter().flatten().copied().collect();
     roots.retain(|root| !is_update || restored_urls.roots.contains(&graph.roots[*root].directory));
-    let placed = graph.reach(roots.iter().copied(), |_, _| true);
-    let placed: BTreeSet<RootId> =
-        placed.into_iter().filter(|root| graph.roots[*root].source == SourceId::FIRST).collect();
+    let mut placed = graph.reach(roots.iter().copied(), |_, _| true);
+    placed.retain(|root| graph.is_user_root(*root));
     // The result is walked too: that proves that nothing in it is remote.
     let mut localized = localized(workspace, graph, &roots, &placed, &restored_urls)?;
     let survey = Rc::new(Survey::of(Rc::new(localized.on(OverlayTree::new(restored_urls.tree.clone())))));
@@ -194,8 +190,7 @@ fn localized(
 ) -> Result<LocalizedRoots, Failures> {
     let old_lock = workspace.lock.as_deref().cloned().unwrap_or_default();
     let mut localized = localize(graph, roots, &workspace.config, &old_lock, true)?;
-    let roots = placed.iter().map(|root| &graph.roots[*root]);
-    let files = roots.flat_map(|root| root.edges.iter().map(|edge| edge.from).chain([root.file]));
+    let files = placed.iter().flat_map(|root| graph.roots[*root].files());
     let walked: BTreeSet<&str> = files.filter_map(|file| graph.user_path(file)).collect();
     // They were edited back to URLs for the walk; those that were not rewritten again are written so.
     for path in restored_urls.files.iter().filter(|path| walked.contains(path.as_str())) {
@@ -242,10 +237,9 @@ fn relocked(
     let fetched = fetched.flat_map(|(source, pinned)| pinned.paths.keys().map(|path| source.at(path)));
     user_remotes.to_localize.extend(fetched);
     // An upstream that was localized stays so, whatever an exception says.
-    let mut lock =
-        lock::joined(&before, &localized.remotes, &BTreeSet::new(), &user_remotes, &|upstream: &Upstream| {
-            (!old_lock.holds(upstream)).then(|| lock::excepted(&workspace.config, upstream)).flatten()
-        });
+    let exception =
+        |upstream: &Upstream| lock::excepted(&workspace.config, upstream).filter(|_| !old_lock.holds(upstream));
+    let mut lock = lock::joined(&before, &localized.remotes, &BTreeSet::new(), &user_remotes, &exception);
     // On a branch the commit has trailers; a lock in a working tree must not claim that.
     if options.trailers {
         lock.trailers = !lock.files.is_empty()
@@ -261,10 +255,9 @@ fn affected(graph: &Graph, changes: &Changes, all: bool) -> Vec<ComparedRoot> {
     let beside: BTreeSet<&str> = changes.keys().filter_map(|path| home(path)).map(path::parent).collect();
     let referrers = graph.referrers();
     let changed = graph.leading_to(graph.root_ids().filter(|id: &RootId| {
-        let root = &graph.roots[*id];
         let mut paths = graph.read_by(*id).into_iter().filter_map(|file: FileId| graph.user_path(file));
-        root.source == SourceId::FIRST
-            && (beside.contains(root.directory.as_str())
+        graph.is_user_root(*id)
+            && (beside.contains(graph.roots[*id].directory.as_str())
                 || paths.any(|path| changes.contains_key(path))
                 || graph.charts_of(*id).iter().any(|chart| chart.archive.is_some()))
     }));

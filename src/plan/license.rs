@@ -6,7 +6,7 @@ use super::files::ResultFile;
 use super::placing::{Instance, LayoutBuilder};
 use super::result::entry;
 use crate::graph::SourceId;
-use crate::message::failure::{Location, Result};
+use crate::message::failure::{Failure, Location, Result};
 use crate::message::finding::{Finding, Rule};
 use crate::record::StoredFile;
 use crate::reference::{Upstream, localized_path};
@@ -38,8 +38,8 @@ impl LayoutBuilder<'_> {
             })?;
             findings.extend(licenses.left.iter().map(|(path, why)| {
                 let location = Location { file: tree.label(path), ..Location::default() };
-                let message = format!("this licence is not vendored: {why}");
-                Finding::at(Rule::LeftLicense, location, message, Vec::new())
+                let failure = Failure::new(format!("this licence is not vendored: {why}"));
+                Finding::at(Rule::LeftLicense, location, failure)
             }));
             for (base, (from, bytes)) in
                 bases.iter().flat_map(|base| licenses.files.iter().map(move |file| (base, file)))

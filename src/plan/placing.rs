@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::layout;
-use super::spelling::{is_remote, new_text, text_to};
+use super::spelling::{new_text, text_to};
 use crate::config::Config;
-use crate::graph::{Edge, EdgeId, FileId, Graph, Origin, Resolution, RootId, SourceId};
+use crate::graph::{EdgeId, FileId, Graph, Origin, Resolution, RootId, SourceId};
 use crate::kustomization::Accepts;
 use crate::message::failure::{Failure, Location, Result};
 use crate::reference::localized_path::{LOCALIZED_FILES, segment};
@@ -111,9 +111,8 @@ impl LayoutBuilder<'_> {
                 );
                 return;
             }
-            if let Err(failure) = self.lay_out_root(&instance, root, &mut todo) {
-                self.failures.push(failure);
-            }
+            let laid_out = self.lay_out_root(&instance, root, &mut todo);
+            self.failures.extend(laid_out.err());
         }
     }
 
@@ -132,22 +131,19 @@ impl LayoutBuilder<'_> {
         }
     }
 
-    fn target(&self, instance: &Instance, edge: EdgeId) -> Result<PlacedTarget> {
+    fn target(&self, instance: &Instance, edge: EdgeId) -> PlacedTarget {
         let graph = self.graph;
-        let node = &graph.roots[edge.root];
-        let localized_path = || -> Result<String> {
-            let name = self
-                .names
-                .get(&edge)
-                .ok_or_else(|| Failure::new("bug: a remote reference has no path in `localized-files`"))?;
-            let directory = self.destination(instance, &node.directory);
-            Ok(path::join(&path::join(&directory, LOCALIZED_FILES), name))
+        // `layout` names the target of every remote reference.
+        let localized_path = || {
+            let name = self.names.get(&edge).map(String::as_str).unwrap_or_default();
+            let directory = self.destination(instance, &graph.roots[edge.root].directory);
+            path::join(&path::join(&directory, LOCALIZED_FILES), name)
         };
-        Ok(match graph[edge].target {
+        match graph[edge].target {
             Resolution::Root { id, remote: false } => PlacedTarget::Root(instance.clone(), id),
             // An upstream that two kustomizations reference is laid out below each of them, as an instance of its own.
             Resolution::Root { id, remote: true } => {
-                PlacedTarget::Root(Instance { source: graph.roots[id].source, base: localized_path()? }, id)
+                PlacedTarget::Root(Instance { source: graph.roots[id].source, base: localized_path() }, id)
             }
             Resolution::File(file) => match &graph.files[file].origin {
                 Origin::Tree { path, .. } => {
@@ -157,22 +153,22 @@ impl LayoutBuilder<'_> {
                     let link = graph.local_path(edge.root, &reference.text).filter(|_| is_program);
                     PlacedTarget::File(file, self.destination(instance, link.as_ref().unwrap_or(path)))
                 }
-                Origin::Remote(_) | Origin::Archive { .. } => PlacedTarget::File(file, localized_path()?),
+                Origin::Remote(_) | Origin::Archive { .. } => PlacedTarget::File(file, localized_path()),
             },
             Resolution::Unchanged | Resolution::Remote | Resolution::Broken => PlacedTarget::None,
-        })
+        }
     }
 
     /// The paths of a root's kustomization, and of the plugin configurations that it lists, as files or as resources of
     /// roots.
-    fn holders(&self, instance: &Instance, root: RootId) -> Result<ReferringFiles> {
+    fn holders(&self, instance: &Instance, root: RootId) -> ReferringFiles {
         let graph = self.graph;
         let node = &graph.roots[root];
         let kustomization = self.kustomization(instance, root);
         let mut holders = ReferringFiles::from([(node.file, BTreeSet::from([kustomization]))]);
         // Most roots list no plugin configurations, and need no walk.
         if node.edges.iter().all(|edge| edge.from == node.file) {
-            return Ok(holders);
+            return holders;
         }
         let mut seen = HashSet::new();
         let mut todo = vec![(instance.clone(), root, true)];
@@ -182,7 +178,7 @@ impl LayoutBuilder<'_> {
                 if (edge.reference.accepts == Accepts::Plugin) != is_lister {
                     continue;
                 }
-                match self.target(&instance, id)? {
+                match self.target(&instance, id) {
                     PlacedTarget::File(file, path) if is_lister || edge.reference.accepts == Accepts::Either => {
                         holders.entry(file).or_default().insert(path);
                     }
@@ -193,7 +189,7 @@ impl LayoutBuilder<'_> {
                 }
             }
         }
-        Ok(holders)
+        holders
     }
 
     fn lay_out_root(&mut self, instance: &Instance, root: RootId, todo: &mut Vec<(Instance, RootId)>) -> Result<()> {
@@ -205,33 +201,23 @@ impl LayoutBuilder<'_> {
             let kustomization = self.kustomization(instance, root);
             self.place_file(&kustomization, node.file)?;
         }
-        let holders = self.holders(instance, root)?;
+        let holders = self.holders(instance, root);
         self.place_charts(instance, root)?;
         // Every reference is laid out with its target, and edited in each file that has it.
         for (id, edge) in graph.edges_of(root) {
-            let Some(paths) = holders.get(&edge.from) else {
-                // The file that has it does not change.
-                continue;
-            };
-            let Some(destination) = self.place_edge(instance, id, todo)? else {
-                continue;
-            };
-            let Some(text) = new_text(&edge.reference, &directory, &destination) else {
-                continue;
-            };
+            // Without a path in the result, the file that has it does not change.
+            let Some(paths) = holders.get(&edge.from) else { continue };
+            let destination = self.place_edge(instance, id, todo)?;
+            let text = destination.and_then(|destination| new_text(edge, &directory, &destination));
+            let Some(text) = text else { continue };
             let value = edge.reference.with_path(&text);
             let original = self.original(id).filter(|original| *original != value);
             for holder in paths {
-                if let Err(failure) = self.place_file(holder, edge.from) {
-                    // Not fatal: a plugin configuration may be in a root that comes later.
-                    self.failures.push(failure);
-                    continue;
-                }
                 let edit =
                     PlacedEdit { edge: id, original: original.clone(), value: value.clone(), text: text.clone() };
-                if let Err(failure) = self.add_edit(holder, edit) {
-                    self.failures.push(failure);
-                }
+                // Not fatal: the same run reports what is wrong elsewhere.
+                let added = self.add_edit(holder, edit);
+                self.failures.extend(added.err());
             }
         }
         Ok(())
@@ -247,8 +233,8 @@ impl LayoutBuilder<'_> {
         let graph = self.graph;
         let (node, edge) = (&graph.roots[id.root], &graph[id]);
         let stays = self.stays(node.source);
-        let location = || graph.location(edge.from, &edge.reference);
-        Ok(match self.target(instance, id)? {
+        let location = || graph.location(edge);
+        Ok(match self.target(instance, id) {
             // A root that stays at its place keeps its text, unless it is in another instance.
             PlacedTarget::Root(inner, root) => {
                 let is_local = inner == *instance;
@@ -288,16 +274,18 @@ impl LayoutBuilder<'_> {
     /// The text of a reference upstream, or an equivalent one. `None` if upstream does not have the reference.
     fn original(&self, id: EdgeId) -> Option<String> {
         let (graph, edge) = (self.graph, &self.graph[id]);
-        let text = |path: &str| text_to(&edge.reference, &graph.roots[id.root].directory, path);
-        match edge.target {
-            _ if is_remote(&edge.reference) => Some(edge.reference.value()),
-            Resolution::Root { id, .. } => Some(text(&graph.roots[id].directory)),
-            Resolution::File(file) => match &graph.files[file].origin {
-                Origin::Tree { path, .. } => Some(edge.reference.with_path(&text(path))),
-                Origin::Remote(_) | Origin::Archive { .. } => None,
-            },
-            _ => None,
+        if edge.remote.is_some() {
+            return Some(edge.reference.value());
         }
+        let path = match edge.target {
+            Resolution::Root { id, .. } => &graph.roots[id].directory,
+            _ => match &graph.files[edge.file()?].origin {
+                Origin::Tree { path, .. } => path,
+                Origin::Remote(_) | Origin::Archive { .. } => return None,
+            },
+        };
+        let text = text_to(&edge.reference, &graph.roots[id.root].directory, path);
+        Some(edge.reference.with_path(&text))
     }
 
     pub(super) fn place_file(&mut self, destination: &str, file: FileId) -> Result<()> {
@@ -315,7 +303,8 @@ impl LayoutBuilder<'_> {
         // Two different files for one path would silently lose one; equal ones are the same file to a build.
         match self.placed.get(destination) {
             None => {
-                self.placed.insert(destination.to_owned(), LaidOutFile { file, edits: Vec::new(), run_at: None });
+                let laid_out = LaidOutFile { file, edits: Vec::new(), run_at: None };
+                self.placed.insert(destination.to_owned(), laid_out);
                 Ok(())
             }
             Some(placed) if placed.file == file => Ok(()),
@@ -328,23 +317,22 @@ impl LayoutBuilder<'_> {
         }
     }
 
+    /// Lays out the file that has a reference at a path, with an edit of the reference.
     fn add_edit(&mut self, holder: &str, edit: PlacedEdit) -> Result<()> {
         let graph = self.graph;
-        let Edge { reference, from, .. } = &graph[edit.edge];
-        let Some(placed) = self.placed.get_mut(holder) else {
-            return Err(Failure::new(format!("`{holder}` was not placed")));
-        };
+        let edge = &graph[edit.edge];
+        self.place_file(holder, edge.from)?;
+        let Some(placed) = self.placed.get_mut(holder) else { return Ok(()) };
         // Two kustomizations that list one plugin configuration edit the same scalar.
-        let same = placed.edits.iter().find(|edit| graph[edit.edge].reference.spot == reference.spot);
-        match same {
+        match placed.edits.iter().find(|edit| graph[edit.edge].reference.spot == edge.reference.spot) {
             None => placed.edits.push(edit),
             Some(same) if same.value == edit.value => {}
             Some(_) => {
+                let label = graph.label(edge.from);
                 return Err(Failure::new(format!(
-                    "several kustomizations list `{}`, and each needs a different value here",
-                    graph.label(*from)
+                    "several kustomizations list `{label}`, and each needs a different value here"
                 ))
-                .at(graph.location(*from, reference))
+                .at(graph.location(edge))
                 .hint("give each kustomization a plugin configuration of its own"));
             }
         }

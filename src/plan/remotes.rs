@@ -38,7 +38,7 @@ pub(super) struct UserRemotes {
 pub(crate) fn remotes(graph: &Graph, old_lock: &Lock) -> Result<Remotes> {
     let names = Names::of(graph, old_lock);
     let mut remotes = Remotes::new();
-    if let Some((upstream, pinned)) = graph.roots.first().and_then(|root| rooted(graph, RootId(0), &root.directory)) {
+    if let Some((upstream, pinned)) = remote_target(graph) {
         add(&mut remotes, &upstream, pinned, names.of_root(RootId(0)))?;
     }
     // Several references may share an upstream; `add` joins their paths and checks that they agree on the digest.
@@ -50,7 +50,7 @@ pub(crate) fn remotes(graph: &Graph, old_lock: &Lock) -> Result<Remotes> {
             Resolution::Remote | Resolution::Unchanged | Resolution::Broken => BTreeSet::new(),
         };
         let added = add(&mut remotes, &upstream, pinned, named);
-        added.map_err(|failure| failure.at(graph.location(edge.from, &edge.reference)))?;
+        added.map_err(|failure| failure.at(graph.location(edge)))?;
     }
     // Charts are notes, not edges, so they are collected separately.
     for chart in &graph.charts {
@@ -65,9 +65,7 @@ pub(crate) fn remotes(graph: &Graph, old_lock: &Lock) -> Result<Remotes> {
 /// The upstreams that the user's own files reference. For a remote target it is the target.
 pub(super) fn user_remotes(graph: &Graph, config: &Config, old_lock: &Lock) -> UserRemotes {
     let mut remotes = UserRemotes::default();
-    if let Some((upstream, _)) = graph.roots.first().and_then(|root| rooted(graph, RootId(0), &root.directory)) {
-        remotes.to_localize.insert(upstream);
-    }
+    remotes.to_localize.extend(remote_target(graph).map(|(upstream, _)| upstream));
     for Named { upstream, lines, is_left, .. } in named(graph, old_lock) {
         if graph.is_fetched(lines.file) {
             continue;
@@ -77,9 +75,7 @@ pub(super) fn user_remotes(graph: &Graph, config: &Config, old_lock: &Lock) -> U
         let default = (rule == Rule::RemoteReference).then(|| REASON_NOT_AN_ERROR.to_owned());
         // An exception counts only for what was really left: an older lock may still have it localized.
         match exception.or(default).filter(|_| is_left) {
-            Some(reason) => {
-                remotes.stays_remote.insert(upstream, reason);
-            }
+            Some(reason) => drop(remotes.stays_remote.insert(upstream, reason)),
             None => {
                 remotes.urls.insert(upstream.source());
                 remotes.to_localize.insert(upstream);
@@ -140,9 +136,8 @@ fn named(graph: &Graph, old_lock: &Lock) -> Vec<Named> {
     let mut references = Vec::new();
     for (id, edge) in graph.edges() {
         let wanted = edge.remote.as_ref().filter(|_| edge.target == Resolution::Remote);
-        let upstream = resolved(graph, edge)
-            .map(|(upstream, _)| upstream)
-            .or_else(|| wanted.map(|wanted| wanted.locked(old_lock).unwrap_or_else(|| wanted.upstream())));
+        let unresolved = || wanted.map(|wanted| wanted.locked(old_lock).unwrap_or_else(|| wanted.upstream()));
+        let upstream = resolved(graph, edge).map(|(upstream, _)| upstream).or_else(unresolved);
         let is_left = graph.stays_remote.contains_key(&id);
         references.extend(upstream.map(|upstream| Named { upstream, root: id.root, lines: edge.lines(), is_left }));
     }
@@ -175,12 +170,16 @@ fn resolved(graph: &Graph, edge: &Edge) -> Option<(Upstream, Pinned)> {
             // The directory as the reference has it: a lock must be usable without looking into the repository.
             rooted(graph, id, &edge.remote.as_ref()?.spec.as_ref()?.directory())
         }
-        Resolution::File(file) => match &graph.files[file].origin {
+        _ => match &graph.files[edge.file()?].origin {
             Origin::Remote(file) => Some(file.pinned()),
             Origin::Tree { .. } | Origin::Archive { .. } => None,
         },
-        _ => None,
     }
+}
+
+/// The target of a copy, if it is remote.
+fn remote_target(graph: &Graph) -> Option<(Upstream, Pinned)> {
+    rooted(graph, RootId(0), &graph.roots.first()?.directory)
 }
 
 /// The repository of a root, with a directory in it. `None` for a root of the user.

@@ -69,9 +69,7 @@ impl LayoutBuilder<'_> {
             Ok(remotes) => localized.remotes = remotes,
             Err(failure) => failures.push(failure),
         }
-        if !failures.is_empty() {
-            return Err(Failures(failures));
-        }
+        Failures::if_any(failures)?;
         // Every directory with localized files gets attributes.
         let fetched = localized.files.keys().filter(|path| !self.in_place || localized.is_fetched(path));
         let mut directories: BTreeSet<String> = fetched.flat_map(|path| localized_directories(path)).collect();
@@ -96,22 +94,21 @@ impl LayoutBuilder<'_> {
         let from = &graph.files[placed.file];
         let remote = graph.pinned(placed.file).map(|(source, _)| source);
         let is_local = remote.is_none();
-        let (path, blob) = match &from.origin {
-            Origin::Remote(_) => (None, None),
-            Origin::Archive { path, .. } => (Some(path), None),
-            Origin::Tree { source, path } => (Some(path), graph.sources[*source].tree.stored(path)),
+        let run_at = placed.run_at.as_ref();
+        let (path, blob, run_at) = match &from.origin {
+            // A downloaded program has no mode, and the files of a chart are not run.
+            Origin::Remote(_) => (None, None, run_at),
+            Origin::Archive { path, .. } => (Some(path), None, None),
+            Origin::Tree { source, path } => {
+                (Some(path), graph.sources[*source].tree.stored(path), run_at.filter(|_| from.executable))
+            }
         };
         let source = path.filter(|_| !is_local).cloned();
         if is_local {
             localized.local_files.insert(path_in_result.to_owned());
         }
-        // A downloaded program must not run by accident. It has no mode.
-        let may_run = match &from.origin {
-            _ if is_local => None,
-            Origin::Tree { .. } => placed.run_at.as_ref().filter(|_| from.executable),
-            Origin::Remote(_) => placed.run_at.as_ref(),
-            Origin::Archive { .. } => None,
-        };
+        // A fetched program must not run by accident.
+        let may_run = run_at.filter(|_| !is_local);
         let is_trusted = may_run.is_some() && self.config.trusts(path_in_result);
         let bytes = graph.read(placed.file).map_err(|failure| graph.unreadable(placed.file, failure))?;
         let mut file = ResultFile { bytes, executable: (from.executable && is_local) || is_trusted, blob };
@@ -161,7 +158,7 @@ impl LayoutBuilder<'_> {
             edits.push(Edit { spot: &edge.reference.spot, value: edit.value.clone() });
             rewritten.push(Rewritten {
                 path: path.to_owned(),
-                location: graph.location(edge.from, &edge.reference),
+                location: graph.location(edge),
                 from: redact::url(&edge.reference.text),
                 to: edit.text.clone(),
             });

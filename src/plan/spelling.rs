@@ -1,19 +1,17 @@
 //! The text of a reference that leads to another path.
 
+use crate::graph::Edge;
 use crate::kustomization::{Accepts, Reference};
 use crate::reference::{self, RepoSpec};
 use crate::tree::path;
 
 /// The path that a reference must name. `None` if it leads there already.
-pub(super) fn new_text(reference: &Reference, directory: &str, destination: &str) -> Option<String> {
-    let text = reference.text.as_str();
-    if !is_remote(reference)
+pub(super) fn new_text(edge: &Edge, directory: &str, destination: &str) -> Option<String> {
+    let text = edge.reference.text.as_str();
+    let is_there = edge.remote.is_none()
         && !path::is_absolute(text)
-        && path::resolve(directory, text).as_deref() == Some(destination)
-    {
-        return None;
-    }
-    Some(text_to(reference, directory, destination))
+        && path::resolve(directory, text).as_deref() == Some(destination);
+    (!is_there).then(|| text_to(&edge.reference, directory, destination))
 }
 
 /// The text of a reference in `directory` that leads to `destination` in the same tree.
@@ -34,11 +32,4 @@ fn spelled(directory: &str, destination: &str) -> String {
     let looks_remote = RepoSpec::parse(&relative).is_ok() || reference::is_remote_file(&relative);
     let means_more = relative.starts_with(|first: char| "!\"#%&'*,-:<=>?@[]`{|}~".contains(first));
     if looks_remote || means_more { format!("./{relative}") } else { relative }
-}
-
-/// Whether kustomize fetches the reference, if no local file has its name.
-pub(crate) fn is_remote(reference: &Reference) -> bool {
-    let text = reference.text.as_str();
-    reference::is_remote_file(text)
-        || (!matches!(reference.accepts, Accepts::File | Accepts::Program) && RepoSpec::parse(text).is_ok())
 }

@@ -21,17 +21,17 @@ impl Troubles {
     /// Sorts the troubles of a walk. Equal ones are listed once.
     pub(super) fn of(explored: &Explored) -> Troubles {
         let mut seen = BTreeSet::new();
-        let troubles = explored.troubles.iter().filter(|trouble| seen.insert(&trouble.failure));
-        let (remote, local): (Vec<&Trouble>, Vec<&Trouble>) =
-            troubles.partition(|trouble| is_remote(&explored.graph, trouble));
-        let has_unread = local.iter().any(|trouble| trouble.kind.hides_references());
-        Troubles { remote: failures_of(remote), local: failures_of(local), has_unread }
+        let mut troubles = Troubles { remote: Vec::new(), local: Vec::new(), has_unread: false };
+        for trouble in explored.troubles.iter().filter(|trouble| seen.insert(&trouble.failure)) {
+            if is_remote(&explored.graph, trouble) {
+                troubles.remote.push(trouble.failure.clone());
+            } else {
+                troubles.local.push(trouble.failure.clone());
+                troubles.has_unread |= trouble.kind.hides_references();
+            }
+        }
+        troubles
     }
-}
-
-/// The failures of troubles.
-fn failures_of(troubles: Vec<&Trouble>) -> Vec<Failure> {
-    troubles.into_iter().map(|trouble| trouble.failure.clone()).collect()
 }
 
 /// Walks roots for a build. Everything remote must be there; missing local files are left to kustomize.
@@ -56,10 +56,7 @@ pub(super) fn is_remote(graph: &Graph, trouble: &Trouble) -> bool {
     let Some(root) = graph.root_at(trouble.at) else {
         return graph.file_at(trouble.at).is_some_and(|file| graph.is_fetched(file));
     };
-    let names_remote = match trouble.at {
-        At::Edge(edge) => super::is_remote(&graph[edge].reference),
-        _ => false,
-    };
+    let names_remote = matches!(trouble.at, At::Edge(edge) if graph[edge].remote.is_some());
     graph.sources[graph.roots[root].source].repository.is_some()
         || matches!(trouble.kind, TroubleKind::Chart | TroubleKind::Schema { .. } | TroubleKind::Distrusted(_))
         || names_remote

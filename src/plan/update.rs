@@ -23,37 +23,35 @@ pub(crate) fn select(lock: &Lock, urls: &[String]) -> Result<BTreeSet<Upstream>,
     if urls.is_empty() {
         return Ok(lock.remotes.keys().cloned().collect());
     }
-    let names: Vec<Name> = urls.iter().map(|url| Name::of(url)).collect();
-    let missed: Vec<Failure> = names
-        .iter()
-        .filter(|name| !lock.remotes.keys().any(|source| name.is_of_reference(&source.to_string())))
-        .map(|name| nothing(lock, &name.shown))
-        .collect();
-    // All at once, and before any request: an argument that names nothing is a typing error.
-    if !missed.is_empty() {
-        return Err(Failures(missed));
+    let (mut selected, mut unknown) = (BTreeSet::new(), Vec::new());
+    for url in urls.iter().map(|url| UrlArgument::of(url)) {
+        let mut sources = lock.remotes.keys().filter(|source| url.is_of_reference(&source.to_string())).peekable();
+        if sources.peek().is_none() {
+            unknown.push(no_entry(lock, &url.shown));
+        }
+        selected.extend(sources.cloned());
     }
-    let sources = lock.remotes.keys();
-    let sources = sources.filter(|source| names.iter().any(|name| name.is_of_reference(&source.to_string())));
-    Ok(sources.cloned().collect())
+    // All at once, and before any request: an argument that names no entry is a typing error.
+    Failures::if_any(unknown)?;
+    Ok(selected)
 }
 
-/// A URL on the command line.
-pub(crate) struct Name {
+/// A URL on the command line, which may be the beginning of one.
+pub(crate) struct UrlArgument {
     shown: String,
     /// The prefixes of URLs that it names, each with the ref if one is given.
     prefixes: Vec<(String, Option<String>)>,
 }
 
-impl Name {
+impl UrlArgument {
     /// Parses a URL with or without its scheme and ref, or the beginning of one.
-    pub(crate) fn of(url: &str) -> Name {
+    pub(crate) fn of(url: &str) -> UrlArgument {
         if let Some((repository, chart)) = url.split_once('#')
             && is_chart(chart)
         {
             let shown = format!("{}#{chart}", redact::url(repository));
             let prefixes = vec![(bare(&shown).to_owned(), None)];
-            return Name { shown, prefixes };
+            return UrlArgument { shown, prefixes };
         }
         let shown = redact::url(url);
         let mut prefixes = vec![(bare(&shown).to_owned(), None)];
@@ -63,12 +61,12 @@ impl Name {
         }
         // A scheme alone would be the beginning of every path.
         prefixes.retain(|(prefix, _)| !prefix.is_empty());
-        Name { shown, prefixes }
+        UrlArgument { shown, prefixes }
     }
 
     /// Whether it names the upstream of a reference. `url` is the text of the reference without secrets.
     pub(crate) fn is_of_reference(&self, url: &str) -> bool {
-        let named = Name::of(url);
+        let named = UrlArgument::of(url);
         self.prefixes.iter().any(|(prefix, wanted)| {
             bare(&named.shown) == prefix
                 || named.prefixes.iter().any(|(other, reference): &(String, Option<String>)| {
@@ -99,7 +97,8 @@ fn begins(url: &str, prefix: &str) -> bool {
     })
 }
 
-fn nothing(lock: &Lock, shown: &str) -> Failure {
+/// The failure of a URL that names no entry, with the most similar entries first.
+fn no_entry(lock: &Lock, shown: &str) -> Failure {
     let mut labels: Vec<String> = lock.remotes.keys().map(ToString::to_string).collect();
     labels.sort_by_key(|label| strsim::levenshtein(bare(label), bare(shown)));
     Failure::new(format!("no entry of the lock matches `{shown}`")).hint(match labels.as_slice() {
@@ -179,11 +178,11 @@ impl Versioned<'_> {
 /// The ref or version that a reference should name. `None` if it should not change.
 pub(crate) type Retarget<'a> = dyn FnMut(&Versioned<'_>) -> Result<Option<String>> + 'a;
 
-/// The edits that give references a new ref or version: those that `names` name and that are below `paths`. An empty list
+/// The edits that give references a new ref or version: those that `urls` name and that are below `paths`. An empty list
 /// selects all.
 pub(crate) fn retargeted(
     workspace: &Workspace,
-    names: &[Name],
+    urls: &[UrlArgument],
     paths: &[String],
     to: &mut Retarget<'_>,
 ) -> Result<Changes> {
@@ -196,7 +195,7 @@ pub(crate) fn retargeted(
     for chart in &graph.charts {
         let Noted { file, note, .. } = &graph.notes[chart.note];
         let (Some(wanted), Some(file)) = (&chart.wanted, graph.user_path(*file)) else { continue };
-        if !is_selected(names, paths, &wanted.upstream().to_string(), file) {
+        if !is_selected(urls, paths, &wanted.upstream().to_string(), file) {
             continue;
         }
         is_named = true;
@@ -211,20 +210,15 @@ pub(crate) fn retargeted(
             continue;
         };
         let text = &edge.reference.text;
-        if !is_selected(names, paths, &redact::url(text), file) {
+        if !is_selected(urls, paths, &redact::url(text), file) {
             continue;
         }
         is_named = true;
-        let Some(to) = to(&Versioned::Repository(spec))
-            .map_err(|failure| failure.at(graph.location(edge.from, &edge.reference)))?
-        else {
-            continue;
-        };
+        let located = |failure: Failure| failure.at(graph.location(edge));
+        let Some(to) = to(&Versioned::Repository(spec)).map_err(located)? else { continue };
         // kustomize ignores a ref in some spellings of a URL, so each edit is read back.
         let new = with_ref(text, spec, &to).ok_or_else(|| {
-            let shown = redact::url(text);
-            Failure::new(format!("`{shown}` cannot be written with the ref `{to}`"))
-                .at(graph.location(edge.from, &edge.reference))
+            located(Failure::new(format!("`{}` cannot be written with the ref `{to}`", redact::url(text))))
         })?;
         // A selected file is listed even without an edit: the localized files below it are written again, too.
         let of_file = edits.entry(file).or_default();
@@ -232,16 +226,17 @@ pub(crate) fn retargeted(
             of_file.push(Edit { spot: &edge.reference.spot, value: edge.reference.with_path(&new) });
         }
     }
-    if !is_named && !names.is_empty() {
+    if !is_named && !urls.is_empty() {
         let there = if paths.is_empty() { "" } else { " there" };
         return Err(Failure::new(format!(
             "no kustomization{there} references a git repository or chart with this URL"
         ))
         .hint("list the references: git kustomize-localize tree"));
     }
-    let files = edits
-        .into_iter()
-        .map(|(path, edits)| edited(&*workspace.tree, path, &edits).map(|file| (path.to_owned(), Some(file))));
+    let files = edits.into_iter().map(|(path, edits)| {
+        let file = edited(&*workspace.tree, path, &edits)?;
+        Ok((path.to_owned(), Some(file)))
+    });
     files.collect()
 }
 
@@ -258,10 +253,10 @@ fn with_version<'a>(chart: &ChartRef, note: &'a NoteKind, to: &str) -> Result<Op
     Ok(Some(Edit { spot, value: to.to_owned() }))
 }
 
-/// Whether a reference of `file` is one that `names` name, below `paths`. An empty list selects all.
-fn is_selected(names: &[Name], paths: &[String], reference: &str, file: &str) -> bool {
-    (names.is_empty() || names.iter().any(|name| name.is_of_reference(reference)))
-        && (paths.is_empty() || paths.iter().any(|path: &String| file == path || path::is_in(path::parent(file), path)))
+/// Whether a reference of `file` is one that `urls` name, below `paths`. An empty list selects all.
+fn is_selected(urls: &[UrlArgument], paths: &[String], reference: &str, file: &str) -> bool {
+    (urls.is_empty() || urls.iter().any(|url| url.is_of_reference(reference)))
+        && (path::is_in_any(path::parent(file), paths) || paths.iter().any(|path| file == path))
 }
 
 /// A reference with another ref. `None` if kustomize would parse it differently.

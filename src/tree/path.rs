@@ -112,6 +112,11 @@ pub(crate) fn is_in(path: &str, directory: &str) -> bool {
     below(path, directory).is_some()
 }
 
+/// Whether a path is in one of the directories, or equal to one. Without directories every path is.
+pub(crate) fn is_in_any(path: &str, directories: &[String]) -> bool {
+    directories.is_empty() || directories.iter().any(|directory| is_in(path, directory))
+}
+
 /// `path` relative to `directory`; `None` if it is neither that directory nor below it.
 pub(crate) fn below<'a>(path: &'a str, directory: &str) -> Option<&'a str> {
     if directory.is_empty() {

@@ -87,8 +87,7 @@ impl<'a> History<'a> {
         match tip::cut_off(self.repo, self.rev)? {
             Some(failure) => verifier.failures.extend(is_first.then_some(failure)),
             None => {
-                let message = "no commit message has its record";
-                verifier.add(DifferenceKind::Trailers, name, message.to_owned());
+                verifier.add(DifferenceKind::Trailers, name, "no commit message has its record");
             }
         }
         Ok(())
@@ -108,10 +107,9 @@ impl<'a> History<'a> {
         if let Some(target) = &lock.target
             && (*target != trailers.target.target || lock.scope != trailers.target.scope)
         {
-            let message = format!(
-                "has the target `{target}`, but the message of {by} records `{}`, or another scope",
-                trailers.target.target
-            );
+            let recorded = &trailers.target.target;
+            let message =
+                format!("has the target `{target}`, but the message of {by} records `{recorded}`, or another scope");
             verifier.add(DifferenceKind::Trailers, &name, message);
         }
         Ok(())
@@ -144,8 +142,7 @@ impl<'a> History<'a> {
         });
         if !is_reported {
             let subject = if directory.is_empty() { "the repository " } else { "" };
-            let message =
-                format!("{subject}has the tree {tree}, but the message of {by} records {}", trailers.tree.hex());
+            let message = format!("{subject}has the tree {tree}, but the message of {by} records {recorded}");
             verifier.add(DifferenceKind::Tree, directory, message);
         }
         Ok(())
@@ -161,7 +158,7 @@ impl<'a> History<'a> {
         };
         // The parents as they were written. A shallow clone has cut them off.
         let bytes = match self.repository.find_object(object_id(commit)?) {
-            Ok(mut object) => std::mem::take(&mut object.data),
+            Ok(object) => object.detach().data,
             Err(_) => self.repo.object("commit", commit)?.unwrap_or_default(),
         };
         let text = String::from_utf8_lossy(&bytes);
@@ -175,20 +172,15 @@ impl<'a> History<'a> {
             return Ok(());
         }
         if self.repo.is_shallow()? {
-            verifier.failures.push(
-                Failure::new(format!(
-                    "this shallow clone cannot tell whether {by} contains the source commit {source} of its message"
-                ))
-                .hint("fetch more of it: git fetch --deepen=100")
-                .hint("or all of it: git fetch --unshallow"),
-            );
+            let failure = Failure::new(format!(
+                "this shallow clone cannot tell whether {by} contains the source commit {source} of its message"
+            ));
+            let failure = failure.hint("fetch more of it: git fetch --deepen=100");
+            verifier.failures.push(failure.hint("or all of it: git fetch --unshallow"));
             return Ok(());
         }
-        verifier.add(
-            DifferenceKind::Trailers,
-            "",
-            format!("the message of {by} names the source commit {source}, which {by} does not contain"),
-        );
+        let message = format!("the message of {by} names the source commit {source}, which {by} does not contain");
+        verifier.add(DifferenceKind::Trailers, "", message);
         Ok(())
     }
 
@@ -202,11 +194,7 @@ impl<'a> History<'a> {
             let is_reported = path::and_above(&path).any(|above| reported.contains(above))
                 || next.next().is_some_and(|next| next.starts_with(&below));
             if !is_reported {
-                verifier.add(
-                    DifferenceKind::Tree,
-                    &path,
-                    format!("differs from the tree recorded in the message of {by}"),
-                );
+                verifier.add_recorded(&path, by);
             }
         }
     }
@@ -236,8 +224,7 @@ impl<'a> History<'a> {
         let name = path::join(directory, LOCK_NAME);
         let has_lock = locks.iter().any(|(other, _)| other == directory);
         if exists && !has_lock {
-            let message = "is gone, or no longer lists files".to_owned();
-            verifier.add(DifferenceKind::Lock, &name, message);
+            verifier.add(DifferenceKind::Lock, &name, "is gone, or no longer lists files");
         }
         self.beside_copies(verifier, &newest)
     }
@@ -254,12 +241,12 @@ impl<'a> History<'a> {
         self.changed(verifier, since, by);
         match tip::against_source(self.repo, self.repository, before, trailers)? {
             Some(paths) => self.changed(verifier, paths, by),
-            None if self.repo.is_shallow()? => verifier.failures.push(
-                Failure::new(format!(
+            None if self.repo.is_shallow()? => {
+                let failure = Failure::new(format!(
                     "cannot compare the files beside the copies: this shallow clone lacks the source commit of {by}"
-                ))
-                .hint("fetch more of it: git fetch --deepen=100"),
-            ),
+                ));
+                verifier.failures.push(failure.hint("fetch more of it: git fetch --deepen=100"));
+            }
             // A message without a source commit of this history was reported before.
             None => {}
         }
@@ -275,8 +262,5 @@ fn unreadable(verifier: &mut Verifier, commit: &str, failure: &Failure) {
 
 /// Whether a record is about a directory.
 fn is_about(trailers: &Trailers, directory: &str) -> bool {
-    match &trailers.target.into {
-        Some(into) => into == directory,
-        None => trailers.target.into.is_none() && directory.is_empty(),
-    }
+    trailers.target.into.as_deref().unwrap_or_default() == directory
 }

@@ -2,56 +2,39 @@
 
 use crate::check::Context;
 use crate::check::deployed::LocalTarget;
-use crate::graph::{FileId, Resolution};
+use crate::graph::FileId;
+use crate::message::failure::Failure;
 use crate::message::finding::{Finding, Rule};
-use crate::targets::Ignored;
-use crate::targets::Target;
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for local in &context.deployed.local {
-        look_at_target(context, local, &mut findings);
+    context.deployed.local.iter().flat_map(|local| of_target(context, local)).collect()
+}
+
+fn of_target(context: &Context<'_>, local: &LocalTarget<'_>) -> Vec<Finding> {
+    let (target, graph, mut findings) = (local.target, context.graph, Vec::new());
+    // A root whose kustomization is left out has one finding, not one for each reference.
+    for root in target.walked(local.directory, graph) {
+        if let Some((path, failure)) = left_out(context, local, graph.roots[root].file) {
+            let finding = context.at_target(Rule::Engine, target, failure);
+            findings.push(finding.about(format!("{} {path}", target.name())));
+        }
+    }
+    for root in local.roots.iter().filter(|root| left_out(context, local, graph.roots[**root].file).is_none()) {
+        for edge in &graph.roots[*root].edges {
+            let reached = graph.target_file(edge).and_then(|file| left_out(context, local, file));
+            findings.extend(reached.map(|(_, failure)| context.at_reference(Rule::Engine, edge, failure)));
+        }
     }
     findings
 }
 
-fn look_at_target(context: &Context<'_>, local: &LocalTarget<'_>, findings: &mut Vec<Finding>) {
-    let target = local.target;
-    let out = |file: FileId| -> Option<(&str, Ignored)> {
-        let path = context.graph.user_path(file)?;
-        Some((path, local.directory.left_out(path)?))
-    };
-    // A root whose kustomization is left out has one finding, not one for each reference.
-    for root in target.walked(local.directory, context.graph) {
-        if let Some((path, rule)) = out(context.graph.roots[root].file) {
-            let finding = context.at_target(Rule::Engine, target, message(target, path, &rule), help(path, &rule));
-            findings.push(Finding { about: format!("{} {path}", finding.about), ..finding });
-        }
-    }
-    for root in local.roots.iter().filter(|root| out(context.graph.roots[**root].file).is_none()) {
-        for edge in &context.graph.roots[*root].edges {
-            let reached = match edge.target {
-                Resolution::File(file) => out(file),
-                Resolution::Root { id, .. } => out(context.graph.roots[id].file),
-                _ => None,
-            };
-            let Some((path, rule)) = reached else {
-                continue;
-            };
-            let message = message(target, path, &rule);
-            findings.push(context.at_reference(Rule::Engine, edge, message, help(path, &rule)));
-        }
-    }
-}
-
-/// How the path gets into the artifact.
-fn help(path: &str, rule: &Ignored) -> Vec<String> {
-    vec![rule.help("it", &format!("/{path}"))]
-}
-
-/// The message about a path that a target lacks.
-fn message(target: &Target, path: &str, rule: &Ignored) -> String {
-    format!("{} reaches `{path}`, which is not in its artifact: {}", target.by(), rule.why())
+/// The path of a file that is not in the artifact of a target, and why. `None` if the file is in it.
+fn left_out<'a>(context: &Context<'a>, local: &LocalTarget<'_>, file: FileId) -> Option<(&'a str, Failure)> {
+    let path = context.graph.user_path(file)?;
+    let rule = local.directory.left_out(path)?;
+    let by = local.target.by();
+    let message = format!("{by} reaches `{path}`, which is not in its artifact: {}", rule.why());
+    Some((path, Failure::new(message).hint(rule.help("it", &format!("/{path}")))))
 }
 
 #[cfg(test)]

@@ -1,14 +1,12 @@
 //! Argo CD reads localized files as an application, or as manifests of one.
 
 use std::collections::BTreeSet;
-use std::rc::Rc;
 
 use crate::check::Context;
 use crate::check::deployed::LocalTarget;
-use crate::message::failure::Result;
+use crate::message::failure::{Failure, Result};
 use crate::message::finding::{Finding, Rule};
 use crate::message::position::Position;
-use crate::record::Lock;
 use crate::reference::localized_path::LOCALIZED_FILES;
 use crate::targets::plain::manifests;
 use crate::targets::{GitGenerator, PathContent};
@@ -22,12 +20,12 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
         .filter(|generator: &&GitGenerator| context.input.paths.is_empty() && generator.revision.is_this)
         .peekable();
     if generators.peek().is_some()
-        && let Some(made) = context.looked(made(context))
+        && let Some(made) = context.value_or_failure(made(context))
     {
         findings.extend(generators.filter_map(|generator| generated(context, generator, &made)));
     }
     let local = context.deployed.local.iter();
-    findings.extend(local.filter_map(|local| context.looked(recursive(context, local))?));
+    findings.extend(local.filter_map(|local| context.value_or_failure(recursive(context, local))?));
     findings
 }
 
@@ -40,13 +38,10 @@ struct WrittenPaths {
 
 fn made(context: &Context<'_>) -> Result<WrittenPaths> {
     let mut made = WrittenPaths::default();
+    let copies = context.locks.iter().filter(|(_, lock)| lock.target.is_some());
+    let copies: Vec<&str> = copies.map(|(copy, _)| copy.as_str()).collect();
     for file in context.tree.below("")? {
-        if is_vendored(&file)
-            || context
-                .locks
-                .iter()
-                .any(|(copy, lock): &(String, Rc<Lock>)| lock.target.is_some() && path::is_in(&file, copy))
-        {
+        if is_vendored(&file) || copies.iter().any(|copy| path::is_in(&file, copy)) {
             made.files.insert(file);
         }
     }
@@ -54,7 +49,7 @@ fn made(context: &Context<'_>) -> Result<WrittenPaths> {
     let directories = path::directories(made.files.iter().map(String::as_str));
     made.directories = directories
         .into_iter()
-        .filter(|directory: &&str| is_vendored(directory) || context.locks.iter().any(|(copy, _)| copy == directory))
+        .filter(|directory: &&str| is_vendored(directory) || context.locks.contains_key(*directory))
         .map(str::to_owned)
         .collect();
     Ok(made)
@@ -86,12 +81,12 @@ fn generated(context: &Context<'_>, generator: &GitGenerator, made: &WrittenPath
         count => format!(" and of {} more", count - 1),
     };
     let object = &generator.object;
-    let message = format!("Argo CD {object} makes an application of the localized `{first}`{more}");
     let excluded: BTreeSet<String> = taken.iter().map(|path| generator.exclusion(path)).collect();
     let excluded: Vec<String> = excluded.into_iter().collect();
-    let help = vec![format!("exclude it in `git.{kind}`: {}", excluded.join(", "))];
-    let finding = context.at_position(Rule::Engine, &object.file, Position::new(object.line, 1), message, help);
-    Some(Finding { about: format!("{kind} {}", object.name), ..finding })
+    let failure = Failure::new(format!("Argo CD {object} makes an application of the localized `{first}`{more}"))
+        .hint(format!("exclude it in `git.{kind}`: {}", excluded.join(", ")));
+    let finding = context.at_position(Rule::Engine, &object.file, Position::new(object.line, 1), failure);
+    Some(finding.about(format!("{kind} {}", object.name)))
 }
 
 /// The finding for an application that reads localized files as manifests.
@@ -104,11 +99,11 @@ fn recursive(context: &Context<'_>, local: &LocalTarget<'_>) -> Result<Option<Fi
     }) else {
         return Ok(None);
     };
-    let message =
-        format!("{} applies every manifest below `{directory}`, including the localized `{first}`", local.target.by());
-    let help =
-        vec![format!("exclude them in `directory`: exclude: '{{{LOCALIZED_FILES}/**,**/{LOCALIZED_FILES}/**}}'")];
-    Ok(Some(context.at_target(Rule::Engine, local.target, message, help)))
+    let by = local.target.by();
+    let message = format!("{by} applies every manifest below `{directory}`, including the localized `{first}`");
+    let failure = Failure::new(message)
+        .hint(format!("exclude them in `directory`: exclude: '{{{LOCALIZED_FILES}/**,**/{LOCALIZED_FILES}/**}}'"));
+    Ok(Some(context.at_target(Rule::Engine, local.target, failure)))
 }
 
 #[cfg(test)]

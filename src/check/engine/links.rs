@@ -1,9 +1,8 @@
 //! Argo CD refuses a repository that contains a link out of it, in any directory.
 
 use crate::check::Context;
-use crate::message::failure::Result;
+use crate::message::failure::{Failure, Result};
 use crate::message::finding::{Finding, Rule};
-use crate::message::position::Position;
 use crate::message::redact::visible;
 use crate::tree::{Entry, path};
 
@@ -13,17 +12,16 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     if argo == 0 || !context.input.paths.is_empty() {
         return Vec::new();
     }
-    let links = context.looked(out_of_bounds(context)).unwrap_or_default().into_iter();
+    let links = context.value_or_failure(out_of_bounds(context)).unwrap_or_default().into_iter();
     let findings = links.map(|(link, target)| {
         let message = format!(
             "the link leads out of the repository, to `{}`: Argo CD builds no application from this repository ({argo} here)",
             visible(&target)
         );
-        let help = vec![
-            "replace the link with a copy of its target, or with a relative link that stays in the repository"
-                .to_owned(),
-        ];
-        Finding { span: None, ..context.at_position(Rule::Engine, &link, Position::new(1, 1), message, help) }
+        let failure = Failure::new(message).hint(
+            "replace the link with a copy of its target, or with a relative link that stays in the repository",
+        );
+        Finding::new(Rule::Engine, &link, failure)
     });
     findings.collect()
 }

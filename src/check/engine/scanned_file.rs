@@ -3,60 +3,46 @@
 use crate::check::Context;
 use crate::check::deployed::LocalTarget;
 use crate::kustomization::{KustomizationKind, count_objects};
+use crate::message::failure::{Failure, Result};
 use crate::message::finding::{Finding, Rule};
 use crate::targets::PathContent;
 use crate::tree::path;
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for local in &context.deployed.local {
-        if let (true, PathContent::Directory(directory)) = (local.target.engine.generates(), &local.directory.content) {
-            findings.extend(context.looked(scan(context, local, directory)).into_iter().flatten());
+    for local in context.deployed.local.iter().filter(|local| local.target.engine.generates()) {
+        if let PathContent::Directory(directory) = &local.directory.content {
+            findings.extend(context.value_or_failure(scan(context, local, directory)).into_iter().flatten());
         }
     }
     findings
 }
 
-fn scan(
-    context: &Context<'_>,
-    local: &LocalTarget<'_>,
-    directory: &str,
-) -> crate::message::failure::Result<Vec<Finding>> {
-    let (by, about) = (local.target.by(), local.target.name());
+fn scan(context: &Context<'_>, local: &LocalTarget<'_>, directory: &str) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
     for root in local.target.walked(local.directory, context.graph) {
         let root = &context.graph.roots[root];
         // A Component outside of the directory is one that the object itself adds.
         if root.kind == Some(KustomizationKind::Component) && path::is_in(&root.directory, directory) {
-            let message = format!(
-                "{by} generates a kustomization for `{}`, and takes this Component for a resource",
-                path::shown(directory)
-            );
-            let file = context.path(root.file);
-            findings.push(Finding { about: about.clone(), ..Finding::new(Rule::Engine, file, message, help()) });
+            findings.push(finding(local, directory, context.path(root.file), "Component for a resource"));
         }
     }
     for file in local.directory.scanned.iter().filter(|file| !file.is_root) {
-        let bytes = context.tree.read(&file.path)?;
         // Flux accepts a file without any object.
-        let Err(why) = count_objects(&bytes) else {
-            continue;
-        };
-        let message = format!(
-            "{by} generates a kustomization for `{}`, and takes this file for an object: {why}",
-            path::shown(directory)
-        );
-        findings.push(Finding { about: about.clone(), ..Finding::new(Rule::Engine, &file.path, message, help()) });
+        if let Err(why) = count_objects(&context.tree.read(&file.path)?) {
+            findings.push(finding(local, directory, &file.path, &format!("file for an object: {why}")));
+        }
     }
     Ok(findings)
 }
 
-/// The fixes of both findings.
-fn help() -> Vec<String> {
-    vec![
-        "add a kustomization that names the files to build".to_owned(),
-        "or leave the file out of the artifact: a line in `.sourceignore`".to_owned(),
-    ]
+/// The finding for a file that a target takes for something else.
+fn finding(local: &LocalTarget<'_>, directory: &str, file: &str, taken: &str) -> Finding {
+    let (by, directory) = (local.target.by(), path::shown(directory));
+    let failure = Failure::new(format!("{by} generates a kustomization for `{directory}`, and takes this {taken}"))
+        .hint("add a kustomization that names the files to build")
+        .hint("or leave the file out of the artifact: a line in `.sourceignore`");
+    Finding::new(Rule::Engine, file, failure).about(local.target.name())
 }
 
 #[cfg(test)]

@@ -2,13 +2,13 @@
 //! reads.
 
 use crate::check::Context;
-use crate::message::failure::Result;
+use crate::message::failure::{Failure, Result};
 use crate::message::finding::{Finding, Rule};
 use crate::message::position::Position;
 use crate::targets::{GENERATE_PATHS, ObjectRef, generate_paths, unwatched};
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
-    context.looked(find_unwatched(context)).unwrap_or_default()
+    context.value_or_failure(find_unwatched(context)).unwrap_or_default()
 }
 
 fn find_unwatched(context: &Context<'_>) -> Result<Vec<Finding>> {
@@ -29,9 +29,10 @@ fn find_unwatched(context: &Context<'_>) -> Result<Vec<Finding>> {
         }
         let ObjectRef { file, line, .. } = &local.target.object;
         let value = values.as_ref().and_then(|values| values.get(&local.target.object));
-        let help = value.map(|value| format!("write {GENERATE_PATHS}: {value}")).into_iter().collect();
-        let finding = context.at_position(Rule::Engine, file, Position::new(*line, 1), message, help);
-        findings.push(Context::warning(Finding { about: local.target.name(), ..finding }));
+        let hint = value.map(|value| format!("write {GENERATE_PATHS}: {value}"));
+        let failure = Failure::new(message).hints(hint);
+        let finding = context.at_position(Rule::Engine, file, Position::new(*line, 1), failure);
+        findings.push(finding.about(local.target.name()).warning());
     }
     Ok(findings)
 }

@@ -1,6 +1,7 @@
 //! An object adds a component or a patch by URL, which no kustomization contains.
 
 use crate::check::Context;
+use crate::message::failure::Failure;
 use crate::message::finding::{Finding, Rule};
 use crate::message::redact;
 use crate::reference::{Upstream, is_remote_file, is_url};
@@ -19,11 +20,8 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
                 findings.push(finding(context, target, component, "component"));
             }
         }
-        for patch in &target.build.patches {
-            if is_remote_file(&patch.text) {
-                findings.push(finding(context, target, patch, "patch"));
-            }
-        }
+        let patches = target.build.patches.iter().filter(|patch| is_remote_file(&patch.text));
+        findings.extend(patches.map(|patch| finding(context, target, patch, "patch")));
     }
     findings
 }
@@ -41,30 +39,23 @@ fn may_match_url(pattern: &str) -> bool {
 }
 
 fn finding(context: &Context<'_>, target: &Target, added: &LocatedText, kind: &str) -> Finding {
-    let shown = redact::url(&added.text);
-    let is_pattern = kind == "component" && !is_url(&added.text);
+    let LocatedText { text, file, position } = added;
+    let shown = redact::url(text);
+    let is_pattern = kind == "component" && !is_url(text);
     let why = match target.engine {
         _ if is_pattern => "a pattern: kustomize takes some names for URLs",
         engine if engine.generates() => "which Flux refuses: it must be local and relative",
         _ => "which each build fetches again",
     };
-    let message = format!("{} adds the {kind} `{shown}`, {why}", target.by());
     // Localizing does not edit objects of engines, so the fix is to move it to the kustomization.
-    let help = if is_pattern {
-        "begin it with a directory name, or name each component".to_owned()
-    } else {
-        format!(
-            "move it to `{}` of the kustomization, where it is localized and locked",
-            if kind == "patch" { "patches" } else { "components" }
-        )
+    let hint = match kind {
+        _ if is_pattern => "begin it with a directory name, or name each component",
+        "patch" => "move it to `patches` of the kustomization, where it is localized and locked",
+        _ => "move it to `components` of the kustomization, where it is localized and locked",
     };
-    let position = added.position;
-    let subject = Upstream::named(&redact::url(&added.text)).subject();
-    Finding {
-        reference: shown,
-        subject,
-        ..context.at_position(Rule::RemoteReference, &added.file, position, message, vec![help])
-    }
+    let failure = Failure::new(format!("{} adds the {kind} `{shown}`, {why}", target.by())).hint(hint);
+    let subject = Upstream::named(&shown).subject();
+    Finding { reference: shown, subject, ..context.at_position(Rule::RemoteReference, file, *position, failure) }
 }
 
 #[cfg(test)]

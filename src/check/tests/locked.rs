@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::*;
+use crate::record::LOCK_NAME;
 
 const FILE: &str = "https://files.example.com/v1/app.yaml";
 const GIT: &str = "https://git.example.com/o/r";

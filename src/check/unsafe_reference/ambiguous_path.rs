@@ -8,30 +8,29 @@
 
 use crate::check::Context;
 use crate::graph::{ExpectedContent, RemoteRef};
+use crate::message::failure::Failure;
 use crate::message::finding::{Finding, Rule};
 use crate::message::redact;
 use crate::reference::{self, RepoSpec};
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     // Nothing is wrong for kustomize, so that the user must choose between both meanings.
-    let remotes = context.remotes.iter().filter_map(|remote| {
+    let findings = context.remotes.iter().filter_map(|remote| {
         let shown = remote.shown();
-        let (message, help) = match remote.ambiguity.as_ref()? {
-            Ambiguity::NoHost => (
-                format!("kustomize takes `{shown}` for a git URL without a host, because of its `@`"),
-                vec![
-                    format!("write `./{shown}` if it is a directory"),
-                    format!("or `{}` if it is a repository", shown.replacen('/', ":", 1)),
-                ],
-            ),
-            Ambiguity::Split { repository, better } => (
-                format!("kustomize takes `{repository}` in `{shown}` for the repository, and the rest for a directory"),
-                vec![format!("mark the end of the repository: `{better}`")],
-            ),
+        let failure = match remote.ambiguity.as_ref()? {
+            Ambiguity::NoHost => {
+                Failure::new(format!("kustomize takes `{shown}` for a git URL without a host, because of its `@`"))
+                    .hint(format!("write `./{shown}` if it is a directory"))
+                    .hint(format!("or `{}` if it is a repository", shown.replacen('/', ":", 1)))
+            }
+            Ambiguity::Split { repository, better } => Failure::new(format!(
+                "kustomize takes `{repository}` in `{shown}` for the repository, and the rest for a directory"
+            ))
+            .hint(format!("mark the end of the repository: `{better}`")),
         };
-        Some((remote.edge, message, help))
+        Some(context.at_reference(Rule::UnsafeReference, remote.edge, failure))
     });
-    remotes.map(|(edge, message, help)| context.at_reference(Rule::UnsafeReference, edge, message, help)).collect()
+    findings.collect()
 }
 
 /// The reason why a text that kustomize reads as a git URL was probably meant as something else.

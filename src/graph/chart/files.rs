@@ -164,7 +164,7 @@ mod tests {
     use super::*;
     use crate::config::Config;
     use crate::graph::testing;
-    use crate::graph::{Explored, WalkPolicy, explore};
+    use crate::graph::{Explored, Survey, WalkPolicy};
     use crate::message::failure::Result;
     use crate::tree::overlay::OverlayTree;
     use crate::tree::{Entry, Tree};
@@ -196,7 +196,7 @@ mod tests {
         let noted = Rc::default();
         let tree = Rc::new(Noting(testing::tree(&[&own, more].concat()), Rc::clone(&noted)));
         let source = ScopedTree { tree, scope: String::new(), repository: None };
-        let explored = explore(source, &["a".to_owned(), "b".to_owned()], None, policy);
+        let explored = Survey::in_scope(source).judged(&["a".to_owned(), "b".to_owned()], policy);
         let noted = noted.borrow().iter().filter(|path| path.starts_with("charts/")).cloned().collect();
         (explored, noted)
     }

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
+use crate::graph::Edge;
 use crate::kustomization::{Edit, FILE_NAMES, Reference};
 use crate::message::failure::Result;
 use crate::plan::files::edited;
-use crate::plan::is_remote;
 use crate::plan::update::spec_of;
 use crate::record::{Lock, StoredFile};
 use crate::reference::Upstream;
@@ -49,7 +49,7 @@ pub(crate) fn restored(workspace: &Workspace, old_lock: &Lock) -> Result<Restore
     for root in graph.roots.iter() {
         for edge in &root.edges {
             let from = graph.user_path(edge.from).filter(|from| !owned.contains_key(from));
-            let url = url(old_lock, &owned, &root.directory, &edge.reference);
+            let url = url(old_lock, &owned, &root.directory, edge);
             let (Some(from), Some(url)) = (from, url) else { continue };
             let edit = Edit { spot: &edge.reference.spot, value: edge.reference.with_path(&url) };
             edits.entry(from).or_default().push(edit);
@@ -70,9 +70,9 @@ pub(crate) fn restored(workspace: &Workspace, old_lock: &Lock) -> Result<Restore
 }
 
 /// The URL of the upstream that a local reference leads to. `None` if its target was not localized.
-fn url(old_lock: &Lock, owned: &HashMap<&str, &StoredFile>, directory: &str, reference: &Reference) -> Option<String> {
-    let text = reference.text.as_str();
-    if text.is_empty() || path::is_absolute(text) || is_remote(reference) {
+fn url(old_lock: &Lock, owned: &HashMap<&str, &StoredFile>, directory: &str, edge: &Edge) -> Option<String> {
+    let text = edge.reference.text.as_str();
+    if text.is_empty() || path::is_absolute(text) || edge.remote.is_some() {
         return None;
     }
     let target = path::resolve(directory, text)?;

@@ -93,7 +93,8 @@ pub(super) fn changes(
         "files that the lock does not list are in the way",
         "move them away, then run the same command again",
     );
-    if failures.is_empty() { Ok(changes) } else { Err(Failures(failures)) }
+    Failures::if_any(failures)?;
+    Ok(changes)
 }
 
 /// Refuses to edit files of the user that differ from the index: the edits could not be told apart from those of the

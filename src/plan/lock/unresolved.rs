@@ -4,7 +4,6 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::super::troubles::is_remote;
 use crate::graph::{At, EdgeId, Explored, FileId, Graph, Resolution, reach};
-use crate::plan;
 use crate::record::Lock;
 use crate::reference::Upstream;
 
@@ -40,7 +39,7 @@ fn failed(explored: &Explored, old_lock: &Lock) -> BTreeSet<EdgeId> {
             continue;
         }
         match trouble.at {
-            At::Edge(edge) if plan::is_remote(&graph[edge].reference) && ends_here(graph, edge, old_lock) => {
+            At::Edge(edge) if graph[edge].remote.is_some() && ends_here(graph, edge, old_lock) => {
                 failed.insert(edge);
             }
             _ => broken.extend(graph.file_at(trouble.at)),

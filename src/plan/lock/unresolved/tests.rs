@@ -3,7 +3,7 @@
 use super::take_out;
 use crate::config::Config;
 use crate::graph::testing::{Upstreams, source};
-use crate::graph::{WalkPolicy, explore};
+use crate::graph::{Survey, WalkPolicy};
 use crate::plan::lock::{joined, unlocked};
 use crate::plan::remotes;
 use crate::record::Lock;
@@ -30,7 +30,7 @@ fn relocked(mut upstreams: Upstreams, held: &Lock) -> (Lock, Vec<String>) {
     let config = Config::default();
     let source = source(&[("kustomization.yaml", &resources(A))]);
     let starts = [String::new()];
-    let mut explored = explore(source, &starts, Some(&mut upstreams), &WalkPolicy::default());
+    let mut explored = Survey::of(source.tree).explore(&starts, Some(&mut upstreams), &WalkPolicy::default());
     let as_held = take_out(&mut explored, held);
     let found = remotes::remotes(&explored.graph, held).unwrap();
     let own = remotes::user_remotes(&explored.graph, &config, held);
