@@ -156,6 +156,7 @@ impl<'a> CheckBuilds<'a> {
             workspace.config = workspace.config.run_by(policy);
         }
         let config = &workspace.config;
+        // With a base only the builds that the change affects run: the others are those of the base.
         let affected = base.map(|base| -> Result<Affected> {
             let surveys = Sides { old: &base.survey, new: &**survey };
             let changes = Changes::since(repo, &base.commit, files, surveys.map(Survey::tree))?;
@@ -209,6 +210,7 @@ impl<'a> CheckBuilds<'a> {
         if targets.is_empty() {
             return Ok(());
         }
+        // The object names the chart and its values, so failures are reported there.
         let built = self.run(self.workspace.survey(), &subjects)?;
         let results = &mut *self.results.borrow_mut();
         for (target, built) in targets.iter().zip(built) {

@@ -45,6 +45,7 @@ pub(super) fn leave_out_remote(findings: &mut Vec<Finding>) {
 fn floating(remote: &RemoteUse<'_>) -> Option<Failure> {
     let shown = remote.shown();
     let pin = remote.pin().filter(|pin| pin.floats())?;
+    // The message names the ref, so that people see which part can move.
     let version = match remote.repository() {
         Some(spec) if spec.query_dropped => {
             let message = format!("kustomize cannot parse the query of `{shown}`, ignores all of it and builds HEAD");

@@ -52,6 +52,7 @@ fn open(context: &Context<'_>, noted: &Noted) -> Option<Finding> {
         Runs::Program(named) | Runs::Image { image: named, .. } => named,
         Runs::Unknown | Runs::Plugin(_) => name,
     };
+    // The fix depends on who owns the file and on what runs.
     let failure = match runs {
         // Localized files are not edited here.
         _ if context.is_owned(context.path(noted.file)) => failure.hint(UPSTREAM),

@@ -16,6 +16,7 @@ use crate::tree::{self, Resolved, path};
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for local in context.deployed.local.iter().filter(|local| local.target.changed_by.is_none()) {
+        // Without its directory nothing else of a target can be looked up.
         if let PathContent::Nothing(why) = &local.directory.content {
             findings.push(absent(context, local, why));
         } else {

@@ -102,6 +102,7 @@ fn effects(context: &Context<'_>, exclude: &Globs, roots: &[String]) -> Vec<Effe
             effects[*index].reached.get_or_insert_with(|| (directory.clone(), reference()));
         }
     }
+    // A deployed root is walked although the configuration excludes it.
     for local in &context.deployed.local {
         for root in local.target.roots(local.directory) {
             for index in exclude.covering(root) {

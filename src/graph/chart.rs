@@ -216,6 +216,7 @@ impl Walker {
             let note = self.graph.charts[chart].note;
             let lines = self.graph.lines_of(note);
             let upstream = wanted.upstream();
+            // `sources` is checked before the chart becomes part of the graph.
             let answer = answer.and_then(|pulled| match pulled {
                 Some(_) => self.trust(remotes, policy, &upstream, &upstream, lines).map(|()| pulled),
                 None => Ok(None),
@@ -228,6 +229,7 @@ impl Walker {
                         self.pulled(chart, archive);
                     }
                 }
+                // An exception keeps it remote, so that nothing depends on the answer.
                 Ok(None) | Err(_) if policy.accepts_chart(&self.graph, note, &wanted) => {}
                 Ok(None) => {
                     let failure = Failure::new(format!("{upstream} is not localized"))

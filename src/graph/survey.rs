@@ -208,6 +208,7 @@ impl Graph {
             notes: notes.collect::<Vec<_>>().into(),
             ..Graph::default()
         };
+        // Files are shared with the survey; only roots, and the references to them, are renumbered.
         for (old, new) in roots.iter().zip((0..).map(RootId)) {
             let mut root = self.roots[*old].clone();
             for edge in &mut root.edges {

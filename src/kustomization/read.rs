@@ -196,9 +196,11 @@ impl KustomizationReader<'_> {
         if tree.role == Some(Role::Other) || (value.data == Data::Null && leads_on) {
             return;
         }
+        // Readers of such a value may disagree about the reference in it.
         if let Some(problem) = plugin::ambiguity(value) {
             return self.add(problem.in_a("a field that leads to a reference"));
         }
+        // The table decides which type leads on: `[]` stands for the items of a list.
         match (&value.data, tree.names.get("[]")) {
             (Data::List(items), Some(subtree)) => {
                 for (i, item) in items.iter().enumerate() {
@@ -208,6 +210,7 @@ impl KustomizationReader<'_> {
             (_, Some(_)) => self.wrong_type(value, "a list", None),
             (Data::Mapping(pairs), None) if leads_on => self.visit_fields(tree, pairs),
             (_, None) if leads_on => {
+                // A bare path instead of `path: …` is a common mistake, so the hint shows the form.
                 let path = value.text().filter(|text| tree.names.contains_key("path") && !is_inline(text));
                 self.wrong_type(value, "a mapping", path.map(|path| format!("write `path: {path}`")))
             }
@@ -247,6 +250,7 @@ impl KustomizationReader<'_> {
     /// Reports values that kustomize does not read because their key is repeated. If a value may contain a reference it is a
     /// problem: not every reader takes the last one.
     fn check_replaced(&mut self, tree: Option<&FieldTree>, value: &Value) {
+        // A key may be repeated at any depth, also in a field that the table does not have.
         let items = value.list().unwrap_or_default();
         for (i, item) in items.iter().enumerate() {
             let subtree = tree.and_then(|tree| tree.names.get("[]"));

@@ -348,6 +348,7 @@ fn pairs(values: Vec<Value>, repeated: &mut Option<Problem>) -> Result<Vec<(Stri
         };
         let mut value = Value { key: name.start, ..value };
         let is_text = name.text().is_some();
+        // A repeated key keeps its place in the mapping, with the last value.
         let (index, was_text) = *seen.entry(key.clone()).or_insert((pairs.len(), is_text));
         let Some((_, before)) = pairs.get_mut(index) else {
             pairs.push((key, value));
@@ -381,6 +382,7 @@ pub(crate) fn refuse_expansion(text: &str) -> Result<(), Problem> {
     if !has_aliases(text) {
         return Ok(());
     }
+    // The size of an anchored value is known at its end. An alias adds that size once more.
     let (mut sizes, mut open) = (HashMap::new(), Vec::new());
     let (mut size, mut copied) = (0, 0);
     for event in Parser::new_from_str(text) {

@@ -252,6 +252,7 @@ impl LayoutBuilder<'_> {
                     self.failures.push(failure.at(location()));
                     return Ok(None);
                 }
+                // A finding about the execute bit names the first reference that runs the program.
                 if edge.reference.accepts == Accepts::Program
                     && let Some(placed) = self.placed.get_mut(&destination)
                 {

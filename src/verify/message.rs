@@ -202,6 +202,7 @@ impl<'a> History<'a> {
     /// Reports the rest, which no lock covers: a missing record, and changes outside of the directories since the newest localized
     /// commit.
     pub(super) fn whole(&mut self, verifier: &mut Verifier, locks: &[(String, Lock)], is_ours: bool) -> Result<()> {
+        // Only the newest record counts, so a malformed one is reported and no older one is read.
         let newest = match std::mem::replace(&mut self.newest, RecordLookup::Nothing) {
             RecordLookup::Record(newest) => newest,
             RecordLookup::Unreadable { commit, failure } => {

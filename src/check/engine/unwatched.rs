@@ -17,6 +17,7 @@ fn find_unwatched(context: &Context<'_>) -> Result<Vec<Finding>> {
     let mut values = None;
     for local in context.deployed.local.iter().filter(|local| local.target.manifest.contains(GENERATE_PATHS)) {
         let unwatched = unwatched(context.graph, targets, local.target, local.directory)?;
+        // One path shows the problem; the help has the whole annotation.
         let Some(first) = unwatched.first() else { continue };
         let more = match unwatched.len() {
             1 => String::new(),
