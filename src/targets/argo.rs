@@ -23,7 +23,7 @@ use super::{
     Unread, target_dir, unfilled,
 };
 use crate::config::Config;
-use crate::kustomization::{Data, FileDocument, Located, ObjectError, Value, read_object};
+use crate::kustomization::{Data, FileDocument, ObjectError, Value, read_object};
 use crate::message::failure::Result;
 use crate::message::position::Position;
 use crate::message::redact;
@@ -242,14 +242,11 @@ impl Argo<'_> {
         if source.repo_url.is_none() && !of.is_open {
             return Ok(None);
         }
-        // A finding points to the path, even if that is not in this repository.
         let url = source.repo_url.as_deref().unwrap_or_default();
-        let spot = source.path.as_ref().map_or(written.start, Located::start);
         let elsewhere = |location: TargetLocation, values| {
             let build = BuildSettings { values, ..build(self.options.as_deref(), document, written).1 };
-            document.target(self.tree, EngineName::ArgoCd, spot, location, build).map(Some)
+            document.target(self.tree, EngineName::ArgoCd, source.spot(written), location, build).map(Some)
         };
-        let external = |why: String| elsewhere(TargetLocation::External(why), self.values(document, &source, None));
         // A chart of a repository has no path; a source with neither may get one from a patch.
         let path = source.path.as_ref().map(|path| path.value.as_str()).or(source.chart.as_ref().map(|_| ""));
         let is_partial = (path.is_none() && source.name.is_none()) || source.repo_url.is_none();
@@ -262,28 +259,41 @@ impl Argo<'_> {
             }
             return Ok(None);
         };
-        if let Some(chart) = &source.chart {
-            return external(format!("it is the chart `{chart}` of {}", redact::url(url)));
-        }
         // A URL with a variable may be this repository, so that its path is looked at below the top.
-        let (base, is_known) = (self.identity.directory_of(url), unfilled([url]).is_none());
-        if base.is_none() && is_known {
-            return external(format!("it is in {}", redact::url(url)));
+        let external = match &source.chart {
+            Some(chart) => Some(format!("it is the chart `{chart}` of {}", redact::url(url))),
+            None if self.identity.directory_of(url).is_some() || unfilled([url]).is_some() => None,
+            None => Some(format!("it is in {}", redact::url(url))),
+        };
+        match external {
+            Some(why) => elsewhere(TargetLocation::External(why), self.values(document, &source, None)),
+            None => self.located(of, written, &source, path, unread).map(Some),
         }
-        let base = base.unwrap_or_default();
-        let directory = Some(path).filter(|path| is_known && unfilled([*path]).is_none());
+    }
+
+    /// The target of a source whose path may be in this repository.
+    fn located(
+        &self,
+        of: &Application,
+        written: &Value,
+        source: &Source,
+        path: &str,
+        unread: &mut Vec<Unread>,
+    ) -> Result<Target> {
+        let document = &of.document;
+        let (url, named) = (source.repo_url.as_deref().unwrap_or_default(), source.target_revision.as_deref());
+        let base = self.identity.directory_of(url).unwrap_or_default();
         // Overrides are beside the directory, so they are unknown as long as it is.
-        let directory = directory.and_then(|path| ArgoCd.resolve(base, path));
+        let directory = ArgoCd.resolve(base, path).filter(|_| unfilled([url, path]).is_none());
         let beside = directory.as_ref().map_or(Vec::new(), |path| override_files(path, &document.object.name));
         let (merged, mut build) = self.changed(document, written, &beside, unread)?;
-        let named = source.target_revision.as_deref();
         let revision = self::revision(self.identity, url, named);
         // The files of a tag never change.
         let below = path::resolve(base, path).filter(|_| !revision.is_fixed);
         build.values =
             self.values(document, &merged, below.as_deref().map(|directory| SourceDir { top: base, directory }));
         // Only now is it known whether the content of the tree says something about the target.
-        let path = match self.open(of, [url, path, named.unwrap_or_default()], directory.as_deref())? {
+        let location = match self.open(of, [url, path, named.unwrap_or_default()], directory.as_deref())? {
             Some(why) => TargetLocation::Templated(why),
             None => {
                 let mut dir = target_dir::inspect_path(self.tree, EngineName::ArgoCd, base, path, revision, None)?;
@@ -292,7 +302,7 @@ impl Argo<'_> {
                 TargetLocation::Local(dir)
             }
         };
-        document.target(self.tree, EngineName::ArgoCd, spot, path, build).map(Some)
+        document.target(self.tree, EngineName::ArgoCd, source.spot(written), location, build)
     }
 
     /// A source with the changes of the files beside it, and its build.

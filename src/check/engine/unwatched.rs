@@ -52,6 +52,7 @@ mod tests {
             .file("apps/one.yaml", "")
             .file("base/kustomization.yaml", "resources: [x.yaml]\n")
             .file("base/x.yaml", "")
+            .file("apps/js/x.jsonnet", "{}")
             .config("load-restrictor: none\n")
             .find(Rule::Engine)
     }
@@ -93,5 +94,7 @@ mod tests {
             }
         }
         assert!(found(&argo("path: apps/web")).is_empty());
+        // Jsonnet may import any file.
+        assert!(found(&annotated(".").replace("apps/web", "apps/js")).is_empty());
     }
 }

@@ -6,6 +6,7 @@ use serde::de::IgnoredAny;
 use serde_json::{Map, Value as Json};
 
 use crate::kustomization::{Data, Located, Scalar, Value, is_same_key};
+use crate::message::position::Position;
 use crate::targets::chart;
 use crate::targets::scan::{ScannedKind, Spec, is_readable, models};
 
@@ -271,6 +272,11 @@ pub(super) fn is_respelled(value: &Value) -> bool {
 impl Source {
     /// The keys that locate a source. No file beside it can override them.
     pub(super) const PLACE: [&str; 4] = ["path", "repoURL", "targetRevision", "chart"];
+
+    /// The position of its path, or else of the source as it is written.
+    pub(super) fn spot(&self, written: &Value) -> Position {
+        self.path.as_ref().map_or(written.start, Located::start)
+    }
 
     /// The files with values of a chart, as the source names them.
     pub(super) fn values_files(&self) -> impl Iterator<Item = &str> {

@@ -70,7 +70,7 @@ pub(crate) fn unwatched(
     };
     let tree = &*graph.sources[0].tree;
     let mut unwatched = read(graph, target, dir)?.paths;
-    // A missing file changes nothing until it exists.
-    unwatched.retain(|path| !is_watched(path) && !matches!(tree.entry(path), Ok(None)));
+    // A missing file changes nothing until it exists; a target that may read anything, as Jsonnet does, names no path.
+    unwatched.retain(|path| !path.is_empty() && !is_watched(path) && !matches!(tree.entry(path), Ok(None)));
     Ok(unwatched)
 }
