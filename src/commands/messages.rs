@@ -1,6 +1,6 @@
 //! Messages of several commands: failures with their hints, warnings, references that stay remote, changes of a lock.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::Hash;
 
 use console::{Alignment, Style, measure_text_width, pad_str};
@@ -67,7 +67,9 @@ pub(super) fn commit(paths: &[String]) -> String {
     all.sort_unstable();
     all.dedup_by(|later, kept| path::is_in(later, kept));
     if all.len() > NAMED {
-        all = vec![""];
+        // Not the whole tree: other untracked files may be meant to stay so.
+        let tops: BTreeSet<&str> = all.iter().filter_map(|path| path.split('/').next()).collect();
+        all = tops.into_iter().collect();
     }
     // Localized files belong to the kustomization and the lock that changed with them.
     let changed = if paths.iter().any(|path| stored::home(path).is_some()) { " -a" } else { "" };

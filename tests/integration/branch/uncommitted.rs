@@ -68,7 +68,7 @@ fn kustomizations_that_are_not_committed_are_named() {
     work.run_as_is(&IN_PLACE).success().lacks("warning:");
     work.write("beside/kustomization.yaml", "namePrefix: a-\n");
     work.run_as_is(&["app", "--no-verify", "--branch=copy"]).success().lacks("warning:");
-    // Many are counted, and added as a whole.
+    // Many are counted, and added by the directories at the top that have them.
     for number in 0..6 {
         work.write(&format!("many/{number}/kustomization.yaml"), "namePrefix: a-\n");
     }
@@ -77,7 +77,7 @@ fn kustomizations_that_are_not_committed_are_named() {
           not verified: --no-verify
           1 warning (stale-allow 1)
         warning: 7 kustomizations are not committed, and only HEAD is localized: beside/kustomization.yaml, many/0/kustomization.yaml, many/1/kustomization.yaml, many/2/kustomization.yaml, many/3/kustomization.yaml and 2 more
-          hint: git add -- :/ && git commit
+          hint: git add -- :/beside :/many && git commit
         warning[stale-allow]: nothing matches `left-out`
          --> .kustomize-localize:1:11
           |
@@ -90,7 +90,7 @@ fn kustomizations_that_are_not_committed_are_named() {
           not verified: --no-verify
           1 warning (stale-allow 1)
         warning: 7 kustomizations are not committed, and only HEAD is localized: beside/kustomization.yaml, many/0/kustomization.yaml, many/1/kustomization.yaml, many/2/kustomization.yaml, many/3/kustomization.yaml, many/4/kustomization.yaml, many/5/kustomization.yaml
-          hint: git add -- :/ && git commit
+          hint: git add -- :/beside :/many && git commit
         warning[stale-allow]: nothing matches `left-out`
          --> .kustomize-localize:1:11
           |
