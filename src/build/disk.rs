@@ -74,7 +74,7 @@ pub(crate) fn write_temporary<P: AsRef<str>>(
     top: &Path,
     pool: Option<&mut Pool>,
 ) -> Result<()> {
-    write(tree, places, conversion, top, pool)?.map_err(|failure| unusable(&failure))
+    write(tree, places, conversion, top, pool)?.map_err(unusable)
 }
 
 fn not_written(path: &str, error: &io::Error) -> Failure {

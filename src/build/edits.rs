@@ -76,7 +76,7 @@ impl Edits {
                 return Err(Unbuilt::Failed(format!("`{command}` fails: {reason}")));
             }
         }
-        let text = fs::read(self.root.top.join(&self.file)).map_err(|error| Unbuilt::from(unusable(&error)))?;
+        let text = fs::read(self.root.top.join(&self.file)).map_err(unusable)?;
         // A kustomization with literals of Secrets is written nowhere.
         if let Some((memory, digest)) = memory
             && memchr::memmem::find(&text, SECRETS).is_none()

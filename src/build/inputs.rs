@@ -4,7 +4,7 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use super::disk::{self, Pool};
 use super::proxy::{self, Served};
@@ -13,6 +13,7 @@ use crate::graph::inputs::{BuildInput, RootInputs, leads_out, of_no_root};
 use crate::graph::{ChartLookup, FileId, Graph, Origin, RemoteFile, Resolution, RootId, ScopedTree, SourceId};
 use crate::kustomization::{NoteKind, Runs};
 use crate::message::failure::Result;
+use crate::os::parallel::locked;
 use crate::plan::Plan;
 use crate::reference::RepoSpec;
 use crate::tree::checkout::Conversion;
@@ -82,12 +83,12 @@ impl Answers {
 
     /// The digest of a directory, which does not change.
     fn below(&self, directory: &Path) -> Result<String> {
-        let known = || self.digests.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(digest) = known().get(directory) {
+        if let Some(digest) = locked(&self.digests).get(directory) {
             return Ok(digest.clone());
         }
+        // Unlocked: other builds need not wait for it.
         let digest = if directory.exists() { disk::digest(directory)? } else { String::new() };
-        Ok(known().entry(directory.to_owned()).or_insert(digest).clone())
+        Ok(locked(&self.digests).entry(directory.to_owned()).or_insert(digest).clone())
     }
 }
 

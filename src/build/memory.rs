@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
 use serde_yaml::Value;
@@ -20,6 +20,7 @@ use crate::git::{Key, LocalRepo};
 use crate::message::failure::Result;
 use crate::os::failpoint;
 use crate::os::interrupt::unusable;
+use crate::os::parallel::locked;
 use crate::record::sha256_hex;
 
 /// How much is remembered, in bytes.
@@ -84,7 +85,7 @@ impl Memory {
 
     /// Removes the least recently used entries, until there is room for more.
     fn make_room(&self, more: u64) {
-        let mut total = self.total.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut total = locked(&self.total);
         // Other runs share the directory, so that its size is counted again only when it may be full.
         if total.is_none_or(|total| total + more > self.most) {
             let mut entries = BTreeMap::new();
@@ -214,7 +215,7 @@ impl BuildRun {
             // Values lie beside a chart.
             let file = argument.split_once('=').map(|(_, file)| Path::new(file));
             let bytes = file.filter(|file| file.starts_with(&files.input)).map(fs::read).transpose();
-            let digest = bytes.map_err(|error| unusable(&error))?.map(|bytes| sha256_hex(&bytes));
+            let digest = bytes.map_err(unusable)?.map(|bytes| sha256_hex(&bytes));
             lines += &format!("{:?} {digest:?}\n", argument.replace(&files.input.display().to_string(), INPUT));
         }
         // Variables of the environment steer programs, but `PATH` names them, and these are known.

@@ -6,13 +6,14 @@ use std::fs::File;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use super::memory::Memory;
 use super::run::Spent;
 use crate::config::Config;
 use crate::message::failure::{Failure, Result};
+use crate::os::parallel::locked;
 use crate::os::process::{self, Output};
 use crate::os::sandbox::{self, Isolation, Means};
 use crate::record::sha256_of;
@@ -225,7 +226,7 @@ fn is_executable(file: &Path) -> bool {
 fn examine(path: &Path, kind: Tool) -> Result<Program, String> {
     static KNOWN: Mutex<BTreeMap<PathBuf, Result<Program, String>>> = Mutex::new(BTreeMap::new());
 
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut known = locked(&KNOWN);
     known.entry(path.to_owned()).or_insert_with(|| examined(path, kind)).clone()
 }
 

@@ -11,10 +11,12 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use percent_encoding::percent_decode_str;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use rustls::crypto::ring;
@@ -27,6 +29,7 @@ use crate::fetch::http::is_loopback;
 use crate::message::failure::{Failure, Result};
 use crate::message::redact;
 use crate::os::interrupt::unusable;
+use crate::os::parallel::locked;
 use crate::os::sandbox::Request;
 use crate::record::sha256_hex;
 
@@ -37,6 +40,8 @@ pub(super) const IS_TRUSTED: bool = cfg!(all(unix, not(target_vendor = "apple"))
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How long the head of a request may be, in bytes.
 const HEAD: u64 = 64 << 10;
+/// The user of the proxy.
+const USER: &str = "build";
 /// How many connections are answered at the same time.
 const CONNECTIONS: usize = 64;
 
@@ -46,6 +51,8 @@ pub(super) struct Served {
     /// URLs that are requested in vain: kustomize first tries the URL of a repository as a file.
     repositories: HashSet<String>,
     authority: CertifiedIssuer<'static, KeyPair>,
+    /// The password of the proxy, which only builds are told: other users of the machine reach it, too.
+    password: String,
     /// The path of its certificate.
     certificate: PathBuf,
     /// How TLS begins as each host.
@@ -96,8 +103,10 @@ impl Served {
         let authority = KeyPair::generate().and_then(|key| CertifiedIssuer::self_signed(parameters, key));
         let authority = authority.map_err(not_started)?;
         let certificate = directory.join("certificate.pem");
-        std::fs::write(&certificate, authority.pem()).map_err(|error| unusable(&error))?;
-        Ok(Served { files, repositories, authority, certificate, hosts: Mutex::default() })
+        std::fs::write(&certificate, authority.pem()).map_err(unusable)?;
+        // Whoever knows the key may read everything anyway.
+        let password = sha256_hex(&authority.key().serialize_der());
+        Ok(Served { files, repositories, authority, password, certificate, hosts: Mutex::default() })
     }
 
     /// Whether builds may ask a host on this machine, for which Go uses no proxy.
@@ -161,10 +170,6 @@ fn key_of(text: &str) -> Option<String> {
     Url::parse(text).ok().as_ref().and_then(key)
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// The proxy of one build, which runs until it is dropped.
 pub(super) struct Proxy {
     address: SocketAddr,
@@ -197,7 +202,7 @@ impl Proxy {
 
     /// Sends everything that `command` is going to request over http and https here.
     pub(super) fn serve(&self, command: &mut Command) {
-        let proxy = format!("http://{}", self.address);
+        let proxy = format!("http://{USER}:{}@{}", self.shared.served.password, self.address);
         command.envs(PROXIES.map(|name| (name, &proxy)));
         let certificate = &self.shared.served.certificate;
         command.env("SSL_CERT_FILE", certificate).env_remove("NO_PROXY").env_remove("no_proxy");
@@ -237,33 +242,40 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
     }
 }
 
-/// The first line of a request.
-struct RequestLine {
+/// The head of a request.
+struct RequestHead {
     method: String,
     target: String,
+    /// Whether it has the password of the build.
+    is_trusted: bool,
 }
 
-/// Reads the head of a request; `None` if it is not a request.
-fn request(stream: &mut impl Read) -> io::Result<Option<RequestLine>> {
+/// Reads the head of a request with a password; `None` if it is not a request.
+fn request(stream: &mut impl Read, password: &str) -> io::Result<Option<RequestHead>> {
+    let login = format!("Basic {}", BASE64_STANDARD.encode(format!("{USER}:{password}")));
     let mut reader = BufReader::new(stream.take(HEAD));
     let mut first = String::new();
     reader.read_line(&mut first)?;
-    // The headers are read to their end and dropped: an answer before that can break the connection.
-    let mut line = Vec::new();
+    // All headers are read: an answer before their end can break the connection.
+    let (mut line, mut is_trusted) = (Vec::new(), false);
     loop {
         line.clear();
         let read = reader.read_until(b'\n', &mut line)?;
         match line.as_slice() {
             b"\r\n" | b"\n" => break,
             _ if read == 0 => return Ok(None),
-            _ => {}
+            header => {
+                let header = String::from_utf8_lossy(header);
+                let (name, value) = header.split_once(':').unwrap_or_default();
+                is_trusted |= name.eq_ignore_ascii_case("Proxy-Authorization") && value.trim() == login;
+            }
         }
     }
     let mut words = first.split_ascii_whitespace();
     let (Some(method), Some(target), Some(_)) = (words.next(), words.next(), words.next()) else {
         return Ok(None);
     };
-    Ok(Some(RequestLine { method: method.to_owned(), target: target.to_owned() }))
+    Ok(Some(RequestHead { method: method.to_owned(), target: target.to_owned(), is_trusted }))
 }
 
 /// Writes an answer, after which the connection ends.
@@ -283,7 +295,8 @@ impl Shared {
     fn connection(&self, mut stream: TcpStream) -> io::Result<()> {
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(PATIENCE))?;
-        let Some(request) = request(&mut stream)? else {
+        let password = &self.served.password;
+        let Some(request) = request(&mut stream, password)? else {
             self.note("a connection that is not HTTP".to_owned());
             return answer(&mut stream, "400 Bad Request", b"", true);
         };
@@ -293,7 +306,8 @@ impl Shared {
         }
         // This request contains only host and port; the path follows after TLS has begun.
         let url = Url::parse(&format!("https://{}/", request.target)).ok();
-        let Some((url, host)) = url.as_ref().and_then(|url| Some((url, url.host_str()?))).filter(|_| IS_TRUSTED) else {
+        let named = url.as_ref().and_then(|url| Some((url, url.host_str()?)));
+        let Some((url, host)) = named.filter(|_| IS_TRUSTED && request.is_trusted) else {
             return self.give(&mut stream, &request, url);
         };
         // Answer as the host, and read the request that the client believes to be between them.
@@ -301,8 +315,10 @@ impl Shared {
         stream.write_all(b"HTTP/1.1 200 Connection Established\r\n\r\n")?;
         let connection = ServerConnection::new(tls).map_err(io::Error::other)?;
         let mut stream = StreamOwned::new(connection, stream);
-        match self::request(&mut stream) {
+        match self::request(&mut stream, password) {
             Ok(Some(request)) => {
+                // The password came before the tunnel.
+                let request = RequestHead { is_trusted: true, ..request };
                 // `join` would take `//host` for another host.
                 let origin = url.as_str().trim_end_matches('/');
                 let is_path = request.target.starts_with('/');
@@ -317,10 +333,10 @@ impl Shared {
     }
 
     /// Answers with a file that was fetched.
-    fn give(&self, stream: &mut impl Write, request: &RequestLine, url: Option<Url>) -> io::Result<()> {
+    fn give(&self, stream: &mut impl Write, request: &RequestHead, url: Option<Url>) -> io::Result<()> {
         let key = url.as_ref().and_then(key).unwrap_or_default();
         let is_read = matches!(request.method.as_str(), "GET" | "HEAD");
-        if let Some(file) = self.served.files.get(&key).filter(|_| is_read) {
+        if let Some(file) = self.served.files.get(&key).filter(|_| is_read && request.is_trusted) {
             return answer(stream, "200 OK", file, request.method == "GET");
         }
         // If TLS cannot begin, only the host is known.

@@ -201,7 +201,7 @@ impl Roots {
                 Ok(Some(root)) => built.push((number, *root)),
                 Ok(None) => {
                     // kustomize says why it is not a root.
-                    fs::create_dir_all(&top).map_err(|error| unusable(&error))?;
+                    fs::create_dir_all(&top).map_err(unusable)?;
                     let names = FILE_NAMES.map(|name| path::join(&directory, name));
                     disk::write_temporary(&*source.tree, names, None, &top, None)?;
                 }
@@ -249,11 +249,11 @@ pub(super) fn chart(
     let files = Arc::new(BuildFiles::of(&Graph::default(), true, false, "input")?);
     let (top, beside) = (files.input.join("tree"), files.input.join("values"));
     disk::write_temporary(&**tree, chart::places(&**tree, directory)?, None, &top, Some(pool))?;
-    fs::create_dir_all(&beside).map_err(|error| unusable(&error))?;
+    fs::create_dir_all(&beside).map_err(unusable)?;
     let mut written = Vec::new();
     for (number, text) in values.iter().enumerate() {
         written.push(beside.join(format!("{number}.yaml")));
-        fs::write(&written[number], text).map_err(|error| unusable(&error))?;
+        fs::write(&written[number], text).map_err(unusable)?;
     }
     Ok((RootDir { files, top, directory: directory.to_owned(), runs: true, leaves: false }, written))
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Arc, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
@@ -19,6 +19,7 @@ use crate::message::failure::{Failure, FailureKind, Result};
 use crate::message::redact;
 use crate::os::failpoint;
 use crate::os::interrupt::{Scratch, unusable};
+use crate::os::parallel::locked;
 use crate::os::process::{self, Bounds};
 use crate::os::sandbox::{self, Isolation, Means, Request};
 use crate::targets::variables::{Filled, Variables};
@@ -153,7 +154,7 @@ pub(super) struct BuildFiles {
 impl BuildFiles {
     /// Begins with the responses from a walk. `name` is the name of the directory.
     pub(super) fn of(graph: &Graph, offline: bool, checks_out: bool, name: &str) -> Result<BuildFiles> {
-        let scratch = Scratch::new().map_err(|error| unusable(&error))?;
+        let scratch = Scratch::new().map_err(unusable)?;
         let input = scratch.path().join(name);
         let answers = Answers::of(graph, offline, &input)?;
         let (secrets, all_secrets) = (OnceLock::new(), OnceLock::new());
@@ -210,7 +211,7 @@ impl BuildRun {
         let BuildRun { root: RootDir { files: on_disk, top, .. }, program, variables, .. } = self;
         let BuildFiles { scratch, input, answers: Answers { files, .. }, .. } = &**on_disk;
         let time = program.time()?;
-        let private = tempfile::tempdir_in(scratch.path()).map_err(|error| unusable(&error))?;
+        let private = tempfile::tempdir_in(scratch.path()).map_err(unusable)?;
         let private = private.path();
         let mut command = self.command(private)?;
         let (proxy, network) = match files {
@@ -277,7 +278,7 @@ impl BuildRun {
         let target = root.top.join(&root.directory);
         let [home, temporary, bin] = ["home", "tmp", BIN].map(|name| private.join(name));
         for directory in [&home, &temporary, &bin] {
-            std::fs::create_dir_all(directory).map_err(|error| unusable(&error))?;
+            std::fs::create_dir_all(directory).map_err(unusable)?;
         }
         let mut command = program.command(self.edits);
         command.env_clear().envs(seen(matches!(files, RemoteFiles::Upstream)));
@@ -407,7 +408,7 @@ impl Program {
     /// Returns how long a build that begins now may take.
     fn time(&self) -> Result<Duration> {
         let limit = self.timeout.unwrap_or(TIMEOUT);
-        let mut spent = self.spent();
+        let mut spent = locked(&self.spent);
         if !spent.has_left(limit) {
             let why = format!(
                 "no time is left: the builds before took {} s, more than half of `build-timeout` each",
@@ -424,11 +425,7 @@ impl Program {
 
     /// Notes how long a build took.
     fn spend(&self, time: Duration) {
-        self.spent().time += time;
-    }
-
-    fn spent(&self) -> MutexGuard<'_, Spent> {
-        self.spent.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.spent).time += time;
     }
 }
 

@@ -179,7 +179,7 @@ impl<'a> RootPairs<'a> {
                 Some(into) => Roots::copy(plan, into, checkout.as_ref())?,
                 None => Roots::write(&plan.after, localized.collect(), closed, &mut pool)?,
             },
-            kept: Scratch::for_user(&options.outputs).map_err(|error| unusable(&error))?,
+            kept: Scratch::for_user(&options.outputs).map_err(unusable)?,
         })
     }
 

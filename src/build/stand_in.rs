@@ -81,12 +81,12 @@ impl Manifest {
     /// Writes it into a directory, with the script for git beside it, and returns where it is.
     pub(super) fn write(&self, directory: &Path) -> Result<PathBuf> {
         let manifest = directory.join("fetched.json");
-        let text = serde_json::to_vec(self).map_err(|error| unusable(&error))?;
-        fs::create_dir_all(directory).and_then(|()| fs::write(&manifest, text)).map_err(|error| unusable(&error))?;
+        let text = serde_json::to_vec(self).map_err(unusable)?;
+        fs::create_dir_all(directory).and_then(|()| fs::write(&manifest, text)).map_err(unusable)?;
         // Before any build begins: a program cannot be run while some process still holds it for writing.
         #[cfg(unix)]
         if !is_noexec(directory) {
-            disk::program(&directory.join("git"), SCRIPT).map_err(|error| unusable(&error))?;
+            disk::program(&directory.join("git"), SCRIPT).map_err(unusable)?;
         }
         Ok(manifest)
     }

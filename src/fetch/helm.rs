@@ -130,7 +130,7 @@ fn newest(chart: &ChartRef, versions: &[ChartVersion]) -> Result<String> {
     let repositories = json!({"repositories": [{"name": "charts", "url": "https://charts.invalid"}]});
     let index = json!({"apiVersion": "v1", "entries": {&*chart.name: entries}});
     for (name, content) in [("config/repositories.yaml", repositories), ("cache/charts-index.yaml", index)] {
-        std::fs::write(helm.path(name), content.to_string()).map_err(|error| unusable(&error))?;
+        std::fs::write(helm.path(name), content.to_string()).map_err(unusable)?;
     }
     // `helm search` lists releases only unless a range says otherwise; `helm pull` means these ranges.
     let range = match &*chart.version {
@@ -171,9 +171,9 @@ struct Helm<'c> {
 
 impl<'c> Helm<'c> {
     fn new(chart: &'c ChartRef) -> Result<Helm<'c>> {
-        let helm = Helm { chart, scratch: Scratch::new().map_err(|error| unusable(&error))? };
+        let helm = Helm { chart, scratch: Scratch::new().map_err(unusable)? };
         for name in ["pulled", "config", "cache", "data"] {
-            std::fs::create_dir(helm.path(name)).map_err(|error| unusable(&error))?;
+            std::fs::create_dir(helm.path(name)).map_err(unusable)?;
         }
         Ok(helm)
     }

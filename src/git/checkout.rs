@@ -34,17 +34,15 @@ const ATTRIBUTES: [&str; 5] = ["filter", "ident", "eol", "crlf", "working-tree-e
 impl Checkout {
     /// Makes a repository with these files. For a symlink the bytes are its target, as in an index.
     pub(crate) fn new(files: &[(String, Vec<u8>)], hash: gix::hash::Kind) -> Result<Self> {
-        let scratch = Scratch::new().map_err(|error| unusable(&error))?;
-        init(scratch.path(), hash).map_err(|error| unusable(&error))?;
+        let scratch = Scratch::new().map_err(unusable)?;
+        init(scratch.path(), hash).map_err(unusable)?;
         let options = gix::open::Options::isolated().with(gix::sec::Trust::Full);
         let objects = gix::open_opts(scratch.path(), options);
-        let objects = objects.map_err(|error| unusable(&io::Error::other(error.to_string())))?;
+        let objects = objects.map_err(unusable)?;
         for (path, bytes) in files {
             let disk_path = scratch.path().join(safe(path)?);
             let parent = disk_path.parent().unwrap_or(scratch.path());
-            std::fs::create_dir_all(parent)
-                .and_then(|()| std::fs::write(&disk_path, bytes))
-                .map_err(|error| unusable(&error))?;
+            std::fs::create_dir_all(parent).and_then(|()| std::fs::write(&disk_path, bytes)).map_err(unusable)?;
         }
         Ok(Checkout { scratch, objects })
     }

@@ -66,13 +66,13 @@ impl Signers {
 
     /// The signer of an object (`tag` or `commit`) of a bare repository: the fingerprint of the key, and its name.
     pub(crate) fn verify(&self, repository: &Path, kind: &str, id: &str) -> Result<String> {
-        let scratch = Scratch::new().map_err(|error| unusable(&error))?;
+        let scratch = Scratch::new().map_err(unusable)?;
         let home = scratch.path();
         let file = home.join("signers");
-        std::fs::write(&file, &self.bytes).map_err(|error| unusable(&error))?;
+        std::fs::write(&file, &self.bytes).map_err(unusable)?;
         // gpg must neither leave an agent running nor ask a key server.
         let options = "no-autostart\nno-auto-key-retrieve\n";
-        std::fs::write(home.join("gpg.conf"), options).map_err(|error| unusable(&error))?;
+        std::fs::write(home.join("gpg.conf"), options).map_err(unusable)?;
         // With a keyring no ssh key may sign, so git gets a file that does not exist.
         let allowed = if self.is_keyring { home.join("none") } else { file.clone() };
         if self.is_keyring {
@@ -150,9 +150,9 @@ fn key_blob(kind: &str, text: &str) -> Option<Vec<u8>> {
 
 /// The fingerprints of the primary keys of a keyring, as gpg reads it.
 fn of_keyring(file: &str, bytes: &[u8]) -> Result<BTreeSet<String>> {
-    let scratch = Scratch::new().map_err(|error| unusable(&error))?;
+    let scratch = Scratch::new().map_err(unusable)?;
     let keyring = scratch.path().join("signers");
-    std::fs::write(&keyring, bytes).map_err(|error| unusable(&error))?;
+    std::fs::write(&keyring, bytes).map_err(unusable)?;
     let listed = gpg(file, scratch.path(), &["--with-colons", "--show-keys"], &keyring)?;
     let listed = String::from_utf8_lossy(&listed.stdout);
     if listed.lines().any(|line| line.starts_with("sec:")) {

@@ -8,7 +8,9 @@
 
 use std::io::Write as _;
 use std::path::PathBuf;
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::{LazyLock, Mutex};
+
+use crate::os::parallel::locked;
 
 /// Where a debug build writes the names of the effects of a run, one a line.
 const LIST: &str = "KUSTOMIZE_LOCALIZE_FAILPOINTS";
@@ -58,7 +60,7 @@ pub(crate) fn before(name: &str) {
     if !cfg!(debug_assertions) {
         return;
     }
-    let mut count = COUNT.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut count = locked(&COUNT);
     *count += 1;
     note(LIST, name);
     if std::env::var(STOP).is_ok_and(|stop| stop == count.to_string()) {

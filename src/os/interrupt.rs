@@ -8,11 +8,12 @@ use std::collections::BTreeSet;
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use crate::message::failure::Failure;
 use crate::os::failpoint;
+use crate::os::parallel::locked;
 
 /// How the names of our directories begin, in the system's temporary directory, in that of a repository, beside a NEW_DIR.
 pub(crate) const TEMPORARY: &str = "kustomize-localize-tmp-";
@@ -26,11 +27,6 @@ const ABANDONED: Duration = Duration::from_secs(24 * 60 * 60);
 static GROUPS: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
 static DIRECTORIES: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 static HELD: Mutex<()> = Mutex::new(());
-
-fn locked<T>(mutex: &'static Mutex<T>) -> MutexGuard<'static, T> {
-    // A panic elsewhere must not keep the handler from cleaning up.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// Asks every process of the group that `leader` leads to end, or with `kills` ends it. A group that is gone is fine.
 #[cfg_attr(not(unix), expect(unused_variables))]
@@ -219,7 +215,7 @@ pub(crate) fn is_left(parent: &Path, prefix: &str) -> bool {
 }
 
 /// The failure for a temporary directory that cannot be used.
-pub(crate) fn unusable(error: &dyn std::fmt::Display) -> Failure {
+pub(crate) fn unusable(error: impl std::fmt::Display) -> Failure {
     Failure::new(format!("could not write to the temporary directory `{}`: {error}", std::env::temp_dir().display()))
         .hint("set TMPDIR to a directory that can be written and has room")
 }

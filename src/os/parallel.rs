@@ -2,11 +2,16 @@
 
 use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 /// As much as the main thread has.
 const STACK: usize = 8 << 20;
+
+/// Locks a mutex. A panic of another thread is reported there, and nowhere else.
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Returns how many threads can run at once here.
 pub fn processors() -> usize {
@@ -21,7 +26,7 @@ pub fn side_by_side<J: Sync, D: Send>(jobs: &[J], most: usize, run: impl Fn(usiz
             let index = next.fetch_add(1, Ordering::Relaxed);
             let Some(job) = jobs.get(index) else { return };
             let result = run(index, job);
-            done.lock().unwrap_or_else(PoisonError::into_inner).push((index, result));
+            locked(&done).push((index, result));
         }
     };
     thread::scope(|scope| {
@@ -41,7 +46,7 @@ pub fn side_by_side<J: Sync, D: Send>(jobs: &[J], most: usize, run: impl Fn(usiz
 /// Begins work on another thread, and returns what waits for its end. Where no thread is to be had, it is done then.
 pub(crate) fn meanwhile<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> impl FnOnce() -> T {
     let work = Arc::new(Mutex::new(Some(work)));
-    let take = |work: &Mutex<Option<_>>| work.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let take = |work: &Mutex<Option<_>>| locked(work).take();
     let taken = work.clone();
     let begun = thread::Builder::new().stack_size(STACK).spawn(move || take(&taken).map(|work| work()));
     move || match begun.map(thread::JoinHandle::join) {

@@ -11,7 +11,7 @@ fn proxy(files: &[(&str, &[u8])]) -> (tempfile::TempDir, Proxy) {
 /// Asks the proxy as a client does, and returns the status and the body.
 fn get(proxy: &Proxy, url: &str) -> Result<(u16, String), reqwest::Error> {
     let pem = std::fs::read(&proxy.shared.served.certificate).unwrap();
-    let address = format!("http://{}", proxy.address);
+    let address = format!("http://{USER}:{}@{}", proxy.shared.served.password, proxy.address);
     let mut roots = rustls::RootCertStore::empty();
     let certificate = rustls::pki_types::pem::PemObject::from_pem_slice(&pem).unwrap();
     roots.add(certificate).unwrap();
@@ -64,7 +64,8 @@ fn fetched_files_are_served_over_http_and_https() {
 
 #[test]
 fn everything_else_is_refused() {
-    let (_directory, proxy) = proxy(&[("https://files.example.com/map.yaml", b"one")]);
+    let (_directory, proxy) =
+        proxy(&[("https://files.example.com/map.yaml", b"one"), ("http://plain.example.com/one", b"one")]);
     for url in [
         "https://files.example.com/other.yaml",
         "https://files.example.com/map.yaml?v=2",
@@ -84,6 +85,11 @@ fn everything_else_is_refused() {
     assert!(said.starts_with("HTTP/1.1 403 "), "{said}");
     raw(&proxy, b"SSH-2.0-OpenSSH_9.2\r\n");
     raw(&proxy, b"CONNECT dark.example.com:443 HTTP/1.1\r\n\r\n");
+    // Other users of the machine do not know the password.
+    for login in ["", "Proxy-Authorization: Basic YnVpbGQ6eA==\r\n"] {
+        let said = raw(&proxy, format!("GET http://plain.example.com/one HTTP/1.1\r\n{login}\r\n").as_bytes());
+        assert!(said.starts_with("HTTP/1.1 403 ") && !said.contains("one"), "{said}");
+    }
     let refused = proxy.refused();
     for noted in [
         "https://elsewhere.example.com/map.yaml",
