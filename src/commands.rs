@@ -217,8 +217,8 @@ fn not_parsed(error: clap::Error) -> ExitCode {
     usage::point_elsewhere(&mut error);
     let text = output::styled(&error.render(), console::colors_enabled_stderr());
     // git takes `--help` for itself, and looks for a manual page.
-    let (before, after) = text.rsplit_once("--help").unwrap_or((&text, ""));
-    say(&format!("{before}-h{after}"));
+    let (error, more) = text.split_at(text.rfind("For more information").unwrap_or(text.len()));
+    say(&format!("{error}{}", more.replace("--help", "-h")));
     ended(FAILED)
 }
 

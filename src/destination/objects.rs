@@ -71,9 +71,14 @@ pub(crate) fn write(
     }
 }
 
-/// A failure with the causes of an error of gix, because its own message does not name them.
+/// A failure with the causes of an error of gix, because its own message does not always name them.
 fn not_stored(error: &dyn std::error::Error) -> Failure {
-    let causes = std::iter::successors(Some(error), |error| error.source()).map(ToString::to_string);
-    Failure::new(format!("could not write to the object database: {}", causes.collect::<Vec<_>>().join(": ")))
-        .hint("check that the repository can be written and that the disk has room")
+    let mut message = "could not write to the object database".to_owned();
+    for error in std::iter::successors(Some(error), |error| error.source()) {
+        let cause = error.to_string();
+        if !message.ends_with(&cause) {
+            message = format!("{message}: {cause}");
+        }
+    }
+    Failure::new(message).hint("check that the repository can be written and that the disk has room")
 }

@@ -25,7 +25,7 @@ mod world;
 pub(crate) use http::{Limit, Reply, Request, Server, base64};
 pub(crate) use kustomize::Kustomize;
 pub(crate) use memory::Memory;
-pub(crate) use process::{Output, Running, ended_within, wait_until};
+pub(crate) use process::{Output, Running, Transcript, ended_within, wait_until};
 pub(crate) use project::{OVERLAY, Project, base_of, config, service};
 pub(crate) use random::Random;
 pub(crate) use repo::Repo;

@@ -82,8 +82,9 @@ impl Objects {
                 || [&b"."[..], b".."].contains(&&**name)
                 || name.eq_ignore_ascii_case(b".git")
             {
-                let (path, name) = (shown(path), shown(&name.to_string()));
-                let message = format!("tree {id} of `{path}` has an entry `{name}`, which git cannot check out");
+                let directory = if path.is_empty() { "the top directory" } else { &*format!("`{}`", shown(path)) };
+                let name = shown(&name.to_string());
+                let message = format!("tree {id} of {directory} has an entry `{name}`, which git cannot check out");
                 return Err(Failure::new(message));
             }
             let kind = match entry.mode.kind() {

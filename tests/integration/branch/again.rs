@@ -27,7 +27,10 @@ fn branch_three_times(upstream: &str) -> String {
     work.git(&["rm", "--quiet", "README.md"]);
     work.commit("less");
     assert_eq!(branch(), first);
-    work.run_as_is(&["verify", "localized/main", "--rebuild"]).success().stdout_has(": as recorded");
+    work.run_as_is(&["verify", "localized/main", "--rebuild"]).success().says(expect![[r#"
+        .: 4 localized files, 2 upstreams; recorded in the lock and in the message of <0>
+        verified localized/main (<0>): as recorded, the same when localized again
+    "#]]);
     work.show(BRANCH, "a/localized-files/github.com/acme/env/v1/b/kustomization.yaml")
 }
 

@@ -10,15 +10,14 @@ use std::fs;
 use std::os::unix::fs::symlink;
 
 use super::BRANCH;
-use crate::support::{OVERLAY, Project, Repo, Sandbox};
+use crate::support::{OVERLAY, Project, Repo, Sandbox, Transcript};
 
-/// Localizes the overlay with these arguments one after the other: each fails and says what stands beside it, and
-/// nothing changes.
+/// Localizes the overlay with these arguments one after the other: each fails, and nothing changes.
 #[track_caller]
-fn refused(work: &Repo, rows: &[(&[&str], &str)]) {
+fn refused(refusals: &mut Transcript, work: &Repo, all: &[&[&str]]) {
     let before = work.state();
-    for (args, said) in rows {
-        work.run(&[&OVERLAY, *args].concat()).fails(2).stderr_has(said).stderr_has("hint: ");
+    for args in all {
+        refusals.add(work.run(&[&OVERLAY, *args].concat()).fails(2));
     }
     before.assert_same(&work.state());
 }
@@ -82,13 +81,19 @@ fn another_branch_can_be_named() {
 
 #[test]
 fn a_detached_head_names_no_branch() {
+    let mut refusals = Transcript::default();
     let project = Project::new();
     let work = &project.work;
     work.git(&["checkout", "--quiet", "--detach"]);
-    refused(work, &[(&[], "the source commit is not named by a branch")]);
+    refused(&mut refusals, work, &[&[]]);
     let before = work.state();
     project.overlay(&["--branch", "localized/main"]).success();
     before.assert_same(&work.state().without_ref(BRANCH));
+    refusals.says(expect![[r#"
+        $ git kustomize-localize example/overlay --scope example --no-verify
+        error: cannot derive the branch to commit to: the source commit is not named by a branch
+          hint: name the branch: `--branch NAME`
+    "#]]);
 }
 
 #[test]
@@ -103,11 +108,21 @@ fn a_revision_names_the_branch_if_it_is_one() {
     work.git(&["branch", "both"]);
     let before = work.state();
 
+    let mut transcript = Transcript::default();
     for rev in ["release/1", "refs/heads/release/1", "heads/release/1"] {
-        project.overlay(&["--rev", rev]).success().stdout_has("on branch localized/release/1");
+        transcript.add(project.overlay(&["--rev", rev]).success());
         assert_eq!(work.id("localized/release/1^"), first);
         work.git(&["update-ref", "-d", "refs/heads/localized/release/1"]);
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize example/overlay --scope example --rev release/1 --no-verify
+        $ git kustomize-localize example/overlay --scope example --rev refs/heads/release/1 --no-verify
+        $ git kustomize-localize example/overlay --scope example --rev heads/release/1 --no-verify
+        localized example/overlay into localized-overlay on branch localized/release/1 (<0>): 7 files written, 1 reference rewritten, 0 removed
+          added https://example.com/acme/remote.git?ref=v1 <1>
+          not verified: --no-verify
+          to look at it: git show --stat <0>
+    "#]]);
     // git takes the tag when a branch has the same name: then the branch must name nothing.
     for rev in ["both", &first, &first[..9], "HEAD~1", "tags/both"] {
         project.overlay(&["--rev", rev]).fails(2).stderr_has("not named by a branch").stderr_has("`--branch NAME`");
@@ -120,30 +135,95 @@ fn a_revision_names_the_branch_if_it_is_one() {
 
 #[test]
 fn names_that_are_none_are_refused() {
+    let mut refusals = Transcript::default();
     let project = Project::new();
     let blob = project.work.id("HEAD:README.md");
     for rev in ["nowhere", "", "HEAD~9", &blob, "a b", "main..main", "^main", "main^!"] {
-        let said = format!("unknown revision `{rev}`");
-        refused(&project.work, &[(&["--rev", rev], &said)]);
+        refused(&mut refusals, &project.work, &[&["--rev", rev]]);
     }
     for name in ["", "-x", "a..b", "a b", "HEAD", "x.lock", "/x", "a//b", "a/", "x@{1}", ".a", "a~1", "a\u{1}b"] {
         let branch = format!("--branch={name}");
-        refused(&project.work, &[(&[&branch], "is not a branch name")]);
+        refused(&mut refusals, &project.work, &[&[&branch]]);
     }
     project.overlay(&["--rev=--all"]).fails(2).says(expect![[r#"
         error: `--all` is not a revision: it begins with a dash
+    "#]]);
+    refusals.says(expect![[r#"
+        $ git kustomize-localize example/overlay --scope example --rev nowhere --no-verify
+        error: unknown revision `nowhere`
+          hint: fetch it first, or name another one: git log --oneline --all
+        $ git kustomize-localize example/overlay --scope example --rev "" --no-verify
+        error: unknown revision ``
+          hint: fetch it first, or name another one: git log --oneline --all
+        $ git kustomize-localize example/overlay --scope example --rev HEAD~9 --no-verify
+        error: unknown revision `HEAD~9`
+          hint: fetch it first, or name another one: git log --oneline --all
+        $ git kustomize-localize example/overlay --scope example --rev <0> --no-verify
+        error: unknown revision `<0>`
+          hint: fetch it first, or name another one: git log --oneline --all
+        $ git kustomize-localize example/overlay --scope example --rev "a b" --no-verify
+        error: unknown revision `a b`
+          hint: fetch it first, or name another one: git log --oneline --all
+        $ git kustomize-localize example/overlay --scope example --rev main..main --no-verify
+        error: unknown revision `main..main`
+          hint: fetch it first, or name another one: git log --oneline --all
+        $ git kustomize-localize example/overlay --scope example --rev ^main --no-verify
+        error: unknown revision `^main`
+          hint: fetch it first, or name another one: git log --oneline --all
+        $ git kustomize-localize example/overlay --scope example --rev main^! --no-verify
+        error: unknown revision `main^!`
+          hint: fetch it first, or name another one: git log --oneline --all
+        $ git kustomize-localize example/overlay --scope example --branch= --no-verify
+        error: `` is not a branch name
+          hint: see `git help check-ref-format`
+        $ git kustomize-localize example/overlay --scope example --branch=-x --no-verify
+        error: `-x` is not a branch name
+          hint: see `git help check-ref-format`
+        $ git kustomize-localize example/overlay --scope example --branch=a..b --no-verify
+        error: `a..b` is not a branch name
+          hint: see `git help check-ref-format`
+        $ git kustomize-localize example/overlay --scope example "--branch=a b" --no-verify
+        error: `a b` is not a branch name
+          hint: see `git help check-ref-format`
+        $ git kustomize-localize example/overlay --scope example --branch=HEAD --no-verify
+        error: `HEAD` is not a branch name
+          hint: see `git help check-ref-format`
+        $ git kustomize-localize example/overlay --scope example --branch=x.lock --no-verify
+        error: `x.lock` is not a branch name
+          hint: see `git help check-ref-format`
+        $ git kustomize-localize example/overlay --scope example --branch=/x --no-verify
+        error: `/x` is not a branch name
+          hint: see `git help check-ref-format`
+        $ git kustomize-localize example/overlay --scope example --branch=a//b --no-verify
+        error: `a//b` is not a branch name
+          hint: see `git help check-ref-format`
+        $ git kustomize-localize example/overlay --scope example --branch=a/ --no-verify
+        error: `a/` is not a branch name
+          hint: see `git help check-ref-format`
+        $ git kustomize-localize example/overlay --scope example --branch=x@{1} --no-verify
+        error: `x@{1}` is not a branch name
+          hint: see `git help check-ref-format`
+        $ git kustomize-localize example/overlay --scope example --branch=.a --no-verify
+        error: `.a` is not a branch name
+          hint: see `git help check-ref-format`
+        $ git kustomize-localize example/overlay --scope example --branch=a~1 --no-verify
+        error: `a~1` is not a branch name
+          hint: see `git help check-ref-format`
+        $ git kustomize-localize example/overlay --scope example --branch=ab --no-verify
+        error: `a\u{1}b` is not a branch name
+          hint: see `git help check-ref-format`
     "#]]);
 }
 
 #[test]
 fn a_localized_branch_cannot_be_the_source() {
+    let mut refusals = Transcript::default();
     let project = Project::new();
     project.overlay(&[]).success();
     let work = &project.work;
     work.git(&["update-ref", "refs/remotes/origin/localized/main", BRANCH]);
     for rev in ["localized/main", BRANCH, "origin/localized/main"] {
-        let said = "is a localized branch, not a source";
-        refused(work, &[(&["--rev", rev], said), (&["--rev", rev, "--branch", "x"], said)]);
+        refused(&mut refusals, work, &[&["--rev", rev], &["--rev", rev, "--branch", "x"]]);
     }
     // What writes to the working tree would edit what is generated.
     let writes = |said: &str| {
@@ -155,19 +235,13 @@ fn a_localized_branch_cannot_be_the_source() {
     };
     work.git(&["checkout", "--quiet", "localized/main"]);
     let said = "`localized/main` is a localized branch, not a source";
-    refused(work, &[(&[], said)]);
+    refused(&mut refusals, work, &[&[]]);
     writes(said);
     work.git(&["checkout", "--quiet", "--detach"]);
     writes("HEAD is a commit of a localized branch, not a source");
     for branch in [&[][..], &["--branch", "localized/main"], &["--branch", "x"]] {
         let revision = [branch, &["--rev", "HEAD"]].concat();
-        refused(
-            work,
-            &[
-                (branch, "HEAD is a commit of a localized branch, not a source"),
-                (&revision, "the revision is a commit of a localized branch, not a source"),
-            ],
-        );
+        refused(&mut refusals, work, &[branch, &revision]);
     }
     // Where it was merged by moving `main`, its commit is a source.
     work.git(&["update-ref", "refs/heads/merged", "HEAD"]);
@@ -177,42 +251,101 @@ fn a_localized_branch_cannot_be_the_source() {
     // A branch whose commit is missing is another one.
     work.write(".git/refs/heads/missing", format!("{}\n", "1".repeat(40)));
     work.run(&["lock"]).success();
+    refusals.says(expect![[r#"
+        $ git kustomize-localize example/overlay --scope example --rev localized/main --no-verify
+        $ git kustomize-localize example/overlay --scope example --rev localized/main --branch x --no-verify
+        $ git kustomize-localize example/overlay --scope example --rev refs/heads/localized/main --no-verify
+        $ git kustomize-localize example/overlay --scope example --rev refs/heads/localized/main --branch x --no-verify
+        $ git kustomize-localize example/overlay --scope example --rev origin/localized/main --no-verify
+        $ git kustomize-localize example/overlay --scope example --rev origin/localized/main --branch x --no-verify
+        $ git kustomize-localize example/overlay --scope example --no-verify
+        error: `localized/main` is a localized branch, not a source
+          hint: name the branch it was made from: `--rev BRANCH`
+        $ git kustomize-localize example/overlay --scope example --no-verify
+        error: HEAD is a commit of a localized branch, not a source
+          hint: run it on the source branch (git switch BRANCH), and localize that again
+        $ git kustomize-localize example/overlay --scope example --rev HEAD --no-verify
+        error: the revision is a commit of a localized branch, not a source
+          hint: run it on the source branch (git switch BRANCH), and localize that again
+        $ git kustomize-localize example/overlay --scope example --branch localized/main --no-verify
+        error: HEAD is a commit of a localized branch, not a source
+          hint: run it on the source branch (git switch BRANCH), and localize that again
+        $ git kustomize-localize example/overlay --scope example --branch localized/main --rev HEAD --no-verify
+        error: the revision is a commit of a localized branch, not a source
+          hint: run it on the source branch (git switch BRANCH), and localize that again
+        $ git kustomize-localize example/overlay --scope example --branch x --no-verify
+        error: HEAD is a commit of a localized branch, not a source
+          hint: run it on the source branch (git switch BRANCH), and localize that again
+        $ git kustomize-localize example/overlay --scope example --branch x --rev HEAD --no-verify
+        error: the revision is a commit of a localized branch, not a source
+          hint: run it on the source branch (git switch BRANCH), and localize that again
+    "#]]);
 }
 
 #[test]
 fn a_localized_branch_at_a_remote_of_any_name_is_not_a_source() {
+    let mut refusals = Transcript::default();
     let project = Project::new();
     project.overlay(&[]).success();
+    let mut transcript = Transcript::default();
     for remote in ["origin", "team"] {
         let name = format!("clone-{}", remote.replace('/', "-"));
         let options = ["--origin", remote];
         let clone = project.sandbox.clone_with(&project.work, &name, &options);
         let tracking = format!("{remote}/localized/main");
         let main = format!("{remote}/main");
-        let is_localized = "`localized/main` is a localized branch, not a source";
-        refused(
-            &clone,
-            &[
-                (&["--rev", &tracking], is_localized),
-                (&["--rev", &main, "--branch", "main"], "the source branch `main`"),
-            ],
-        );
-        clone.run(&["verify", "localized/main"]).fails(2).stderr_has(&tracking);
+        refused(&mut refusals, &clone, &[&["--rev", &tracking], &["--rev", &main, "--branch", "main"]]);
+        transcript.add(clone.run(&["verify", "localized/main"]).fails(2));
         clone.git(&["switch", "--quiet", "--detach", &tracking]);
         let lock = clone.run(&["lock"]);
-        lock.fails(2).stderr_has("HEAD is a commit of a localized branch, not a source");
+        transcript.add(lock.fails(2));
         // A commit that a source is at as well, wherever that is.
         clone.git(&["switch", "--quiet", "--detach", "main"]);
         clone.run(&["lock"]).success();
         clone.git(&["switch", "--quiet", "--discard-changes", "main"]);
         clone.git(&["clean", "--force", "--quiet"]);
         // The branch goes on where the remote has it.
-        clone.run(&OVERLAY).success().stdout_has("nothing to do");
+        transcript.add(clone.run(&OVERLAY).success());
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize verify localized/main
+        error: unknown revision `localized/main`
+          hint: use its local name: origin/localized/main
+        $ git kustomize-localize lock
+        error: HEAD is a commit of a localized branch, not a source
+          hint: run it on the source branch (git switch BRANCH), and localize that again
+        $ git kustomize-localize example/overlay --scope example --no-verify
+        nothing to do: branch localized/main (<0>) already has example/overlay in localized-overlay
+          not verified: --no-verify
+        $ git kustomize-localize verify localized/main
+        error: unknown revision `localized/main`
+          hint: use its local name: team/localized/main
+        $ git kustomize-localize lock
+        error: HEAD is a commit of a localized branch, not a source
+          hint: run it on the source branch (git switch BRANCH), and localize that again
+        $ git kustomize-localize example/overlay --scope example --no-verify
+        nothing to do: branch localized/main (<0>) already has example/overlay in localized-overlay
+          not verified: --no-verify
+    "#]]);
+    refusals.says(expect![[r#"
+        $ git kustomize-localize example/overlay --scope example --rev origin/localized/main --no-verify
+        error: `localized/main` is a localized branch, not a source
+          hint: name the branch it was made from: `--rev BRANCH`
+        $ git kustomize-localize example/overlay --scope example --rev origin/main --branch main --no-verify
+        error: cannot commit to the source branch `main`
+          hint: commit to another one: --branch localized/main
+        $ git kustomize-localize example/overlay --scope example --rev team/localized/main --no-verify
+        error: `localized/main` is a localized branch, not a source
+          hint: name the branch it was made from: `--rev BRANCH`
+        $ git kustomize-localize example/overlay --scope example --rev team/main --branch main --no-verify
+        error: cannot commit to the source branch `main`
+          hint: commit to another one: --branch localized/main
+    "#]]);
 }
 
 #[test]
 fn a_branch_above_or_below_is_in_the_way() {
+    let mut refusals = Transcript::default();
     let project = Project::new();
     let work = &project.work;
     work.git(&["branch", "localized"]);
@@ -220,39 +353,76 @@ fn a_branch_above_or_below_is_in_the_way() {
         if pack {
             work.git(&["pack-refs", "--all"]);
         }
-        let above = "branch `localized` exists, so git cannot create a branch `localized/";
-        refused(work, &[(&[], above), (&["--branch", "localized/a/b"], above)]);
+        refused(&mut refusals, work, &[&[], &["--branch", "localized/a/b"]]);
     }
     work.git(&["branch", "-m", "localized", "NEW_NAME"]);
     project.overlay(&[]).success();
-    let below = "branch `localized/main` exists, so git cannot create a branch `localized`";
-    refused(work, &[(&["--branch", "localized"], below)]);
+    refused(&mut refusals, work, &[&["--branch", "localized"]]);
+    refusals.says(expect![[r#"
+        $ git kustomize-localize example/overlay --scope example --no-verify
+        error: branch `localized` exists, so git cannot create a branch `localized/main`
+          hint: rename it: git branch -m localized NEW_NAME
+          hint: or commit to another branch: `--branch NAME`
+        $ git kustomize-localize example/overlay --scope example --branch localized/a/b --no-verify
+        error: branch `localized` exists, so git cannot create a branch `localized/a/b`
+          hint: rename it: git branch -m localized NEW_NAME
+          hint: or commit to another branch: `--branch NAME`
+        $ git kustomize-localize example/overlay --scope example --no-verify
+        error: branch `localized` exists, so git cannot create a branch `localized/main`
+          hint: rename it: git branch -m localized NEW_NAME
+          hint: or commit to another branch: `--branch NAME`
+        $ git kustomize-localize example/overlay --scope example --branch localized/a/b --no-verify
+        error: branch `localized` exists, so git cannot create a branch `localized/a/b`
+          hint: rename it: git branch -m localized NEW_NAME
+          hint: or commit to another branch: `--branch NAME`
+        $ git kustomize-localize example/overlay --scope example --branch localized --no-verify
+        error: branch `localized/main` exists, so git cannot create a branch `localized`
+          hint: rename it: git branch -m localized/main NEW_NAME
+          hint: or commit to another branch: `--branch NAME`
+    "#]]);
 }
 
 #[test]
 fn a_branch_that_is_checked_out_is_refused() {
+    let mut refusals = Transcript::default();
     let project = Project::new();
     let work = &project.work;
     project.overlay(&[]).success();
     let linked = work.linked("linked", &["localized/main"]);
-    let place = linked.path().display();
-    let there = format!("branch `localized/main` is checked out at `{place}`");
     // The second one is the branch that the command stands on itself.
     let own = ["--branch", "main", "--rev", "main^{commit}"];
-    refused(work, &[(&[], &there), (&own, "branch `main` is checked out at")]);
+    refused(&mut refusals, work, &[&[], &own]);
     fs::remove_dir_all(linked.path()).unwrap();
-    let gone = format!("is checked out at `{place}`, whose files would not be updated");
-    refused(work, &[(&[], &gone)]);
+    refused(&mut refusals, work, &[&[]]);
     work.git(&["worktree", "prune"]);
     project.overlay(&[]).success();
 
     work.git(&["checkout", "--quiet", "localized/main"]);
     let main = ["--rev", "main"];
-    refused(work, &[(&main, "`localized/main` is checked out at")]);
+    refused(&mut refusals, work, &[&main]);
     // A branch that HEAD names but that has no commit yet.
     work.git(&["symbolic-ref", "HEAD", "refs/heads/unborn"]);
     let unborn = ["--rev", "main", "--branch", "unborn"];
-    refused(work, &[(&unborn, "branch `unborn` is checked out at")]);
+    refused(&mut refusals, work, &[&unborn]);
+    refusals.says(expect![[r#"
+        $ git kustomize-localize example/overlay --scope example --no-verify
+        error: branch `localized/main` is checked out at `/home/me/linked`, whose files would not be updated
+          hint: check out another branch there, or commit to another one: `--branch NAME`
+          hint: or update its files as well: --worktree /home/me/linked
+        $ git kustomize-localize example/overlay --scope example --branch main --rev main^{commit} --no-verify
+        error: branch `main` is checked out at `/home/me/work`, whose files would not be updated
+          hint: check out another branch there, or commit to another one: `--branch NAME`
+        $ git kustomize-localize example/overlay --scope example --no-verify
+        error: branch `localized/main` is checked out at `/home/me/linked`, whose files would not be updated
+          hint: check out another branch there, or commit to another one: `--branch NAME`
+          hint: that directory is gone; to remove its worktree, with staged changes: git worktree remove -f -f /home/me/linked
+        $ git kustomize-localize example/overlay --scope example --rev main --no-verify
+        error: branch `localized/main` is checked out at `/home/me/work`, whose files would not be updated
+          hint: check out another branch there, or commit to another one: `--branch NAME`
+        $ git kustomize-localize example/overlay --scope example --rev main --branch unborn --no-verify
+        error: branch `unborn` is checked out at `/home/me/work`, whose files would not be updated
+          hint: check out another branch there, or commit to another one: `--branch NAME`
+    "#]]);
 }
 
 #[test]
@@ -267,7 +437,10 @@ fn nothing_to_do_is_told_by_ids() {
     nothing(&["branch", "--no-verify", "--dry-run"]);
     // What was not built is built once.
     if project.sandbox.builds().is_some() {
-        work.run_as_is(&["branch"]).success().stdout_has("  verified: ");
+        work.run_as_is(&["branch"]).success().says(expect![[r#"
+            nothing to do: branch localized/main (<0>) already has <1> localized
+              verified: 1 build identical, 1 build not changed (kustomize/…, network closed)
+        "#]]);
         nothing(&["branch"]);
         project.sandbox.unset("KUSTOMIZE");
     }
@@ -295,16 +468,21 @@ fn nothing_to_do_is_told_by_ids() {
 
 #[test]
 fn a_branch_that_is_another_name_is_refused() {
+    let mut refusals = Transcript::default();
     let project = Project::new();
     let work = &project.work;
     work.git(&["branch", "victim"]);
     let before = work.state();
     work.git(&["symbolic-ref", BRANCH, "refs/heads/victim"]);
-    let said = "branch `localized/main` is a symbolic ref to `refs/heads/victim`";
-    refused(work, &[(&[], said)]);
+    refused(&mut refusals, work, &[&[]]);
     work.git(&["symbolic-ref", "--delete", BRANCH]);
     project.overlay(&[]).success();
     before.assert_same(&work.state().without_ref(BRANCH));
+    refusals.says(expect![[r#"
+        $ git kustomize-localize example/overlay --scope example --no-verify
+        error: branch `localized/main` is a symbolic ref to `refs/heads/victim`
+          hint: git symbolic-ref --delete refs/heads/localized/main
+    "#]]);
 }
 
 #[test]
@@ -318,13 +496,16 @@ fn without_a_commit_or_a_repository_there_is_nothing_to_commit_to() {
     "#]]);
     let place = sandbox.path("tmp");
     fs::write(place.join("kustomization.yaml"), "resources: []\n").unwrap();
+    let mut transcript = Transcript::default();
     for args in [&[".", "copy"][..], &["https://example.com/a/b.git?ref=v1"]] {
-        sandbox
-            .run(&place, args)
-            .fails(2)
-            .stderr_has("this is not a git repository, so there is nowhere to commit to")
-            .stderr_has("`--no-commit`");
+        transcript.add(sandbox.run(&place, args).fails(2));
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize . copy --no-verify
+        $ git kustomize-localize https://example.com/a/b.git?ref=v1 --no-verify
+        error: this is not a git repository, so there is nowhere to commit to
+          hint: run it in a repository, or copy a TARGET to plain files: `--no-commit`
+    "#]]);
     assert_eq!(sandbox.leftovers(), ["kustomization.yaml"]);
 }
 
@@ -381,18 +562,37 @@ fn a_new_directory_needs_a_name_that_git_can_hold() {
           hint: name NEW_DIR
           hint: to localize the whole repository: git kustomize-localize branch
     "#]]);
-    for (new_dir, message) in [
-        (".", "NEW_DIR is the top of the repository"),
-        ("", "missing NEW_DIR for"),
-        (".git", "NEW_DIR `.git` cannot be used"),
-        ("a/.GIT/b", "NEW_DIR `a/.GIT/b` cannot be used"),
-        ("git~1", "NEW_DIR `git~1` cannot be used"),
-        ("README.md/x", "so `README.md/x` cannot be below it"),
-        ("README.md", "`README.md` already exists in the source"),
-        ("example", "`example` already exists in the source commit"),
-    ] {
-        work.run(&["other", new_dir]).fails(2).stderr_has(message);
+    let mut transcript = Transcript::default();
+    for new_dir in [".", "", ".git", "a/.GIT/b", "git~1", "README.md/x", "README.md", "example"] {
+        transcript.add(work.run(&["other", new_dir]).fails(2));
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize other . --no-verify
+        error: NEW_DIR is the top of the repository
+          hint: choose a directory below it
+        $ git kustomize-localize other "" --no-verify
+        error: missing NEW_DIR for `other`
+          hint: name NEW_DIR
+          hint: to localize the whole repository: git kustomize-localize branch
+        $ git kustomize-localize other .git --no-verify
+        error: NEW_DIR `.git` cannot be used: The .git name may never be used
+          hint: choose another NEW_DIR
+        $ git kustomize-localize other a/.GIT/b --no-verify
+        error: NEW_DIR `a/.GIT/b` cannot be used: The .git name may never be used
+          hint: choose another NEW_DIR
+        $ git kustomize-localize other git~1 --no-verify
+        error: NEW_DIR `git~1` cannot be used: The .git name may never be used
+          hint: choose another NEW_DIR
+        $ git kustomize-localize other README.md/x --no-verify
+        error: `README.md` is a file in the source commit, so `README.md/x` cannot be below it
+          hint: choose another NEW_DIR
+        $ git kustomize-localize other README.md --no-verify
+        error: `README.md` already exists in the source commit, and was not made by this tool
+          hint: choose another NEW_DIR
+        $ git kustomize-localize other example --no-verify
+        error: `example` already exists in the source commit, and was not made by this tool
+          hint: choose another NEW_DIR
+    "#]]);
     before.assert_same(&work.state());
 }
 

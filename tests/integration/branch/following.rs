@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::BRANCH;
-use crate::support::{OVERLAY, Output, Project, Repo, World, base_of, config};
+use crate::support::{OVERLAY, Output, Project, Repo, Transcript, World, base_of, config};
 
 const BASE: &str = "example/base/kustomization.yaml";
 const STORED: &str = "localized-files/example.com/acme/remote";
@@ -283,7 +283,11 @@ fn nothing_is_committed_with_errors() {
     let entry = "allow: [{path: other/gone.yaml, reason: made elsewhere}]\n";
     work.write(".kustomize-localize", entry);
     work.commit("allowed");
-    work.run(&IN_PLACE).success().lacks("missing-path");
+    work.run(&IN_PLACE).success().says(expect![[r#"
+        localized the repository on branch localized/main (<0>): 1 file written, 0 references rewritten, 0 removed
+          not verified: --no-verify
+          to look at it: git show --stat <0>
+    "#]]);
     assert_ne!(work.id(BRANCH), tip);
 }
 
@@ -405,6 +409,7 @@ fn it_starts_where_check_and_lock_start() {
     let path = "templates/app/kustomization.yaml";
     work.write(path, template);
     work.write("old/kustomization.yaml", "resources: [\n");
+    let mut transcript = Transcript::default();
     for config in [
         "exclude: [templates, old]\n",
         "include: [example]\n",
@@ -418,18 +423,44 @@ fn it_starts_where_check_and_lock_start() {
         assert!(work.show(BRANCH, BASE).contains("localized-files/"));
         assert_eq!(work.show(BRANCH, path), template);
         // The same on disk.
-        work.run(&["vendor"]).success().lacks("not-followed");
+        transcript.add(work.run(&["vendor"]).success());
         assert_eq!(work.read(path), template);
         assert_eq!(work.read(BASE), work.show(BRANCH, BASE));
         work.git(&["reset", "--quiet", "--hard"]);
         work.git(&["clean", "--quiet", "-d", "--force"]);
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize vendor
+        localized the working tree: 5 files written, 1 reference rewritten, 0 removed
+          not verified: neither `kustomize` nor `kubectl` was found on PATH
+          to stage it: git add -f -- :/example/base/kustomization.yaml :/example/base/localized-files :/kustomize-localize.lock
+        $ git kustomize-localize vendor
+        localized the working tree: 5 files written, 1 reference rewritten, 0 removed
+          not verified: neither `kustomize` nor `kubectl` was found on PATH
+          1 warning (stale-allow 1)
+          to stage it: git add -f -- :/example/base/kustomization.yaml :/example/base/localized-files :/kustomize-localize.lock
+        warning[stale-allow]: `exclude: example/base` has no effect on `example/base`: example/overlay/kustomization.yaml:2 references it
+         --> .kustomize-localize:2:27
+          |
+        2 | exclude: ['templates/**', example/base]
+          |                           ^^^^^^^^^^^^^
+          = help: remove the pattern, or stop referencing the directory
+    "#]]);
     work.write(".kustomize-localize", "include: [nowhere]\n");
     work.commit("nothing");
+    let mut transcript = Transcript::default();
     for command in ["branch", "check", "lock", "vendor"] {
         let command: Vec<&str> = command.split(' ').collect();
-        work.run(&command).fails(2).stderr_has("`.kustomize-localize` excludes every kustomization");
+        transcript.add(work.run(&command).fails(2));
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize branch --no-verify
+        $ git kustomize-localize check
+        $ git kustomize-localize lock
+        $ git kustomize-localize vendor
+        error: `.kustomize-localize` excludes every kustomization
+          hint: change `include` and `exclude` there
+    "#]]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::support::{Kustomize, Repo, World, config_map};
+use crate::support::{Kustomize, Repo, Transcript, World, config_map};
 
 /// Returns a repository whose lock is committed, with a kustomize; none where there is no kustomize.
 fn world() -> Option<(World, Kustomize)> {
@@ -100,15 +100,21 @@ fn what_cache_and_upstream_lack_comes_from_the_localized_branch() {
     let clone = world.sandbox.path("clone");
     world.sandbox.git(work.path(), &["clone", "-q", ".", clone.to_str().unwrap()]);
     let clone = Repo::new(&world.sandbox, clone);
+    let mut transcript = Transcript::default();
     for repo in [work, &clone] {
         assert_eq!(repo.run_unchanged(&["build", "web", "--offline"]).success().stdout, expected.stdout);
         assert_eq!(repo.run_unchanged(&["build", "web"]).success().stdout, expected.stdout);
         repo.write("web/map.yaml", config_map("another"));
-        repo.run_unchanged(&["diff", "HEAD", "--exit-code", "--stat"])
-            .fails(1)
-            .stdout_has("added   v1 ConfigMap another");
+        transcript.add(repo.run_unchanged(&["diff", "HEAD", "--exit-code", "--stat"]).fails(1));
         repo.git(&["checkout", "-q", "web"]);
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize diff HEAD --exit-code --stat
+        web: web/map.yaml
+          added   v1 ConfigMap another
+          removed v1 ConfigMap own
+        2 objects (1 added, 1 removed) in 1 of 1 affected build since <0>
+    "#]]);
     assert_eq!(world.server.log(), crate::support::NONE);
     // One that was edited by hand says nothing, and one of another commit neither.
     let edit = |text: &str, to: &str| {

@@ -171,10 +171,32 @@ fn a_target_is_built_as_its_engine_does() {
           name: argo-one
     "#]]);
     // A kustomization is made of the directory; what is filled in or decrypted later stays.
-    work.run(&["build", "clusters/prod/apps.yaml:20"])
-        .success()
-        .stdout_has("  name: plain-${WHO}\n")
-        .stdout_has("  password: ENC[AES256_GCM,data:p673w==,iv:YY=,aad:UQ=,tag:A=]\n");
+    work.run(&["build", "clusters/prod/apps.yaml:20"]).success().says(expect![[r#"
+            apiVersion: v1
+            kind: Secret
+            metadata:
+              name: sealed
+            sops:
+              mac: ENC[AES256_GCM,data:p673w==,iv:YY=,aad:UQ=,tag:B=]
+              version: 3.7.1
+            stringData:
+              password: ENC[AES256_GCM,data:p673w==,iv:YY=,aad:UQ=,tag:A=]
+            ---
+            apiVersion: v1
+            kind: ConfigMap
+            metadata:
+              name: base
+            ---
+            apiVersion: v1
+            kind: Service
+            metadata:
+              name: one
+            ---
+            apiVersion: v1
+            kind: ConfigMap
+            metadata:
+              name: plain-${WHO}
+        "#]]);
     work.run(&["build", "one"]).success().says(expect![[r#"
         apiVersion: v1
         kind: ConfigMap

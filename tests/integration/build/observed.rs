@@ -1,7 +1,7 @@
 //! What a build asks for and nobody foresaw, in every command that builds. The reader is made blind for one field.
 
 use super::{Project, stand_in};
-use crate::support::{World, config_map, wait_until};
+use crate::support::{Transcript, World, config_map, wait_until};
 
 const RULE: &str = "unread-reference";
 
@@ -87,10 +87,28 @@ fn what_localizing_does_not_change_is_built_too() {
     work.write("app/asks", "");
     work.commit("asks");
     let before = work.state();
+    let mut transcript = Transcript::default();
     for args in [&branch[..], &[&branch[..], &["--dry-run"]].concat()] {
-        work.run(args).fails(1).stderr_has(RULE).stderr_has("`git ls-remote https://example.com/o/r`");
+        transcript.add(work.run(args).fails(1));
         before.assert_same(&work.state());
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize branch --build-arg=--enable-alpha-plugins --build-arg=--enable-exec
+        $ git kustomize-localize branch --build-arg=--enable-alpha-plugins --build-arg=--enable-exec --dry-run
+        warning[function]: the function `Fn` runs `./fn.sh`, a program of this repository
+         --> app/fn.yaml:1:1
+          |
+        1 | apiVersion: example.com/v1
+          | ^^^^^^^^^^^^^^^^^^^^^^^^^^ Fn
+          = help: to see what it asks for: git kustomize-localize check --build --build-arg=--enable-alpha-plugins --build-arg=--enable-exec
+
+        error[unread-reference]: kustomize asks for `git ls-remote https://example.com/o/r`, which no reference names
+         --> app/kustomization.yaml
+         = help: write the reference plainly, and lock it: git kustomize-localize explain unread-reference
+
+        error: <0> has 1 error (unread-reference 1): nothing was committed
+          hint: for more: git kustomize-localize explain unread-reference
+    "#]]);
 }
 
 #[test]
@@ -109,13 +127,18 @@ fn neither_an_exception_nor_a_severity_changes_it() {
         for more: git kustomize-localize explain unread-reference
         checked 1 kustomization with 1 reference in the working tree, 0 builds (kustomize/…, network closed): 1 error
     "#]]);
-    for (text, said) in [
-        ("rules: {unread-reference: warning}\n", "`unread-reference` is always an error"),
-        ("allow: [{path: app, rules: [unread-reference], reason: x}]\n", "`unread-reference` cannot be allowed"),
-    ] {
+    let mut transcript = Transcript::default();
+    for text in ["rules: {unread-reference: warning}\n", "allow: [{path: app, rules: [unread-reference], reason: x}]\n"]
+    {
         work.decide(text);
-        work.run(&["check", "--build"]).fails(2).stderr_has(said);
+        transcript.add(work.run(&["check", "--build"]).fails(2));
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize check --build
+        error: .kustomize-localize:1:8: rules: `unread-reference` is always an error
+        $ git kustomize-localize check --build
+        error: .kustomize-localize:1:8: allow: `unread-reference` cannot be allowed
+    "#]]);
 }
 
 #[test]
@@ -311,6 +334,7 @@ fn a_build_that_is_ended_is_no_result() {
     let program = sandbox.path("bin/kustomize").display().to_string();
     let space = "echo 'Error: write x: no space left on device' >&2; exit 1";
     // Only what never ends is measured by the clock.
+    let mut transcript = Transcript::default();
     for (config, body, said, hint) in [
         ("build-timeout: 59s\n", "exec yes", "took more than 256 MiB of output", "split what it builds"),
         ("build-timeout: 1s\n", "sleep 60", "did not finish within 1 s", "raise `build-timeout`"),
@@ -330,14 +354,29 @@ fn a_build_that_is_ended_is_no_result() {
             assert_eq!(shown.contains("  at example/base/kustomization.yaml\n"), is_gate, "{args:?}: {shown}");
             before.assert_same(&work.state());
         }
-        work.run(&["build", "example/base"]).fails(2).stderr_has(&format!("cannot build `example/base`: {said}"));
+        transcript.add(work.run(&["build", "example/base"]).fails(2));
         if body.starts_with("kill") {
-            work.run(&update)
-                .fails(2)
-                .stderr_has(&format!("error: nothing was written: example/overlay: {said}\n  {hint}"));
+            transcript.add(work.run(&update).fails(2));
             before.assert_same(&work.state());
         }
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize build example/base
+        error: cannot build `example/base`: `/home/me/bin/kustomize` took more than 256 MiB of output
+          hint: split what it builds into several roots
+        $ git kustomize-localize build example/base
+        error: cannot build `example/base`: `/home/me/bin/kustomize` did not finish within 1 s
+          hint: raise `build-timeout` in `.kustomize-localize`, and run the same command again
+        $ git kustomize-localize build example/base
+        error: cannot build `example/base`: `/home/me/bin/kustomize` was killed
+          hint: see that the machine has memory left, and run the same command again
+        $ git kustomize-localize update https://example.com/acme/remote --to v2 --diff
+        error: nothing was written: example/overlay: `/home/me/bin/kustomize` was killed
+          hint: see that the machine has memory left, and run the same command again
+        $ git kustomize-localize build example/base
+        error: cannot build `example/base`: `/home/me/bin/kustomize` fails: write x: no space left on device
+          hint: set TMPDIR to a directory that has room, and run the same command again
+    "#]]);
 }
 
 /// What lies in a temporary directory is named as if it lay in the repository, or not at all.

@@ -69,7 +69,52 @@ fn origin_annotations() {
     let before = world.build(&kustomize, world.work.path(), "app", &[], false);
     let after = world.build(&kustomize, clone.path(), "localized-app", &[], true);
     before.success().stdout_has("repo: https://github.com/acme/base");
-    after.success().lacks("repo: ");
+    after.success().says(expect![[r#"
+        apiVersion: v1
+        kind: ConfigMap
+        metadata:
+          annotations:
+            alpha.config.kubernetes.io/transformations: |
+              - configuredIn: kustomization.yaml
+                configuredBy:
+                  apiVersion: builtin
+                  kind: PrefixTransformer
+            config.kubernetes.io/origin: |
+              path: map.yaml
+          name: a-map
+        ---
+        apiVersion: v1
+        kind: ConfigMap
+        metadata:
+          annotations:
+            alpha.config.kubernetes.io/transformations: |
+              - configuredIn: kustomization.yaml
+                configuredBy:
+                  apiVersion: builtin
+                  kind: PrefixTransformer
+            config.kubernetes.io/origin: |
+              path: localized-files/github.com/acme/base/v1/map.yaml
+          name: a-remote
+        ---
+        apiVersion: v1
+        data:
+          data.txt: |
+            data of remote
+        kind: ConfigMap
+        metadata:
+          annotations:
+            alpha.config.kubernetes.io/transformations: |
+              - configuredIn: kustomization.yaml
+                configuredBy:
+                  apiVersion: builtin
+                  kind: PrefixTransformer
+            config.kubernetes.io/origin: |
+              configuredIn: localized-files/github.com/acme/base/v1/kustomization.yaml
+              configuredBy:
+                apiVersion: builtin
+                kind: ConfigMapGenerator
+          name: a-remote-data-7829mg52t9
+    "#]]);
     assert_eq!(without_origin(&before.stdout), without_origin(&after.stdout));
     assert_eq!(without_origin(&before.stdout).len(), 3);
 }

@@ -55,17 +55,24 @@ fn all_that_is_deployed_is_written_as_files() {
     work.remove("broken/kustomization.yaml");
     work.write("clusters/a/apps.yaml", work.read("clusters/a/apps.yaml").split_once("---\n").unwrap().0);
     work.remove("apps/gone/kustomization.yaml");
-    out(&[]).success().stdout_has("has 2 builds: 0 written, 1 removed");
+    out(&[]).success().says(expect![[r#"
+        ../out has 2 builds: 0 written, 1 removed
+    "#]]);
     assert_eq!(there(), all.replace(" .unknown flux/flux-system/gone.yaml", ""));
     // One of them by its name, one by its path; what a change affects.
     for word in ["web", "apps/web"] {
         out(&[word]).success();
         assert_eq!(there(), ".built flux/flux-system/web.yaml", "{word}");
     }
-    out(&["nowhere"]).fails(2).stderr_has("`nowhere` is neither a directory with a kustomization nor a target");
+    out(&["nowhere"]).fails(2).says(expect![[r#"
+            error: `nowhere` is neither a directory with a kustomization nor a target
+              hint: list the targets: git kustomize-localize targets
+        "#]]);
     work.commit("fewer");
     work.write("apps/web/secret.yaml", config_map("no secret"));
-    out(&["--base", "HEAD"]).success().stdout_has("has 1 build: 1 written, 0 removed");
+    out(&["--base", "HEAD"]).success().says(expect![[r#"
+        ../out has 1 build: 1 written, 0 removed
+    "#]]);
     assert_eq!(there(), ".built flux/flux-system/web.yaml");
 
     // A run that ends at any moment leaves a directory that the next one knows.
@@ -82,17 +89,26 @@ fn all_that_is_deployed_is_written_as_files() {
     }
 
     // Files of others stay, and nothing is written through a link.
-    work.run(&["build", "--output", "base"]).fails(2).stderr_has("`base` holds other files: no `.built` lists");
+    work.run(&["build", "--output", "base"]).fails(2).says(expect![[r#"
+            error: `base` holds other files: no `.built` lists what was built
+              hint: name a directory that is empty or new: --output DIR
+        "#]]);
     let (link, elsewhere) = (world.sandbox.path("out/roots"), world.sandbox.path("elsewhere"));
     std::fs::create_dir_all(&elsewhere).unwrap();
     std::fs::remove_dir_all(&link).unwrap();
     std::os::unix::fs::symlink(&elsewhere, &link).unwrap();
-    out(&[]).fails(2).stderr_has("`roots` is not a directory, so `roots/");
+    out(&[]).fails(2).says(expect![[r#"
+        error: `roots` is not a directory, so `roots/tools/one%20two.yaml` cannot be written
+          hint: move it away, then run the same command again
+    "#]]);
     std::fs::write(world.sandbox.path("out/.built"), "../work/base/map.yaml\n").unwrap();
     std::fs::remove_file(link).unwrap();
     out(&[]).success();
     assert_eq!(work.read("base/map.yaml"), config_map("base"));
-    work.run(&["build", "base", "apps/web"]).fails(2).stderr_has("hint: to build all of them into files: --output DIR");
+    work.run(&["build", "base", "apps/web"]).fails(2).says(expect![[r#"
+            error: only one PATH or TARGET is built to standard output
+              hint: to build all of them into files: --output DIR
+        "#]]);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! `check`: what is looked at, from where, what of it is new, and how it ends. What each rule finds has tests of its own.
 
 use super::{REMOTE, check, repository};
-use crate::support::Sandbox;
+use crate::support::{Sandbox, Transcript};
 
 fn remote(url: &str) -> String {
     format!("resources:\n- config.yaml\n- {url}\n")
@@ -11,11 +11,18 @@ fn remote(url: &str) -> String {
 fn each_source_is_looked_at_by_itself() {
     let sandbox = Sandbox::new();
     let repo = repository(&sandbox);
-    for (args, source) in [(&[][..], "the working tree"), (&["--staged"], "the index"), (&["--rev", "HEAD"], "commit ")]
-    {
-        let told = format!("checked 3 kustomizations with 3 references in {source}");
-        check(&repo, args).success().stdout_has(&told);
+    let mut transcript = Transcript::default();
+    for args in [&[][..], &["--staged"], &["--rev", "HEAD"]] {
+        transcript.add(check(&repo, args).success());
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize check
+        checked 3 kustomizations with 3 references in the working tree: no problems found
+        $ git kustomize-localize check --staged
+        checked 3 kustomizations with 3 references in the index: no problems found
+        $ git kustomize-localize check --rev HEAD
+        checked 3 kustomizations with 3 references in commit <0> (HEAD): no problems found
+    "#]]);
     assert_eq!(check(&repo, &["-q"]).success().stdout, "");
 
     repo.write("base/kustomization.yaml", remote(REMOTE));
@@ -31,8 +38,12 @@ fn each_source_is_looked_at_by_itself() {
         for more: git kustomize-localize explain remote-reference
         checked 3 kustomizations with 4 references in the working tree: 1 error
     "#]]);
-    check(&repo, &["--staged"]).success().lacks("differ in the working tree");
-    check(&repo, &["--rev", "HEAD"]).success().lacks("differ");
+    check(&repo, &["--staged"]).success().says(expect![[r#"
+        checked 3 kustomizations with 3 references in the index: no problems found
+    "#]]);
+    check(&repo, &["--rev", "HEAD"]).success().says(expect![[r#"
+        checked 3 kustomizations with 3 references in commit <0> (HEAD): no problems found
+    "#]]);
 
     repo.git(&["add", "--all"]);
     check(&repo, &["--staged"]).fails(1).says(expect![[r#"
@@ -91,6 +102,7 @@ fn paths_are_relative_or_absolute_or_from_the_top() {
     let inside = repo.path().join("overlays/dev");
     let run = |args: &[&str]| sandbox.run(&inside, &[&["check"], args].concat());
     let (dev, all) = ("checked 2 kustomizations with 3", "checked 3 kustomiz");
+
     for (args, told) in [
         (&[][..], all),
         (&["."], dev),
@@ -106,17 +118,34 @@ fn paths_are_relative_or_absolute_or_from_the_top() {
         // The place does not depend on where the command is given.
         output.stdout_has("base/kustomization.yaml:3:3");
     }
-    for (path, says) in [
-        ("../../docs", "no kustomization in `docs`"),
-        ("../../docs/README.md", "no kustomization in `docs/README.md`"),
-        (":/dev", "no kustomization in `dev`"),
-        (":/..", "`:/..` is outside of the repository"),
-        ("../../..", "`../../..` is outside of the repository"),
-        ("/", "`/` is outside of the repository"),
-        ("", "empty PATH"),
-    ] {
-        run(&[".", path]).fails(2).stderr_has(says);
+
+    let mut transcript = Transcript::default();
+    for path in ["../../docs", "../../docs/README.md", ":/dev", ":/..", "../../..", "/", ""] {
+        transcript.add(run(&[".", path]).fails(2));
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize check . ../../docs
+        error: no kustomization in `docs`
+          hint: name a directory that contains a kustomization, or none, for all of them
+        $ git kustomize-localize check . ../../docs/README.md
+        error: no kustomization in `docs/README.md`
+          hint: name a directory that contains a kustomization, or none, for all of them
+        $ git kustomize-localize check . :/dev
+        error: no kustomization in `dev`
+          hint: name a directory that contains a kustomization, or none, for all of them
+        $ git kustomize-localize check . :/..
+        error: `:/..` is outside of the repository
+          hint: name a directory of this repository
+        $ git kustomize-localize check . ../../..
+        error: `../../..` is outside of the repository
+          hint: name a directory of this repository
+        $ git kustomize-localize check . /
+        error: `/` is outside of the repository
+          hint: name a directory of this repository
+        $ git kustomize-localize check . ""
+        error: empty PATH
+          hint: name a directory of this repository, or omit PATH to check all
+    "#]]);
 }
 
 #[test]
@@ -169,34 +198,87 @@ fn without_a_repository_nothing_is_checked() {
     let sandbox = Sandbox::new();
     std::fs::create_dir(sandbox.path("plain")).unwrap();
     sandbox.git(&sandbox.path(""), &["init", "-q", "--bare", "bare.git"]);
-    for (place, args, says) in [
-        ("plain", &["check"][..], "this is not a git repository"),
-        ("bare.git", &["check", "--staged"], "no index to check"),
-        ("bare.git", &["check"], "--rev REV"),
-    ] {
-        sandbox.run(&sandbox.path(place), args).fails(2).stderr_has(says);
+    let mut transcript = Transcript::default();
+    for (place, args) in [("plain", &["check"][..]), ("bare.git", &["check", "--staged"]), ("bare.git", &["check"])] {
+        transcript.add(sandbox.run(&sandbox.path(place), args).fails(2));
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize check
+        error: this is not a git repository
+          hint: run it in a repository
+        $ git kustomize-localize check --staged
+        error: this repository has no working tree, and no index to check
+          hint: check a commit instead: --rev REV
+        $ git kustomize-localize check
+        error: this repository has no working tree
+          hint: read a commit instead: --rev REV
+    "#]]);
 }
 
 #[test]
 fn arguments_that_exclude_each_other_or_mean_nothing_are_refused() {
     let sandbox = Sandbox::new();
     let repo = repository(&sandbox);
-    for (args, says) in [
-        (&["--staged", "--staged"][..], ""),
-        (&["--staged", "--rev", "HEAD"], ""),
-        (&["--rev"], ""),
-        (&["--rev", "none"], ""),
-        (&["--rev", "--upload-pack=x"], ""),
-        (&["--format", "xml"], ""),
-        (&["--base"], ""),
-        (&["--base="], "unknown revision ``"),
-        (&["--base=origin/main"], "unknown revision `origin/main`"),
+    let mut transcript = Transcript::default();
+    for args in [
+        &["--staged", "--staged"][..],
+        &["--staged", "--rev", "HEAD"],
+        &["--rev"],
+        &["--rev", "none"],
+        &["--rev", "--upload-pack=x"],
+        &["--format", "xml"],
+        &["--base"],
+        &["--base="],
+        &["--base=origin/main"],
     ] {
         let output = check(&repo, args);
-        output.fails(2).stderr_has(says);
+        transcript.add(output.fails(2));
         assert_eq!(output.stdout, "", "{args:?}");
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize check --staged --staged
+        error: the argument '--staged' cannot be used multiple times
+
+        Usage: git kustomize-localize check [OPTIONS] [PATH]...
+
+        For more information, try '-h'.
+        $ git kustomize-localize check --staged --rev HEAD
+        error: the argument '--staged' cannot be used with '--rev <REV>'
+
+        Usage: git kustomize-localize check --staged [PATH]...
+
+        For more information, try '-h'.
+        $ git kustomize-localize check --rev
+        error: a value is required for '--rev <REV>' but none was supplied
+
+        For more information, try '-h'.
+        $ git kustomize-localize check --rev none
+        error: unknown revision `none`
+          hint: fetch it first, or name another one: git log --oneline --all
+        $ git kustomize-localize check --rev --upload-pack=x
+        error: unexpected argument '--upload-pack' found
+
+          tip: to pass '--upload-pack' as a value, use '-- --upload-pack'
+
+        Usage: git kustomize-localize check [OPTIONS] [PATH]...
+
+        For more information, try '-h'.
+        $ git kustomize-localize check --format xml
+        error: invalid value 'xml' for '--format <FORMAT>'
+          [possible values: human, json, sarif, github, gitlab]
+
+        For more information, try '-h'.
+        $ git kustomize-localize check --base
+        error: a value is required for '--base <REV>' but none was supplied
+
+        For more information, try '-h'.
+        $ git kustomize-localize check --base=
+        error: cannot read the configuration of ``: unknown revision ``
+          hint: fetch it first, or name another one: git log --oneline --all
+        $ git kustomize-localize check --base=origin/main
+        error: cannot read the configuration of `origin/main`: unknown revision `origin/main`
+          hint: fetch it first, or name another one: git log --oneline --all
+    "#]]);
 }
 
 #[test]
@@ -216,9 +298,16 @@ fn what_the_base_has_too_is_left_out() {
     repo.git(&["mv", "apps", "teams"]);
     repo.write("teams/a/kustomization.yaml", text("?ref=v1.2.0"));
     repo.git(&["add", "--all"]);
+    let mut transcript = Transcript::default();
     for source in [&["--staged"][..], &[]] {
-        check(&repo, &[source, &["--base=HEAD"]].concat()).success().stdout_has(", the merge base with HEAD\n");
+        transcript.add(check(&repo, &[source, &["--base=HEAD"]].concat()).success());
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize check --staged --base=HEAD
+        checked 2 kustomizations with 4 references in the index: 4 findings already in <0>, the merge base with HEAD
+        $ git kustomize-localize check --base=HEAD
+        checked 2 kustomizations with 4 references in the working tree: 4 findings already in <0>, the merge base with HEAD
+    "#]]);
     repo.commit("moved");
     check(&repo, &["--rev", "HEAD", "--base=HEAD~"]).success();
     // Something else, and the same in another file.

@@ -8,7 +8,7 @@ use git_kustomize_localize::seams::tree::Tree as _;
 use git_kustomize_localize::seams::tree::{self, GitTree, object_id};
 use serde_json::Value;
 
-use crate::support::{Random, Repo, Sandbox, config, rows};
+use crate::support::{Random, Repo, Sandbox, Transcript, config, rows};
 
 /// In this encoding, the yen sign is the byte of a backslash: what stands in quotes is another text.
 const HOLE: &str =
@@ -27,13 +27,28 @@ fn files_are_checked_as_they_are_checked_out() {
     repo.git(&["add", ".gitattributes", "app/.gitattributes"]);
     // The blob is as before: the encoding is that of the working tree.
     repo.git(&["commit", "--quiet", "-m", "another encoding"]);
+    let mut transcript = Transcript::default();
     for args in [&["check", "--staged"][..], &["check", "--rev", "HEAD"]] {
-        repo.run(args)
-            .fails(1)
-            .stdout_has("app/kustomization.yaml:1")
-            .stdout_has("https://example.com/x.yaml")
-            .lacks("plain/kustomization.yaml");
+        transcript.add(repo.run(args).fails(1));
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize check --staged
+        error[remote-reference]: `https://example.com/x.yaml` is neither localized nor locked
+         --> app/kustomization.yaml:1:45: resources[0]
+          = help: keep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+          = help: or vendor it: git kustomize-localize vendor :/app
+
+        for more: git kustomize-localize explain remote-reference
+        checked 2 kustomizations with 1 reference in the index: 1 error
+        $ git kustomize-localize check --rev HEAD
+        error[remote-reference]: `https://example.com/x.yaml` is neither localized nor locked
+         --> app/kustomization.yaml:1:45: resources[0]
+          = help: keep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+          = help: or vendor it: git kustomize-localize vendor :/app
+
+        for more: git kustomize-localize explain remote-reference
+        checked 2 kustomizations with 1 reference in commit <0> (HEAD): 1 error
+    "#]]);
     // Nothing on this machine has an influence.
     fs::write(repo.git_directory().join("info/attributes"), "* -working-tree-encoding\n").unwrap();
     repo.run(&["check", "--rev", "HEAD"]).fails(1);
@@ -43,6 +58,7 @@ fn files_are_checked_as_they_are_checked_out() {
 fn an_id_that_git_may_keep_is_not_read() {
     let sandbox = Sandbox::new();
     let repo = sandbox.repo("work");
+    let mut transcript = Transcript::default();
     for id in ["$Id: a\tb$", "$Id: a\rb$", "$Id: a b$", "$Id: a", "$Id:"] {
         // `git add` would take the id out.
         repo.write(".gitattributes", "");
@@ -52,16 +68,50 @@ fn an_id_that_git_may_keep_is_not_read() {
         repo.git(&["add", ".gitattributes"]);
         repo.git(&["commit", "--quiet", "-m", "with ident"]);
         for args in [&["check", "--staged"][..], &["check", "--rev", "HEAD"]] {
-            repo.run(args)
-                .fails(2)
-                .stderr_has("`kustomization.yaml` has `ident` and contains `$Id:`")
-                .stderr_has("/kustomization.yaml -ident");
+            transcript.add(repo.run(args).fails(2));
         }
         repo.write(".gitattributes", "*.yaml ident\n/kustomization.yaml -ident\n");
         repo.git(&["add", ".gitattributes"]);
         repo.git(&["commit", "--quiet", "-m", "without ident"]);
-        repo.run(&["check", "--staged"]).lacks("contains `$Id:`");
+        transcript.add(&repo.run(&["check", "--staged"]));
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize check --staged
+        $ git kustomize-localize check --rev HEAD
+        error: `kustomization.yaml` has `ident` and contains `$Id:`: its content after a checkout is unknown
+          hint: write `$Id$`, or add a line in `.gitattributes`: /kustomization.yaml -ident
+        $ git kustomize-localize check --staged
+        checked 1 kustomization with 0 references in the index: no problems found
+        $ git kustomize-localize check --staged
+        $ git kustomize-localize check --rev HEAD
+        error: `kustomization.yaml` has `ident` and contains `$Id:`: its content after a checkout is unknown
+          hint: write `$Id$`, or add a line in `.gitattributes`: /kustomization.yaml -ident
+        $ git kustomize-localize check --staged
+        error[invalid-kustomization]: not valid YAML: mapping values are not allowed in this context
+         --> kustomization.yaml:3:10
+          = help: fix it: `kustomize build` refuses it
+
+        for more: git kustomize-localize explain invalid-kustomization
+        checked 1 kustomization with 0 references in the index: 1 error
+        $ git kustomize-localize check --staged
+        $ git kustomize-localize check --rev HEAD
+        error: `kustomization.yaml` has `ident` and contains `$Id:`: its content after a checkout is unknown
+          hint: write `$Id$`, or add a line in `.gitattributes`: /kustomization.yaml -ident
+        $ git kustomize-localize check --staged
+        checked 1 kustomization with 0 references in the index: no problems found
+        $ git kustomize-localize check --staged
+        $ git kustomize-localize check --rev HEAD
+        error: `kustomization.yaml` has `ident` and contains `$Id:`: its content after a checkout is unknown
+          hint: write `$Id$`, or add a line in `.gitattributes`: /kustomization.yaml -ident
+        $ git kustomize-localize check --staged
+        checked 1 kustomization with 0 references in the index: no problems found
+        $ git kustomize-localize check --staged
+        $ git kustomize-localize check --rev HEAD
+        error: `kustomization.yaml` has `ident` and contains `$Id:`: its content after a checkout is unknown
+          hint: write `$Id$`, or add a line in `.gitattributes`: /kustomization.yaml -ident
+        $ git kustomize-localize check --staged
+        checked 1 kustomization with 0 references in the index: no problems found
+    "#]]);
     repo.write(".gitattributes", "*.yaml ident\n");
     repo.write("kustomization.yaml", "# $Id$\nresources: []\n");
     repo.commit("git writes it");
@@ -74,6 +124,7 @@ fn what_flux_reads_is_what_is_stored() {
     let repo = sandbox.repo("work");
     // As it is stored, the quoted text ends earlier, and a URL follows.
     let hidden = "namePrefix: \"+AFw-\", resources: [https://example.com/x.yaml], namespace: \"x\"";
+    let mut transcript = Transcript::default();
     for (attributes, text) in [
         ("*.yaml working-tree-encoding=UTF-7\n", format!("{{{hidden}}}\n")),
         ("*.yaml ident\n", "# $Id$\nresources: []\n".to_owned()),
@@ -89,10 +140,27 @@ fn what_flux_reads_is_what_is_stored() {
         repo.write("app/.gitattributes", attributes);
         repo.git(&["add", "app/.gitattributes"]);
         repo.git(&["commit", "--quiet", "-m", "another encoding"]);
-        repo.run(&["check", "--rev", "HEAD"])
-            .fails(2)
-            .stderr_has("a checkout changes `app/kustomization.yaml`, but Flux reads the file that git stores");
+        transcript.add(repo.run(&["check", "--rev", "HEAD"]).fails(2));
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize check --rev HEAD
+        error[invalid-kustomization]: not valid YAML: mapping values are not allowed in this context
+         --> app/kustomization.yaml:1:45
+          |
+        1 | +AHs-namePrefix: +ACIAKw-AFw-+ACI, resources: +AFs-https://example.com/x.yaml+AF0, namespace: +ACI-x+ACIAfQ
+          |                                             ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+          = note: deployed by Flux Kustomization app (flux/app.yaml:1)
+          = help: fix it: `kustomize build` refuses it
+
+        for more: git kustomize-localize explain invalid-kustomization
+        checked 1 kustomization with 0 references in commit <0> (HEAD): 1 error, 1 could not be checked
+        error: a checkout changes `app/kustomization.yaml`, but Flux reads the file that git stores
+          hint: add a line in `.gitattributes`: /app/kustomization.yaml -ident -working-tree-encoding
+        $ git kustomize-localize check --rev HEAD
+        checked 1 kustomization with 0 references in commit <0> (HEAD): 1 could not be checked
+        error: a checkout changes `app/kustomization.yaml`, but Flux reads the file that git stores
+          hint: add a line in `.gitattributes`: /app/kustomization.yaml -ident -working-tree-encoding
+    "#]]);
 }
 
 #[test]
@@ -104,12 +172,16 @@ fn a_filter_is_not_run_and_not_ignored() {
     repo.write("kustomization.yaml", "resources: [map.yaml]\n");
     repo.write("map.yaml", config("map"));
     repo.commit("filtered");
+    let mut transcript = Transcript::default();
     for args in [&["check", "--staged"][..], &["check", "--rev", "HEAD"]] {
-        repo.run(args)
-            .fails(2)
-            .stderr_has("`kustomization.yaml` goes through the filter `secret` on checkout")
-            .stderr_has("/kustomization.yaml -filter");
+        transcript.add(repo.run(args).fails(2));
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize check --staged
+        $ git kustomize-localize check --rev HEAD
+        error: `kustomization.yaml` goes through the filter `secret` on checkout: its content is unknown without running the filter
+          hint: commit it as a checkout writes it, with a line in `.gitattributes`: /kustomization.yaml -filter
+    "#]]);
     // Files that kustomize builds from it only are not parsed here.
     repo.write(".gitattributes", "*.yaml filter=secret\n/kustomization.yaml -filter\n");
     repo.commit("not filtered");

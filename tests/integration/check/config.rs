@@ -1,7 +1,7 @@
 //! What a team decides about a check: the configuration, and comments in the files.
 
 use super::found;
-use crate::support::{Repo, Sandbox};
+use crate::support::{Repo, Sandbox, Transcript};
 
 const FILE: &str = ".kustomize-localize";
 const REMOTE: &str = "https://github.com/acme/bases//web?ref=v1";
@@ -48,13 +48,60 @@ fn a_configuration_that_cannot_be_read_stops_the_check() {
     let sandbox = Sandbox::new();
     let wrong = "helm: true\nexec: [rm, -rf, /]\nrules:\n  remote-refrence: off\nallow:\n- url: github.com\n";
     let repo = repo(&sandbox, &[("a/kustomization.yaml", ""), (FILE, wrong)]);
+    let mut transcript = Transcript::default();
     for args in [&["check"][..], &["check", "--staged"], &["check", "--format", "json"], &["check", "a"]] {
-        repo.run_unchanged(args).fails(2).stderr_has(&format!("{FILE}:2:1: unknown field `exec`"));
+        transcript.add(repo.run_unchanged(args).fails(2));
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize check
+        $ git kustomize-localize check --staged
+        error: .kustomize-localize:2:1: unknown field `exec`
+          hint: known are `rules`, `scopes`, `include`, `exclude`, `allow`, `sources`, `helm`, `licenses`, `load-restrictor`, `kustomize` and 8 more
+        $ git kustomize-localize check --format json
+        {
+          "version": 1,
+          "tool": {
+            "name": "git-kustomize-localize",
+            "version": "…"
+          },
+          "source": "working-tree",
+          "kustomizations": 0,
+          "references": 0,
+          "differing": 0,
+          "untracked": [],
+          "findings": [],
+          "base": null,
+          "new_config": [],
+          "new_locked": [],
+          "failures": [
+            {
+              "file": ".kustomize-localize",
+              "line": 2,
+              "column": 1,
+              "field": "",
+              "message": "unknown field `exec`",
+              "hints": [
+                "known are `rules`, `scopes`, `include`, `exclude`, `allow`, `sources`, `helm`, `licenses`, `load-restrictor`, `kustomize` and 8 more"
+              ]
+            }
+          ]
+        }
+        error: .kustomize-localize:2:1: unknown field `exec`
+          hint: known are `rules`, `scopes`, `include`, `exclude`, `allow`, `sources`, `helm`, `licenses`, `load-restrictor`, `kustomize` and 8 more
+        $ git kustomize-localize check a
+        error: .kustomize-localize:2:1: unknown field `exec`
+          hint: known are `rules`, `scopes`, `include`, `exclude`, `allow`, `sources`, `helm`, `licenses`, `load-restrictor`, `kustomize` and 8 more
+    "#]]);
     repo.remove(FILE);
     repo.symlink(FILE, "elsewhere.yaml");
     repo.git(&["add", "--all"]);
+    let mut transcript = Transcript::default();
     for args in [&["check"][..], &["check", "--staged"]] {
-        repo.run(args).fails(2).stderr_has(FILE).stderr_has("not a regular file");
+        transcript.add(repo.run(args).fails(2));
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize check
+        $ git kustomize-localize check --staged
+        error: `.kustomize-localize` is not a regular file
+    "#]]);
 }

@@ -32,6 +32,7 @@ fn check(repo: &Repo, format: &str, args: &[&str]) -> Output {
 fn every_format_ends_alike() {
     let sandbox = Sandbox::new();
     let repo = repository(&sandbox);
+
     for format in FORMATS {
         let output = check(&repo, format, &[]);
         output.fails(1).stdout_has(REMOTE).lacks("\u{1b}");
@@ -41,6 +42,7 @@ fn every_format_ends_alike() {
         assert!(is_for_people || coloured == output.stdout, "{format}");
         assert_eq!(coloured.contains("\u{1b}[31m"), is_for_people, "{format}");
     }
+
     let sarif = check(&repo, "sarif", &["--rev", "no-such"]);
     let sarif = [check(&repo, "sarif", &[]), sarif]
         .map(|output| schema::validate(include_str!("../../schemas/sarif-2.1.0.json"), &output.stdout));
@@ -62,6 +64,7 @@ fn json_says_what_was_checked() {
     let sandbox = Sandbox::new();
     let repo = repository(&sandbox);
     let commit = repo.commit("Begin");
+
     for (args, status, source) in [
         (&[][..], 1, "working-tree"),
         (&["--staged"], 1, "index"),
@@ -90,6 +93,7 @@ fn a_failure_is_json_for_every_command() {
     let sandbox = Sandbox::new();
     let repo = repository(&sandbox);
     repo.commit("Begin");
+
     for args in [
         &["check", "--rev", "no-such"][..],
         &["tree", "--rev", "no-such"],
@@ -145,7 +149,23 @@ fn github_gets_annotations_and_a_summary() {
     assert!(written.contains("error: "), "{written}");
 
     sandbox.set("GITHUB_STEP_SUMMARY", sandbox.path("no/such/file"));
-    check(&repo, "github", &[]).fails(2).stdout_has("::error file=apps/web").stdout_has("could not write the summary");
+    check(&repo, "github", &[])
+        .fails(2)
+        .says(expect![[r#"
+            error[remote-reference]: `https://example.com/crds.yaml` is neither localized nor locked
+             --> apps/web/kustomization.yaml:3:3
+              |
+            3 | - https://example.com/crds.yaml # upstream
+              |   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]
+              = help: keep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+              = help: or vendor it: git kustomize-localize vendor :/apps/web
+
+            for more: git kustomize-localize explain remote-reference
+            checked 2 kustomizations with 2 references in the working tree: 1 error, 1 allowed, 1 could not be checked
+            error: could not write the summary to `/home/me/no/such/file`: No such file or directory (os error 2)
+            ::error title=could not be checked::could not write the summary to `/home/me/no/such/file`: No such file or directory (os error 2)
+            ::error file=apps/web/kustomization.yaml,line=3,col=3,title=remote-reference::`https://example.com/crds.yaml` is neither localized nor locked%0Akeep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock%0Aor vendor it: git kustomize-localize vendor :/apps/web
+        "#]]);
 }
 
 #[test]

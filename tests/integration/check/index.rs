@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 
 use super::{check, commands, fill, findings, found, marked, remote, repository, shell};
-use crate::support::{Repo, Sandbox, config, skip};
+use crate::support::{Repo, Sandbox, Transcript, config, skip};
 
 /// Everything that can be checked.
 const SOURCES: [&[&str]; 3] = [&["--staged"], &[], &["--rev", "HEAD"]];
@@ -29,14 +29,23 @@ spec: {source: {repoURL: 'https://github.com/acme/fleet', path: apps/deployed}}
 /// The index that a check should see: a remote reference in one overlay, and nothing else wrong.
 #[track_caller]
 fn finds_the_remote_one(repo: &Repo) {
-    check(repo, &["--staged"])
-        .fails(1)
-        .stdout_has("overlays/prod/kustomization.yaml:2:3")
-        .stdout_has("checked 3 kustomizations with 3 references in the index");
+    check(repo, &["--staged"]).fails(1).says(expect![[r#"
+        error[remote-reference]: `https://github.com/acme/app//base?ref=v1.0.0` is neither localized nor locked
+         --> overlays/prod/kustomization.yaml:2:3
+          |
+        2 | - https://github.com/acme/app//base?ref=v1.0.0
+          |   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]
+          = help: keep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+          = help: or vendor it: git kustomize-localize vendor :/overlays/prod
+
+        for more: git kustomize-localize explain remote-reference
+        checked 3 kustomizations with 3 references in the index: 1 error
+    "#]]);
 }
 
 #[test]
 fn every_format_of_the_index_is_read() {
+    let mut transcript = Transcript::default();
     for setup in [
         "update-index --index-version 2",
         "update-index --index-version 3",
@@ -52,7 +61,7 @@ fn every_format_of_the_index_is_read() {
         for command in setup.split("; ") {
             repo.git(&command.split(' ').collect::<Vec<_>>());
         }
-        check(&repo, &["--staged"]).success().stdout_has("3 kustomizations with 3 references");
+        transcript.add(check(&repo, &["--staged"]).success());
         repo.write("overlays/prod/kustomization.yaml", remote());
         check(&repo, &["--staged"]).success();
         repo.git(&["add", "overlays"]);
@@ -61,8 +70,42 @@ fn every_format_of_the_index_is_read() {
         repo.git(&["add", "new.yaml"]);
         finds_the_remote_one(&repo);
         repo.git(&["rm", "-q", "-r", "--cached", "overlays/prod"]);
-        check(&repo, &["--staged"]).success().stdout_has("2 kustomizations with 2 references");
+        transcript.add(check(&repo, &["--staged"]).success());
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize check --staged
+        checked 3 kustomizations with 3 references in the index: no problems found
+        $ git kustomize-localize check --staged
+        checked 2 kustomizations with 2 references in the index: no problems found
+        $ git kustomize-localize check --staged
+        checked 3 kustomizations with 3 references in the index: no problems found
+        $ git kustomize-localize check --staged
+        checked 2 kustomizations with 2 references in the index: no problems found
+        $ git kustomize-localize check --staged
+        checked 3 kustomizations with 3 references in the index: no problems found
+        $ git kustomize-localize check --staged
+        checked 2 kustomizations with 2 references in the index: no problems found
+        $ git kustomize-localize check --staged
+        checked 3 kustomizations with 3 references in the index: no problems found
+        $ git kustomize-localize check --staged
+        checked 2 kustomizations with 2 references in the index: no problems found
+        $ git kustomize-localize check --staged
+        checked 3 kustomizations with 3 references in the index: no problems found
+        $ git kustomize-localize check --staged
+        checked 2 kustomizations with 2 references in the index: no problems found
+        $ git kustomize-localize check --staged
+        checked 3 kustomizations with 3 references in the index: no problems found
+        $ git kustomize-localize check --staged
+        checked 2 kustomizations with 2 references in the index: no problems found
+        $ git kustomize-localize check --staged
+        checked 3 kustomizations with 3 references in the index: no problems found
+        $ git kustomize-localize check --staged
+        checked 2 kustomizations with 2 references in the index: no problems found
+        $ git kustomize-localize check --staged
+        checked 3 kustomizations with 3 references in the index: no problems found
+        $ git kustomize-localize check --staged
+        checked 2 kustomizations with 2 references in the index: no problems found
+    "#]]);
 }
 
 #[test]
@@ -130,7 +173,32 @@ fn what_a_sparse_checkout_leaves_out_is_there() {
     repo.write("base/kustomization.yaml", "resources:\n- config.yaml\n- ../overlays/dev\n- ../overlays/none.yaml\n");
     repo.git(&["add", "base"]);
     repo.git(&["write-tree"]);
-    check(&repo, &["--staged"]).fails(1).stdout_has("overlays/prod/kustomization.yaml:2:3").lacks("../overlays/dev");
+    check(&repo, &["--staged"]).fails(1).says(expect![[r#"
+            error[missing-path]: there is no `overlays/none.yaml`
+             --> base/kustomization.yaml:4:3
+              |
+            4 | - ../overlays/none.yaml
+              |   ^^^^^^^^^^^^^^^^^^^^^ resources[2]
+              = help: add it, or remove the reference
+
+            error[invalid-kustomization]: cycle: `base` leads back to itself: `base` -> `overlays/dev` -> `base`
+             --> overlays/dev/kustomization.yaml:2:3
+              |
+            2 | - ../../base
+              |   ^^^^^^^^^^ resources[0]
+              = help: remove the reference, or move the shared part to a root of its own
+
+            error[remote-reference]: `https://github.com/acme/app//base?ref=v1.0.0` is neither localized nor locked
+             --> overlays/prod/kustomization.yaml:2:3
+              |
+            2 | - https://github.com/acme/app//base?ref=v1.0.0
+              |   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]
+              = help: keep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+              = help: or vendor it: git kustomize-localize vendor :/overlays/prod
+
+            for more: git kustomize-localize explain remote-reference missing-path invalid-kustomization
+            checked 3 kustomizations with 5 references in the index: 3 errors
+        "#]]);
     same();
     // On disk all the same, and then that counts.
     fs::create_dir_all(repo.path().join("overlays/prod")).unwrap();
@@ -284,9 +352,18 @@ fn a_sha256_repository_is_read() {
     sandbox.git(&path, &["init", "-q", "-b", "main", "--object-format=sha256"]);
     let repo = Repo::new(&sandbox, path);
     fill(&repo);
+    let mut transcript = Transcript::default();
     for source in SOURCES {
-        check(&repo, source).success().stdout_has("3 kustomizations with 3 references");
+        transcript.add(check(&repo, source).success());
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize check --staged
+        checked 3 kustomizations with 3 references in the index: no problems found
+        $ git kustomize-localize check
+        checked 3 kustomizations with 3 references in the working tree: no problems found
+        $ git kustomize-localize check --rev HEAD
+        checked 3 kustomizations with 3 references in commit <0> (HEAD): no problems found
+    "#]]);
     repo.write("overlays/prod/kustomization.yaml", remote());
     repo.git(&["add", "overlays"]);
     finds_the_remote_one(&repo);
@@ -304,13 +381,19 @@ fn a_partial_clone_fetches_nothing() {
     clone.git(&["read-tree", "HEAD"]);
     let id = clone.id("HEAD:base/kustomization.yaml");
     let before = clone.git(&["count-objects", "-v"]);
+    let mut transcript = Transcript::default();
     for args in [&["check", "--staged"][..], &["check", "--rev", "HEAD"]] {
-        clone
-            .run(args)
-            .fails(2)
-            .stderr_has("`base/kustomization.yaml` has not been fetched into this partial clone")
-            .stderr_has(&format!("git cat-file -e {id}"));
+        transcript.add(clone.run(args).fails(2).stderr_has(&format!("git cat-file -e {id}")));
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize check --staged
+        $ git kustomize-localize check --rev HEAD
+        error: `base/kustomization.yaml` has not been fetched into this partial clone
+          hint: fetch it: git cat-file -e <0>
+        error: `overlays/dev/kustomization.yaml` has not been fetched into this partial clone
+        error: `overlays/prod/kustomization.yaml` has not been fetched into this partial clone
+          hint: fetch it: git cat-file -e <1>
+    "#]]);
     assert_eq!(clone.git(&["count-objects", "-v"]), before);
     // The commands that it gives, all of them.
     for path in ["base", "overlays/dev", "overlays/prod"] {
@@ -365,6 +448,7 @@ fn objects_in_a_quarantine_are_found() {
 fn unstaged_kustomizations_are_counted() {
     let sandbox = Sandbox::new();
     let repo = repository(&sandbox);
+
     for count in [1, 250] {
         for number in 0..250 {
             repo.write(&format!("many [*]/{number}/kustomization.yaml"), remote());
@@ -392,7 +476,18 @@ fn other_times_are_not_differences_but_a_deleted_file_is() {
     let file = fs::File::options().write(true).open(path).unwrap();
     let before = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000);
     file.set_modified(before).unwrap();
-    check(&repo, &["--staged"]).fails(1).lacks("differ in the working tree");
+    check(&repo, &["--staged"]).fails(1).says(expect![[r#"
+        error[remote-reference]: `https://github.com/acme/app//base?ref=v1.0.0` is neither localized nor locked
+         --> overlays/dev/kustomization.yaml:2:3
+          |
+        2 | - https://github.com/acme/app//base?ref=v1.0.0
+          |   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]
+          = help: keep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+          = help: or vendor it: git kustomize-localize vendor :/overlays/dev
+
+        for more: git kustomize-localize explain remote-reference
+        checked 3 kustomizations with 3 references in the index: 1 error
+    "#]]);
     // A deleted file is another matter.
     repo.remove("base/kustomization.yaml");
     check(&repo, &["--staged"]).fails(1).says(expect![[r#"
@@ -417,9 +512,34 @@ fn a_link_to_a_kustomization_is_read_where_it_leads() {
     repo.symlink("linked/kustomization.yaml", "real.yaml");
     repo.symlink("again", "linked");
     repo.git(&["add", "--all"]);
+    let mut transcript = Transcript::default();
     for source in [&["--staged"][..], &[]] {
-        check(&repo, source).fails(1).stdout_has("linked/real.yaml:2:3").stdout_has("checked 4 kustomizations");
+        transcript.add(check(&repo, source).fails(1));
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize check --staged
+        error[remote-reference]: `https://github.com/acme/app//base?ref=v1.0.0` is neither localized nor locked
+         --> linked/real.yaml:2:3
+          |
+        2 | - https://github.com/acme/app//base?ref=v1.0.0
+          |   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]
+          = help: keep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+          = help: or vendor it: git kustomize-localize vendor :/linked
+
+        for more: git kustomize-localize explain remote-reference
+        checked 4 kustomizations with 4 references in the index: 1 error
+        $ git kustomize-localize check
+        error[remote-reference]: `https://github.com/acme/app//base?ref=v1.0.0` is neither localized nor locked
+         --> linked/real.yaml:2:3
+          |
+        2 | - https://github.com/acme/app//base?ref=v1.0.0
+          |   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]
+          = help: keep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+          = help: or vendor it: git kustomize-localize vendor :/linked
+
+        for more: git kustomize-localize explain remote-reference
+        checked 4 kustomizations with 4 references in the working tree: 1 error
+    "#]]);
 }
 
 #[test]
@@ -468,10 +588,17 @@ fn a_directory_whose_name_is_not_utf8_is_not_passed_over() {
     }
     fs::write(bytes.join("kustomization.yaml"), remote()).unwrap();
     repo.commit("odd");
-    let words = "error: `b\u{fffd}/deep/kustomization.yaml` cannot be read: its path is not UTF-8\n  hint: rename its directory";
+    let mut transcript = Transcript::default();
     for source in SOURCES {
-        check(&repo, source).fails(2).stderr_has(words);
+        transcript.add(check(&repo, source).fails(2));
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize check --staged
+        $ git kustomize-localize check
+        $ git kustomize-localize check --rev HEAD
+        error: `b�/deep/kustomization.yaml` cannot be read: its path is not UTF-8
+          hint: rename its directory
+    "#]]);
     // A sparse index holds the directory as a tree.
     repo.git(&["sparse-checkout", "set", "--cone", "--sparse-index", "app"]);
     assert!(!bytes.exists());
@@ -562,9 +689,18 @@ fn a_submodule_is_not_a_directory_of_this_repository() {
     repo.git(&["submodule", "--quiet", "add", url, "sub"]);
     repo.commit("submodule");
     // Its files are on disk, but they are not ours.
+    let mut transcript = Transcript::default();
     for source in SOURCES {
-        check(&repo, source).success().stdout_has("checked 3 kustomizations with 3 references");
+        transcript.add(check(&repo, source).success());
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize check --staged
+        checked 3 kustomizations with 3 references in the index: no problems found
+        $ git kustomize-localize check
+        checked 3 kustomizations with 3 references in the working tree: no problems found
+        $ git kustomize-localize check --rev HEAD
+        checked 3 kustomizations with 3 references in commit <0> (HEAD): no problems found
+    "#]]);
     repo.symlink("a/x.yaml", "../sub/kustomization.yaml");
     repo.write("a/kustomization.yaml", "resources: [../sub]\npatches: [{path: x.yaml}]\n");
     repo.commit("what names it");
@@ -683,7 +819,24 @@ fn a_blob_without_objects_of_engines_is_searched_once() {
     // A new one is searched.
     repo.write("files/new.yaml", APPLICATIONS);
     repo.git(&["add", "files/new.yaml"]);
-    check(&repo, &["--staged"]).fails(1).stdout_has("files/new.yaml:4");
+    check(&repo, &["--staged"]).fails(1).says(expect![[r#"
+        error[missing-target]: Argo CD Application a (files/new.yaml:1) deploys `apps/real/deployed`: there is no `apps/real/deployed`
+         --> files/new.yaml:4:65
+          |
+        4 | spec: {source: {repoURL: 'https://github.com/acme/fleet', path: apps/real/deployed}}
+          |                                                                 ^^^^^^^^^^^^^^^^^^^^
+          = help: correct the path, or remove the object; if nothing deploys the object, list its directory below `exclude:` in .kustomize-localize
+
+        error[missing-target]: Argo CD Application b (files/new.yaml:6) deploys `apps/deployed`: there is no `apps/deployed`
+         --> files/new.yaml:9:65
+          |
+        9 | spec: {source: {repoURL: 'https://github.com/acme/fleet', path: apps/deployed}}
+          |                                                                 ^^^^^^^^^^^^^^^
+
+        note: repeated help is omitted: -v shows it
+        for more: git kustomize-localize explain missing-target
+        no kustomization in the index: 2 errors
+    "#]]);
     // So is everything, if what was remembered is damaged.
     let remembered = repo.path().join(".git/kustomize-localize/unmarked");
     let mut bytes = fs::read(&remembered).unwrap();

@@ -76,6 +76,7 @@ fn attributes_that_hold_in_one_place_only_are_a_difference() {
     if Kustomize::find().is_none() {
         return;
     }
+
     for (place, text) in [
         ("app/.gitattributes", "*.conf text eol=crlf\n"),
         (".gitattributes", "app/*.conf ident\n"),
@@ -86,6 +87,7 @@ fn attributes_that_hold_in_one_place_only_are_a_difference() {
         world.work.run(&["app"]).fails(1).stdout_has("the localized build differs from the original");
         assert_eq!(world.work.git(&["branch", "--list", "localized/*"]), "");
     }
+
     // On disk they are what they are.
     let world = world("app/.gitattributes", "*.conf text eol=crlf\n");
     world.verified(&["app", "--no-commit"]);

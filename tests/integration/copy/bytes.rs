@@ -264,7 +264,10 @@ fn stays_clean(attributes: &str, autocrlf: bool) {
     }
     // Nor does a file that was written back by an editor and git look changed.
     work.git(&["worktree", "remove", "--force", "../linked"]);
-    work.run(&["app", "--no-verify"]).success().stdout_has("nothing to do");
+    work.run(&["app", "--no-verify"]).success().says(expect![[r#"
+        nothing to do: branch localized/main (<0>) already has app in localized-app
+          not verified: --no-verify
+    "#]]);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What the repository decides holds for every way to localize: a copy or in place, on a branch or on disk.
 
-use crate::support::{Project, World, config_map};
+use crate::support::{Project, Transcript, World, config_map};
 
 #[test]
 fn the_load_restrictor_of_the_configuration_holds() {
@@ -15,9 +15,17 @@ fn the_load_restrictor_of_the_configuration_holds() {
     ];
     let restricted = World::new();
     restricted.commit(&outside);
+    let mut transcript = Transcript::default();
     for way in &ways[..2] {
-        restricted.work.run(way).fails(2).stderr_has("`../shared/config.yaml` is outside its kustomization root `app`");
+        transcript.add(restricted.work.run(way).fails(2));
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize app copied --scope . --no-verify
+        $ git kustomize-localize app on-disk --scope . --no-verify --no-commit
+        error: app/kustomization.yaml:1:13: resources[0]: `../shared/config.yaml` is outside its kustomization root `app`
+          hint: copy it below `app`, or make its directory a root, and reference that
+          hint: if this is built with `--load-restrictor LoadRestrictionsNone`, as Flux does: write `load-restrictor: none` into .kustomize-localize
+    "#]]);
     let world = World::new();
     let work = &world.work;
     world.commit(&outside);
@@ -40,10 +48,22 @@ fn the_lock_of_the_repository_decides_what_a_remote_target_is() {
     let locked = base.git(&["rev-parse", "HEAD"]);
     base.write("kustomization.yaml", "namePrefix: new-\n");
     base.commit("second");
+    let mut transcript = Transcript::default();
     for more in [&["copied"][..], &["on-disk", "--no-commit"]] {
         let args = [&[url][..], more, &["--no-verify"]].concat();
-        work.run(&args).success().stdout_has(&locked[..12]);
+        transcript.add(work.run(&args).success().stdout_has(&locked[..12]));
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize https://github.com/acme/base?ref=main copied --no-verify
+        localized https://github.com/acme/base?ref=main into copied on branch localized/main (<0>): 3 files written, 0 references rewritten, 0 removed
+          added https://github.com/acme/base?ref=main <1>
+          not verified: --no-verify
+          to look at it: git show --stat <0>
+        $ git kustomize-localize https://github.com/acme/base?ref=main on-disk --no-commit --no-verify
+        localized https://github.com/acme/base?ref=main into on-disk: 3 files written, 0 references rewritten, 0 removed
+          added https://github.com/acme/base?ref=main <0>
+          not verified: --no-verify
+    "#]]);
 }
 
 /// What neither the lock of the source nor that of NEW_DIR holds is resolved.

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::support::{OVERLAY, Output, Project, config, files};
+use crate::support::{OVERLAY, Output, Project, Transcript, config, files};
 
 /// Returns the paths of all files below `directory`, sorted.
 fn paths(directory: &Path) -> Vec<String> {
@@ -20,15 +20,11 @@ fn run(project: &Project, args: &[&str]) -> Output {
     project.work.run(&[target, args, &["--no-commit"]].concat())
 }
 
-/// Asserts exit status 2 with these words, and that nothing was written.
+/// Asserts exit status 2, and that nothing was written.
 #[track_caller]
-fn refused(project: &Project, args: &[&str], words: &[&str]) {
+fn refused(refusals: &mut Transcript, project: &Project, args: &[&str]) {
     let before = project.work.state();
-    let output = run(project, args);
-    output.fails(2);
-    for text in words {
-        output.stderr_has(text);
-    }
+    refusals.add(run(project, args).fails(2));
     before.assert_same(&project.work.state());
 }
 
@@ -110,15 +106,25 @@ fn neither_the_git_directory_nor_a_link_is_written_through() {
     fs::create_dir(project.sandbox.path("elsewhere")).unwrap();
     work.commit("link");
     let before = work.state();
-    for (into, said) in [
-        (".git/out", "`.git/out` is in the git directory"),
-        (":/.git/refs/heads/out", "is in the git directory"),
-        ("link/out", "`link/out` goes through the link"),
-        (":/link/out", "goes through the link"),
-    ] {
-        work.run(&["other", into, "--no-commit"]).fails(2).stderr_has(said);
+    let mut transcript = Transcript::default();
+    for into in [".git/out", ":/.git/refs/heads/out", "link/out", ":/link/out"] {
+        transcript.add(work.run(&["other", into, "--no-commit"]).fails(2));
         before.assert_same(&work.state());
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize other .git/out --no-commit
+        error: `.git/out` is in the git directory
+          hint: choose another NEW_DIR
+        $ git kustomize-localize other :/.git/refs/heads/out --no-commit
+        error: `:/.git/refs/heads/out` is in the git directory
+          hint: choose another NEW_DIR
+        $ git kustomize-localize other link/out --no-commit
+        error: `link/out` goes through the link `/home/me/work/link`
+          hint: name the target of the link
+        $ git kustomize-localize other :/link/out --no-commit
+        error: `:/link/out` goes through the link `/home/me/work/link`
+          hint: name the target of the link
+    "#]]);
     assert_eq!(fs::read_dir(project.sandbox.path("elsewhere")).unwrap().count(), 0);
 }
 
@@ -163,64 +169,136 @@ fn the_same_target_is_brought_up_to_date() {
 #[test]
 fn an_edited_copy_is_refused_without_overwrite() {
     type Edit = fn(&Path);
-    let edits: [(&str, Edit); 5] = [
-        ("config.yaml", |copy| fs::write(copy.join("config.yaml"), "x").unwrap()),
-        ("added.txt", |copy| fs::write(copy.join("added.txt"), "x").unwrap()),
-        ("kustomization.yaml", |copy| fs::remove_file(copy.join("kustomization.yaml")).unwrap()),
-        ("config.yaml", |copy| {
+    let edits: [Edit; 5] = [
+        |copy| fs::write(copy.join("config.yaml"), "x").unwrap(),
+        |copy| fs::write(copy.join("added.txt"), "x").unwrap(),
+        |copy| fs::remove_file(copy.join("kustomization.yaml")).unwrap(),
+        |copy| {
             let mode = fs::Permissions::from_mode(0o755);
             fs::set_permissions(copy.join("config.yaml"), mode).unwrap();
-        }),
-        ("config.yaml", |copy| {
+        },
+        |copy| {
             fs::remove_file(copy.join("config.yaml")).unwrap();
             std::os::unix::fs::symlink("../other/config.yaml", copy.join("config.yaml")).unwrap();
-        }),
+        },
     ];
+    let mut refusals = Transcript::default();
     let project = Project::new();
     let work = &project.work;
     let copy = work.path().join("localized-other");
     run(&project, &["other"]).success();
     let clean = work.state();
-    for (path, edit) in edits {
+    let mut transcript = Transcript::default();
+    for edit in edits {
         edit(&copy);
-        refused(
-            &project,
-            &["other"],
-            &[
-                &format!("files of `localized-other` were edited by hand: {path}"),
-                "hint: to discard the edits: --overwrite",
-            ],
-        );
-        let discarded = format!("  discarded edits by hand: `{path}`\n");
-        run(&project, &["other", "--overwrite"]).success().stdout_has(&discarded);
+        refused(&mut refusals, &project, &["other"]);
+        transcript.add(run(&project, &["other", "--overwrite"]).success());
         clean.assert_same(&work.state());
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize other --overwrite --no-commit
+        localized other into localized-other: 3 files written, 0 references rewritten, 0 removed
+          discarded edits by hand: `config.yaml`
+          not verified: neither `kustomize` nor `kubectl` was found on PATH
+        $ git kustomize-localize other --overwrite --no-commit
+        localized other into localized-other: 3 files written, 0 references rewritten, 0 removed
+          discarded edits by hand: `added.txt`
+          not verified: neither `kustomize` nor `kubectl` was found on PATH
+        $ git kustomize-localize other --overwrite --no-commit
+        localized other into localized-other: 3 files written, 0 references rewritten, 0 removed
+          discarded edits by hand: `kustomization.yaml`
+          not verified: neither `kustomize` nor `kubectl` was found on PATH
+        $ git kustomize-localize other --overwrite --no-commit
+        localized other into localized-other: 3 files written, 0 references rewritten, 0 removed
+          discarded edits by hand: `config.yaml`
+          not verified: neither `kustomize` nor `kubectl` was found on PATH
+    "#]]);
+    refusals.says(expect![[r#"
+        $ git kustomize-localize other --no-commit
+        error: files of `localized-other` were edited by hand: config.yaml
+          hint: to discard the edits: --overwrite
+        $ git kustomize-localize other --no-commit
+        error: files of `localized-other` were edited by hand: added.txt
+          hint: to discard the edits: --overwrite
+        $ git kustomize-localize other --no-commit
+        error: files of `localized-other` were edited by hand: kustomization.yaml
+          hint: to discard the edits: --overwrite
+        $ git kustomize-localize other --no-commit
+        error: files of `localized-other` were edited by hand: config.yaml
+          hint: to discard the edits: --overwrite
+    "#]]);
 }
 
 #[test]
 fn a_foreign_directory_is_refused() {
+    let mut refusals = Transcript::default();
     let project = Project::new();
     let work = &project.work;
     work.write("theirs/file", "");
     work.symlink("link", "theirs");
     run(&project, &["other", "copy"]).success();
     for overwrite in [&[][..], &["--overwrite"]] {
-        for (args, message) in [
-            (["other", "theirs"], "`theirs` already exists, and was not made by this tool"),
-            (["other", "README.md"], "`README.md` already exists, and was not made by this tool"),
-            (["other", "link"], "`link` already exists, and was not made by this tool"),
-            (["example/base", "copy"], "`copy` contains another target, `other`"),
-            (["other", "no/such/place"], "no parent directory for `no/such/place`"),
-            (["other", ".."], "`..` is not a valid name for a new directory"),
-            (["other", "README.md/x"], "no parent directory for `README.md/x`"),
+        for args in [
+            ["other", "theirs"],
+            ["other", "README.md"],
+            ["other", "link"],
+            ["example/base", "copy"],
+            ["other", "no/such/place"],
+            ["other", ".."],
+            ["other", "README.md/x"],
         ] {
-            refused(&project, &[&args[..], overwrite].concat(), &[message, "hint: "]);
+            refused(&mut refusals, &project, &[&args[..], overwrite].concat());
         }
     }
+    refusals.says(expect![[r#"
+        $ git kustomize-localize other theirs --no-commit
+        error: `theirs` already exists, and was not made by this tool
+          hint: choose another NEW_DIR
+        $ git kustomize-localize other README.md --no-commit
+        error: `README.md` already exists, and was not made by this tool
+          hint: choose another NEW_DIR
+        $ git kustomize-localize other link --no-commit
+        error: `link` already exists, and was not made by this tool
+          hint: choose another NEW_DIR
+        $ git kustomize-localize example/base copy --no-commit
+        error: `copy` contains another target, `other`
+          hint: choose another NEW_DIR
+        $ git kustomize-localize other no/such/place --no-commit
+        error: no parent directory for `no/such/place`
+          hint: create it first: mkdir -p -- no/such
+        $ git kustomize-localize other .. --no-commit
+        error: `..` is not a valid name for a new directory
+          hint: choose another NEW_DIR
+        $ git kustomize-localize other README.md/x --no-commit
+        error: no parent directory for `README.md/x`
+          hint: create it first: mkdir -p -- README.md
+        $ git kustomize-localize other theirs --overwrite --no-commit
+        error: `theirs` already exists, and was not made by this tool
+          hint: choose another NEW_DIR
+        $ git kustomize-localize other README.md --overwrite --no-commit
+        error: `README.md` already exists, and was not made by this tool
+          hint: choose another NEW_DIR
+        $ git kustomize-localize other link --overwrite --no-commit
+        error: `link` already exists, and was not made by this tool
+          hint: choose another NEW_DIR
+        $ git kustomize-localize example/base copy --overwrite --no-commit
+        error: `copy` contains another target, `other`
+          hint: choose another NEW_DIR
+        $ git kustomize-localize other no/such/place --overwrite --no-commit
+        error: no parent directory for `no/such/place`
+          hint: create it first: mkdir -p -- no/such
+        $ git kustomize-localize other .. --overwrite --no-commit
+        error: `..` is not a valid name for a new directory
+          hint: choose another NEW_DIR
+        $ git kustomize-localize other README.md/x --overwrite --no-commit
+        error: no parent directory for `README.md/x`
+          hint: create it first: mkdir -p -- README.md
+    "#]]);
 }
 
 #[test]
 fn a_copy_may_lie_inside_the_target() {
+    let mut refusals = Transcript::default();
     let project = Project::new();
     let work = &project.work;
     run(&project, &["other", "other/copy"]).success();
@@ -228,7 +306,13 @@ fn a_copy_may_lie_inside_the_target() {
     run(&project, &["other", "other/copy"]).success();
     clean.assert_same(&work.state());
     work.write("other/kustomization.yaml", "resources: [config.yaml, copy]\n");
-    refused(&project, &["other", "other/copy"], &["`copy` is in `other/copy`, where the result will be written"]);
+    refused(&mut refusals, &project, &["other", "other/copy"]);
+    refusals.says(expect![[r#"
+        $ git kustomize-localize other other/copy --no-commit
+        error: other/copy/kustomization.yaml:1:13: resources[0]: `config.yaml` is in `other/copy`, where the result will be written
+        error: other/kustomization.yaml:1:26: resources[1]: `copy` is in `other/copy`, where the result will be written
+          hint: choose another NEW_DIR
+    "#]]);
 }
 
 #[test]
@@ -304,6 +388,7 @@ fn what_appears_at_the_place_of_a_copy_meanwhile_stays() {
         }),
     ];
     let args = ["slow", "copy", "--no-commit", "--no-verify"];
+    let mut transcript = Transcript::default();
     for overwrite in [&[][..], &["--overwrite"]] {
         for (number, (has_copy, act)) in acts.iter().enumerate() {
             for name in ["copy", "elsewhere"] {
@@ -321,10 +406,16 @@ fn what_appears_at_the_place_of_a_copy_meanwhile_stays() {
                 after = Some(project.work.state());
             });
             assert_eq!(output.status, 2, "{number}\n{}", output.shown());
-            output.stderr_has("`copy` was changed during this run, and stays as it is").stderr_has("run the same");
+            transcript.add(&output);
             after.unwrap().assert_same(&project.work.state());
         }
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize slow copy --no-commit --no-verify
+        $ git kustomize-localize slow copy --no-commit --no-verify --overwrite
+        error: `copy` was changed during this run, and stays as it is
+          hint: run the same command again
+    "#]]);
     // If nobody interferes, it is made, and made again.
     fs::remove_dir_all(&copy).unwrap();
     meanwhile(&project, &args, |_| {}).success();
@@ -333,13 +424,19 @@ fn what_appears_at_the_place_of_a_copy_meanwhile_stays() {
 
 #[test]
 fn a_copy_with_a_repository_of_its_own_is_refused() {
+    let mut refusals = Transcript::default();
     let project = Project::new();
     run(&project, &["other", "copy"]).success();
     project.work.git(&["init", "-q", "copy"]);
     for overwrite in [&[][..], &["--overwrite"]] {
-        let said = "`copy` has become a git repository of its own";
-        refused(&project, &[&["other", "copy"], overwrite].concat(), &[said, "hint: choose another NEW_DIR"]);
+        refused(&mut refusals, &project, &[&["other", "copy"], overwrite].concat());
     }
+    refusals.says(expect![[r#"
+        $ git kustomize-localize other copy --no-commit
+        $ git kustomize-localize other copy --overwrite --no-commit
+        error: `copy` has become a git repository of its own
+          hint: choose another NEW_DIR, and copy its files there
+    "#]]);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
 use super::Refused;
-use crate::support::{Kustomize, Output, Repo, World, config_map};
+use crate::support::{Kustomize, Output, Repo, Transcript, World, config_map};
 
 const FLAGS: [&str; 2] = ["--enable-alpha-plugins", "--enable-exec"];
 const BUILD: [&str; 2] = ["--build-arg=--enable-alpha-plugins", "--build-arg=--enable-exec"];
@@ -154,7 +154,11 @@ fn a_fetched_program_runs_only_when_trusted() {
     copy.run(&["check", "localized-app"]).success();
 
     trust(&world, &output);
-    work.run(&["app", "--no-verify"]).success().lacks("stripped-executable");
+    work.run(&["app", "--no-verify"]).success().says(expect![[r#"
+        localized app into localized-app on branch localized/main (<0>): 2 files written, 0 references rewritten, 0 removed
+          not verified: --no-verify
+          to look at it: git show --stat <0>
+    "#]]);
     let copy = world.clone_of_branch();
     assert_eq!(mode(&copy, &place) & 0o100, 0o100);
     world.same_build_with("app", &copy, "localized-app", &FLAGS);
@@ -245,15 +249,49 @@ fn a_fetched_program_sees_and_changes_nothing_and_needs_trust() {
     let copy = ["app", "--overwrite"];
     let remote = [GEN, "remote"];
     let in_place = ["branch", "--branch", "in-place"];
+    let mut transcript = Transcript::default();
     for how in [&copy as &[&str], &remote, &in_place] {
-        run(work, how).success().stdout_has("not built: ").stdout_has("permission denied");
+        transcript.add(run(work, how).success());
         assert!(!seen.exists(), "{how:?}");
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize app --overwrite --build-arg=--enable-alpha-plugins --build-arg=--enable-exec
+        localized app into localized-app on branch localized/main (<0>): 6 files written, 1 reference rewritten, 0 removed
+          added https://github.com/acme/gen?ref=v1 <1>
+          not verified: 1 root not built (kustomize/…, network closed)
+          not built: app: in `base`: couldn't execute function: fork/exec ./fn.sh: permission denied
+          1 warning (stripped-executable 1)
+          to look at it: git show --stat <0>
+        warning[stripped-executable]: `localized-files/github.com/acme/gen/v1/base/fn.sh` (sha256 <2>) is a program from https://github.com/acme/gen?ref=v1, so its execute bit was removed
+         --> https://github.com/acme/gen?ref=v1: base/gen.yaml:7:20: generators[0] > Gen.exec.path
+          = help: if you trust it, write `trust-exec: [localized-files/github.com/acme/gen/v1/base/fn.sh]` in .kustomize-localize
+        $ git kustomize-localize https://github.com/acme/gen//base?ref=v1 remote --build-arg=--enable-alpha-plugins --build-arg=--enable-exec
+        localized https://github.com/acme/gen//base?ref=v1 into remote on branch localized/main (<0>): 5 files written, 0 references rewritten, 0 removed
+          added https://github.com/acme/gen?ref=v1 <1>
+          not verified: 1 root not built (kustomize/…, network closed)
+          not built: https://github.com/acme/gen//base?ref=v1: couldn't execute function: fork/exec ./fn.sh: permission denied
+          1 warning (stripped-executable 1)
+          to look at it: git show --stat <0>
+        warning[stripped-executable]: `base/fn.sh` (sha256 <2>) is a program from https://github.com/acme/gen?ref=v1, so its execute bit was removed
+         --> https://github.com/acme/gen?ref=v1: base/gen.yaml:7:20: generators[0] > Gen.exec.path
+          = help: if you trust it, write `trust-exec: [base/fn.sh]` in .kustomize-localize
+        $ git kustomize-localize branch --branch in-place --build-arg=--enable-alpha-plugins --build-arg=--enable-exec
+        localized the repository on branch in-place (<0>): 6 files written, 1 reference rewritten, 0 removed
+          added https://github.com/acme/gen?ref=v1 <1>
+          not verified: 1 root not built (kustomize/…, network closed)
+          not built: app: in `base`: couldn't execute function: fork/exec ./fn.sh: permission denied
+          1 warning (stripped-executable 1)
+          to look at it: git show --stat <0>
+        warning[stripped-executable]: `app/localized-files/github.com/acme/gen/v1/base/fn.sh` (sha256 <2>) is a program from https://github.com/acme/gen?ref=v1, so its execute bit was removed
+         --> https://github.com/acme/gen?ref=v1: base/gen.yaml:7:20: generators[0] > Gen.exec.path
+          = help: if you trust it, write `trust-exec: [app/localized-files/github.com/acme/gen/v1/base/fn.sh]` in .kustomize-localize
+    "#]]);
 
     work.decide("trust-exec: ['**/fn.sh']\n");
+    let mut transcript = Transcript::default();
     for how in [&copy as &[&str], &remote, &in_place] {
         let output = run(work, how);
-        output.success().stdout_has("  verified: ");
+        transcript.add(output.success());
         let text = fs::read_to_string(&seen).unwrap();
         fs::remove_file(&seen).unwrap();
         assert_eq!(text.lines().filter(|line| *line == "ran").count(), 2, "{text}");
@@ -264,6 +302,20 @@ fn a_fetched_program_sees_and_changes_nothing_and_needs_trust() {
             assert!(!text.contains("changed"), "{text}");
         }
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize app --overwrite --build-arg=--enable-alpha-plugins --build-arg=--enable-exec
+        localized app into localized-app on branch localized/main (<0>): 2 files written, 0 references rewritten, 0 removed
+          verified: builds are identical: 72 bytes (kustomize/…, network closed)
+          to look at it: git show --stat <0>
+        $ git kustomize-localize https://github.com/acme/gen//base?ref=v1 remote --build-arg=--enable-alpha-plugins --build-arg=--enable-exec
+        localized https://github.com/acme/gen//base?ref=v1 into remote on branch localized/main (<0>): 2 files written, 0 references rewritten, 0 removed
+          verified: builds are identical: 72 bytes (kustomize/…, network closed)
+          to look at it: git show --stat <0>
+        $ git kustomize-localize branch --branch in-place --build-arg=--enable-alpha-plugins --build-arg=--enable-exec
+        localized the repository on branch in-place (<0>): 3 files written, 0 references rewritten, 0 removed
+          verified: builds are identical: 72 bytes (kustomize/…, network closed)
+          to look at it: git show --stat <0>
+    "#]]);
 }
 
 #[test]
@@ -386,7 +438,11 @@ fn a_program_at_a_url_is_downloaded() {
     let at = format!("localized-app/{place}");
     assert_eq!((copy.read(&at).as_str(), mode(&copy, &at) & 0o111), (PROGRAM, 0));
     trust(&world, &output);
-    world.work.run(&["app", "--no-verify"]).success().lacks("stripped-executable");
+    world.work.run(&["app", "--no-verify"]).success().says(expect![[r#"
+        localized app into localized-app on branch localized/main (<0>): 2 files written, 0 references rewritten, 0 removed
+          not verified: --no-verify
+          to look at it: git show --stat <0>
+    "#]]);
     let copy = world.clone_of_branch();
     assert_eq!(mode(&copy, &at) & 0o100, 0o100);
     if let Some(kustomize) = Kustomize::find() {
@@ -423,7 +479,11 @@ fn a_fetched_program_of_an_odd_name_is_trusted_by_it() {
     let at = program(&copy);
     assert_eq!((copy.read(&at).as_str(), mode(&copy, &at) & 0o111), (PROGRAM, 0));
     world.work.decide("trust-exec: ['localized-files/**/*.sh']\n");
-    world.work.run(&["app", "--no-verify"]).success().lacks("stripped-executable");
+    world.work.run(&["app", "--no-verify"]).success().says(expect![[r#"
+        localized app into localized-app on branch localized/main (<0>): 2 files written, 0 references rewritten, 0 removed
+          not verified: --no-verify
+          to look at it: git show --stat <0>
+    "#]]);
     let copy = world.clone_of_branch();
     assert_eq!(mode(&copy, &program(&copy)) & 0o100, 0o100);
 }
@@ -447,10 +507,35 @@ fn programs_that_cannot_come_along_are_reported() {
     world.work.decide("rules: {function: warning}\n");
     world.work.run(&["app", "--no-verify"])
         .success()
-        .stderr_has("warning[function]: the function `Gen` runs whatever `sed` is on the PATH of the build machine")
-        .stderr_has(&format!("the function `Gen` runs the image `h/fn@sha256:{digest}`, with network access"))
-        .stderr_has("the function `Gen` names neither a program nor an image")
-        .stderr_has("warning[function]: the code of plugin `Plug` is in the plugin home of the build machine, at `team.example.com/v1/plug/Plug`");
+        .says(expect![[r#"
+            localized app into localized-app on branch localized/main (<0>): 7 files written, 0 references rewritten, 0 removed
+              not verified: --no-verify
+              4 warnings (function 4)
+              to look at it: git show --stat <0>
+            warning[function]: the function `Gen` names neither a program nor an image
+             --> app/odd.yaml:1:1
+              |
+            1 | apiVersion: example.com/v1
+              | ^^^^^^^^^^^^^^^^^^^^^^^^^^ Gen
+
+            warning[function]: the function `Gen` runs whatever `sed` is on the PATH of the build machine
+             --> app/path.yaml:1:1
+              |
+            1 | apiVersion: example.com/v1
+              | ^^^^^^^^^^^^^^^^^^^^^^^^^^ Gen
+
+            warning[function]: the function `Gen` runs the image `h/fn@sha256:<1>`, with network access
+             --> app/pinned.yaml:1:1
+              |
+            1 | apiVersion: example.com/v1
+              | ^^^^^^^^^^^^^^^^^^^^^^^^^^ Gen
+
+            warning[function]: the code of plugin `Plug` is in the plugin home of the build machine, at `team.example.com/v1/plug/Plug`
+             --> app/plugin.yaml:1:1
+              |
+            1 | apiVersion: team.example.com/v1
+              | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ Plug
+        "#]]);
     let copy = world.clone_of_branch();
     for name in ["path", "pinned", "odd", "plugin"] {
         let place = format!("{name}.yaml");

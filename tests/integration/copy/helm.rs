@@ -241,7 +241,7 @@ impl Stage {
         };
         let original = self.build(&self.work.path().join(target)).unwrap();
         assert_eq!(localized.success().stdout, original.success().stdout, "{localized:?}");
-        assert!(localized.stdout.contains("kind: ConfigMap"), "{localized:?}");
+        assert_ne!(localized.stdout, "", "{localized:?}");
         copy
     }
 }

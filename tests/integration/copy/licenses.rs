@@ -1,6 +1,6 @@
 //! The licences of what is brought in come along, and go with it.
 
-use crate::support::{Repo, World, config_map};
+use crate::support::{Repo, Transcript, World, config_map};
 
 const BASE: &str = "https://github.com/acme/base//deploy/app?ref=v1";
 const COPY: &str = "localized-app/localized-files/github.com/acme/base/v1";
@@ -61,6 +61,7 @@ const ALL: [&str; 6] =
 
 #[test]
 fn they_come_along_in_a_copy_and_in_place_and_are_in_the_lock() {
+    let mut transcript = Transcript::default();
     for (args, place, lock) in [
         (&["app"][..], COPY, "localized-app/kustomize-localize.lock"),
         (&["branch"], HERE, "kustomize-localize.lock"),
@@ -78,7 +79,7 @@ fn they_come_along_in_a_copy_and_in_place_and_are_in_the_lock() {
         work.run(&["verify", "localized/main", "--rebuild"]).success();
         // From the branch alone, and the same again.
         std::fs::remove_dir_all(world.sandbox.path("cache")).unwrap();
-        work.run(&[args, &["--offline"]].concat()).success().stdout_has("nothing to do");
+        transcript.add(work.run(&[args, &["--offline"]].concat()).success());
         work.decide("licenses: false\n");
         work.run(args).success();
         let used = ["deploy/app/License"];
@@ -88,6 +89,16 @@ fn they_come_along_in_a_copy_and_in_place_and_are_in_the_lock() {
         work.run(args).success();
         assert_eq!(licenses(work, "localized/main", place), ALL, "{args:?}");
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize app --offline
+        nothing to do: branch localized/main (<0>) already has app in localized-app
+          verified: 1 build verified before, from the same inputs (kustomize/…)
+        $ git kustomize-localize branch --offline
+        nothing to do: branch localized/main (<0>) already has <1> localized
+        $ git kustomize-localize https://github.com/acme/base//deploy/app?ref=v1 localized-app --offline
+        nothing to do: branch localized/main (<0>) already has https://github.com/acme/base//deploy/app?ref=v1 in localized-app
+          verified: 1 build verified before, from the same inputs (kustomize/…)
+    "#]]);
 }
 
 #[test]

@@ -241,7 +241,25 @@ fn a_file_that_is_rewritten_and_also_read_as_data() {
         ("app/data.txt", "data\n"),
     ]);
     if world.sandbox.builds().is_some() {
-        world.work.run(&["app", "verified"]).fails(1).stderr_has("the localized build differs from the original");
+        world.work.run(&["app", "verified"]).fails(1).says(expect![[r#"
+            not localized: the localized build differs from the original, in 1 of 1 build
+              app: the outputs differ
+                changed v1 ConfigMap g-dmkk2b7fhb
+                v1 ConfigMap g-dmkk2b7fhb:
+                @@ -6,7 +6,7 @@
+                     apiVersion: builtin
+                     kind: ConfigMapGenerator
+                     metadata: {name: p}
+                -    files: ['https://files.example.com/data.txt']
+                +    files: ['localized-files/files.example.com/data.txt']
+                 kind: ConfigMap
+                 metadata:
+                -  name: g-f7t2fd2kkc
+                +  name: g-dmkk2b7fhb
+              both outputs: /home/me/tmp/kustomize-localize-output-…/
+            error: nothing was written: the localized build differs from the original
+              hint: to accept the difference: --no-verify
+        "#]]);
     }
 }
 

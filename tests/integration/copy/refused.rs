@@ -1,7 +1,7 @@
 //! Refusals: with file, line and field, and nothing changed.
 
 use super::Refused;
-use crate::support::{Kustomize, World, config_map, rows};
+use crate::support::{Kustomize, Transcript, World, config_map, rows};
 
 const COMPONENT: &str = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n";
 
@@ -130,24 +130,24 @@ fn targets_and_scopes_that_do_not_fit() {
         ("two/Kustomization", "namePrefix: a-\n"),
     ]);
     let before = work.state();
-    for (args, said) in [
-        (&["none"][..], "no kustomization in `none`"),
-        (&["two"], "`two` contains several kustomizations"),
-        (&["app/map.yaml"], "the target `app/map.yaml` is not a directory"),
-        (&[""], "the target `` is empty"),
-        (&["app", "--scope", ""], "the scope `` is empty"),
-        (&["app", "--scope", "none"], "the scope `none` does not"),
-        (&["app", "--scope", "x"], "the scope `x` does not exist"),
-        (&["https://github.com/acme/shop?ref=v1", "--scope", "."], "`--scope` cannot be used with a remote target"),
-        (&["https://github.com/acme/shop"], "missing NEW_DIR for `https://github.com/acme/shop`"),
+    for args in [
+        &["none"][..],
+        &["two"],
+        &["app/map.yaml"],
+        &[""],
+        &["app", "--scope", ""],
+        &["app", "--scope", "none"],
+        &["app", "--scope", "x"],
+        &["https://github.com/acme/shop?ref=v1", "--scope", "."],
+        &["https://github.com/acme/shop"],
     ] {
         for more in [&[][..], &["--no-commit"]] {
-            world.says_no(&[args, more].concat()).stderr_has(&format!("error: {said}"));
+            world.says_no(&[args, more].concat());
         }
     }
     for option in ["--branch=x", "--rev=main", "-mx"] {
         let args = ["app", "--no-commit", option];
-        world.says_no(&args).stderr_has("cannot be used with");
+        world.says_no(&args);
     }
     // On disk any directory may be a target.
     world.says_no(&["away"]).says(expect![[r#"
@@ -344,8 +344,8 @@ fn references_that_cannot_be_followed() {
     let numbers = lines.filter_map(|line| line.strip_prefix(start)?.split(':').next());
     let numbers: Vec<usize> = numbers.map(|number| number.parse().unwrap()).collect();
     assert_eq!(numbers, (2..14).collect::<Vec<_>>(), "{output:?}");
-    for (url, reason) in [("git://github.com/acme/base", UNREADABLE), ("oci://ghcr.io/acme/base:v1", NO_OCI)] {
-        world.says_no(&[url]).stderr_has(reason);
+    for url in ["git://github.com/acme/base", "oci://ghcr.io/acme/base:v1"] {
+        world.says_no(&[url]);
     }
     world.says_no(&["in/sub/x"]).says(expect![[r#"
         error: the target `in/sub/x` is in a submodule
@@ -375,7 +375,14 @@ fn a_url_that_begins_one_on_its_chain() {
     let output = world.work.run(&["app"]);
     output.success();
     if let Some(kustomize) = Kustomize::find() {
-        output.stdout_has("not verified: 1 root not built").stdout_has("cycle detected");
+        output.says(expect![[r#"
+            localized app into localized-app on branch localized/main (<0>): 7 files written, 2 references rewritten, 0 removed
+              added https://github.com/acme/base?ref=v <1>
+              added https://github.com/acme/base?ref=v1 <2>
+              not verified: 1 root not built (kustomize/…, network closed)
+              not built: app: in `tmp/…`: accumulating resources: accumulation err='accumulating resources from 'https://github.com/acme/base?ref=v': URL is a git repository': cycle detected: URI 'https://github.com/acme/base?ref=v' referenced by previous URI 'https://github.com/acme/base?ref=v1'
+              to look at it: git show --stat <0>
+        "#]]);
         kustomize.build(&world.sandbox, world.work.path(), "app").fails(1);
     }
     names("w");
@@ -402,6 +409,7 @@ fn a_component_that_cannot_be_read_has_no_kind() {
         &["branch", "--dry-run", "--no-verify"],
         &["top", "--scope", "."],
     ];
+    let mut transcript = Transcript::default();
     for command in rows(commands, 2) {
         let output = world.work.run(command);
         let said = format!("{}{}", output.stdout, output.stderr);
@@ -410,8 +418,26 @@ fn a_component_that_cannot_be_read_has_no_kind() {
         {
             assert_eq!(said.matches(problem).count(), 1, "{command:?}: {said}");
         }
-        output.lacks("must be listed in").lacks("is empty");
+        transcript.add(&output);
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize check
+        checked 5 kustomizations with 8 references in the working tree: 2 could not be checked
+        error: `c/kustomization.yaml` is a Git LFS pointer, not the file itself
+          hint: keep files that a build reads out of Git LFS (`git lfs migrate export`): a clone may contain only the pointers
+        error: `d/kustomization.yaml` has more than 10000000 bytes
+          hint: split it
+        $ git kustomize-localize lock -v
+        nothing to do: kustomize-localize.lock has 0 remote references
+          2 references not followed: see `git kustomize-localize check`
+          not followed: `c/kustomization.yaml` is a Git LFS pointer, not the file itself
+          not followed: `d/kustomization.yaml` has more than 10000000 bytes
+        $ git kustomize-localize top --scope . --no-verify
+        error: top/kustomization.yaml:1:25: resources[2]: `c/kustomization.yaml` is a Git LFS pointer, not the file itself
+          hint: keep files that a build reads out of Git LFS (`git lfs migrate export`): a clone may contain only the pointers
+        error: top/kustomization.yaml:1:31: resources[3]: `d/kustomization.yaml` has more than 10000000 bytes
+          hint: split it
+    "#]]);
     world.work.run(&["tree"]).says(expect![[r#"
         top
         ├── a
@@ -448,7 +474,19 @@ fn texts_that_git_or_a_terminal_could_misread() {
     all.add("line", line, "/kustomization.yaml:1:13: resources[0]");
     let tab = "crds: [\"https://files.example.com/a\\tb\"]\n";
     all.add("tab", tab, "/kustomization.yaml:1:8: crds[0]");
-    all.in_one_run(&[]).lacks("\u{1b}[31m");
+    all.in_one_run(&[]).says(expect![[r#"
+        error: the reference contains control characters
+          at in/escape/kustomization.yaml:1:13: resources[0]
+          at in/line/kustomization.yaml:1:13: resources[0]
+          at in/tab/kustomization.yaml:1:8: crds[0]
+        error: in/options/kustomization.yaml:2:3: resources[0]: `https://github.com/acme/base?ref=-x` is refused: its ref begins with `-`
+        error: in/options/kustomization.yaml:3:3: resources[1]: `https://github.com/acme/base?ref=--upload-pack=x` is refused: its ref begins with `-`
+        error: in/options/kustomization.yaml:4:3: resources[2]: `ssh://-oProxyCommand=touch/acme/base?ref=v1` is refused: its host begins with `-`
+        error: in/options/kustomization.yaml:5:3: resources[3]: `git@-oProxyCommand:acme/base?ref=v1` is refused: its host begins with `-`
+          hint: rewrite it, and check where it came from: text that git could misread is never passed on
+        error: in/options/kustomization.yaml:6:3: resources[4]: there is no `in/options/-x@host/acme/base`
+          hint: add it, or remove the reference
+    "#]]);
     assert_eq!(world.server.log(), crate::support::NONE);
     // Nothing was started for any of these.
     let log = std::fs::read_to_string(world.sandbox.path("home/log")).unwrap();
@@ -497,17 +535,32 @@ fn names_that_cannot_be_stored() {
         ("c/kustomize-localize.lock", "{}\n"),
         ("kustomization.yaml", "crds: [.git/config]\n"),
     ]);
+    let mut transcript = Transcript::default();
     for (target, said) in [
         ("a", "the path `a:b.yaml` begins like a Windows drive"),
         ("b", "the path `a\\b.yaml` contains a backslash"),
         ("c", "contains its own file `kustomize-localize.lock`"),
         (".", "crds[0]: `.git/config` "),
     ] {
-        world.refused(&[target, "out"]).stderr_has(said);
+        transcript.add(&world.refused(&[target, "out"]));
         let on_disk = [target, "../out", "--no-commit"];
         world.refused(&on_disk).stderr_has(said);
         assert!(!world.sandbox.path("out").exists());
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize a out --no-verify
+        error: cannot write kustomize-localize.lock: the path `a:b.yaml` begins like a Windows drive
+          hint: rename it: the lock must mean the same on every system
+        $ git kustomize-localize b out --no-verify
+        error: cannot write kustomize-localize.lock: the path `a\b.yaml` contains a backslash
+          hint: rename it: the lock must mean the same on every system
+        $ git kustomize-localize c out --no-verify
+        error: the target contains its own file `kustomize-localize.lock`
+          hint: choose a scope above the target: `--scope DIR`
+        $ git kustomize-localize . out --no-verify
+        error: kustomization.yaml:1:8: crds[0]: `.git/config` is on disk, but not committed
+          hint: git add -f -- :/.git/config
+    "#]]);
     let clone = world.localized(&["c", "--scope", "."]);
     let lock = clone.read("localized-c/c/kustomize-localize.lock");
     assert_eq!(lock, "{}\n");

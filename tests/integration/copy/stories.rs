@@ -1,6 +1,6 @@
 //! The two stories of the proposal, from end to end.
 
-use crate::support::{World, config_map, deployment};
+use crate::support::{Transcript, World, config_map, deployment};
 
 const RAW: &str = "https://raw.githubusercontent.com/kubernetes-sigs/kustomize/v1.0.6/examples/helloWorld";
 
@@ -164,9 +164,11 @@ fn story_2_a_remote_target_in_every_form_of_url() {
         (&format!("{file}?ref={id}"), &format!("localized-shop-{id}"), "."),
         (&format!("{file}?ref=refs/tags/v1"), "localized-shop-refs-tags-v1", "."),
     ];
+    let mut transcript = Transcript::default();
     for (number, (url, new_dir, place)) in cases.iter().enumerate() {
         let branch = format!("case-{number}");
-        work.run(&[url, "--branch", &branch]).success().stdout_has(&format!("into {new_dir} on branch"));
+        transcript
+            .add(work.run(&[url, "--branch", &branch]).success().stdout_has(&format!("into {new_dir} on branch")));
         let files = work.files(&branch);
         let top = format!("{new_dir}/{place}/kustomization.yaml").replace("/./", "/");
         let expected = [top, format!("{new_dir}/app/base/map.yaml")];
@@ -178,4 +180,41 @@ fn story_2_a_remote_target_in_every_form_of_url() {
         let lock = work.show(&branch, &format!("{new_dir}/kustomize-localize.lock"));
         assert!(lock.contains(&format!("commit: {id}")), "{url}: {lock}");
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize https://github.com/acme/shop//app/overlay?ref=v1 --branch case-0 --no-verify
+        localized https://github.com/acme/shop//app/overlay?ref=v1 into localized-overlay-v1 on branch case-0 (<0>): 5 files written, 0 references rewritten, 0 removed
+          added https://github.com/acme/shop?ref=v1 <1>
+          not verified: --no-verify
+          to look at it: git show --stat <0>
+        $ git kustomize-localize https://github.com/acme/shop.git/app/overlay/?version=v1 --branch case-1 --no-verify
+        localized https://github.com/acme/shop.git/app/overlay/?version=v1 into localized-overlay-v1 on branch case-1 (<0>): 5 files written, 0 references rewritten, 0 removed
+          added https://github.com/acme/shop.git?ref=v1 <1>
+          not verified: --no-verify
+          to look at it: git show --stat <0>
+        $ git kustomize-localize git::https://github.com/acme/shop.git?ref=v1 --branch case-2 --no-verify
+        localized git::https://github.com/acme/shop.git?ref=v1 into localized-shop.git-v1 on branch case-2 (<0>): 6 files written, 0 references rewritten, 0 removed
+          added https://github.com/acme/shop.git?ref=v1 <1>
+          not verified: --no-verify
+          to look at it: git show --stat <0>
+        $ git kustomize-localize git@example.com:acme/shop.git//app/overlay?ref=v1 --branch case-3 --no-verify
+        localized git@example.com:acme/shop.git//app/overlay?ref=v1 into localized-overlay-v1 on branch case-3 (<0>): 5 files written, 0 references rewritten, 0 removed
+          added git@example.com:acme/shop.git?ref=v1 <1>
+          not verified: --no-verify
+          to look at it: git show --stat <0>
+        $ git kustomize-localize ssh://git@example.com/acme/shop//app/overlay?ref=v1 --branch case-4 --no-verify
+        localized ssh://git@example.com/acme/shop//app/overlay?ref=v1 into localized-overlay-v1 on branch case-4 (<0>): 5 files written, 0 references rewritten, 0 removed
+          added ssh://git@example.com/acme/shop?ref=v1 <1>
+          not verified: --no-verify
+          to look at it: git show --stat <0>
+        $ git kustomize-localize file:///home/me/upstream/acme/shop?ref=<0> --branch case-5 --no-verify
+        localized file:///home/me/upstream/acme/shop?ref=<0> into localized-shop-<0> on branch case-5 (<1>): 6 files written, 0 references rewritten, 0 removed
+          added file:///home/me/upstream/acme/shop?ref=<0> <0>
+          not verified: --no-verify
+          to look at it: git show --stat <1>
+        $ git kustomize-localize file:///home/me/upstream/acme/shop?ref=refs/tags/v1 --branch case-6 --no-verify
+        localized file:///home/me/upstream/acme/shop?ref=refs/tags/v1 into localized-shop-refs-tags-v1 on branch case-6 (<0>): 6 files written, 0 references rewritten, 0 removed
+          added file:///home/me/upstream/acme/shop?ref=refs/tags/v1 <1>
+          not verified: --no-verify
+          to look at it: git show --stat <0>
+    "#]]);
 }

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use super::{forget, local, lock, naming, served, upstream};
-use crate::support::{Reply, Repo, Sandbox, config_map, rows};
+use crate::support::{Reply, Repo, Sandbox, Transcript, config_map, rows};
 
 /// Writes every start of git from now on into a file, and returns that file.
 pub(super) fn count_git(sandbox: &Sandbox) -> PathBuf {
@@ -98,6 +98,7 @@ fn the_same_holds_when_the_cache_knows_the_repository() {
     up.git(&["tag", "both"]);
 
     let log = count_git(&sandbox);
+
     for (query, id) in [
         ("ref=v1", &first),
         ("ref=annotated", &first),
@@ -114,6 +115,7 @@ fn the_same_holds_when_the_cache_knows_the_repository() {
         taken(&log, "fetch");
         repo.run(&["app", "--dry-run", "--format", "json"]).success().stdout_has(id);
     }
+
     // `both`, the tag, was the only new commit: one fetch, and then none.
     assert_eq!(taken(&log, "fetch"), crate::support::NONE);
 }
@@ -123,29 +125,49 @@ fn a_ref_that_is_not_there_is_named() {
     let (sandbox, _server, up, url) = served();
     let short = &up.id("HEAD")[..12];
     let gone = "0123456789012345678901234567890123456789";
-    let cases = [
-        ("v9", format!("{url} has no ref `v9`"), format!("git ls-remote {url}")),
-        (
-            short,
-            format!("{url} has no ref `{short}`, and a short commit id cannot be fetched"),
-            "write the commit id in full, 40 digits".to_owned(),
-        ),
-        (gone, format!("{url} does not have commit {gone}"), "it may be gone".to_owned()),
-    ];
+    let cases = ["v9", short, gone];
     // Cold, then with a cache that knows the repository.
+    let mut transcript = Transcript::default();
     for _ in 0..2 {
-        for (reference, message, hint) in &cases {
+        for reference in cases {
             let repo = naming(&sandbox, &[format!("{url}//base?ref={reference}")]);
-            repo.run_unchanged(&["app"])
-                .fails(2)
-                .stderr_has("app/kustomization.yaml:2:3: resources[0]: ")
-                .stderr_has(message)
-                .stderr_has(hint)
-                .lacks("as a file");
+            transcript.add(repo.run_unchanged(&["app"]).fails(2));
         }
         let repo = naming(&sandbox, &[format!("{url}//base?ref=v1")]);
         repo.run(&["app", "--dry-run"]).success();
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize app --no-verify
+        error: app/kustomization.yaml:2:3: resources[0]: http://127.0.0.1:…/git/acme/base.git has no ref `v9`
+          hint: list its refs: git ls-remote http://127.0.0.1:…/git/acme/base.git
+        hint: to leave it remote, run `git kustomize-localize init`, or add to `allow` in `.kustomize-localize`:
+          - {url: 'http://127.0.0.1:…/git/acme/base.git//base?ref=v9', reason: 'TODO'}
+        $ git kustomize-localize app --no-verify
+        error: app/kustomization.yaml:2:3: resources[0]: http://127.0.0.1:…/git/acme/base.git has no ref `<0>`, and a short commit id cannot be fetched
+          hint: write the commit id in full, 40 digits
+        hint: to leave it remote, add to `allow` in `.kustomize-localize`:
+          - {url: 'http://127.0.0.1:…/git/acme/base.git//base?ref=<0>', reason: 'TODO'}
+        $ git kustomize-localize app --no-verify
+        error: app/kustomization.yaml:2:3: resources[0]: http://127.0.0.1:…/git/acme/base.git does not have commit <0>
+          hint: it may be gone: use a commit in a branch or tag of the repository
+        hint: to leave it remote, run `git kustomize-localize init`, or add to `allow` in `.kustomize-localize`:
+          - {url: 'http://127.0.0.1:…/git/acme/base.git//base?ref=<0>', reason: 'TODO'}
+        $ git kustomize-localize app --no-verify
+        error: app/kustomization.yaml:2:3: resources[0]: http://127.0.0.1:…/git/acme/base.git has no ref `v9`
+          hint: list its refs: git ls-remote http://127.0.0.1:…/git/acme/base.git
+        hint: to leave it remote, run `git kustomize-localize init`, or add to `allow` in `.kustomize-localize`:
+          - {url: 'http://127.0.0.1:…/git/acme/base.git//base?ref=v9', reason: 'TODO'}
+        $ git kustomize-localize app --no-verify
+        error: app/kustomization.yaml:2:3: resources[0]: http://127.0.0.1:…/git/acme/base.git has no ref `<0>`, and a short commit id cannot be fetched
+          hint: write the commit id in full, 40 digits
+        hint: to leave it remote, add to `allow` in `.kustomize-localize`:
+          - {url: 'http://127.0.0.1:…/git/acme/base.git//base?ref=<0>', reason: 'TODO'}
+        $ git kustomize-localize app --no-verify
+        error: app/kustomization.yaml:2:3: resources[0]: http://127.0.0.1:…/git/acme/base.git does not have commit <0>
+          hint: it may be gone: use a commit in a branch or tag of the repository
+        hint: to leave it remote, run `git kustomize-localize init`, or add to `allow` in `.kustomize-localize`:
+          - {url: 'http://127.0.0.1:…/git/acme/base.git//base?ref=<0>', reason: 'TODO'}
+    "#]]);
 }
 
 #[test]
@@ -185,20 +207,42 @@ fn a_query_that_kustomize_ignores_is_no_way_to_say_head() {
     let (sandbox, _up, url) = local();
     let dropped = format!("{url}?ref=v1;x");
     let repo = naming(&sandbox, &[&url, &dropped]);
-    for (command, said) in [
-        ("branch", "is neither localized nor locked"),
-        ("app", "the query cannot be parsed, so kustomize builds HEAD"),
-        ("lock", "the query cannot be parsed, so kustomize builds HEAD"),
-    ] {
+    let mut transcript = Transcript::default();
+    for command in ["branch", "app", "lock"] {
         let output = repo.run(&[command]);
         assert_ne!(output.status, 0);
-        output.stderr_has(said);
+        transcript.add(&output);
         if command != "branch" {
             output.stderr_has("write `?ref=TAG-OR-COMMIT` without `;`");
         }
         // The one beside it is not to blame.
         assert_eq!(output.stderr.matches(" resources[").count(), 1, "{output:?}");
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize branch --no-verify
+        error[remote-reference]: `file:///home/me/up?ref=v1;x` is neither localized nor locked
+         --> app/kustomization.yaml:3:3
+          |
+        3 | - "file:///home/me/up?ref=v1;x"
+          |   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[1]
+          = help: write `?ref=TAG-OR-COMMIT` without `;`, and a `%` as `%25`
+
+        error: <0> has 1 error (remote-reference 1): nothing was committed
+          hint: for more: git kustomize-localize explain remote-reference
+          hint: lock the remote references: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock && git commit
+        $ git kustomize-localize app --no-verify
+        error: app/kustomization.yaml:3:3: resources[1]: file:///home/me/up?ref=v1;x: the query cannot be parsed, so kustomize builds HEAD
+          hint: write `?ref=TAG-OR-COMMIT` without `;`, and a `%` as `%25`
+        hint: to leave it remote, add to `allow` in `.kustomize-localize`:
+          - {url: 'file:///home/me/up', reason: 'TODO'}
+        $ git kustomize-localize lock
+        kustomize-localize.lock not changed: 1 remote reference
+        error: app/kustomization.yaml:3:3: resources[1]: file:///home/me/up?ref=v1;x: the query cannot be parsed, so kustomize builds HEAD
+          hint: write `?ref=TAG-OR-COMMIT` without `;`, and a `%` as `%25`
+        hint: to leave it remote, add to `allow` in `.kustomize-localize`:
+          - {url: 'file:///home/me/up', reason: 'TODO'}
+        error: 1 reference could not be locked
+    "#]]);
     // What the lock holds for HEAD is not what this one says.
     let repo = naming(&sandbox, &[&url]);
     repo.run(&["lock"]).success();
@@ -269,8 +313,11 @@ fn a_remote_repository_may_not_name_paths_of_this_machine() {
     let repo = naming(&sandbox, &[format!("{url}//overlay?ref=main")]);
     repo.run(&["app"])
         .fails(2)
-        .stderr_has("overlay/kustomization.yaml:1:13: resources[0]: ")
-        .stderr_has("an upstream may not reference a local path");
+        .says(expect![[r#"
+            error: http://127.0.0.1:…/git/acme/base.git?ref=main: overlay/kustomization.yaml:1:13: resources[0]: `file:///home/me/private//base?ref=v1` is refused: an upstream may not reference a local path
+              reached from app/kustomization.yaml:2:3
+              hint: your local files would be published: use another ref or a fork
+        "#]]);
     // The user may, and so may a repository that itself lies on this machine.
     let own = format!("file://{}//overlay?ref=main", up.path().display());
     naming(&sandbox, &[local, own]);

@@ -6,7 +6,7 @@ use std::fs;
 use git_kustomize_localize::seams::record::sha256_hex;
 
 use super::{forget, local, lock, naming, using};
-use crate::support::{Reply, Repo, Sandbox, Server, config_map, rows};
+use crate::support::{Reply, Repo, Sandbox, Server, Transcript, config_map, rows};
 
 /// A loopback world: two repositories, of which one names the other, and files.
 struct World {
@@ -98,9 +98,16 @@ fn the_tip_or_a_lock_and_the_cache_are_enough() {
     world.server = None;
     fs::rename(&cache, &away).unwrap();
 
+    let mut transcript = Transcript::default();
     for more in [&["app"][..], &["app", "--offline"]] {
-        repo.run(more).success().stdout_has("nothing to do");
+        transcript.add(repo.run(more).success());
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize app --no-verify
+        $ git kustomize-localize app --offline --no-verify
+        nothing to do: branch localized/main (<0>) already has app in localized-app
+          not verified: --no-verify
+    "#]]);
     assert_eq!(repo.id(BRANCH), tip);
     // So it is not on disk.
     let disk = ["app", "disk", "--no-commit", "--offline"];
@@ -138,9 +145,22 @@ fn every_command_agrees_on_what_is_locked_on_loopback() {
     repo.run(&["lock"]).success();
     repo.commit("locked");
     drop(server);
+    let mut transcript = Transcript::default();
     for args in [&["lock"][..], &["check", "--build"], &["branch"]] {
-        repo.run(&[args, &["--offline"]].concat()).success().lacks("unread-reference");
+        transcript.add(repo.run(&[args, &["--offline"]].concat()).success());
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize lock --offline
+        nothing to do: kustomize-localize.lock has 1 remote reference
+        $ git kustomize-localize check --build --offline
+        checked 1 kustomization with 1 reference in the working tree, 1 build (kustomize/…, network closed): no problems found
+        $ git kustomize-localize branch --offline
+        localized the repository on branch localized/main (<0>): 4 files written, 1 reference rewritten, 0 removed
+          added http://127.0.0.1:…/a/b/cm.yaml <1>
+          not verified: 1 root not built (kustomize/…, network closed)
+          not built: app: accumulating resources: accumulation err='accumulating resources from 'http://127.0.0.1:…/a/b/cm.yaml': Get "http://127.0.0.1:…/a/b/cm.yaml": dial tcp 127.0.0.1:…: connect: permission denied': failed to run 'bin/git fetch --depth=1 http://127.0.0.1:…/a/b HEAD': fatal: `git fetch --depth=1 http://127.0.0.1:…/a/b HEAD`: http://127.0.0.1:…/a/b at HEAD was not fetched : exit status 128
+          to look at it: git show --stat <0>
+    "#]]);
 }
 
 #[test]
@@ -168,10 +188,13 @@ fn locked_versions_stay_although_upstream_moved() {
     forget(&world.sandbox);
     let [now, then] = [&changed, &file].map(|text| sha256_hex(text.as_bytes()));
     repo.run(&["app"])
-        .fails(2)
-        .stderr_has("files/cm.yaml has changed since it was locked")
-        .stderr_has(&format!("expected sha256 {then}, found {now}"))
-        .stderr_has("hint: to lock its new content");
+        .fails(2).stderr_has(&format!("expected sha256 {then}, found {now}"))
+        .says(expect![[r#"
+            error: http://127.0.0.1:…/files/cm.yaml has changed since it was locked: expected sha256 <0>, found <1>
+              at app/kustomization.yaml:3:3: resources[1]
+              at app/kustomization.yaml:11:5: configMapGenerator[0].files[1]
+              hint: to lock its new content: `git kustomize-localize update`; if only the lock of NEW_DIR has it, remove NEW_DIR and copy again
+        "#]]);
     route(&file);
     repo.run(&["app"]).success();
     let lock = lock(&repo);
@@ -205,20 +228,42 @@ fn branch_and_offline_report_what_they_lack() {
     let repo = naming(&world.sandbox, &[&format!("{inner}//base?ref=main"), &pinned, &file]);
     repo.run_unchanged(&["branch"])
         .fails(1)
-        .stderr_has(&format!(
-            "`{inner}//base?ref=main` is neither localized nor locked\n --> app/kustomization.yaml:2:3\n"
-        ))
-        .stderr_has(&format!("{fixed}` is neither localized nor locked"))
-        .stderr_has(&format!("`{file}` is neither localized nor locked"))
-        .stderr_has("hint: lock the remote references: git kustomize-localize lock && git add -f -- ");
+        .says(expect![[r#"
+            error[remote-reference]: `http://127.0.0.1:…/acme/inner//base?ref=main` is neither localized nor locked
+             --> app/kustomization.yaml:2:3
+              |
+            2 | - "http://127.0.0.1:…/acme/inner//base?ref=main"
+              |   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]
+
+            error[remote-reference]: `http://127.0.0.1:…/acme/inner//base?ref=<0>` is neither localized nor locked
+             --> app/kustomization.yaml:3:3
+              |
+            3 | - "http://127.0.0.1:…/acme/inner//base?ref=<0>"
+              |   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[1]
+
+            error[remote-reference]: `http://127.0.0.1:…/files/cm.yaml` is neither localized nor locked
+             --> app/kustomization.yaml:4:3
+              |
+            4 | - "http://127.0.0.1:…/files/cm.yaml"
+              |   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[2]
+
+            error: <1> has 3 errors (remote-reference 3): nothing was committed
+              hint: for more: git kustomize-localize explain remote-reference
+              hint: lock the remote references: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock && git commit
+        "#]]);
     repo.run_unchanged(&["app", "--offline"])
         .fails(2)
-        .stderr_has(&format!("{inner}?ref=main is not in the cache"))
-        .stderr_has(&format!("commit {fixed} of {inner} is not in the cache"))
-        .stderr_has(&format!("{file} is not in the cache"))
-        .stderr_has("hint: run once without `--offline`");
+        .says(expect![[r#"
+            error: app/kustomization.yaml:2:3: resources[0]: http://127.0.0.1:…/acme/inner?ref=main is not in the cache
+            error: app/kustomization.yaml:3:3: resources[1]: commit <0> of http://127.0.0.1:…/acme/inner is not in the cache
+            error: app/kustomization.yaml:4:3: resources[2]: http://127.0.0.1:…/files/cm.yaml is not in the cache
+              hint: run once without `--offline`
+        "#]]);
     naming(&world.sandbox, &[format!("{inner}//base")]);
-    repo.run(&["app", "--offline"]).fails(2).stderr_has(&format!("{inner} is not in the cache"));
+    repo.run(&["app", "--offline"]).fails(2).says(expect![[r#"
+        error: app/kustomization.yaml:2:3: resources[0]: http://127.0.0.1:…/acme/inner is not in the cache
+          hint: run once without `--offline`
+    "#]]);
     assert_eq!(world.server().log(), crate::support::NONE);
 
     // With the commit in the cache, its id is enough.
@@ -272,6 +317,7 @@ fn a_damaged_repository_in_the_cache_is_fetched_again() {
     };
     let whole = packs();
     assert!(whole.len() > 1);
+    let mut transcript = Transcript::default();
     for (path, bytes) in &whole {
         // In the middle, and at each end.
         for at in rows([20, bytes.len() / 2, bytes.len() - 1], 2) {
@@ -279,12 +325,14 @@ fn a_damaged_repository_in_the_cache_is_fetched_again() {
             damaged[at] ^= 0x55;
             fs::remove_file(path).unwrap();
             fs::write(path, damaged).unwrap();
-            repo.run_unchanged(&["app", "--offline"])
-                .fails(2)
-                .stderr_has(&format!("commit {id} of {url} is not in the cache"))
-                .stderr_has("run once without `--offline`");
+            transcript.add(repo.run_unchanged(&["app", "--offline"]).fails(2).stderr_has(&id));
             run();
             assert_eq!(packs(), whole, "{path:?} {at}");
         }
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize app --offline --no-verify
+        error: app/kustomization.yaml:2:3: resources[0]: commit <0> of file:///home/me/up is not in the cache
+          hint: run once without `--offline`
+    "#]]);
 }

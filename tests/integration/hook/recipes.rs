@@ -437,7 +437,19 @@ fn the_branch_follows_also_when_two_jobs_run_at_once() {
         ),
     );
     // It does not take the branch back.
-    run(&project, &slow, &whole).fails(1).stderr_has("rejected");
+    run(&project, &slow, &whole).fails(1).says(expect![[r#"
+        ::add-mask::eC1hY2Nlc3MtdG9rZW46
+        checked 3 kustomizations with 4 references in commit <0> (HEAD), 2 builds (kustomize/…, network closed): no problems found
+        localized the repository on branch localized/main (<1>): 1 file written, 0 references rewritten, 0 removed
+          verified: 2 builds verified before, from the same inputs (kustomize/…)
+          to look at it: git show --stat <1>
+        .: 3 localized files, 1 upstream; recorded in the lock and in the message of <1>
+        verified localized/main (<1>): as recorded
+        remote: error: cannot lock ref 'refs/heads/localized/main': is at <2> but expected <3>        
+        To /home/me/origin.git
+         ! [remote rejected] localized/main -> localized/main (failed to update ref)
+        error: failed to push some refs to '/home/me/origin.git'
+    "#]]);
     assert_eq!(origin.id("localized/main"), fast.id("localized/main"));
     let again = sandbox.clone_of(&origin, "again");
     run(&project, &again, &whole).success().says(expect![[r#"

@@ -2,7 +2,7 @@
 
 use git_kustomize_localize::seams::record::sha256_hex;
 
-use crate::support::{Output, Reply, Repo, State, World, config_map, deployment};
+use crate::support::{Output, Reply, Repo, State, Transcript, World, config_map, deployment};
 
 const LOCK: &str = "kustomize-localize.lock";
 
@@ -85,7 +85,13 @@ fn but_the_lock(repo: &Repo) -> State {
 fn it_holds_what_localizing_would_bring_in() {
     let world = world();
     let before = world.work.state();
-    world.work.run_unchanged(&["lock", "--dry-run"]).success().lacks("git add");
+    world.work.run_unchanged(&["lock", "--dry-run"]).success().says(expect![[r#"
+        would write kustomize-localize.lock: 3 remote references
+          added https://files.example.com/v1/app.yaml <0>
+          added https://github.com/acme/deep?ref=v1 <1>
+          added https://github.com/acme/lib?ref=v1 <2>
+          file kustomize-localize.lock (…)
+    "#]]);
     run(&world, &[]).success().says(expect![[r#"
         wrote kustomize-localize.lock: 3 remote references
           added https://files.example.com/v1/app.yaml <0>
@@ -166,11 +172,25 @@ fn an_unresolvable_reference_does_not_block_the_others() {
     let output = run(&world, &[]);
     output
         .fails(1)
-        .stdout_has("wrote kustomize-localize.lock: 3 remote references\n")
-        .stderr_has("overlays/prod/kustomization.yaml:2:3: resources[0]: cannot fetch https://files.example.com/gone.yaml")
-        .stderr_has("404")
-        .stderr_has("overlays/prod/kustomization.yaml:3:3: resources[1]: cannot fetch https://github.com/acme/none?ref=v1")
-        .stderr_has("overlays/prod/kustomization.yaml:4:3: resources[2]: `https://github.com/acme/lib//nowhere?ref=v1`: there is no directory `nowhere`");
+        .says(expect![[r#"
+            wrote kustomize-localize.lock: 3 remote references
+              added https://files.example.com/v1/app.yaml <0>
+              added https://github.com/acme/deep?ref=v1 <1>
+              added https://github.com/acme/lib?ref=v1 <2>
+              to stage it: git add -f -- :/kustomize-localize.lock
+            kustomize, Flux and Argo CD do not read the lock: deploy the result of `git kustomize-localize branch`
+            error: overlays/prod/kustomization.yaml:2:3: resources[0]: cannot fetch https://files.example.com/gone.yaml: files.example.com answered 404 Not Found
+              hint: check the URL; if it needs a login, store one in git's credential helper: git credential approve; it is sent only to the host of the URL, and not over plain http
+            error: overlays/prod/kustomization.yaml:3:3: resources[1]: cannot fetch https://github.com/acme/none?ref=v1: github.com answered 404 Not Found; as a git repository: could not fetch https://github.com/acme/none: '/home/me/upstream/acme/none' does not appear to be a git repository
+              hint: check the URL; if it needs a login, store one in git's credential helper: git credential approve; it is sent only to the host of the URL, and not over plain http
+              hint: check the URL (kustomize splits it after two segments, at `.git`, or at `//`); if the repository moved or is private, ask its owner
+            error: overlays/prod/kustomization.yaml:4:3: resources[2]: `https://github.com/acme/lib//nowhere?ref=v1`: there is no directory `nowhere` in https://github.com/acme/lib at <2>
+            hint: to leave it remote, run `git kustomize-localize init`, or add to `allow` in `.kustomize-localize`:
+              - {url: 'https://files.example.com/gone.yaml', reason: 'TODO'}
+              - {url: 'https://github.com/acme/lib//nowhere?ref=v1', reason: 'TODO'}
+              - {url: 'https://github.com/acme/none?ref=v1', reason: 'TODO'}
+            error: 3 references could not be locked
+        "#]]);
     assert!(output.stderr.ends_with("error: 3 references could not be locked\n"), "{output:?}");
     assert_eq!(read(&world), expected(&world));
     // No output claims that it is done while it is not, and the gate stays closed.
@@ -181,15 +201,41 @@ fn an_unresolvable_reference_does_not_block_the_others() {
     assert_eq!(errors.len(), 3);
     assert_eq!(errors[1]["file"], "overlays/prod/kustomization.yaml");
     assert_eq!(run(&world, &["-q"]).fails(1).stdout, "");
-    run(&world, &[]).fails(1).stdout_has("kustomize-localize.lock not changed: 3 remote references\n");
+    run(&world, &[])
+        .fails(1)
+        .says(expect![[r#"
+            kustomize-localize.lock not changed: 3 remote references
+            error: overlays/prod/kustomization.yaml:2:3: resources[0]: cannot fetch https://files.example.com/gone.yaml: files.example.com answered 404 Not Found
+              hint: check the URL; if it needs a login, store one in git's credential helper: git credential approve; it is sent only to the host of the URL, and not over plain http
+            error: overlays/prod/kustomization.yaml:3:3: resources[1]: cannot fetch https://github.com/acme/none?ref=v1: github.com answered 404 Not Found; as a git repository: could not fetch https://github.com/acme/none: '/home/me/upstream/acme/none' does not appear to be a git repository
+              hint: check the URL; if it needs a login, store one in git's credential helper: git credential approve; it is sent only to the host of the URL, and not over plain http
+              hint: check the URL (kustomize splits it after two segments, at `.git`, or at `//`); if the repository moved or is private, ask its owner
+            error: overlays/prod/kustomization.yaml:4:3: resources[2]: `https://github.com/acme/lib//nowhere?ref=v1`: there is no directory `nowhere` in https://github.com/acme/lib at <0>
+            hint: to leave it remote, run `git kustomize-localize init`, or add to `allow` in `.kustomize-localize`:
+              - {url: 'https://files.example.com/gone.yaml', reason: 'TODO'}
+              - {url: 'https://github.com/acme/lib//nowhere?ref=v1', reason: 'TODO'}
+              - {url: 'https://github.com/acme/none?ref=v1', reason: 'TODO'}
+            error: 3 references could not be locked
+        "#]]);
     world.work.git(&["add", "--all"]);
     assert_eq!(world.work.run(&["check"]).fails(1).stdout.matches("error[remote-ref").count(), 3);
     // A fixed reference is locked, and the rest still is.
     world.file("https://files.example.com/gone.yaml", config_map("gone"));
     run(&world, &[])
         .fails(1)
-        .stdout_has("  added https://files.example.com/gone.yaml ")
-        .stderr_has("error: 2 references could not be locked\n");
+        .says(expect![[r#"
+            wrote kustomize-localize.lock: 4 remote references
+              added https://files.example.com/gone.yaml <0>
+              to stage it: git add -f -- :/kustomize-localize.lock
+            error: overlays/prod/kustomization.yaml:3:3: resources[1]: cannot fetch https://github.com/acme/none?ref=v1: github.com answered 404 Not Found; as a git repository: could not fetch https://github.com/acme/none: '/home/me/upstream/acme/none' does not appear to be a git repository
+              hint: check the URL; if it needs a login, store one in git's credential helper: git credential approve; it is sent only to the host of the URL, and not over plain http
+              hint: check the URL (kustomize splits it after two segments, at `.git`, or at `//`); if the repository moved or is private, ask its owner
+            error: overlays/prod/kustomization.yaml:4:3: resources[2]: `https://github.com/acme/lib//nowhere?ref=v1`: there is no directory `nowhere` in https://github.com/acme/lib at <1>
+            hint: to leave it remote, run `git kustomize-localize init`, or add to `allow` in `.kustomize-localize`:
+              - {url: 'https://github.com/acme/lib//nowhere?ref=v1', reason: 'TODO'}
+              - {url: 'https://github.com/acme/none?ref=v1', reason: 'TODO'}
+            error: 2 references could not be locked
+        "#]]);
 }
 
 #[test]
@@ -324,12 +370,17 @@ fn an_entry_that_cannot_be_asked_again_stays() {
     root(&world, "overlays/prod", "resources:\n- ../../base\n- https://files.example.com/new.yaml\n");
     run(&world, &[])
         .fails(1)
-        .stdout_has("  added https://files.example.com/new.yaml ")
-        .lacks("dropped")
-        // They were resolved once.
-        .stderr_has("if the repository moved or is private, ask its owner")
-        .lacks("remote, run `git")
-        .stderr_has("error: 2 references could not be locked\n");
+        .says(expect![[r#"
+            wrote kustomize-localize.lock: 4 remote references
+              added https://files.example.com/new.yaml <0>
+              to stage it: git add -f -- :/kustomize-localize.lock
+            error: base/kustomization.yaml:2:3: resources[0]: could not fetch https://github.com/acme/lib: '/home/me/upstream/acme/lib' does not appear to be a git repository
+              hint: check the URL (kustomize splits it after two segments, at `.git`, or at `//`); if the repository moved or is private, ask its owner
+            error: overlays/dev/kustomization.yaml:3:3: resources[1]: cannot fetch https://files.example.com/v1/app.yaml: files.example.com answered 404 Not Found
+              hint: check the URL; if it needs a login, store one in git's credential helper: git credential approve; it is sent only to the host of the URL, and not over plain http
+            error: 2 references could not be locked
+        "#]]);
+    // They were resolved once.
     let after = read(&world);
     for entry in before.split("  - url: ").skip(1) {
         assert!(after.contains(entry), "{entry}{after}");
@@ -345,6 +396,7 @@ fn help_fits_why_it_could_not_be_resolved() {
     let (gone, none) = ("acme/nowhere//web?ref=", "0".repeat(40));
     let leave = "hint: to leave it remote, run `git kustomize-localize init`, or add to `allow` in `.kustomize-localize`:\n  - {url: ";
     let misspelled = "hint: to leave it remote, add to `allow` in `.kustomize-localize`:\n  - {url: ";
+    let mut transcript = Transcript::default();
     for (url, says, may_be_left) in [
         (
             format!("{lib}//web?ref=v9"),
@@ -374,7 +426,7 @@ fn help_fits_why_it_could_not_be_resolved() {
         let text = format!("resources: ['{url}']\n");
         root(&world, "overlays/prod", text);
         let output = run(&world, &[]);
-        output.fails(1).stderr_has(says);
+        transcript.add(output.fails(1));
         if may_be_left.is_empty() {
             output.lacks("remote, run `git");
         } else {
@@ -383,9 +435,57 @@ fn help_fits_why_it_could_not_be_resolved() {
             output.stderr_has(&format!("{leave}{may_be_left}"));
         }
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize lock
+        wrote kustomize-localize.lock: 3 remote references
+          added https://files.example.com/v1/app.yaml <0>
+          added https://github.com/acme/deep?ref=v1 <1>
+          added https://github.com/acme/lib?ref=v1 <2>
+          to stage it: git add -f -- :/kustomize-localize.lock
+        kustomize, Flux and Argo CD do not read the lock: deploy the result of `git kustomize-localize branch`
+        error: overlays/prod/kustomization.yaml:1:13: resources[0]: https://github.com/acme/lib has no ref `v9`
+          hint: list its refs: git ls-remote https://github.com/acme/lib
+        hint: to leave it remote, run `git kustomize-localize init`, or add to `allow` in `.kustomize-localize`:
+          - {url: 'https://github.com/acme/lib//web?ref=v9', reason: 'TODO'}
+        error: 1 reference could not be locked
+        $ git kustomize-localize lock
+        kustomize-localize.lock not changed: 3 remote references
+        error: overlays/prod/kustomization.yaml:1:13: resources[0]: `https://github.com/acme/lib//ohter?ref=v1`: there is no directory `ohter` in https://github.com/acme/lib at <0>
+          hint: did you mean `other`?
+        hint: to leave it remote, add to `allow` in `.kustomize-localize`:
+          - {url: 'https://github.com/acme/lib//ohter?ref=v1', reason: 'TODO'}
+        error: 1 reference could not be locked
+        $ git kustomize-localize lock
+        kustomize-localize.lock not changed: 3 remote references
+        error: overlays/prod/kustomization.yaml:1:13: resources[0]: could not fetch https://github.com/acme/nowhere: '/home/me/upstream/acme/nowhere' does not appear to be a git repository
+          hint: check the URL (kustomize splits it after two segments, at `.git`, or at `//`); if the repository moved or is private, ask its owner
+        hint: to leave it remote, run `git kustomize-localize init`, or add to `allow` in `.kustomize-localize`:
+          - {url: 'https://github.com/acme/nowhere//web?ref=v1', reason: 'TODO'}
+        error: 1 reference could not be locked
+        $ git kustomize-localize lock
+        kustomize-localize.lock not changed: 3 remote references
+        error: overlays/prod/kustomization.yaml:1:13: resources[0]: could not fetch https://github.com/acme/nowhere: '/home/me/upstream/acme/nowhere' does not appear to be a git repository
+          hint: check the URL (kustomize splits it after two segments, at `.git`, or at `//`); if the repository moved or is private, ask its owner
+        hint: to leave it remote, run `git kustomize-localize init`, or add to `allow` in `.kustomize-localize`:
+          - {url: 'https://github.com/acme/nowhere//web?ref=<0>', reason: 'TODO'}
+        error: 1 reference could not be locked
+        $ git kustomize-localize lock
+        kustomize-localize.lock not changed: 3 remote references
+        error: overlays/prod/kustomization.yaml:1:13: resources[0]: could not fetch https://127.0.0.1:…/acme/lib: Failed to connect to 127.0.0.1
+          hint: check the host's name, the network and the proxy (`https_proxy`)
+        error: 1 reference could not be locked
+        $ git kustomize-localize lock
+        kustomize-localize.lock not changed: 3 remote references
+        error: overlays/prod/kustomization.yaml:1:13: resources[0]: cannot fetch https://files.example.com/away.yaml: files.example.com answered 503 Service Unavailable
+          hint: try again later
+        error: 1 reference could not be locked
+    "#]]);
     // A target is no reference.
     let target = |url: &str| world.work.run(&[url, "out", "--no-commit"]);
-    target("https://github.com/acme/nowhere//web?ref=v1").fails(2).lacks("leave it remote");
+    target("https://github.com/acme/nowhere//web?ref=v1").fails(2).says(expect![[r#"
+        error: could not fetch https://github.com/acme/nowhere: '/home/me/upstream/acme/nowhere' does not appear to be a git repository
+          hint: check the URL (kustomize splits it after two segments, at `.git`, or at `//`); if the repository moved or is private, ask its owner
+    "#]]);
     target("https://github.com/acme/lib//ohter?ref=v1").fails(2).says(expect![[r#"
         error: there is no directory `ohter` in https://github.com/acme/lib at <0>
           hint: did you mean `other`?
@@ -518,7 +618,18 @@ fn secrets_are_not_written() {
     let world = world();
     world.file("https://files.example.com/s.yaml", config_map("s"));
     root(&world, "overlays/prod", "resources:\n- https://user:hunter2@files.example.com/s.yaml\n");
-    run(&world, &["-v"]).success().lacks("hunter2");
+    run(&world, &["-v"]).success().says(expect![[r#"
+        wrote kustomize-localize.lock: 4 remote references
+          added https://files.example.com/s.yaml <0>
+          added https://files.example.com/v1/app.yaml <1>
+          added https://github.com/acme/deep?ref=v1 <2>
+          added https://github.com/acme/lib?ref=v1 <3>
+          file kustomize-localize.lock (…)
+          to stage it: git add -f -- :/kustomize-localize.lock
+        kustomize, Flux and Argo CD do not read the lock: deploy the result of `git kustomize-localize branch`
+        fetched from files.example.com: 2 requests, … B
+        fetched from github.com: 2 requests, … B
+    "#]]);
     assert!(!read(&world).contains("hunter2"));
     run(&world, &[]).success().says(expect![[r#"
         nothing to do: kustomize-localize.lock has 4 remote references
@@ -534,10 +645,23 @@ fn an_upstream_that_fails_is_told_once_with_all_that_name_it() {
         world.work.write(&format!("overlays/{name}/kustomization.yaml"), text);
     }
     let output = run(&world, &[]);
-    output
-        .fails(1)
-        .stderr_has("  at overlays/one/kustomization.yaml:1:13: resources[0]\n")
-        .stderr_has("  at overlays/two/kustomization.yaml:1:13: resources[0]\n");
+    output.fails(1).says(expect![[r#"
+            wrote kustomize-localize.lock: 3 remote references
+              added https://files.example.com/v1/app.yaml <0>
+              added https://github.com/acme/deep?ref=v1 <1>
+              added https://github.com/acme/lib?ref=v1 <2>
+              to stage it: git add -f -- :/kustomize-localize.lock
+            kustomize, Flux and Argo CD do not read the lock: deploy the result of `git kustomize-localize branch`
+            error: could not fetch https://127.0.0.1:…/acme/lib: Failed to connect to 127.0.0.1
+              at overlays/one/kustomization.yaml:1:13: resources[0]
+              at overlays/two/kustomization.yaml:1:13: resources[0]
+              hint: check the host's name, the network and the proxy (`https_proxy`)
+            error: cannot connect to 127.0.0.1:…: Connection refused (os error 111)
+              at overlays/one/kustomization.yaml:1:57: resources[1]
+              at overlays/two/kustomization.yaml:1:57: resources[1]
+              hint: check the host name and the network
+            error: 4 references could not be locked
+        "#]]);
     for message in ["could not fetch https://127.0.0.1:1/acme/lib: ", "cannot connect to 127.0.0.1:1: "] {
         assert_eq!(output.stderr.matches(message).count(), 1, "{output:?}");
     }
@@ -557,7 +681,46 @@ fn many_upstreams_that_fail_are_told_on_a_screen() {
     }
     world.work.write("app/kustomization.yaml", text);
     let output = world.work.run(&["lock"]);
-    output.fails(1).stderr_has("60 references could not be locked\n").stderr_has(" more errors: `-v` shows all\n");
+    output
+        .fails(1)
+        .says(expect![[r#"
+            nothing was written
+            error: could not fetch https://github.com/gone/r0: '/home/me/upstream/gone/r0' does not appear to be a git repository
+              at app/kustomization.yaml:2:3: resources[0]
+              at app/kustomization.yaml:3:3: resources[1]
+              at app/kustomization.yaml:4:3: resources[2]
+              at app/kustomization.yaml:5:3: resources[3]
+              at app/kustomization.yaml:6:3: resources[4]
+              and 4 more
+              hint: check the URL (kustomize splits it after two segments, at `.git`, or at `//`); if the repository moved or is private, ask its owner
+            error: app/kustomization.yaml:11:3: resources[9]: `https://github.com/acme/lib//nowhere0?ref=v1`: there is no directory `nowhere0` in https://github.com/acme/lib at <0>
+            error: could not fetch https://github.com/gone/r1: '/home/me/upstream/gone/r1' does not appear to be a git repository
+              at app/kustomization.yaml:12:3: resources[10]
+              at app/kustomization.yaml:13:3: resources[11]
+              at app/kustomization.yaml:14:3: resources[12]
+              at app/kustomization.yaml:15:3: resources[13]
+              at app/kustomization.yaml:16:3: resources[14]
+              and 4 more
+              hint: check the URL (kustomize splits it after two segments, at `.git`, or at `//`); if the repository moved or is private, ask its owner
+            error: app/kustomization.yaml:21:3: resources[19]: `https://github.com/acme/lib//nowhere1?ref=v1`: there is no directory `nowhere1` in https://github.com/acme/lib at <0>
+            error: could not fetch https://github.com/gone/r2: '/home/me/upstream/gone/r2' does not appear to be a git repository
+              at app/kustomization.yaml:22:3: resources[20]
+              at app/kustomization.yaml:23:3: resources[21]
+              at app/kustomization.yaml:24:3: resources[22]
+              at app/kustomization.yaml:25:3: resources[23]
+              at app/kustomization.yaml:26:3: resources[24]
+              and 4 more
+              hint: check the URL (kustomize splits it after two segments, at `.git`, or at `//`); if the repository moved or is private, ask its owner
+            error: 31 more errors: `-v` shows all
+            hint: to leave it remote, run `git kustomize-localize init`, or add to `allow` in `.kustomize-localize`:
+              - {url: 'https://github.com/acme/lib//nowhere0?ref=v1', reason: 'TODO'}
+              - {url: 'https://github.com/acme/lib//nowhere1?ref=v1', reason: 'TODO'}
+              - {url: 'https://github.com/gone/r0//base?ref=v0', reason: 'TODO'}
+              - {url: 'https://github.com/gone/r0//base?ref=v1', reason: 'TODO'}
+              - {url: 'https://github.com/gone/r0//base?ref=v2', reason: 'TODO'}
+              and 24 more
+            error: 60 references could not be locked
+        "#]]);
     let lines = output.stdout.lines().count() + output.stderr.lines().count();
     assert!(lines <= 40, "{lines}: {output:?}");
     assert!(!world.work.path().join(LOCK).exists());

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::{Repo, Sandbox, World, deployment};
+use crate::support::{Repo, Sandbox, Transcript, World, deployment};
 
 const LOCK: &str = "kustomize-localize.lock";
 const FILE: &str = "https://files.example.com/v1/app.yaml";
@@ -18,12 +18,25 @@ fn lock() -> String {
 fn nothing_is_locked_that_a_lock_cannot_hold() {
     let sandbox = Sandbox::new();
     let repo = sandbox.repo("work");
+    let mut transcript = Transcript::default();
     for end in ["\u{a0}", "#x"] {
         let url = Value::from(format!("{FILE}{end}"));
         repo.write("kustomization.yaml", format!("resources: [{url}]\n"));
-        repo.run(&["lock"]).fails(1).stderr_has(" is refused: it");
+        transcript.add(repo.run(&["lock"]).fails(1));
         assert!(!repo.path().join(LOCK).exists());
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize lock
+        nothing was written
+        error: kustomization.yaml:1:13: resources[0]: `https://files.example.com/v1/app.yaml` is refused: its reference begins or ends with whitespace
+          hint: rewrite it, and check where it came from: text that git could misread is never passed on
+        error: 1 reference could not be locked
+        $ git kustomize-localize lock
+        nothing was written
+        error: kustomization.yaml:1:13: resources[0]: `https://files.example.com/v1/app.yaml` is refused: it contains `#`, which ends a URL
+          hint: rewrite it, and check where it came from: text that git could misread is never passed on
+        error: 1 reference could not be locked
+    "#]]);
 }
 
 #[test]
@@ -34,6 +47,7 @@ fn without_any_kustomization_a_lock_stays_as_it_is() {
     world.work.commit("locked");
     world.work.run_as_is(&["vendor"]).success();
     let stored = world.work.commit("stored");
+    let mut transcript = Transcript::default();
     for of in ["HEAD^", &stored] {
         world.work.git(&["checkout", "-q", of]);
         world.work.git(&["rm", "-q", "app/kustomization.yaml"]);
@@ -45,10 +59,44 @@ fn without_any_kustomization_a_lock_stays_as_it_is() {
         }
         for more in [&[][..], &["--staged"]] {
             let output = world.work.run_unchanged(&[&["check"], more].concat());
-            output.fails(2).stderr_has("no kustomization found, although `kustomize-localize.lock` has entries");
+            transcript.add(output.fails(2));
         }
         world.work.git(&["reset", "-q", "--hard"]);
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize check
+        warning[stale-lock]: nothing references `https://github.com/acme/lib?ref=v1`
+         --> kustomize-localize.lock:4:5
+          |
+        4 |   - url: https://github.com/acme/lib
+          |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ remotes
+          = help: drop it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+
+        for more: git kustomize-localize explain stale-lock
+        no kustomization in the working tree: 1 warning, 1 could not be checked
+        error: no kustomization found, although `kustomize-localize.lock` has entries
+          hint: if none is left on purpose, delete `kustomize-localize.lock` and the files that it lists
+        $ git kustomize-localize check --staged
+        warning[stale-lock]: nothing references `https://github.com/acme/lib?ref=v1`
+         --> kustomize-localize.lock:4:5
+          |
+        4 |   - url: https://github.com/acme/lib
+          |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ remotes
+          = help: drop it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+
+        for more: git kustomize-localize explain stale-lock
+        no kustomization in the index: 1 warning, 1 could not be checked
+        error: no kustomization found, although `kustomize-localize.lock` has entries
+          hint: if none is left on purpose, delete `kustomize-localize.lock` and the files that it lists
+        $ git kustomize-localize check
+        checked 1 kustomization with 1 reference in the working tree: 1 could not be checked
+        error: no kustomization found, although `kustomize-localize.lock` has entries
+          hint: if none is left on purpose, delete `kustomize-localize.lock` and the files that it lists
+        $ git kustomize-localize check --staged
+        checked 1 kustomization with 1 reference in the index: 1 could not be checked
+        error: no kustomization found, although `kustomize-localize.lock` has entries
+          hint: if none is left on purpose, delete `kustomize-localize.lock` and the files that it lists
+    "#]]);
     // An empty lock may stay.
     world.work.git(&["rm", "-q", "-r", "app"]);
     world.work.write(LOCK, "version: 1\n");
@@ -78,7 +126,9 @@ fn directories_that_a_change_adds_are_new_in_the_lock() {
     assert_eq!(report["new_locked"][0]["remote"], format!("{GIT}//b/c?ref=v1"));
     assert_eq!(report["new_locked"][0]["line"], 3);
     // What it no longer holds is not new.
-    repo.run(&["check", "--rev", "HEAD^", "--base", "HEAD"]).success().lacks("new in the lock");
+    repo.run(&["check", "--rev", "HEAD^", "--base", "HEAD"]).success().says(expect![[r#"
+        checked 1 kustomization with 1 reference in commit <0> (HEAD^): no problems found
+    "#]]);
 }
 
 #[test]
@@ -112,16 +162,58 @@ fn check_and_localize_agree_on_what_is_locked() {
         work.run(&args).success();
     }
     // An entry for another directory of the same repository, for another ref.
-    for (url, why) in [
-        ("lib//part?ref=v1", "`part` of `https://github.com/acme/lib//part?ref=v1` is not locked"),
-        ("lib//web?ref=v2", "neither localized nor locked"),
-    ] {
+    let mut transcript = Transcript::default();
+    for url in ["lib//part?ref=v1", "lib//web?ref=v2"] {
         let text = format!("resources: ['https://github.com/acme/{url}']\n");
         work.write("r0/kustomization.yaml", text);
         work.commit("another");
-        work.run(&["check"]).fails(1).stdout_has(why);
-        work.run_as_is(&["branch"]).fails(1).stderr_has(why);
+        transcript.add(work.run(&["check"]).fails(1));
+        transcript.add(work.run_as_is(&["branch"]).fails(1));
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize check
+        error[remote-reference]: `part` of `https://github.com/acme/lib//part?ref=v1` is not locked
+         --> r0/kustomization.yaml:1:13
+          |
+        1 | resources: ['https://github.com/acme/lib//part?ref=v1']
+          |             ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]
+          = help: keep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+          = help: or vendor it: git kustomize-localize vendor :/r0
+
+        for more: git kustomize-localize explain remote-reference
+        checked 18 kustomizations with 22 references in the working tree: 1 error
+        $ git kustomize-localize branch --no-verify
+        error[remote-reference]: `part` of `https://github.com/acme/lib//part?ref=v1` is not locked
+         --> r0/kustomization.yaml:1:13
+          |
+        1 | resources: ['https://github.com/acme/lib//part?ref=v1']
+          |             ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]
+
+        error: <0> has 1 error (remote-reference 1): nothing was committed
+          hint: for more: git kustomize-localize explain remote-reference
+          hint: lock the remote references: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock && git commit
+        $ git kustomize-localize check
+        error[remote-reference]: `https://github.com/acme/lib//web?ref=v2` is neither localized nor locked
+         --> r0/kustomization.yaml:1:13
+          |
+        1 | resources: ['https://github.com/acme/lib//web?ref=v2']
+          |             ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]
+          = help: keep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+          = help: or vendor it: git kustomize-localize vendor :/r0
+
+        for more: git kustomize-localize explain remote-reference
+        checked 18 kustomizations with 22 references in the working tree: 1 error
+        $ git kustomize-localize branch --no-verify
+        error[remote-reference]: `https://github.com/acme/lib//web?ref=v2` is neither localized nor locked
+         --> r0/kustomization.yaml:1:13
+          |
+        1 | resources: ['https://github.com/acme/lib//web?ref=v2']
+          |             ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]
+
+        error: <0> has 1 error (remote-reference 1): nothing was committed
+          hint: for more: git kustomize-localize explain remote-reference
+          hint: lock the remote references: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock && git commit
+    "#]]);
 }
 
 /// Nobody has seen yet what it names, which may be remote.
@@ -142,13 +234,56 @@ fn a_directory_that_is_not_in_the_lock_is_not_locked() {
     check("other").fails(1);
     work.run(&["lock"]).success();
     check("other").success();
+    let mut transcript = Transcript::default();
     for directory in ["web", "link"] {
-        let unseen = format!("error[remote-reference]: `{directory}` of `");
-        check(directory).fails(1).stdout_has(&unseen);
-        let added = format!("  added {directory} of https://github.com/acme/lib?ref=v2\n");
-        work.run(&["lock"]).success().stdout_has(&added);
+        transcript.add(check(directory).fails(1));
+        transcript.add(work.run(&["lock"]).success());
         check(directory).success();
         assert!(work.read(LOCK).contains("acme/deep"));
-        work.run(&["lock"]).success().stdout_has("nothing to do");
+        transcript.add(work.run(&["lock"]).success());
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize check
+        error[remote-reference]: `web` of `https://github.com/acme/lib//web?ref=v2` is not locked
+         --> kustomization.yaml:1:13
+          |
+        1 | resources: ['https://github.com/acme/lib//web?ref=v2']
+          |             ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]
+          = help: keep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+          = help: or vendor it: git kustomize-localize vendor :/
+
+        for more: git kustomize-localize explain remote-reference
+        checked 1 kustomization with 1 reference in the working tree: 1 error
+        $ git kustomize-localize lock
+        wrote kustomize-localize.lock: 2 remote references
+          added https://github.com/acme/deep?ref=v1 <0>
+          added web of https://github.com/acme/lib?ref=v2
+          to stage it: git add -f -- :/kustomize-localize.lock
+        $ git kustomize-localize lock
+        nothing to do: kustomize-localize.lock has 2 remote references
+        $ git kustomize-localize check
+        error[remote-reference]: `link` of `https://github.com/acme/lib//link?ref=v2` is not locked
+         --> kustomization.yaml:1:13
+          |
+        1 | resources: ['https://github.com/acme/lib//link?ref=v2']
+          |             ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]
+          = help: keep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+          = help: or vendor it: git kustomize-localize vendor :/
+
+        warning[stale-lock]: nothing references `https://github.com/acme/deep?ref=v1`
+         --> kustomize-localize.lock:4:5
+          |
+        4 |   - url: https://github.com/acme/deep
+          |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ remotes
+          = help: drop it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+
+        for more: git kustomize-localize explain remote-reference stale-lock
+        checked 1 kustomization with 1 reference in the working tree: 1 error, 1 warning
+        $ git kustomize-localize lock
+        wrote kustomize-localize.lock: 2 remote references
+          added link of https://github.com/acme/lib?ref=v2
+          to stage it: git add -f -- :/kustomize-localize.lock
+        $ git kustomize-localize lock
+        nothing to do: kustomize-localize.lock has 2 remote references
+    "#]]);
 }

@@ -1,6 +1,6 @@
 //! `init`: what is locked, allowed and configured, and what is left for people.
 
-use crate::support::{Output, Reply, Running, World, config_map};
+use crate::support::{Output, Reply, Running, Transcript, World, config_map};
 
 const LOCK: &str = "kustomize-localize.lock";
 const CONFIG: &str = ".kustomize-localize";
@@ -328,7 +328,34 @@ fn a_variable_in_a_reference_leaves_the_others() {
     "#]]);
     again(&world, &first);
     world.work.write("b/live/kustomization.yaml", "resources: ['https://evil.example/x.yaml']\n");
-    world.work.run_as_is(&["check"]).fails(1).stdout_has("evil.example");
+    world.work.run_as_is(&["check"]).fails(1).says(expect![[r#"
+        warning[stale-allow]: `TODO` is a placeholder, not a reason
+         --> .kustomize-localize:2:3
+          |
+        2 | - {url: 'https://github.com/acme/lib//web?ref=${VERSION}', reason: 'TODO'}
+          |   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+          = help: give reviewers the reason why it stays
+
+        error[invalid-kustomization]: not valid YAML: "-" is only valid inside a block
+         --> b/kustomization.yaml:2:3
+          |
+        2 | {{- range .all }}
+          |   ^^^^^^^^^^^^^^^
+          = help: if it is a template, list its directory below `exclude:` in .kustomize-localize
+
+        error[remote-reference]: `https://evil.example/x.yaml` is neither localized nor locked
+         --> b/live/kustomization.yaml:1:13
+          |
+        1 | resources: ['https://evil.example/x.yaml']
+          |             ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]
+          = help: keep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+          = help: or vendor it: git kustomize-localize vendor :/b/live
+
+        for more: git kustomize-localize explain remote-reference invalid-kustomization stale-allow
+        not tracked by git: 2 files that `branch` does not see: .kustomize-localize, kustomize-localize.lock
+        hint: git add -- :/.kustomize-localize :/kustomize-localize.lock && git commit
+        checked 3 kustomizations with 3 references in the working tree: 2 errors, 1 warning, 2 allowed
+    "#]]);
 }
 
 #[test]
@@ -339,7 +366,26 @@ fn each_exception_has_its_cause() {
          - https://github.com/acme/none?ref=v1\n- https://files.example.com/gone.yaml\n",
     )]);
     world.server.route("https://files.example.com/gone.yaml", Reply::status(404));
-    init(&world, &["--dry-run"]).success().stdout_has("check would pass\n").lacks("check passes");
+    init(&world, &["--dry-run"]).success().says(expect![[r#"
+        would write .kustomize-localize
+        would write kustomize-localize.lock
+          .kustomize-localize: allow: {url: 'https://files.example.com/gone.yaml', reason: 'TODO'}
+            cannot fetch https://files.example.com/gone.yaml: files.example.com answered 404 Not Found
+          .kustomize-localize: allow: {url: 'https://github.com/acme/lib//none?ref=v1', reason: 'TODO'}
+            `https://github.com/acme/lib//none?ref=v1`: there is no directory `none` in https://github.com/acme/lib at <0>
+          .kustomize-localize: allow: {url: 'https://github.com/acme/lib//web?ref=v9', reason: 'TODO'}
+            https://github.com/acme/lib has no ref `v9`
+          .kustomize-localize: allow: {url: 'https://github.com/acme/none?ref=v1', reason: 'TODO'}
+            cannot fetch https://github.com/acme/none?ref=v1: github.com answered 404 Not Found; as a git repository: could not fetch https://github.com/acme/none: '/home/me/upstream/acme/none' does not appear to be a git repository
+        4 places to edit (stale-allow)
+          .kustomize-localize:2: https://files.example.com/gone.yaml
+          .kustomize-localize:3: https://github.com/acme/lib//none?ref=v1
+          .kustomize-localize:4: https://github.com/acme/lib//web?ref=v9
+          .kustomize-localize:5: https://github.com/acme/none?ref=v1
+          help: replace `TODO` with the reason for this exception
+        check would pass
+        next: git kustomize-localize init
+    "#]]);
     assert_eq!(written(&world), ["", ""]);
     init(&world, &[]).success().says(expect![[r#"
         wrote .kustomize-localize
@@ -384,21 +430,56 @@ fn an_outage_is_named_and_allowed_by_nothing() {
     let first = init(&world, &[]);
     first
         .fails(1)
-        .stdout_has("could not fetch https://127.0.0.1:1/acme/lib: ")
-        .stdout_has("  app/kustomization.yaml:2")
-        .stdout_has("1 reference could not be locked\n")
-        .stdout_has("503")
-        .stdout_has("after that: git kustomize-localize init\n");
+        .says(expect![[r#"
+            wrote .kustomize-localize
+              .kustomize-localize: allow: {url: 'https://files.example.com/gone.yaml', reason: 'TODO'}
+                cannot fetch https://files.example.com/gone.yaml: files.example.com answered 404 Not Found
+              .kustomize-localize: allow: {url: 'https://github.com/acme/none//x?ref=v1', reason: 'TODO'}
+                could not fetch https://github.com/acme/none: '/home/me/upstream/acme/none' does not appear to be a git repository
+            1 reference could not be locked
+              app/kustomization.yaml:3: cannot fetch https://files.example.com/away.yaml: files.example.com answered 503 Service Unavailable
+              help: try again later
+              help: or allow it, below `allow:` in .kustomize-localize: - {url: 'https://files.example.com/away.yaml', reason: 'TODO'}
+            1 reference could not be locked
+              app/kustomization.yaml:7: cannot fetch https://files.example.com/forbidden.yaml: files.example.com answered 403 Forbidden
+              help: check the URL; if it needs a login, store one in git's credential helper: git credential approve; it is sent only to the host of the URL, and not over plain http
+              help: or allow it, below `allow:` in .kustomize-localize: - {url: 'https://files.example.com/forbidden.yaml', reason: 'TODO'}
+            1 reference could not be locked
+              app/kustomization.yaml:6: cannot fetch https://files.example.com/private.yaml: files.example.com answered 401 Unauthorized
+              help: check the URL; if it needs a login, store one in git's credential helper: git credential approve; it is sent only to the host of the URL, and not over plain http
+              help: or allow it, below `allow:` in .kustomize-localize: - {url: 'https://files.example.com/private.yaml', reason: 'TODO'}
+            1 reference could not be locked
+              app/kustomization.yaml:2: could not fetch https://127.0.0.1:…/acme/lib: Failed to connect to 127.0.0.1
+              help: check the host's name, the network and the proxy (`https_proxy`)
+              help: or allow it, below `allow:` in .kustomize-localize: - {url: 'https://127.0.0.1:…/acme/lib//web?ref=v1', reason: 'TODO'}
+            2 places to edit (stale-allow)
+              .kustomize-localize:2: https://files.example.com/gone.yaml
+              .kustomize-localize:3: https://github.com/acme/none//x?ref=v1
+              help: replace `TODO` with the reason for this exception
+            after that: git kustomize-localize init
+        "#]]);
     let [config, _] = written(&world);
     assert_eq!(config.matches("reason: 'TODO'").count(), 2, "{config}");
     assert!(config.contains("acme/none") && config.contains("gone.yaml"), "{config}");
     assert!(!config.contains("127.0.0.1") && !config.contains("away"), "{config}");
     // What needs a login is not gone. Whoever wants it remote all the same writes that.
     assert!(!config.contains("private") && !config.contains("forbidden"), "{config}");
-    first.stdout_has("- {url: 'https://files.example.com/private.yaml', reason: 'TODO'}\n");
     // So does who never reaches the server from here.
-    first.stdout_has("- {url: 'https://127.0.0.1:1/acme/lib//web?ref=v1', reason: 'TODO'}\n");
-    world.work.run_as_is(&["lock"]).fails(1).stderr_has("to leave it remote, add to `allow` in");
+    world.work.run_as_is(&["lock"]).fails(1).says(expect![[r#"
+        nothing was written
+          2 upstreams stay remote (allowed): `-v` shows each
+        error: app/kustomization.yaml:2:3: resources[0]: could not fetch https://127.0.0.1:…/acme/lib: Failed to connect to 127.0.0.1
+          hint: check the host's name, the network and the proxy (`https_proxy`)
+        error: app/kustomization.yaml:3:3: resources[1]: cannot fetch https://files.example.com/away.yaml: files.example.com answered 503 Service Unavailable
+          hint: try again later
+        error: app/kustomization.yaml:6:3: resources[4]: cannot fetch https://files.example.com/private.yaml: files.example.com answered 401 Unauthorized
+        error: app/kustomization.yaml:7:3: resources[5]: cannot fetch https://files.example.com/forbidden.yaml: files.example.com answered 403 Forbidden
+          hint: check the URL; if it needs a login, store one in git's credential helper: git credential approve; it is sent only to the host of the URL, and not over plain http
+        hint: to leave it remote, add to `allow` in `.kustomize-localize`:
+          - {url: 'https://files.example.com/forbidden.yaml', reason: 'TODO'}
+          - {url: 'https://files.example.com/private.yaml', reason: 'TODO'}
+        error: 4 references could not be locked
+    "#]]);
     again(&world, &first);
 }
 
@@ -516,6 +597,7 @@ fn a_configuration_that_cannot_be_edited_is_refused_and_nothing_is_written() {
     let dead = "https://files.example.com/gone.yaml";
     let world = world(&[("app/kustomization.yaml", &format!("resources: ['{dead}', '{LIB}//web?ref=v1']\n"))]);
     world.server.route(dead, Reply::status(404));
+    let mut transcript = Transcript::default();
     for (config, says) in [
         ("allow: [{url: a.example, refs: any, reason: r}]\n", "expected one entry per line in `allow`"),
         ("{helm: false}\n", "expected one entry per line in `allow`"),
@@ -524,11 +606,22 @@ fn a_configuration_that_cannot_be_edited_is_refused_and_nothing_is_written() {
     ] {
         world.work.write(CONFIG, config);
         let output = world.work.run_unchanged(&["init"]);
-        output.fails(2).stderr_has(says);
+        transcript.add(output.fails(2));
         if says.starts_with("its") {
             output.stderr_has("files.example.com/gone.yaml");
         }
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize init
+        error: nothing was written: cannot add entries to `.kustomize-localize`: expected one entry per line in `allow`
+          hint: write them below `allow:` by hand:
+          hint: - {url: 'https://files.example.com/gone.yaml', reason: 'TODO'}
+        $ git kustomize-localize init
+        error: .kustomize-localize:1:7: not YAML: unclosed bracket '['
+        $ git kustomize-localize init
+        error: .kustomize-localize:1:1: unknown field `unknown`
+          hint: known are `rules`, `scopes`, `include`, `exclude`, `allow`, `sources`, `helm`, `licenses`, `load-restrictor`, `kustomize` and 8 more
+    "#]]);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use crate::support::{Kustomize, Repo, Running, World, config_map, rows, tool};
+use crate::support::{Kustomize, Repo, Running, Transcript, World, config_map, rows, tool};
 
 const LOCK: &str = "kustomize-localize.lock";
 const SIGNERS: &str = ".github/allowed-signers";
@@ -65,27 +65,59 @@ fn the_tag_or_else_the_commit_must_be_signed() {
     lib.git(&["tag", "-a", "moved", "-m", "x"]);
     lib.git(&["update-ref", "refs/tags/renamed", "refs/tags/tag"]);
     signing(&world, &lib, "alice", &["tag", "-s", "nested", "-m", "x", "tag"]);
-    let unsigned = |what: &str| format!("the {what} is not signed");
-    let unknown = |what: &str| format!("the {what} is not signed by a key of `{SIGNERS}` that is valid at its date");
-    let refused = [
-        ("v1", unsigned("commit")),
-        (&first, unsigned("commit")),
-        ("unsigned-tag", unsigned("tag")),
-        ("unknown-tag", unknown("tag")),
-        ("unknown", unknown("commit")),
-        ("moved", unsigned("tag")),
-        ("renamed", "the tag object is not named `renamed`".to_owned()),
-        ("refs/tags/renamed", "the tag object is not named `renamed`".to_owned()),
-        ("nested", "does not point at the commit".to_owned()),
-    ];
-    for (reference, why) in rows(refused, 2) {
+    let refused =
+        ["v1", &first, "unsigned-tag", "unknown-tag", "unknown", "moved", "renamed", "refs/tags/renamed", "nested"];
+    let mut transcript = Transcript::default();
+    for reference in rows(refused, 2) {
         names(&world, reference);
-        work.run(&["lock"]).fails(1).stderr_has(&why).stderr_has("app/kustomization.yaml:2:3: ").lacks("leave it");
-        work.run_unchanged(&["vendor"]).fails(2).stderr_has(&why);
+        transcript.add(work.run(&["lock"]).fails(1));
+        transcript.add(work.run_unchanged(&["vendor"]).fails(2));
         let url = format!("https://github.com/acme/lib//web?ref={reference}");
-        work.run_unchanged(&[&url, "copy"]).fails(2).stderr_has(&why);
+        transcript.add(work.run_unchanged(&[&url, "copy"]).fails(2));
         assert!(!work.path().join(LOCK).exists(), "{reference}");
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize lock
+        nothing was written
+        error: app/kustomization.yaml:2:3: resources[0]: https://github.com/acme/lib?ref=v1: the commit is not signed
+        error: 1 reference could not be locked
+        $ git kustomize-localize vendor
+        error: app/kustomization.yaml:2:3: resources[0]: https://github.com/acme/lib?ref=v1: the commit is not signed
+        $ git kustomize-localize https://github.com/acme/lib//web?ref=v1 copy --no-verify
+        error: https://github.com/acme/lib?ref=v1: the commit is not signed
+        $ git kustomize-localize lock
+        nothing was written
+        error: app/kustomization.yaml:2:3: resources[0]: https://github.com/acme/lib?ref=unsigned-tag: the tag is not signed
+        error: 1 reference could not be locked
+        $ git kustomize-localize vendor
+        error: app/kustomization.yaml:2:3: resources[0]: https://github.com/acme/lib?ref=unsigned-tag: the tag is not signed
+        $ git kustomize-localize https://github.com/acme/lib//web?ref=unsigned-tag copy --no-verify
+        error: https://github.com/acme/lib?ref=unsigned-tag: the tag is not signed
+        $ git kustomize-localize lock
+        nothing was written
+        error: app/kustomization.yaml:2:3: resources[0]: https://github.com/acme/lib?ref=unknown: the commit is not signed by a key of `.github/allowed-signers` that is valid at its date
+        error: 1 reference could not be locked
+        $ git kustomize-localize vendor
+        error: app/kustomization.yaml:2:3: resources[0]: https://github.com/acme/lib?ref=unknown: the commit is not signed by a key of `.github/allowed-signers` that is valid at its date
+        $ git kustomize-localize https://github.com/acme/lib//web?ref=unknown copy --no-verify
+        error: https://github.com/acme/lib?ref=unknown: the commit is not signed by a key of `.github/allowed-signers` that is valid at its date
+        $ git kustomize-localize lock
+        nothing was written
+        error: app/kustomization.yaml:2:3: resources[0]: https://github.com/acme/lib?ref=renamed: the tag object is not named `renamed`
+        error: 1 reference could not be locked
+        $ git kustomize-localize vendor
+        error: app/kustomization.yaml:2:3: resources[0]: https://github.com/acme/lib?ref=renamed: the tag object is not named `renamed`
+        $ git kustomize-localize https://github.com/acme/lib//web?ref=renamed copy --no-verify
+        error: https://github.com/acme/lib?ref=renamed: the tag object is not named `renamed`
+        $ git kustomize-localize lock
+        nothing was written
+        error: app/kustomization.yaml:2:3: resources[0]: https://github.com/acme/lib?ref=nested: the tag `nested` does not point at the commit <0> directly
+        error: 1 reference could not be locked
+        $ git kustomize-localize vendor
+        error: app/kustomization.yaml:2:3: resources[0]: https://github.com/acme/lib?ref=nested: the tag `nested` does not point at the commit <0> directly
+        $ git kustomize-localize https://github.com/acme/lib//web?ref=nested copy --no-verify
+        error: https://github.com/acme/lib?ref=nested: the tag `nested` does not point at the commit <0> directly
+    "#]]);
     for reference in ["tag", "tags/tag", "light", "main", &good] {
         names(&world, reference);
         work.run(&["lock"]).success();
@@ -135,19 +167,38 @@ fn what_is_no_list_of_signers_is_an_error() {
     let (world, _) = world();
     let work = &world.work;
     let alice = key(&world, "alice", "");
-    for (text, why) in [
-        ("", "it contains no key"),
-        ("# alice\n", "it contains no key"),
-        ("alice@acme.example ssh-ed25519 AAAA\n", "line 1 has no key"),
-        (&alice.replace("ssh-ed25519", "ssh-rsa"), "line 1 has no key"),
-        (&key(&world, "alice", "cert-authority "), "line 1 names a certificate authority"),
-        (&fs::read_to_string(world.sandbox.path("alice")).unwrap(), "it contains a private key"),
+    let mut transcript = Transcript::default();
+    for text in [
+        "",
+        "# alice\n",
+        "alice@acme.example ssh-ed25519 AAAA\n",
+        &alice.replace("ssh-ed25519", "ssh-rsa"),
+        &key(&world, "alice", "cert-authority "),
+        &fs::read_to_string(world.sandbox.path("alice")).unwrap(),
     ] {
         work.write(SIGNERS, text);
         for command in ["lock", "check"] {
-            work.run_unchanged(&[command]).fails(2).stderr_has(&format!("`{SIGNERS}`: {why}"));
+            transcript.add(work.run_unchanged(&[command]).fails(2));
         }
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize lock
+        $ git kustomize-localize check
+        error: `.github/allowed-signers`: it contains no key
+          hint: expected lines of git's allowed signers file (`EMAIL KEYTYPE KEY`), or a keyring: gpg --armor --export KEY
+        $ git kustomize-localize lock
+        $ git kustomize-localize check
+        error: `.github/allowed-signers`: line 1 has no key
+          hint: expected lines of git's allowed signers file (`EMAIL KEYTYPE KEY`), or a keyring: gpg --armor --export KEY
+        $ git kustomize-localize lock
+        $ git kustomize-localize check
+        error: `.github/allowed-signers`: line 1 names a certificate authority: name keys instead
+          hint: expected lines of git's allowed signers file (`EMAIL KEYTYPE KEY`), or a keyring: gpg --armor --export KEY
+        $ git kustomize-localize lock
+        $ git kustomize-localize check
+        error: `.github/allowed-signers`: it contains a private key
+          hint: expected lines of git's allowed signers file (`EMAIL KEYTYPE KEY`), or a keyring: gpg --armor --export KEY
+    "#]]);
     work.remove(SIGNERS);
     work.run_unchanged(&["check"]).fails(2).says(expect![[r#"
             error: `signed-by: .github/allowed-signers` is not a file of this repository
@@ -333,6 +384,7 @@ fn a_lock_is_not_believed_who_signed_what_it_holds() {
         true
     });
     // From the network, and then from the cache.
+
     for command in commands.into_iter().filter(|command| has_kustomize || command.len() == 1) {
         for offline in [false, true] {
             let more: &[&str] = if offline { &["--offline"] } else { &[] };
@@ -340,10 +392,36 @@ fn a_lock_is_not_believed_who_signed_what_it_holds() {
             output.fails(2).stderr_has(said).stderr_has(hint);
         }
     }
+
     if has_kustomize {
-        work.run_unchanged(&["diff", &base]).success().stdout_has("not built (new side): ").stdout_has(said);
+        work.run_unchanged(&["diff", &base])
+            .success()
+            .says(expect![[r#"
+                app: https://github.com/acme/lib?ref=main: <0> -> <1>, 1 commit
+                  not built (new side): app/kustomization.yaml:2:3: resources[0]: https://github.com/acme/lib?ref=main: the commit is not signed
+                hint: restore its entry in the lock, or lock its current version: git kustomize-localize update https://github.com/acme/lib
+                1 affected build could not be compared; unknown: 1 root since <2>
+            "#]]);
         let build = ["check", "--rev", "HEAD", "--base", &base, "--build"];
-        work.run_unchanged(&build).fails(1).stdout_has(&format!("error[unsigned-source]: {said}"));
+        work.run_unchanged(&build).fails(1).says(expect![[r#"
+            error[unsigned-source]: https://github.com/acme/lib?ref=main: the commit is not signed
+             --> kustomize-localize.lock:4:5
+              |
+            4 |   - url: https://github.com/acme/lib
+              |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ remotes
+              = help: restore its entry in the lock, or lock its current version: git kustomize-localize update https://github.com/acme/lib
+
+            warning[stale-lock]: `https://github.com/acme/lib?ref=main` is at <0> now, but what it names was read at <1>
+             --> kustomize-localize.lock:4:5
+              |
+            4 |   - url: https://github.com/acme/lib
+              |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ remotes
+              = help: read it again: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+
+            for more: git kustomize-localize explain unsigned-source stale-lock
+            new in the lock: kustomize-localize.lock:4: https://github.com/acme/lib?ref=main gitCommit:<0>
+            checked 1 kustomization with 1 reference in commit <2> (HEAD), and built nothing: 1 error, 1 warning
+        "#]]);
     }
     // A lock that names somebody else who may sign.
     work.write(SIGNERS, key(&world, "alice", "") + &key(&world, "mallory", ""));
@@ -676,7 +754,28 @@ fn many_moves_are_one_table() {
         +  name: other
         2 objects (1 added, 1 removed) in 1 of 6 affected builds
     "#]]);
-    work.run_unchanged(&["update", "--dry-run", "-v"]).success().stdout_has(" days old, signed by SHA256:");
+    work.run_unchanged(&["update", "--dry-run", "-v"]).success().says(expect![[r#"
+        would write kustomize-localize.lock: 6 remote references
+          moved https://files.example.com/app.yaml <0> -> <1>
+          moved https://github.com/acme/a?ref=main <2> -> <3>
+            … days old, signed by SHA256:… alice@acme.example
+            <3> alice
+          moved https://github.com/acme/bases?ref=main <4> -> <5>
+            … days old, signed by SHA256:… alice@acme.example
+            <5> alice
+          moved https://github.com/acme/c?ref=main <6> -> <7>
+            … days old, signed by SHA256:… alice@acme.example
+            <7> alice
+          moved https://github.com/acme/d?ref=main <8> -> <9>
+            … days old, signed by SHA256:… alice@acme.example
+            <9> alice
+          moved https://github.com/acme/e?ref=main <10> -> <11>
+            … days old, signed by SHA256:… alice@acme.example
+            <11> alice
+          file kustomize-localize.lock (…)
+        fetched from files.example.com: 1 request, … B
+        fetched from github.com: 20 requests, … B
+    "#]]);
     let json = work.run_unchanged(&["update", "--dry-run", "--format=json"]);
     let json: serde_json::Value = serde_json::from_str(&json.success().stdout).unwrap();
     let news = &json["news"]["https://github.com/acme/bases?ref=main"];

@@ -46,12 +46,27 @@ impl Output {
         self
     }
 
-    /// Asserts that this is all that was printed, as [`Output::shown`] has it. Ids are numbered: those of our commits
-    /// change with the version.
+    /// Asserts that this is all that was printed, as [`Output::numbered`] has it.
     #[track_caller]
     pub(crate) fn says(&self, expected: Expect) -> &Self {
+        expected.assert_eq(&self.numbered());
+        self
+    }
+
+    /// Returns what [`Output::shown`] does, with numbers for ids: those of our commits change with the version.
+    fn numbered(&self) -> String {
+        self.with_numbers(&format!("{}{}", self.stdout, self.stderr))
+    }
+
+    /// Returns the command as a user types it, with numbers for ids.
+    fn typed(&self) -> String {
+        let program = self.command.find("git-kustomize-localize").unwrap_or_default();
+        self.with_numbers(&self.command[program..]).replacen("git-", "git ", 1)
+    }
+
+    fn with_numbers(&self, text: &str) -> String {
         let built_by = Regex::new(r"\((kustomize|kubectl)/[^ ]+-[0-9a-f]{16}").unwrap();
-        let shown = self.shown();
+        let shown = self.portable(text);
         let shown = built_by.replace_all(&shown, "($1/…");
         let mut ids = Vec::new();
         let number = |id: &Captures<'_>| {
@@ -67,20 +82,30 @@ impl Output {
         let lock = Regex::new(r"(file \S*kustomize-localize\.lock) \(\d+\)").unwrap();
         let shown = lock.replace_all(&shown, "$1 (…)");
         let shown = Regex::new(r"SHA256:[A-Za-z0-9+/]{43}").unwrap().replace_all(&shown, "SHA256:…");
-        expected.assert_eq(&Regex::new(r"\b[0-9a-f]{12,64}\b").unwrap().replace_all(&shown, number));
-        self
+        Regex::new(r"\b[0-9a-f]{12,64}\b").unwrap().replace_all(&shown, number).into_owned()
     }
 
     /// Returns what was printed, standard error last, without what another day, machine or version changes.
     pub(crate) fn shown(&self) -> String {
+        self.portable(&format!("{}{}", self.stdout, self.stderr))
+    }
+
+    /// Returns `text` with `/home/me` for the directory of the sandbox, and without times, versions and ports.
+    fn portable(&self, text: &str) -> String {
         let is_sandbox =
             |path: &&Path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("sandbox-"));
         let sandbox = self.directory.ancestors().find(is_sandbox).unwrap().to_string_lossy();
-        let printed = format!("{}{}", self.stdout, self.stderr).replace(&*sandbox, "/home/me");
+        let printed = text.replace(&*sandbox, "/home/me");
         let version = concat!("\"version\": \"", env!("CARGO_PKG_VERSION"), "\"");
         let printed = printed.replace(version, "\"version\": \"…\"");
         // What upstream made has a fixed date, or one that counts from now.
         let printed = Regex::new(r"\d+ days old").unwrap().replace_all(&printed, "… days old");
+        let printed = Regex::new(r"(127\.0\.0\.1|localhost):\d+").unwrap().replace_all(&printed, "$1:…");
+        // curl adds the time, in words that depend on its version.
+        let printed = Regex::new(r"(Failed to connect to \S+) port.*").unwrap().replace_all(&printed, "$1");
+        // How git talks to a server, and how long a signature is.
+        let printed = Regex::new(r"(fetched from .*,) [\d.]+ [KM]?i?B").unwrap().replace_all(&printed, "$1 … B");
+        let printed = Regex::new(r"(kustomize-localize-output)-[^/\s]+").unwrap().replace_all(&printed, "$1-…");
         Regex::new(r"locked from \S+Z on").unwrap().replace_all(&printed, "locked from … on").into_owned()
     }
 
@@ -115,6 +140,36 @@ impl fmt::Debug for Output {
         writeln!(f, "status: {}", self.status)?;
         writeln!(f, "--- files\n{listing}--- stdout\n{}", self.stdout)?;
         writeln!(f, "--- stderr\n{}---", self.stderr)
+    }
+}
+
+/// The commands of several runs and what they printed, to be compared whole.
+#[derive(Default)]
+pub(crate) struct Transcript(Vec<(Vec<String>, String)>);
+
+impl Transcript {
+    /// Adds a run. Runs in a row that print the same stand together.
+    pub(crate) fn add(&mut self, output: &Output) {
+        let (command, printed) = (output.typed(), output.numbered());
+        match self.0.last_mut() {
+            Some((commands, same)) if *same == printed => {
+                if !commands.contains(&command) {
+                    commands.push(command);
+                }
+            }
+            _ => self.0.push((vec![command], printed)),
+        }
+    }
+
+    /// Asserts that these are all commands, each after a `$`, and all that they printed.
+    #[track_caller]
+    pub(crate) fn says(&self, expected: Expect) {
+        let mut all = String::new();
+        for (commands, printed) in &self.0 {
+            commands.iter().for_each(|command| writeln!(all, "$ {command}").unwrap());
+            all.push_str(printed);
+        }
+        expected.assert_eq(&all);
     }
 }
 

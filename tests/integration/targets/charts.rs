@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::support::{Repo, Sandbox};
+use crate::support::{Repo, Sandbox, Transcript};
 
 /// Prints an object with the arguments, but for directories, and one with the values, the chart and its templates.
 const HELM: &str = r#"[ "$1" = version ] && { echo v3.19.4+g0; exit; }
@@ -69,12 +69,70 @@ fn charts() -> Option<(Sandbox, Repo)> {
 #[test]
 fn a_chart_is_rendered_as_its_engine_does() {
     let Some((sandbox, work)) = charts() else { return };
-    let called = "  with: |\n    template\n    --skip-tests\n    --name-template=web\n    --namespace=prod\n    --include-crds\n    --values=0.yaml\n    --values=1.yaml\n    --\n    web\n";
     let output = work.run_unchanged(&["build", "web"]);
-    output.success().stdout_has(called).stdout_has("\n    size: 1\n").stdout_has("\n    password: s3cr3t\n");
-    output.stdout_has("metadata: {name: a}\n");
+    output.success().says(expect![[r#"
+            apiVersion: v1
+            kind: ConfigMap
+            metadata: {name: called}
+            data:
+              with: |
+                template
+                --skip-tests
+                --name-template=web
+                --namespace=prod
+                --include-crds
+                --values=0.yaml
+                --values=1.yaml
+                --
+                web
+            ---
+            apiVersion: v1
+            kind: ConfigMap
+            metadata: {name: values-1}
+            data:
+              text: |
+                size: 1
+
+            ---
+            apiVersion: v1
+            kind: ConfigMap
+            metadata: {name: values-2}
+            data:
+              text: |
+                password: s3cr3t
+            ---
+            apiVersion: v1
+            kind: ConfigMap
+            metadata: {name: a}
+        "#]]);
     let output = work.run_unchanged(&["build", "flux/web.yaml:1"]);
-    output.success().stdout_has("    --name-template=released\n    --namespace=x\n").stdout_has("\n    size: 2\n");
+    output.success().says(expect![[r#"
+            apiVersion: v1
+            kind: ConfigMap
+            metadata: {name: called}
+            data:
+              with: |
+                template
+                --skip-tests
+                --name-template=released
+                --namespace=x
+                --include-crds
+                --values=0.yaml
+                --
+                web
+            ---
+            apiVersion: v1
+            kind: ConfigMap
+            metadata: {name: values-1}
+            data:
+              text: |
+                size: 2
+
+            ---
+            apiVersion: v1
+            kind: ConfigMap
+            metadata: {name: a}
+        "#]]);
     assert_eq!(sandbox.leftovers(), crate::support::NONE);
 }
 
@@ -123,6 +181,7 @@ fn a_gate_that_builds_renders_charts_too() {
 fn what_a_change_makes_of_a_chart_is_shown() {
     let Some((_sandbox, work)) = charts() else { return };
     let (argo, flux) = ("Argo CD Application web (argo/web.yaml:1)", "Flux HelmRelease released (flux/web.yaml:1)");
+
     for (file, text, by, shown) in [
         ("values/prod.yaml", "size: 3\n".to_owned(), argo, "+    size: 3\n"),
         ("flux/v.yaml", "size: 4\n".to_owned(), flux, "+    size: 4\n"),
@@ -131,14 +190,18 @@ fn what_a_change_makes_of_a_chart_is_shown() {
         ("argo/web.yaml", application("releaseName: other"), argo, "+    --name-template=other\n"),
     ] {
         work.write(file, text);
+
         work.run_unchanged(&["diff", "HEAD"]).success().stdout_has(&format!("{by}: {file}\n")).stdout_has(shown);
         work.commit("change");
         work.run(&["affected", "HEAD^"]).success().stdout_has(&format!("{by}: {file}\n"));
         work.git(&["reset", "--quiet", "--hard", "HEAD^"]);
     }
+
     // Nothing reads it.
     work.write("values/other.yaml", "size: 5\n");
-    work.run(&["diff", "HEAD"]).success().lacks("web").lacks("not known");
+    work.run(&["diff", "HEAD"]).success().says(expect![[r#"
+        no build is affected since <0>
+    "#]]);
 }
 
 #[test]
@@ -275,12 +338,43 @@ spec: {path: ./apps, sourceRef: {kind: GitRepository, name: flux-system}}
 
             4 targets: 4 here, 0 external, 0 templated
         "#]]);
-    work.run(&["build", "api"])
-        .success()
-        .stdout_has("    --name-template=api\n    --namespace=team\n    --include-crds\n")
-        .stdout_has("    size: 6\n")
-        .stdout_has("    {\"replicas\":1}\n");
+    work.run(&["build", "api"]).success().says(expect![[r#"
+            apiVersion: v1
+            kind: ConfigMap
+            metadata: {name: called}
+            data:
+              with: |
+                template
+                --skip-tests
+                --name-template=api
+                --namespace=team
+                --include-crds
+                --values=0.yaml
+                --values=1.yaml
+                --
+                web
+            ---
+            apiVersion: v1
+            kind: ConfigMap
+            metadata: {name: values-1}
+            data:
+              text: |
+                size: 6
+
+            ---
+            apiVersion: v1
+            kind: ConfigMap
+            metadata: {name: values-2}
+            data:
+              text: |
+                {"replicas":1}
+            ---
+            apiVersion: v1
+            kind: ConfigMap
+            metadata: {name: a}
+        "#]]);
     let by = "Flux HelmRelease api (apps/release.yaml:1)";
+    let mut transcript = Transcript::default();
     for (file, text, shown) in [
         ("values/api.yaml", "size: 7\n".to_owned(), "+    size: 7\n"),
         ("apps/release.yaml", release("replicas: 2"), "+    {\"replicas\":2}\n"),
@@ -291,25 +385,66 @@ spec: {path: ./apps, sourceRef: {kind: GitRepository, name: flux-system}}
         work.write(file, text);
         let output = work.run(&["diff", "HEAD"]);
         if shown.is_empty() {
-            output.success().lacks(by);
+            transcript.add(output.success());
         } else {
             output.success().stdout_has(&format!("{by}: {file}\n")).stdout_has(shown);
         }
         work.git(&["checkout", "--quiet", "."]);
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize diff HEAD
+        nothing differs in 3 affected builds since <0>
+    "#]]);
     // Helm deletes what a chart no longer has, unless that says something else.
-    for (policy, expected) in
-        [("", "deleted: the target prunes"), ("helm.sh/resource-policy: keep", "orphaned: it opts out of pruning")]
-    {
+    let mut transcript = Transcript::default();
+    for policy in ["", "helm.sh/resource-policy: keep"] {
         let claim = map("a").replace(
             "kind: ConfigMap\nmetadata: {",
             &format!("kind: PersistentVolumeClaim\nmetadata: {{annotations: {{{policy}}}, "),
         );
         work.commit_files(&[("charts/web/templates/a.yaml", &claim)]);
         work.write("charts/web/templates/a.yaml", map("a"));
-        work.run(&["diff", "HEAD", "api"]).success().stdout_has("consequence[removed-pvc]").stdout_has(expected);
+        transcript.add(work.run(&["diff", "HEAD", "api"]).success());
         work.commit("back");
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize diff HEAD api
+        Flux HelmRelease api (apps/release.yaml:1): charts/web/templates/a.yaml
+          defined by the build of apps/kustomization.yaml
+        --- /dev/null
+        +++ v1 ConfigMap a
+        @@ -0,0 +1,3 @@
+        +apiVersion: v1
+        +kind: ConfigMap
+        +metadata: {name: a}
+
+        consequence[removed-pvc]: a PersistentVolumeClaim is removed, perhaps with the data of its volume (deleted: the target prunes)
+        --- v1 PersistentVolumeClaim a
+        +++ /dev/null
+        @@ -1,3 +0,0 @@
+        -apiVersion: v1
+        -kind: PersistentVolumeClaim
+        -metadata: {annotations: {}, name: a}
+        2 objects (1 added, 1 removed) in 1 of 1 affected build, 1 consequence since <0>
+        $ git kustomize-localize diff HEAD api
+        Flux HelmRelease api (apps/release.yaml:1): charts/web/templates/a.yaml
+          defined by the build of apps/kustomization.yaml
+        --- /dev/null
+        +++ v1 ConfigMap a
+        @@ -0,0 +1,3 @@
+        +apiVersion: v1
+        +kind: ConfigMap
+        +metadata: {name: a}
+
+        consequence[removed-pvc]: a PersistentVolumeClaim is removed, perhaps with the data of its volume (orphaned: it opts out of pruning)
+        --- v1 PersistentVolumeClaim a
+        +++ /dev/null
+        @@ -1,3 +0,0 @@
+        -apiVersion: v1
+        -kind: PersistentVolumeClaim
+        -metadata: {annotations: {helm.sh/resource-policy: keep}, name: a}
+        2 objects (1 added, 1 removed) in 1 of 1 affected build, 1 consequence since <0>
+    "#]]);
     // An overlay patches it.
     let patched = |path: &str| {
         let patch = format!("[{{\"op\": \"add\", \"path\": \"/spec/{path}\", \"value\": 3}}]");
@@ -322,24 +457,92 @@ spec: {path: ./apps, sourceRef: {kind: GitRepository, name: flux-system}}
         error: Flux HelmRelease api (apps/release.yaml:1) cannot be built here: apps/kustomization.yaml may change it
     "#]]);
     work.commit_files(&[("apps/kustomization.yaml", &patched("values/replicas"))]);
-    work.run(&["build", "api"]).success().stdout_has("    {\"replicas\":3}\n");
+    work.run(&["build", "api"]).success().says(expect![[r#"
+        apiVersion: v1
+        kind: ConfigMap
+        metadata: {name: called}
+        data:
+          with: |
+            template
+            --skip-tests
+            --name-template=api
+            --namespace=team
+            --include-crds
+            --values=0.yaml
+            --values=1.yaml
+            --
+            web
+        ---
+        apiVersion: v1
+        kind: ConfigMap
+        metadata: {name: values-1}
+        data:
+          text: |
+            size: 6
+
+        ---
+        apiVersion: v1
+        kind: ConfigMap
+        metadata: {name: values-2}
+        data:
+          text: |
+            {"replicas":3}
+        ---
+        apiVersion: v1
+        kind: ConfigMap
+        metadata: {name: a}
+    "#]]);
     work.run(&["check"]).success();
     // What is not known.
+
     for (from, to, why) in [
         ("  values: {", "  valuesFrom: [{kind: Secret, name: a}]\n  values: {", "`spec.valuesFrom` may change it"),
         ("  values: {", "  postRenderers: [{kustomize: {}}]\n  values: {", "`spec.postRenderers` may change it"),
         ("values/api.yaml", "values/gone.yaml", "its values file `values/gone.yaml` does not exist"),
     ] {
         work.write("apps/release.yaml", release("replicas: 1").replace(from, to));
+
         work.run(&["diff", "HEAD", "--exit-code"]).fails(1).stdout_has(&format!("not built (new side): {why}"));
     }
+
     work.git(&["checkout", "--quiet", "."]);
     work.write("charts/web/templates/a.yaml", "a: {{ lookup \"v1\" \"Secret\" \"a\" \"b\" }}\n");
     work.run(&["build", "api"]).fails(2).says(expect![[r#"
         error: Flux HelmRelease api (apps/release.yaml:1, built by apps/kustomization.yaml) cannot be built here: `charts/web/templates/a.yaml` may ask the cluster (`lookup`)
     "#]]);
     // Argo CD gets no answer from it, either.
-    work.run(&["build", "web"]).success().stdout_has("lookup");
+    work.run(&["build", "web"]).success().says(expect![[r#"
+        apiVersion: v1
+        kind: ConfigMap
+        metadata: {name: called}
+        data:
+          with: |
+            template
+            --skip-tests
+            --name-template=web
+            --namespace=prod
+            --include-crds
+            --values=0.yaml
+            --values=1.yaml
+            --
+            web
+        ---
+        apiVersion: v1
+        kind: ConfigMap
+        metadata: {name: values-1}
+        data:
+          text: |
+            size: 1
+
+        ---
+        apiVersion: v1
+        kind: ConfigMap
+        metadata: {name: values-2}
+        data:
+          text: |
+            password: s3cr3t
+        a: {{ lookup "v1" "Secret" "a" "b" }}
+    "#]]);
     assert_eq!(sandbox.leftovers(), crate::support::NONE);
 }
 
@@ -376,22 +579,43 @@ spec:
         ("clusters/edge/a.yaml", "size: 1\n"),
         ("own.yaml", "size: 1\n"),
     ]);
-    for (file, by, why) in [
-        (
-            "values/redis.yaml",
-            "Argo CD Application redis (argo/redis.yaml:1)",
-            "it is the chart `redis` of https://charts.example/stable",
-        ),
-        ("values/staging/a.yaml", "Argo CD Application filled (argo/filled.yaml:1)", "is not the name of one file"),
-        ("clusters/edge/a.yaml", "ApplicationSet all (argo/set.yaml:1)", "filled in elsewhere"),
-    ] {
+    let mut transcript = Transcript::default();
+    for file in ["values/redis.yaml", "values/staging/a.yaml", "clusters/edge/a.yaml"] {
         work.write(file, "size: 2\n");
-        work.run(&["diff", "HEAD", "--exit-code"]).fails(1).stdout_has(&format!("{by}: {file}\n")).stdout_has(why);
+        transcript.add(work.run(&["diff", "HEAD", "--exit-code"]).fails(1));
         work.commit("change");
-        work.run(&["affected", "HEAD^"]).success().stdout_has(&format!(": {file}\n"));
+        transcript.add(work.run(&["affected", "HEAD^"]).success());
         work.git(&["reset", "--quiet", "--hard", "HEAD^"]);
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize diff HEAD --exit-code
+        Argo CD Application filled (argo/filled.yaml:1): values/redis.yaml
+          not built: `values/$ARGOCD_ENV_NAME/a.yaml` is not the name of one file
+        Argo CD Application redis (argo/redis.yaml:1): values/redis.yaml
+          not built: it is the chart `redis` of https://charts.example/stable
+        2 affected builds could not be compared; unknown: 2 targets since <0>
+        $ git kustomize-localize affected HEAD^
+        Argo CD Application filled (argo/filled.yaml:1): values/redis.yaml
+        Argo CD Application redis (argo/redis.yaml:1): values/redis.yaml
+        0 of 0 kustomizations and 2 of 5 targets since <0>
+        $ git kustomize-localize diff HEAD --exit-code
+        Argo CD Application filled (argo/filled.yaml:1): values/staging/a.yaml
+          not built: `values/$ARGOCD_ENV_NAME/a.yaml` is not the name of one file
+        1 affected build could not be compared; unknown: 1 target since <0>
+        $ git kustomize-localize affected HEAD^
+        Argo CD Application filled (argo/filled.yaml:1): values/staging/a.yaml
+        0 of 0 kustomizations and 1 of 5 targets since <0>
+        $ git kustomize-localize diff HEAD --exit-code
+        ApplicationSet all (argo/set.yaml:1): clusters/edge/a.yaml
+          not built: its `helm` is filled in elsewhere
+        1 affected build could not be compared; unknown: 1 target since <0>
+        $ git kustomize-localize affected HEAD^
+        Argo CD Application web-{{name}} (argo/set.yaml:1, of ApplicationSet all): clusters/edge/a.yaml
+        0 of 0 kustomizations and 1 of 5 targets since <0>
+    "#]]);
     // It lies in the chart of the other repository.
     work.write("own.yaml", "size: 2\n");
-    work.run(&["diff", "HEAD", "--exit-code"]).success().lacks("redis");
+    work.run(&["diff", "HEAD", "--exit-code"]).success().says(expect![[r#"
+        no build is affected since <0>
+    "#]]);
 }

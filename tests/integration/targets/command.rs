@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::{Repo, Sandbox, World, config, config_map};
+use crate::support::{Repo, Sandbox, Transcript, World, config, config_map};
 
 const OBJECTS: &str = "apiVersion: source.toolkit.fluxcd.io/v1
 kind: GitRepository
@@ -107,9 +107,18 @@ fn files_of_rancher_fleet_are_counted_and_nothing_else() {
         2 fleet.yaml: what Rancher Fleet deploys is unknown
     "#]]);
     assert_eq!(json(&repo)["fleet_files"], 2);
+    let mut transcript = Transcript::default();
     for command in ["check", "status"] {
-        repo.run_as_is(&[command]).lacks("leet");
+        transcript.add(&repo.run_as_is(&[command]));
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize check
+        checked 1 kustomization with 0 references in the working tree: no problems found
+        $ git kustomize-localize status
+        1 kustomization, 0 remote references
+        branch localized/main: missing
+        nothing to do
+    "#]]);
     repo.write(".kustomize-localize", "targets: [{path: web, engine: fleet}]\n");
     repo.run(&["check"]).fails(2).says(expect![[r#"
         error: .kustomize-localize:1:31: targets[0].engine: unknown value `fleet`
@@ -238,15 +247,34 @@ spec:
     work.write("apps/team/db/map.yaml", config_map("db"));
     work.commit("Begin");
     work.lock();
+    let mut transcript = Transcript::default();
     for command in ["branch", "vendor"] {
         let before = work.state();
-        work.run(&[command, "--no-verify"])
-            .fails(1)
-            .stderr_has(" --> sets/apps.yaml:1:1\n")
-            .stderr_has("ApplicationSet argocd/apps")
-            .stderr_has("hint: ");
+        transcript.add(work.run(&[command, "--no-verify"]).fails(1));
         work.state().assert_same(&before);
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize branch --no-verify
+        error[engine]: Argo CD ApplicationSet argocd/apps (sets/apps.yaml:1) makes an application of the localized `apps/web/localized-files`
+         --> sets/apps.yaml:1:1
+          |
+        1 | apiVersion: argoproj.io/v1alpha1
+          | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+          = help: exclude it in `git.directories`: {path: '*/*/localized-files', exclude: true}
+
+        error: <0> has 1 error (engine 1): nothing was committed
+          hint: for more: git kustomize-localize explain engine
+        $ git kustomize-localize vendor --no-verify
+        error[engine]: Argo CD ApplicationSet argocd/apps (sets/apps.yaml:1) makes an application of the localized `apps/web/localized-files`
+         --> sets/apps.yaml:1:1
+          |
+        1 | apiVersion: argoproj.io/v1alpha1
+          | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+          = help: exclude it in `git.directories`: {path: '*/*/localized-files', exclude: true}
+
+        error: nothing was written: 1 error (engine 1)
+          hint: for more: git kustomize-localize explain engine
+    "#]]);
     // What the hint says helps.
     let excluded = "      - path: apps/*/*\n      - {path: apps/*/localized-files, exclude: true}\n";
     work.write("sets/apps.yaml", set.replace("      - path: apps/*/*\n", excluded));

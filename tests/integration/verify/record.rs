@@ -6,7 +6,7 @@ use git_kustomize_localize::seams::record::sha256_hex;
 use serde_json::Value;
 
 use crate::branch::commits::signed::key;
-use crate::support::{OVERLAY, Output, Project, Repo, Sandbox};
+use crate::support::{OVERLAY, Output, Project, Repo, Sandbox, Transcript};
 use crate::verify::upstream::parsed;
 
 const PLACE: &str = "localized-overlay/base/localized-files/example.com/acme/remote/v1/service.yaml";
@@ -37,15 +37,19 @@ fn a_fresh_result_verifies() {
     let project = localized();
     let work = &project.work;
     let commit = work.id("HEAD");
-    let by = &commit[..12];
+    let mut transcript = Transcript::default();
     for args in [&[][..], &["HEAD"], &["localized/main"]] {
-        verify(work, args)
-            .success()
-            .stdout_has(&format!(
-                "localized-overlay from example/overlay: 6 localized files, 1 upstream; recorded in the lock and in the message of {by}\n"
-            ))
-            .stdout_has(": as recorded\n");
+        transcript.add(verify(work, args).success().stdout_has(&commit[..12]));
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize verify
+        $ git kustomize-localize verify HEAD
+        localized-overlay from example/overlay: 6 localized files, 1 upstream; recorded in the lock and in the message of <0>
+        verified HEAD (<0>): as recorded
+        $ git kustomize-localize verify localized/main
+        localized-overlay from example/overlay: 6 localized files, 1 upstream; recorded in the lock and in the message of <0>
+        verified localized/main (<0>): as recorded
+    "#]]);
     assert_eq!(verify(work, &["--quiet"]).success().stdout, "");
     let report = parsed(verify(work, &["--format", "json"]).success());
     assert_eq!(report["version"], 1);
@@ -57,7 +61,10 @@ fn a_fresh_result_verifies() {
     work.git(&["switch", "--quiet", "main"]);
     work.git(&["merge", "--quiet", "--squash", "localized/main"]);
     work.git(&["commit", "--quiet", "--no-edit"]);
-    verify(work, &[]).success().lacks("in the message of");
+    verify(work, &[]).success().says(expect![[r#"
+        localized-overlay from example/overlay: 6 localized files, 1 upstream; recorded in the lock alone
+        verified HEAD (<0>): as recorded
+    "#]]);
     // Where nothing says that it is another branch, a record is expected.
     work.git(&["switch", "--quiet", "--detach"]);
     verify(work, &[]).fails(1).says(expect![[r#"
@@ -74,22 +81,17 @@ type Edit = fn(&str) -> Option<String>;
 /// What becomes of files is in [`super::tampering`].
 #[test]
 fn every_change_of_the_lock_is_named() {
-    let changes: &[(Edit, &str)] = &[
-        (
-            |lock| {
-                let (head, rest) = lock.split_once("commit: ").unwrap();
-                let changed = if rest.starts_with('0') { "1" } else { "0" };
-                Some(format!("{head}commit: {changed}{}", &rest[1..]))
-            },
-            "kustomize-localize.lock: lists https://example.com/acme/remote",
-        ),
-        (
-            |lock| Some(lock.replace("target: example/overlay", "target: example/base")),
-            "kustomize-localize.lock: has the target `example/base`",
-        ),
-        (|_| None, "kustomize-localize.lock: is gone"),
+    let changes: [Edit; 3] = [
+        |lock| {
+            let (head, rest) = lock.split_once("commit: ").unwrap();
+            let changed = if rest.starts_with('0') { "1" } else { "0" };
+            Some(format!("{head}commit: {changed}{}", &rest[1..]))
+        },
+        |lock| Some(lock.replace("target: example/overlay", "target: example/base")),
+        |_| None,
     ];
-    for (change, expected) in changes {
+    let mut transcript = Transcript::default();
+    for change in changes {
         let project = localized();
         let work = &project.work;
         match change(&work.read(LOCK)) {
@@ -99,15 +101,32 @@ fn every_change_of_the_lock_is_named() {
         work.write(PLACE, "a: changed\n");
         tamper(work);
         let output = verify(work, &[]);
-        output.fails(1).stdout_has(expected).lacks("as recorded");
+        transcript.add(output.fails(1));
         let report = parsed(verify(work, &["--format", "json"]).fails(1));
         assert!(!report["differences"].as_array().unwrap().is_empty());
         // The commit before is as it was.
         verify(work, &["HEAD^"]).success();
-        if work.path().join(LOCK).exists() {
-            output.stdout_has("service.yaml: was changed: its sha256 ");
-        }
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize verify
+        localized-overlay/base/localized-files/example.com/acme/remote/v1/service.yaml: was changed: its sha256 <0> differs from the lock
+        localized-overlay/kustomize-localize.lock: lists https://example.com/acme/remote.git?ref=v1 at gitCommit:<1>, but the message of <2> does not
+        localized-overlay/kustomize-localize.lock: does not list https://example.com/acme/remote.git?ref=v1 at gitCommit:<3>, but the message of <2> does
+
+        localized-overlay from example/overlay: 6 localized files, 1 upstream; recorded in the lock and in the message of <2>
+        NOT verified HEAD (<4>): 3 differences
+        $ git kustomize-localize verify
+        localized-overlay/base/localized-files/example.com/acme/remote/v1/service.yaml: was changed: its sha256 <0> differs from the lock
+        localized-overlay/kustomize-localize.lock: has the target `example/base`, but the message of <1> records `example/overlay`, or another scope
+
+        localized-overlay from example/base: 6 localized files, 1 upstream; recorded in the lock and in the message of <1>
+        NOT verified HEAD (<2>): 2 differences
+        $ git kustomize-localize verify
+        localized-overlay/base/localized-files/example.com/acme/remote/v1/service.yaml: differs from the tree recorded in the message of <0>
+        localized-overlay/kustomize-localize.lock: is gone, or no longer lists files
+
+        NOT verified HEAD (<1>): 2 differences
+    "#]]);
 }
 
 #[test]
@@ -122,10 +141,7 @@ fn files_and_lock_that_were_changed_together_disagree_with_the_message_only() {
     work.write(LOCK, lock.replace(&sha256_hex(before.as_bytes()), &sha256_hex(after.as_bytes())));
     tamper(work);
     let output = verify(work, &[]);
-    for path in [PLACE, LOCK] {
-        output.fails(1).stdout_has(&format!("{path}: differs from the tree recorded in the message of "));
-    }
-    output.says(expect![[r#"
+    output.fails(1).says(expect![[r#"
         localized-overlay/base/localized-files/example.com/acme/remote/v1/service.yaml: differs from the tree recorded in the message of <0>
         localized-overlay/kustomize-localize.lock: differs from the tree recorded in the message of <0>
 
@@ -173,7 +189,6 @@ fn remaining_remote_references_are_named() {
 fn a_commit_without_a_record_is_an_error() {
     let project = Project::new();
     let work = &project.work;
-    let none = "`HEAD` has no record";
     verify(work, &[]).fails(2).says(expect![[r#"
         error: `HEAD` has no record: no `kustomize-localize.lock` in it lists localized files
           hint: commit the localized files: git kustomize-localize branch
@@ -191,9 +206,18 @@ fn a_commit_without_a_record_is_an_error() {
     work.run(&["lock"]).success();
     work.commit("locked");
     project.overlay(&[]).success();
-    for (args, says) in [(&[][..], none), (&["nothing"], "unknown revision `nothing`")] {
-        verify(work, args).fails(2).stderr_has(says);
+    let mut transcript = Transcript::default();
+    for args in [&[][..], &["nothing"]] {
+        transcript.add(verify(work, args).fails(2));
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize verify
+        error: `HEAD` has no record: no `kustomize-localize.lock` in it lists localized files
+          hint: name the branch with the localized files: git kustomize-localize verify localized/main
+        $ git kustomize-localize verify nothing
+        error: unknown revision `nothing`
+          hint: fetch it first, or name another one
+    "#]]);
     let output = verify(work, &["nothing", "--format", "json"]);
     let report = parsed(output.fails(2));
     assert!(report.to_string().contains("unknown revision"), "{report}");
@@ -249,6 +273,7 @@ fn forge(repo: &Repo, place: &str, lock: &str, directory: &str) {
 
 #[test]
 fn localizing_again_finds_consistent_tampering() {
+    let mut transcript = Transcript::default();
     for in_place in [false, true] {
         let project = Project::new();
         let work = &project.work;
@@ -261,26 +286,50 @@ fn localizing_again_finds_consistent_tampering() {
         } else {
             project.overlay(&["--no-verify"]).success();
         }
-        verify(work, &["localized/main", "--rebuild"])
-            .success()
-            .stdout_has(": as recorded, the same when localized again\n");
+        transcript.add(verify(work, &["localized/main", "--rebuild"]).success());
         work.git(&["switch", "--quiet", "localized/main"]);
         forge(work, &place, &lock, directory);
         verify(work, &[]).success();
         // What a copy was made from is as it was.
         let check = work.run(&["check"]);
         assert_eq!(check.status == 0, in_place, "{check:?}");
-        verify(work, &["--rebuild"])
-            .fails(1)
-            .stdout_has(&format!("{place}: differs when localized again\n"))
-            .stdout_has(&format!("{lock}: differs when localized again\n"))
-            .stdout_has(": 2 differences\n");
+        transcript.add(verify(work, &["--rebuild"]).fails(1));
         // Not only the branch itself: what upstream held is still there, or is not.
         std::fs::remove_dir_all(project.sandbox.path("upstream")).unwrap();
         verify(work, &["--rebuild"]).fails(1);
         std::fs::remove_dir_all(project.sandbox.path("cache")).unwrap();
-        verify(work, &["--rebuild"]).fails(2).stderr_has("cannot be localized again");
+        transcript.add(verify(work, &["--rebuild"]).fails(2));
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize verify localized/main --rebuild
+        localized-overlay from example/overlay: 6 localized files, 1 upstream; recorded in the lock and in the message of <0>
+        verified localized/main (<0>): as recorded, the same when localized again
+        $ git kustomize-localize verify --rebuild
+        localized-overlay/base/localized-files/example.com/acme/remote/v1/service.yaml: differs when localized again
+        localized-overlay/kustomize-localize.lock: differs when localized again
+
+        localized-overlay from example/overlay: 6 localized files, 1 upstream; recorded in the lock and in the message of <0>
+        NOT verified HEAD (<0>): 2 differences
+        $ git kustomize-localize verify --rebuild
+        localized-overlay from example/overlay: 6 localized files, 1 upstream; recorded in the lock and in the message of <0>
+        NOT verified HEAD (<0>): not everything could be checked
+        error: example/base/kustomization.yaml:3:5: resources[1]: `localized-overlay` cannot be localized again: could not fetch https://example.com/acme/remote.git: '/home/me/upstream/acme/remote.git' does not appear to be a git repository
+          hint: check the URL (kustomize splits it after two segments, at `.git`, or at `//`); if the repository moved or is private, ask its owner
+        $ git kustomize-localize verify localized/main --rebuild
+        .: 3 localized files, 1 upstream; recorded in the lock and in the message of <0>
+        verified localized/main (<0>): as recorded, the same when localized again
+        $ git kustomize-localize verify --rebuild
+        example/base/localized-files/example.com/acme/remote/v1/service.yaml: differs when localized again
+        kustomize-localize.lock: differs when localized again
+
+        .: 3 localized files, 1 upstream; recorded in the lock and in the message of <0>
+        NOT verified HEAD (<0>): 2 differences
+        $ git kustomize-localize verify --rebuild
+        .: 3 localized files, 1 upstream; recorded in the lock and in the message of <0>
+        NOT verified HEAD (<0>): not everything could be checked
+        error: example/base/kustomization.yaml:3:5: resources[1]: `.` cannot be localized again: could not fetch https://example.com/acme/remote.git: '/home/me/upstream/acme/remote.git' does not appear to be a git repository
+          hint: check the URL (kustomize splits it after two segments, at `.git`, or at `//`); if the repository moved or is private, ask its owner
+    "#]]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::support::{Output, Project, Repo, Sandbox, config, rows};
+use crate::support::{Output, Project, Repo, Sandbox, Transcript, config, rows};
 
 /// What a shell would read more into, and what git takes for an option.
 const PATHS: [&str; 8] = ["my app", "it's", "$(touch pwned)", "say \"x\"", "-x", "a;b&c|d", "`id`", "[a]*?"];
@@ -122,6 +122,7 @@ fn paths_of_findings_are_single_words() {
 
 #[test]
 fn paths_of_failures_are_single_words() {
+    let mut transcript = Transcript::default();
     for name in rows(PATHS, 2) {
         let sandbox = Sandbox::new();
         let work = sandbox.repo(&format!("{name}/work"));
@@ -156,8 +157,22 @@ fn paths_of_failures_are_single_words() {
             "resources: ['https://example.com/acme/remote.git?ref=v1']\n",
         );
         work.commit("mine");
-        work.run(&["vendor", "--no-verify"]).fails(2).stderr_has("files that the lock does not list are in the way: ");
+        transcript.add(work.run(&["vendor", "--no-verify"]).fails(2));
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize vendor --no-verify
+        error: files that the lock does not list are in the way: `my app/localized-files/x.yaml`
+          hint: move them away, then run the same command again
+        $ git kustomize-localize vendor --no-verify
+        error: files that the lock does not list are in the way: `$(touch pwned)/localized-files/x.yaml`
+          hint: move them away, then run the same command again
+        $ git kustomize-localize vendor --no-verify
+        error: files that the lock does not list are in the way: `-x/localized-files/x.yaml`
+          hint: move them away, then run the same command again
+        $ git kustomize-localize vendor --no-verify
+        error: files that the lock does not list are in the way: ``id`/localized-files/x.yaml`
+          hint: move them away, then run the same command again
+    "#]]);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What the commit continues: its parents, remote-tracking branches, several directories.
 
 use super::BRANCH;
-use crate::support::{OVERLAY, Project, base_of, config};
+use crate::support::{OVERLAY, Project, Transcript, base_of, config};
 
 #[test]
 fn the_second_commit_has_tip_and_source_as_parents() {
@@ -71,16 +71,27 @@ fn a_directory_of_another_target_is_refused() {
     let work = &project.work;
     project.overlay(&[]).success();
     let before = work.state();
-    let holds = "`localized-overlay` in `localized/main` contains another target, `example/overlay`";
-    let inside = "is in `localized-overlay`, which contains `example/overlay` in `localized/main`";
-    for (args, said) in [
-        (&["localized-overlay"][..], holds),
-        (&["localized-overlay", "--overwrite"], holds),
-        (&["localized-overlay/x"], inside),
-        (&["localized-overlay/base/x/y"], inside),
+    let mut transcript = Transcript::default();
+    for args in [
+        &["localized-overlay"][..],
+        &["localized-overlay", "--overwrite"],
+        &["localized-overlay/x"],
+        &["localized-overlay/base/x/y"],
     ] {
-        work.run(&[&["other"], args].concat()).fails(2).stderr_has(said).stderr_has("hint: choose another NEW_DIR");
+        transcript.add(work.run(&[&["other"], args].concat()).fails(2));
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize other localized-overlay --no-verify
+        $ git kustomize-localize other localized-overlay --overwrite --no-verify
+        error: `localized-overlay` in `localized/main` contains another target, `example/overlay`
+          hint: choose another NEW_DIR
+        $ git kustomize-localize other localized-overlay/x --no-verify
+        error: `localized-overlay/x` is in `localized-overlay`, which contains `example/overlay` in `localized/main`
+          hint: choose another NEW_DIR
+        $ git kustomize-localize other localized-overlay/base/x/y --no-verify
+        error: `localized-overlay/base/x/y` is in `localized-overlay`, which contains `example/overlay` in `localized/main`
+          hint: choose another NEW_DIR
+    "#]]);
     before.assert_same(&work.state());
     work.run(&["other", "a/b"]).success();
     work.run_unchanged(&["example/overlay", "a", "--scope", "example"]).fails(2).says(expect![[r#"
@@ -129,17 +140,15 @@ fn a_branch_that_is_not_that_of_its_remote_is_refused_with_a_hint() {
     let diverged = project.sandbox.clone_of(&project.work, "diverged");
     diverged.run(&["other", "here"]).success();
     project.work.run(&["other", "there"]).success();
-    for (clone, said) in [
-        (behind, "branch `localized/main` is behind `origin/localized/main`"),
-        (diverged, "branch `localized/main` and `origin/localized/main` have diverged"),
-    ] {
+    let mut transcript = Transcript::default();
+    for clone in [behind, diverged] {
         clone.git(&["fetch", "--quiet"]);
         let output = clone.run_unchanged(&OVERLAY);
-        output.fails(2).stderr_has(said);
+        transcript.add(output.fails(2));
         // The command that the hint ends with.
         let command = output.stderr.split("git ").last().unwrap();
         clone.git(&command.split_whitespace().collect::<Vec<_>>());
-        clone.run(&OVERLAY).success().stdout_has("nothing to do");
+        transcript.add(clone.run(&OVERLAY).success());
         assert_eq!(clone.id(BRANCH), clone.id("origin/localized/main"));
         clone.run(&["other", "here"]).success();
         let files = clone.files(BRANCH).join("\n");
@@ -147,6 +156,20 @@ fn a_branch_that_is_not_that_of_its_remote_is_refused_with_a_hint() {
             assert!(files.contains(&format!(" {directory}/")), "{files}");
         }
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize example/overlay --scope example --no-verify
+        error: branch `localized/main` is behind `origin/localized/main`
+          hint: git fetch . refs/remotes/origin/localized/main:refs/heads/localized/main
+        $ git kustomize-localize example/overlay --scope example --no-verify
+        nothing to do: branch localized/main (<0>) already has example/overlay in localized-overlay
+          not verified: --no-verify
+        $ git kustomize-localize example/overlay --scope example --no-verify
+        error: branch `localized/main` and `origin/localized/main` have diverged
+          hint: to discard the local commits: git branch -f localized/main origin/localized/main
+        $ git kustomize-localize example/overlay --scope example --no-verify
+        nothing to do: branch localized/main (<0>) already has example/overlay in localized-overlay
+          not verified: --no-verify
+    "#]]);
 }
 
 #[test]

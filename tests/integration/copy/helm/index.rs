@@ -5,8 +5,8 @@ use std::fs;
 use git_kustomize_localize::seams::record::sha256_hex;
 use serde_json::{Value, json};
 
-use super::{CHART, LABEL, REPO, Stage};
-use crate::support::{Output, Reply};
+use super::{CHART, REPO, Stage};
+use crate::support::{Output, Reply, Transcript};
 
 /// Has the index name this as the archive of nginx 1.2.3, with this digest.
 fn list(stage: &Stage, url: &str, digest: &str) {
@@ -34,6 +34,7 @@ fn lock(stage: &Stage) -> Output {
 fn an_archive_may_lie_anywhere_that_is_public() {
     let stage = Stage::of(CHART).with_helm();
     let digest = sha256_hex(&archive(&stage));
+    let mut transcript = Transcript::default();
     for (url, asked) in [
         ("nginx.tgz", "https://charts.example/stable/nginx.tgz"),
         ("./a/../charts/nginx.tgz", "https://charts.example/stable/charts/nginx.tgz"),
@@ -46,13 +47,20 @@ fn an_archive_may_lie_anywhere_that_is_public() {
         for digest in ["", &digest, &digest.to_uppercase(), &format!("sha256:{digest}")] {
             list(&stage, url, digest);
             stage.server.route(asked, Reply::ok(archive(&stage)));
-            lock(&stage).success().stdout_has(&format!("  added {LABEL} "));
+            transcript.add(lock(&stage).success());
             let requests = stage.server.requests();
             assert!(requests.iter().all(|request| request.header("authorization").is_none()));
             let index = format!("GET {REPO}/index.yaml");
             assert_eq!(stage.server.log(), [index, format!("GET {asked}")], "{url}");
         }
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize lock
+        wrote kustomize-localize.lock: 1 remote reference
+          added https://charts.example/stable#nginx@1.2.3 <0>
+          to stage it: git add -f -- :/kustomize-localize.lock
+        kustomize, Flux and Argo CD do not read the lock: deploy the result of `git kustomize-localize branch`
+    "#]]);
     assert_eq!(stage.calls(), crate::support::NONE, "an exact version takes no helm");
 }
 
@@ -61,6 +69,7 @@ fn an_index_leads_nowhere_else() {
     let stage = Stage::of(CHART).with_helm();
     let inside = stage.server.url();
     let private = "only an upstream or a redirect names it, and ";
+
     for (url, why) in [
         (&*format!("{}nginx.tgz", inside.replace("http:", "https:")), private),
         ("https://localhost/nginx.tgz", private),
@@ -82,8 +91,10 @@ fn an_index_leads_nowhere_else() {
         lock(&stage).fails(1).stderr_has(why).lacks("s3cr3t");
         assert_eq!(stage.server.log(), [format!("GET {REPO}/index.yaml")], "{url}");
     }
+
     assert_eq!(stage.calls(), crate::support::NONE);
     // A redirect is judged as every other one.
+
     for from in ["index.yaml", "nginx.tgz"] {
         list(&stage, "nginx.tgz", "");
         let from = format!("{REPO}/{from}");
@@ -113,27 +124,56 @@ fn an_archive_is_what_its_index_says() {
           - {chart: 'https://charts.example/stable#nginx@1.2.3', reason: 'TODO'}
         error: 1 reference could not be locked
     "#]]);
-    for (text, why) in [
-        ("<!doctype html><p>Log in</p>", "it has no `entries`"),
-        ("entries: &a {nginx: *a}", "it has anchors"),
-        ("entries: {nginx: [}", "line 1: "),
-    ] {
+    let mut transcript = Transcript::default();
+    for text in ["<!doctype html><p>Log in</p>", "entries: &a {nginx: *a}", "entries: {nginx: [}"] {
         stage.server.route(&format!("{REPO}/index.yaml"), Reply::ok(text));
-        lock(&stage).fails(1).stderr_has(&format!("cannot read the index of {REPO}: {why}"));
+        transcript.add(lock(&stage).fails(1));
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize lock
+        nothing was written
+          1 reference not followed: see `git kustomize-localize check`
+        error: app/kustomization.yaml:2:23: helmCharts[0]: cannot read the index of https://charts.example/stable: it has no `entries`
+        hint: to leave it remote, add to `allow` in `.kustomize-localize`:
+          - {chart: 'https://charts.example/stable#nginx@1.2.3', reason: 'TODO'}
+        error: 1 reference could not be locked
+        $ git kustomize-localize lock
+        nothing was written
+          1 reference not followed: see `git kustomize-localize check`
+        error: app/kustomization.yaml:2:23: helmCharts[0]: cannot read the index of https://charts.example/stable: it has anchors
+        hint: to leave it remote, add to `allow` in `.kustomize-localize`:
+          - {chart: 'https://charts.example/stable#nginx@1.2.3', reason: 'TODO'}
+        error: 1 reference could not be locked
+        $ git kustomize-localize lock
+        nothing was written
+          1 reference not followed: see `git kustomize-localize check`
+        error: app/kustomization.yaml:2:23: helmCharts[0]: cannot read the index of https://charts.example/stable: line 1: mismatched bracket '[' closed by '}'
+        hint: to leave it remote, add to `allow` in `.kustomize-localize`:
+          - {chart: 'https://charts.example/stable#nginx@1.2.3', reason: 'TODO'}
+        error: 1 reference could not be locked
+    "#]]);
+    let mut transcript = Transcript::default();
     for entries in [json!({}), json!({"nginx": []}), json!({"nginx": [{}]}), json!({"redis": [{"version": "1.2.3"}]})] {
         index(&stage, &json!({"entries": entries}));
-        lock(&stage)
-            .fails(1)
-            .stderr_has(&format!("{LABEL}: its repository has no such chart"))
-            .stderr_has("helm show chart --version=1.2.3 --repo=https://charts.example/stable -- nginx");
+        transcript.add(lock(&stage).fails(1));
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize lock
+        nothing was written
+          1 reference not followed: see `git kustomize-localize check`
+        error: app/kustomization.yaml:2:23: helmCharts[0]: https://charts.example/stable#nginx@1.2.3: its repository has no such chart
+          hint: to see what helm does: helm show chart --version=1.2.3 --repo=https://charts.example/stable -- nginx
+        hint: to leave it remote, run `git kustomize-localize init`, or add to `allow` in `.kustomize-localize`:
+          - {chart: 'https://charts.example/stable#nginx@1.2.3', reason: 'TODO'}
+        error: 1 reference could not be locked
+    "#]]);
 }
 
 #[test]
 fn index_and_archive_have_the_limit_of_every_file() {
     let stage = Stage::of(CHART);
     let size = archive(&stage).len();
+    let mut transcript = Transcript::default();
     for (limit, is_refused) in [(size - 1, true), (size, false)] {
         stage.work.decide(&format!("helm: true\nmax-file-size: {limit}\n"));
         for name in ["index.yaml", "nginx-1.2.3.tgz"] {
@@ -142,14 +182,43 @@ fn index_and_archive_have_the_limit_of_every_file() {
             if name == "index.yaml" {
                 let padding = "x".repeat(limit);
                 index(&stage, &json!({"entries": {}, "generated": padding}));
-                lock(&stage).fails(1).stderr_has("the file is too large");
+                transcript.add(lock(&stage).fails(1));
             } else if is_refused {
-                lock(&stage).fails(1).stderr_has("the file is too large");
+                transcript.add(lock(&stage).fails(1));
             } else {
                 lock(&stage).success();
             }
         }
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize lock
+        nothing was written
+          1 reference not followed: see `git kustomize-localize check`
+        error: app/kustomization.yaml:2:23: helmCharts[0]: cannot fetch https://charts.example/stable/index.yaml: the file is too large: the limit is 570 B
+          hint: check that the URL names one file of manifests, not an archive
+          hint: to accept larger files, write `max-file-size: SIZE` in .kustomize-localize
+        hint: to leave it remote, add to `allow` in `.kustomize-localize`:
+          - {chart: 'https://charts.example/stable#nginx@1.2.3', reason: 'TODO'}
+        error: 1 reference could not be locked
+        $ git kustomize-localize lock
+        nothing was written
+          1 reference not followed: see `git kustomize-localize check`
+        error: app/kustomization.yaml:2:23: helmCharts[0]: cannot fetch https://charts.example/stable/nginx-1.2.3.tgz: the file is too large: the limit is 570 B
+          hint: check that the URL names one file of manifests, not an archive
+          hint: to accept larger files, write `max-file-size: SIZE` in .kustomize-localize
+        hint: to leave it remote, add to `allow` in `.kustomize-localize`:
+          - {chart: 'https://charts.example/stable#nginx@1.2.3', reason: 'TODO'}
+        error: 1 reference could not be locked
+        $ git kustomize-localize lock
+        nothing was written
+          1 reference not followed: see `git kustomize-localize check`
+        error: app/kustomization.yaml:2:23: helmCharts[0]: cannot fetch https://charts.example/stable/index.yaml: the file is too large: the limit is 571 B
+          hint: check that the URL names one file of manifests, not an archive
+          hint: to accept larger files, write `max-file-size: SIZE` in .kustomize-localize
+        hint: to leave it remote, add to `allow` in `.kustomize-localize`:
+          - {chart: 'https://charts.example/stable#nginx@1.2.3', reason: 'TODO'}
+        error: 1 reference could not be locked
+    "#]]);
 }
 
 #[test]
@@ -234,15 +303,40 @@ fn helm_chooses_the_version_of_a_range_from_an_index_of_ours() {
     stage.server.unroute(&format!("{REPO}/index.yaml"));
     // It is told versions, and nothing else of what upstream says.
     let copy = "cp \"$HELM_REPOSITORY_CACHE/charts-index.yaml\" \"$STAND_IN_HELM/index\"";
-    for (does, why) in [
-        ("echo '[]'", "its repository has no such version"),
-        ("echo '[{\"version\": \"6.6.6\"}]'", "its repository has no such version"),
-        ("echo no", "cannot read the output of helm search repo"),
-        ("echo 'Error: improper constraint: x' >&2; exit 1", "helm could not choose a version: improper constraint: x"),
+    let mut transcript = Transcript::default();
+    for does in [
+        "echo '[]'",
+        "echo '[{\"version\": \"6.6.6\"}]'",
+        "echo no",
+        "echo 'Error: improper constraint: x' >&2; exit 1",
     ] {
         stage.sandbox.script("helm", &format!("{copy}; {does}"));
-        lock(&stage).fails(1).stderr_has(why);
+        transcript.add(lock(&stage).fails(1));
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize lock
+        nothing was written
+          1 reference not followed: see `git kustomize-localize check`
+        error: app/kustomization.yaml:2:23: helmCharts[0]: https://charts.example/stable#nginx@^1.2: its repository has no such version
+          hint: to see what helm does: helm show chart '--version=^1.2' --repo=https://charts.example/stable -- nginx
+        hint: to leave it remote, run `git kustomize-localize init`, or add to `allow` in `.kustomize-localize`:
+          - {chart: 'https://charts.example/stable#nginx@^1.2', reason: 'TODO'}
+        error: 1 reference could not be locked
+        $ git kustomize-localize lock
+        nothing was written
+          1 reference not followed: see `git kustomize-localize check`
+        error: app/kustomization.yaml:2:23: helmCharts[0]: https://charts.example/stable#nginx@^1.2: cannot read the output of helm search repo: expected ident at line 1 column 2
+        hint: to leave it remote, add to `allow` in `.kustomize-localize`:
+          - {chart: 'https://charts.example/stable#nginx@^1.2', reason: 'TODO'}
+        error: 1 reference could not be locked
+        $ git kustomize-localize lock
+        nothing was written
+          1 reference not followed: see `git kustomize-localize check`
+        error: app/kustomization.yaml:2:23: helmCharts[0]: https://charts.example/stable#nginx@^1.2: helm could not choose a version: improper constraint: x
+        hint: to leave it remote, add to `allow` in `.kustomize-localize`:
+          - {chart: 'https://charts.example/stable#nginx@^1.2', reason: 'TODO'}
+        error: 1 reference could not be locked
+    "#]]);
     let told: Value = serde_json::from_str(&super::read(&stage.sandbox.path("served/index"))).unwrap();
     let versions = told["entries"]["nginx"].as_array().unwrap();
     assert_eq!(versions.len(), 2);

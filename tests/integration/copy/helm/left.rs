@@ -1,5 +1,6 @@
 //! What stays remote, also inside what was brought in: recorded, reported by `check` and `verify`, or accepted.
 
+use crate::support::Transcript;
 use std::fs;
 
 use super::{BASE, CHART, LABEL, REGISTRY, REPO, Stage};
@@ -158,7 +159,16 @@ fn references_left_by_configuration_stay_remote_even_if_reachable() {
     work.write("own/kustomization.yaml", format!("resources: ['{gone}']\n"));
     work.commit("own");
     let entry = "- {url: 'https://example.com/acme/gone.git?ref=v1', reason: 'TODO'}";
-    work.run(&["lock"]).stderr_has(entry);
+    work.run(&["lock"]).says(expect![[r#"
+        nothing was written
+        error: own/kustomization.yaml:1:13: resources[0]: could not fetch https://example.com/acme/gone.git: '/home/me/upstream/acme/gone.git' does not appear to be a git repository
+        error: https://example.com/acme/base.git?ref=v1: kustomization.yaml:1:13: resources[0]: could not fetch https://example.com/acme/gone.git: '/home/me/upstream/acme/gone.git' does not appear to be a git repository
+          reached from app/kustomization.yaml:2:3
+          hint: check the URL (kustomize splits it after two segments, at `.git`, or at `//`); if the repository moved or is private, ask its owner
+        hint: to leave it remote, run `git kustomize-localize init`, or add to `allow` in `.kustomize-localize`:
+          - {url: 'https://example.com/acme/gone.git?ref=v1', reason: 'TODO'}
+        error: 2 references could not be locked
+    "#]]);
     allow(&stage, &entry.replace("TODO", "gone for good"));
     let run = || {
         work.run(&["lock"]).success();
@@ -178,7 +188,10 @@ fn references_left_by_configuration_stay_remote_even_if_reachable() {
     // Now it is available, and names something that is not.
     stage.upstream("gone", &[("kustomization.yaml", "resources: ['https://example.com/acme/never.git?ref=v1']\n")]);
     assert_eq!(run(), lock);
-    work.run(&["branch"]).success().lacks("will fail");
+    work.run(&["branch"]).success().says(expect![[r#"
+        nothing to do: branch localized/main (<0>) already has <1> localized
+          stays remote (allowed): https://example.com/acme/gone.git?ref=v1
+    "#]]);
 }
 
 #[test]
@@ -206,10 +219,32 @@ fn a_root_with_a_chart_that_stays_remote_is_not_compared() {
     let Some(_) = stage.sandbox.builds() else { return };
     let [enable, helm] = stage.build_args();
     allow(&stage, LEAVE_CHART);
+    let mut transcript = Transcript::default();
     for args in [&["branch"][..], &["branch", &enable, &helm], &["app", "--branch=copy", &enable, &helm]] {
-        stage.work.run(args).success().stdout_has("1 root not built").stdout_has(LABEL).stdout_has("(allowed)");
+        transcript.add(stage.work.run(args).success());
         assert_eq!(stage.pulls(), crate::support::NONE, "{args:?}");
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize branch
+        localized the repository on branch localized/main (<0>): 4 files written, 1 reference rewritten, 0 removed
+          added https://example.com/acme/base.git?ref=v1 <1>
+          not verified: 1 root not built (kustomize/…)
+          not built: app: https://charts.example/stable#nginx@1.2.3 stays remote
+          stays remote (allowed): https://charts.example/stable#nginx@1.2.3
+          to look at it: git show --stat <0>
+        $ git kustomize-localize branch --build-arg=--enable-helm --build-arg=--helm-command=/home/me/bin/helm
+        nothing to do: branch localized/main (<0>) already has <1> localized
+          not verified: 1 root not built (kustomize/…)
+          not built: app: https://charts.example/stable#nginx@1.2.3 stays remote
+          stays remote (allowed): https://charts.example/stable#nginx@1.2.3
+        $ git kustomize-localize app --branch=copy --build-arg=--enable-helm --build-arg=--helm-command=/home/me/bin/helm
+        localized app into localized-app on branch copy (<0>): 4 files written, 1 reference rewritten, 0 removed
+          added https://example.com/acme/base.git?ref=v1 <1>
+          not verified: 1 root not built (kustomize/…)
+          not built: app: https://charts.example/stable#nginx@1.2.3 stays remote
+          stays remote (allowed): https://charts.example/stable#nginx@1.2.3
+          to look at it: git show --stat <0>
+    "#]]);
     stage.work.decide("helm: true\n");
     stage.work.run(&["branch", &enable, &helm]).success().says(expect![[r#"
         localized the repository on branch localized/main (<0>): 9 files written, 0 references rewritten, 0 removed
@@ -247,6 +282,7 @@ fn nothing_is_removed_where_a_chart_cannot_be_looked_for() {
 #[test]
 fn a_chart_that_helm_was_asked_for_is_not_left_for_want_of_helm() {
     // Of the user, and of an upstream.
+    let mut transcript = Transcript::default();
     for own in [true, false] {
         let stage = Stage::of_upstream(&[("kustomization.yaml", CHART)]);
         let work = &stage.work;
@@ -266,7 +302,7 @@ fn a_chart_that_helm_was_asked_for_is_not_left_for_want_of_helm() {
             }
             std::fs::remove_dir_all(stage.sandbox.path("served")).unwrap();
             std::fs::create_dir(stage.sandbox.path("served")).unwrap();
-            work.run(&["lock"]).fails(1).stderr_has(LABEL);
+            transcript.add(work.run(&["lock"]).fails(1));
             let lock = read();
             // What an entry that stays names is known.
             let stays = !own && is_there;
@@ -274,6 +310,33 @@ fn a_chart_that_helm_was_asked_for_is_not_left_for_want_of_helm() {
             assert_eq!(lock.contains(BASE.trim_end_matches("?ref=v1")), stays, "{lock}");
         }
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize lock
+        nothing was written
+          1 reference not followed: see `git kustomize-localize check`
+        error: app/kustomization.yaml:2:23: helmCharts[0]: https://charts.example/stable#nginx@1.2.3: its repository has no such chart
+          hint: to see what helm does: helm show chart --version=1.2.3 --repo=https://charts.example/stable -- nginx
+        hint: to leave it remote, run `git kustomize-localize init`, or add to `allow` in `.kustomize-localize`:
+          - {chart: 'https://charts.example/stable#nginx@1.2.3', reason: 'TODO'}
+        error: 1 reference could not be locked
+        $ git kustomize-localize lock
+        kustomize-localize.lock not changed: 1 remote reference
+          1 reference not followed: see `git kustomize-localize check`
+        error: https://example.com/acme/base.git?ref=v1: kustomization.yaml:2:23: helmCharts[0]: https://charts.example/stable#nginx@1.2.3: its repository has no such chart
+          reached from app/kustomization.yaml:2:3
+          hint: to see what helm does: helm show chart --version=1.2.3 --repo=https://charts.example/stable -- nginx
+        hint: to leave it remote, run `git kustomize-localize init`, or add to `allow` in `.kustomize-localize`:
+          - {chart: 'https://charts.example/stable#nginx@1.2.3', reason: 'TODO'}
+        error: 1 reference could not be locked
+        $ git kustomize-localize lock
+        nothing was written
+        error: https://example.com/acme/base.git?ref=v1: kustomization.yaml:2:23: helmCharts[0]: https://charts.example/stable#nginx@1.2.3: its repository has no such chart
+          reached from app/kustomization.yaml:2:3
+          hint: to see what helm does: helm show chart --version=1.2.3 --repo=https://charts.example/stable -- nginx
+        hint: to leave it remote, run `git kustomize-localize init`, or add to `allow` in `.kustomize-localize`:
+          - {chart: 'https://charts.example/stable#nginx@1.2.3', reason: 'TODO'}
+        error: 1 reference could not be locked
+    "#]]);
 }
 
 /// Helm 4 asks a registry that wants a login in other words.

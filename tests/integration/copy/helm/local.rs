@@ -63,7 +63,12 @@ fn an_absolute_home_is_an_error() {
     let home = home.display();
     let text = format!("helmGlobals: {{chartHome: '{home}'}}\nhelmCharts: [{{name: nginx, releaseName: one}}]\n");
     work.write("app/kustomization.yaml", text);
-    work.run(&["app", "../copy", "--no-commit", "--no-verify"]).fails(2).stderr_has("outside of the repository");
+    work.run(&["app", "../copy", "--no-commit", "--no-verify"])
+        .fails(2)
+        .says(expect![[r#"
+            error: app/kustomization.yaml:2:14: helmCharts[0]: the chart `nginx` is expected in `/home/me/work/app/home`, outside of the repository
+              hint: name a directory of this repository in `chartHome`, and put the chart there
+        "#]]);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! `lock`, `check` and localizing in place.
 
+use crate::support::Transcript;
 use std::fs;
 
 use expect_test::expect;
@@ -115,7 +116,21 @@ fn in_place_a_chart_goes_where_kustomize_would_put_it() {
     assert_eq!(stage.lock(), lock);
     assert_eq!(stage.pulls().len(), 1);
     if let Some(built) = stage.build_alone(&work.path().join("app")) {
-        built.success().stdout_has("kind: ConfigMap");
+        built.success().says(expect![[r#"
+            apiVersion: v1
+            data:
+              .helmignore: 2313327292 7
+              Chart.yaml: 2841092595 42
+              charts_sub-1.0.0.tgz: 408076700 85
+              files_odd-name.txt: 260980373 5
+              templates__helpers.tpl: 1100275390 18
+              templates_deployment.yaml: 2100652662 24
+              values.yaml: 963064547 12
+              values1: 963064547 12
+            kind: ConfigMap
+            metadata:
+              name: one
+        "#]]);
     }
 }
 
@@ -173,10 +188,16 @@ fn in_place_a_chart_of_a_remote_root_is_localized_with_it() {
     work.commit("localized");
     work.run(&["check"]).success();
     // All of it is in use, and nothing is brought in again.
+    let mut transcript = Transcript::default();
     for args in [&args[..], &["lock"]] {
-        work.run(args).success().stdout_has("nothing to do");
+        transcript.add(work.run(args).success());
         assert_eq!(stage.lock(), lock);
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize vendor --no-verify
+        $ git kustomize-localize lock
+        nothing to do: kustomize-localize.lock has 2 remote references
+    "#]]);
     // An edit is reported, as of every localized file.
     work.write(&format!("{chart}/values.yaml"), "replicas: 9\n");
     work.git(&["add", "--all"]);
@@ -199,7 +220,9 @@ fn another_version_is_written_and_locked() {
     work.commit("a range");
     work.run(&["lock"]).success();
     work.commit("lock");
-    work.run(&["check"]).success().stdout_has("checked 2 kustomizations with 2 references");
+    work.run(&["check"]).success().says(expect![[r#"
+        checked 2 kustomizations with 2 references in the working tree: no problems found
+    "#]]);
     stage.serve(REPO, "nginx", "1.10.0");
     stage.serve(REPO, "nginx", "2.0.0-rc.1");
     // What a range means stays as it is locked.
@@ -224,5 +247,10 @@ fn another_version_is_written_and_locked() {
         work.git(&["checkout", "--", "."]);
     }
     work.write("app/kustomization.yaml", TEXT.replace("  version: 1.2.3\n", ""));
-    work.run(&["update", "--to", "1.10.0", &url, "app"]).fails(2).stderr_has("hint: write `version: 1.10.0` there");
+    work.run(&["update", "--to", "1.10.0", &url, "app"])
+        .fails(2)
+        .says(expect![[r#"
+            error: app/kustomization.yaml:3:9: helmCharts[0]: https://charts.example/stable#nginx has no version to write another one over
+              hint: write `version: 1.10.0` there
+        "#]]);
 }

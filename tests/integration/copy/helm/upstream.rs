@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::Value;
 
 use super::{REGISTRY, REPO, Stage};
-use crate::support::{Output, Reply, Repo};
+use crate::support::{Output, Reply, Repo, Transcript};
 
 /// A repository whose lock holds a chart for each of these versions, none for an empty one.
 fn locked(repo: &str, versions: &[&str]) -> Stage {
@@ -107,28 +107,58 @@ fn every_chart_gets_its_verdict() {
 fn a_registry_that_cannot_be_asked_is_unreachable() {
     let stage = locked(REGISTRY, &["1.2.3"]);
     let work = &stage.work;
+    let mut transcript = Transcript::default();
     for said in [
         "Error: looks like \"oci://registry.example/charts\" is not a valid chart repository or cannot be reached: Get \"oci://registry.example/charts/index.yaml\": dial tcp: lookup charts.example: no such host",
         "Error: failed to fetch oci://registry.example/charts/index.yaml : 500 Internal Server Error",
         "Error: failed to fetch oci://registry.example/charts/index.yaml : 401 Unauthorized",
     ] {
         stage.sandbox.script("helm", &format!("echo '{said}' >&2; exit 1"));
-        ask(work)
-            .fails(2)
-            .stdout_has(": unreachable: ")
-            .stdout_has("upstream of 1 remote: 1 unreachable\n")
-            .stderr_has(
-                "hint: to see what helm does: helm pull --version=1.2.3 -- oci://registry.example/charts/nginx",
-            );
+        transcript.add(ask(work).fails(2));
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize verify --upstream
+        kustomize-localize.lock:4: unreachable: oci://registry.example/charts#nginx@1.2.3 was <0>: oci://registry.example/charts#nginx@1.2.3: helm could not pull it: looks like "oci://registry.example/charts" is not a valid chart repository or cannot be reached: Get "oci://registry.example/charts/index.yaml": dial tcp: lookup charts.example: no such host
+        upstream of 1 remote: 1 unreachable
+        NOT verified HEAD (<1>): not everything could be checked
+        error: kustomize-localize.lock:4: oci://registry.example/charts#nginx@1.2.3: helm could not pull it: looks like "oci://registry.example/charts" is not a valid chart repository or cannot be reached: Get "oci://registry.example/charts/index.yaml": dial tcp: lookup charts.example: no such host
+          hint: to see what helm does: helm pull --version=1.2.3 -- oci://registry.example/charts/nginx
+        $ git kustomize-localize verify --upstream
+        kustomize-localize.lock:4: unreachable: oci://registry.example/charts#nginx@1.2.3 was <0>: oci://registry.example/charts#nginx@1.2.3: helm could not pull it: failed to fetch oci://registry.example/charts/index.yaml : 500 Internal Server Error
+        upstream of 1 remote: 1 unreachable
+        NOT verified HEAD (<1>): not everything could be checked
+        error: kustomize-localize.lock:4: oci://registry.example/charts#nginx@1.2.3: helm could not pull it: failed to fetch oci://registry.example/charts/index.yaml : 500 Internal Server Error
+          hint: to see what helm does: helm pull --version=1.2.3 -- oci://registry.example/charts/nginx
+        $ git kustomize-localize verify --upstream
+        kustomize-localize.lock:4: unreachable: oci://registry.example/charts#nginx@1.2.3 was <0>: oci://registry.example/charts#nginx@1.2.3: helm could not pull it: failed to fetch oci://registry.example/charts/index.yaml : 401 Unauthorized
+        upstream of 1 remote: 1 unreachable
+        NOT verified HEAD (<1>): not everything could be checked
+        error: kustomize-localize.lock:4: oci://registry.example/charts#nginx@1.2.3: helm could not pull it: failed to fetch oci://registry.example/charts/index.yaml : 401 Unauthorized
+          hint: to see what helm does: helm pull --version=1.2.3 -- oci://registry.example/charts/nginx
+    "#]]);
+    let mut transcript = Transcript::default();
     for said in [
         "Error: failed to fetch oci://registry.example/charts/index.yaml : 404 Not Found",
         "Error: failed to fetch oci://registry.example/charts/index.yaml : 410 Gone",
         "Error: chart \"nginx\" matching 1.2.3 not found in stable index. (try \"helm repo update\"): no chart version found for nginx-1.2.3",
     ] {
         stage.sandbox.script("helm", &format!("echo '{said}' >&2; exit 1"));
-        ask(work).fails(1).stdout_has(": gone: ");
+        transcript.add(ask(work).fails(1));
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize verify --upstream
+        kustomize-localize.lock:4: gone: oci://registry.example/charts#nginx@1.2.3 was <0>: oci://registry.example/charts#nginx@1.2.3: helm could not pull it: failed to fetch oci://registry.example/charts/index.yaml : 404 Not Found
+        upstream of 1 remote: 1 gone
+        NOT verified HEAD (<1>): 1 difference
+        $ git kustomize-localize verify --upstream
+        kustomize-localize.lock:4: gone: oci://registry.example/charts#nginx@1.2.3 was <0>: oci://registry.example/charts#nginx@1.2.3: helm could not pull it: failed to fetch oci://registry.example/charts/index.yaml : 410 Gone
+        upstream of 1 remote: 1 gone
+        NOT verified HEAD (<1>): 1 difference
+        $ git kustomize-localize verify --upstream
+        kustomize-localize.lock:4: gone: oci://registry.example/charts#nginx@1.2.3 was <0>: oci://registry.example/charts#nginx@1.2.3: helm could not pull it: chart "nginx" matching 1.2.3 not found in stable index. (try "helm repo update"): no chart version found for nginx-1.2.3
+        upstream of 1 remote: 1 gone
+        NOT verified HEAD (<1>): 1 difference
+    "#]]);
     stage.without_helm();
     ask(work).fails(2).says(expect![[r#"
         kustomize-localize.lock:4: unreachable: oci://registry.example/charts#nginx@1.2.3 was <0>: oci://registry.example/charts#nginx@1.2.3: `helm` was not found on PATH
@@ -143,11 +173,32 @@ fn a_registry_that_cannot_be_asked_is_unreachable() {
 fn a_repository_that_cannot_be_asked_is_unreachable() {
     let stage = locked(REPO, &["1.2.3"]);
     let index = format!("{REPO}/index.yaml");
-    for (code, verdict, status) in
-        [(503, "unreachable", 2), (401, "unreachable", 2), (404, "gone", 1), (410, "gone", 1)]
-    {
+    let mut transcript = Transcript::default();
+    for (code, status) in [(503, 2), (401, 2), (404, 1), (410, 1)] {
         stage.server.route(&index, Reply::status(code));
         let output = ask(&stage.work);
-        output.fails(status).stdout_has(&format!(": {verdict}: ")).stdout_has(&format!("cannot fetch {index}: "));
+        transcript.add(output.fails(status));
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize verify --upstream
+        kustomize-localize.lock:4: unreachable: https://charts.example/stable#nginx@1.2.3 was <0>: cannot fetch https://charts.example/stable/index.yaml: charts.example answered 503 Service Unavailable
+        upstream of 1 remote: 1 unreachable
+        NOT verified HEAD (<1>): not everything could be checked
+        error: kustomize-localize.lock:4: cannot fetch https://charts.example/stable/index.yaml: charts.example answered 503 Service Unavailable
+          hint: try again later
+        $ git kustomize-localize verify --upstream
+        kustomize-localize.lock:4: unreachable: https://charts.example/stable#nginx@1.2.3 was <0>: cannot fetch https://charts.example/stable/index.yaml: charts.example answered 401 Unauthorized
+        upstream of 1 remote: 1 unreachable
+        NOT verified HEAD (<1>): not everything could be checked
+        error: kustomize-localize.lock:4: cannot fetch https://charts.example/stable/index.yaml: charts.example answered 401 Unauthorized
+          hint: check the URL; if it needs a login, store one in git's credential helper: git credential approve; it is sent only to the host of the URL, and not over plain http
+        $ git kustomize-localize verify --upstream
+        kustomize-localize.lock:4: gone: https://charts.example/stable#nginx@1.2.3 was <0>: cannot fetch https://charts.example/stable/index.yaml: charts.example answered 404 Not Found
+        upstream of 1 remote: 1 gone
+        NOT verified HEAD (<1>): 1 difference
+        $ git kustomize-localize verify --upstream
+        kustomize-localize.lock:4: gone: https://charts.example/stable#nginx@1.2.3 was <0>: cannot fetch https://charts.example/stable/index.yaml: charts.example answered 410 Gone
+        upstream of 1 remote: 1 gone
+        NOT verified HEAD (<1>): 1 difference
+    "#]]);
 }

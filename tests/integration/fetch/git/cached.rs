@@ -1,5 +1,6 @@
 //! Fetching once, and the cache.
 
+use crate::support::Transcript;
 use std::path::Path;
 
 use super::*;
@@ -133,7 +134,14 @@ fn a_cache_that_cannot_be_had_is_explained() {
     let repo = naming(&sandbox, &[format!("{url}//base?ref=v1")]);
     fs::write(sandbox.path("file"), "").unwrap();
     sandbox.set("XDG_CACHE_HOME", sandbox.path("file"));
-    repo.run(&["app"]).fails(2).stderr_has("could not write the cache `").stderr_has("hint: set XDG_CACHE_HOME");
+    repo.run(&["app"])
+        .fails(2)
+        .says(expect![[r#"
+            error: app/kustomization.yaml:2:3: resources[0]: could not write the cache `/home/me/file/git-kustomize-localize`: Not a directory (os error 20)
+              hint: set XDG_CACHE_HOME to a writable directory with enough free space
+            hint: to leave it remote, add to `allow` in `.kustomize-localize`:
+              - {url: 'file:///home/me/up//base?ref=v1', reason: 'TODO'}
+        "#]]);
     sandbox.unset("XDG_CACHE_HOME");
     sandbox.unset("HOME");
     let output = repo.run(&["app"]);
@@ -186,16 +194,27 @@ fn a_tampered_cache_is_refused() {
     let entry = entry(&sandbox, &id);
     exchange(&sandbox, &entry, &id, "base/cm.yaml", &config_map("evil"));
     // Files that the branch holds need no cache, and the record of their origin is not trusted.
+    let mut transcript = Transcript::default();
     for arguments in [
         &["app", "--branch", "localized/second"][..],
         &["app", "out", "--no-commit"],
         &["verify", "localized/first", "--rebuild"],
     ] {
-        repo.run_unchanged(arguments)
-            .fails(2)
-            .stderr_has("does not match its id: the cache was changed")
-            .stderr_has("hint: remove it, and run the command again: rm -rf ");
+        transcript.add(repo.run_unchanged(arguments).fails(2));
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize app --branch localized/second --no-verify
+        $ git kustomize-localize app out --no-commit
+        error: file:///home/me/up?ref=<0>: base/cm.yaml: blob <1> in `/home/me/cache/git-kustomize-localize/git/<2>/<0>` does not match its id: the cache was changed
+          reached from app/kustomization.yaml:2:3 -> file:///home/me/up?ref=<0>: base/kustomization.yaml:1:13
+          hint: remove it, and run the command again: rm -rf /home/me/cache/git-kustomize-localize/git/<2>/<0>
+        $ git kustomize-localize verify localized/first --rebuild
+        localized-app from app: 4 localized files, 1 upstream; recorded in the lock and in the message of <0>
+        NOT verified localized/first (<0>): not everything could be checked
+        error: file:///home/me/up?ref=<1>: base/cm.yaml: `localized-app` cannot be localized again: blob <2> in `/home/me/cache/git-kustomize-localize/git/<3>/<1>` does not match its id: the cache was changed
+          reached from app/kustomization.yaml:2:3 -> file:///home/me/up?ref=<1>: base/kustomization.yaml:1:13
+          hint: remove it, and run the command again: rm -rf /home/me/cache/git-kustomize-localize/git/<3>/<1>
+    "#]]);
     fs::remove_dir_all(&entry).unwrap();
     repo.run(&["app", "--branch", "localized/second"]).success();
 }
@@ -207,15 +226,45 @@ fn a_cache_that_others_can_write_is_refused() {
     repo.run(&["app", "--dry-run"]).success();
     let cache = sandbox.path("cache/git-kustomize-localize");
     let allow = |mode| fs::set_permissions(&cache, fs::Permissions::from_mode(mode)).unwrap();
+    let mut transcript = Transcript::default();
     for mode in [0o770, 0o707, 0o777] {
         allow(mode);
         for more in [&[][..], &["--offline"]] {
-            repo.run(&[&["app", "--dry-run"], more].concat())
-                .fails(2)
-                .stderr_has("can be written by other users, so it is not used")
-                .stderr_has(&format!("hint: remove it: rm -rf {}", cache.display()));
+            transcript.add(repo.run(&[&["app", "--dry-run"], more].concat()).fails(2));
         }
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize app --dry-run --no-verify
+        error: app/kustomization.yaml:2:3: resources[0]: the cache `/home/me/cache/git-kustomize-localize` can be written by other users, so it is not used
+          hint: remove it: rm -rf /home/me/cache/git-kustomize-localize
+          hint: or set XDG_CACHE_HOME to a directory of your own
+        hint: to leave it remote, add to `allow` in `.kustomize-localize`:
+          - {url: 'file:///home/me/up//base?ref=<0>', reason: 'TODO'}
+        $ git kustomize-localize app --dry-run --offline --no-verify
+        error: app/kustomization.yaml:2:3: resources[0]: the cache `/home/me/cache/git-kustomize-localize` can be written by other users, so it is not used
+          hint: remove it: rm -rf /home/me/cache/git-kustomize-localize
+          hint: or set XDG_CACHE_HOME to a directory of your own
+        $ git kustomize-localize app --dry-run --no-verify
+        error: app/kustomization.yaml:2:3: resources[0]: the cache `/home/me/cache/git-kustomize-localize` can be written by other users, so it is not used
+          hint: remove it: rm -rf /home/me/cache/git-kustomize-localize
+          hint: or set XDG_CACHE_HOME to a directory of your own
+        hint: to leave it remote, add to `allow` in `.kustomize-localize`:
+          - {url: 'file:///home/me/up//base?ref=<0>', reason: 'TODO'}
+        $ git kustomize-localize app --dry-run --offline --no-verify
+        error: app/kustomization.yaml:2:3: resources[0]: the cache `/home/me/cache/git-kustomize-localize` can be written by other users, so it is not used
+          hint: remove it: rm -rf /home/me/cache/git-kustomize-localize
+          hint: or set XDG_CACHE_HOME to a directory of your own
+        $ git kustomize-localize app --dry-run --no-verify
+        error: app/kustomization.yaml:2:3: resources[0]: the cache `/home/me/cache/git-kustomize-localize` can be written by other users, so it is not used
+          hint: remove it: rm -rf /home/me/cache/git-kustomize-localize
+          hint: or set XDG_CACHE_HOME to a directory of your own
+        hint: to leave it remote, add to `allow` in `.kustomize-localize`:
+          - {url: 'file:///home/me/up//base?ref=<0>', reason: 'TODO'}
+        $ git kustomize-localize app --dry-run --offline --no-verify
+        error: app/kustomization.yaml:2:3: resources[0]: the cache `/home/me/cache/git-kustomize-localize` can be written by other users, so it is not used
+          hint: remove it: rm -rf /home/me/cache/git-kustomize-localize
+          hint: or set XDG_CACHE_HOME to a directory of your own
+    "#]]);
     allow(0o700);
     repo.run(&["app", "--dry-run", "--offline"]).success();
 }
@@ -229,34 +278,63 @@ fn fetched_files_have_a_size_limit() {
     server.route("/cm.yaml", Reply::ok(large.as_str()));
     let root = format!("{url}//base?ref={}", up.id("HEAD"));
     let file = format!("{}cm.yaml", server.url());
+    let mut transcript = Transcript::default();
     for url in [root, file] {
         let repo = naming(&sandbox, &[url]);
         repo.lock();
         fs::remove_dir_all(sandbox.path("cache")).unwrap();
         repo.decide("max-file-size: 19k\n");
         for way in [&["app", "--no-commit"][..], &["app"], &["branch"]] {
-            repo.run_unchanged(way).fails(2).stderr_has("too large").stderr_has("write `max-file-size: ");
+            transcript
+                .add(repo.run_unchanged(way).fails(2).stderr_has("too large").stderr_has("write `max-file-size: "));
         }
         repo.decide("max-file-size: 21k\n");
         repo.run(&["app", "--dry-run"]).success();
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize app --no-commit
+        $ git kustomize-localize app --no-verify
+        $ git kustomize-localize branch --no-verify
+        error: http://127.0.0.1:…/git/acme/base.git?ref=<0>: base/cm.yaml: http://127.0.0.1:…/git/acme/base.git?ref=<0>: base/cm.yaml is too large: 19.59 KiB exceeds the limit of 19.00 KiB
+          reached from app/kustomization.yaml:2:3 -> http://127.0.0.1:…/git/acme/base.git?ref=<0>: base/kustomization.yaml:1:13
+          hint: to accept it, write `max-file-size: 20065` in .kustomize-localize
+        $ git kustomize-localize app --no-commit
+        $ git kustomize-localize app --no-verify
+        $ git kustomize-localize branch --no-verify
+        error: app/kustomization.yaml:2:3: resources[0]: cannot fetch http://127.0.0.1:…/cm.yaml: the file is too large: the limit is 19.00 KiB
+          hint: check that the URL names one file of manifests, not an archive
+          hint: to accept larger files, write `max-file-size: SIZE` in .kustomize-localize
+    "#]]);
     // So have other inputs.
     let comments = "# nothing\n".repeat(2_000);
+    let mut transcript = Transcript::default();
     for path in rows([".gitmodules", ".gitattributes", "base/.gitattributes", "LICENSE"], 3) {
         up.git(&["reset", "--quiet", "--hard", "v1"]);
         up.write(path, &comments);
         let repo = naming(&sandbox, &[format!("{url}//base?ref={}", up.commit("large"))]);
         repo.decide("max-file-size: 19k\n");
-        repo.run_unchanged(&["app", "--no-commit"])
-            .fails(2)
-            .stderr_has(&format!("{path} is too large: "))
-            .stderr_has("`max-file-size: 20000`");
+        transcript.add(repo.run_unchanged(&["app", "--no-commit"]).fails(2));
         repo.decide("");
         repo.run(&["app", "--dry-run"]).success();
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize app --no-commit
+        error: app/kustomization.yaml:2:3: resources[0]: http://127.0.0.1:…/git/acme/base.git?ref=<0>: .gitmodules is too large: 19.53 KiB exceeds the limit of 19.00 KiB
+          hint: to accept it, write `max-file-size: 20000` in .kustomize-localize
+        $ git kustomize-localize app --no-commit
+        error: the licences of `http://127.0.0.1:…/git/acme/base.git?ref=<0>: .`: http://127.0.0.1:…/git/acme/base.git?ref=<0>: LICENSE is too large: 19.53 KiB exceeds the limit of 19.00 KiB
+          hint: to accept it, write `max-file-size: 20000` in .kustomize-localize
+          hint: to omit licences, write `licenses: false` in .kustomize-localize
+    "#]]);
     // And one that takes more memory than reading any may take.
     up.git(&["reset", "--quiet", "--hard", "v1"]);
     up.write("base/cm.yaml", "#".repeat(65 << 20));
     let repo = naming(&sandbox, &[format!("{url}//base?ref={}", up.commit("larger"))]);
-    repo.run_unchanged(&["app", "--no-commit"]).fails(2).stderr_has("base/cm.yaml is too large: 65.00 MiB");
+    repo.run_unchanged(&["app", "--no-commit"])
+        .fails(2)
+        .says(expect![[r#"
+            error: http://127.0.0.1:…/git/acme/base.git?ref=<0>: base/cm.yaml: http://127.0.0.1:…/git/acme/base.git?ref=<0>: base/cm.yaml is too large: 65.00 MiB exceeds the limit of 64.00 MiB
+              reached from app/kustomization.yaml:2:3 -> http://127.0.0.1:…/git/acme/base.git?ref=<0>: base/kustomization.yaml:1:13
+              hint: to accept it, write `max-file-size: 68157440` in .kustomize-localize
+        "#]]);
 }

@@ -31,8 +31,10 @@ fn a_server_that_says_nothing_ends_at_the_deadline() {
     let started = Instant::now();
     repo.run_unchanged(&["app"])
         .fails(2)
-        .stderr_has(&format!("{url}: `git` did not finish within 1 s"))
-        .stderr_has("hint: to allow more time for a URL: add `timeout=SECONDS`");
+        .says(expect![[r#"
+            error: app/kustomization.yaml:2:3: resources[0]: http://127.0.0.1:…/acme/base.git: `git` did not finish within 1 s
+              hint: to allow more time for a URL: add `timeout=SECONDS` to its query
+        "#]]);
     lasts_at_most(started, 40);
     is_over(&sandbox);
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::*;
-use crate::support::{Output, Random, each_file};
+use crate::support::{Output, Random, Transcript, each_file};
 
 /// Returns a ConfigMap of about 3 kB that cannot be compressed: too large to come along with its commit.
 fn large(name: &str) -> String {
@@ -96,8 +96,11 @@ fn only_what_a_build_reads_is_fetched() {
     naming(&sandbox, &[format!("{url}//other/7?ref={}", up.id("HEAD"))]);
     repo.run_unchanged(&["app", "--no-commit", "--offline"])
         .fails(2)
-        .stderr_has("other/7/cm.yaml` is not in the cache")
-        .stderr_has("hint: run once without `--offline`");
+        .says(expect![[r#"
+            error: http://127.0.0.1:…/git/acme/base.git?ref=<0>: other/7/cm.yaml: `http://127.0.0.1:…/git/acme/base.git?ref=<0>: other/7/cm.yaml` is not in the cache
+              reached from app/kustomization.yaml:2:3 -> http://127.0.0.1:…/git/acme/base.git?ref=<0>: other/7/kustomization.yaml:1:13
+              hint: run once without `--offline`
+        "#]]);
     assert_eq!(packs(&sandbox), before);
     repo.run(&["app", "--no-commit"]).success();
     assert_eq!(taken(&log, "fetch").len(), 1);
@@ -112,23 +115,36 @@ fn only_what_a_build_reads_is_fetched() {
 
 #[test]
 fn a_server_that_gives_whole_commits_only_is_taken_as_it_is() {
+    let mut transcript = Transcript::default();
     for setting in ["uploadpack.allowFilter", "uploadpackfilter.allow", "uploadpackfilter.blob:limit.allow"] {
         let (sandbox, up, url) = monorepo();
         up.git(&["config", setting, "false"]);
         let repo = naming(&sandbox, &[format!("{url}/base?ref=v1")]);
-        repo.run(&["app"]).success().lacks("filter");
+        transcript.add(repo.run(&["app"]).success());
         assert!(bytes(&sandbox) > 100_000, "{setting}");
         let offline = ["app", "out", "--no-commit", "--offline"];
         repo.run(&offline).fails(2);
         naming(&sandbox, &[format!("{url}/other/3?ref={}", up.id("HEAD"))]);
         repo.run(&offline).success();
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize app --no-verify
+        localized app into localized-app on branch localized/main (<0>): 10 files written, 1 reference rewritten, 0 removed
+          added file:///home/me/up?ref=v1 <1>
+          not verified: --no-verify
+          to look at it: git show --stat <0>
+    "#]]);
     let (sandbox, _up, url) = monorepo();
     // The first version of the protocol knows filters, but gives nothing that no ref names.
     let old = "env -u GIT_PROTOCOL git-upload-pack";
     sandbox.configure("remote.kl.uploadpack", old);
     let repo = naming(&sandbox, &[format!("{url}/base?ref=v1")]);
-    repo.run(&["app"]).success().lacks("unadvertised");
+    repo.run(&["app"]).success().says(expect![[r#"
+        localized app into localized-app on branch localized/main (<0>): 10 files written, 1 reference rewritten, 0 removed
+          added file:///home/me/up?ref=v1 <1>
+          not verified: --no-verify
+          to look at it: git show --stat <0>
+    "#]]);
     assert!(bytes(&sandbox) > 100_000);
 }
 
@@ -154,8 +170,11 @@ fn files_that_are_gone_from_the_cache_or_upstream() {
     naming(&sandbox, &[format!("{url}/other/1?ref={id}")]);
     repo.run_unchanged(&["app", "--no-commit"])
         .fails(2)
-        .stderr_has("app/kustomization.yaml:2")
-        .stderr_has("could not fetch file://");
+        .says(expect![[r#"
+            error: file:///home/me/up?ref=<0>: other/1/cm.yaml: could not fetch file:///home/me/up: '/home/me/up' does not appear to be a git repository
+              reached from app/kustomization.yaml:2:3 -> file:///home/me/up?ref=<0>: other/1/kustomization.yaml:1:13
+              hint: check the URL (kustomize splits it after two segments, at `.git`, or at `//`); if the repository moved or is private, ask its owner
+        "#]]);
     assert_eq!(packs(&sandbox), before);
 }
 
@@ -222,6 +241,7 @@ fn files_of_a_sha256_repository_are_fetched() {
     fill(&up);
     let id = up.id("HEAD");
     assert_eq!(id.len(), 64);
+
     for reference in ["v1", &id] {
         let url = format!("file://{}//base?ref={reference}", up.path().display());
         let repo = naming(&sandbox, &[url]);

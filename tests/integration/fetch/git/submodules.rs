@@ -1,6 +1,7 @@
 //! Submodules of remote repositories.
 
 use super::*;
+use crate::support::Transcript;
 
 #[test]
 fn submodules_are_checked_out_when_they_are_used() {
@@ -46,13 +47,23 @@ fn submodules_are_checked_out_when_they_are_used() {
     assert_eq!(server.log(), crate::support::NONE);
 
     naming(&sandbox, &[format!("{url}/overlay?ref=main&submodules=false")]);
-    repo.run(&["app", "--dry-run"]).fails(2).stderr_has("`../lib/base` is in the submodule");
+    repo.run(&["app", "--dry-run"]).fails(2).says(expect![[r#"
+        error: http://127.0.0.1:…/git/acme/app.git?ref=main&submodules=false: overlay/kustomization.yaml:1:13: resources[0]: `../lib/base` is in the submodule `http://127.0.0.1:…/git/acme/app.git?ref=main&submodules=false: lib`, whose files are not in this repository
+          reached from app/kustomization.yaml:2:3
+        error: http://127.0.0.1:…/git/acme/app.git?ref=main&submodules=false: overlay/kustomization.yaml:1:26: resources[1]: `../lib/vendor/inner/base` is in the submodule `http://127.0.0.1:…/git/acme/app.git?ref=main&submodules=false: lib`, whose files are not in this repository
+          reached from app/kustomization.yaml:2:3
+          hint: copy the files into this repository, or name the submodule's repository by URL, with its commit
+        hint: to leave it remote, add to `allow` in `.kustomize-localize`:
+          - {url: 'http://127.0.0.1:…/git/acme/app.git//overlay?ref=main', reason: 'TODO'}
+    "#]]);
     naming(&sandbox, &[format!("{url}/broken?ref=main")]);
     repo.run(&["app", "--dry-run", "--branch=again1"])
         .fails(2)
-        .stderr_has("submodule `")
-        .stderr_has("unused")
-        .stderr_has("acme/nowhere.git");
+        .says(expect![[r#"
+            error: http://127.0.0.1:…/git/acme/app.git?ref=main: broken/kustomization.yaml:1:13: resources[0]: submodule `http://127.0.0.1:…/git/acme/app.git?ref=main: unused`: could not fetch http://127.0.0.1:…/git/acme/nowhere.git: repository 'http://127.0.0.1:…/git/acme/nowhere.git/' not found
+              reached from app/kustomization.yaml:2:3
+              hint: check the URL (kustomize splits it after two segments, at `.git`, or at `//`); if the repository moved or is private, ask its owner
+        "#]]);
 }
 
 /// Returns an upstream whose `overlay` names the submodule `lib`, which it does not have yet.
@@ -100,20 +111,46 @@ fn hostile_submodules_start_nothing() {
         output.fails(2);
         output
     };
-    let taken_for_else = "git could misread it";
-    for (url, why) in [
-        (format!("ext::sh -c touch% {touch}"), "transport is not supported"),
-        (format!("--upload-pack=touch {touch}"), taken_for_else),
-        ("../../../../../../../../../../../../x".to_owned(), "it leads out of its server"),
-        ("ssh://-oProxyCommand=touch/x".to_owned(), taken_for_else),
-        ("-oProxyCommand=touch:x".to_owned(), taken_for_else),
-        ("git://h/x".to_owned(), "transport is not supported"),
+    let mut transcript = Transcript::default();
+    for url in [
+        format!("ext::sh -c touch% {touch}"),
+        format!("--upload-pack=touch {touch}"),
+        "../../../../../../../../../../../../x".to_owned(),
+        "ssh://-oProxyCommand=touch/x".to_owned(),
+        "-oProxyCommand=touch:x".to_owned(),
+        "git://h/x".to_owned(),
     ] {
-        run("lib", &url).stderr_has(why).stderr_has("submodules=false");
+        transcript.add(&run("lib", &url));
         let fetches = taken(&log, "fetch");
         assert_eq!(fetches.len(), 1, "only the repository itself: {url}");
         assert!(!mark.exists(), "{url}");
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize app --branch=again2 --no-verify
+        error: file:///home/me/up?ref=<0>: overlay/kustomization.yaml:1:13: resources[0]: submodule `file:///home/me/up?ref=<0>: lib`: `ext::sh -c touch% /home/me/pwned` is refused: its transport is not supported
+          reached from app/kustomization.yaml:2:3
+          hint: to build without submodules, add `submodules=false` to the query of the reference
+        $ git kustomize-localize app --branch=again2 --no-verify
+        error: file:///home/me/up?ref=<0>: overlay/kustomization.yaml:1:13: resources[0]: submodule `file:///home/me/up?ref=<0>: lib`: `--upload-pack=touch /home/me/pwned` is refused: git could misread it
+          reached from app/kustomization.yaml:2:3
+          hint: to build without submodules, add `submodules=false` to the query of the reference
+        $ git kustomize-localize app --branch=again2 --no-verify
+        error: file:///home/me/up?ref=<0>: overlay/kustomization.yaml:1:13: resources[0]: submodule `file:///home/me/up?ref=<0>: lib`: `../../../../../../../../../../../../x` is refused: it leads out of its server
+          reached from app/kustomization.yaml:2:3
+          hint: to build without submodules, add `submodules=false` to the query of the reference
+        $ git kustomize-localize app --branch=again2 --no-verify
+        error: file:///home/me/up?ref=<0>: overlay/kustomization.yaml:1:13: resources[0]: submodule `file:///home/me/up?ref=<0>: lib`: `ssh://-oProxyCommand=touch/x` is refused: git could misread it
+          reached from app/kustomization.yaml:2:3
+          hint: to build without submodules, add `submodules=false` to the query of the reference
+        $ git kustomize-localize app --branch=again2 --no-verify
+        error: file:///home/me/up?ref=<0>: overlay/kustomization.yaml:1:13: resources[0]: submodule `file:///home/me/up?ref=<0>: lib`: `-oProxyCommand=touch:x` is refused: git could misread it
+          reached from app/kustomization.yaml:2:3
+          hint: to build without submodules, add `submodules=false` to the query of the reference
+        $ git kustomize-localize app --branch=again2 --no-verify
+        error: file:///home/me/up?ref=<0>: overlay/kustomization.yaml:1:13: resources[0]: submodule `file:///home/me/up?ref=<0>: lib`: `git://h/x` is refused: its transport is not supported
+          reached from app/kustomization.yaml:2:3
+          hint: to build without submodules, add `submodules=false` to the query of the reference
+    "#]]);
     // A path that leaves the repository is nowhere in its tree.
     run("../../lib", &format!("file://{place}")).says(expect![[r#"
         error: file:///home/me/up?ref=<0>: overlay/kustomization.yaml:1:13: resources[0]: `../lib/base` is in the submodule `file:///home/me/up?ref=<0>: lib`, whose files are not in this repository

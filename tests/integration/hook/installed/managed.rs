@@ -40,7 +40,11 @@ fn lefthook_runs_what_the_example_says() {
         Running::start(command.args(args)).wait()
     };
     lefthook(&["install"]).success();
-    hook(&work, &["install", "pre-commit"]).fails(2).stderr_has("not overwriting the existing hook `");
+    hook(&work, &["install", "pre-commit"]).fails(2).says(expect![[r#"
+            error: not overwriting the existing hook `/home/me/work/.git/hooks/pre-commit`
+              hint: to run both, add to it: git kustomize-localize hook run pre-commit "$@" || exit $?
+              hint: for a hook of husky, lefthook, pre-commit or prek: git kustomize-localize help hook
+        "#]]);
     work.git(&["init", "--quiet", "--bare", "../server.git"]);
     stage(&work, "note", "x");
     work.git(&["commit", "-m", "note"]);

@@ -5,7 +5,7 @@ use std::fs;
 use git_kustomize_localize::seams::record::Lock;
 
 use super::{CONFIG, LOCAL, OFF, REMOTE, commit, script, work};
-use crate::support::{Output, Repo, Sandbox};
+use crate::support::{Output, Repo, Sandbox, Transcript};
 
 /// Returns a repository and a bare one with the hook of the source, which has the first commit.
 fn served() -> (Sandbox, Repo) {
@@ -40,11 +40,42 @@ fn a_push_that_needs_the_network_is_not_taken() {
     let before = refs(&sandbox);
     let output = work.try_git(&["push", "origin", "main"]);
     refused(&output);
-    output.stderr_has("refs/heads/main:");
+    output.says(expect![[r#"
+        remote: git kustomize-localize check: refs/heads/main:        
+        remote: error[remote-reference]: `https://example.com/acme/app//deploy?ref=v1` is neither localized nor locked        
+        remote:  --> app/kustomization.yaml:2:5        
+        remote:   |        
+        remote: 2 |   - https://example.com/acme/app//deploy?ref=v1        
+        remote:   |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]        
+        remote:   = help: keep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock        
+        remote:   = help: or vendor it: git kustomize-localize vendor :/app        
+        remote: 
+        remote: for more: git kustomize-localize explain remote-reference        
+        remote: checked 1 kustomization with 1 reference in commit <0>: 1 error        
+        To ../server.git
+         ! [remote rejected] main -> main (pre-receive hook declined)
+        error: failed to push some refs to '../server.git'
+    "#]]);
     // One bad ref of several: git takes none.
     let output = work.try_git(&["push", "origin", "main:new", "HEAD^:refs/heads/fine"]);
     refused(&output);
-    output.stderr_has("refs/heads/new:").lacks("refs/heads/fine");
+    output.says(expect![[r#"
+        remote: git kustomize-localize check: refs/heads/new:        
+        remote: error[remote-reference]: `https://example.com/acme/app//deploy?ref=v1` is neither localized nor locked        
+        remote:  --> app/kustomization.yaml:2:5        
+        remote:   |        
+        remote: 2 |   - https://example.com/acme/app//deploy?ref=v1        
+        remote:   |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]        
+        remote:   = help: keep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock        
+        remote:   = help: or vendor it: git kustomize-localize vendor :/app        
+        remote: 
+        remote: for more: git kustomize-localize explain remote-reference        
+        remote: checked 1 kustomization with 1 reference in commit <0>: 1 error        
+        To ../server.git
+         ! [remote rejected] main -> new (pre-receive hook declined)
+         ! [remote rejected] HEAD^ -> fine (pre-receive hook declined)
+        error: failed to push some refs to '../server.git'
+    "#]]);
     assert_eq!(refs(&sandbox), before);
     // What was refused leaves nothing behind.
     let loose = sandbox.git(&sandbox.path("server.git"), &["count-objects"]);
@@ -69,7 +100,19 @@ fn a_localized_branch_is_taken_but_not_merged() {
     work.commit("localized");
     takes(&work, &["localized/main"]);
     let output = work.try_git(&["push", "origin", "localized/main:main"]);
-    output.fails(1).stderr_has("error[merged-back]").stderr_has("pre-receive hook declined");
+    output.fails(1).says(expect![[r#"
+        remote: git kustomize-localize check: refs/heads/main:        
+        remote: error[merged-back]: the localized branch was merged into its source: local paths replaced its URLs        
+        remote:  --> kustomize-localize.lock        
+        remote:  = help: undo the merge: git revert --no-edit <0>        
+        remote:  = help: if this is the localized branch itself, deploy from it, and do not merge it        
+        remote: 
+        remote: for more: git kustomize-localize explain merged-back        
+        remote: checked 2 kustomizations with 2 references in commit <0>: 1 error        
+        To ../server.git
+         ! [remote rejected] localized/main -> main (pre-receive hook declined)
+        error: failed to push some refs to '../server.git'
+    "#]]);
     // A new commit of the branch.
     work.write("README.md", "More.\n");
     work.commit("more");
@@ -111,7 +154,22 @@ fn what_the_branch_has_too_is_left_out() {
     commit(&work, REMOTE);
     let output = work.try_git(&["push", "origin", "main"]);
     refused(&output);
-    output.lacks("old/kustomization.yaml");
+    output.says(expect![[r#"
+        remote: git kustomize-localize check: refs/heads/main:        
+        remote: error[remote-reference]: `https://example.com/acme/app//deploy?ref=v1` is neither localized nor locked        
+        remote:  --> app/kustomization.yaml:2:5        
+        remote:   |        
+        remote: 2 |   - https://example.com/acme/app//deploy?ref=v1        
+        remote:   |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]        
+        remote:   = help: keep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock        
+        remote:   = help: or vendor it: git kustomize-localize vendor :/app        
+        remote: 
+        remote: for more: git kustomize-localize explain remote-reference        
+        remote: checked 2 kustomizations with 2 references in commit <0>: 1 error, 1 finding already in <1>        
+        To ../server.git
+         ! [remote rejected] main -> main (pre-receive hook declined)
+        error: failed to push some refs to '../server.git'
+    "#]]);
     refused(&work.try_git(&["push", "origin", "main:other"]));
 }
 
@@ -219,6 +277,7 @@ fn a_push_does_not_slip_past() {
     let (sandbox, work) = served();
     let start = work.git(&["rev-parse", "HEAD"]);
     let before = refs(&sandbox);
+
     for (name, files, said) in PUSHES {
         // One by one: a file that was added before its attributes keeps its bytes.
         for (path, text) in files {
@@ -242,6 +301,7 @@ fn a_push_does_not_slip_past() {
         assert_eq!(refs(&sandbox), before, "{name}");
         work.git(&["reset", "--quiet", "--hard", &start]);
     }
+
     // The contents of a lock entry are for reviewers.
     work.write("app/kustomization.yaml", "resources: ['https://github.com/o/r//a?ref=v1']\n");
     work.write("kustomize-localize.lock", PUSHES[2].1[1].1);
@@ -260,17 +320,58 @@ fn an_object_that_is_replaced_is_judged_as_it_is() {
     commit(&work, REMOTE);
     let remote = work.git(&["rev-parse", "HEAD:app/kustomization.yaml"]);
     work.git(&["replace", &remote, &local]);
+    let mut transcript = Transcript::default();
     for args in [&["check"][..], &["check", "--rev", "HEAD"]] {
-        work.run(args).fails(1).stdout_has("remote-reference");
+        transcript.add(work.run(args).fails(1));
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize check
+        error[remote-reference]: `https://example.com/acme/app//deploy?ref=v1` is neither localized nor locked
+         --> app/kustomization.yaml:2:5
+          |
+        2 |   - https://example.com/acme/app//deploy?ref=v1
+          |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]
+          = help: keep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+          = help: or vendor it: git kustomize-localize vendor :/app
+
+        for more: git kustomize-localize explain remote-reference
+        checked 1 kustomization with 1 reference in the working tree: 1 error
+        $ git kustomize-localize check --rev HEAD
+        error[remote-reference]: `https://example.com/acme/app//deploy?ref=v1` is neither localized nor locked
+         --> app/kustomization.yaml:2:5
+          |
+        2 |   - https://example.com/acme/app//deploy?ref=v1
+          |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]
+          = help: keep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+          = help: or vendor it: git kustomize-localize vendor :/app
+
+        for more: git kustomize-localize explain remote-reference
+        checked 1 kustomization with 1 reference in commit <0> (HEAD): 1 error
+    "#]]);
     let before = refs(&sandbox);
     refused(&work.try_git(&["push", "origin", "main"]));
     // Pushed together or first, it would hide what follows from those who build there.
+    let mut transcript = Transcript::default();
     for refspecs in [&["refs/replace/*"][..], &["main", "refs/replace/*"]] {
         let output = work.try_git(&[&["push", "origin"], refspecs].concat());
         assert_ne!(output.status, 0, "{output:?}");
-        output.stderr_has("refs/replace/");
+        transcript.add(&output);
     }
+    transcript.says(expect![[r#"
+        $ git push origin refs/replace/*
+        remote: error: `refs/replace/<0>` would replace the files of a commit here        
+        remote:   hint: push the changed files as a commit        
+        To ../server.git
+         ! [remote rejected] refs/replace/<0> -> refs/replace/<0> (pre-receive hook declined)
+        error: failed to push some refs to '../server.git'
+        $ git push origin main refs/replace/*
+        remote: error: `refs/replace/<0>` would replace the files of a commit here        
+        remote:   hint: push the changed files as a commit        
+        To ../server.git
+         ! [remote rejected] main -> main (pre-receive hook declined)
+         ! [remote rejected] refs/replace/<0> -> refs/replace/<0> (pre-receive hook declined)
+        error: failed to push some refs to '../server.git'
+    "#]]);
     assert_eq!(refs(&sandbox), before);
     // One that is on the server already makes no difference there.
     let server = sandbox.path("server.git");

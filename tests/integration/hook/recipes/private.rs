@@ -164,14 +164,35 @@ fn without_the_login_it_says_what_it_could_not_read() {
     world.sandbox.builds();
     let Some(_) = world.sandbox.builds() else { return };
     let checkout = world.checkout("checkout");
-    world.localize(&checkout, &BTreeMap::new()).fails(2).stderr_has("acme/bases").stderr_has("raw/acme/file.yaml");
+    world
+        .localize(&checkout, &BTreeMap::new())
+        .fails(2)
+        .says(expect![[r#"
+            ::add-mask::eC1hY2Nlc3MtdG9rZW46am9iLXMzY3IzdA==
+            checked 1 kustomization with 2 references in commit <0> (HEAD), and built nothing: 2 could not be checked
+            error: app/kustomization.yaml:2:3: resources[0]: could not fetch http://127.0.0.1:…/acme/bases.git: could not read Username for 'http://127.0.0.1:…': terminal prompts disabled
+              hint: it is private, or does not exist: make `git ls-remote` of that URL work, with a credential helper or `url.<base>.insteadOf`
+            error: app/kustomization.yaml:3:3: resources[1]: cannot fetch http://127.0.0.1:…/raw/acme/file.yaml: 127.0.0.1:… answered 401 Unauthorized
+              hint: check the URL; if it needs a login, store one in git's credential helper: git credential approve; it is sent only to the host of the URL, and not over plain http
+        "#]]);
     let refs = world.hosting.origin.git(&["for-each-ref"]);
     assert!(!refs.contains("localized"), "{refs}");
     // The job that locks logs in in the same way.
     let script = super::step(".github/workflows/lock.yml", "Lock");
     checkout.git(&["rm", "--quiet", "kustomize-localize.lock"]);
     checkout.commit("no lock");
-    world.run(&checkout, &script, &BTreeMap::new()).fails(1).stderr_has("acme/bases");
+    world.run(&checkout, &script, &BTreeMap::new()).fails(1).says(expect![[r#"
+        ::add-mask::eC1hY2Nlc3MtdG9rZW46am9iLXMzY3IzdA==
+        nothing was written
+        error: app/kustomization.yaml:2:3: resources[0]: could not fetch http://127.0.0.1:…/acme/bases.git: could not read Username for 'http://127.0.0.1:…': terminal prompts disabled
+          hint: it is private, or does not exist: make `git ls-remote` of that URL work, with a credential helper or `url.<base>.insteadOf`
+        error: app/kustomization.yaml:3:3: resources[1]: cannot fetch http://127.0.0.1:…/raw/acme/file.yaml: 127.0.0.1:… answered 401 Unauthorized
+          hint: check the URL; if it needs a login, store one in git's credential helper: git credential approve; it is sent only to the host of the URL, and not over plain http
+        hint: to leave it remote, add to `allow` in `.kustomize-localize`:
+          - {url: 'http://127.0.0.1:…/acme/bases.git//web?ref=v1', reason: 'TODO'}
+          - {url: 'http://127.0.0.1:…/raw/acme/file.yaml', reason: 'TODO'}
+        error: 2 references could not be locked
+    "#]]);
     assert_eq!(checkout.git(&["status", "--porcelain"]), "");
     world.run(&checkout, &script, &world.login()).success();
     let lock = checkout.show("HEAD", "kustomize-localize.lock");

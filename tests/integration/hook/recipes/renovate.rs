@@ -325,15 +325,36 @@ fn the_preset_raises_kustomizations_and_lock_together() {
     work.write(LOCK, raised(&work.read(LOCK), "acme/lib", "v2", &two));
     work.commit("renovate");
     let gate = work.run(&["check", "--base", &base]);
-    gate.success().stdout_has(&format!(
-        "warning[stale-lock]: `https://github.com/acme/lib?ref=v2` is at {} now, but what it names was read at ",
-        &two[..12]
-    ));
-    gate.stdout_has("read it again: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock");
+    gate.success().stdout_has(&two[..12]).says(expect![[r#"
+        warning[stale-lock]: `https://github.com/acme/lib?ref=v2` is at <0> now, but what it names was read at <1>
+          --> kustomize-localize.lock:23:5
+           |
+        23 |   - url: https://github.com/acme/lib
+           |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ remotes
+           = help: read it again: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+
+        for more: git kustomize-localize explain stale-lock
+        new in the lock: kustomize-localize.lock:23: https://github.com/acme/lib?ref=v2 gitCommit:<0>
+        checked 2 kustomizations with 3 references in the working tree: 1 warning
+    "#]]);
     assert_eq!(work.run(&["check", "--rev", "HEAD"]).success().stdout.matches("stale-lock]").count(), 1);
     if has_builder {
         work.run(&["check", "--build", "--rev", "HEAD"]).success();
-        work.run_as_is(&["branch"]).success().stdout_has("verified: 2 builds identical");
+        work.run_as_is(&["branch"]).success().says(expect![[r#"
+            localized the repository on branch localized/main (<0>): 17 files written, 5 references rewritten, 0 removed
+              added https://github.com/acme/deep?ref=main <1>
+              added https://github.com/acme/deep?ref=v1 <1>
+              added https://github.com/acme/lib?ref=v2 <2>
+              verified: 2 builds identical (kustomize/…, network closed)
+              1 warning (stale-lock 1)
+              to look at it: git show --stat <0>
+            warning[stale-lock]: `https://github.com/acme/lib?ref=v2` is at <2> now, but what it names was read at <3>
+              --> kustomize-localize.lock:23:5
+               |
+            23 |   - url: https://github.com/acme/lib
+               |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ remotes
+               = help: read it again: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+        "#]]);
         work.run(&["verify", "localized/main"]).success();
     }
 
@@ -357,9 +378,15 @@ fn the_preset_raises_kustomizations_and_lock_together() {
     }
     let made = work.run_as_is(&["branch", "--no-verify"]);
     assert!(made.status > 0 && made.shown().contains(missing), "{made:?}");
-    work.run(&["lock"]).success().stdout_has("added https://github.com/acme/deep?ref=v2");
+    work.run(&["lock"]).success().says(expect![[r#"
+        wrote kustomize-localize.lock: 4 remote references
+          added https://github.com/acme/deep?ref=v2 <0>
+          to stage it: git add -f -- :/kustomize-localize.lock
+    "#]]);
     work.commit("locked");
-    work.run(&["check", "--rev", "HEAD"]).success().lacks("stale-lock");
+    work.run(&["check", "--rev", "HEAD"]).success().says(expect![[r#"
+        checked 2 kustomizations with 3 references in commit <0> (HEAD): no problems found
+    "#]]);
     work.run_as_is(&["branch", "--no-verify"]).success();
     assert_eq!(work.read(LOCK).matches("  - url: https://github.com/acme/lib\n").count(), 1);
 }

@@ -146,7 +146,39 @@ fn manually_removed_files_are_reported_and_restored() {
     std::fs::remove_dir_all(world.work.path().join("base/localized-files")).unwrap();
     let lock = world.work.read(LOCK);
     let output = in_place(&world.work, &[]);
-    output.fails(1).stderr_has("error[missing-path]: ").stderr_has(" --> base/kustomization.yaml:3:3\n");
+    output
+        .fails(1)
+        .says(expect![[r#"
+            error[missing-path]: there is no `base/localized-files/github.com/acme/lib/v1/web`
+             --> base/kustomization.yaml:3:3
+              |
+            3 | - localized-files/github.com/acme/lib/v1/web # upstream
+              |   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]
+              = help: restore it: git restore --staged --worktree -- :/base/localized-files/github.com/acme/lib/v1/web
+
+            error[edited-copy]: `base/localized-files/.gitattributes` is missing, although the lock lists it
+             --> base/localized-files/.gitattributes
+             = help: git kustomize-localize vendor --overwrite :/base
+
+            error[edited-copy]: `base/localized-files/github.com/acme/lib/v1/web/kustomization.yaml` is missing, although the lock lists it
+             --> base/localized-files/github.com/acme/lib/v1/web/kustomization.yaml
+
+            error[edited-copy]: `base/localized-files/github.com/acme/lib/v1/web/localized-files/.gitattributes` is missing, although the lock lists it
+             --> base/localized-files/github.com/acme/lib/v1/web/localized-files/.gitattributes
+
+            error[edited-copy]: `base/localized-files/github.com/acme/lib/v1/web/localized-files/github.com/acme/deep/v1/app/kustomization.yaml` is missing, although the lock lists it
+             --> base/localized-files/github.com/acme/lib/v1/web/localized-files/github.com/acme/deep/v1/app/kustomization.yaml
+
+            error[edited-copy]: `base/localized-files/github.com/acme/lib/v1/web/localized-files/github.com/acme/deep/v1/app/map.yaml` is missing, although the lock lists it
+             --> base/localized-files/github.com/acme/lib/v1/web/localized-files/github.com/acme/deep/v1/app/map.yaml
+
+            error[edited-copy]: `base/localized-files/github.com/acme/lib/v1/web/map.yaml` is missing, although the lock lists it
+             --> base/localized-files/github.com/acme/lib/v1/web/map.yaml
+
+            note: repeated help is omitted: -v shows it
+            error: nothing was written: 7 errors (edited-copy 6, missing-path 1)
+              hint: for more: git kustomize-localize explain missing-path edited-copy
+        "#]]);
     assert_eq!(world.work.read(LOCK), lock);
     in_place(&world.work, &["--overwrite"]).success();
     assert_eq!(world.work.git(&["status", "--porcelain"]), "");

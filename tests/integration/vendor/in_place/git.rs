@@ -1,7 +1,7 @@
 //! In every state that a working tree of git can be in.
 
 use super::{IN_PLACE, LIB, LOCK, build, follow, in_place, refused, world};
-use crate::support::{Repo, World, config_map};
+use crate::support::{Repo, Transcript, World, config_map};
 
 const APP: &str = "overlays/dev/localized-files/files.example.com/v1/app.yaml";
 
@@ -37,7 +37,9 @@ fn line_ends_are_those_of_the_working_tree_and_of_upstream() {
     in_place(&clone, &[]).success().says(expect![[r#"
         nothing to do: kustomize-localize.lock has 3 remote references
     "#]]);
-    clone.run(&["check"]).success().lacks("edited-copy");
+    clone.run(&["check"]).success().says(expect![[r#"
+        checked 5 kustomizations with 8 references in the working tree: no problems found
+    "#]]);
 }
 
 #[test]
@@ -56,9 +58,16 @@ fn a_mode_that_differs_is_an_edit() {
           hint: for more: git kustomize-localize explain edited-copy
     "#]]);
     world.work.git(&["config", "core.fileMode", "false"]);
+    let mut transcript = Transcript::default();
     for command in ["check", "vendor"] {
-        world.work.run(&[command]).success().lacks("edited-copy");
+        transcript.add(world.work.run(&[command]).success());
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize check
+        checked 5 kustomizations with 8 references in the working tree: no problems found
+        $ git kustomize-localize vendor
+        nothing to do: kustomize-localize.lock has 3 remote references
+    "#]]);
 }
 
 #[test]
@@ -164,7 +173,17 @@ fn a_kustomization_that_is_not_merged_is_not_touched() {
     assert_ne!(world.work.try_git(&["merge", "-q", "ours"]).status, 0);
     let text = world.work.read("base/kustomization.yaml");
     let output = in_place(&world.work, &[]);
-    output.fails(1).stderr_has("error[invalid-kustomization]: ").stderr_has(" --> base/kustomization.yaml:");
+    output.fails(1).says(expect![[r#"
+            error[invalid-kustomization]: conflict markers: two sides of a merge changed the same lines
+             --> base/kustomization.yaml:3:1
+              |
+            3 | <<<<<<< HEAD
+              | ^^^^^^^^^^^^
+              = help: resolve the conflict, remove the lines `<<<<<<<`, `=======` and `>>>>>>>`, and `git add` the file
+
+            error: nothing was written: 1 error (invalid-kustomization 1)
+              hint: for more: git kustomize-localize explain invalid-kustomization
+        "#]]);
     assert_eq!(world.work.read("base/kustomization.yaml"), text);
 }
 

@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::{parsed, verify};
-use crate::support::{OVERLAY, Project, Repo};
+use crate::support::{OVERLAY, Project, Repo, Transcript};
 
 const COPY: &str = "localized-overlay";
 const PLACE: &str = "base/localized-files/example.com/acme/remote/v1/service.yaml";
@@ -32,11 +32,38 @@ fn a_directory_is_verified_wherever_it_lies() {
     fs::rename(work.path().join(COPY), &outside).unwrap();
     let over = Repo::new(&project.sandbox, outside.clone());
     let above = outside.parent().unwrap();
+    let mut transcript = Transcript::default();
     for (from, name) in [(above, "over"), (above, outside.to_str().unwrap()), (&*outside, ".")] {
         let run = |args: &[&str]| project.sandbox.run(from, &[&["verify", name], args].concat());
-        run(&[]).success().stdout_has(": as recorded\n");
-        run(&["--upstream"]).success().stdout_has(": ok: ");
+        transcript.add(run(&[]).success());
+        transcript.add(run(&["--upstream"]).success());
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize verify over
+        . from example/overlay: 6 localized files, 1 upstream; recorded in the lock alone
+        verified over: as recorded
+        $ git kustomize-localize verify over --upstream
+        . from example/overlay: 6 localized files, 1 upstream; recorded in the lock alone
+        kustomize-localize.lock:6: ok: https://example.com/acme/remote.git?ref=v1 is <0>
+        upstream of 1 remote: 1 ok
+        verified over: as recorded
+        $ git kustomize-localize verify /home/me/handed/over
+        . from example/overlay: 6 localized files, 1 upstream; recorded in the lock alone
+        verified /home/me/handed/over: as recorded
+        $ git kustomize-localize verify /home/me/handed/over --upstream
+        . from example/overlay: 6 localized files, 1 upstream; recorded in the lock alone
+        kustomize-localize.lock:6: ok: https://example.com/acme/remote.git?ref=v1 is <0>
+        upstream of 1 remote: 1 ok
+        verified /home/me/handed/over: as recorded
+        $ git kustomize-localize verify .
+        . from example/overlay: 6 localized files, 1 upstream; recorded in the lock alone
+        verified .: as recorded
+        $ git kustomize-localize verify . --upstream
+        . from example/overlay: 6 localized files, 1 upstream; recorded in the lock alone
+        kustomize-localize.lock:6: ok: https://example.com/acme/remote.git?ref=v1 is <0>
+        upstream of 1 remote: 1 ok
+        verified .: as recorded
+    "#]]);
     over.write(&format!("{PLACE}.orig"), "");
     over.remove("overlay/kustomization.yaml");
     over.symlink("overlay/kustomization.yaml", "../base/kustomization.yaml");
@@ -109,7 +136,7 @@ fn a_commit_and_a_directory_are_distinguished() {
     "#]]);
     work.git(&["branch", COPY]);
     let id = work.id(COPY);
-    verify(work, &[COPY]).fails(2).stderr_has(&format!("name the commit: {id}\n")).says(expect![[r#"
+    verify(work, &[COPY]).fails(2).stderr_has(&id).says(expect![[r#"
         error: `localized-overlay` names both a commit and a directory with a `kustomize-localize.lock`
           hint: name the directory: ./localized-overlay
           hint: name the commit: <0>
@@ -123,10 +150,16 @@ fn a_commit_and_a_directory_are_distinguished() {
         error: `--rebuild` needs a commit, but `./localized-overlay` is a directory
           hint: remove it, or name a commit
     "#]]);
+    let mut transcript = Transcript::default();
     for name in ["example", "./example"] {
-        verify(work, &[name])
-            .fails(2)
-            .stderr_has("has no `kustomize-localize.lock`")
-            .stderr_has("hint: name a directory that `--no-commit` wrote, or a commit\n");
+        transcript.add(verify(work, &[name]).fails(2));
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize verify example
+        error: `example` has no `kustomize-localize.lock` that lists localized files
+          hint: name a directory that `--no-commit` wrote, or a commit
+        $ git kustomize-localize verify ./example
+        error: `./example` has no `kustomize-localize.lock` that lists localized files
+          hint: name a directory that `--no-commit` wrote, or a commit
+    "#]]);
 }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{Branch, config};
-use crate::support::{Output, Project, Repo, full};
+use crate::support::{Output, Project, Repo, Transcript, full};
 
 /// Returns a commit with the tree and the parents of `tip`, and another message.
 fn with_message(repo: &Repo, tip: &str, message: &str) -> String {
@@ -172,6 +172,7 @@ fn a_replaced_commit_is_read_as_it_is() {
 
 #[test]
 fn a_commit_on_top_is_a_difference_however_it_is_named() {
+    let mut transcript = Transcript::default();
     for is_in_place in [false, true] {
         let branch = Branch::new(is_in_place);
         let repo = &branch.repo;
@@ -190,24 +191,49 @@ fn a_commit_on_top_is_a_difference_however_it_is_named() {
         let place = branch.listed().remove(0);
         repo.write(&place, "edited: true\n");
         branch.commit();
-        repo.run(&["verify"]).fails(1).stdout_has(&format!("{place}: was changed: "));
+        transcript.add(repo.run(&["verify"]).fails(1));
         // Into the commit with the record itself.
         repo.git(&["reset", "--quiet", "--hard", &branch.tip]);
         repo.write("base/cm.yaml", config("edited"));
         repo.git(&["commit", "--quiet", "--all", "--amend", "--no-edit"]);
-        repo.run(&["verify"]).fails(1).stdout_has("base/cm.yaml: differs from the tree recorded ");
+        transcript.add(repo.run(&["verify"]).fails(1));
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize verify
+        base/cm.yaml: differs from the tree recorded in the message of <0>
+        out/app/kustomization.yaml: was changed: its sha256 <1> differs from the lock
+        out/app/kustomization.yaml:1:1: unknown field `edited` (invalid-kustomization)
+
+        out from app: 13 localized files, 3 upstreams; recorded in the lock and in the message of <0>
+        NOT verified HEAD (<2>): 3 differences
+        $ git kustomize-localize verify
+        base/cm.yaml: differs from the tree recorded in the message of <0>
+
+        out from app: 13 localized files, 3 upstreams; recorded in the lock and in the message of <0>
+        NOT verified HEAD (<0>): 1 difference
+        $ git kustomize-localize verify
+        base/cm.yaml: differs from the tree recorded in the message of <0>
+        base/localized-files/.gitattributes: was changed: its sha256 <1> differs from the lock
+
+        .: 10 localized files, 3 upstreams; recorded in the lock and in the message of <0>
+        NOT verified HEAD (<2>): 2 differences
+        $ git kustomize-localize verify
+        base/cm.yaml: differs from the tree recorded in the message of <0>
+
+        .: 10 localized files, 3 upstreams; recorded in the lock and in the message of <0>
+        NOT verified HEAD (<0>): 1 difference
+    "#]]);
 }
 
 #[test]
 fn a_merge_into_main_is_followed_to_the_record() {
+    let mut transcript = Transcript::default();
     for is_in_place in [false, true] {
         let branch = Branch::new(is_in_place);
         let repo = &branch.repo;
         repo.git(&["switch", "--quiet", "--create", "main", &format!("{}^", branch.tip)]);
         repo.git(&["merge", "--quiet", "--no-ff", "--message", "Merge", &branch.tip]);
-        let by = format!("recorded in the lock and in the message of {}", &branch.tip[..12]);
-        repo.run(&["verify"]).success().stdout_has(&by);
+        transcript.add(repo.run(&["verify"]).success().stdout_has(&branch.tip[..12]));
         // With something of its own in between.
         repo.git(&["reset", "--quiet", "--hard", &format!("{}^", branch.tip)]);
         repo.write("README.md", "More.\n");
@@ -215,23 +241,50 @@ fn a_merge_into_main_is_followed_to_the_record() {
         repo.git(&["merge", "--quiet", "--no-ff", "--message", "Merge", &branch.tip]);
         repo.write("README.md", "More again.\n");
         branch.commit();
-        repo.run(&["verify"]).fails(1).stdout_has("README.md: differs from the tree recorded ");
+        transcript.add(repo.run(&["verify"]).fails(1));
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize verify
+        out from app: 13 localized files, 3 upstreams; recorded in the lock and in the message of <0>
+        verified HEAD (<1>): as recorded
+        $ git kustomize-localize verify
+        README.md: differs from the tree recorded in the message of <0>
+
+        out from app: 13 localized files, 3 upstreams; recorded in the lock and in the message of <0>
+        NOT verified HEAD (<1>): 1 difference
+        $ git kustomize-localize verify
+        .: 10 localized files, 3 upstreams; recorded in the lock and in the message of <0>
+        verified HEAD (<1>): as recorded
+        $ git kustomize-localize verify
+        README.md: differs from the tree recorded in the message of <0>
+
+        .: 10 localized files, 3 upstreams; recorded in the lock and in the message of <0>
+        NOT verified HEAD (<1>): 1 difference
+    "#]]);
 }
 
 #[test]
 fn commits_by_people_have_no_record() {
+    let mut transcript = Transcript::default();
     for args in [&["vendor"][..], &["example/overlay", "--scope", "example", "--no-commit"]] {
         let project = Project::new();
         let work = &project.work;
         work.run(args).success();
         work.commit("Vendor");
         for _ in 0..2 {
-            work.run(&["verify"]).success().stdout_has("recorded in the lock alone");
+            transcript.add(work.run(&["verify"]).success());
             work.write("README.md", "More.\n");
             work.git(&["commit", "--quiet", "--allow-empty", "--all", "--message", "More"]);
         }
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize verify
+        .: 3 localized files, 1 upstream; recorded in the lock alone
+        verified HEAD (<0>): as recorded
+        $ git kustomize-localize verify
+        localized-overlay from example/overlay: 6 localized files, 1 upstream; recorded in the lock alone
+        verified HEAD (<0>): as recorded
+    "#]]);
     // If it is localized again by hand, an earlier message does not count any more.
     let project = Project::new();
     let work = &project.work;

@@ -3,10 +3,11 @@
 use std::fs;
 
 use super::*;
-use crate::support::{Project, Reply, Server};
+use crate::support::{Project, Reply, Server, Transcript};
 
 #[test]
 fn a_branch_is_verified_and_its_remotes_are_asked() {
+    let mut transcript = Transcript::default();
     for in_place in [false, true] {
         let project = Project::new();
         let work = &project.work;
@@ -15,20 +16,13 @@ fn a_branch_is_verified_and_its_remotes_are_asked() {
         } else {
             project.overlay(&["--no-verify"]).success();
         }
-        let lock = if in_place { "kustomize-localize.lock" } else { "localized-overlay/kustomize-localize.lock" };
-        let label = "https://example.com/acme/remote.git?ref=v1";
-        ask(work, &["localized/main"])
-            .success()
-            .stdout_has(&format!("{lock}:"))
-            .stdout_has(&format!(": ok: {label} is "))
-            .stdout_has("recorded in the lock and in the message of")
-            .stdout_has("): as recorded\n");
+        transcript.add(ask(work, &["localized/main"]).success());
         // Also in a bare repository.
         let bare = project.sandbox.path("bare");
         let to = bare.to_str().unwrap();
         work.git(&["clone", "--quiet", "--bare", ".", to]);
         let inside = project.sandbox.run(&bare, &["verify", "--upstream", "localized/main"]);
-        inside.success().stdout_has("upstream of 1 remote: 1 ok\n");
+        transcript.add(inside.success());
         fs::remove_dir_all(&bare).unwrap();
         // Everything at once, with one thing of each that differs.
         project.second_version();
@@ -38,12 +32,7 @@ fn a_branch_is_verified_and_its_remotes_are_asked() {
         work.write(&place, "edited: by hand\n");
         work.commit("by hand");
         let args = ["--rebuild"];
-        ask(work, &args)
-            .fails(1)
-            .stdout_has(&format!("{place}: was changed"))
-            .stdout_has(&format!("moved: {label} was "))
-            .stdout_has("the tag `v1` points to another commit")
-            .stdout_has("upstream of 1 remote: 1 moved\n");
+        transcript.add(ask(work, &args).fails(1));
         let kinds: Vec<String> = report(work, &args, 1)["differences"]
             .as_array()
             .unwrap()
@@ -57,14 +46,54 @@ fn a_branch_is_verified_and_its_remotes_are_asked() {
         work.git(&["switch", "--quiet", "--detach", "HEAD^"]);
         fs::remove_dir_all(project.sandbox.path("upstream")).unwrap();
         fs::remove_dir_all(project.sandbox.path("cache")).unwrap();
-        ask(work, &["--rebuild"])
-            .fails(2)
-            .stdout_has(&format!("gone: {label} was "))
-            .stderr_has("cannot be localized again");
+        transcript.add(ask(work, &["--rebuild"]).fails(2));
         // No server is asked without `--upstream`.
         let offline = work.run_unchanged(&["verify", "--format", "json"]);
         assert_eq!(parsed(offline.success())["upstream"], Value::Null);
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize verify --upstream localized/main
+        localized-overlay from example/overlay: 6 localized files, 1 upstream; recorded in the lock and in the message of <0>
+        localized-overlay/kustomize-localize.lock:7: ok: https://example.com/acme/remote.git?ref=v1 is <1>
+        upstream of 1 remote: 1 ok
+        verified localized/main (<0>): as recorded
+        $ git kustomize-localize verify --upstream --rebuild
+        localized-overlay/base/localized-files/example.com/acme/remote/v1/service.yaml: was changed: its sha256 <0> differs from the lock
+        localized-overlay/base/localized-files/example.com/acme/remote/v1/service.yaml: differs when localized again
+
+        localized-overlay from example/overlay: 6 localized files, 1 upstream; recorded in the lock and in the message of <1>
+        localized-overlay/kustomize-localize.lock:7: moved: https://example.com/acme/remote.git?ref=v1 was <2>, is <3>: the tag `v1` points to another commit
+        upstream of 1 remote: 1 moved
+          to update a copy: update the lock of its source, or, where that has none, remove it and copy again
+        NOT verified HEAD (<4>): 3 differences
+        $ git kustomize-localize verify --upstream --rebuild
+        localized-overlay from example/overlay: 6 localized files, 1 upstream; recorded in the lock and in the message of <0>
+        localized-overlay/kustomize-localize.lock:7: gone: https://example.com/acme/remote.git?ref=v1 was <1>: could not fetch https://example.com/acme/remote.git: '/home/me/upstream/acme/remote.git' does not appear to be a git repository
+        upstream of 1 remote: 1 gone
+        NOT verified HEAD (<0>): 1 difference
+        error: example/base/kustomization.yaml:3:5: resources[1]: `localized-overlay` cannot be localized again: could not fetch https://example.com/acme/remote.git: '/home/me/upstream/acme/remote.git' does not appear to be a git repository
+          hint: check the URL (kustomize splits it after two segments, at `.git`, or at `//`); if the repository moved or is private, ask its owner
+        $ git kustomize-localize verify --upstream localized/main
+        .: 3 localized files, 1 upstream; recorded in the lock and in the message of <0>
+        kustomize-localize.lock:5: ok: https://example.com/acme/remote.git?ref=v1 is <1>
+        upstream of 1 remote: 1 ok
+        verified localized/main (<0>): as recorded
+        $ git kustomize-localize verify --upstream --rebuild
+        example/base/localized-files/example.com/acme/remote/v1/service.yaml: was changed: its sha256 <0> differs from the lock
+
+        .: 3 localized files, 1 upstream; recorded in the lock and in the message of <1>
+        kustomize-localize.lock:5: moved: https://example.com/acme/remote.git?ref=v1 was <2>, is <3>: the tag `v1` points to another commit
+        upstream of 1 remote: 1 moved
+          a moved version is only updated by name, once you know why it moved: git kustomize-localize update 'https://example.com/acme/remote.git?ref=v1'
+        NOT verified HEAD (<4>): 2 differences
+        $ git kustomize-localize verify --upstream --rebuild
+        .: 3 localized files, 1 upstream; recorded in the lock and in the message of <0>
+        kustomize-localize.lock:5: gone: https://example.com/acme/remote.git?ref=v1 was <1>: could not fetch https://example.com/acme/remote.git: '/home/me/upstream/acme/remote.git' does not appear to be a git repository
+        upstream of 1 remote: 1 gone
+        NOT verified HEAD (<0>): 1 difference
+        error: example/base/kustomization.yaml:3:5: resources[1]: `.` cannot be localized again: could not fetch https://example.com/acme/remote.git: '/home/me/upstream/acme/remote.git' does not appear to be a git repository
+          hint: check the URL (kustomize splits it after two segments, at `.git`, or at `//`); if the repository moved or is private, ask its owner
+    "#]]);
 }
 
 #[test]
@@ -196,9 +225,15 @@ fn two_locks_ask_for_the_same_once() {
     assert_eq!(both["upstream"].as_array().unwrap().len(), 4);
     assert_eq!(asked(&server), ["a", "b", "base"]);
     server.route("/b.yaml", Reply::ok(config("changed")));
-    ask(&repo, &[])
-        .fails(1)
-        .stdout_has("copy/kustomize-localize.lock:6: moved: ")
-        .stdout_has("\nkustomize-localize.lock:")
-        .stdout_has("2 ok, 2 moved\n");
+    ask(&repo, &[]).fails(1).says(expect![[r#"
+            copy from b: 3 localized files, 1 upstream; recorded in the lock alone
+            copy/kustomize-localize.lock:6: moved: http://127.0.0.1:…/b.yaml was <0>, is <1>: its content differs
+            kustomize-localize.lock:4: ok: http://127.0.0.1:…/a.yaml is <2>
+            kustomize-localize.lock:7: moved: http://127.0.0.1:…/b.yaml was <0>, is <1>: its content differs
+            kustomize-localize.lock:10: ok: http://127.0.0.1:…/base.yaml is <3>
+            upstream of 4 remotes: 2 ok, 2 moved
+              to update the lock: git kustomize-localize update
+              to update a copy: update the lock of its source, or, where that has none, remove it and copy again
+            NOT verified HEAD (<4>): 2 differences
+        "#]]);
 }

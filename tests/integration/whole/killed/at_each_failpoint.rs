@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::{COPY, DISK, Facts, IN_PLACE, Stage, WORKING_TREE, WORKTREE, project};
-use crate::support::{OVERLAY, full, rows};
+use crate::support::{OVERLAY, Transcript, full, rows};
 
 /// What all commands that fetch have in common. By day it is ended in one test, at all of them at night.
 const FETCHING: [&str; 5] = [
@@ -137,13 +137,19 @@ fn a_worktree_whose_source_goes_on_meanwhile() {
 #[test]
 fn a_failed_run_changes_nothing() {
     const HELD: &str = ".git/refs/heads/localized/main.lock";
+    let mut transcript = Transcript::default();
     for stage in [Stage::new(WORKTREE), Stage::again(WORKTREE)] {
         // A ref with a lock file cannot be moved.
         stage.project.work.write(HELD, "");
-        stage.run().fails(2).stderr_has("remove the lock");
+        transcript.add(stage.run().fails(2));
         stage.project.work.remove(HELD);
         assert!(Facts::of(&stage.project) == stage.before);
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize branch --no-verify --worktree ../deployed
+        error: git could not move `refs/heads/localized/main`: update_ref failed for ref 'refs/heads/localized/main': cannot lock ref 'refs/heads/localized/main': Unable to create '/home/me/work/.git/refs/heads/localized/main.lock': File exists.; Another git process seems to be running in this repository, e.g.; an editor opened by 'git commit'. Please make sure all processes; are terminated then try again. If it still fails, a git process; may have crashed in this repository earlier:; remove the file manually to continue.
+          hint: if no git is running, remove the lock: rm /home/me/work/.git/refs/heads/localized/main.lock
+    "#]]);
 }
 
 #[test]

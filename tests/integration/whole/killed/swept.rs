@@ -1,5 +1,6 @@
 //! What interrupted runs left behind.
 
+use crate::support::Transcript;
 use std::fs;
 use std::time::{Duration, SystemTime};
 
@@ -47,9 +48,21 @@ fn leftovers_of_a_dead_run_are_invisible() {
     let new = stage.sandbox().path(&left[0]).join(work.path().strip_prefix("/").unwrap());
     assert!(new.join("localized-overlay/overlay/kustomization.yaml").is_file());
     assert_eq!(work.git(&["status", "--porcelain"]), "");
+    let mut transcript = Transcript::default();
     for args in [&["lock"][..], &["check"], &["tree"]] {
-        work.run(args).lacks("kustomize-localize-tmp-");
+        transcript.add(&work.run(args));
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize lock
+        nothing to do: kustomize-localize.lock has 1 remote reference
+        $ git kustomize-localize check
+        checked 2 kustomizations with 3 references in the working tree: no problems found
+        $ git kustomize-localize tree
+        example/overlay
+        └── example/base
+            ├── example/base/config.yaml
+            └── https://example.com/acme/remote.git?ref=v1 (tag, locked <0>)
+    "#]]);
 }
 
 #[test]
@@ -86,8 +99,24 @@ fn outputs_that_differ_are_the_users() {
     );
     project.sandbox.set("KUSTOMIZE", project.sandbox.path("bin/kustomize"));
     // For each repository only the last.
+    let mut transcript = Transcript::default();
     for _ in 0..2 {
-        project.overlay(&[]).fails(1).stdout_has("both outputs: ");
+        transcript.add(project.overlay(&[]).fails(1));
         assert_eq!(project.sandbox.leftovers().len(), 1);
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize example/overlay --scope example
+        not localized: the localized build differs from the original, in 1 of 1 build
+          example/overlay: the outputs differ
+            changed v1 Service dev-one
+            v1 Service dev-one:
+            @@ -2,3 +2,4 @@
+             kind: Service
+             metadata:
+               name: dev-one
+            +# more
+          both outputs: /home/me/tmp/kustomize-localize-output-…/overlay
+        error: nothing was written: the localized build differs from the original
+          hint: to accept the difference: --no-verify
+    "#]]);
 }

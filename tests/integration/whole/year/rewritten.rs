@@ -2,7 +2,7 @@
 //! the record in the message and by the tree, and localizing goes on from there.
 
 use super::{BASE, BRANCH as LOCALIZED, COPY, IN_PLACE, LOCK};
-use crate::support::{Output, Project, Repo, base_of};
+use crate::support::{Output, Project, Repo, Transcript, base_of};
 
 /// Returns a project with two deployments, of `v1` and of `v2`.
 fn deployed(args: &[&str]) -> Project {
@@ -61,6 +61,7 @@ fn trees(repo: &Repo, revs: [&str; 2]) -> [String; 2] {
 
 #[test]
 fn a_squash_holds_no_record_but_the_lock() {
+    let mut transcript = Transcript::default();
     for args in [IN_PLACE, COPY] {
         let project = deployed(args);
         let work = &project.work;
@@ -70,11 +71,23 @@ fn a_squash_holds_no_record_but_the_lock() {
         work.git(&["switch", "-q", "main"]);
         let [squashed, localized] = trees(work, ["production", LOCALIZED]);
         assert_eq!(squashed, localized);
-        work.run_unchanged(&["verify", "production"]).success().stdout_has(": as recorded\n");
-        work.run_unchanged(&[args, &["--branch", "production"]].concat())
-            .fails(2)
-            .stderr_has("`production` was not made by this tool: none of its commits has a record");
+        transcript.add(work.run_unchanged(&["verify", "production"]).success());
+        transcript.add(work.run_unchanged(&[args, &["--branch", "production"]].concat()).fails(2));
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize verify production
+        .: 3 localized files, 1 upstream; recorded in the lock alone
+        verified production (<0>): as recorded
+        $ git kustomize-localize branch --no-verify --branch production
+        error: branch `production` was not made by this tool: none of its commits has a record
+          hint: commit to another branch: `--branch NAME`
+        $ git kustomize-localize verify production
+        localized-overlay from example/overlay: 6 localized files, 1 upstream; recorded in the lock alone
+        verified production (<0>): as recorded
+        $ git kustomize-localize example/overlay --scope example --no-verify --branch production
+        error: branch `production` was not made by this tool: none of its commits has a record
+          hint: commit to another branch: `--branch NAME`
+    "#]]);
 }
 
 #[test]
@@ -116,6 +129,7 @@ fn a_branch_that_was_squashed_onto_main_still_follows() {
 
 #[test]
 fn a_rebase_is_gone_on_from() {
+    let mut transcript = Transcript::default();
     for args in [IN_PLACE, COPY] {
         let project = Project::new();
         let work = &project.work;
@@ -130,19 +144,32 @@ fn a_rebase_is_gone_on_from() {
         let record = ["log", "-1", "--format=%(trailers:key=Kustomize-Localize-Source,valueonly)", LOCALIZED];
         assert_ne!(work.git(&record), format!("gitCommit:{main}"));
         // It is not what its record says, which names the main before.
-        work.run_unchanged(&["verify", "localized/main"])
-            .fails(1)
-            .stdout_has("README.md: differs from the tree recorded in the message of ");
+        transcript.add(work.run_unchanged(&["verify", "localized/main"]).fails(1));
         // Nothing of it would be lost; the record is brought up to date.
         let before = work.id(&format!("{LOCALIZED}^{{tree}}"));
         goes_on(work, args, "localized/main", &[rebased, main.clone()]);
         assert_eq!(work.git(&record), format!("gitCommit:{main}"));
         assert_eq!(work.id(&format!("{LOCALIZED}^{{tree}}")), before);
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize verify localized/main
+        README.md: differs from the tree recorded in the message of <0>
+        new.txt: differs from the tree recorded in the message of <0>
+
+        .: 3 localized files, 1 upstream; recorded in the lock and in the message of <0>
+        NOT verified localized/main (<0>): 2 differences
+        $ git kustomize-localize verify localized/main
+        README.md: differs from the tree recorded in the message of <0>
+        new.txt: differs from the tree recorded in the message of <0>
+
+        localized-overlay from example/overlay: 6 localized files, 1 upstream; recorded in the lock and in the message of <0>
+        NOT verified localized/main (<0>): 2 differences
+    "#]]);
 }
 
 #[test]
 fn a_fix_picked_from_main_is_not_an_edit() {
+    let mut transcript = Transcript::default();
     for args in [IN_PLACE, COPY] {
         let project = deployed(args);
         let work = &project.work;
@@ -158,8 +185,14 @@ fn a_fix_picked_from_main_is_not_an_edit() {
         let by = by_hand(work, || work.write("other/config.yaml", "fixed: again\n"));
         work.write("other/config.yaml", "fixed: otherwise\n");
         work.commit("fix");
-        work.run_unchanged(args).fails(2).stderr_has(&format!("edited by hand by {}: `other/config.yaml`", &by[..12]));
+        transcript.add(work.run_unchanged(args).fails(2).stderr_has(&by[..12]));
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize branch --no-verify
+        $ git kustomize-localize example/overlay --scope example --no-verify
+        error: `localized/main` was edited by hand by <0>: `other/config.yaml`
+          hint: make the changes in the source; to discard these edits: --overwrite
+    "#]]);
 }
 
 #[test]
@@ -180,6 +213,7 @@ fn a_manual_revert_is_still_an_edit() {
 
 #[test]
 fn deployments_can_be_picked_one_by_one() {
+    let mut transcript = Transcript::default();
     for args in [IN_PLACE, COPY] {
         let project = deployed(args);
         let work = &project.work;
@@ -192,7 +226,7 @@ fn deployments_can_be_picked_one_by_one() {
         work.git(&["cherry-pick", "-m", "1", "localized/main"]);
         let picked = work.id("HEAD");
         assert_ne!(picked, work.id(LOCALIZED));
-        verify_taken(work, "release").stdout_has(&format!("in the message of {}", &picked[..12]));
+        transcript.add(verify_taken(work, "release").stdout_has(&picked[..12]));
         work.git(&["switch", "-q", "main"]);
         let [release, localized] = trees(work, ["release", LOCALIZED]);
         assert_eq!(release, localized);
@@ -200,10 +234,23 @@ fn deployments_can_be_picked_one_by_one() {
         let main = work.commit("more");
         goes_on(work, args, "release", &[picked, main]);
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize verify release
+        the message of <0> names the source commit <1>, which <0> does not contain
+
+        .: 3 localized files, 1 upstream; recorded in the lock and in the message of <0>
+        NOT verified release (<0>): 1 difference
+        $ git kustomize-localize verify release
+        the message of <0> names the source commit <1>, which <0> does not contain
+
+        localized-overlay from example/overlay: 6 localized files, 1 upstream; recorded in the lock and in the message of <0>
+        NOT verified release (<0>): 1 difference
+    "#]]);
 }
 
 #[test]
 fn an_older_source_is_localized_only_when_it_is_asked_for() {
+    let mut transcript = Transcript::default();
     for args in [IN_PLACE, COPY] {
         let project = deployed(args);
         let work = &project.work;
@@ -211,15 +258,9 @@ fn an_older_source_is_localized_only_when_it_is_asked_for() {
         let [older, newer] = ["main^", "main"].map(|rev| work.id(rev));
         work.git(&["reset", "-q", "--hard", "main^"]);
         for more in [&[][..], &["--overwrite"]] {
-            work.run_unchanged(&[args, more].concat())
-                .fails(2)
-                .stderr_has(&format!(
-                    "`localized/main` was localized from {}, which is newer than HEAD ({})",
-                    &newer[..12],
-                    &older[..12]
-                ))
-                .stderr_has("hint: git pull")
-                .stderr_has("hint: if it was reset, localize it anyway: ");
+            transcript.add(
+                work.run_unchanged(&[args, more].concat()).fails(2).stderr_has(&newer[..12]).stderr_has(&older[..12]),
+            );
         }
         goes_on(work, &[args, &["--rev", "HEAD"]].concat(), "localized/main", &[tip, older]);
         let [first, now] = trees(work, ["localized/main~2", LOCALIZED]);
@@ -229,4 +270,16 @@ fn an_older_source_is_localized_only_when_it_is_asked_for() {
         work.git(&["reset", "-q", "--hard", &newer]);
         goes_on(work, args, "localized/main", &[tip, newer]);
     }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize branch --no-verify
+        $ git kustomize-localize branch --no-verify --overwrite
+        error: `localized/main` was localized from <0>, which is newer than HEAD (<1>)
+          hint: git pull
+          hint: if it was reset, localize it anyway: git kustomize-localize branch --rev HEAD --branch localized/main
+        $ git kustomize-localize example/overlay --scope example --no-verify
+        $ git kustomize-localize example/overlay --scope example --no-verify --overwrite
+        error: `localized/main` was localized from <0>, which is newer than HEAD (<1>)
+          hint: git pull
+          hint: if it was reset, localize it anyway: --rev HEAD
+    "#]]);
 }
