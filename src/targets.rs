@@ -115,6 +115,9 @@ pub(crate) struct Target {
     /// All that the object says, as JSON.
     #[serde(skip)]
     pub manifest: Rc<str>,
+    /// The same as its file has it, if a build made the object. `None` if none did, or nothing tells the file.
+    #[serde(skip)]
+    pub written: Option<Rc<str>>,
     /// The position of its path, or else of the object.
     #[serde(skip)]
     pub spot: Position,
@@ -610,7 +613,7 @@ impl Target {
         let build = BuildSettings { load_restrictor, ..BuildSettings::default() };
         let (location, spot) = (TargetLocation::Local(dir), Position::new(object.line, 1));
         let value = Value::new(spot, Data::Null);
-        let document = Document { object, value, home: String::new(), is_template: false };
+        let document = Document { object, value, home: String::new(), is_template: false, written: None };
         document.target(tree, engine, spot, location, build)
     }
 

@@ -159,9 +159,24 @@ pub(crate) fn needs(output: &[u8], needs: &mut Needs) {
     }
 }
 
-/// The object of a target, with its kind, which an application that a set makes lacks.
+/// The object of a target, as it is deployed.
 fn manifest(target: &Target) -> Option<Value> {
-    let Ok(Value::Mapping(mut fields)) = serde_json::from_str(&target.manifest) else { return None };
+    object(target, &target.manifest)
+}
+
+/// The objects of a target on both sides in one form: as they are deployed, or as their files have them if a build that
+/// failed may change one of them.
+fn own_objects(target: Sides<Option<&Target>>) -> Sides<Option<Value>> {
+    let is_open = target.iter().flatten().any(|target| target.changed_by.is_some());
+    target.map(|target| {
+        let written = target?.written.as_ref().filter(|_| is_open);
+        object(target?, written.unwrap_or(&target?.manifest))
+    })
+}
+
+/// An object of a target from its JSON, with its kind, which an application that a set makes lacks.
+fn object(target: &Target, json: &str) -> Option<Value> {
+    let Ok(Value::Mapping(mut fields)) = serde_json::from_str(json) else { return None };
     if !fields.contains_key("kind") {
         fields.insert("apiVersion".into(), format!("{}/v1alpha1", policy::ARGO).into());
         fields.insert("kind".into(), target.object.kind.clone().into());
@@ -177,7 +192,7 @@ pub(crate) fn namespace(target: Option<&Target>) -> String {
 /// Returns what each of these builds brings about. Adds to its objects what deploys it, if that changes and no build shows
 /// it.
 pub(crate) fn consequences(all: &mut [BuildDiff<'_>], needs: &Needs) -> Vec<Vec<Consequence>> {
-    let own: Vec<_> = all.iter().map(|build| build.target.map(|target| manifest(target?))).collect();
+    let own: Vec<_> = all.iter().map(|build| own_objects(build.target)).collect();
     let changed = || all.iter().flat_map(|build| &build.objects);
     // Values in outputs are shortened, so that those of the targets are compared in the same form.
     let short: Vec<_> = own.iter().map(|own| own.clone().map(|value| value.map(compare::condensed))).collect();

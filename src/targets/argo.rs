@@ -188,7 +188,7 @@ pub(super) fn find_elsewhere(tree: &dyn Tree, config: &Config, targets: &mut Tar
         let name = path::name(&file).trim_start_matches(OVERRIDES).trim_end_matches(".yaml").trim_start_matches('-');
         let name = if name.is_empty() { "any" } else { name }.to_owned();
         let object = ObjectRef::of(&file, value.start.line, APPLICATION, name);
-        let document = Document { object, value, home: directory.to_owned(), is_template: false };
+        let document = Document { object, value, home: directory.to_owned(), is_template: false, written: None };
         let (_, build) = build(None, &document, &document.value);
         // Only a component or a patch can reach out of the tree, so that the other overrides need no target.
         let added = build.added();

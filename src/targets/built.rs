@@ -282,6 +282,7 @@ impl Builder {
                 |source: &Document| (source.object.file.clone(), source.object.line),
             );
             object.built_by = Some(self.name.clone());
+            document.written = source.map(|source| source.value.json().to_string().into());
             document.home.clone_from(&self.made.directory);
             // Positions in an output tell nobody where to edit.
             match source {

@@ -107,6 +107,8 @@ pub(crate) struct Document {
     pub(super) home: String,
     /// Whether something else makes the object of it first.
     pub(super) is_template: bool,
+    /// The object in its file, as JSON, of which a build made this one. `None` if none did.
+    pub(super) written: Option<Rc<str>>,
 }
 
 impl Document {
@@ -158,9 +160,9 @@ impl Document {
         let json = self.value.json().to_string();
         // The manifest alone does not tell which tree it means, or which options of the cluster count.
         let digest = sha256_hex(format!("{json} {location_text} {:?}", build.options).as_bytes());
-        let (object, manifest, home) = (self.object.clone(), json.into(), self.home.clone());
-        let (sources, changed_by) = (Vec::new(), None);
-        Ok(Target { engine, object, digest, sources, manifest, spot, location, build, home, changed_by })
+        let Document { object, home, written, .. } = self.clone();
+        let (manifest, sources, changed_by) = (json.into(), Vec::new(), None);
+        Ok(Target { engine, object, digest, sources, manifest, written, spot, location, build, home, changed_by })
     }
 
     /// The position of its beginning.
@@ -319,7 +321,7 @@ impl Scan {
         }
         if let Some((object, kind)) = identify(file, &value) {
             let home = path::parent(file).to_owned();
-            let document = Document { object, value, home, is_template };
+            let document = Document { object, value, home, is_template, written: None };
             match (kind.matters)(&document.value) {
                 Ok(true) => self.objects.push(document),
                 Ok(false) => {}

@@ -112,7 +112,7 @@ fn make(set: &Document, template: &Value, parameters: &Parameters, is_go: bool) 
     let name = text("name").unwrap_or_default();
     let set_name = Some(set.object.full_name());
     let object = ObjectRef { namespace, name, kind: APPLICATION.to_owned(), set: set_name, ..set.object.clone() };
-    Document { object, value: filled, home: set.home.clone(), is_template: set.is_template }
+    Document { object, value: filled, home: set.home.clone(), is_template: set.is_template, written: None }
 }
 
 impl GitGenerator {

@@ -276,3 +276,34 @@ fn what_a_broken_parent_listed_is_not_removed() {
         3 objects (1 changed, 2 removed) in 3 of 3 affected builds, 1 consequence since <0>
     "#]]);
 }
+
+#[test]
+fn an_object_that_a_broken_build_would_change_is_compared_as_written() {
+    let Some((_sandbox, work)) = fleet() else { return };
+    let app = argo("web", "web").replace(", namespace: argocd", "");
+    work.commit_files(&[
+        ("env/kustomization.yaml", "namespace: argocd\nresources: [web.yaml]\n"),
+        ("env/web.yaml", &app),
+        ("web/kustomization.yaml", "resources: [a.yaml]\n"),
+        ("web/a.yaml", &config("web")),
+    ]);
+    work.write("env/kustomization.yaml", "namespace: argocd\nresources: [web.yaml, gone.yaml]\n");
+    work.write("env/web.yaml", app.replace("default", "team"));
+    work.run(&["diff", "HEAD", "--stat"]).success().says(expect![[r#"
+        Argo CD Application web (env/web.yaml:1): env/web.yaml
+          changed argoproj.io/v1alpha1 Application web
+        env: env/kustomization.yaml
+          not built (new side): accumulating resources: accumulation err='accumulating resources from 'gone.yaml': evalsymlink failure on 'env… 'env/gone.yaml' : lstat env/gone.yaml: no such file or directory
+        Argo CD Application web (env/web.yaml:1): compared as written: env/kustomization.yaml may change it
+          not built: env/kustomization.yaml: it reaches env/gone.yaml: missing
+        1 object (1 changed) in 1 of 2 affected builds; unknown: 1 target, 1 root since <0>
+    "#]]);
+    // The way back is read alike.
+    work.commit("Break it");
+    work.write("env/kustomization.yaml", "namespace: argocd\nresources: [web.yaml]\n");
+    work.run(&["diff", "HEAD", "--stat"]).success().says(expect![[r#"
+        env: env/kustomization.yaml
+          not built (old side): accumulating resources: accumulation err='accumulating resources from 'gone.yaml': evalsymlink failure on 'env… 'env/gone.yaml' : lstat env/gone.yaml: no such file or directory
+        0 objects differ in 2 affected builds; unknown: 1 root since <0>
+    "#]]);
+}
