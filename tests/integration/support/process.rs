@@ -6,6 +6,7 @@ use std::io::Read;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::LazyLock;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -18,6 +19,33 @@ use super::files;
 
 /// No test waits longer than this for one program.
 const DEADLINE: Duration = Duration::from_secs(120);
+
+/// What another day, machine or version prints, and what stands for it.
+static VARIES: LazyLock<[(Regex, &str); 6]> = LazyLock::new(|| {
+    [
+        // What upstream made has a fixed date, or one that counts from now.
+        (r"\d+ days old", "… days old"),
+        (r"locked from \S+Z on", "locked from … on"),
+        (r"(127\.0\.0\.1|localhost):\d+", "$1:…"),
+        // curl adds the time, in words that depend on its version.
+        (r"(Failed to connect to \S+) port.*", "$1"),
+        // How git talks to a server, and how long a signature is.
+        (r"(fetched from .*,) [\d.]+ [KM]?i?B", "$1 … B"),
+        (r"(kustomize-localize-output)-[^/\s]+", "$1-…"),
+    ]
+    .map(|(varies, shown)| (Regex::new(varies).unwrap(), shown))
+});
+
+/// The same for builds, locks and keys, which are left where ids are.
+static PROGRAMS_AND_KEYS: LazyLock<[(Regex, &str); 3]> = LazyLock::new(|| {
+    [
+        (r"\((kustomize|kubectl)/[^ ]+-[0-9a-f]{16}", "($1/…"),
+        // Ids differ with keys and dates, and in a lock one of digits alone is quoted.
+        (r"(file \S*kustomize-localize\.lock) \(\d+\)", "$1 (…)"),
+        (r"SHA256:[A-Za-z0-9+/]{43}", "SHA256:…"),
+    ]
+    .map(|(varies, shown)| (Regex::new(varies).unwrap(), shown))
+});
 
 /// The result of a program.
 #[derive(Clone)]
@@ -65,9 +93,11 @@ impl Output {
     }
 
     fn with_numbers(&self, text: &str) -> String {
-        let built_by = Regex::new(r"\((kustomize|kubectl)/[^ ]+-[0-9a-f]{16}").unwrap();
+        static ID: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\b[0-9a-f]{12,64}\b").unwrap());
         let shown = self.portable(text);
-        let shown = built_by.replace_all(&shown, "($1/…");
+        let shown = PROGRAMS_AND_KEYS
+            .iter()
+            .fold(shown, |text, (varies, shown)| varies.replace_all(&text, *shown).into_owned());
         let mut ids = Vec::new();
         let number = |id: &Captures<'_>| {
             let id = id[0][..12].to_owned();
@@ -78,11 +108,7 @@ impl Output {
             });
             format!("<{number}>")
         };
-        // Ids differ with keys and dates, and in a lock one of digits alone is quoted.
-        let lock = Regex::new(r"(file \S*kustomize-localize\.lock) \(\d+\)").unwrap();
-        let shown = lock.replace_all(&shown, "$1 (…)");
-        let shown = Regex::new(r"SHA256:[A-Za-z0-9+/]{43}").unwrap().replace_all(&shown, "SHA256:…");
-        Regex::new(r"\b[0-9a-f]{12,64}\b").unwrap().replace_all(&shown, number).into_owned()
+        ID.replace_all(&shown, number).into_owned()
     }
 
     /// Returns what was printed, standard error last, without what another day, machine or version changes.
@@ -98,15 +124,7 @@ impl Output {
         let printed = text.replace(&*sandbox, "/home/me");
         let version = concat!("\"version\": \"", env!("CARGO_PKG_VERSION"), "\"");
         let printed = printed.replace(version, "\"version\": \"…\"");
-        // What upstream made has a fixed date, or one that counts from now.
-        let printed = Regex::new(r"\d+ days old").unwrap().replace_all(&printed, "… days old");
-        let printed = Regex::new(r"(127\.0\.0\.1|localhost):\d+").unwrap().replace_all(&printed, "$1:…");
-        // curl adds the time, in words that depend on its version.
-        let printed = Regex::new(r"(Failed to connect to \S+) port.*").unwrap().replace_all(&printed, "$1");
-        // How git talks to a server, and how long a signature is.
-        let printed = Regex::new(r"(fetched from .*,) [\d.]+ [KM]?i?B").unwrap().replace_all(&printed, "$1 … B");
-        let printed = Regex::new(r"(kustomize-localize-output)-[^/\s]+").unwrap().replace_all(&printed, "$1-…");
-        Regex::new(r"locked from \S+Z on").unwrap().replace_all(&printed, "locked from … on").into_owned()
+        VARIES.iter().fold(printed, |text, (varies, shown)| varies.replace_all(&text, *shown).into_owned())
     }
 
     /// Asserts that standard output holds `text`.
