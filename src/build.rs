@@ -115,7 +115,7 @@ pub(crate) struct TargetCheck {
 }
 
 impl BuildCheck {
-    /// A proof without a build, and why.
+    /// Nothing was built, for this reason.
     pub(crate) fn without(reason: &str) -> BuildCheck {
         BuildCheck { without: Some(reason.to_owned()), ..BuildCheck::default() }
     }

@@ -447,7 +447,7 @@ impl<'a> Run<'a> {
         Ok(plan)
     }
 
-    /// Builds original and result. `None` if no root is affected. An earlier run's result is used if it is still valid.
+    /// Builds original and result. `None` if no root is affected. Roots that an earlier record still proves are not built.
     fn check_builds(&self, plan: &Plan) -> Result<Option<BuildCheck>> {
         if plan.affected.is_empty() {
             return Ok(None);
@@ -461,7 +461,7 @@ impl<'a> Run<'a> {
         let earlier = branch.map_or(Ok(None), |branch| branch.earlier(&self.workspace, lock))?;
         let is_commit = matches!(self.workspace.files, Files::Commit { .. });
         let checkout = is_commit.then(|| self.workspace.tree.clone());
-        // Results on disk are always built: no commit records the builds.
+        // Only a branch has a record, so only its builds are remembered.
         let memory = branch.and_then(|_| Memory::of(self.workspace.repo().map(|repo| &**repo)));
         let options = build::BuildOptions {
             program: how.programs.kustomize.map(Path::to_owned),

@@ -20,7 +20,7 @@ use crate::tree::path;
 /// A kustomization with this text has values of Secrets, so its edits are not remembered.
 const SECRETS: &[u8] = b"secretGenerator";
 
-/// A kustomization on disk, to be edited. No tree is in it.
+/// A kustomization on disk, to be edited. It holds no tree, so that threads can share it.
 pub(super) struct Edits {
     /// Its files have nothing that it reads.
     root: RootDir,
@@ -39,7 +39,7 @@ impl Edits {
         let top = files.scratch.path().join("edited");
         let components = edits.iter().filter(|words| words.starts_with(&["add", "component"].map(str::to_owned)));
         let components = components.flat_map(|words| &words[2..]);
-        let whole: Vec<String> = components.filter_map(|text| path::resolve(directory, &literal(text))).collect();
+        let whole: Vec<String> = components.filter_map(|text| path::resolve(directory, &fixed_part(text))).collect();
         let places = paths_of(&**tree, of_no_root(&**tree, directory, &whole)?)?;
         disk::write_temporary(&**tree, places, None, &top, None)?;
         files.secrets = OnceLock::from(Secrets::below(&top));
@@ -71,7 +71,7 @@ impl Edits {
             }
             if !build.success {
                 let (command, reason) = (command("kustomize edit", words), build.reason());
-                // How it is used follows.
+                // kustomize prints its usage after the reason.
                 let reason = reason.split(" Usage: ").next().unwrap_or_default();
                 return Err(Unbuilt::Failed(format!("`{command}` fails: {reason}")));
             }
@@ -86,7 +86,7 @@ impl Edits {
         Ok(text)
     }
 
-    /// The digest of all that the result is a function of; `None` if that cannot be read.
+    /// The digest of everything that decides the result; `None` if that cannot be read.
     fn input_digest(&self, program: &Program) -> Result<Option<String>> {
         let Some(identity) = program.identity() else { return Ok(None) };
         let (Edits { root: RootDir { top, directory, .. }, commands, .. }, version) = (self, env!("CARGO_PKG_VERSION"));
@@ -96,9 +96,8 @@ impl Edits {
     }
 }
 
-/// The directory before the first wildcard; the whole text without one.
-fn literal(text: &str) -> String {
-    // For a pattern, everything below the directory that it begins with.
+/// The text; of a pattern, the directory below which everything that it matches is.
+fn fixed_part(text: &str) -> String {
     match text.find(['*', '?', '[', '\\']) {
         Some(end) => text[..end].rsplit_once('/').map_or("", |(above, _)| above).to_owned(),
         None => text.to_owned(),

@@ -53,7 +53,7 @@ impl Memory {
         Memory::open(&here?.own_directory(), MOST).map(Arc::new)
     }
 
-    /// Opens the one in the directory of this program in a repository.
+    /// Opens the memory below the directory of this program in a repository.
     fn open(own: &Path, most: u64) -> Option<Memory> {
         let key = Key::of(own)?;
         let directory = own.join("builds");
@@ -110,7 +110,8 @@ impl Memory {
         *total = total.map(|total| total + more);
     }
 
-    /// The build with a hash instead of each value of a Secret; `None` if it cannot be read.
+    /// The build with a hash instead of each value of a Secret; `None` if it is not UTF-8, or a document with a Secret
+    /// is not YAML.
     pub(super) fn hide(&self, build: &BuildOutput) -> Option<BuildOutput> {
         if !secrets::may_hold(&build.stdout) {
             return Some(build.clone());

@@ -63,12 +63,12 @@ pub(crate) fn check_builds(job: &Job<'_>, options: &BuildOptions) -> Result<Buil
         None => built.next(),
     });
     let mut checked = BuildCheck { by: Some(by), network, targets: targets.collect(), without: None };
-    let mut known: BTreeMap<RootId, bool> = checked.targets.iter().map(came).collect();
+    let mut known: BTreeMap<RootId, bool> = checked.targets.iter().map(sameness).collect();
     // A build that failed may not have come to the bases of its root, so these are built by themselves.
-    while let Some(next) = unseen(job.plan, &known) {
+    while let Some(next) = unverified(job.plan, &known) {
         let (out, todo): (Vec<_>, Vec<_>) = next.iter().partition(|root| refused(root).is_some());
         let built = run(&todo)?;
-        known.extend(out.into_iter().map(|root| (root.root, false)).chain(built.iter().map(came)));
+        known.extend(out.into_iter().map(|root| (root.root, false)).chain(built.iter().map(sameness)));
         checked.targets.extend(built.into_iter().filter(|target: &TargetCheck| {
             target.verdict.differs() || matches!(target.verdict, Verdict::Unread { .. })
         }));
@@ -77,15 +77,16 @@ pub(crate) fn check_builds(job: &Job<'_>, options: &BuildOptions) -> Result<Buil
 }
 
 /// A root, and whether its outputs are the same.
-fn came(target: &TargetCheck) -> (RootId, bool) {
+fn sameness(target: &TargetCheck) -> (RootId, bool) {
     (target.root, target.verdict.is_same())
 }
 
-/// The roots to build next, of those that no build may have come to. `known` says of each root whether its own did.
-fn unseen(plan: &Plan, known: &BTreeMap<RootId, bool>) -> Option<Vec<ComparedRoot>> {
+/// The roots to build next, which no build has reached for sure. `known` says of each built root whether both outputs are
+/// the same. `None` if there are none.
+fn unverified(plan: &Plan, known: &BTreeMap<RootId, bool>) -> Option<Vec<ComparedRoot>> {
     let graph = &plan.before;
-    let that = |is: bool| known.iter().filter(move |(_, built)| **built == is).map(|(root, _)| *root);
-    let next = graph.unverified_roots(that(true), that(false)).into_iter().filter(|root| !known.contains_key(root));
+    let (same, others): (Vec<RootId>, Vec<RootId>) = known.keys().partition(|root| known[*root]);
+    let next = graph.unverified_roots(same, others).into_iter().filter(|root| !known.contains_key(root));
     let next: Vec<ComparedRoot> = next.map(|root| ComparedRoot::unmoved(graph, root, true)).collect();
     (plan.new_dir.is_none() && !next.is_empty()).then_some(next)
 }

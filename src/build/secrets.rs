@@ -110,7 +110,7 @@ pub(super) fn size(text: &str) -> String {
     format!("…({} bytes, sha256 {}…)", text.len(), &sha256_hex(text.as_bytes())[..4])
 }
 
-/// The same of a value, or of what a [memory](super::memory) has in its place.
+/// The same of a value; of the hash that a [memory](super::memory) has instead, the size that it carries.
 pub(super) fn shown_size(text: &str) -> String {
     // The digits of a hash.
     const HASH: usize = 64;
@@ -145,11 +145,11 @@ pub(super) fn may_hold(text: &[u8]) -> bool {
     ["Secret", "\\u", "\\U", "\\x"].iter().any(|part| memchr::memmem::find(text, part.as_bytes()).is_some())
 }
 
-/// How often YAML may be a text in YAML, as a patch is.
+/// The deepest nesting of YAML as a text in YAML, such as a patch.
 const DEEPEST: usize = 10;
 
-/// The texts that must not be quoted from a program that fails: values of Secrets in the files that it reads, and texts that were
-/// meant to be some.
+/// The texts that must not be quoted from a program that fails: values of Secrets in the files that it reads, and texts
+/// that were perhaps meant as such.
 #[derive(Debug, Default)]
 pub(super) struct Secrets(BTreeSet<String>);
 
@@ -183,14 +183,14 @@ impl Secrets {
         }
     }
 
-    /// Reads YAML, of which relative paths begin in a directory, and that is a text in so many others.
+    /// Reads YAML. Its relative paths begin in `directory`; `depth` counts the YAML texts around it.
     fn read(&mut self, text: &str, directory: &Path, depth: usize) {
         if depth > DEEPEST {
             return self.add_lines(text);
         }
         for document in serde_yaml::Deserializer::from_str(text) {
             match Value::deserialize(document) {
-                // It would be read again, for ever.
+                // A document that is one string would be read as itself without end.
                 Ok(Value::String(_)) => {}
                 Ok(mut value) => self.find(&mut value, directory, depth),
                 // A program may quote any part of it.
@@ -239,7 +239,8 @@ impl Secrets {
         }
     }
 
-    /// Adds the values that a patch writes, unless its target has another kind: without a kind, or with a pattern, that may be a Secret.
+    /// Adds the values that a patch writes, unless its target has another kind. A target without a kind, or with a
+    /// pattern, may be a Secret.
     fn add_patch(&mut self, patch: &Mapping, directory: &Path) {
         let Some(target) = patch.get("target") else { return };
         let kind = target.get("kind").and_then(Value::as_str).unwrap_or_default();
@@ -316,7 +317,7 @@ fn is_name(key: &str) -> bool {
         && key.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c))
 }
 
-/// A text without a value: a short one where it is a word.
+/// Hides a value in a text; a short value only where it is a whole word.
 fn without(text: &str, value: &str) -> String {
     // From this length on a value is not found by chance.
     const LONG: usize = 4;

@@ -332,8 +332,8 @@ impl Diff {
     }
 }
 
-/// Builds one of what is written for both sides. What says no namespace may lie in the one of its side.
-fn built(builds: &Sides<Builds>, number: usize, namespaces: &Sides<String>) -> Outputs {
+/// Builds a choice on both sides, and compares the outputs. `namespaces` are those of objects that name none.
+fn build_and_compare(builds: &Sides<Builds>, number: usize, namespaces: &Sides<String>) -> Outputs {
     match builds.as_ref().map(|side| side.build(number)) {
         Sides { old: Ok(before), new: Ok(after) } => {
             let outputs = Sides { old: &*before.stdout, new: &*after.stdout };
@@ -342,14 +342,14 @@ fn built(builds: &Sides<Builds>, number: usize, namespaces: &Sides<String>) -> O
             if objects.iter().any(|object| object.change == DiffStatus::Removed) {
                 needs(&after.stdout, &mut needed);
             }
-            // Here it is the same.
-            let asks = builds.iter().filter(|_| objects.is_empty()).find_map(|side| side.asks(number));
-            let unknown: Vec<Failure> = asks.map(Failure::new).into_iter().collect();
+            // Equal here, but a cluster may answer a chart in another way.
+            let why = builds.iter().filter(|_| objects.is_empty()).find_map(|side| side.asks(number));
+            let unknown: Vec<Failure> = why.map(Failure::new).into_iter().collect();
             Outputs { objects, needed, not_built: Sides { old: unknown.clone(), new: unknown } }
         }
         failed => {
             let mut failed = failed.map(|result| result.err().map_or(Vec::new(), |unbuilt| Failures::from(unbuilt).0));
-            // Nothing adds to the lock of a commit.
+            // The lock of the base cannot change any more, so no hint asks for that.
             failed
                 .old
                 .iter_mut()
@@ -364,7 +364,7 @@ fn built(builds: &Sides<Builds>, number: usize, namespaces: &Sides<String>) -> O
 #[derive(Default)]
 struct Outputs {
     objects: Vec<ObjectChange>,
-    /// The needs of those that stay.
+    /// The needs of the objects that stay.
     needed: Needs,
     /// Why a side was not built.
     not_built: Sides<Vec<Failure>>,
@@ -390,8 +390,9 @@ impl Compared {
         // The outputs are large, so they are compared in parallel.
         let names: Vec<String> = chosen.iter().map(Choice::title).collect();
         let namespaces: Vec<_> = chosen.iter().map(|choice| choice.targets().map(namespace)).collect();
-        let mut built = Progress::new("building", quiet)
-            .each(processors(), &names, String::clone, |number, _| built(builds, number, &namespaces[number]));
+        let mut built = Progress::new("building", quiet).each(processors(), &names, String::clone, |number, _| {
+            build_and_compare(builds, number, &namespaces[number])
+        });
         // A build that fails as a whole is compared in parts.
         let failed: Vec<usize> = (0..chosen.len())
             .filter(|number: &usize| {

@@ -61,7 +61,7 @@ pub(crate) fn write(
         repository.write_object(tree).map(gix::Id::detach)
     });
     let tree = tree.map_err(|error| not_stored(&error))?;
-    // In place there is no directory of its own.
+    // A repository that is localized in place has no directory of its own for the result.
     let Some(new_dir) = new_dir else {
         return Ok(WrittenTrees { tree, directory: tree });
     };

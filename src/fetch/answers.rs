@@ -118,7 +118,7 @@ impl Network {
             (Upstream::Image { .. }, _) => Err(Failure::new("an image is not locked")),
         };
         let answer = answer.unwrap_or_else(failed);
-        // An update by its name only is offered for versions: a branch is meant to move, a version is not.
+        // A branch is meant to move, a version is not: `update` takes a moved version only if it is named.
         let listing = listing.and_then(|listing| listing.as_ref().ok());
         let name = listing.and_then(|listing| Some(listing.find(source.reference()?)?.0));
         let is_tag = name.is_some_and(|name| name.starts_with(TAGS));

@@ -13,7 +13,7 @@ use crate::message::redact::SafeUrl;
 use crate::os::interrupt::Scratch;
 use crate::reference::Upstream;
 
-/// The most commits that a [`Ancestry`] names.
+/// The most commits that an [`Ancestry`] names.
 const NAMED: usize = 10;
 /// By how many seconds a commit between the two may claim to be older than the old one, before the whole history is
 /// fetched.
@@ -25,7 +25,7 @@ pub(crate) const REWRITTEN: &str = "was rewritten or reset: it no longer contain
 /// The option for a commit without its history.
 const ALONE: &str = "--depth=1";
 
-/// The longest time for a request whose answer is only good to know.
+/// The longest time for a request whose answer the run can do without.
 const SOON: Duration = Duration::from_secs(30);
 
 /// The relation of a commit to an older one.
@@ -86,8 +86,8 @@ impl Network {
             Err(failure) if failure.kind == FailureKind::NotInRepository => None,
             done => done.and_then(|()| commits.date(old))?,
         };
-        // Commits since the date of the old one are usually enough. This fails if there are none. If an older branch
-        // was merged, the history ends at the merge.
+        // Commits since the date of the old one are usually enough. git fails if there are none, and cuts the history of
+        // a merged branch that is older.
         let is_all = match since.map(|date| format!("--shallow-since=@{}", date.saturating_sub(MARGIN))) {
             Some(since) => commits.fetch_new(new, Some(&since)).is_ok() && !commits.ends_between(old, new)?,
             None => false,

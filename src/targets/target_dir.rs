@@ -156,7 +156,7 @@ pub(super) fn on_localized(identity: &Identity, targets: &mut Targets) -> Result
 }
 
 impl BuildSettings {
-    /// Notes the plain files that are submodules: this repository lacks their content.
+    /// Notes the paths that are submodules instead of files: this repository lacks their content.
     pub(super) fn hold_submodule(&mut self, tree: &dyn Tree, files: &[String]) -> Result<()> {
         for path in files {
             if tree.entry(path)? == Some(Entry::Submodule) {

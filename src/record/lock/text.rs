@@ -67,7 +67,7 @@ impl Lock {
         let keys = LockKeys::from(self);
         validate(&keys).map_err(|problem| {
             let failure = Failure::new(problem.message).context(&context);
-            failure.hint("rename it: the lock must mean the same on every system")
+            failure.hint("rename that path: the lock must mean the same on every system")
         })?;
         let mut text = HEADER.to_owned();
         match serde_yaml::to_value(&keys) {
@@ -331,7 +331,7 @@ impl From<LockKeys> for Lock {
         let LockKeys { target, scope, trailers, remotes, left, mut files, .. } = keys;
         files.sort_by(|a, b| a.path.cmp(&b.path));
         let left: BTreeMap<Upstream, String> = left.into_iter().map(|keys| (keys.upstream(), keys.reason)).collect();
-        // A text in `names` means the entry that is rendered like it, whatever else the text could mean.
+        // A text in `names` means the entry that is rendered like it, even if it could be read as another URL.
         let known = remotes.iter().flat_map(RemoteKeys::upstreams).chain(left.keys().cloned());
         let known = known.chain(remotes.iter().map(RemoteKeys::source));
         let known: HashMap<String, Upstream> = known.map(|upstream| (upstream.to_string(), upstream)).collect();
@@ -343,7 +343,7 @@ impl From<LockKeys> for Lock {
         let mut all = Remotes::new();
         for keys in remotes {
             let (source, pinned) = (keys.source(), keys.pinned(meant));
-            // A bot has raised two refs of a repository to one.
+            // Two entries become one if a bot raises both refs to the same.
             all.entry(source).and_modify(|known| known.join(&pinned)).or_insert(pinned);
         }
         Lock { target, scope, trailers, remotes: all, left, files }
@@ -397,7 +397,7 @@ fn scalar(value: &Value) -> String {
     }
 }
 
-/// A value as a key. Some parsers give `:` and `?` in a plain key a meaning.
+/// A value in the form of a key. Some parsers give `:` and `?` in a plain key a meaning.
 fn inline(value: &Value) -> String {
     match value {
         Value::String(text) if needs_no_quotes(text) && !text.contains([':', '?']) => text.clone(),

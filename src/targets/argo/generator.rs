@@ -119,7 +119,7 @@ impl GeneratorEvaluator<'_> {
         if [first.kind, second.kind].contains(&MATRIX) {
             return Err(unknown("its `matrix` contains another"));
         }
-        // Only for these does a parameter that is unknown here change the number of results.
+        // These read files or lists, so an unknown parameter changes how many results there are.
         let is_read = [GIT, LIST].contains(&second.kind);
         let outers = self.generate(first)?;
         let mut more = outers.more;
@@ -170,7 +170,7 @@ impl GeneratorEvaluator<'_> {
             return Err(unknown(MERGE_NEEDS));
         }
         let mut merged = self.merged(merge, first)?;
-        // Argo CD refuses a key that is set twice, and an open list may set any.
+        // Argo CD refuses a key that is set twice, and a generator with unknown parameters may set any.
         by_key(&keys, &merged.all)?;
         for other in others {
             let given = self.merged(merge, other)?;
@@ -217,7 +217,7 @@ impl GeneratorEvaluator<'_> {
         let generator = GitGenerator { object, is_files, base, patterns, revision };
         let style = Style { is_go: self.is_go, prefix: &git.path_param_prefix };
         let given = self.taken(&generator, style);
-        // Also where it is too much: localizing adds directories and files.
+        // Also above the limit: localizing adds directories and files that the pattern may match.
         if !self.targets.generators.contains(&generator) {
             self.targets.generators.push(generator);
         }

@@ -550,10 +550,10 @@ fn names_that_cannot_be_stored() {
     transcript.says(expect![[r#"
         $ git kustomize-localize a out --no-verify
         error: cannot write kustomize-localize.lock: the path `a:b.yaml` begins like a Windows drive
-          hint: rename it: the lock must mean the same on every system
+          hint: rename that path: the lock must mean the same on every system
         $ git kustomize-localize b out --no-verify
         error: cannot write kustomize-localize.lock: the path `a\b.yaml` contains a backslash
-          hint: rename it: the lock must mean the same on every system
+          hint: rename that path: the lock must mean the same on every system
         $ git kustomize-localize c out --no-verify
         error: the target contains its own file `kustomize-localize.lock`
           hint: choose a scope above the target: `--scope DIR`
