@@ -420,6 +420,9 @@ fn unknown_revision(rev: &str) -> Failure {
         return Failure::new("this repository has no commit yet")
             .hint("commit your files first: git add . && git commit");
     }
+    if rev.is_empty() {
+        return Failure::new("empty REV").hint("name a commit, a branch or a tag, or omit the option");
+    }
     Failure::new(format!("unknown revision `{}`", shown(rev)))
         .hint("fetch it first, or name another one: git log --oneline --all")
 }

@@ -635,7 +635,7 @@ impl Outcome for Diff {
             None if self.since.is_empty() => String::new(),
             None => format!(" since {}", short(&self.since)),
         };
-        format!("{unknown}{left}{unlocked}{hints}{now_remote}{}{since}\n", self.counts())
+        format!("{unknown}{left}{unlocked}{hints}{now_remote}{}\n", self.counts(&since))
     }
 
     fn stopped(&self) -> Vec<Failure> {

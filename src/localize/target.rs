@@ -6,7 +6,7 @@ use std::path::Path;
 use super::LocalizeMode;
 use crate::fetch::Fetcher;
 use crate::graph::{ScopedTree, Start, no_directory};
-use crate::message::failure::{Failure, Result, nearest};
+use crate::message::failure::{Failure, Result, command, nearest};
 use crate::message::redact;
 use crate::plan::copy;
 use crate::reference::{self, RepoSpec, default_new_dir};
@@ -47,13 +47,11 @@ impl LocalizeSource {
                 let new_dir = new_dir.clone().or(default).filter(|name| !name.is_empty());
                 let new_dir = new_dir.ok_or_else(|| {
                     let failure = Failure::new(format!("missing NEW_DIR for `{}`", redact::url(target)));
+                    let named = command("git kustomize-localize", [&redact::url(target), "localized"]);
+                    let failure = failure.hint(format!("name it: {named}"));
                     match subject {
-                        LocalizeSource::Remote { .. } => {
-                            failure.hint("name NEW_DIR, or add a ref to the URL: `?ref=TAG-OR-COMMIT`")
-                        }
-                        _ => failure
-                            .hint("name NEW_DIR")
-                            .hint("to localize the whole repository: git kustomize-localize branch"),
+                        LocalizeSource::Remote { .. } => failure.hint("or add a ref to the URL: `?ref=TAG-OR-COMMIT`"),
+                        _ => failure.hint("to localize the whole repository: git kustomize-localize branch"),
                     }
                 })?;
                 Ok((subject, Some(new_dir)))

@@ -42,7 +42,7 @@ impl Diff {
         // The template is filled in one pass: a mark in a text from outside is not replaced.
         let mut rest = TEMPLATE.split(PART);
         let mut out = rest.next().unwrap_or_default().to_owned();
-        let counts = text(&self.counts());
+        let counts = text(&self.counts(""));
         let parts = [title.clone(), rules, title, counts, build_options, kind_options, entries, main];
         for (part, rest) in parts.iter().zip(rest) {
             out += part;

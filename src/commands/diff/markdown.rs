@@ -19,7 +19,7 @@ impl Diff {
     /// omitted ones.
     pub(super) fn markdown(&self) -> String {
         let (repository, sides) = (code(&visible(&self.repository)), code(&self.sides()));
-        let mut out = format!("{MARKER}\n**{}** in {repository}, {sides}\n\n", self.counts());
+        let mut out = format!("{MARKER}\n**{}** in {repository}, {sides}\n\n", self.counts(""));
         // Doubts come first: whoever reads only the beginning must see them.
         let not_compared = self.unlocked(false).into_iter().chain(self.left(false));
         not_compared.for_each(|text| out += &format!("<p>{}</p>\n\n", code(&text)));

@@ -113,8 +113,8 @@ impl Diff {
         Some(text)
     }
 
-    /// A sentence with the numbers of differences, consequences and unknown builds.
-    pub(super) fn counts(&self) -> String {
+    /// A sentence with the numbers of differences, consequences and unknown builds. `between` names both sides.
+    pub(super) fn counts(&self, between: &str) -> String {
         let of = |change: DiffStatus| {
             let objects = self.builds.iter().flat_map(|build| &build.objects);
             objects.filter(|object| object.change == change).count()
@@ -143,6 +143,7 @@ impl Diff {
         if !self.consequences.is_empty() {
             text += &format!(", {}", counted(self.consequences.len(), "consequence"));
         }
+        text += between;
         if !unknown.is_empty() {
             text += &format!("; unknown: {unknown}");
         }

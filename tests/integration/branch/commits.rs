@@ -153,8 +153,8 @@ fn names_that_are_none_are_refused() {
         error: unknown revision `nowhere`
           hint: fetch it first, or name another one: git log --oneline --all
         $ git kustomize-localize example/overlay --scope example --rev "" --no-verify
-        error: unknown revision ``
-          hint: fetch it first, or name another one: git log --oneline --all
+        error: empty REV
+          hint: name a commit, a branch or a tag, or omit the option
         $ git kustomize-localize example/overlay --scope example --rev HEAD~9 --no-verify
         error: unknown revision `HEAD~9`
           hint: fetch it first, or name another one: git log --oneline --all
@@ -559,7 +559,7 @@ fn a_new_directory_needs_a_name_that_git_can_hold() {
     let before = work.state();
     work.run(&["."]).fails(2).says(expect![[r#"
         error: missing NEW_DIR for `.`
-          hint: name NEW_DIR
+          hint: name it: git kustomize-localize . localized
           hint: to localize the whole repository: git kustomize-localize branch
     "#]]);
     let mut transcript = Transcript::default();
@@ -572,7 +572,7 @@ fn a_new_directory_needs_a_name_that_git_can_hold() {
           hint: choose a directory below it
         $ git kustomize-localize other "" --no-verify
         error: missing NEW_DIR for `other`
-          hint: name NEW_DIR
+          hint: name it: git kustomize-localize other localized
           hint: to localize the whole repository: git kustomize-localize branch
         $ git kustomize-localize other .git --no-verify
         error: NEW_DIR `.git` cannot be used: The .git name may never be used

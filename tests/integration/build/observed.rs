@@ -450,7 +450,7 @@ fn where_a_build_was_ended_the_rest_is_told() {
                   not built: `/home/me/bin/kustomize` was killed
                 Flux Kustomization web (apps/apps.yaml:1): compared as written: apps/kustomization.yaml may change it
                   not built: apps/kustomization.yaml: `/home/me/bin/kustomize` was killed
-                4 objects (2 added, 2 removed) in 2 of 3 affected builds; unknown: 1 target, 1 root since <0>
+                4 objects (2 added, 2 removed) in 2 of 3 affected builds since <0>; unknown: 1 target, 1 root
                 error: apps/kustomization.yaml: `/home/me/bin/kustomize` was killed
                 error: apps: `/home/me/bin/kustomize` was killed
                   hint: see that the machine has memory left, and run the same command again
@@ -682,7 +682,7 @@ fn what_would_be_loaded_too_often_is_never_built() {
         Flux Kustomization a (l20/flux.yaml:1): compared as written: l0/kustomization.yaml may change it
           not built: l0/kustomization.yaml: it reaches l4: invalid
         hint: reference fewer of them twice
-        3 affected builds could not be compared; unknown: 2 targets, 2 roots since <0>
+        3 affected builds could not be compared since <0>; unknown: 2 targets, 2 roots
     "#]]);
 }
 

@@ -273,8 +273,8 @@ fn arguments_that_exclude_each_other_or_mean_nothing_are_refused() {
 
         For more information, try '-h'.
         $ git kustomize-localize check --base=
-        error: cannot read the configuration of ``: unknown revision ``
-          hint: fetch it first, or name another one: git log --oneline --all
+        error: cannot read the configuration of ``: empty REV
+          hint: name a commit, a branch or a tag, or omit the option
         $ git kustomize-localize check --base=origin/main
         error: cannot read the configuration of `origin/main`: unknown revision `origin/main`
           hint: fetch it first, or name another one: git log --oneline --all

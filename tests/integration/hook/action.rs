@@ -268,7 +268,7 @@ fn a_build_sees_what_the_reader_does_not() {
         ::error file=app/kustomization.yaml,title=unread-reference::kustomize asks for `git fetch --depth=1 https://github.com/acme/hidden v1`, which no reference names%0Awrite the reference plainly, and lock it: git kustomize-localize explain unread-reference
         ::stop-commands::<1>
         hint: git kustomize-localize explain unread-reference
-        1 affected build could not be compared; unknown: 1 root since <2>
+        1 affected build could not be compared since <2>; unknown: 1 root
         ::<1>::
     "#]]);
     // A URL that is not locked is told of at its line, and nowhere else; also where nothing can be built for it.
@@ -289,7 +289,7 @@ fn a_build_sees_what_the_reader_does_not() {
         ::error file=app/kustomization.yaml,line=4,col=5,title=remote-reference::`https://github.com/acme/hidden?ref=v1` is neither localized nor locked%0Akeep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock%0Aor vendor it: git kustomize-localize vendor :/app
         ::stop-commands::<1>
         hint: check the host's name, the network and the proxy (`https_proxy`)
-        1 affected build could not be compared; unknown: 1 root since <2>
+        1 affected build could not be compared since <2>; unknown: 1 root
         ::<1>::
     "#]]);
     let annotations =

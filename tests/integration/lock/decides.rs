@@ -113,7 +113,7 @@ fn an_exception_over_what_is_locked_waits_for_lock() {
     run(&world, &["diff", &base]).says(expect![[r#"
         app: not built: https://github.com/acme/lib//web?ref=v1 stays remote
         now remote: https://github.com/acme/lib//web?ref=v1 (allowed by .kustomize-localize:2)
-        1 affected build could not be compared; unknown: 1 root since <0>
+        1 affected build could not be compared since <0>; unknown: 1 root
     "#]]);
     branch(&world).success().says(expect![[r#"
         localized the repository on branch localized/main (<0>): 2 files written, 0 references rewritten, 6 removed

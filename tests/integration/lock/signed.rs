@@ -400,7 +400,7 @@ fn a_lock_is_not_believed_who_signed_what_it_holds() {
                 app: https://github.com/acme/lib?ref=main: <0> -> <1>, 1 commit
                   not built (new side): app/kustomization.yaml:2:3: resources[0]: https://github.com/acme/lib?ref=main: the commit is not signed
                 hint: restore its entry in the lock, or lock its current version: git kustomize-localize update https://github.com/acme/lib
-                1 affected build could not be compared; unknown: 1 root since <2>
+                1 affected build could not be compared since <2>; unknown: 1 root
             "#]]);
         let build = ["check", "--rev", "HEAD", "--base", &base, "--build"];
         work.run_unchanged(&build).fails(1).says(expect![[r#"

@@ -593,7 +593,7 @@ spec:
           not built: `values/$ARGOCD_ENV_NAME/a.yaml` is not the name of one file
         Argo CD Application redis (argo/redis.yaml:1): values/redis.yaml
           not built: it is the chart `redis` of https://charts.example/stable
-        2 affected builds could not be compared; unknown: 2 targets since <0>
+        2 affected builds could not be compared since <0>; unknown: 2 targets
         $ git kustomize-localize affected HEAD^
         Argo CD Application filled (argo/filled.yaml:1): values/redis.yaml
         Argo CD Application redis (argo/redis.yaml:1): values/redis.yaml
@@ -601,14 +601,14 @@ spec:
         $ git kustomize-localize diff HEAD --exit-code
         Argo CD Application filled (argo/filled.yaml:1): values/staging/a.yaml
           not built: `values/$ARGOCD_ENV_NAME/a.yaml` is not the name of one file
-        1 affected build could not be compared; unknown: 1 target since <0>
+        1 affected build could not be compared since <0>; unknown: 1 target
         $ git kustomize-localize affected HEAD^
         Argo CD Application filled (argo/filled.yaml:1): values/staging/a.yaml
         0 of 0 kustomizations and 1 of 5 targets since <0>
         $ git kustomize-localize diff HEAD --exit-code
         ApplicationSet all (argo/set.yaml:1): clusters/edge/a.yaml
           not built: its `helm` is filled in elsewhere
-        1 affected build could not be compared; unknown: 1 target since <0>
+        1 affected build could not be compared since <0>; unknown: 1 target
         $ git kustomize-localize affected HEAD^
         Argo CD Application web-{{name}} (argo/set.yaml:1, of ApplicationSet all): clusters/edge/a.yaml
         0 of 0 kustomizations and 1 of 5 targets since <0>

@@ -423,7 +423,7 @@ fn an_update_says_what_moved() {
               not built (new side): web/kustomization.yaml:1:13: resources[0]: commit <1> of https://github.com/acme/lib is not in the cache
               not built (new side): web/kustomization.yaml:1:58: resources[1]: https://files.example.com/v1/app.yaml is not in the cache
             hint: run once without `--offline`
-            1 affected build could not be compared; unknown: 1 root since <2>
+            1 affected build could not be compared since <2>; unknown: 1 root
         "#]]);
     assert_eq!(report(work, &["HEAD"])["builds"][0]["objects"][0]["id"], "v1 ConfigMap lib");
     // What no lock holds is not fetched.
@@ -443,7 +443,7 @@ fn an_update_says_what_moved() {
         web: https://github.com/acme/lib?ref=main: <0> -> <1>, 2 commits
           not built (new side): web/kustomization.yaml:1:13: resources[0]: `other` of `https://github.com/acme/lib//other?ref=main` is not locked
         hint: lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock && git commit
-        1 object (1 added) in 1 of 2 affected builds; unknown: 1 root since <2>
+        1 object (1 added) in 1 of 2 affected builds since <2>; unknown: 1 root
     "#]]);
 }
 
@@ -487,7 +487,7 @@ fn a_base_without_a_lock_is_compared_as_far_as_it_can_be() {
           not built (old side): web/kustomization.yaml:1:13: resources[0]: https://github.com/acme/lib?ref=v1 is not in the cache
         warning: <0> has no lock: its remote references were built as the new lock has them
         hint: run once without `--offline`
-        1 affected build could not be compared; unknown: 1 root since <0>
+        1 affected build could not be compared since <0>; unknown: 1 root
     "#]]);
     // The change that adopts the lock, and nothing else.
     work.git(&["checkout", "--quiet", "--", "own", "same", "web"]);
@@ -567,7 +567,7 @@ fn a_base_without_a_lock_is_compared_as_far_as_it_can_be() {
           not built (old side): same/kustomization.yaml:1:13: resources[0]: `https://github.com/acme/lib//web?ref=main` is neither localized nor locked
         web: https://github.com/acme/lib?ref=main
           not built (old side): web/kustomization.yaml:1:13: resources[0]: `https://github.com/acme/lib//web?ref=main` is neither localized nor locked
-        2 affected builds could not be compared; unknown: 2 roots since <0>
+        2 affected builds could not be compared since <0>; unknown: 2 roots
     "#]]);
 }
 
@@ -656,7 +656,7 @@ fn a_target_is_compared_as_its_engine_builds_it() {
                template:
                  spec:
                    containers:
-            1 object (1 changed) in 1 of 2 affected builds; unknown: 1 target since <0>
+            1 object (1 changed) in 1 of 2 affected builds since <0>; unknown: 1 target
         "#]]);
     work.commit_files(&[("clusters/web.yaml", &flux("./prod", "a-"))]);
     work.write("prod/more.yaml", deployment("web"));
@@ -680,7 +680,7 @@ fn a_target_is_compared_as_its_engine_builds_it() {
              spec:
                containers:
         clusters/bad.yaml:6: unknown: not YAML: illegal placement of ':' indicator
-        1 object (1 changed) in 1 of 1 affected build; unknown: 1 file since <0>
+        1 object (1 changed) in 1 of 1 affected build since <0>; unknown: 1 file
     "#]]);
     work.remove("clusters/bad.yaml");
     // What was built, and no longer can be.
@@ -711,7 +711,7 @@ fn a_target_is_compared_as_its_engine_builds_it() {
                template:
                  spec:
                    containers:
-            2 objects (2 changed) in 2 of 2 affected builds; unknown: 1 target since <0>
+            2 objects (2 changed) in 2 of 2 affected builds since <0>; unknown: 1 target
         "#]]);
 }
 
@@ -1034,7 +1034,7 @@ fn what_differs_alike_is_shown_once() {
           and 1 more
           defined by the build of clusters/kustomization.yaml
           not built (new side): accumulating resources: accumulation err='accumulating resources from 'gone.yaml': open prod/gone.yaml: no suc…prod/gone.yaml' : lstat prod/gone.yaml: no such file or directory
-        6 affected builds could not be compared; unknown: 6 targets since <0>
+        6 affected builds could not be compared since <0>; unknown: 6 targets
     "#]]);
     assert!(!output.stderr.contains("gone.yaml"), "{}", output.stderr);
     work.commit("Break");
@@ -1050,7 +1050,7 @@ fn what_differs_alike_is_shown_once() {
           and 1 more
           defined by the build of clusters/kustomization.yaml
           not built: accumulating resources: accumulation err='accumulating resources from 'gone.yaml': open prod/gone.yaml: no such file or d…prod/gone.yaml' : lstat prod/gone.yaml: no such file or directory
-        6 affected builds could not be compared; unknown: 6 targets since <0>
+        6 affected builds could not be compared since <0>; unknown: 6 targets
     "#]]);
 }
 
@@ -1072,7 +1072,7 @@ fn what_stays_remote_is_said_and_counted() {
     assert_eq!(output.stdout, "");
     output.says(expect![[r#"
         a: not built: https://github.com/acme/left//web?ref=v1 stays remote
-        1 affected build could not be compared; unknown: 1 root since <0>
+        1 affected build could not be compared since <0>; unknown: 1 root
     "#]]);
     work.run_unchanged(&["diff", "HEAD", "--format=markdown"]).success().says(expect![[r#"
         <!-- git-kustomize-localize diff -->
@@ -1081,7 +1081,7 @@ fn what_stays_remote_is_said_and_counted() {
         <p><code>a: not built: https://github.com/acme/left//web?ref=v1 stays remote</code></p>
 
         a: not built: https://github.com/acme/left//web?ref=v1 stays remote
-        1 affected build could not be compared; unknown: 1 root since <0>
+        1 affected build could not be compared since <0>; unknown: 1 root
     "#]]);
     assert_eq!(report(&work, &["HEAD"])["builds"][0]["not_built"][1][0]["message"], *why);
     for name in names {
@@ -1089,7 +1089,7 @@ fn what_stays_remote_is_said_and_counted() {
     }
     work.run_unchanged(&["diff", "HEAD"]).success().says(expect![[r#"
         6 builds not built: something stays remote (`-v` shows each)
-        6 affected builds could not be compared; unknown: 6 roots since <0>
+        6 affected builds could not be compared since <0>; unknown: 6 roots
     "#]]);
     let all = work.run_unchanged(&["diff", "HEAD", "-v"]);
     all.success().says(expect![[r#"
@@ -1100,7 +1100,7 @@ fn what_stays_remote_is_said_and_counted() {
         e: e/kustomization.yaml
         f: f/kustomization.yaml
           not built: https://github.com/acme/left//web?ref=v1 stays remote
-        6 affected builds could not be compared; unknown: 6 roots since <0>
+        6 affected builds could not be compared since <0>; unknown: 6 roots
     "#]]);
 }
 
@@ -1118,7 +1118,7 @@ fn what_only_the_cluster_fills_in_is_not_known() {
     work.run_unchanged(&["diff", "HEAD"]).success().says(expect![[r#"
         Flux Kustomization web (clusters/web.yaml:1): apps/dev/map.yaml
           not built: `./apps/${env}/x` is substituted elsewhere
-        1 affected build could not be compared; unknown: 1 target since <0>
+        1 affected build could not be compared since <0>; unknown: 1 target
     "#]]);
     // What a set makes is counted, with the set.
     work.git(&["remote", "add", "origin", "https://github.com/acme/fleet"]);
@@ -1141,7 +1141,7 @@ spec:
     output.says(expect![[r#"
         3 targets of ApplicationSet all (clusters/web.yaml:1): apps/dev/map.yaml
           not built: its `clusters` generator can only be evaluated in the cluster
-        3 affected builds could not be compared; unknown: 3 targets since <0>
+        3 affected builds could not be compared since <0>; unknown: 3 targets
     "#]]);
     let page = work.run_unchanged(&["diff", "HEAD", "--format=html"]);
     page.success().stdout_has(">3 targets of ApplicationSet all (clusters/web.yaml:1)</a>").lacks("Application dev");
@@ -1227,7 +1227,7 @@ spec:
             +metadata:
             +  name: other
             +  namespace: prod
-            4 objects (2 added, 2 removed) in 2 of 5 affected builds, 3 consequences; unknown: 3 targets since <0>
+            4 objects (2 added, 2 removed) in 2 of 5 affected builds, 3 consequences since <0>; unknown: 3 targets
         "#]]);
 }
 
@@ -1358,7 +1358,7 @@ fn an_update_sums_up_what_each_entry_brings_about() {
     std::fs::remove_dir_all(world.sandbox.path("cache")).unwrap();
     let output = work.run_unchanged(&["diff", "HEAD", "--exit-code"]);
     output.fails(1).stdout_has("gone: https://github.com/acme/gone: v1 -> v2\n  not built: ");
-    output.stderr_has("1 affected build could not be compared; unknown: 1 root since ");
+    output.stderr_has("1 affected build could not be compared since ");
     assert_eq!(report(work, &["HEAD"])["moved"][0]["not_known"], 1);
 }
 

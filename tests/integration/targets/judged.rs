@@ -91,7 +91,7 @@ fn flux_refuses_a_variable_that_nothing_sets() {
     work.run(&["diff", "HEAD"]).success().says(expect![[r#"
         Flux Kustomization apps (clusters/apps.yaml:6): apps/a.yaml
           not built (new side): Flux 2.9 fails if a variable is not set: `${TOKEN}`
-        1 affected build could not be compared; unknown: 1 target since <0>
+        1 affected build could not be compared since <0>; unknown: 1 target
     "#]]);
 }
 
@@ -232,7 +232,7 @@ fn what_cannot_be_built_is_compared_in_parts() {
           not built: in `apps/group/broken`: accumulating resources: accumulation err='accumulating resources from 'gone.yaml': open apps/grou…l' : lstat apps/group/broken/gone.yaml: no such file or directory
           removed v1 ConfigMap other
           changed v1 ConfigMap web
-        2 objects (1 changed, 1 removed) in 1 of 1 affected build; unknown: 1 target since <0>
+        2 objects (1 changed, 1 removed) in 1 of 1 affected build since <0>; unknown: 1 target
     "#]]);
     // What has left one part may be in another one that does not build.
     work.write("apps/group/broken/kustomization.yaml", "resources: [gone.yaml, ../db/b.yaml]\n");
@@ -240,7 +240,7 @@ fn what_cannot_be_built_is_compared_in_parts() {
         Flux Kustomization all (clusters/all.yaml:6): apps/group/broken/kustomization.yaml
           not built: in `apps/group/broken`: accumulating resources: accumulation err='accumulating resources from 'gone.yaml': open apps/grou…l' : lstat apps/group/broken/gone.yaml: no such file or directory
           changed v1 ConfigMap web
-        1 object (1 changed) in 1 of 1 affected build; unknown: 1 target since <0>
+        1 object (1 changed) in 1 of 1 affected build since <0>; unknown: 1 target
     "#]]);
 }
 
@@ -262,7 +262,7 @@ fn what_a_broken_parent_listed_is_not_removed() {
         Argo CD Application web (argo/web.yaml:1): web/a.yaml
           changed v1 ConfigMap web
         Argo CD Application web (argo/web.yaml:1): compared as written: Argo CD Application root (argo/root.yaml:1) may change it
-        1 object (1 changed) in 1 of 2 affected builds; unknown: 2 targets since <0>
+        1 object (1 changed) in 1 of 2 affected builds since <0>; unknown: 2 targets
     "#]]);
     work.write("argo/kustomization.yaml", "resources: [root.yaml]\n");
     work.run(&["diff", "HEAD", "--stat"]).success().says(expect![[r#"
@@ -296,7 +296,7 @@ fn an_object_that_a_broken_build_would_change_is_compared_as_written() {
           not built (new side): accumulating resources: accumulation err='accumulating resources from 'gone.yaml': evalsymlink failure on 'env… 'env/gone.yaml' : lstat env/gone.yaml: no such file or directory
         Argo CD Application web (env/web.yaml:1): compared as written: env/kustomization.yaml may change it
           not built: env/kustomization.yaml: it reaches env/gone.yaml: missing
-        1 object (1 changed) in 1 of 2 affected builds; unknown: 1 target, 1 root since <0>
+        1 object (1 changed) in 1 of 2 affected builds since <0>; unknown: 1 target, 1 root
     "#]]);
     // The way back is read alike.
     work.commit("Break it");
@@ -304,6 +304,6 @@ fn an_object_that_a_broken_build_would_change_is_compared_as_written() {
     work.run(&["diff", "HEAD", "--stat"]).success().says(expect![[r#"
         env: env/kustomization.yaml
           not built (old side): accumulating resources: accumulation err='accumulating resources from 'gone.yaml': evalsymlink failure on 'env… 'env/gone.yaml' : lstat env/gone.yaml: no such file or directory
-        0 objects differ in 2 affected builds; unknown: 1 root since <0>
+        0 objects differ in 2 affected builds since <0>; unknown: 1 root
     "#]]);
 }

@@ -285,6 +285,6 @@ fn a_submodule_in_a_directory_that_is_read_is_not_known() {
     output.fails(1).says(expect![[r#"
         Argo CD Application deep (apps/deep.yaml:1): vendor/sub/part
           not built: `vendor/sub/part` is a submodule
-        1 affected build could not be compared; unknown: 1 target since <0>
+        1 affected build could not be compared since <0>; unknown: 1 target
     "#]]);
 }
