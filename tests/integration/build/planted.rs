@@ -187,12 +187,15 @@ fn no_request_gets_out_on_any_machine_and_each_is_reported() {
                 planted(what, by);
                 let program = program().display().to_string();
                 let check = [&[&*program, "check", "--build"], &FLAGS[..]].concat();
-                let output = machine.run(sandbox, work.path(), &check);
+                let mut output = machine.run(sandbox, work.path(), &check);
                 outside.heard_nothing(&format!("{machine:?} {what} {by} {output:?}"));
                 let ports = [&outside.tcp, outside.ipv6.as_ref().unwrap_or(&outside.tcp)];
                 let ports = ports.map(|one| one.local_addr().unwrap().port().to_string());
                 // The proxy's is another one each time, but where it is alone.
-                let shown = output.shown().replace(&ports[0], "TCP").replace(&ports[1], "IPV6");
+                for text in [&mut output.stdout, &mut output.stderr] {
+                    *text = text.replace(&ports[0], "TCP").replace(&ports[1], "IPV6");
+                }
+                let shown = output.shown();
                 let shown = proxy.replace_all(&shown, "192.0.2.1:PROXY");
                 let shown = version.replace_all(&shown, "(kustomize/…,");
                 let shown = references.replace_all(&shown, "… references");
