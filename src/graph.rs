@@ -51,11 +51,10 @@ use crate::tree::absence::Absence;
 use crate::tree::{self, Resolved, path};
 use trouble::WalkResult;
 
-/// The most bytes of kustomizations that are in memory as text before they are parsed. A bound takes less memory than
-/// all texts at once.
+/// The most bytes of kustomizations that are in memory as text before they are parsed.
 const AT_ONCE: usize = 1 << 20;
 
-/// The number of kustomizations that is worth a thread, and the most threads. More threads would only wait for memory.
+/// The number of kustomizations that is worth a thread, and the most threads.
 const SHARE: usize = 250;
 const THREADS: usize = 8;
 
@@ -87,16 +86,17 @@ pub(crate) fn walk(
     policy: &WalkPolicy<'_>,
 ) -> Result<Graph, Failures> {
     let explored = Survey::in_scope(start.source).explore(&[start.directory], remotes, policy);
+    // A plugin configuration that two roots list has its troubles twice.
     let mut seen = HashSet::new();
     let failures = explored.troubles.into_iter().map(|trouble| trouble.failure);
     Failures::if_any(failures.filter(|failure| seen.insert(failure.clone())).collect())?;
     Ok(explored.graph)
 }
 
-/// A trouble for each root whose build would load too many roots. A root that references such a root is not reported
-/// again.
+/// A trouble for each lowest root whose build would load too many roots.
 fn overloaded(graph: &Graph) -> Vec<Trouble> {
     let overloaded = graph.overloaded();
+    // A root that references one of these is not reported again.
     let lowest = overloaded.iter().filter(|root| !graph.named(**root).any(|(_, id)| overloaded.contains(&id)));
     let troubles = lowest.map(|root| {
         let file = graph.roots[*root].file;
@@ -148,6 +148,7 @@ impl Walker {
             self.is_full = true;
             let all = self.graph.sources[0].tree.label("");
             self.trouble(*Trouble::of(TroubleKind::Failed, limit.exceeded(&all)), At::Nothing);
+            // Without anything left to follow, the walk ends.
             self.queue.clear();
             self.pending.clear();
             self.plugin_roots.clear();
@@ -184,6 +185,7 @@ impl Walker {
     /// Parses kustomizations in parallel, and adds their references to their roots.
     fn read(&mut self, unread: Vec<(RootId, Rc<[u8]>)>) {
         let texts: Vec<&[u8]> = unread.iter().map(|(_, text)| &**text).collect();
+        // More than [`THREADS`] threads would only wait for memory.
         let threads = processors().min(THREADS).min(texts.len() / SHARE);
         let read = side_by_side(&texts, threads, |_, text| kustomization::read(text));
         for (root, read) in unread.iter().map(|(root, _)| *root).zip(read) {
@@ -201,8 +203,7 @@ impl Walker {
         Ok(id)
     }
 
-    /// The root in `directory`. A new root is added to the graph, and returned with the text of its kustomization,
-    /// which the caller parses.
+    /// The root in `directory`. A new root is added to the graph, and returned with the text of its kustomization.
     fn find_or_add_root(&mut self, source: SourceId, directory: &str) -> WalkResult<(RootId, Option<Rc<[u8]>>)> {
         if let Some(known) = self.graph.root_in(source, directory) {
             return Ok((known, None));
@@ -222,6 +223,7 @@ impl Walker {
             edges: Vec::new(),
         });
         Rc::make_mut(&mut self.graph.directories).entry(source).or_default().insert(directory.to_owned(), id);
+        // The caller parses the text, because many are parsed in parallel.
         Ok((id, Some(self.configuration(file)?)))
     }
 
@@ -233,6 +235,7 @@ impl Walker {
                 Rc::make_mut(&mut self.graph.roots)[id].kind = Some(read.kind);
                 read
             }
+            // A root without a kind fits every field, so that no reference to a refused file is refused as well.
             Err(refused) => self.problems(file, refused),
         };
         for note in read.notes {
@@ -343,6 +346,7 @@ impl Walker {
                     self.follow(edge);
                 }
             }
+            // The files of plugin roots are known only now, and may have references of their own.
             if !self.read_plugin_roots() {
                 return;
             }
@@ -379,6 +383,7 @@ impl Walker {
             );
         }
         if let Some(wanted) = self.graph[edge].remote.clone() {
+            // A field that takes only files gets a URL by HTTP, and looks for no path of that name.
             if !matches!(reference.accepts, Accepts::File | Accepts::Program) {
                 self.refuse_shadowed(edge.root, &wanted)?;
             }
@@ -388,13 +393,13 @@ impl Walker {
         self.list_plugins(edge.root, reference, target)
     }
 
-    /// Reads a file that is listed as a plugin configuration. A root that is listed is read later, by
-    /// [`Walker::read_plugin_roots`].
+    /// Reads a file that is listed as a plugin configuration, and remembers a root that is.
     fn list_plugins(&mut self, lister: RootId, reference: &Reference, target: Resolution) -> WalkResult<Resolution> {
         match target {
             _ if reference.accepts != Accepts::Plugin => {}
             Resolution::File(file) => self.read_plugin(lister, file, &reference.field)?,
             Resolution::Root { id, .. } => {
+                // The root is read later, by [`Walker::read_plugin_roots`]: its references are not followed yet.
                 self.plugin_roots.entry((lister, id)).or_insert_with(|| reference.field.clone());
             }
             Resolution::Remote | Resolution::Unchanged | Resolution::Broken => {}

@@ -617,9 +617,9 @@ impl Target {
         document.target(tree, engine, spot, location, build)
     }
 
-    /// Why its output is unknown. `None` if it is known, if the path is missing, and for a release, whose chart names
-    /// no root.
+    /// Why its output is unknown. `None` if it is known, if the path is missing, and for a release.
     pub(crate) fn unknown(&self) -> Option<String> {
+        // The chart of a release names no root.
         if self.engine.leads_to_no_root(&self.object.kind) {
             return None;
         }
@@ -627,6 +627,7 @@ impl Target {
             return Some(format!("{} may change it", changer.name));
         }
         let is_missing = self.local_dir().is_some_and(TargetDir::is_missing);
+        // Nothing is built from a missing path, whatever the object leaves open.
         self.open().filter(|_| !is_missing)
     }
 
@@ -688,8 +689,9 @@ impl Target {
     }
 }
 
-/// The first text that is unknown here, because it is a template or has a variable of Flux; `None` if all are known.
+/// The first text that is unknown here; `None` if all are known.
 fn unfilled<'a>(texts: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    // A template has `{{`, and a variable of Flux `${`, but Flux reads `$${` as text.
     let text = texts.into_iter().find(|text| text.contains("{{") || text.replace("$${", "").contains("${"))?;
     Some(format!("`{}` is substituted elsewhere", redact::url(text)))
 }
@@ -724,8 +726,7 @@ pub(crate) fn find_in(
     find_from(survey, &begun.unwrap_or_default(), config, identity)
 }
 
-/// Finds the targets of a tree as written: the only search for them. In excluded directories only the files are read that
-/// are deployed anyway.
+/// Finds the targets of a tree as written: the only search for them.
 pub(crate) fn find_from(
     survey: &Survey,
     directories: &[String],
@@ -779,6 +780,7 @@ fn of_scan(
         *targets.files.entry(object.object.file.clone()).or_default() |= !object.has_options();
     }
     if !scan.objects.is_empty() {
+        // Only objects name repositories: without any, the remotes are not looked up.
         let mut identity = identity()?;
         let engines = |identity: &Identity, targets: &mut Targets| -> Result<()> {
             let objects = &scan.objects;
@@ -842,8 +844,7 @@ fn tell_apart(targets: &mut [Target]) {
     }
 }
 
-/// The files that are named like kustomizations, but are objects of Flux. If a reference leads to one, a root is
-/// expected, and `kustomize build` refuses it.
+/// The files that are named like kustomizations, but are objects of Flux to which no reference leads.
 pub(crate) fn flux_objects(explored: &Explored) -> HashSet<FileId> {
     let candidates: HashSet<FileId> = explored
         .troubles
@@ -858,6 +859,7 @@ pub(crate) fn flux_objects(explored: &Explored) -> HashSet<FileId> {
     let graph = &explored.graph;
     let named = graph.root_ids().flat_map(|root| graph.named(root));
     let meant: HashSet<FileId> = named.map(|(_, id)| graph.roots[id].file).collect();
+    // If a reference leads to one, a root is expected, and `kustomize build` refuses it.
     candidates.difference(&meant).copied().collect()
 }
 

@@ -8,8 +8,7 @@ use crate::config::Config;
 use crate::message::failure::{Failure, FailureKind, Location};
 use crate::message::finding::Rule;
 
-/// Fills in `chain` for each trouble inside an upstream, and the exception for the remote reference that led there. A
-/// trouble of fetching itself has its own answer.
+/// Fills in `chain` for each trouble inside an upstream, and the exception for the remote reference that led there.
 pub(super) fn tell(graph: &Graph, troubles: &mut [Trouble]) {
     let predecessors = upstream_predecessors(graph);
     for trouble in troubles {
@@ -30,6 +29,7 @@ pub(super) fn tell(graph: &Graph, troubles: &mut [Trouble]) {
             let exception = Config::exception(Rule::RemoteReference, &wanted.subject(), "");
             trouble.failure.exception = exception.map(Box::new);
             let is_absent = matches!(trouble.kind, TroubleKind::Missing { .. } | TroubleKind::NoKustomization { .. });
+            // A trouble of fetching itself has its own kind.
             if trouble.failure.kind == FailureKind::Other {
                 let kind = if is_absent { FailureKind::NotInRepository } else { FailureKind::Unusable };
                 trouble.failure.kind = kind;

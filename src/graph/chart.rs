@@ -104,10 +104,10 @@ impl ChartRef {
         Some(self.version.as_str()).filter(|version| !version.is_empty())
     }
 
-    /// The directory of the chart below the directory of charts. Each version has one of its own, so that two versions do
-    /// not overwrite each other.
+    /// The directory of the chart below the directory of charts.
     pub(crate) fn directory(&self) -> String {
         let ChartRef { name, .. } = self;
+        // Each version has a directory of its own, so that two versions do not overwrite each other.
         self.version().map_or_else(|| name.clone(), |version| format!("{name}-{version}/{name}"))
     }
 
@@ -177,6 +177,7 @@ impl Walker {
                 repo: repo.as_str().into(),
                 name: name.clone(),
                 version: version.clone(),
+                // helm ignores `devel` beside a version.
                 devel: *devel && version.is_empty(),
             });
             let below = wanted.as_ref().map_or_else(|| name.clone(), ChartRef::directory);
@@ -185,6 +186,7 @@ impl Walker {
                     let (archive, files) = (None, BTreeMap::new());
                     charts.push(Chart { root, note, name, wanted, home, lookup, archive, files });
                 }
+                // A chart that could not be found because reading the tree failed is a trouble instead.
                 Err(stop) => stops.push((note, stop)),
             }
         }

@@ -35,8 +35,7 @@ pub(super) fn find(graph: &Graph) -> Vec<Trouble> {
     troubles
 }
 
-/// The cycles of the graph, each as its references. A depth-first search follows every reference once; a reference back
-/// to a root on the current path closes a cycle.
+/// The cycles of the graph, each as its references.
 fn cycles(graph: &Graph) -> Vec<Vec<EdgeId>> {
     let mut starts: Vec<RootId> = graph.root_ids().collect();
     // The result must not depend on the order of the walk.
@@ -44,6 +43,7 @@ fn cycles(graph: &Graph) -> Vec<Vec<EdgeId>> {
     let mut cycles = Vec::new();
     // The index of a root on the current path. `None` if the search has left it.
     let mut known: HashMap<RootId, Option<usize>> = HashMap::new();
+    // The search is depth-first, and follows every reference once.
     for start in starts {
         if known.contains_key(&start) {
             continue;
@@ -60,6 +60,7 @@ fn cycles(graph: &Graph) -> Vec<Vec<EdgeId>> {
             *index += 1;
             let Resolution::Root { id, .. } = edge.target else { continue };
             match known.get(&id) {
+                // A reference back to a root on the current path closes a cycle.
                 Some(Some(at)) if cycles.len() < MOST => {
                     cycles.push(path[*at..].iter().map(|step| EdgeId { index: step.index - 1, ..*step }).collect());
                 }

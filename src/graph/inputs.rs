@@ -33,11 +33,11 @@ pub(crate) struct RootInputs {
 }
 
 impl Graph {
-    /// The inputs of a root's build in its own tree. A fetched tree may have only the files that the walk asked for, so
-    /// no other file of it is read.
+    /// The inputs of a root's build in its own tree.
     pub(crate) fn inputs(&self, id: RootId) -> Result<RootInputs> {
         let root = &self.roots[id];
         let source = &self.sources[root.source];
+        // A fetched tree may have only the files that the walk asked for, so no other file of it is read.
         let is_fetched = source.repository.is_some();
         let mut recorder = InputRecorder::new(&*source.tree);
         let mut roots: BTreeSet<RootId> = self.named(id).map(|(_, named)| named).collect();
@@ -102,9 +102,9 @@ impl Graph {
 }
 
 impl Survey {
-    /// The inputs of the builds of the roots in `directories`. Files outside of their root count, because some builds
-    /// lift the load restrictor.
+    /// The inputs of the builds of the roots in `directories`.
     pub(crate) fn read(&self, directories: &[String]) -> Explored {
+        // Files outside of their root count, because some builds lift the load restrictor.
         self.judged(directories, &WalkPolicy { load_restrictor: LoadRestrictor::None, ..WalkPolicy::default() })
     }
 
@@ -182,8 +182,9 @@ impl<'a> InputRecorder<'a> {
         tree::resolve(&self.tree, path)
     }
 
-    /// Records the names that a kustomization in `directory` may have: a build depends on which of them exist.
+    /// Records the names that a kustomization in `directory` may have.
     fn kustomization(&self, directory: &str) -> Result<()> {
+        // A build depends on which of them exist.
         for name in FILE_NAMES {
             self.resolve(&path::join(directory, name))?;
         }

@@ -21,10 +21,9 @@ pub(crate) const REASON_NOT_AN_ERROR: &str = "not an error by `rules` in the con
 /// The rules by which the facts of a walk are judged.
 #[derive(Clone, Default)]
 pub(crate) struct WalkPolicy<'a> {
-    /// Whether roots may load files outside of themselves. A remote root never may.
+    /// Whether roots may load files outside of themselves.
     pub load_restrictor: LoadRestrictor,
-    /// The directories of roots that may load any file in their scope, whatever the load restrictor says, because the
-    /// engine that deploys them builds them so.
+    /// The directories of roots that may load any file in their scope, whatever the load restrictor says.
     pub unrestricted: HashSet<String>,
     /// Whether a local path (from the top of the tree) may be missing. Paths at which a comment says so may be missing
     /// in any case.
@@ -36,7 +35,7 @@ pub(crate) struct WalkPolicy<'a> {
     /// The configuration, whose exceptions say what stays remote. Without it no exception counts, and the charts of the
     /// user are not examined.
     pub leave: Option<&'a Config>,
-    /// The lock. An upstream in it is localized, whatever exceptions say.
+    /// The lock, whose upstreams are localized.
     pub lock: Option<&'a Lock>,
     /// Whether remote references stay remote without an exception.
     pub keeps: bool,
@@ -49,6 +48,7 @@ impl WalkPolicy<'_> {
     /// exception covers it. Fails if it may not be locked.
     fn decide(&self, graph: &Graph, wanted: &RemoteRef, lines: Lines) -> WalkResult<Option<String>> {
         let meant = wanted.meant();
+        // An upstream in the lock is localized, whatever exceptions say.
         if self.lock.is_none_or(|lock| !wanted.is_locked(lock)) {
             let exception = self.exception(graph, Rule::RemoteReference, &meant.subject(), lines);
             let reason = exception.or_else(|| self.keeps.then(|| REASON_NOT_AN_ERROR.to_owned()));
@@ -87,6 +87,7 @@ impl WalkPolicy<'_> {
         let Some(may) = self.leave_missing.filter(|_| source == SourceId::FIRST) else {
             return false;
         };
+        // The configuration decides in `leave_missing`, so only comments count here.
         let no_config = Config::default();
         let mut rules = Rule::MISSING.into_iter();
         may(path) || rules.any(|rule| graph.exception(&no_config, rule, &Subject::Local, lines).is_some())
@@ -101,6 +102,7 @@ impl WalkPolicy<'_> {
 
     /// Whether a root may load files outside of itself.
     fn is_unrestricted(&self, graph: &Graph, root: RootId) -> bool {
+        // Some engines build without the load restrictor, but kustomize always restricts a remote root.
         let root = &graph.roots[root];
         graph.sources[root.source].repository.is_none()
             && (self.load_restrictor == LoadRestrictor::None || self.unrestricted.contains(&root.directory))

@@ -25,6 +25,7 @@ pub(crate) fn similar_path(tree: &dyn Tree, missing: &str) -> Option<String> {
     let parent = path::parent(missing);
     let names = tree.names(parent).ok().filter(|names| names.len() <= MOST_COMPARED)?;
     let (missing_stem, has_extension) = stem(path::name(missing));
+    // A name with an extension is probably a file, so it is compared with files.
     let mut candidates = names.iter().filter(|name| stem(name).1 == has_extension);
     let nearest_stem = nearest(missing_stem, candidates.clone().map(|name| stem(name).0))?;
     let name = candidates.find(|name| stem(name).0 == nearest_stem)?;
@@ -98,6 +99,7 @@ impl Walker {
         if is_program && !path::is_in(&local_path, &scope) {
             return Err(outside(text, &tree.label(&scope), false, is_remote));
         }
+        // The system follows a link before it climbs, and everything else here joins paths as text.
         if is_program && climbs(text) {
             let message = format!("`{text}` has `..` after a directory name, which may be a link");
             return Err(Trouble::refused(message).hint("use `..` only at the beginning of the path"));
@@ -132,8 +134,7 @@ impl Walker {
         }
     }
 
-    /// Records a reference that leads out of its root or out of the scope. The walk still follows it. With `is_free` it
-    /// may lead out of its root.
+    /// Records a reference that leads out of the scope, or out of its root unless `is_free`.
     fn check_bounds(&mut self, edge: EdgeId, path: &str, is_free: bool) {
         let Root { source, directory, .. } = &self.graph.roots[edge.root];
         let ScopedTree { tree, scope, repository } = &self.graph.sources[*source];
@@ -142,6 +143,7 @@ impl Walker {
         let exceeded = bounds.filter(|(bound, _)| !path::is_in(path, bound));
         let stops: Vec<_> =
             exceeded.map(|(bound, restricted)| outside(text, &tree.label(bound), restricted, is_remote)).collect();
+        // The walk still follows the reference.
         stops.into_iter().for_each(|stop| self.trouble(*stop, At::Edge(edge)));
     }
 
@@ -182,11 +184,11 @@ impl Walker {
         }
     }
 
-    /// The trouble of a missing path with its message and hints. `None` if the trouble has them already. `number` is
-    /// its index among all troubles: only the first ones are compared with similar names.
+    /// The trouble of a missing path, by its index among all, with message and hints. `None` if it has them already.
     pub(super) fn explained(&self, trouble: &Trouble, number: usize, policy: &WalkPolicy<'_>) -> Option<Box<Trouble>> {
         match (&trouble.kind, trouble.at) {
             (TroubleKind::Missing { path, .. }, At::Edge(edge)) => {
+                // Only the first ones are compared with similar names, because each comparison reads a directory.
                 Some(self.missing_trouble(edge, path, number < MOST_COMPARED, policy))
             }
             (TroubleKind::NoKustomization { directory, .. }, at) => {
@@ -232,6 +234,7 @@ impl Walker {
         let is_gone = matches!(absence, Absence::Nowhere | Absence::Deleted) && is_close;
         if is_gone && let Some(like) = similar_path(&**tree, path) {
             let hint = format!("did you mean `{}`?", path::relative(directory, &like));
+            // The likeliest fix comes first.
             failure.hints.insert(0, redact::message(&hint).into_owned());
         }
         Trouble::of(TroubleKind::Missing { path: path.to_owned(), absence }, failure)
@@ -257,6 +260,7 @@ impl Walker {
     pub(super) fn without_kustomization(&self, source: SourceId, directory: &str) -> Result<Box<Trouble>> {
         let tree = &self.graph.sources[source].tree;
         for path in FILE_NAMES.iter().map(|name| path::join(directory, name)) {
+            // kustomize reads neither a directory of that name nor a link that leaves its directory.
             if tree.entry(&path)?.is_some() {
                 let shown = tree.label(&path);
                 let message = format!("`{shown}` is not a file in its directory: kustomize finds no kustomization");
@@ -320,8 +324,7 @@ pub(super) fn absent(absence: &Absence, path: &str, is_file: bool, message: Stri
     Failure::new(message).hint(hint)
 }
 
-/// Whether a path climbs after a name: the system follows a link before it climbs, and everything else here joins
-/// paths as text.
+/// Whether a path climbs after a name.
 fn climbs(text: &str) -> bool {
     path::components(text).skip_while(|name| [".", ".."].contains(name)).any(|name| name == "..")
 }

@@ -155,8 +155,7 @@ impl<'a> Namer<'a> {
         self.graph.user_path(file).and_then(|path| self.localized_from.get(path)).cloned()
     }
 
-    /// The references of a root, then its charts. kustomize does not count charts as references: it leaves them to
-    /// helm.
+    /// The references of a root, then its charts.
     pub(crate) fn named(&self, root: RootId) -> impl Iterator<Item = Link> {
         let from = Rc::new(self.root(root));
         let chart_from = from.clone();
@@ -166,6 +165,7 @@ impl<'a> Namer<'a> {
             location: self.graph.location(edge),
             reference: redact::url(&edge.reference.text),
         });
+        // kustomize does not count charts as references: it leaves them to helm.
         let charts = self.graph.charts_of(root).iter().map(move |chart| Link {
             from: chart_from.clone(),
             to: self.chart_node(chart),
@@ -198,6 +198,7 @@ impl<'a> Namer<'a> {
 
     fn remote_node(&self, wanted: &RemoteRef) -> Node {
         let locked = wanted.locked(&self.lock);
+        // The lock tells whether a URL is a file or a repository; without it only the text does.
         let spec = match locked {
             Some(Upstream::Git { .. }) => wanted.spec.as_ref(),
             Some(_) => None,

@@ -90,10 +90,9 @@ pub(crate) struct Graph {
     pub roots: Rc<Vec<Root>>,
     /// The roots of each tree, by directory.
     pub(super) directories: Rc<HashMap<SourceId, HashMap<String, RootId>>>,
-    /// The files, each once. A part of a survey also has those of other parts.
+    /// The files, each once.
     pub files: Rc<Vec<File>>,
-    /// The charts, by the roots that name them. A chart that could not be found because reading the tree failed is a
-    /// trouble instead.
+    /// The charts, by the roots that name them.
     pub charts: Vec<Chart>,
     /// The references that stay remote by an exception or a rule, each with the reason.
     pub stays_remote: HashMap<EdgeId, String>,
@@ -286,6 +285,7 @@ impl Graph {
             Origin::Archive { archive, path } => return Ok(archive.files.get(path).cloned().unwrap_or_default()),
         };
         let bytes = tree.read(path)?;
+        // A generator would take the pointer for the content.
         if bytes.starts_with(b"version https://git-lfs.github.com/spec/") {
             let message = format!("`{}` is a Git LFS pointer, not the file itself", tree.label(path));
             return Err(Failure::new(message).hint(
@@ -481,6 +481,7 @@ impl Graph {
 
     /// The paths of all files of the tree where the walk starts that its roots read.
     pub(crate) fn user_paths(&self) -> impl Iterator<Item = &str> {
+        // A part of a survey also has the files of other parts.
         let mut is_read = vec![false; self.files.len()];
         let of_charts = self.charts.iter().flat_map(|chart| chart.files.values().copied());
         let files = self.root_ids().flat_map(|root| self.used_by(root)).chain(of_charts);
@@ -494,6 +495,7 @@ impl Graph {
             Origin::Tree { source, path } => Some((*source, path.as_str())),
             Origin::Remote(_) | Origin::Archive { .. } => None,
         });
+        // For a directory, [`Remotes::prefetch`] fetches the licences in it.
         let roots = self.roots.iter().flat_map(|root| [(root.source, &*root.directory), (root.source, "")]);
         let paths = files.chain(roots).collect::<BTreeSet<_>>().into_iter();
         paths.filter_map(|(source, path)| Some((self.sources[source].repository.clone()?, path.to_owned()))).collect()

@@ -9,8 +9,7 @@ use super::{Edge, FileId, Graph, RootId, Walker};
 use crate::kustomization::{self, Accepts, Kustomization, Reference};
 
 impl Walker {
-    /// Adds the references of a plugin configuration to the root that lists it. kustomize resolves them in that root,
-    /// wherever the configuration is.
+    /// Adds the references of a plugin configuration to the root that lists it.
     pub(super) fn read_plugin(&mut self, root: RootId, file: FileId, field: &str) -> WalkResult<()> {
         if !self.plugins.insert((root, file)) || !self.has_room() {
             return Ok(());
@@ -19,6 +18,7 @@ impl Walker {
         for note in &plugin.notes {
             self.note(root, file, note.clone());
         }
+        // kustomize resolves them in that root, wherever the configuration is.
         for reference in &plugin.references {
             let field = format!("{field} > {}", reference.field);
             self.add_edge(root, file, Reference { field, ..reference.clone() });
@@ -26,9 +26,9 @@ impl Walker {
         Ok(())
     }
 
-    /// The references and notes of a plugin configuration. It is parsed once, whoever lists it, and its problems are
-    /// recorded then.
+    /// The references and notes of a plugin configuration.
     fn plugin_file(&mut self, file: FileId) -> WalkResult<Rc<Kustomization>> {
+        // It is parsed once, whoever lists it, so that its problems are recorded once.
         if let Some(known) = self.read_plugins.get(&file) {
             return Ok(known.clone());
         }

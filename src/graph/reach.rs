@@ -98,8 +98,7 @@ impl Graph {
         top_roots
     }
 
-    /// The user's roots that a root in `failed` references and no root in `built` reaches. A build that failed, or did
-    /// not run, may not have come to them.
+    /// The user's roots that a root in `failed` references and no root in `built` reaches.
     pub(crate) fn unverified_roots(
         &self,
         built: impl IntoIterator<Item = RootId>,
@@ -107,6 +106,7 @@ impl Graph {
     ) -> BTreeSet<RootId> {
         let reached = self.reach(built, |_, _| true);
         let named = failed.into_iter().flat_map(|root| self.named(root).map(|(_, named)| named));
+        // A build that failed, or did not run, may not have come to them.
         named.filter(|root| self.is_user_root(*root) && !reached.contains(root)).collect()
     }
 

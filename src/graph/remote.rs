@@ -25,6 +25,7 @@ impl Walker {
             let correction = reference::web_page(text).or_else(|| reference::plus_hint(text, spec?));
             refused_reference(wanted, &reason).hint(correction.unwrap_or_else(|| HINT_REWRITE.to_owned()))
         })?;
+        // An upstream on this machine may reference another one here.
         let is_by_user = wanted.by.as_ref().is_none_or(|url| url.starts_with("file://"));
         if spec.is_some_and(RepoSpec::is_file) && !is_by_user {
             return Err(refused_reference(wanted, &"an upstream may not reference a local path")
@@ -112,17 +113,17 @@ impl Walker {
         }
     }
 
-    /// Refuses the URL of a root that is also a path of the user's tree. kustomize reads a file of that name first, and
-    /// falls back to git if it does not load, for example because its object exists already.
-    ///
-    /// In an upstream this is not an error: its tree may lack files that no reference names, and the localized copy,
-    /// which is built, has no URL any more.
+    /// Refuses the URL of a root that is also a path of the user's tree.
     pub(super) fn refuse_shadowed(&self, root: RootId, wanted: &RemoteRef) -> WalkResult<()> {
         let source = &self.graph.sources[self.graph.roots[root].source];
         let path = self.graph.local_path(root, wanted.text.exposed());
+        // In an upstream this is not an error: its tree may lack files that no reference names, and the localized copy,
+        // which is built, has no URL any more.
         let Some(path) = path.filter(|_| source.repository.is_none()) else {
             return Ok(());
         };
+        // kustomize reads a file of that name first, and falls back to git if it does not load, for example because
+        // its object exists already.
         if let Resolved::Missing { .. } = tree::resolve(&*source.tree, &path)? {
             return Ok(());
         }
@@ -199,12 +200,13 @@ pub(crate) fn no_directory(repository: &RemoteCommit, directory: &str) -> Failur
     }
 }
 
-/// The kind of a failure to resolve a reference. A missing upstream is not gone if the reference is probably
-/// misspelled. If an upstream misspelled it, the user cannot correct it, so it counts as missing.
+/// The kind of a failure to resolve a reference.
 fn failure_kind(wanted: &RemoteRef, kind: FailureKind, has_hint: bool) -> FailureKind {
     match kind {
+        // If an upstream misspelled it, the user cannot correct it, so it counts as missing.
         FailureKind::Misspelled if wanted.by.is_some() => FailureKind::NotInRepository,
         _ if wanted.by.is_some() => kind,
+        // A missing upstream is not gone if the reference is probably misspelled.
         kind if kind.is_gone() && (has_hint || wanted.correction().is_some()) => FailureKind::Misspelled,
         kind => kind,
     }

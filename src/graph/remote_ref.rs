@@ -58,12 +58,13 @@ impl RemoteRef {
         Some(RemoteRef { text: text.into(), wants, spec, by: by(), is_page })
     }
 
-    /// The reference as a repository. `None` if it looks like a file. Only an answer would tell for sure.
+    /// The reference as a repository. `None` if it looks like a file.
     pub(crate) fn repository(&self) -> Option<&RepoSpec> {
         let spec = self.spec.as_ref()?;
         match self.wants {
             ExpectedContent::File => None,
             ExpectedContent::Root => Some(spec),
+            // The text allows only a guess: an answer would tell for sure.
             ExpectedContent::Either => (reference::has_git_marker(self.text.exposed())
                 || !reference::looks_like_file(self.text.exposed()))
             .then_some(spec),
@@ -91,7 +92,7 @@ impl RemoteRef {
     }
 
     /// The upstream by which `lock` has an entry for the reference, although maybe not for its directory. `None` if it
-    /// has none. The kind of the entry decides whether it is a file or a repository.
+    /// has none.
     pub(crate) fn locked(&self, lock: &Lock) -> Option<Upstream> {
         let file = (self.wants != ExpectedContent::Root).then(|| self.file());
         // If kustomize drops a part of the query, it builds HEAD, which the entry of a lock does not pin.
@@ -100,6 +101,7 @@ impl RemoteRef {
             .as_ref()
             .filter(|spec: &&RepoSpec| self.wants != ExpectedContent::File && !spec.query_dropped)
             .map(Upstream::git);
+        // The kind of the entry decides whether the reference is a file or a repository.
         file.into_iter().chain(repository).find(|upstream| lock.get(upstream).is_some())
     }
 

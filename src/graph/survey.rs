@@ -97,8 +97,10 @@ impl Walker {
     fn part(&self, directories: &[String]) -> (Walker, Vec<Option<RootId>>) {
         let starts = self.starts(directories);
         let roots = self.reached(starts.iter().flatten().copied());
+        // If all roots are in the part, they keep their ids and need no copy.
         let is_whole = roots.len() == self.graph.roots.len();
         let (mut part, starts) = if is_whole { (self.whole(), starts) } else { self.among(&roots, &starts) };
+        // A directory without a root has its trouble here, and not among those of the walk.
         let stops = directories.iter().filter_map(|directory| self.started.get(directory)?.as_ref()?.as_ref().err());
         part.troubles.extend(stops.map(|stop| Trouble::clone(stop)));
         (part, starts)
@@ -110,7 +112,7 @@ impl Walker {
         roots.collect()
     }
 
-    /// A copy of the whole walk. The state that only a walk under way needs is left out.
+    /// A copy of the whole walk.
     fn whole(&self) -> Walker {
         Walker {
             graph: self.graph.clone(),
@@ -123,6 +125,7 @@ impl Walker {
             remotes: self.remotes,
             is_full: self.is_full,
             troubles: self.troubles.clone(),
+            // Only a walk under way needs the rest.
             ..Walker::default()
         }
     }
@@ -175,6 +178,7 @@ impl Walker {
             for (edge, Edge { target, .. }) in self.graph.edges_of(root) {
                 let id = match target {
                     Resolution::Root { id, .. } => Some(*id),
+                    // A root of the wrong kind was walked all the same, so its troubles count.
                     _ => self.misfits.get(&edge).copied(),
                 };
                 reached.extend(id.filter(|id| seen.insert(*id)));

@@ -105,6 +105,7 @@ impl Graph {
     pub(crate) fn is_in(&self, at: At, roots: &BTreeSet<RootId>) -> bool {
         match (self.root_at(at), at) {
             (Some(root), _) => roots.contains(&root),
+            // Several roots may list one plugin configuration.
             (None, At::File(file)) => roots.iter().any(|root| self.used_by(*root).any(|used| used == file)),
             (None, _) => true,
         }

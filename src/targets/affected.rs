@@ -245,12 +245,13 @@ fn hidden(explored: &Explored) -> BTreeMap<RootId, Unread> {
     hidden.collect()
 }
 
-/// Whether a trouble hides references. An empty file has none.
+/// Whether a trouble hides references.
 fn hides(kind: &TroubleKind) -> bool {
+    // An empty file has no references.
     kind.hides_references() && *kind != TroubleKind::Problem(ProblemKind::Empty)
 }
 
-/// The charts that differ, of which nothing that is read tells who deploys them: a `HelmRelease` may.
+/// The charts that differ, and of which nothing that is read tells who deploys them.
 fn charts(
     changes: &Changes,
     config: &Config,
@@ -269,13 +270,13 @@ fn charts(
     });
     let used: BTreeSet<&str> = deployed.chain(inflated).collect();
     charts.retain(|chart| !config.leaves_out(chart) && !used.iter().any(|used| path::is_in(used, chart)));
+    // A `HelmRelease` may deploy them.
     let message = "a chart, which something else may deploy";
     let files = charts.iter().map(|chart| path::join(chart, "Chart.yaml"));
     Ok(files.map(|file| Unread::new(&file, 0, message, Why::Away(Vec::new()))).collect())
 }
 
-/// The top roots among some directories that the configuration does not exclude, or that are deployed. An object of
-/// Flux may be named like a root.
+/// The top roots among some directories that the configuration does not exclude, or that are deployed.
 fn unnamed(DeployedTree { explored, targets }: &DeployedTree, directories: &BTreeSet<String>) -> Vec<String> {
     let graph = &explored.graph;
     let flux = flux_objects(explored);
@@ -283,6 +284,7 @@ fn unnamed(DeployedTree { explored, targets }: &DeployedTree, directories: &BTre
     let starts = directories.iter().map(String::as_str).chain(deployed);
     let reached = graph.reach_localized(starts.filter_map(|directory| graph.user_root(directory)));
     let unnamed = graph.top_roots(&graph.root_ids().collect::<Vec<_>>(), reached);
+    // An object of Flux may be named like a root.
     let is_shown = |root: &RootId| unnamed.contains(root) && !flux.contains(&graph.roots[*root].file);
     directories.iter().filter(|directory| graph.user_root(directory).as_ref().is_none_or(is_shown)).cloned().collect()
 }

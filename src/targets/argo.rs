@@ -169,8 +169,7 @@ struct Application {
     is_open: bool,
 }
 
-/// Adds an application for each override file with something that no application of this tree adds: an application of
-/// another repository, or one whose name is unknown, may read it.
+/// Adds an application for each override file with something that no application of this tree adds.
 pub(super) fn find_elsewhere(tree: &dyn Tree, config: &Config, targets: &mut Targets) -> Result<()> {
     for file in tree.files_named(&is_override)? {
         let directory = path::parent(&file);
@@ -193,6 +192,7 @@ pub(super) fn find_elsewhere(tree: &dyn Tree, config: &Config, targets: &mut Tar
         // Only a component or a patch can reach out of the tree, so that the other overrides need no target.
         let added = build.added();
         if !added.is_empty() && !targets.targets.iter().any(|target| added.is_subset(&target.build.added())) {
+            // An application of another repository, or one whose name is unknown, may read it.
             let location = TargetLocation::External("no application that is known here reads it".to_owned());
             targets.targets.push(document.target(tree, EngineName::ArgoCd, document.spot(), location, build)?);
         }
@@ -400,8 +400,9 @@ fn unread(source: &Source, files: &[String]) -> Option<String> {
     unfilled([&*plain.include, &plain.exclude]).or_else(jsonnet)
 }
 
-/// A revision as Argo CD reads it: a name that looks like a version is a tag.
+/// A revision as Argo CD reads it.
 fn revision(identity: &Identity, url: &str, name: Option<&str>) -> Revision {
+    // A name that looks like a version is a tag.
     identity.revision(
         url,
         name,
@@ -464,18 +465,17 @@ fn is_override(name: &str) -> bool {
     name.starts_with(OVERRIDES) && name.ends_with(".yaml")
 }
 
-/// The paths of the files beside those of an application that change its source, whether they exist or not. If its name
-/// is unknown, only the file that each application reads.
+/// The paths of the files beside those of an application that change its source, whether they exist or not.
 fn override_files(directory: &str, application: &str) -> Vec<String> {
     if application.is_empty() || application.contains('/') {
         return Vec::new();
     }
+    // If the name is unknown, only the file that each application reads is certain.
     let own = Some(format!("{OVERRIDES}-{application}.yaml")).filter(|_| unfilled([application]).is_none());
     [OVERRIDE].into_iter().chain(own.as_deref()).map(|name| path::join(directory, name)).collect()
 }
 
-/// A value after a JSON merge patch, except for some keys. Values from the patch are put at `position`. The patch
-/// removes nothing: Argo CD reads the result into the old value.
+/// A value after a JSON merge patch, except for some keys. Values from the patch are put at `position`.
 fn merge(value: &Value, patch: &Value, position: Position, kept: &[&str]) -> Value {
     let Data::Mapping(changes) = &patch.data else {
         let mut patch = patch.clone();
@@ -485,6 +485,7 @@ fn merge(value: &Value, patch: &Value, position: Position, kept: &[&str]) -> Val
     let mut pairs = value.mapping().unwrap_or_default().to_vec();
     for (key, change) in changes.iter().filter(|(key, _)| !kept.contains(&key.as_str())) {
         let old = pairs.iter().position(|(name, _)| name == key);
+        // The patch removes nothing: Argo CD reads the result into the old value.
         if change.data == Data::Null {
             continue;
         }

@@ -47,8 +47,9 @@ pub(crate) struct Builder {
     files: BTreeSet<String>,
 }
 
-/// The documents of an output that may declare objects of engines. Outputs are large, and these are held together.
+/// The documents of an output that may declare objects of engines.
 pub(crate) fn declaring(output: &[u8]) -> Vec<u8> {
+    // Outputs are large, and all of them are held together, so only these documents are kept.
     let output = String::from_utf8_lossy(output);
     scan::declaring(&output).map(|document| document.text).collect::<String>().into_bytes()
 }
@@ -217,6 +218,7 @@ fn find_built<'a>(
                 let why = why.clone().context(&builder.by);
                 for file in &builder.files {
                     let known = builds.failed.entry(file.clone()).or_insert_with(|| why.clone());
+                    // A build that was stopped must be reported, also beside one that failed.
                     if why.kind == FailureKind::Stopped {
                         known.clone_from(&why);
                     }
@@ -299,13 +301,14 @@ fn kind_and_name(object: &ObjectRef) -> (String, String) {
     (object.kind.clone(), object.name.clone())
 }
 
-/// The object of its kind in the tree of which a build made one: of that name, else of a part of it, as a prefix and
-/// a suffix leave it; of several the one that says the same.
+/// The object of its kind in the tree of which a build made one.
 fn source<'a>(made: &Document, sources: &[&'a Document]) -> Option<&'a Document> {
     let ObjectRef { name, namespace, .. } = &made.object;
+    // A prefix and a suffix leave the name of the source as a part of the new one.
     let named = sources.iter().filter(|source| !source.object.name.is_empty() && name.contains(&source.object.name));
     let longest = named.clone().map(|source| source.object.name.len()).max()?;
     let longest: Vec<_> = named.filter(|source| source.object.name.len() == longest).collect();
+    // Of several with this name, the one counts that says the same.
     longest
         .iter()
         .max_by_key(|source| (source.object.namespace == *namespace, longest.len() > 1 && spec(source) == spec(made)))

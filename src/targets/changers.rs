@@ -141,7 +141,7 @@ impl<'t> Changers<'t> {
         }
     }
 
-    /// A target whose build may change may also change the objects that it deploys, and so on.
+    /// Adds the changes that follow from the known ones.
     fn follow(&mut self) {
         // Each target is looked at again only if something that may change it is found: thousands may be in a row.
         let mut in_files: HashMap<&str, Vec<usize>> = HashMap::new();
@@ -159,6 +159,7 @@ impl<'t> Changers<'t> {
                 continue;
             }
             done[number] = true;
+            // A target whose build may change may also change the objects that it deploys, and so on.
             self.add(number, &WritableKinds::all());
             todo.extend(files.iter().filter_map(|file| in_files.get(file)).flatten());
         }
@@ -201,9 +202,10 @@ impl<'t> Changers<'t> {
 }
 
 impl Target {
-    /// The target's name as a builder. If it deploys its own object, `built by` would only repeat it.
+    /// The target's name as a builder.
     pub(super) fn builder(&self) -> String {
         let name = self.title();
+        // If it deploys its own object, `built by` would only repeat it.
         if self.object.built_by.as_ref() == Some(&name) { name } else { self.by() }
     }
 
@@ -282,14 +284,15 @@ impl<'a> Writers<'a> {
         reach
     }
 
-    /// These roots with the components that they add: a component changes everything that its user has accumulated.
+    /// These roots with the components that they add.
     fn with_components(&self, roots: impl IntoIterator<Item = RootId>) -> BTreeSet<RootId> {
+        // A component changes everything that its user has accumulated.
         self.graph.reach(roots, |_, edge| {
             matches!(edge.target, Leads::Root { id, .. } if self.graph.roots[id].kind == Some(KustomizationKind::Component))
         })
     }
 
-    /// The objects that a root writes into by itself. A root that cannot be read may write into all.
+    /// The objects that a root writes into by itself.
     fn of_root(&mut self, root: RootId) -> WritableKinds {
         if let Some(known) = self.of_roots.get(&root) {
             return known.clone();
@@ -304,6 +307,7 @@ impl<'a> Writers<'a> {
         let read = text.and_then(|text| read_object(text).ok()?).map(|read| read.json());
         let mut reach = WritableKinds::default();
         match read.as_ref().and_then(Json::as_object) {
+            // A root that cannot be read may write into all.
             None => reach.all = true,
             Some(fields) => {
                 fields.iter().for_each(|(key, value)| reach.join(self.of_field(key, value, &node.directory)));

@@ -14,7 +14,7 @@ use crate::tree::{self, Resolved, Tree};
 /// How an engine renders a chart.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Release {
-    /// The arguments of `helm template`, without values: other users of the machine can see a command line.
+    /// The arguments of `helm template`, without values.
     pub arguments: Vec<String>,
     /// The values; the last ones win.
     pub values: Vec<Values>,
@@ -81,6 +81,7 @@ impl ReleaseFields<'_> {
                 release.values.push(Values::File(file));
             }
         }
+        // Values are no arguments: other users of the machine can see a command line.
         let inline = self.values.map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned));
         release.values.extend(inline.map(Values::Text));
         Ok(release)

@@ -86,6 +86,7 @@ impl Target {
         else {
             return Vec::new();
         };
+        // Only the plugin knows which files it reads.
         let is_plugin = matches!(dir.content, PathContent::Plugin(_));
         let first = if directory.is_empty() { String::new() } else { format!("{directory}/") };
         let inside = objects.range::<str, _>((Bound::Included(&*first), Bound::Unbounded));

@@ -32,8 +32,7 @@ impl Installed {
     }
 }
 
-/// Finds the engines that manifests of a tree install, in files with the usual names and in those with objects of
-/// engines. A file that cannot be read has no version.
+/// Finds the engines that manifests install: in files with the usual names, and in those with objects of engines.
 pub(crate) fn installed(tree: &dyn Tree, config: &Config, targets: &Targets) -> Result<Vec<Installed>> {
     let marks: Vec<&'static str> = EngineName::ALL.iter().flat_map(|engine| engine.installers()).copied().collect();
     let bytes: Vec<&'static [u8]> = marks.iter().map(|mark| mark.as_bytes()).collect();
@@ -43,6 +42,7 @@ pub(crate) fn installed(tree: &dyn Tree, config: &Config, targets: &Targets) -> 
     let files: BTreeSet<String> = named.chain(targets.files.keys().cloned()).collect();
     let mut all = Vec::new();
     for file in files {
+        // A file that cannot be read has no version.
         let bytes = tree.read(&file).unwrap_or_default();
         let text = str::from_utf8(&bytes).ok().filter(|text| text.len() <= FILE.most).unwrap_or_default();
         for document in documents(text) {

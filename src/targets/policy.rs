@@ -77,8 +77,9 @@ pub(super) fn qualified(namespace: &str, name: &str) -> String {
     if namespace.is_empty() { name.to_owned() } else { format!("{namespace}/{name}") }
 }
 
-/// Deserializes an object. One with a value of a wrong type has the default: the API server refuses it.
+/// Deserializes an object. One with a value of a wrong type has the default.
 fn read<T: DeserializeOwned + Default>(object: &Value) -> T {
+    // The API server refuses an object with a value of a wrong type.
     T::deserialize(object).unwrap_or_default()
 }
 
@@ -132,6 +133,7 @@ impl ObjectPolicy {
     fn argo(argo::Fate { metadata, spec }: argo::Fate) -> ObjectPolicy {
         let automated = spec.sync_policy.automated.filter(|automated| automated.enabled != Some(false));
         let cluster = match (&*spec.destination.server, &*spec.destination.name) {
+            // Argo CD calls its own cluster by this name.
             ("", "in-cluster") => "https://kubernetes.default.svc",
             ("", name) => name,
             (server, _) => server,

@@ -49,6 +49,7 @@ fn charts(tree: &dyn Tree, directory: &str) -> Result<Vec<String>> {
             let url = dependency.get("repository")?.text()?;
             path::resolve(&chart, url.strip_prefix("file://")?)
         });
+        // Charts may depend on each other.
         todo.extend(beside.filter(|beside| !charts.contains(beside)));
         charts.push(chart);
     }
@@ -108,7 +109,7 @@ pub(crate) fn missing_charts(tree: &dyn Tree, directory: &str) -> Result<Vec<Mis
 
 /// The inputs of the build of a target.
 pub(super) struct Read {
-    /// The paths, or all below which it reads. A directory is there as long as something is in it.
+    /// The paths that it reads, or below which it reads everything.
     pub(super) paths: BTreeSet<String>,
     /// The directories of the roots that it leads to.
     pub(super) roots: BTreeSet<String>,
@@ -126,6 +127,7 @@ pub(super) fn read(graph: &Graph, target: &Target, dir: &TargetDir) -> Result<Re
     let mut paths = BTreeSet::new();
     for input in all {
         match input {
+            // A directory is there as long as something is in it.
             BuildInput::At(path) if tree.entry(&path)? == Some(Entry::Directory) => {}
             BuildInput::At(path) | BuildInput::Below(path) => drop(paths.insert(path)),
             BuildInput::Remote(_) | BuildInput::Chart(_) => {}

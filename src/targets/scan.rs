@@ -119,8 +119,9 @@ impl Document {
         Unread::invalid(file, line, message, self.is_template)
     }
 
-    /// Deserializes the object. One with an error has the default: the scan has reported the error.
+    /// Deserializes the object. One with an error has the default.
     pub(super) fn read<T: DeserializeOwned + Default>(&self) -> T {
+        // The scan has reported the error.
         self.value.read().unwrap_or_default()
     }
 
@@ -200,9 +201,9 @@ pub(crate) fn candidates(tree: &dyn Tree) -> Result<Search<'_>> {
 static MARKS: LazyLock<BTreeSet<&'static str>> =
     LazyLock::new(|| kinds().map(|kind| kind.mark).chain(BINARY).collect());
 
-/// Whether a text holds something as it stands, or as a reader of YAML may take it, as far as names of objects go:
-/// of UTF-16 every second byte, and escapes resolved.
+/// Whether a text holds something as it stands, or as a reader of YAML may take it, as far as names of objects go.
 fn holds(text: &str, is_it: impl Fn(&str) -> bool) -> bool {
+    // UTF-16 has a zero in every second byte, and an escape may hide any letter.
     is_it(text) || text.contains(['\\', '\0']) && is_it(&unescaped(&text.replace('\0', "")))
 }
 
@@ -231,12 +232,13 @@ pub(super) fn declaring(text: &str) -> impl Iterator<Item = FileDocument<'_>> {
     documents(text).filter(|document| holds(document.text, |text| MARKS.iter().any(|mark| text.contains(mark))))
 }
 
-/// Reads the objects that matter in a file: once in a run, for both sides of a change and after each round of builds.
+/// Reads the objects that matter in a file, once in a run.
 fn read(file: &str, bytes: &[u8], is_template: bool) -> Rc<Scan> {
     thread_local! {
         static READ: RefCell<HashMap<String, Rc<Scan>>> = RefCell::default();
     }
 
+    // Both sides of a change, and each round of builds, ask for the same files.
     let key = format!("{} {is_template} {file}", sha256_hex(bytes));
     let known = READ.with_borrow(|read| read.get(&key).cloned());
     known.unwrap_or_else(|| {

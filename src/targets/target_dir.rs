@@ -47,8 +47,7 @@ pub(super) fn chart(tree: &dyn Tree, mut dir: TargetDir) -> Result<TargetDir> {
     Ok(dir)
 }
 
-/// Looks for a component that an object adds to a directory. An engine skips one that `may_be_missing`, and is: other
-/// content, such as a file, is not missing.
+/// Looks for a component that an object adds to a directory. An engine skips one that `may_be_missing`, and is.
 pub(super) fn find_component(
     tree: &dyn Tree,
     engine: EngineName,
@@ -70,6 +69,7 @@ pub(super) fn find_component(
         // Argo CD reads any text as a path.
         None => !engine.generates() && !text.contains(['{', '$']),
     };
+    // Other content, such as a file, is not missing.
     component.is_left_out =
         may_be_missing && is_read && path.map_or(Ok(true), |path| is_absent(tree, engine, &path))?;
     Ok(())
@@ -116,8 +116,7 @@ fn link_to<'a>(tree: &dyn Tree, path: &'a str) -> Result<Option<&'a str>> {
     Ok(None)
 }
 
-/// The resources that Flux finds in a directory without a kustomization: directories with one, which it does not enter,
-/// and YAML files at any depth.
+/// The resources that Flux finds in a directory: YAML files at any depth, and directories with a kustomization.
 fn scan(tree: &dyn Tree, dir: &TargetDir, directory: &str) -> Result<Vec<Resource>> {
     let mut scanned = Vec::new();
     let is_in = |file: &str| dir.left_out(file).is_none();
@@ -126,6 +125,7 @@ fn scan(tree: &dyn Tree, dir: &TargetDir, directory: &str) -> Result<Vec<Resourc
         // A link is not in an artifact.
         let is_seen = |link: &(&str, String)| path::parent(&link.1) == path && is_in(&link.1);
         match tree.entry(&path)? {
+            // Flux does not enter a directory with a kustomization.
             Some(Entry::Directory)
                 if tree::kustomization_in(tree, &path)?.is_some_and(|kustomization| is_seen(&kustomization)) =>
             {
@@ -141,7 +141,7 @@ fn scan(tree: &dyn Tree, dir: &TargetDir, directory: &str) -> Result<Vec<Resourc
     Ok(scanned)
 }
 
-/// Looks for missing paths at the tips of localized branches: copies exist only there.
+/// Looks for missing paths at the tips of localized branches.
 pub(super) fn on_localized(identity: &Identity, targets: &mut Targets) -> Result<()> {
     for target in &mut targets.targets {
         if let TargetLocation::Local(dir) = &mut target.location
@@ -149,6 +149,7 @@ pub(super) fn on_localized(identity: &Identity, targets: &mut Targets) -> Result
             && dir.revision.is_localized()
             && let Some(tip) = identity.tip(&dir.revision)?
         {
+            // Copies exist only on these branches.
             dir.content = look(&tip, target.engine, Some(&dir.path))?;
         }
     }
@@ -156,11 +157,13 @@ pub(super) fn on_localized(identity: &Identity, targets: &mut Targets) -> Result
 }
 
 impl BuildSettings {
-    /// Notes the paths that are submodules instead of files: this repository lacks their content.
+    /// Notes the paths that are submodules instead of files.
     pub(super) fn hold_submodule(&mut self, tree: &dyn Tree, files: &[String]) -> Result<()> {
         for path in files {
             if tree.entry(path)? == Some(Entry::Submodule) {
+                // This repository lacks the content.
                 self.unread.get_or_insert(format!("`{path}` is a submodule"));
+                // The output may change with the commit of the submodule.
                 self.values.push(path.clone());
             }
         }

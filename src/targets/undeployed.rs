@@ -9,7 +9,7 @@ use crate::tree::path;
 
 impl Targets {
     /// The files of objects that nothing deploys, each with the topmost directory without a deployment. Empty if no
-    /// target reaches an object, because then all are deployed from elsewhere.
+    /// target reaches an object.
     pub(super) fn undeployed(&self, graph: &Graph, deployments: &Deployments<'_>) -> BTreeMap<String, String> {
         let mut roots: BTreeSet<RootId> = BTreeSet::new();
         let mut reached: BTreeSet<&str> = BTreeSet::new();

@@ -85,11 +85,12 @@ pub(super) fn read_as(graph: &Graph) -> HashMap<&str, bool> {
 
 impl Targets {
     /// The files that could not be read, but are deployed as they are, as far as `graph` shows: resources of roots, and
-    /// files that no root reads, except for templates of charts that nothing deploys. A root may read a file in another
-    /// role, for example as a patch.
+    /// files that no root reads, except for templates of charts that nothing deploys.
     pub(crate) fn unread_objects<'a>(&'a self, graph: &'a Graph) -> impl Iterator<Item = &'a Unread> {
+        // Most trees have no such file, and the search looks at every reference.
         let read = if self.unread.is_empty() { HashMap::new() } else { read_as(graph) };
         self.unread.iter().filter(move |unread| {
+            // A root may read a file in another role, for example as a patch.
             let read = read.get(unread.file.as_str());
             read.copied().unwrap_or_else(|| {
                 unread.why != Why::Template || self.local_targets().any(|(target, dir)| target.takes(dir, &unread.file))

@@ -16,8 +16,7 @@ const LONGEST_PATH: usize = 1024;
 /// The files of a chart by their path below its directory.
 pub type Files = BTreeMap<String, Rc<[u8]>>;
 
-/// Unpacks an archive. The files in its only directory are those of the chart, as for helm (`LoadArchiveFiles`). Modes
-/// are not kept: helm unpacks everything as 0644.
+/// Unpacks an archive. The files in its only directory are those of the chart, as for helm (`LoadArchiveFiles`).
 ///
 /// With the reason, when it is not an archive, leads out of its directory, holds links or devices, one name twice, or
 /// more than a chart can be.
@@ -57,6 +56,7 @@ pub fn unpack(bytes: &[u8]) -> Result<Files, String> {
             return Err(format!("`{shown}` is truncated, or the chart has {}", CHART_BYTES.more()));
         }
         total += content.len() as u64;
+        // The mode is not kept: helm unpacks everything as 0644.
         if files.insert(entry_path, content.into()).is_some() {
             return Err(format!("`{shown}` appears twice"));
         }

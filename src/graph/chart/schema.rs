@@ -3,7 +3,7 @@
 //! Helm compiles the `values.schema.json` of a chart and of each subchart, and reads whatever these refer to: a URL from
 //! the network, everything else from the machine, as it takes `file:///values.schema.json` for the place of each. Measured
 //! with Helm 4.1.4: also for a value that is not set; not for what the document itself holds, by its `$id`, where its draft
-//! looks for one. Where this is in doubt, a reference is taken to lead out of the document.
+//! looks for one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -53,7 +53,7 @@ pub(super) fn is_read(path: &str) -> bool {
     ChartFileKind::of(path).is_some()
 }
 
-/// The references of the schemas of a chart and its subcharts to other documents. An archive may contain itself.
+/// The references of the schemas of a chart and its subcharts to other documents.
 pub(super) fn asked(files: Files) -> Vec<ExternalRef> {
     let mut references = Vec::new();
     // An archive can contain archives without end, so the total of unpacked bytes is limited, not the depth.
@@ -135,8 +135,9 @@ fn official(url: &str) -> Option<&str> {
     all.contains(&path).then_some(path)
 }
 
-/// The URL of a text, if every program reads it alike: only then it can mean a part of the document itself.
+/// The URL of a text, if every program reads it alike.
 fn resolve(text: &str, base: Option<&Url>) -> Option<Url> {
+    // Only a URL that all programs read alike can mean a part of the document itself.
     match Url::parse(text) {
         Ok(url) => Some(url).filter(|url| url.as_str() == text),
         Err(ParseError::RelativeUrlWithoutBase)
@@ -169,6 +170,7 @@ fn outside(bytes: &[u8]) -> Result<Vec<Named>, String> {
     let known = named.values().cloned().chain([own, base.clone()]).collect();
     let mut reader = SchemaScanner { known, named, asked: BTreeMap::new() };
     let is_moved = moves(&schema) && draft.id(&schema, &base).is_none();
+    // If the base is in doubt, a reference is taken to lead out of the document.
     reader.visit(&schema, Some(&base).filter(|_| !is_moved));
     let text = String::from_utf8_lossy(bytes);
     Ok(reader.asked.into_iter().map(|(written, url)| (url, position(&text, written))).collect())

@@ -128,11 +128,12 @@ impl Changes {
     }
 
     /// The paths below a directory at which the trees differ in something else than a file: a link, a submodule, a
-    /// directory that only one tree has, with any of these in it. They are missing in a list of files.
+    /// directory that only one tree has, with any of these in it.
     pub(super) fn others(&self, directory: &str) -> Result<Vec<String>> {
         let mut others = Vec::new();
         for path in self.paths.iter().filter(|path| path::is_in(path, directory)) {
             let there = self.trees.as_ref().try_map(|tree| tree.entry(path))?;
+            // A list of files does not have these.
             if there.iter().flatten().any(|entry| !matches!(entry, tree::Entry::File { .. })) {
                 others.push(path.clone());
             }
@@ -220,8 +221,9 @@ impl Changes {
     }
 }
 
-/// Whether a file has equal bytes in two trees. A file that cannot be read may differ.
+/// Whether a file has equal bytes in two trees.
 fn is_same_file(trees: Sides<&SharedTree>, path: &str) -> bool {
+    // A file that cannot be read may differ.
     trees.try_map(|tree| tree.read(path)).is_ok_and(|Sides { old, new }| old == new)
 }
 

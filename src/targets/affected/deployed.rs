@@ -189,6 +189,7 @@ impl Causes<'_> {
         let dir: Vec<_> = dir.collect();
         let from = dir.first().map_or("", |(_, dir)| &*dir.path);
         if target.unknown().is_some() {
+            // Only the cluster knows the whole path, so everything below its known part counts.
             inputs.extend(written(&target.manifest, from).into_iter().map(BuildInput::Below));
         }
         for (target, dir) in &dir {

@@ -33,9 +33,9 @@ impl<'a> DeploymentIndex<'a> {
         target.object.built_by.is_some() || !self.by(target).is_empty()
     }
 
-    /// Whether nothing deploys a target of this tree, but in the other tree something did so with its file, where a
-    /// build may have given it another name: then it is neither new nor removed itself.
+    /// Whether nothing deploys a target of this tree, but in the other tree something did so with its file.
     pub(super) fn is_idle(&self, target: &Target, other: &DeploymentIndex<'_>) -> bool {
+        // A build may have given it another name: then it is neither new nor removed itself.
         !self.has(target)
             && other
                 .targets
@@ -44,9 +44,10 @@ impl<'a> DeploymentIndex<'a> {
                 .any(|candidate: &Target| candidate.object.file == target.object.file && other.has(candidate))
     }
 
-    /// Whether everything is known about the output of a target: a build that fails deploys what it deployed before.
+    /// Whether everything is known about the output of a target.
     fn is_known(&self, number: usize) -> bool {
         let target = &self.targets.targets[number];
+        // A build that fails leaves its former objects deployed.
         if target.local_dir().is_none() || target.changed_by.is_some() || target.unknown().is_some() {
             return false;
         }
@@ -132,6 +133,7 @@ impl<'a> Turned<'a> {
                 match self.now[by] {
                     // This builder is gone, too: its own builders may have kept both.
                     None => todo.push(by),
+                    // A new chart, function or remote reference of the builder may make the object.
                     Some(now) if !is.is_known(now) || !is.makers(now).is_subset(&was.makers(by)) => {
                         return Some(&is.targets.targets[now]);
                     }

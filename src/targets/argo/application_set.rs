@@ -15,7 +15,7 @@ use crate::message::failure::Result;
 use crate::reference::localized_path::LOCALIZED_FILES;
 use crate::tree::path;
 
-/// Adds the applications of a set. If only the cluster knows their number, one represents all.
+/// Adds the applications of a set.
 pub(super) fn expand(
     argo: &Argo<'_>,
     set: &Document,
@@ -71,9 +71,10 @@ pub(super) fn expand(
     Ok(())
 }
 
-/// The template of a generator without empty values: Argo CD takes these from the set.
+/// The template of a generator without empty values.
 fn stated(own: &Value) -> Value {
     let Data::Mapping(pairs) = &own.data else { return own.clone() };
+    // Argo CD takes empty values from the template of the set.
     let pairs = pairs.iter().filter(|(_, value)| !is_empty(value));
     own.with(Data::Mapping(pairs.map(|(key, value)| (key.clone(), stated(value))).collect()))
 }
@@ -97,15 +98,17 @@ fn patched(document: &Document, patch: &Located<String>, filled: &str) -> std::r
     })
 }
 
-/// An application with the text of a patch that only the cluster can fill in: the paths in it are watched.
+/// An application with the text of a patch that only the cluster can fill in.
 fn open(document: &Document, patch: String) -> Value {
+    // The text stays in the object, because the paths in it are watched.
     let patch = ("templatePatch".to_owned(), document.value.with(Data::Text(patch)));
     let pairs = document.value.mapping().unwrap_or_default().iter().cloned();
     document.value.with(Data::Mapping(pairs.chain([patch]).collect()))
 }
 
-/// An application. Only the values that locate its source must be filled in, others may stay templates.
+/// An application of a set, with some parameters.
 fn make(set: &Document, template: &Value, parameters: &Parameters, is_go: bool) -> Document {
+    // Only the values that locate its source must be filled in, others may stay templates.
     let filled = template.map_texts(&mut |text| fill(text, parameters, is_go).text);
     let text = |key: &str| metadata(&filled, key);
     let namespace = text("namespace").unwrap_or_else(|| set.object.namespace.clone());
@@ -139,6 +142,7 @@ impl GitGenerator {
             // A broken pattern matches no directory.
             if is_files { of_git } else { |text| Some(glob(&in_go(text)).into_iter().collect()) };
         let takes = self.takes(read)?;
+        // Argo CD skips directories whose names begin with a dot.
         let is_hidden = |path: &str| path::components(path).any(|name| name.starts_with('.'));
         Some(move |path: &str| takes(path) && (is_files || !is_hidden(path)))
     }

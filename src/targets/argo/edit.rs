@@ -12,7 +12,7 @@ use super::models::{Application, Kustomize, Source};
 /// How the names of the variables begin that tell which commit is deployed.
 const REVISION: &str = "ARGOCD_APP_REVISION";
 
-/// The namespaces of Argo CD itself: the name of an application in another one has that before it.
+/// The namespaces of Argo CD itself.
 const OWN: [&str; 3] = ["", "argocd", "openshift-gitops"];
 
 /// The arguments of `kustomize edit` for a source of an application, in Argo CD's order and without components; or why
@@ -67,12 +67,13 @@ fn count(value: &Json) -> String {
     text.parse().map_or(text, |number: i64| number.to_string())
 }
 
-/// The value of a variable, or why it is unknown. A variable that Argo CD does not define is empty.
+/// The value of a variable, or why it is unknown.
 fn variable(object: &ObjectRef, application: &Application, source: &Source, name: &str) -> Result<String, String> {
     let unknown = || format!("`{name}` is only known to Argo CD");
     let value = match name {
         "$" => Some("$"),
         "ARGOCD_APP_NAME" if OWN.contains(&&*object.namespace) => Some(&*object.name),
+        // In another namespace, the name has the namespace before it.
         "ARGOCD_APP_NAME" => return Err(unknown()),
         "ARGOCD_APP_NAMESPACE" => Some(&*application.destination.namespace.0),
         "ARGOCD_APP_PROJECT_NAME" => Some(&*application.project.0),
@@ -82,6 +83,7 @@ fn variable(object: &ObjectRef, application: &Application, source: &Source, name
         name if name.starts_with(REVISION) => return Err(unknown()),
         _ => None,
     };
+    // A variable that Argo CD does not define is empty.
     let value = value.unwrap_or_default();
     if value.contains("{{") { Err(unknown()) } else { Ok(value.to_owned()) }
 }
@@ -111,6 +113,7 @@ fn name(text: &str) -> (&str, usize) {
         };
     }
     let end = match text.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')) {
+        // A special variable has one character.
         _ if text.starts_with(|c: char| "*#$@!?-".contains(c) || c.is_ascii_digit()) => 1,
         end => end.unwrap_or(text.len()),
     };

@@ -40,6 +40,7 @@ pub(super) struct Given {
 impl Given {
     /// No parameters, with the reason why they are unknown.
     fn open(why: impl Into<String>) -> Given {
+        // One application represents all, because only the cluster knows their number.
         Given { all: vec![Parameters::new()], more: Some(why.into()) }
     }
 }
@@ -62,6 +63,7 @@ impl GeneratorEvaluator<'_> {
     pub(super) fn generate(&mut self, generator: Generator<'_>) -> Result<Given> {
         let given = match self.parameters(generator) {
             Err(failure) if failure.kind == FailureKind::NotKnown => {
+                // What its git generators read is watched all the same.
                 self.watch(generator)?;
                 Given::open(failure.message)
             }
@@ -241,7 +243,7 @@ impl GeneratorEvaluator<'_> {
         Ok(taken.map(|directory| template::of_path(directory, style)).collect())
     }
 
-    /// Reads the git generators in a generator that is unknown: what they read is watched all the same.
+    /// Reads the git generators in a generator that is unknown.
     fn watch(&mut self, generator: Generator<'_>) -> Result<()> {
         for inside in generator.inside().iter().flat_map(Generator::all) {
             let read = if inside.kind == GIT { self.git(inside).map(drop) } else { self.watch(inside) };

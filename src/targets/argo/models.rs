@@ -235,8 +235,10 @@ pub(super) fn sources(application: &Value) -> Vec<Value> {
     let at = |keys: &[&str]| application.at(keys).cloned();
     let many = [at(&["spec", "sources"]), at(&["operation", "sync", "sources"])];
     let many = many.iter().flatten().filter_map(Value::list).flatten().cloned();
+    // Argo CD ignores `source` beside `sources`.
     let source = at(&["spec", "source"]).filter(|_| at(&["spec", "sources"]).is_none());
     let hydrator = |key: &str| at(&["spec", "sourceHydrator", key]);
+    // The hydrator pushes manifests to a branch, which is deployed.
     let written = hydrator("syncSource").map(|sync| {
         let branch = sync.get("targetBranch").map(|branch| ("targetRevision".to_owned(), branch.clone()));
         sync.with(Data::Mapping(sync.mapping().unwrap_or_default().iter().cloned().chain(branch).collect()))
@@ -361,12 +363,13 @@ pub(super) const MATRIX: &str = "matrix";
 pub(super) const MERGE: &str = "merge";
 
 impl<'v> Generator<'v> {
-    /// The generators of an entry: Argo CD runs all of them. An entry without any is one generator without a type.
+    /// The generators of an entry. An entry without any is one generator without a type.
     pub(super) fn all(entry: &'v Value) -> Vec<Generator<'v>> {
         const SELECTOR: &str = "selector";
         let is_selective = entry.get(SELECTOR).is_some();
         let pairs = entry.mapping().unwrap_or_default().iter();
         let given = pairs.filter(|(key, body)| key != SELECTOR && body.data != Data::Null);
+        // Argo CD runs all generators of an entry.
         let mut all: Vec<_> = given.map(|(kind, body)| Generator { kind, body, is_selective }).collect();
         if all.is_empty() {
             all.push(Generator { kind: "", body: entry, is_selective });

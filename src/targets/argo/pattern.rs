@@ -2,8 +2,9 @@
 
 use globset::{Glob, GlobBuilder, GlobMatcher};
 
-/// A pattern for [`glob`]: braces are literal, and two stars equal one.
+/// A pattern for [`glob`].
 pub(in crate::targets) fn in_go(pattern: &str) -> String {
+    // In Go braces are literal, and two stars equal one.
     join_stars(pattern.replace('{', "\\{").replace('}', "\\}"))
 }
 
@@ -30,11 +31,12 @@ pub(in crate::targets) fn matcher(pattern: &str) -> Option<GlobMatcher> {
     Some(glob(&in_go(pattern))?.compile_matcher())
 }
 
-/// Reads a pattern as `git ls-files` does, which Argo CD runs: `*` matches any number of directories, and a directory
-/// matches everything in it. `None` if it is broken.
+/// Reads a pattern as `git ls-files` does, which Argo CD runs; `None` if it is broken.
 pub(super) fn of_git(pattern: &str) -> Option<Vec<Glob>> {
     let text = in_go(pattern);
+    // In git `*` matches any number of directories.
     let mut globs = vec![crossing(&text)?];
+    // A directory matches everything in it.
     if !pattern.contains(['*', '?', '[', '\\']) {
         globs.push(crossing(&format!("{}/*", text.trim_end_matches('/')))?);
     }

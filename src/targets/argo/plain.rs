@@ -64,11 +64,12 @@ fn is_manifest(file: &str) -> bool {
     MANIFESTS.iter().any(|end| file.ends_with(end))
 }
 
-/// Adds the objects in a text. If something in it is not an object, it is skipped, unless it looks like manifests.
+/// Adds the objects in a text.
 fn add(text: &str, is_json: bool, all: &mut String) {
     let parts: Vec<FileDocument<'_>> = if is_json { vec![text.into()] } else { documents(text).collect() };
     let objects: Vec<_> = parts.iter().map(read_part).collect();
     let looks_so = is_json || ["apiVersion:", "kind:", "metadata:"].iter().all(|key| text.contains(key));
+    // If something in it is not an object, Argo CD skips the text, unless it looks like manifests.
     if !objects.iter().all(|read: &Result<Option<Json>, _>| {
         read.as_ref().is_ok_and(|json| json.as_ref().is_none_or(|json| json["kind"].is_string()))
     }) && !looks_so
@@ -99,10 +100,10 @@ fn add(text: &str, is_json: bool, all: &mut String) {
     }
 }
 
-/// The items of a list, with the kind that the list implies for those without one, as clients of Kubernetes read them;
-/// `None` if it is not a list.
+/// The items of a list; `None` if it is not a list.
 fn items(list: &Json) -> Option<Vec<Json>> {
     let mut items = list["items"].as_array()?.clone();
+    // Clients of Kubernetes give an item without a kind the one that the list implies.
     let kind = list["kind"].as_str().and_then(|kind| kind.strip_suffix("List")).filter(|kind| !kind.is_empty());
     for item in items.iter_mut().filter_map(Json::as_object_mut) {
         if let Some(kind) = kind.filter(|_| !item.contains_key("kind")) {

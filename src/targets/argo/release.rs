@@ -48,8 +48,7 @@ impl Argo<'_> {
         })
     }
 
-    /// The path of a file with values, or a pattern for several, or why it is unknown. It may be in a named source
-    /// (`$REF/…`), or in one whose directory is known.
+    /// The path of a file with values, or a pattern for several, or why it is unknown.
     pub(super) fn values_file(
         &self,
         document: &Document,
@@ -59,6 +58,7 @@ impl Argo<'_> {
         if text.contains("://") {
             return Err(format!("its values come from {}", redact::url(text)));
         }
+        // The file may be in a named source (`$REF/…`), or in one whose directory is known.
         let named = text.strip_prefix('$').and_then(|text| text.split_once('/'));
         let (from, inside) = match named {
             Some((name, inside)) => (self.named(document, name), inside),

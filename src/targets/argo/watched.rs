@@ -15,8 +15,7 @@ use crate::tree::path;
 
 pub(crate) use super::models::GENERATE_PATHS;
 
-/// The value for each application in the tree of a walk: it covers every file that matters to it. `.` is the path of
-/// the application itself; a path that begins with a slash is relative to the top.
+/// The value for each application in the tree of a walk: it covers every file that matters to it.
 pub(crate) fn generate_paths(graph: &Graph, targets: &Targets) -> Result<BTreeMap<ObjectRef, String>> {
     let mut paths: BTreeMap<ObjectRef, BTreeSet<String>> = BTreeMap::new();
     for target in targets.targets.iter().filter(|target| target.object.kind == APPLICATION) {
@@ -29,6 +28,7 @@ pub(crate) fn generate_paths(graph: &Graph, targets: &Targets) -> Result<BTreeMa
                 || (!path.is_empty() && read.contains(""))
                 || path::and_above(path::parent(path)).any(|above| read.contains(above))
         };
+        // `.` is the path of the application itself; a path that begins with a slash is relative to the top.
         let outside = read.iter().filter(|path| !is_watched(path)).map(|path| format!("/{path}"));
         paths.entry(target.object.clone()).or_default().extend(outside.chain([".".to_owned()]));
     }
@@ -40,7 +40,7 @@ pub(crate) fn generate_paths(graph: &Graph, targets: &Targets) -> Result<BTreeMa
 }
 
 /// The files of the tree of a walk that an application reads, and its annotation leaves out; empty without an
-/// annotation. In Argo CD (util/app/path) a path means itself and everything in it, and a pattern means whole paths.
+/// annotation.
 pub(crate) fn unwatched(
     graph: &Graph,
     targets: &Targets,
@@ -65,6 +65,7 @@ pub(crate) fn unwatched(
         return Ok(BTreeSet::new());
     }
     let patterns: Vec<_> = watched.iter().filter_map(|item| matcher(item)).collect();
+    // In Argo CD (util/app/path) a path means itself and everything in it, and a pattern means whole paths.
     let is_watched = |path: &String| {
         watched.iter().any(|item| path::is_in(path, item)) || patterns.iter().any(|pattern| pattern.is_match(path))
     };

@@ -56,7 +56,7 @@ impl ArtifactGenerator<'_, '_> {
         format!("the {GENERATOR} `{}` {why}", self.document.object.full_name())
     }
 
-    /// The artifacts. One wrong name stops the generator before it makes any.
+    /// The artifacts of the generator.
     fn made(&self) -> Result<Made, String> {
         let (sets, defined_by) = self.sets()?;
         let more = (!self.spec.path_pattern.is_empty()).then(|| self.why("matches no directory"));
@@ -73,6 +73,7 @@ impl ArtifactGenerator<'_, '_> {
                     made.more = Some(why);
                     continue;
                 }
+                // One wrong name stops the generator before it makes any.
                 let name = fill(written, &lower).filter(|name| is_object_name(name));
                 let name = name.ok_or_else(|| format!("generates the invalid name `{written}`"))?;
                 if !names.insert(name.clone()) {
@@ -88,10 +89,11 @@ impl ArtifactGenerator<'_, '_> {
     }
 
     /// The values of the names in its `pathPattern`, one set for each time that it makes its artifacts, and the objects
-    /// that define where. Without a pattern there is one set.
+    /// that define where.
     fn sets(&self) -> Result<(Vec<Captures>, Vec<ObjectRef>), String> {
         let text = self.spec.path_pattern.as_str();
         if text.is_empty() {
+            // Without a pattern there is one set.
             return Ok((vec![Captures::new()], Vec::new()));
         }
         let parts = text.strip_prefix('@').filter(|_| unfilled([text]).is_none()).and_then(|text| text.split_once('/'));

@@ -93,6 +93,7 @@ impl Compiled {
                 continue;
             }
             let rest = line.strip_prefix('!').unwrap_or(line);
+            // An escaped space at the end belongs to the pattern.
             let rest = if rest.ends_with("\\ ") { rest } else { rest.trim_end_matches(' ') };
             if let Some(glob) = pattern(rest) {
                 globs.add(glob);
@@ -248,6 +249,7 @@ impl Ignores {
                 return Some(Ignored { pattern, location, cause: Exclusion::Unlisted });
             }
         }
+        // The last pattern decides: the source comes last, after the files from the top downwards.
         self.own.iter().chain(self.given.iter().rev()).find_map(|all| all.decide(file)).flatten()
     }
 }
@@ -261,6 +263,7 @@ fn plain(texts: &Texts, text: &str, location: &str) -> Patterns {
 fn pattern(pattern: &str) -> Option<Glob> {
     let inside = pattern.strip_suffix('/').unwrap_or(pattern);
     let names: Vec<&str> = path::components(inside).collect();
+    // A pattern without a slash matches a name at any depth.
     if !inside.contains('/') {
         return glob(&format!("**/{}", in_go(names.first()?)));
     }

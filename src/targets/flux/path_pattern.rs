@@ -50,7 +50,7 @@ struct Segment<'a> {
 }
 
 impl<'a> Segment<'a> {
-    /// Reads a segment; `None` for an invalid segment, and for one with several names, which is ambiguous.
+    /// Reads a segment; `None` for an invalid segment, and for one with several names.
     fn of(segment: &'a str) -> Option<Segment<'a>> {
         let Some((before, rest)) = segment.split_once('{') else {
             return (!segment.contains('}')).then_some(Segment { before: segment, name: None, after: "" });
@@ -58,6 +58,7 @@ impl<'a> Segment<'a> {
         let (name, after) = rest.split_once('}')?;
         // It becomes the name of a label.
         let is_name = is_label(name) && name.starts_with(|first: char| first.is_ascii_alphabetic());
+        // Several names would be ambiguous.
         let is_valid = is_name && !name.contains(['-', '.']) && !before.contains('}') && !after.contains(['{', '}']);
         is_valid.then_some(Segment { before, name: Some(name), after })
     }
@@ -65,6 +66,7 @@ impl<'a> Segment<'a> {
     /// The value of its name in the name of a directory; `None` if it does not match.
     fn value<'n>(&self, name: &'n str) -> Option<&'n str> {
         let value = name.strip_prefix(self.before)?.strip_suffix(self.after)?;
+        // A name needs a value, and a literal must match as a whole.
         (value.is_empty() != self.name.is_some()).then_some(value)
     }
 }

@@ -8,7 +8,7 @@ use super::models::Release;
 use crate::kustomization::Scalar;
 use crate::tree::Tree;
 
-/// The longest name of a release. Flux shortens others.
+/// The longest name of a release.
 const LONGEST: usize = 53;
 
 /// The files that take the place of the values of the chart, if there are any; `base` is the top of its source.

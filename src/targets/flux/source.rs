@@ -67,8 +67,7 @@ pub(super) struct FluxSources<'a> {
 const BOOTSTRAPPED: (&str, &str) = (GIT, "flux-system");
 
 impl<'a> FluxSources<'a> {
-    /// Finds the sources. With `is_bootstrapped`, the source that bootstrapping made is this repository: the command
-    /// line of Flux, or the chart of a `FluxInstance`, made its object elsewhere.
+    /// Finds the sources. With `is_bootstrapped`, the source that bootstrapping made is this repository.
     pub(super) fn of(
         tree: &'a dyn Tree,
         objects: &[Document],
@@ -99,6 +98,7 @@ impl<'a> FluxSources<'a> {
         }
         // Last: an object of that name in the tree would have said more.
         if is_bootstrapped {
+            // The command line of Flux, or the chart of a `FluxInstance`, made its object elsewhere.
             let (kind, name) = BOOTSTRAPPED;
             let object = ObjectRef { namespace: name.to_owned(), ..ObjectRef::of("", 0, kind, name.to_owned()) };
             let (revision, artifact) = (Revision::this(), Rc::new(sources.whole()));
@@ -169,6 +169,7 @@ impl<'a> FluxSources<'a> {
         let Some(base) = self.identity.directory_of(url) else {
             let at = named.map(|named| format!(" at {named}")).unwrap_or_default();
             let why = format!("it is in {}{at}", redact::url(url));
+            // An artifact of a registry may be made of this repository.
             return if url.starts_with("oci://") { Bound::Unsaid(why) } else { Bound::Elsewhere(why) };
         };
         let revision = self.identity.revision(url, named, is_tag);

@@ -39,6 +39,7 @@ pub(crate) struct Filled {
 
 impl Variables {
     pub(super) fn of(spec: &PostBuild) -> Variables {
+        // Flux removes line breaks from values.
         let own = spec.substitute.iter().map(|(name, value)| (name.clone(), value.replace('\n', "")));
         let from = spec.substitute_from.iter().map(|reference| reference.name.clone());
         Variables {
@@ -59,8 +60,9 @@ impl Variables {
         self.from.iter().map(String::as_str)
     }
 
-    /// Whether nothing is sure to be filled in. Flux looks for no variable where it knows none.
+    /// Whether nothing is sure to be filled in.
     pub(crate) fn is_empty(&self) -> bool {
+        // Flux looks for no variable where it knows none.
         self.own.is_empty() && !self.always
     }
 
