@@ -203,8 +203,9 @@ fn formats(command: Option<&str>) -> Vec<String> {
     all.map(|subcommand| subcommand.get_name().to_owned()).collect()
 }
 
-/// Prints the answer of clap if no command runs: help and version are results, all else is a usage error.
+/// Prints the answer of clap if no command runs.
 fn not_parsed(error: clap::Error) -> ExitCode {
+    // Help and version are results, all else is a usage error.
     if !error.use_stderr() {
         print(output::styled(&error.render(), console::colors_enabled()).as_bytes());
         return ended(0);

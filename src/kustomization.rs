@@ -92,10 +92,10 @@ impl Reference {
         self.with_path(&self.text)
     }
 
-    /// The whole value of the scalar, for [`Edit::value`], that names `path` instead. A generator's file keeps its key,
-    /// which is written out if the base name of `path` differs.
+    /// The whole value of the scalar, for [`Edit::value`], that names `path` instead. A generator's file keeps its key.
     pub fn with_path(&self, path: &str) -> String {
         match &self.key {
+            // A key that is not written is the base name, so another base name needs it written out.
             Some(key) if key.is_written || read::base_name(path) != key.name => format!("{}={path}", key.name),
             _ => path.to_owned(),
         }

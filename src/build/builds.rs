@@ -43,7 +43,8 @@ struct ProgramRun {
     asks: Option<String>,
 }
 
-/// Subjects on disk, to be built side by side: no tree is in it.
+/// Subjects on disk, to be built side by side.
+// No tree is in it, because other threads could not use one.
 pub(crate) struct Builds {
     program: Program,
     /// The arguments of all builds by kustomize.
@@ -163,6 +164,7 @@ impl Builds {
             let refused = root.and_then(|root| refusals.why(root));
             (directory.clone(), refused.map_or(Ok(root), Err))
         });
+        // The walk has fetched all that a build may read, so that the network stays closed.
         let writing = Writing { checks_out: false, trusted: &HashSet::new(), offline: true, name: "input" };
         Ok(Roots::write(graph, roots.collect(), writing, &mut self.pool)?.dirs)
     }

@@ -158,9 +158,9 @@ fn needs_of(targets: &[Target]) -> Needs {
     needed
 }
 
-/// The builds that the arguments select, all without any. A root that a target deploys is built as that target. One that
-/// an argument names is built, too, although others name it: `base` gives it by its directory.
+/// The builds that the arguments select, all without any. `base` gives the build of a root that others name.
 fn requested(mut all: Vec<Choice>, asked: &[Argument<'_>], base: impl Fn(&str) -> Option<Choice>) -> Vec<Choice> {
+    // A root that a target deploys is built as that target.
     let targets = all.iter().filter(|choice| matches!(choice.what, What::Target(_)));
     let built: HashSet<String> = targets.flat_map(Choice::roots).map(str::to_owned).collect();
     let is_built = |choice: &Choice| matches!(&choice.what, What::Root(directory) if built.contains(directory));
@@ -168,6 +168,7 @@ fn requested(mut all: Vec<Choice>, asked: &[Argument<'_>], base: impl Fn(&str) -
         !is_built(choice) && (asked.is_empty() || asked.iter().any(|argument| argument.selects(choice)))
     });
     let listed: HashSet<String> = all.iter().filter_map(Choice::directory).map(str::to_owned).collect();
+    // A root that an argument names is built, too, although others name it.
     let named = asked.iter().filter_map(|argument| argument.path.as_deref());
     let bases = named.filter(|directory| !built.contains(*directory) && !listed.contains(*directory)).filter_map(base);
     all.extend(bases);
@@ -179,9 +180,10 @@ impl Choice {
         Choice { what: What::Root(directory), status, cause, moved: BTreeSet::new() }
     }
 
-    /// A target that is the same on both sides: its status says that it is on both, not that it differs.
+    /// A target that is the same on both sides.
     pub(super) fn of_target(target: Target) -> Choice {
         let what = What::Target(Box::new(Sides { old: Some(target.clone()), new: Some(target) }));
+        // The status says that it is on both sides, not that it differs.
         Choice { what, status: DiffStatus::Changed, cause: None, moved: BTreeSet::new() }
     }
 
@@ -272,6 +274,7 @@ impl Choice {
 
     /// The subject of each side; `None` if it does not exist there.
     pub(crate) fn subjects(&self, workspaces: Sides<&Workspace>) -> Sides<Wanted> {
+        // The status of a root that one side does not have.
         let absent = Sides { old: DiffStatus::Added, new: DiffStatus::Removed };
         workspaces.zip(absent.zip(self.targets())).map(|(workspace, (absent, target))| match (&self.what, target) {
             (What::Root(directory), _) => Ok((self.status != absent).then(|| BuildSpec::root(workspace, directory))),

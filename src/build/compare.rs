@@ -92,9 +92,11 @@ pub(crate) struct ObjectChange {
 }
 
 impl ObjectChange {
-    /// Returns what those have in common that differ alike: wherever the lines stand, unless none is shown.
+    /// Returns a value that is equal for objects that differ alike.
     pub(crate) fn alike(&self) -> impl Eq + Hash {
+        // Only changed lines count, wherever they stand in the object.
         let lines: Vec<&str> = self.diff.lines().filter(|line| line.starts_with(['-', '+'])).collect();
+        // If no line is shown, the values tell the objects apart.
         let values = lines.is_empty().then_some(&self.values);
         (&self.id, &self.was, self.change, lines, values)
     }
@@ -160,8 +162,9 @@ pub(super) fn differing(outputs: Sides<&[u8]>) -> Sides<String> {
         .map(|(texts, others)| without(texts, others).map(|text| format!("---\n{}", text.text)).collect())
 }
 
-/// Reads only documents that differ: of a large output these are few.
+/// The objects that differ between the documents of two outputs.
 fn changed(before: &[DocumentText<'_>], after: &[DocumentText<'_>], namespaces: Sides<&str>) -> Vec<ObjectChange> {
+    // Only documents that differ are read: of a large output these are few.
     let mut left: Sides<Vec<OutputObject<'_>>> = Sides { old: (before, after), new: (after, before) }
         .map(|(texts, others)| OutputObject::read(without(texts, others)).collect());
     let mut all = Vec::new();
@@ -208,6 +211,7 @@ fn change(objects: Sides<Option<OutputObject<'_>>>) -> ObjectChange {
     let was = old.map(|old| old.id.clone()).filter(|was| *was != id);
     let [before, after] = [old, new].map(|object| object.map_or("", OutputObject::shown));
     let diff = match diff(before, after) {
+        // Values of Secrets may have equal masks, and lines may be equal without their hidden parts.
         none if none.is_empty() => "the difference is hidden: it may be in a Secret\n".to_owned(),
         diff => diff,
     };
@@ -365,10 +369,11 @@ pub(super) fn condensed(value: Value) -> Value {
     }
 }
 
-/// A field with its value condensed. A schema is outlined, because a lost field in it is a consequence.
+/// A field with its value condensed.
 fn condensed_field((key, value): (Value, Value)) -> (Value, Value) {
     const SCHEMA: &str = "openAPIV3Schema";
     match key.as_str() {
+        // A schema is outlined, because a lost field in it is a consequence.
         Some(SCHEMA) => {
             let digest = digest_of(&serde_yaml::to_string(&value).unwrap_or_default());
             let mut names = outline(&value);
@@ -407,6 +412,7 @@ fn outline(schema: &Value) -> Mapping {
 pub(super) fn key(id: &str) -> String {
     let (version, rest) = id.split_once(' ').unwrap_or(("", id));
     let group = version.rsplit_once('/').map_or("", |(group, _)| group);
+    // kustomize adds a hash to the names of these kinds only.
     let is_generated = rest.starts_with("ConfigMap ") || rest.starts_with("Secret ");
     let stem = match rest.rsplit_once('-') {
         Some((stem, hash)) if is_generated && is_hash(hash) => stem,
@@ -444,8 +450,9 @@ fn mask(value: &mut Value) {
     }
 }
 
-/// An object without the annotations of `buildMetadata`, which name paths of the built files.
+/// An object without the annotations of `buildMetadata`.
 pub(super) fn without_build_metadata(document: &str) -> Cow<'_, str> {
+    // These name paths of the built files, which may differ where the objects are the same.
     const ABOUT_BUILD: [&str; 2] =
         ["    config.kubernetes.io/origin:", "    alpha.config.kubernetes.io/transformations:"];
     // Most documents have none of these, and are not copied.

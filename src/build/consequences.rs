@@ -148,6 +148,7 @@ pub(crate) type Needs = BTreeSet<(String, String)>;
 /// Adds the objects that the objects of an output need.
 pub(crate) fn needs(output: &[u8], needs: &mut Needs) {
     const FIELD: &[u8] = b"dependsOn";
+    // An output without the field need not be parsed.
     if !output.windows(FIELD.len()).any(|part| part == FIELD) {
         return;
     }
@@ -164,9 +165,9 @@ fn manifest(target: &Target) -> Option<Value> {
     object(target, &target.manifest)
 }
 
-/// The objects of a target on both sides in one form: as they are deployed, or as their files have them if a build that
-/// failed may change one of them.
+/// The objects of a target on both sides, in one form.
 fn own_objects(target: Sides<Option<&Target>>) -> Sides<Option<Value>> {
+    // If a build that failed may change one of them, both are taken as their files have them.
     let is_open = target.iter().flatten().any(|target| target.changed_by.is_some());
     target.map(|target| {
         let written = target?.written.as_ref().filter(|_| is_open);
@@ -174,9 +175,10 @@ fn own_objects(target: Sides<Option<&Target>>) -> Sides<Option<Value>> {
     })
 }
 
-/// An object of a target from its JSON, with its kind, which an application that a set makes lacks.
+/// An object of a target from its JSON, with its kind.
 fn object(target: &Target, json: &str) -> Option<Value> {
     let Ok(Value::Mapping(mut fields)) = serde_json::from_str(json) else { return None };
+    // An application that a set makes has no kind of its own.
     if !fields.contains_key("kind") {
         fields.insert("apiVersion".into(), format!("{}/v1alpha1", policy::ARGO).into());
         fields.insert("kind".into(), target.object.kind.clone().into());
@@ -245,7 +247,7 @@ fn is_set(object: &&Value) -> bool {
     is_kind(object, "argoproj.io/ApplicationSet")
 }
 
-/// Returns whether an object that differs is made of this one, perhaps with a prefix or a suffix for its name.
+/// Returns whether an object that differs is made of this one.
 fn is_of(made: &Sides<Option<Value>>, own: &Sides<Option<Value>>) -> bool {
     own.iter().any(Option::is_some) && made.iter().zip(own.iter()).all(|(made, own)| is_made_of(made, own))
 }
@@ -256,6 +258,7 @@ fn is_made_of(made: &Option<Value>, own: &Option<Value>) -> bool {
         (None, None) => true,
         (Some(made), Some(own)) => {
             let name = |object| text(object, "metadata.name");
+            // A build may add a prefix or a suffix to the name.
             name(made).contains(name(own)) && ["kind", "spec"].iter().all(|key| made.get(key) == own.get(key))
         }
         _ => false,

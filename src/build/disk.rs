@@ -112,12 +112,13 @@ pub(super) fn program(disk_path: &Path, text: &str) -> io::Result<()> {
     set_executable(disk_path, fs::metadata(disk_path)?.permissions(), true)
 }
 
-/// Gives a file permissions, with which whoever may read it may run it, as git checks out 100755, or nobody.
+/// Lets whoever may read a file run it, or nobody.
 pub(crate) fn set_executable(disk_path: &Path, mut permissions: fs::Permissions, executable: bool) -> io::Result<()> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt as _;
         let mode = permissions.mode();
+        // As git checks out 100755: each right to read gives the right to run.
         permissions.set_mode(if executable { mode | ((mode & 0o444) >> 2) } else { mode & !0o111 });
     }
     let _ = executable;

@@ -17,8 +17,7 @@ pub(crate) struct Earlier {
     pub source: Changes,
     /// The fetched upstreams.
     pub remotes: Remotes,
-    /// The directories that a kustomization names which has changed or is gone: a root there may have been built only
-    /// as part of another one.
+    /// The directories that a kustomization names which has changed or is gone.
     pub named: BTreeSet<String>,
 }
 
@@ -35,6 +34,7 @@ impl Earlier {
         let is_covered = |root: &ComparedRoot| {
             holds
                 && !self.verified.not_built.contains(&root.name)
+                // A root that such a kustomization named may have been built only as a part of it.
                 && !self.named.contains(&graph.roots[root.root].directory)
                 && graph.reach([root.root], |_, _| true).is_disjoint(&is_stale)
         };
@@ -45,6 +45,7 @@ impl Earlier {
     fn stale(&self, graph: &Graph, starts: impl Iterator<Item = RootId>) -> Result<BTreeSet<RootId>> {
         let mut stale = BTreeSet::new();
         for id in graph.reach(starts, |_, _| true) {
+            // A fetched root changes only with its upstream, whose digest is compared.
             if self.has_other_remotes(graph, id)
                 || graph.sources[graph.roots[id].source].repository.is_none()
                     && self.source.first_of(&graph.inputs(id)?.own)?.is_some()

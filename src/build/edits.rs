@@ -36,6 +36,7 @@ impl Edits {
             return Ok(None);
         }
         let mut files = BuildFiles::of(&Graph::default(), true, false, "input")?;
+        // Beside the inputs, which no build may change: an edit writes here.
         let top = files.scratch.path().join("edited");
         let components = edits.iter().filter(|words| words.starts_with(&["add", "component"].map(str::to_owned)));
         let components = components.flat_map(|words| &words[2..]);

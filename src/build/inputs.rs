@@ -81,8 +81,9 @@ impl Answers {
         Ok(Some(format!("{}{}{}", lines.concat(), served.digest(), self.below(top)?)))
     }
 
-    /// The digest of a directory, which does not change.
+    /// The digest of a directory.
     fn below(&self, directory: &Path) -> Result<String> {
+        // The directories do not change, so each is read once.
         if let Some(digest) = locked(&self.digests).get(directory) {
             return Ok(digest.clone());
         }
@@ -217,6 +218,7 @@ pub(super) fn whole(source: &ScopedTree, checks_out: bool, top: &Path) -> Result
 
 /// Writes a copy as a plan makes it. `checkout` is the commit that it becomes a part of.
 pub(super) fn of_copy(plan: &Plan, into: &str, checkout: Option<&SharedTree>, top: &Path) -> Result<()> {
+    // Attributes of the commit above the copy decide how its files are checked out.
     let mut tree = OverlayTree::new(checkout.cloned().unwrap_or_else(|| Rc::new(OverlayTree::default())));
     let mut places = Vec::new();
     for (path, file) in &plan.changes {
@@ -239,10 +241,10 @@ pub(super) fn conversion(checks_out: bool) -> Option<Conversion> {
 /// The files of one tree that builds read.
 struct TreeInputs<'a> {
     source: &'a ScopedTree,
-    /// The tree. For a fetched tree, which may be partial, the files that the walk has read.
+    /// The tree; for a fetched tree with the files that the walk has read.
     tree: OverlayTree,
     places: BTreeSet<String>,
-    /// The charts that were pulled: no checkout gives these.
+    /// The charts that were pulled.
     pulled: OverlayTree,
 }
 
@@ -262,6 +264,7 @@ impl<'a> TreeInputs<'a> {
             };
             for path in places {
                 let is_file = || Ok(matches!(tree.entry(&path)?, Some(tree::Entry::File { .. })));
+                // A fetched tree may be partial: its files are those that the walk has read.
                 if path::is_in(&path, &self.source.scope) && !(self.source.repository.is_some() && is_file()?) {
                     self.places.insert(path);
                 }
@@ -275,12 +278,13 @@ impl<'a> TreeInputs<'a> {
         self.places.insert(path.to_owned());
     }
 
-    /// Puts the charts that were pulled for a root where kustomize looks for them, so that it pulls none itself.
+    /// Puts the charts that were pulled for a root where kustomize looks for them.
     fn put_charts(&mut self, graph: &Graph, root: RootId) {
         for chart in graph.charts_of(root) {
             if let (Some(archive), ChartLookup::Missing(directory)) = (&chart.archive, &chart.lookup)
                 && path::is_in(directory, &self.source.scope)
             {
+                // Without these files kustomize would pull the chart itself.
                 let files = archive.files.iter();
                 files.for_each(|(name, bytes)| self.pulled.file(&path::join(directory, name), bytes, false));
             }
@@ -289,6 +293,7 @@ impl<'a> TreeInputs<'a> {
 
     fn write(&self, conversion: Option<&Conversion>, top: &Path, mut pool: Option<&mut Pool>) -> Result<()> {
         disk::write_temporary(&self.tree, &self.places, conversion, top, pool.as_deref_mut())?;
+        // No checkout gives pulled charts, so they are not converted.
         disk::write_temporary(&self.pulled, self.pulled.below("")?, None, top, pool)
     }
 }

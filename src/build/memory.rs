@@ -1,8 +1,7 @@
 //! The memory of build outputs, in the repository of the user: a closed build is a function of its inputs.
 //!
 //! No value of a Secret is stored, but a keyed hash, and the key never leaves the repository. So two outputs can be
-//! compared, whether they were built now or before, but not printed. An entry that was damaged, or stored with another
-//! key, is ignored.
+//! compared, whether they were built now or before, but not printed.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -64,6 +63,7 @@ impl Memory {
     /// The remembered build whose inputs have this digest; `None` if there is none.
     pub(super) fn get(&self, digest: &str) -> Option<BuildOutput> {
         let file = self.directory.join(digest);
+        // An entry that was damaged, or stored with another key, counts as missing.
         let mut head = self.key.read(&file, digest.as_bytes())?;
         let stdout = head.split_off(memchr::memchr(b'\n', &head)? + 1);
         let build = serde_json::from_slice(&head).ok()?;
@@ -137,6 +137,7 @@ impl Memory {
         if !has_secret {
             return Ok(None);
         }
+        // Two outputs also differ if one value is only written in another way.
         let whole = self.key.hash(compare::without_build_metadata(document).as_bytes());
         Ok(Some(format!("{}# {whole}\n", serde_yaml::to_string(&value)?)))
     }
@@ -153,6 +154,7 @@ impl BuildRun {
             return Ok(build);
         }
         let mut build = self.run()?;
+        // Helm and functions need not give the same again.
         if self.root.runs && build.success && (is_tested || digest.is_some()) {
             build.is_unsteady = !self.is_steady(&build)?;
         }

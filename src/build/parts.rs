@@ -86,6 +86,7 @@ pub(crate) fn parts(
 /// Whether the root in a directory reads a differing file itself, or may.
 fn own_differs(graph: &Graph, directory: &str, changes: &Changes) -> Result<bool> {
     let Some(root) = graph.user_root(directory) else { return Ok(true) };
+    // No build of its own shows the changes of a component.
     Ok(graph.roots[root].kind == Some(KustomizationKind::Component)
         || changes.first_of(&graph.inputs(root)?.own)?.is_some())
 }
@@ -100,6 +101,7 @@ pub(super) fn named(graph: &Graph, directory: &str) -> Vec<String> {
 /// Whether both sides have a root in a directory that builds without the root that adds it.
 fn is_built_alone(graphs: &Sides<Graph>, directory: &str) -> bool {
     graphs.iter().all(|graph: &Graph| {
+        // A component builds only as a part of the root that adds it.
         let root = graph.user_root(directory);
         root.is_some_and(|root| graph.roots[root].kind != Some(KustomizationKind::Component))
     })

@@ -138,6 +138,7 @@ impl Program {
     /// Uses the helm at a path.
     pub(super) fn with_helm(self, named: Option<&Path>) -> Result<Program> {
         let Some(named) = named else { return Ok(self) };
+        // Builds run in other directories, where a relative path would name another file.
         let helm = std::path::absolute(named);
         let helm = helm.map_err(|error| Failure::new(format!("`{}` cannot be used: {error}", named.display())))?;
         let program = Program { helm: Some(helm), ..self };
@@ -222,8 +223,9 @@ fn is_executable(file: &Path) -> bool {
     metadata.is_some()
 }
 
-/// Asks a program for its version, and finds out how its network can be closed: once in a run.
+/// Asks a program for its version, and finds out how its network can be closed.
 fn examine(path: &Path, kind: Tool) -> Result<Program, String> {
+    // Once in a run, because each answer takes a process.
     static KNOWN: Mutex<BTreeMap<PathBuf, Result<Program, String>>> = Mutex::new(BTreeMap::new());
 
     let mut known = locked(&KNOWN);
@@ -283,12 +285,13 @@ fn run_version(path: &Path, kind: Tool) -> Result<(Means, Output), process::Erro
     }
 }
 
-/// The version; without one, the digest of the program, so that another build counts as another version.
+/// The version; for a build without one, with the beginning of its digest.
 fn identified(version: String, path: &Path, known: &OnceLock<Option<String>>) -> String {
     const DIGITS: usize = 16;
     if version != UNVERSIONED {
         return version;
     }
+    // Another build without a version must count as another version.
     match known.get_or_init(|| digest(path)) {
         Some(digest) => format!("{version}-{}", &digest[..DIGITS]),
         None => version,
@@ -302,20 +305,22 @@ fn digest(program: &Path) -> Option<String> {
 /// Whether a version begins with these numbers.
 fn is_version(version: &str, numbers: &str) -> bool {
     let rest = version.trim_start_matches('v').strip_prefix(numbers);
+    // `5.1` must not match `5.10`.
     rest.is_some_and(|rest| !rest.starts_with(|next: char| next.is_ascii_digit()))
 }
 
-/// Reads the version that a program prints, and that of the kustomize in it: `v5.8.1`, `(devel)`, in older ones
-/// `{Version:kustomize/v4.5.7 …}`; kubectl prints both in JSON.
+/// Reads the version that a program prints, and that of the kustomize in it.
 fn parse_version(kind: Tool, stdout: &[u8]) -> Option<(String, Option<String>)> {
     let mut kustomize = None;
     let word = match kind {
         Tool::Kustomize | Tool::Helm => {
+            // Versions look like `v5.8.1` or `(devel)`, in older programs like `{Version:kustomize/v4.5.7 …}`.
             let word = str::from_utf8(stdout).ok()?.split_whitespace().next()?;
             let word = word.strip_prefix("{Version:").unwrap_or(word);
             word.strip_prefix("kustomize/").unwrap_or(word).to_owned()
         }
         Tool::Kubectl => {
+            // kubectl prints both versions.
             let json: serde_json::Value = serde_json::from_slice(stdout).ok()?;
             kustomize = json["kustomizeVersion"].as_str().map(str::to_owned);
             json["clientVersion"]["gitVersion"].as_str()?.to_owned()

@@ -48,10 +48,10 @@ const CONNECTIONS: usize = 64;
 /// The responses for builds.
 pub(super) struct Served {
     files: HashMap<String, Arc<[u8]>>,
-    /// URLs that are requested in vain: kustomize first tries the URL of a repository as a file.
+    /// URLs that are requested in vain.
     repositories: HashSet<String>,
     authority: CertifiedIssuer<'static, KeyPair>,
-    /// The password of the proxy, which only builds are told: other users of the machine reach it, too.
+    /// The password of the proxy, which only builds are told.
     password: String,
     /// The path of its certificate.
     certificate: PathBuf,
@@ -104,6 +104,7 @@ impl Served {
         let authority = authority.map_err(not_started)?;
         let certificate = directory.join("certificate.pem");
         std::fs::write(&certificate, authority.pem()).map_err(unusable)?;
+        // Other users of the machine reach the proxy, too, so that it needs a password.
         // Whoever knows the key may read everything anyway.
         let password = sha256_hex(&authority.key().serialize_der());
         Ok(Served { files, repositories, authority, password, certificate, hosts: Mutex::default() })
@@ -230,6 +231,7 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
             return;
         }
         match stream {
+            // Each open connection holds a reference.
             Ok(stream) if Arc::strong_count(shared) <= CONNECTIONS => {
                 let worker = Arc::clone(shared);
                 // An error can only be reported to the client.
@@ -341,6 +343,7 @@ impl Shared {
         }
         // If TLS cannot begin, only the host is known.
         let is_tunnel = request.method == "CONNECT" && !key.is_empty();
+        // kustomize first tries the URL of a repository as a file, so that such a request is expected.
         let mut known = self.served.repositories.iter();
         if !known.any(|prefix| is_read && *prefix == key || is_tunnel && prefix.starts_with(&key)) {
             self.note(url.map_or_else(|| request.target.clone(), |url| url.to_string()));

@@ -64,21 +64,23 @@ impl FileNames {
         FileNames { objects }
     }
 
-    /// The file of a target. Objects of two clusters often have one name, and neither may overwrite the other's file.
+    /// The file of a target.
     fn file(&self, target: &Target) -> String {
         let name = target_file(target, "");
         match self.objects.get(&name) {
+            // Objects of two clusters often have one name, and neither may overwrite the other's file.
             Some(objects) if objects.len() > 1 => target_file(target, &format!("@{}", target.object.location_text())),
             _ => name,
         }
     }
 }
 
-/// The chosen builds, and the other sources of their targets: a change may touch only one of them.
+/// The chosen builds, and the other sources of their targets.
 fn with_all_sources(mut chosen: Vec<Choice>, targets: &[Target], names: &FileNames) -> Vec<Choice> {
     let built = chosen.iter().filter_map(|choice| choice.targets().new);
     let (files, sources): (HashSet<String>, HashSet<(String, Position)>) =
         built.map(|target| (names.file(target), (target.object.location_text(), target.spot))).unzip();
+    // A change may touch only one source, but the file has the objects of all.
     let others = targets.iter().filter(|target| {
         files.contains(&names.file(target)) && !sources.contains(&(target.object.location_text(), target.spot))
     });
@@ -171,6 +173,7 @@ impl Rendered {
 
     fn add_unknown(&mut self, target: &Target, file: String, why: &str) {
         self.unknown.push(format!("{}: {}", target.by(), visible(why)).replace('\n', " "));
+        // The names of the other targets of a set are unknown, so any file of its engine may be theirs.
         let is_set = target.object.kind.ends_with("Set") || target.object.set.is_some();
         let engine = file.split('/').next().unwrap_or_default().to_owned();
         self.unknown_files.insert(if is_set { engine } else { file });
@@ -210,8 +213,9 @@ pub(crate) fn append(output: &mut Vec<u8>, more: &[u8]) {
     output.extend_from_slice(more);
 }
 
-/// The names of the Secrets in an output that have a value which is not encrypted. What cannot be read may be one.
+/// The names of the Secrets in an output that have a value which is not encrypted.
 fn clear_secrets(output: &[u8]) -> Vec<String> {
+    // A document that cannot be read may be a Secret.
     const UNREAD: &str = "a document that cannot be read";
     let Ok(text) = str::from_utf8(output) else { return vec![UNREAD.to_owned()] };
     let mut clear = Vec::new();
@@ -257,8 +261,9 @@ fn root_file(directory: &str) -> String {
     }
 }
 
-/// The name of a directory, which is not that of a file of another root.
+/// The name of a directory in the path of a file.
 fn directory_name(name: &str) -> String {
+    // A directory `a.yaml` must not have the name of the file of the root `a`.
     name_part(name).replace(".yaml", "%2Eyaml")
 }
 

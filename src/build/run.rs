@@ -94,21 +94,23 @@ fn logged(text: &str) -> String {
     quoted.map_or_else(|| text.to_owned(), |quoted| quoted.replace(r#"\""#, "\"").replace(r"\\", r"\"))
 }
 
-/// A text without the paths of temporary files: these differ each time.
+/// A text without the paths of the temporary files in a directory.
 fn without_temporary(text: &str, directory: &Path) -> String {
     let directory = format!("{}/", directory.display());
     let mut parts = text.split(&directory);
     let mut out = parts.next().unwrap_or_default().to_owned();
     for part in parts {
+        // The first name below the directory is random, so that it differs each time.
         let rest = part.trim_start_matches(|next: char| next.is_ascii_alphanumeric() || "-_.".contains(next));
         out += &rest.strip_prefix('/').map_or_else(|| format!("tmp/…{rest}"), str::to_owned);
     }
     out
 }
 
-/// The message of a program that kustomize ran, without the call: that names temporary directories, and nothing of the user.
+/// The message of a program that kustomize ran, without the call.
 fn own_words(text: &str) -> String {
     let Some((message, call)) = text.split_once("unable to run: '") else { return text.to_owned() };
+    // The call names temporary directories, and nothing of the user.
     let message = message.trim_end_matches([':', ' ']);
     match call.split_once(" with env=[").zip(call.split_once("] (is '")) {
         _ if !message.is_empty() => message.trim_start_matches("Error: ").to_owned(),
@@ -123,11 +125,12 @@ const HELM_DEBUG: &str = "Use --debug flag to render out invalid YAML";
 /// The message of Helm 4 for a kustomize before 5.8.1, which asks it for its version with `-c`.
 const HELM_4: &str = "unknown shorthand flag: 'c' in -c";
 
-/// The reason of a failure, and its root: kustomize first lists everything else that it took the root for.
+/// The reason of a failure, and its root.
 fn cause(text: &str) -> String {
     if text.contains(HELM_4) {
         return "kustomize before 5.8.1, alone or in kubectl, cannot run Helm 4: use kustomize 5.8.1 or later, or Helm 3".to_owned();
     }
+    // kustomize first lists everything else that it took the root for.
     let innermost = text.rsplit_once("recursed ").and_then(|(_, rest)| rest.split_once("path '")?.1.split_once("': "));
     match innermost {
         None => text.to_owned(),
@@ -145,7 +148,7 @@ pub(super) struct BuildFiles {
     pub(super) answers: Answers,
     /// Whether the files are those of a commit, which are read as a checkout gives them.
     pub(super) checks_out: bool,
-    /// The values of Secrets in the files, once a program says something that may quote them.
+    /// The values of Secrets in the files.
     pub(super) secrets: OnceLock<Secrets>,
     /// The same once all files of the tree are among them.
     all_secrets: OnceLock<Secrets>,
@@ -176,7 +179,8 @@ pub(super) struct RootDir {
     pub(super) leaves: bool,
 }
 
-/// One build of a root by a program. No tree is in it, so that builds can run side by side.
+/// One build of a root by a program.
+// No tree is in it, so that builds can run side by side.
 #[derive(Clone)]
 pub(super) struct BuildRun {
     pub(super) root: RootDir,
@@ -252,6 +256,7 @@ impl BuildRun {
             return Err(stopped(format!("`{name}` was killed"), MORE_MEMORY));
         }
         let mut stderr = self.without_directories(&redact::text(&output.stderr), private);
+        // The files are searched for Secrets only if the program says something that may quote them.
         if !stderr.is_empty() {
             let secrets = if self.known.is_some() { &on_disk.all_secrets } else { &on_disk.secrets };
             stderr = secrets.get_or_init(|| Secrets::below(input)).hide(&stderr);
@@ -319,9 +324,10 @@ impl BuildRun {
         refused
     }
 
-    /// A text without the directories that it builds in, which have other names each time.
+    /// A text without the directories that it builds in.
     fn without_directories(&self, text: &str, private: &Path) -> String {
         let text = without_temporary(text, &private.join("tmp"));
+        // These directories have other names each time.
         let [private, top, input] = [private, &self.root.top, &self.root.files.input]
             .map(|directory: &Path| directory.display().to_string().trim_end_matches('/').to_owned());
         let text =

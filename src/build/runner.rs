@@ -91,13 +91,14 @@ fn unverified(plan: &Plan, known: &BTreeMap<RootId, bool>) -> Option<Vec<Compare
     (plan.new_dir.is_none() && !next.is_empty()).then_some(next)
 }
 
-/// Returns where a root reads an absolute path, if it does: that leads out of where the original is built.
+/// Returns where a root reads an absolute path; `None` if it reads none.
 fn absolute(graph: &Graph, root: RootId) -> Option<String> {
     let roots = graph.reach([root], |_, _| true);
     let edges = roots.iter().flat_map(|root| &graph.roots[*root].edges);
     let named = edges.map(|edge| (edge.from, &edge.reference.text));
     let charts = graph.charts.iter().filter(|chart| roots.contains(&chart.root));
     let homes = charts.map(|chart| (graph.roots[chart.root].file, &chart.home));
+    // An absolute path leads out of the directory in which the original is built.
     let (file, text) = named.chain(homes).find(|(_, text)| path::is_absolute(text))?;
     Some(format!("{} names the absolute path `{text}`", graph.label(file)))
 }
@@ -180,6 +181,7 @@ impl<'a> RootPairs<'a> {
                 Some(into) => Roots::copy(plan, into, checkout.as_ref())?,
                 None => Roots::write(&plan.after, localized.collect(), closed, &mut pool)?,
             },
+            // Only the user can read the outputs, because they may hold secrets.
             kept: Scratch::for_user(&options.outputs).map_err(unusable)?,
         })
     }
@@ -255,7 +257,7 @@ impl<'a> RootPairs<'a> {
         Ok(checked)
     }
 
-    /// Keeps the outputs, for the user to look at. Only the user can: it may hold secrets.
+    /// Keeps the outputs, for the user to look at.
     fn keep(&self, root: &ComparedRoot, builds: [(&str, &BuildOutput); 2]) -> std::io::Result<PathBuf> {
         let directory = self.kept.path().join(&root.localized);
         std::fs::create_dir_all(&directory)?;

@@ -12,13 +12,14 @@ use serde_yaml::{Mapping, Value};
 use crate::message::redact::HIDDEN;
 use crate::record::sha256_hex;
 
-/// Calls something for each Secret, at any depth. The items of a `SecretList` need not say their kind.
+/// Calls something for each Secret, at any depth.
 pub(super) fn each_secret(value: &mut Value, call: &mut dyn FnMut(&mut Mapping)) {
     match value {
         Value::Sequence(items) => items.iter_mut().for_each(|item| each_secret(item, call)),
         Value::Tagged(tagged) => each_secret(&mut tagged.value, call),
         Value::Mapping(object) if is_secret(object) => call(object),
         Value::Mapping(object) => {
+            // The items of a `SecretList` need not say their kind.
             let are_secrets = is_secret_list(object);
             for (key, value) in object.iter_mut() {
                 match value {
@@ -58,9 +59,10 @@ fn each_of_secret(secret: &mut Mapping, call: &mut dyn FnMut(&mut Value)) {
     }
 }
 
-/// Calls something for the annotations of a Secret, but for those of Kubernetes itself: they say whose it is.
+/// Calls something for the annotations of a Secret, but for those of Kubernetes itself.
 fn annotations(value: &mut Value, call: &mut dyn FnMut(&mut Value)) {
     let annotations = value.as_mapping_mut().into_iter().flatten();
+    // The annotations of Kubernetes say whose Secret it is.
     annotations.filter(|(key, _)| !is_of_kubernetes(key)).for_each(|(_, value)| scalars(value, call));
 }
 
@@ -140,8 +142,9 @@ fn is_secret_list(object: &Mapping) -> bool {
     object.get("kind").and_then(Value::as_str) == Some("SecretList")
 }
 
-/// Whether YAML may have the kind of a Secret, also if that is written with escapes.
+/// Whether YAML may have the kind of a Secret.
 pub(super) fn may_hold(text: &[u8]) -> bool {
+    // The kind may be written with escapes.
     ["Secret", "\\u", "\\U", "\\x"].iter().any(|part| memchr::memmem::find(text, part.as_bytes()).is_some())
 }
 
@@ -176,6 +179,7 @@ impl Secrets {
                 self.read_all(&entry.path());
             } else if kind.is_file()
                 && let Ok(bytes) = fs::read(entry.path())
+                // A file without these words has no Secret, no generator of Secrets, and no patch.
                 && [&b"ecret"[..], b"atch"].iter().any(|part| memchr::memmem::find(&bytes, part).is_some())
             {
                 self.read(&String::from_utf8_lossy(&bytes), directory, 0);
@@ -186,6 +190,7 @@ impl Secrets {
     /// Reads YAML. Its relative paths begin in `directory`; `depth` counts the YAML texts around it.
     fn read(&mut self, text: &str, directory: &Path, depth: usize) {
         if depth > DEEPEST {
+            // A text that is nested too deep is not parsed, so any line of it may be a value.
             return self.add_lines(text);
         }
         for document in serde_yaml::Deserializer::from_str(text) {
@@ -239,12 +244,11 @@ impl Secrets {
         }
     }
 
-    /// Adds the values that a patch writes, unless its target has another kind. A target without a kind, or with a
-    /// pattern, may be a Secret.
+    /// Adds the values that a patch writes, unless its target has another kind.
     fn add_patch(&mut self, patch: &Mapping, directory: &Path) {
         let Some(target) = patch.get("target") else { return };
         let kind = target.get("kind").and_then(Value::as_str).unwrap_or_default();
-        // A pattern such as `.*` matches Secrets, too.
+        // A target without a kind may be a Secret, and a pattern such as `.*` matches Secrets, too.
         if kind != "Secret" && !kind.is_empty() && kind.chars().all(char::is_alphanumeric) {
             return;
         }
@@ -284,6 +288,7 @@ impl Secrets {
         for line in text.lines() {
             match line.split_once(": ") {
                 Some((_, value)) => self.add(value.trim_matches([' ', '\'', '"'])),
+                // A private key ends with `=` as padding, which does not follow a name.
                 None if is_key => line.split('=').for_each(|part| self.add(part)),
                 None => self.add_pair(line),
             }

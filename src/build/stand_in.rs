@@ -225,11 +225,11 @@ impl Refusal {
     }
 }
 
-/// Answers one call, in the directory `clone`. These are all the calls that kustomize makes (4.0 to
-/// 5.8, `api/internal/git/cloner.go`). A fetch checks out at once; the clone remembers the URL of `origin`, and what was
-/// fetched with submodules, if those are other files.
+/// Answers one call of git, in the directory `clone`.
 fn answer(manifest: &Path, clone: &Path, arguments: &[&str]) -> Result<(), Refusal> {
+    // The clone remembers the URL of `origin`, and the directory with submodules if that has other files.
     let [origin, more] = [".git-origin", ".git-submodules"].map(|name| clone.join(name));
+    // kustomize 4.0 to 5.8 makes these calls only (`api/internal/git/cloner.go`).
     match arguments {
         ["init"] | ["checkout", "FETCH_HEAD"] => Ok(()),
         ["remote", "add", "origin", url] => fs::write(origin, url).map_err(Refusal::because),
@@ -243,6 +243,7 @@ fn answer(manifest: &Path, clone: &Path, arguments: &[&str]) -> Result<(), Refus
             if let Some(other) = commits.get(1) {
                 fs::write(more, other.directory.as_os_str().as_encoded_bytes()).map_err(Refusal::because)?;
             }
+            // A fetch checks out at once.
             disk::copy(&first.directory, clone).map_err(Refusal::because)
         }
         ["submodule", "update", "--init", "--recursive"] => match fs::read_to_string(more) {
@@ -259,10 +260,10 @@ impl Manifest {
         serde_json::from_slice(&text).map_err(|error| Refusal::because(format!("no manifest: {error}")))
     }
 
-    /// The fetched commits of a repository: without submodules, with them, or both in this order. kustomize asks for `HEAD`
-    /// if a URL names no ref, or names that one.
+    /// The fetched commits of a repository: without submodules, with them, or both in this order.
     fn commits(self, url: &str, reference: &str) -> Result<Vec<ClonedCommit>, Refusal> {
         let (mut commits, url) = (self.upstreams, redact::url(url));
+        // kustomize asks for `HEAD` if a URL names no ref, or names that one.
         commits.retain(|cloned| cloned.url == url && cloned.reference.as_deref().unwrap_or("HEAD") == reference);
         // Logins are not in the manifest: of two of them the call does not say which is meant.
         if commits.iter().any(|cloned| cloned.commit != commits[0].commit) {

@@ -111,6 +111,7 @@ impl BuildSpec {
         let asks = chart::asks(&*tree, target, &release, directory)?;
         let by = By::Helm(chart::values(&*tree, target, &release, directory)?, asks);
         let mut seen = OverlayTree::new(tree);
+        // helm reads the values of the chart whenever the file is there.
         if release.replaces_own {
             seen.remove(&path::join(directory, "values.yaml"));
         }

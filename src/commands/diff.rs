@@ -339,6 +339,7 @@ fn build_and_compare(builds: &Sides<Builds>, number: usize, namespaces: &Sides<S
             let outputs = Sides { old: &*before.stdout, new: &*after.stdout };
             let objects = compare::changes(outputs, namespaces.as_ref().map(String::as_str));
             let mut needed = Needs::new();
+            // The needs of the objects that stay matter only if an object goes.
             if objects.iter().any(|object| object.change == DiffStatus::Removed) {
                 needs(&after.stdout, &mut needed);
             }

@@ -121,6 +121,7 @@ pub(super) fn each(findings: &[&Finding], shown: Shown) -> String {
     for block in blocks(findings, shown.verbose) {
         let finding = block[0];
         let common = in_common(&block);
+        // Findings that differ only in their lines are shown as one.
         let lines = match finding.span {
             Some(_) if !shown.verbose && common.is_none() => lines.remove(&message_key(finding)),
             _ => Some(BTreeSet::new()),
@@ -144,7 +145,7 @@ pub(super) fn each(findings: &[&Finding], shown: Shown) -> String {
     out
 }
 
-/// The identity of a message in a file: findings that differ only in their lines are shown as one.
+/// The identity of a message in a file.
 fn message_key(finding: &Finding) -> (Rule, Severity, String, String) {
     (finding.rule, finding.severity, finding.path.clone(), finding.message.clone())
 }

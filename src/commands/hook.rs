@@ -154,8 +154,8 @@ fn refs() -> Result<String> {
 }
 
 impl Outcome for Judgements {
-    /// Empty: the stdout of `git push` is for its own report.
     fn text(&self, _shown: Shown) -> String {
+        // The stdout of `git push` is for its own report.
         String::new()
     }
 

@@ -103,10 +103,10 @@ impl Setup {
         gate::once_written(&self.workspace, &self.changes_to(text), config)
     }
 
-    /// A configuration with the result of `check`. `None` if something could not be checked, because a configuration
-    /// that excludes everything has no findings.
+    /// A configuration with the result of `check`; `None` if something could not be checked.
     fn tried(&self, text: &str) -> Result<Option<(Config, Checked)>> {
         let config = Config::parse(text.as_bytes(), FILE_NAME)?;
+        // A configuration that excludes everything has no findings, so that a failure counts as no result.
         Ok(self.check_with(text, &config).ok().map(|checked| (config, checked)))
     }
 
@@ -303,9 +303,9 @@ fn errors(checked: &Checked) -> BTreeSet<(Rule, &str, Option<Span>, &str)> {
     failing(checked).map(|finding| (finding.rule, &*finding.path, finding.span, &*finding.message)).collect()
 }
 
-/// Whether a finding is caused by a template, which another program fills in before the build. A file that can be read
-/// is a kustomization, even if one of its references has a variable.
+/// Whether a finding is caused by a template, which another program fills in before the build.
 fn is_template(finding: &Finding) -> bool {
+    // A file that can be read is a kustomization, even if one of its references has a variable.
     finding.is_template || is_filled_in(&finding.path)
 }
 
@@ -314,9 +314,9 @@ fn is_filled_in(path: &str) -> bool {
     ["{{", "{%", "${"].iter().any(|mark| path.contains(mark))
 }
 
-/// The entry of `allow` for a file that people may want to keep as it is. `None` for remote references, which
-/// localizing fixes, and for invalid files, which no build reads.
+/// The entry of `allow` for a file that people may want to keep as it is; `None` if there should be none.
 fn exception(finding: &Finding) -> Option<String> {
+    // Localizing fixes remote references, and no build reads an invalid file.
     if finding.unread || matches!(finding.rule, Rule::RemoteReference | Rule::InvalidKustomization) {
         return None;
     }
@@ -388,8 +388,8 @@ impl RequiredEdit {
         }
     }
 
-    /// A failure is reported at the user's file that leads to it.
     fn of_failure(failure: &Failure) -> RequiredEdit {
+        // A failure is reported at the user's file that leads to it.
         let location = failure.chain.first().or(failure.location.as_deref()).cloned();
         let Location { file, position: Position { line, .. }, .. } = location.unwrap_or_default();
         let message = if failure.chain.is_empty() { failure.message.clone() } else { failure.to_string() };
@@ -479,11 +479,11 @@ impl Initialized {
         out
     }
 
-    /// The entries of `allow` that let these references stay as they are. Several charts of a repository share an
-    /// entry.
+    /// The entries of `allow` that let these references stay as they are.
     fn allowing(&self, group: &[&RequiredEdit], way: &str) -> Vec<String> {
         let entries = by_repository(group).into_iter().flat_map(|(repository, edits)| {
             let exact: BTreeSet<&str> = edits.iter().filter_map(|edit| edit.exception.as_deref()).collect();
+            // Several charts of a repository share an entry.
             match repository {
                 Some(url) if exact.len() > NAMED => vec![Config::entry_of_charts(url)],
                 _ => exact.into_iter().map(str::to_owned).collect(),

@@ -27,8 +27,7 @@ pub(super) fn report(content: &(impl Serialize + ?Sized)) -> String {
     render(&JsonReport { version: 1, tool, content })
 }
 
-/// The value as indented JSON with a final newline, and without secrets. Characters that could hide or fake a line of a
-/// terminal or a command of GitHub Actions are written as `\uXXXX`, which means the same.
+/// The value as indented JSON with a final newline, and without secrets.
 pub(super) fn render(value: &impl Serialize) -> String {
     // Only strings, numbers and lists: serializing these cannot fail.
     let text = serde_json::to_string_pretty(value).unwrap_or_default();
@@ -36,6 +35,7 @@ pub(super) fn render(value: &impl Serialize) -> String {
     let mut out = String::with_capacity(text.len() + 1);
     // JSON has these characters only in strings, so each can be replaced.
     for character in text.replace("##[", "#\\u0023[").chars() {
+        // Such a character could hide or fake a line of a terminal, or a command of GitHub Actions.
         if character != '\n' && is_hidden(character) {
             for unit in character.encode_utf16(&mut [0; 2]) {
                 out.push_str(&format!("\\u{unit:04x}"));

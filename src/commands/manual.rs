@@ -102,8 +102,9 @@ fn printed(text: &str) -> String {
     unlinked(lines.map(terminal_line).collect::<String>().trim_end()) + "\n"
 }
 
-/// A line of a page as it is printed: a terminal does not know the attributes of a block.
+/// A line of a page as it is printed.
 fn terminal_line(line: &str) -> String {
+    // A terminal does not know the attributes of a block.
     match line.strip_prefix("```console ") {
         Some(_) => "```console\n".to_owned(),
         None => format!("{line}\n"),

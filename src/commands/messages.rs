@@ -86,9 +86,10 @@ pub(super) fn fitting(text: &str, before: usize, verbose: bool) -> String {
     cut(text, if verbose { usize::MAX } else { 199usize.saturating_sub(before) })
 }
 
-/// The beginning and the end of a text: similar texts mostly differ at the end.
+/// The beginning and the end of a text.
 pub(super) fn cut(text: &str, most: usize) -> String {
     let count = text.chars().count();
+    // The end is shown, too, because similar texts mostly differ there.
     let (start, end) = (most - most / 3, most / 3);
     let part = |from, most| text.chars().skip(from).take(most).collect::<String>();
     if count <= most { text.to_owned() } else { format!("{}…{}", part(0, start), part(count - end, end)) }
@@ -261,9 +262,9 @@ fn table(
     brings: impl Fn(&Upstream) -> Option<String>,
     screen: Option<usize>,
 ) -> Vec<String> {
-    /// How many rows a screen has.
+    // How many rows a screen has.
     const ROWS: usize = 40;
-    /// The least and the greatest number of characters of an entry that are shown.
+    // The least and the greatest number of characters of an entry that are shown.
     const ENTRY: [usize; 2] = [20, 80];
     let (shown, more) = changes.split_at(changes.len().min(ROWS));
     let row = |change: &LockChange| {

@@ -217,20 +217,22 @@ pub(super) fn print(text: &[u8]) {
     }
 }
 
-/// Shows text in a pager, as git does; returns whether there was one. An interruption waits until it ends.
+/// Shows text in a pager, as git does; returns whether there was one.
 fn page(pager: &str, text: &[u8]) -> bool {
     let mut shell = Command::new("sh");
     shell.args(["-c", pager]).stdin(Stdio::piped());
+    // git sets these variables as well, unless the user does.
     for (name, value) in [("LESS", "FRX"), ("LV", "-c")] {
         if std::env::var_os(name).is_none() {
             shell.env(name, value);
         }
     }
+    // An interruption waits until the pager ends.
     let _held = hold();
     let Ok(mut child) = shell.spawn() else { return false };
     // An error only means that the user has left the pager early.
     let _ = child.stdin.take().map(|mut stdin| stdin.write_all(text));
-    /// The exit statuses of a shell for a program that does not exist, or is not executable.
+    // The exit statuses of a shell for a program that does not exist, or is not executable.
     const NOT_RUN: [i32; 2] = [126, 127];
     child.wait().is_ok_and(|status| !status.code().is_some_and(|code| NOT_RUN.contains(&code)))
 }

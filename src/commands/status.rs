@@ -117,7 +117,7 @@ pub(super) fn next_line(next: Option<&str>) -> String {
 }
 
 impl Status {
-    /// Also returns the survey, so that it is not made twice.
+    /// Also returns the survey.
     fn without_targets(repo: &Rc<LocalRepo>) -> Result<(Status, Option<Rc<Survey>>), Failures> {
         let head = repo.commit("HEAD")?;
         let source = if repo.top.is_some() { Snapshot::WorkingTree } else { Snapshot::of(Some("HEAD")) };
@@ -137,6 +137,7 @@ impl Status {
         if let Some(next) = status.before_branch(repo, read)? {
             status.next = Some(next);
         }
+        // The targets are read from the same survey, so that it is not made twice.
         Ok((status, survey))
     }
 

@@ -160,7 +160,7 @@ impl ReferenceTree {
 }
 
 impl Outcome for ReferenceTree {
-    /// A tree below each start. A node that was already printed is marked with `(*)`.
+    /// A tree below each start.
     fn text(&self, shown: Shown) -> String {
         let below = self.below();
         let mut known = HashSet::new();
@@ -173,6 +173,7 @@ impl Outcome for ReferenceTree {
             let mut todo = vec![(start, String::new(), "", "")];
             while let Some((node, prefix, branch, indent)) = todo.pop() {
                 let children = below.get(node).map_or(&[][..], Vec::as_slice);
+                // A node that was already printed with all below it is only marked.
                 let again = !children.is_empty() && !known.insert(node);
                 let mark = if again { " (*)" } else { "" };
                 let frame = Style::new().force_styling(shown.color).dim().apply_to(format!("{prefix}{branch}"));

@@ -102,9 +102,9 @@ impl Selection {
         }
     }
 
-    /// The entries whose references in the user's files cannot be resolved now. For others only a walk finds the
-    /// reference, and so the login to use.
+    /// The entries whose references in the user's files cannot be resolved now.
     fn unanswered(&self, before: &Lock, fetcher: &mut Fetcher) -> Vec<Stays> {
+        // For entries behind others only a walk finds the reference, and so the login to use.
         let behind: BTreeSet<Upstream> = before.named().map(Upstream::source).collect();
         let direct = self.sources.iter().filter(|source| !behind.contains(source));
         let wanted = direct.filter_map(|source| Some((source.clone(), Rc::new(update::wanted(source)?))));
@@ -370,8 +370,9 @@ fn split(workspace: &Workspace, words: &[String], to: &str) -> Result<(Vec<Strin
     Ok((paths, urls))
 }
 
-/// Whether `--to` names several refs: git allows no `*` in the name of one.
+/// Whether `--to` is a pattern for refs.
 fn is_pattern(to: &str) -> bool {
+    // git allows no `*` in the name of a ref.
     to.contains('*')
 }
 

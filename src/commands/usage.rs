@@ -47,8 +47,7 @@ fn word(word: &str) -> Option<&'static str> {
         .map(|(_, command)| command)
 }
 
-/// The arguments of this process, the program first, in the order of clap: options before a command, as git allows, are
-/// moved after it.
+/// The arguments of this process, the program first, in the order of clap.
 pub(super) fn arguments() -> Vec<OsString> {
     arranged(std::env::args_os().collect())
 }
@@ -65,16 +64,18 @@ fn arranged(mut all: Vec<OsString>) -> Vec<OsString> {
             _ => break,
         };
     }
+    // As git allows, options may come before the command: they are moved after it.
     if let Some(before) = all.get_mut(1..=first) {
         before.rotate_right(1);
     }
     all
 }
 
-/// The arguments for messages: they may quote text from outside, and contain a secret.
+/// The arguments for messages.
 pub(super) fn shown() -> Vec<String> {
     arguments()
         .into_iter()
+        // An argument may quote text from outside, and contain a secret.
         .map(|argument: OsString| redact::text(&redact::visible(&argument.to_string_lossy())))
         .collect()
 }
@@ -104,8 +105,9 @@ pub(super) fn unknown_word(text: &str, rest: &[String]) -> Option<Failure> {
 
 const PROGRAM: &str = "git kustomize-localize";
 
-/// The failure for an unknown command, which clap takes for a TARGET and answers with the options of a copy.
+/// The failure for an unknown command; `None` if the first word may be a TARGET, or the error is another one.
 pub(super) fn unknown_command(error: &clap::Error) -> Option<Failure> {
+    // clap takes an unknown command for a TARGET, and answers with the options of a copy.
     let words = shown();
     let (first, rest) = words.get(1..)?.split_first()?;
     // A third word conflicts as a command would.
@@ -114,12 +116,13 @@ pub(super) fn unknown_command(error: &clap::Error) -> Option<Failure> {
     if is_unknown { unknown_word(first, rest) } else { None }
 }
 
-/// The failure for an unknown rule of `explain`, which clap answers with a list of all rules.
+/// The failure for an unknown rule of `explain`; `None` if the error is another one.
 pub(super) fn unknown_rule(error: &clap::Error) -> Option<Failure> {
     let is_unknown = error.kind() == ErrorKind::InvalidValue && named() == Some("explain");
     let Some(ContextValue::String(id)) = error.get(ContextKind::InvalidValue).filter(|_| is_unknown) else {
         return None;
     };
+    // clap would answer with a list of all rules.
     let failure = Failure::new(format!("unknown rule `{id}`"));
     Some(failure.hint(match nearest(id, explain::ids()) {
         Some(meant) => format!("did you mean `{meant}`?"),
@@ -127,13 +130,13 @@ pub(super) fn unknown_rule(error: &clap::Error) -> Option<Failure> {
     }))
 }
 
-/// Names the command for an unknown option, or the formats of a command: clap only suggests to pass the option as a
-/// value, a similar option, or the formats of all commands.
+/// Names the command for an unknown option, or the formats of a command.
 pub(super) fn point_elsewhere(error: &mut clap::Error) {
     let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidArg) else { return };
     let (unknown, first) = (unknown.clone(), named());
     if error.kind() == ErrorKind::InvalidValue && unknown.starts_with("--format") {
         error.remove(ContextKind::SuggestedValue);
+        // clap would list the formats of all commands.
         error.insert(ContextKind::ValidValue, ContextValue::Strings(formats(first)));
     }
     if error.kind() != ErrorKind::UnknownArgument {
@@ -153,6 +156,7 @@ pub(super) fn point_elsewhere(error: &mut clap::Error) {
         None => None,
     };
     let Some(meant) = meant else { return };
+    // clap only suggests a similar option, or to pass the option as a value.
     let tip = format!("did you mean `{meant}`?");
     // A similar option of the same command is a wrong guess, and so is its usage.
     error.remove(ContextKind::SuggestedArg);

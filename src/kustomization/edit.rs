@@ -83,7 +83,6 @@ pub fn edit(bytes: &[u8], edits: &[Edit<'_>]) -> Result<Vec<u8>, Problem> {
 type Edited<'a> = BTreeMap<usize, &'a str>;
 
 /// The values of a text after `change` got each one that is edited, and the number of fields that show an edited value.
-/// The quotes of edited values are ignored.
 fn values_and_edits(
     text: &str,
     edited: &Edited<'_>,
@@ -94,6 +93,7 @@ fn values_and_edits(
     let visit = &mut |value: &mut Value| {
         if let Some(new) = edited.get(&value.range.start).filter(|_| value.text().is_some()) {
             change(value, new);
+            // The quotes of an edited value may change.
             value.style = ScalarStyle::Plain;
             count += 1;
         // An edit inside of a block scalar, which is YAML itself: quotes in there do not matter either.
@@ -109,9 +109,10 @@ fn values_and_edits(
 }
 
 /// Writes a value in the style of the old one, as far as the value allows: plain, else single quotes, else double quotes.
-/// An alias is replaced by a quoted value, because quotes fit any later value: if the old URL is restored, so is the text.
 fn written(value: &str, old: &str, in_flow: bool) -> String {
+    // YAML reads a version with three numbers as a string, although it begins with a digit.
     let is_plain = is_plain(value, in_flow) || is_version(old) && is_version(value);
+    // An alias is replaced by a quoted value: quotes fit any later value, so that a restored URL restores the text.
     if !old.starts_with(['"', '\'', '*']) && is_plain {
         return value.to_owned();
     }
@@ -130,7 +131,7 @@ fn escape(c: char) -> String {
     }
 }
 
-/// Whether a text is a version with three numbers: YAML reads it as a string, although it begins with a digit.
+/// Whether a text is a version with three numbers.
 fn is_version(text: &str) -> bool {
     let mut parts = text.split('.');
     parts.clone().count() == 3 && parts.all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()))
@@ -141,9 +142,9 @@ fn is_printable(c: char) -> bool {
     !c.is_control() && !matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}') && u32::from(c) & 0xfffe != 0xfffe
 }
 
-/// Whether every YAML reader takes a value for a string without quotes. Values that people write without quotes are written
-/// without quotes, so that restoring a URL restores the bytes of the file.
+/// Whether every YAML reader takes a value for a string without quotes.
 fn is_plain(value: &str, in_flow: bool) -> bool {
+    // Values that people write without quotes get none, so that restoring a URL restores the bytes of the file.
     let is_path = value.contains('/');
     value.starts_with(|c: char| {
         c.is_alphabetic() || "_/$(".contains(c) || (is_path && (c.is_ascii_digit() || c == '.'))

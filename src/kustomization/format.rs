@@ -30,7 +30,7 @@ pub(crate) fn at_line(file: &str, line: usize) -> Location {
     Location { file: file.to_owned(), position: Position::new(line, 0), ..Location::default() }
 }
 
-/// Reads a text with one document; an empty text has no keys. If a type of ours fails with two lines, the second is the hint.
+/// Reads a text with one document; an empty text has no keys.
 pub(crate) fn parse<T: DeserializeOwned>(text: &str, file: &str) -> Result<(T, Value)> {
     let stream = yaml::read(text, 1)
         .map_err(|error| failure_at(file, error.position, &format!("not YAML: {}", error.message)))?;
@@ -49,6 +49,7 @@ pub(crate) fn parse<T: DeserializeOwned>(text: &str, file: &str) -> Result<(T, V
         let message = whole.rsplit_once(" at line ").map_or(&*whole, |(message, _)| message);
         let position = error.location().map_or_else(Position::default, |at| Position::new(at.line(), at.column()));
         let message = readable(message);
+        // The second line of an error, from a type of ours or from `readable`, is the hint.
         match message.split_once('\n') {
             Some((message, hint)) => failure_at(file, position, message).hint(hint),
             None => failure_at(file, position, &message),

@@ -110,8 +110,7 @@ impl Value {
         self.each(&mut |value| value.start = start);
     }
 
-    /// Takes the positions of the value that this one was made from: fields by name, items by number. A value that is new
-    /// gets the position of the value around it.
+    /// Takes the positions of the value that this one was made from: fields by name, items by number.
     pub(crate) fn copy_positions(&mut self, source: &Value) {
         self.start = source.start;
         match &mut self.data {
@@ -131,6 +130,7 @@ impl Value {
     fn copy_positions_or(&mut self, source: Option<&Value>, default: Position) {
         match source {
             Some(source) => self.copy_positions(source),
+            // A value that is new gets the position of the value around it.
             None => self.set_position(default),
         }
     }
@@ -155,12 +155,11 @@ impl Value {
 }
 
 /// Splits a text at the lines that separate documents.
-///
-/// Inside of a document no line can begin with `---`, so it need not be parsed to find the next one.
 pub(crate) fn documents(text: &str) -> impl Iterator<Item = FileDocument<'_>> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let (mut starts, mut at) = (vec![(0, 0)], 0);
     for (before, line) in text.split_inclusive('\n').enumerate() {
+        // Inside of a document no line can begin with `---`, so it need not be parsed to find the next one.
         let after = line.strip_prefix("---");
         if before > 0 && after.is_some_and(|after| after.is_empty() || after.starts_with([' ', '\t', '\r', '\n'])) {
             starts.push((before, at));

@@ -11,7 +11,7 @@ use crate::message::redact;
 use crate::reference::Upstream;
 
 /// The annotations that make an object a function, in the order in which kustomize looks for them
-/// (kyaml/fn/runtime/runtimeutil/functiontypes.go). An empty annotation does not count.
+/// (kyaml/fn/runtime/runtimeutil/functiontypes.go).
 const FUNCTION_ANNOTATIONS: [&str; 2] = ["config.kubernetes.io/function", "config.k8s.io/function"];
 const CONTAINER_ANNOTATION: &str = "config.kubernetes.io/container";
 
@@ -78,14 +78,12 @@ pub(crate) fn is_pinned(image: &str) -> bool {
 }
 
 /// Collects the objects of a stream, with their kinds. The error is the first other value.
-///
-/// `GetValidatedMetadata` (kyaml/yaml/rnode.go): a kind and a name, but a list needs no name. `apiVersion` may be
-/// missing.
 pub(super) fn objects<'s>(stream: &'s Stream<'_>) -> Result<Vec<(&'s Value, String)>, Problem> {
     let mut objects = Vec::new();
     for value in &stream.documents {
         let [kind, name] = [&["kind"][..], &["metadata", "name"]]
             .map(|keys| value.at(keys).and_then(Value::scalar).unwrap_or_default());
+        // As `GetValidatedMetadata` (kyaml/yaml/rnode.go): a list needs no name, and no object an `apiVersion`.
         let why = match &value.data {
             // kustomize skips empty documents, too.
             Data::Null => continue,
@@ -106,12 +104,12 @@ pub(super) fn objects<'s>(stream: &'s Stream<'_>) -> Result<Vec<(&'s Value, Stri
     Ok(objects)
 }
 
-/// The first part of a stream that is not plain YAML; `None` if all of it is. kyaml, go-yaml and the splitters of documents
-/// read such a part differently, also from version to version, so that only a build could tell its value.
+/// The first part of a stream that is not plain YAML; `None` if all of it is.
 pub(super) fn not_plain(stream: &Stream<'_>) -> Option<Problem> {
     let at_line = |line, message, hint| {
         Problem::new(ProblemKind::Other, Position::new(stream.before + line + 1, 1), message, hint)
     };
+    // kyaml, go-yaml and the splitters of documents read such parts differently, also from version to version.
     if let Some(line) = stream.text.lines().position(has_text_after_dashes) {
         return Some(at_line(line, "text after `---`", "begin the document on the line after `---`"));
     }
@@ -188,6 +186,7 @@ fn read_object(value: &Value, kind: String, reader: &mut KustomizationReader<'_>
 fn function(reader: &mut KustomizationReader<'_>, object: &Value) -> Option<Runs> {
     let metadata = object.get("metadata")?;
     let mut annotations = FUNCTION_ANNOTATIONS.into_iter().filter_map(|name| metadata.at(&["annotations", name]));
+    // As in kustomize, an empty annotation does not count.
     if let Some(value) = annotations.find(|value| value.text() != Some("")) {
         let stream = yaml::read_within(reader.text, value).ok().filter(|_| value.text().is_some());
         let Some(stream) = stream.filter(|stream| stream.documents.len() == 1) else {
@@ -205,10 +204,10 @@ fn function(reader: &mut KustomizationReader<'_>, object: &Value) -> Option<Runs
     Some(Runs::Image { image, network: false })
 }
 
-/// Reads a `runtimeutil.FunctionSpec`, whose keys are compared as those of a kustomization. As in kustomize, an image takes
-/// precedence over a program.
+/// Reads a `runtimeutil.FunctionSpec`, whose keys are compared as those of a kustomization.
 fn read_function_spec(reader: &mut KustomizationReader<'_>, spec: &Value) -> Runs {
     reader.visit(&FUNCTION_FIELDS, spec);
+    // As in kustomize, an image takes precedence over a program.
     if let Some((value, image)) = spec_field(spec, "container", "image").and_then(not_empty) {
         reader.within("container.image", |reader| reader.argument(value, &image, "docker"));
         let network = spec_field(spec, "container", "network").is_some_and(Value::is_on);

@@ -156,11 +156,12 @@ pub(super) struct KustomizationReader<'a> {
 }
 
 impl KustomizationReader<'_> {
-    /// Sorts everything by position: the table was applied field by field.
+    /// Returns what was read, or the problems, in the order of the text.
     fn finish(mut self) -> Result<Kustomization, Refused> {
         let mut read = self.read;
         read.references.retain(|reference| !is_blind_to(&reference.field));
         read.notes.retain(|note| !is_blind_to(&note.field));
+        // The table was applied field by field, and not in the order of the text.
         read.references.sort_by_key(|reference| reference.span.start);
         read.notes.sort_by_key(|note| note.position);
         if self.problems.is_empty() {
@@ -221,11 +222,11 @@ impl KustomizationReader<'_> {
         }
     }
 
-    /// Visits the fields of a mapping. Of two that differ only in case none counts, because kustomize could take either.
+    /// Visits the fields of a mapping.
     fn visit_fields(&mut self, tree: &FieldTree, pairs: &[(String, Value)]) {
         let mut seen = HashMap::new();
         for (key, value) in pairs {
-            // kustomize decodes with `encoding/json`, which ignores case.
+            // kustomize decodes with `encoding/json`, which ignores case: of two such fields it could take either.
             let before = seen.insert(folded(key).collect::<String>(), value.key.line);
             let known = tree.field(key);
             let name = known.map_or(key.as_str(), |(name, _)| name);
@@ -247,8 +248,7 @@ impl KustomizationReader<'_> {
         }
     }
 
-    /// Reports values that kustomize does not read because their key is repeated. If a value may contain a reference it is a
-    /// problem: not every reader takes the last one.
+    /// Reports values that kustomize does not read because their key is repeated.
     fn check_replaced(&mut self, tree: Option<&FieldTree>, value: &Value) {
         // A key may be repeated at any depth, also in a field that the table does not have.
         let items = value.list().unwrap_or_default();
@@ -269,6 +269,7 @@ impl KustomizationReader<'_> {
                         reader.note(old.key, NoteKind::Replaced { line });
                         continue;
                     }
+                    // A value that may contain a reference is a problem, because not every reader takes the last one.
                     let message = format!("kustomize ignores this `{key}`: line {line} repeats it");
                     reader.problem(old.key, message, &format!("merge it into line {line}, or remove it"));
                 }
@@ -327,10 +328,11 @@ impl KustomizationReader<'_> {
         }
     }
 
-    /// `ParseFileSource` (api/internal/generators/utils.go). A `=` in a URL does not separate a key: a token may follow it.
+    /// Reads the source of a file as `ParseFileSource` does (api/internal/generators/utils.go).
     fn file_source(&mut self, value: &Value, text: &str) {
         let (name, path) = text.split_once('=').unwrap_or((base_name(text), text));
         let is_written = text.contains('=');
+        // A `=` in a URL does not separate a key: a token may follow it.
         let is_url = name.contains("://") || name.contains('?') && redact::has_secret(text);
         if is_written && (is_url || name.is_empty() || path.is_empty() || path.contains('=')) {
             let shown = redact::url(text);
@@ -396,7 +398,7 @@ impl KustomizationReader<'_> {
         }
     }
 
-    /// Checks a value of a chart: kustomize passes each to helm as an argument, whether the table names it or not.
+    /// Checks a value of a chart.
     fn chart_argument(&mut self, names: [&str; 4], key: &str, word: &Value) {
         let Some(text) = word.text() else {
             let is_named = names.iter().any(|name| is_same_key(name, key));
@@ -405,6 +407,7 @@ impl KustomizationReader<'_> {
             }
             return;
         };
+        // kustomize passes each value to helm as an argument, whether the table names it or not.
         self.argument(word, text, "helm");
         let is_values = is_same_key(names[3], key) || is_same_key("additionalValuesFiles", key);
         // kyaml reads a date in a plugin's configuration, and writes it back with a time.
@@ -515,9 +518,9 @@ pub(super) fn did_you_mean(name: &str, known: impl Iterator<Item = &'static str>
     nearest(name, known).map_or_else(String::new, |name| format!("did you mean `{name}`?"))
 }
 
-/// Whether kustomize may take a text for YAML, not for a path: any text that can be a mapping. If such a text is not an
-/// object but looks like a URL, kustomize asks the network for it, so it is never treated as a path.
+/// Whether kustomize may take a text for YAML, not for a path: any text that can be a mapping.
 fn is_inline(text: &str) -> bool {
+    // kustomize asks the network for such a text if it looks like a URL, so that it never counts as a path.
     let start = text.trim_start_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
     text.contains(['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}'])
         || start.starts_with(['{', '[', '!', '&'])
@@ -534,9 +537,10 @@ pub(super) fn base_name(path: &str) -> &str {
     }
 }
 
-/// A key as `encoding/json` compares it, with simple case folding: `ſ` equals `s`, and the Kelvin sign `k`.
+/// A key as `encoding/json` compares it.
 fn folded(key: &str) -> impl Iterator<Item = char> {
     key.chars().map(|c| match c {
+        // Simple case folding: `ſ` equals `s`, and the Kelvin sign equals `k`.
         '\u{17f}' => 's',
         '\u{212a}' => 'k',
         c => c.to_ascii_lowercase(),

@@ -25,9 +25,7 @@ pub(crate) fn looks_like_html(bytes: &[u8]) -> bool {
     start.starts_with('<') && ["<!doctype html", "<html", "<head>", "<body"].iter().any(|tag| start.contains(tag))
 }
 
-/// Whether a file that is named like a kustomization contains an object of Flux, whose kind has the same name: its first
-/// document has `apiVersion: kustomize.toolkit.fluxcd.io/…`, and no key that kustomize, which ignores case, takes for a
-/// field.
+/// Whether a file that is named like a kustomization contains an object of Flux, whose kind has the same name.
 pub(crate) fn is_flux_object(bytes: &[u8]) -> bool {
     const GROUP: &str = "kustomize.toolkit.fluxcd.io/";
     let text = std::str::from_utf8(bytes).ok().filter(|text| text.contains(GROUP));
@@ -38,6 +36,7 @@ pub(crate) fn is_flux_object(bytes: &[u8]) -> bool {
     root.tag.is_none()
         && version.starts_with(GROUP)
         && kind == "Kustomization"
+        // kustomize, which ignores case, may take another key for a field.
         && keys.all(|key| ["apiVersion", "kind", "metadata", "spec", "status"].contains(&key))
 }
 

@@ -1,5 +1,5 @@
 //! Deserializes values with `serde`, so that an error knows the position of the value with the wrong type. Keys that a type
-//! does not name are ignored, and a null (`~`) is like a missing key.
+//! does not name are ignored.
 
 use std::fmt;
 use std::slice::Iter;
@@ -179,6 +179,7 @@ impl<'de> MapAccess<'de> for Pairs<'de> {
     type Error = Mistyped;
 
     fn next_key_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, Mistyped> {
+        // A null (`~`) is like a missing key.
         self.current = self.rest.by_ref().find(|(_, value)| value.data != Data::Null);
         let key = self.current.map(|(key, _)| StrDeserializer::new(key));
         key.map(|key| seed.deserialize(key)).transpose()

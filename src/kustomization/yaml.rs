@@ -168,6 +168,7 @@ fn lines(file: &str, scalar: &Value) -> Option<Vec<(usize, usize)>> {
     for line in scalar.text()?.split_inclusive('\n') {
         let source = file.get(at..)?.split_inclusive('\n').next()?;
         let content = line.trim_end_matches('\n');
+        // An empty line may lack the indentation.
         let begin = if content.is_empty() { 0 } else { indent };
         if source.get(begin..)?.trim_end_matches(['\n', '\r']) != content {
             return None;
@@ -247,8 +248,9 @@ impl<'t> YamlReader<'t> {
         Ok(stream)
     }
 
-    /// The text with a unique name for each anchor: the other parser (yaml_serde 0.10.7) confuses anchors with the same name.
+    /// The text with a unique name for each anchor.
     fn with_unique_anchors(mut self) -> Cow<'t, str> {
+        // The other parser (yaml_serde 0.10.7) confuses anchors with the same name.
         if !self.is_reused {
             return self.text.into();
         }
@@ -375,8 +377,7 @@ fn count(size: &mut usize, more: usize, position: Position) -> Result<(), Proble
     Ok(())
 }
 
-/// Refuses a text in which aliases stand for more nodes than a file may have: kustomize copies as many. A text that is not
-/// YAML is not refused.
+/// Refuses a text in which aliases stand for more nodes than a file may have. A text that is not YAML is not refused.
 pub(crate) fn refuse_expansion(text: &str) -> Result<(), Problem> {
     // As almost always: no second parser is needed.
     if !has_aliases(text) {
@@ -389,6 +390,7 @@ pub(crate) fn refuse_expansion(text: &str) -> Result<(), Problem> {
         let Ok((event, span)) = event else { break };
         match event {
             Event::Alias(anchor) => {
+                // kustomize copies the anchored value for each alias.
                 let more = sizes.get(&anchor).copied().unwrap_or_default();
                 size += more;
                 let counted = count(&mut copied, more, position_of(&span.start));
@@ -506,8 +508,7 @@ fn syntax(error: &ScanError) -> Problem {
     Problem::new(ProblemKind::Other, position_of(error.marker()), error.info(), "")
 }
 
-/// Checks that libyaml, from which the parser in kustomize descends, reads the same values: if the two disagree, kustomize
-/// may see a reference that this program does not.
+/// Checks that libyaml, from which the parser in kustomize descends, reads the same values.
 fn check_agreement(stream: &Stream<'_>, text: &str) -> Result<(), Problem> {
     let bare = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut others = serde_yaml::Deserializer::from_str(bare);
@@ -521,6 +522,7 @@ fn check_agreement(stream: &Stream<'_>, text: &str) -> Result<(), Problem> {
                 return wrong(at, message.rsplit_once(" at line ").map_or(&*message, |(message, _)| message));
             }
         };
+        // If the two disagree, kustomize may see a reference that this program does not.
         same(document, &other).or_else(|position| wrong(position, "two YAML parsers disagree about this"))?;
     }
     Ok(())
@@ -598,12 +600,12 @@ impl<'de> Visitor<'de> for OtherReader {
     }
 }
 
-/// Compares a value with that of the other parser; the error is the position of the first difference. The words must be
-/// equal, but not their types, which are decided here as in go-yaml.
+/// Compares a value with that of the other parser; the error is the position of the first difference.
 fn same(value: &Value, other: &Other) -> Result<(), Position> {
     let is_same = match (&value.data, other) {
         (Data::Null, other) => matches!(other, Other::Null),
         (Data::Flag(flag), Other::Flag(other)) => flag == other,
+        // The words must be equal, but not their types, which are decided here as in go-yaml.
         (Data::Text(word) | Data::Number(word), other) => is_same_word(word, other),
         (Data::List(items), Other::List(others)) if items.len() == others.len() => {
             return items.iter().zip(others).try_for_each(|(item, other)| same(item, other));

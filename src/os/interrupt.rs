@@ -63,6 +63,7 @@ fn end(signal: i32) {
     let groups = locked(&GROUPS);
     let directories = locked(&DIRECTORIES);
     groups.iter().for_each(|group| signal_group(*group, false));
+    // Programs get a moment to end by themselves: git removes its locks.
     if !groups.is_empty() {
         std::thread::sleep(Duration::from_millis(100));
     }
@@ -78,8 +79,9 @@ pub(crate) fn hold() -> MutexGuard<'static, ()> {
     locked(&HELD)
 }
 
-/// Removes a directory in which a process that was just killed may still finish a write.
+/// Removes a directory, with a few attempts.
 fn remove(directory: &Path) {
+    // A process that was just killed may still finish a write there.
     for _ in 0..10 {
         match fs::remove_dir_all(directory) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -93,6 +95,7 @@ fn remove(directory: &Path) {
 /// Starts a child, and with `own_group` keeps the group that it leads registered until the returned
 /// [`Group`] is dropped.
 pub(crate) fn spawn(command: &mut Command, own_group: bool) -> std::io::Result<(Child, Option<Group>)> {
+    // Locked before the child starts, so that an interruption knows each child.
     let mut groups = locked(&GROUPS);
     let child = command.spawn()?;
     let group = own_group.then(|| {
@@ -112,10 +115,7 @@ impl Drop for Group {
     }
 }
 
-/// A directory that is removed when this is dropped, and when the program is interrupted.
-///
-/// A scratch directory. If a run was killed, the next run that makes a directory there removes it: a living run holds a
-/// lock on its own, which ends with the process.
+/// A scratch directory that is removed when this is dropped, and when the program is interrupted.
 #[derive(Debug)]
 pub(crate) struct Scratch {
     path: PathBuf,
@@ -144,6 +144,7 @@ impl Scratch {
 
     #[cfg_attr(not(unix), expect(unused_variables))]
     fn make(parent: &Path, prefix: &str, private: bool) -> std::io::Result<Self> {
+        // A run that was killed could not remove its directories, so the next one does.
         sweep(parent, prefix);
         let mut builder = tempfile::Builder::new();
         builder.prefix(prefix).rand_bytes(RANDOM);
@@ -154,6 +155,7 @@ impl Scratch {
         }
         loop {
             failpoint::before("make a temporary directory");
+            // Locked, so that an interruption knows each directory that was made.
             let mut directories = locked(&DIRECTORIES);
             let path = builder.tempdir_in(parent)?.keep();
             let alive = open(&path).filter(|alive| alive.lock().is_ok());

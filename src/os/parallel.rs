@@ -8,8 +8,9 @@ use std::thread;
 /// As much as the main thread has.
 const STACK: usize = 8 << 20;
 
-/// Locks a mutex. A panic of another thread is reported there, and nowhere else.
+/// Locks a mutex.
 pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // A panic of another thread is reported there, and nowhere else.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -43,7 +44,7 @@ pub fn side_by_side<J: Sync, D: Send>(jobs: &[J], most: usize, run: impl Fn(usiz
     done.into_iter().map(|(_, done)| done).collect()
 }
 
-/// Begins work on another thread, and returns what waits for its end. Where no thread is to be had, it is done then.
+/// Begins work on another thread, and returns what waits for its end.
 pub(crate) fn meanwhile<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> impl FnOnce() -> T {
     let work = Arc::new(Mutex::new(Some(work)));
     let take = |work: &Mutex<Option<_>>| locked(work).take();
@@ -52,6 +53,7 @@ pub(crate) fn meanwhile<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'st
     move || match begun.map(thread::JoinHandle::join) {
         Ok(Ok(Some(done))) => done,
         Ok(Err(panic)) => std::panic::resume_unwind(panic),
+        // No thread was to be had, so the work is done now.
         Ok(Ok(None)) | Err(_) => match take(&work) {
             Some(work) => work(),
             None => unreachable!("work is taken once"),

@@ -176,8 +176,7 @@ fn drain(pipe: Option<impl Read + Send + 'static>, number: usize, to: mpsc::Sync
     });
 }
 
-/// Waits until the child has ended and both of its pipes are closed. The memory of a process that supervises others does not
-/// count.
+/// Waits until the child has ended and both of its pipes are closed.
 fn wait(
     child: &mut Child,
     name: String,
@@ -219,6 +218,7 @@ fn wait(
         }
         if bounds.memory < u64::MAX && looked.elapsed() >= POLL {
             looked = Instant::now();
+            // A process that supervises others has our memory, which does not count.
             if resident(child.id(), !is_supervised).is_some_and(|resident| resident > bounds.memory) {
                 return Err(Error::Exceeded(name, bounds.memory >> 20, "memory"));
             }

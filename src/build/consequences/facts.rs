@@ -160,8 +160,9 @@ fn served(object: &Value) -> BTreeMap<&str, &Value> {
     all.map(|version| (text(version, "name"), version)).collect::<BTreeMap<&str, &Value>>()
 }
 
-/// Adds the properties that a schema has no longer. Where it keeps what it does not know, none is lost.
+/// Adds the properties that a schema has no longer.
 fn without_fields(was: &Value, is: &Value, place: &str, gone: &mut Vec<String>) {
+    // Such a schema keeps fields that it does not know, so none is lost.
     if is_true(is, "x-kubernetes-preserve-unknown-fields") {
         return;
     }
@@ -241,6 +242,7 @@ fn versions(object: &Value) -> Versions<'_> {
 
 /// The first number of a version, or of a range. `None` for a date, or for any other text.
 fn first_number(version: &str) -> Option<u64> {
+    // A number as large as a year begins a date.
     const DATES: u64 = 1000;
     let digits = version.trim_start_matches(['^', '~', '>', '=', ' ']);
     let digits = digits.strip_prefix('v').unwrap_or(digits);

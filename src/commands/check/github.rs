@@ -34,9 +34,6 @@ fn text(checked: &Checked, shown: Shown) -> String {
 }
 
 /// The text for the file that `GITHUB_STEP_SUMMARY` names, as on a terminal.
-///
-/// It is Markdown with text in HTML: in there Markdown means nothing, so that no text from a file can be markup, a link
-/// or a mention, and commands can be copied. HTML ends at an empty line, so the text has none.
 pub fn github_summary(checked: &Checked, verbose: bool) -> String {
     let mut lines = String::new();
     for line in text(checked, Shown { verbose, width: Some(0), ..Shown::default() }).lines() {
@@ -44,8 +41,10 @@ pub fn github_summary(checked: &Checked, verbose: bool) -> String {
             lines += "… the rest is in the log";
             break;
         }
+        // HTML ends at an empty line, so the text has none.
         lines += &format!("{}&#10;", html(line));
     }
+    // Markdown means nothing in HTML, so that no text from a file can be markup, a link or a mention.
     // Others write to the file as well.
     format!("\n### git kustomize-localize check\n\n<pre>{lines}</pre>\n\n")
 }

@@ -19,7 +19,6 @@ const MANY: usize = 20;
 const NAMED: usize = 10;
 
 /// The findings with their lines, and a summary as the last line. Many findings on a terminal are only counted.
-/// Failures are printed on stderr, so only their number is in the summary.
 pub fn human(checked: &Checked, shown: Shown) -> String {
     // A run that could not start has found nothing out, so it must not report that no kustomizations exist.
     if checked.kustomizations == 0 && checked.findings.is_empty() && !checked.failures.is_empty() {
@@ -117,6 +116,7 @@ fn summary(checked: &Checked) -> String {
     let warnings = warnings - unknown - not_built;
     // Also if nothing is new, because that is not the same as no problems.
     let left_out = checked.known.as_ref().map_or(0, |known| known.left_out);
+    // Failures are printed on stderr, so only their number is in the summary.
     let failed = checked.failures.len();
     let parts = [
         (errors, counted(errors, "error")),

@@ -96,15 +96,15 @@ fn result(finding: &Finding) -> Value {
     result
 }
 
-/// A line of a message without links: a plain text may contain `[text](destination)` (SARIF 3.11.6), and viewers do not
-/// agree on how to escape it.
+/// A line of a message without links.
 fn plain_line(line: &str) -> String {
+    // A plain text may contain `[text](destination)` (SARIF 3.11.6), and viewers do not agree on how to escape it.
     visible(line).replace("](", "] (")
 }
 
 /// A location in a file, whose path becomes a relative URI.
 fn location(path: &str, region: Option<Value>) -> Value {
-    /// The characters that RFC 3986 allows in a segment, without the colon, which could end a scheme.
+    // The characters that RFC 3986 allows in a segment, without the colon, which could end a scheme.
     const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
         .remove(b'/')
         .remove(b'-')

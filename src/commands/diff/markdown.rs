@@ -143,8 +143,9 @@ fn object_lines(object: &ObjectChange, is_short: bool) -> String {
     inert(&format!("{named}{fence}diff\n{}{fence}\n\n", object.diff))
 }
 
-/// Text as code in HTML, so that Markdown, links and mentions in it are not interpreted.
+/// Text as code in HTML.
 fn code(text: &str) -> String {
+    // Markdown, links and mentions in such code are not interpreted.
     format!("<code>{}</code>", html(&visible(text)))
 }
 

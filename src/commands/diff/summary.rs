@@ -189,10 +189,10 @@ impl Diff {
         all.map(|text| fitting(&visible(&text), "warning: ".len(), verbose)).collect()
     }
 
-    /// The builds that were not compared because a reference stays remote, in lines; empty with `verbose`, where they
-    /// are shown among the others.
+    /// The builds that were not compared because a reference stays remote, in lines; empty with `verbose`.
     pub(super) fn left(&self, verbose: bool) -> Vec<String> {
         let left: Vec<&Compared> = self.builds.iter().filter(|build| build.is_left()).collect();
+        // With `verbose` they are shown among the others.
         if verbose {
             return Vec::new();
         }

@@ -135,9 +135,10 @@ fn real(path: &Path) -> PathBuf {
         .unwrap_or_else(|| path.to_owned())
 }
 
-/// Reads a file; `None` if it does not exist. This program never writes links, so a link belongs to another program.
+/// Reads a file; `None` if it does not exist.
 fn read(path: &Path) -> Result<Option<Vec<u8>>> {
     if path.is_symlink() {
+        // This program never writes links, so a link belongs to another program.
         return Ok(Some(Vec::new()));
     }
     match fs::read(path) {

@@ -31,14 +31,14 @@ impl Judged {
         Ok(Judged { what: Snapshot::Index, base: Base::Own, refs: Vec::new(), is_new: false, since })
     }
 
-    /// Whether to show a finding: people who commit or push are not warned about files that they did not change. On a
-    /// server, where the check decides, every finding counts.
+    /// Whether to show a finding. On a server, where the check decides, every finding counts.
     pub(super) fn shows(&self, repo: &LocalRepo, what: &Snapshot) -> Result<impl Fn(&Finding) -> bool + use<>> {
         let touched = self.since.as_ref().map(|since| repo.changed_since(since, what)).transpose()?;
         let touched: Option<HashSet<String>> = touched.map(|paths| paths.into_iter().collect());
         // A change of the configuration or the lock can cause findings anywhere.
         let touched = touched.filter(|paths| !paths.contains(FILE_NAME) && !paths.contains(LOCK_NAME));
         Ok(move |finding: &Finding| {
+            // People who commit or push are not warned about files that they did not change.
             finding.fails() || touched.as_ref().is_none_or(|paths| paths.contains(&finding.path))
         })
     }

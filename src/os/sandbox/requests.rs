@@ -188,13 +188,14 @@ fn socket(asked: &seccomp_notif) -> Option<Request> {
         (libc::AF_INET | libc::AF_INET6, libc::SOCK_DGRAM) => Some(Request::Socket("a UDP socket")),
         (libc::AF_INET | libc::AF_INET6, libc::SOCK_STREAM) => Some(Request::Socket("a socket of MPTCP or SCTP")),
         (libc::AF_INET | libc::AF_INET6 | libc::AF_PACKET, _) => Some(Request::Socket("a raw socket")),
+        // Most scripts look up a user, and need no answer.
         (libc::AF_UNIX, _) if !is_lookup(asked.pid, kind) => Some(Request::Socket("a Unix socket")),
         (libc::AF_VSOCK, _) => Some(Request::Socket("a socket of the virtual machine")),
         _ => None,
     }
 }
 
-/// Whether a Unix socket is made as a C library makes it to look up a user: most scripts do that, and need no answer.
+/// Whether a Unix socket is made as a C library makes it to look up a user.
 fn is_lookup(process: u32, kind: i32) -> bool {
     let plain = libc::SOCK_STREAM | libc::SOCK_CLOEXEC;
     let library = match kind {
