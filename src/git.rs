@@ -108,10 +108,11 @@ fn is_message(line: &str) -> bool {
     !line.is_empty() && !line.starts_with("hint:") && !line.starts_with("WARNING:") && !ADVICE.contains(&line)
 }
 
-/// A message without its prefix, and without the URL, which the caller names in its own message.
+/// A message without its prefix, and without the URL.
 fn bare_message(line: &str) -> &str {
     let prefixes = ["fatal: ", "error: ", "remote: ", "Error: "];
     let line = prefixes.iter().find_map(|prefix| line.strip_prefix(prefix)).unwrap_or(line);
+    // The caller names the URL in its own message.
     let rest = line.strip_prefix("unable to access '");
     rest.and_then(|rest| rest.split_once("': ")).map_or(line, |(_, why)| why)
 }

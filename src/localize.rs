@@ -175,6 +175,7 @@ impl NowRemote {
         let left = Lock::unlocked_between(old, new);
         let now_remote = left.map(|upstream| {
             let entry = config.allowed_by(upstream.rule(), &upstream.subject(), "");
+            // If no entry of `allow` covers it, a comment in a file does.
             let line = entry.map(|entry| format!("{}:{}", config.file, config.allow[entry].span.start.line));
             NowRemote { url: upstream.clone(), allowed_by: line.unwrap_or_else(|| "a comment".to_owned()) }
         });
@@ -280,6 +281,7 @@ impl<'a> Run<'a> {
         let is_in_place = matches!(subject, LocalizeSource::InPlace(_));
         // The lock of the source decides first. A copy resolves the rest, unless the lock of an earlier copy has it.
         let tip_lock = tip.as_ref().filter(|_| !is_in_place).map(|tip| tip.lock.clone());
+        // The lock decides about a branch in place, so nothing is resolved for it.
         let options = fetch::FetchOptions {
             locked: is_in_place && request.branch.is_some(),
             ..fetching(&workspace.config, request.how.offline, request.how.quiet)
@@ -370,8 +372,7 @@ impl<'a> Run<'a> {
         Ok(LocalizeOutcome { status, targets, findings, uncommitted, branch, ..LocalizeOutcome::default() })
     }
 
-    /// The result of an earlier run, if the branch was made from this very source commit. Then nothing needs to be
-    /// walked.
+    /// The result of an earlier run, if the branch was made from this very source commit.
     fn unchanged(&self) -> Result<Option<LocalizeOutcome>> {
         let (Some(on_branch), Some(earlier)) = (self.destination.branch(), &self.tip) else { return Ok(None) };
         let arguments: &[String] = match self.workspace.config.load_restrictor {
@@ -384,6 +385,7 @@ impl<'a> Run<'a> {
         if kustomize.is_some() || !more.is_empty() || !on_branch.is_made_of_source(arguments)? {
             return Ok(None);
         }
+        // The tip was made of the same source, so nothing needs to be walked.
         let commit = on_branch.tip.as_ref().map(|tip| tip.commit.clone());
         let tree = on_branch.tip.as_ref().map(|tip| tip.tree.to_string());
         Ok(Some(LocalizeOutcome {
@@ -447,7 +449,7 @@ impl<'a> Run<'a> {
         Ok(plan)
     }
 
-    /// Builds original and result. `None` if no root is affected. Roots that an earlier record still proves are not built.
+    /// Builds original and result. `None` if no root is affected.
     fn check_builds(&self, plan: &Plan) -> Result<Option<BuildCheck>> {
         if plan.affected.is_empty() {
             return Ok(None);
@@ -456,6 +458,7 @@ impl<'a> Run<'a> {
         if self.request.no_verify {
             return Ok(Some(BuildCheck::without("--no-verify")));
         }
+        // A root that an earlier record still proves is not built again.
         let lock = self.tip.as_ref().map(|tip| &*tip.lock);
         let branch = self.destination.branch();
         let earlier = branch.map_or(Ok(None), |branch| branch.earlier(&self.workspace, lock))?;
@@ -490,6 +493,7 @@ impl<'a> Run<'a> {
             Some(repo) => repo.git_dir.clone(),
             None => std::env::current_dir().unwrap_or_default(),
         };
+        // A path has slashes, so its hash is the name.
         sha256_hex(directory.as_os_str().as_encoded_bytes())[..12].to_owned()
     }
 
@@ -519,8 +523,7 @@ impl<'a> Run<'a> {
         Ok(LocalizeOutcome { made, branch, builds, targets, discarded, now_remote, ..on_disk })
     }
 
-    /// Delivers the result. It is delivered again if somebody else pushes first: plan and builds do not depend on the
-    /// branch, so only the branch is examined again.
+    /// Delivers the result. Fails if somebody else pushes first [`PUSHES`] times.
     fn deliver(
         &mut self,
         plan: &Plan,
@@ -539,6 +542,7 @@ impl<'a> Run<'a> {
             if let Some(delivered) = destination.deliver(workspace, plan, builds, &before, &histories)? {
                 return Ok((delivered, discarded));
             }
+            // Somebody else pushed first. Plan and builds do not depend on the branch, so only that is examined again.
             // A copy is never pushed.
             self.destination = Destination::open(workspace, self.request.branch.as_ref(), None, overwrite)?;
             self.tip = self.destination.previous_tip(&self.workspace)?;
@@ -594,11 +598,12 @@ fn unread_references<'a>(plan: &'a Plan, builds: &'a BuildCheck) -> impl Iterato
     })
 }
 
-/// Why changes are not written. `None` if they are. Only the branch itself tells whether it changes.
+/// Why changes are not written. `None` if they are.
 fn withheld(changes: &Changes, findings: &[Finding], dry_run: bool, is_branch: bool) -> Option<WriteOutcome> {
     if findings.iter().any(Finding::fails) {
         return Some(WriteOutcome::Warned);
     }
+    // Only the branch itself tells whether it changes.
     let is_nothing = changes.is_empty() && !is_branch;
     dry_run.then_some(if is_nothing { WriteOutcome::Unchanged } else { WriteOutcome::DryRun })
 }
@@ -620,6 +625,7 @@ pub(crate) fn write(
 /// The result of a plan on disk, without builds. `before` is the lock that it is compared with.
 pub(crate) fn on_disk(status: WriteOutcome, mut plan: Plan, changed: ChangedFiles, before: &Lock) -> LocalizeOutcome {
     let ChangedFiles { files, removed } = changed.below(plan.new_dir.as_deref().unwrap_or_default());
+    // A rewritten reference is reported only if its file was written.
     plan.rewritten.retain(|rewritten| files.contains_key(&rewritten.path));
     LocalizeOutcome {
         status,

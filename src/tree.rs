@@ -65,8 +65,7 @@ pub trait Tree {
         None
     }
 
-    /// The path in this tree of the target of an absolute link. `None` unless this is the whole file system, because in
-    /// another checkout the link is broken.
+    /// The path in this tree of the target of an absolute link. `None` if this is not the whole file system.
     fn linked(&self, _target: &str) -> Option<String> {
         None
     }
@@ -219,8 +218,9 @@ fn search<T: Tree + ?Sized>(tree: &T, endings: &[&str], marks: &[&[u8]]) -> Resu
     Ok(marked)
 }
 
-/// Whether the bytes of a file contain one of the marks. Also if they cannot be read: then whoever reads the file says why.
+/// Whether the bytes of a file contain one of the marks, or cannot be read.
 fn is_marked<T: Tree + ?Sized>(tree: &T, path: &str, marks: &[&[u8]]) -> bool {
+    // If they cannot be read, whoever reads the file says why.
     tree.read(path).map_or(true, |bytes| marks.iter().any(|mark| memchr::memmem::find(&bytes, mark).is_some()))
 }
 

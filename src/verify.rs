@@ -195,14 +195,14 @@ impl Verifier {
         Ok(VerifyOutcome { records, differences, left: self.left, upstream, failures, ..VerifyOutcome::default() })
     }
 
-    /// The locks that list localized files, by directory. A repository that was localized in place always has the lock
-    /// at the top, even if nothing was remote.
+    /// The locks that list localized files, by directory; in place always the lock at the top.
     fn locks(&mut self, lock_paths: &[String], is_in_place: bool) -> Result<Vec<(String, Lock)>> {
         let mut locks = Vec::new();
         for lock_path in lock_paths {
             let directory = path::parent(lock_path).to_owned();
             let lock = Lock::parse(&self.tree.read(lock_path)?, lock_path)?;
             // A lock on a source branch may only pin URLs.
+            // In place the lock at the top is a record even if nothing was remote.
             let is_record = lock.target.is_some() || !lock.files.is_empty() || (is_in_place && directory.is_empty());
             self.is_locked |= directory.is_empty();
             if let Some(listed) = &mut self.listed
@@ -238,8 +238,7 @@ impl Verifier {
         Ok(())
     }
 
-    /// Adds a difference for everything that fails `check`. A remote reference is allowed only by the record; a lock
-    /// entry is not enough. `tree` has the files that a build reads.
+    /// Adds a difference for everything that fails `check`. `tree` has the files that a build reads.
     fn findings(
         &mut self,
         locks: &[(String, Lock)],
@@ -265,6 +264,7 @@ impl Verifier {
             };
             // No rule of the configuration may allow a remote reference.
             config.rules.retain(|RuleKey(rule), _| rule.is_none_or(|rule| !REMOTE.contains(&rule)));
+            // Only the record allows one: an entry of the lock is not enough.
             config.rules.insert(RuleKey(Some(Rule::LockedReference)), Severity::Error);
             let identity = repo.map(|repo| || Ok(Identity::new([], &config, repo.main_branches()?)));
             let inside = [directory.clone()];
@@ -287,6 +287,7 @@ impl Verifier {
                     && (finding.fails() || is_remote(finding))
                     && (finding.rule != Rule::MissingPath || lock.target.is_none())
             });
+            // An upstream that stays remote by an exception is reported with its reason, not as a difference.
             self.left.extend(lock.left.iter().map(|entry @ (upstream, _)| LeftOf {
                 directory: directory.to_owned(),
                 upstream: upstream.clone(),
@@ -312,10 +313,11 @@ fn difference(finding: Finding) -> Difference {
 /// The rules about remote references.
 const REMOTE: [Rule; 4] = [Rule::RemoteReference, Rule::LockedReference, Rule::RemoteChart, Rule::Function];
 
-/// Whether a build fetches the subject of a finding. A function does if it is an image or a script.
+/// Whether a build fetches the subject of a finding.
 fn is_remote(finding: &Finding) -> bool {
     match finding.rule {
         Rule::RemoteReference | Rule::LockedReference | Rule::RemoteChart => true,
+        // An image or a script is fetched. Any other function is not.
         Rule::Function => finding.subject.upstream().is_some(),
         _ => false,
     }

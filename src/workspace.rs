@@ -139,8 +139,7 @@ impl Files {
         }
     }
 
-    /// The files as git checks them out, which are the files that a build reads in any clone. If checking out changes
-    /// none, these are the stored files.
+    /// The files as git checks them out, which are the files that a build reads in any clone.
     pub(crate) fn checked_out(&self) -> SharedTree {
         self.as_checkout(true)
     }
@@ -148,6 +147,7 @@ impl Files {
     fn as_checkout(&self, refuses_filters: bool) -> SharedTree {
         match self {
             Files::Commit { tree, .. } | Files::Index { tree, .. } => {
+                // If a checkout changes no file, the stored files are the same, and need no conversion.
                 let is_same = !Conversion::new(refuses_filters, tree.hash()).applies_anywhere(&**tree);
                 if is_same { tree.clone() } else { Rc::new(tree.checked_out(refuses_filters)) }
             }
@@ -166,9 +166,9 @@ impl Files {
         }
     }
 
-    /// Explains why paths are missing in `tree`, which has these files. A path that HEAD lacks may be on disk, so only
-    /// HEAD by default is compared with the disk.
+    /// Explains why paths are missing in `tree`, which has these files. `None` if they are not of a repository.
     pub(crate) fn absences(&self, tree: &SharedTree) -> Option<Absences> {
+        // A commit that the user named need not match the disk.
         let may_be_on_disk = !matches!(self, Files::Commit { is_head: false, .. });
         Some(Absences::new(self.repo()?.clone(), tree.clone(), may_be_on_disk))
     }
@@ -181,8 +181,7 @@ impl Workspace {
         Workspace::of(Files::of_commit(repo, rev)?, prefix, Some(String::new()), None)
     }
 
-    /// Opens the commit that `rev` names, or the working tree without one, to read it only: a localized branch or a copy
-    /// may be checked out.
+    /// Opens the commit that `rev` names, or the working tree without one, to read it only.
     pub(crate) fn to_read(repo: Rc<LocalRepo>, rev: Option<&str>) -> Result<Workspace, Failures> {
         if rev.is_some() {
             return Workspace::of_rev(repo, rev);
@@ -193,6 +192,7 @@ impl Workspace {
         let prefix = repo.prefix.trim_end_matches('/').to_owned();
         // Another run may be writing, so its end is awaited first.
         let _guard = repo.alone()?;
+        // Nothing is written, so a localized branch or a copy may be checked out.
         Workspace::of(Files::open(&repo, &Snapshot::WorkingTree)?, prefix, Some(String::new()), None)
     }
 
@@ -223,9 +223,9 @@ impl Workspace {
         Ok(workspace)
     }
 
-    /// Opens all files on disk. A repository is not required. If the current directory is in one, it tells which files
-    /// are localized.
+    /// Opens all files on disk.
     pub(crate) fn of_disk() -> Result<Workspace, Failures> {
+        // No repository is required. If there is one, its lock tells which files are localized.
         let repo = LocalRepo::discover()?.map(Rc::new);
         let cwd = std::env::current_dir()
             .and_then(|cwd| cwd.canonicalize())
@@ -301,6 +301,7 @@ impl Workspace {
         let mut kustomizations = Vec::new();
         if let Some(listing) = self.listing() {
             for path in listing.kustomizations()? {
+                // Localized files belong to upstream, and an object of Flux may have the name of a kustomization.
                 if !self.is_owned(&path) && !self.is_flux(&path)? {
                     kustomizations.push(path);
                 }
@@ -330,15 +331,16 @@ impl Workspace {
         Ok(included.collect())
     }
 
-    /// Replaces the files by those of a checkout, which builds read but nothing may edit. The output of filters is
-    /// unknown.
+    /// Replaces the files by those of a checkout, which builds read but nothing may edit.
     pub(crate) fn into_checkout(mut self) -> Workspace {
+        // The output of filters is unknown, so their files are taken as they are stored.
         self.set_tree(self.files.as_checkout(false));
         self
     }
 
-    /// Replaces the files. The survey of the files before is forgotten.
+    /// Replaces the files.
     pub(crate) fn set_tree(&mut self, tree: SharedTree) {
+        // The survey is about the files before.
         if !Rc::ptr_eq(&self.tree, &tree) {
             self.survey = OnceCell::new();
         }
@@ -375,16 +377,18 @@ impl Workspace {
         }
     }
 
-    /// Whether the lock on disk is the one that was read. Files that are not on disk never change.
+    /// Whether the lock on disk is the one that was read.
     pub(crate) fn has_lock_as_read(&self) -> bool {
         match &self.files {
             Files::WorkingTree { top, lock, .. } => std::fs::read(top.join(LOCK_NAME)).ok() == *lock,
+            // Only the lock of a working tree is replaced by other runs.
             _ => true,
         }
     }
 
     /// The failures, or only the one that says that another run changed the lock meanwhile.
     pub(crate) fn explain(&self, failures: Failures) -> Failures {
+        // If another run replaced the lock, the failures may come from that.
         if self.has_lock_as_read() { failures } else { changed_meanwhile().into() }
     }
 

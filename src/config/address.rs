@@ -55,6 +55,7 @@ pub(super) struct Exact {
 impl Exact {
     /// The entries that name this subject of a finding: itself, and perhaps the same without its scheme.
     pub(super) fn named_by(self) -> Vec<Exact> {
+        // An entry without a scheme means any of the usual ones.
         let unwritten = self.scheme.filter(|scheme| UNWRITTEN.contains(scheme));
         let unwritten = unwritten.map(|_| Exact { scheme: None, ..self.clone() });
         unwritten.into_iter().chain([self]).collect()
@@ -115,8 +116,8 @@ fn has_blank(text: &str) -> bool {
     text.contains(|c: char| c.is_control() || c.is_whitespace())
 }
 
-/// Reads an exact entry with this key. There may be several results: only the field that names a URL says whether it is a
-/// repository or a file. Fails with the rest of a sentence ("the entry `x` …").
+/// Reads an exact entry with this key, in every way that its text can be read. Fails with the rest of a sentence ("the
+/// entry `x` …").
 pub(super) fn compile_exact(key: &str, text: &str) -> Result<Vec<Exact>, String> {
     const WIDE: &str = "for everything that a glob matches, write `refs: any` (or branch, tag, commit)";
     // A glob without `refs` would silently match one literal reference at most. `${` is a variable, not a glob.
@@ -147,6 +148,7 @@ pub(super) fn compile_exact(key: &str, text: &str) -> Result<Vec<Exact>, String>
         _ => {
             let repository = RepoSpec::parse(&written).ok().filter(|spec| !spec.query_dropped);
             let repository = repository.map(|spec| Upstream::git(&spec).redacted());
+            // Only the field that names a URL says whether it is a repository or a file, so it may be both here.
             repository.into_iter().chain([Upstream::File { url: redact::url(&written) }]).collect()
         }
     };
@@ -226,12 +228,13 @@ fn match_path(upstream: &Upstream) -> Option<String> {
     (is_local || is_host(&host)).then_some([scheme?, &host, &path.join("/")].join("/"))
 }
 
-/// The URL of an image. As in docker, a name that does not begin with a host belongs to docker.io.
+/// The URL of an image, without tag and digest.
 fn image_url(image: &str) -> String {
     // A digest or a tag is no part of the name.
     let name = image.split('@').next().unwrap_or(image);
     let (directory, last) = name.rsplit_once('/').unwrap_or(("", name));
     let last = last.split(':').next().unwrap_or(last);
+    // As in docker, a name that does not begin with a host belongs to docker.io.
     let registry = match directory.split('/').next() {
         Some(first) if first.contains(['.', ':']) || first == "localhost" => "",
         Some("") | None => "docker.io/library",

@@ -173,6 +173,7 @@ impl Config {
     pub fn reason(&self, rule: Rule, subject: &Subject) -> Option<String> {
         let index = self.allowed_by(rule, subject, "")?;
         let reason = redact::text(&self.allow[index].reason);
+        // A lock has the reason, and takes no control characters.
         Some(reason.replace(char::is_control, " "))
     }
 

@@ -145,12 +145,13 @@ fn comments(text: &str) -> Vec<Comment> {
     comments
 }
 
-/// Reads the text after `#`; `None` if it is not meant for this program: people may mention it in a comment.
+/// Reads the text after `#`; `None` if it is not meant for this program.
 fn read(comment: &str) -> Option<Result<Directive, String>> {
     let rest = comment.trim().strip_prefix(NAME)?.trim_start();
     if rest.starts_with("allow[") {
         return Some(Err(format!("missing `:` after `{NAME}`")));
     }
+    // Without `:` people only mention the program.
     Some(parse_directive(rest.strip_prefix(':')?.trim()))
 }
 
@@ -162,6 +163,7 @@ fn parse_directive(text: &str) -> Result<Directive, String> {
     if !reason.contains(char::is_alphanumeric) {
         return Err("missing reason".to_owned());
     }
+    // Reports show the reason, which may have a secret.
     Ok(Directive { rules, reason: redact::text(reason) })
 }
 

@@ -80,7 +80,7 @@ impl TryFrom<String> for Glob {
 pub struct Globs {
     globs: Vec<Glob>,
     set: GlobSet,
-    /// The indices of the globs that match the top: its path is empty, which a glob cannot match.
+    /// The indices of the globs that match the top.
     top: Vec<usize>,
 }
 
@@ -89,6 +89,7 @@ impl TryFrom<Vec<Glob>> for Globs {
 
     fn try_from(globs: Vec<Glob>) -> Result<Globs, String> {
         let set = set(globs.iter().map(|glob| &glob.matcher))?;
+        // The path of the top is empty, which a glob cannot match.
         let top = (0..globs.len()).filter(|index| [".", "**"].contains(&globs[*index].text.as_str())).collect();
         Ok(Globs { globs, set, top })
     }

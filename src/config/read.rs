@@ -47,10 +47,11 @@ pub(super) const EXAMPLES: [(&str, &str); 5] = [
     ("targets", "[{path: clusters/edge, engine: argo-cd}]"),
 ];
 
-/// The failure of a value of a wrong type, with the whole form of its key: the error of `serde` names one level only.
+/// The failure of a value of a wrong type, with the whole form of its key.
 fn with_example(failure: Failure) -> Failure {
     let (key, problem) = failure.message.split_once(": ").unwrap_or_default();
     let key = key.split('[').next().unwrap_or_default();
+    // The error of `serde` names one level only.
     let named = EXAMPLES.iter().find(|(known, _)| *known == key && problem.starts_with("expected "));
     let example = named.map(|(key, example)| format!("for example: {key}: {example}"));
     example.into_iter().fold(failure, Failure::hint)

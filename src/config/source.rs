@@ -117,8 +117,9 @@ impl Config {
         Some(Distrust { rule: Rule::UnsignedSource, why, hint })
     }
 
-    /// A hint for an upstream that cannot have a signature or a date: another entry must come first.
+    /// A hint for an upstream that cannot have a signature or a date.
     pub(crate) fn hint_to_list_first(upstream: &Upstream) -> String {
+        // The first entry that covers an upstream decides, so another one must come before it.
         format!("{}, before the entry that it cannot satisfy", Config::hint_to_list(upstream))
     }
 

@@ -20,6 +20,7 @@ impl Config {
         let configured = self.configured_starting_points(tree, paths, kustomizations);
         let mut deployed: BTreeSet<String> = deployed.into_iter().collect();
         deployed.retain(|root| paths.is_empty() || paths.iter().any(|path| path::is_in(root, path)));
+        // A requested path without a starting point is an error although something is deployed.
         if deployed.is_empty() || !paths.is_empty() && configured.is_err() {
             return configured;
         }

@@ -9,8 +9,7 @@ use super::{done, error_message, isolated, run};
 use crate::message::failure::{Failure, Result, shown};
 use crate::os::interrupt::{Scratch, unusable};
 
-/// A scratch repository with only these files in its working tree: git reads neither the working tree of this repository
-/// nor its `info` directory.
+/// A scratch repository with only these files in its working tree.
 #[derive(Debug)]
 pub(crate) struct Checkout {
     scratch: Scratch,
@@ -34,6 +33,7 @@ const ATTRIBUTES: [&str; 5] = ["filter", "ident", "eol", "crlf", "working-tree-e
 impl Checkout {
     /// Makes a repository with these files. For a symlink the bytes are its target, as in an index.
     pub(crate) fn new(files: &[(String, Vec<u8>)], hash: gix::hash::Kind) -> Result<Self> {
+        // git must read neither the working tree of this repository nor its `info` directory.
         let scratch = Scratch::new().map_err(unusable)?;
         init(scratch.path(), hash).map_err(unusable)?;
         let options = gix::open::Options::isolated().with(gix::sec::Trust::Full);
@@ -104,8 +104,9 @@ fn cannot_tell(path: &str) -> Failure {
         .hint("rename it, or remove its attributes in `.gitattributes`")
 }
 
-/// Rejects a path that could lead out of the top, or into `.git`: a tree may contain any names.
+/// Rejects a path that could lead out of the top, or into `.git`.
 fn safe(path: &str) -> Result<&str> {
+    // A tree may contain any names.
     for name in path.split('/') {
         if matches!(name, "" | "." | "..") || name.eq_ignore_ascii_case(".git") || name.contains('\0') {
             return Err(Failure::new(format!("git cannot check out the path `{}`", shown(path))));

@@ -6,12 +6,10 @@ use gix::ObjectId;
 
 use crate::message::failure::{Failure, Result};
 
-/// The size of the cache of delta bases, in bytes. Kustomizations resemble each other, so packs store most of them as
-/// deltas.
+/// The size of the cache of delta bases, in bytes.
 const DELTA_BASES: usize = 16 << 20;
 
-/// The number of packs that may be added to a fetched repository while it is open: gix allocates slots for them in
-/// advance. Each batch of files is one pack.
+/// The number of packs that may be added to a fetched repository while it is open.
 const PACKS: usize = 256;
 
 /// Reads a full hex object id.
@@ -28,6 +26,7 @@ pub fn open(git_dir: &Path) -> Result<gix::Repository> {
 pub(crate) fn open_fetched(git_dir: &Path, most: u64) -> Result<gix::Repository> {
     // A hostile pack may claim any size.
     let limit = format!("gitoxide.objects.allocLimit={most}");
+    // Each batch of files is one pack, and gix allocates slots for packs in advance.
     let slots = gix::odb::store::init::Slots::AsNeededByDiskState { multiplier: 2.0, minimum: PACKS };
     let options = gix::open::Options::isolated().config_overrides([limit]).object_store_slots(slots);
     opened(git_dir, options)
@@ -44,5 +43,6 @@ fn opened(git_dir: &Path, options: gix::open::Options) -> Result<gix::Repository
 
 /// Gives a repository a cache of delta bases.
 pub(crate) fn keep_bases(repository: &mut gix::Repository) {
+    // Kustomizations resemble each other, so packs store most of them as deltas.
     repository.objects.set_pack_cache(|| Box::new(gix::odb::pack::cache::lru::MemoryCappedHashmap::new(DELTA_BASES)));
 }

@@ -46,12 +46,14 @@ impl Key {
         (self.hash(&[about, &content].concat()).as_bytes() == seal).then_some(content)
     }
 
-    /// Writes a file in one step, sealed together with what it is about. A failure is ignored: whoever reads it does without.
+    /// Writes a file, sealed together with what it is about. `None` if that fails.
     pub(crate) fn write(&self, file: &Path, about: &[u8], content: &[u8]) -> Option<()> {
         let seal = self.hash(&[about, content].concat());
+        // A failure may be ignored: whoever reads the file does without.
         let mut new = NamedTempFile::new_in(file.parent()?).ok()?;
         new.write_all(seal.as_bytes()).and_then(|()| new.write_all(content)).ok()?;
         failpoint::before("remember something");
+        // In one step, so that nobody reads a part of it.
         new.persist(file).ok().map(drop)
     }
 

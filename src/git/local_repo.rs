@@ -203,6 +203,7 @@ impl LocalRepo {
             Ok(name) if name.as_ref().is_none_or(|name| name.as_bstr() != NO_FILE) => {
                 Ok(name.map(|name| name.as_bstr().to_string()))
             }
+            // git can read refs in a table, but gix cannot.
             _ => self.line(&["symbolic-ref", "--quiet", "HEAD"]),
         }
     }
@@ -226,6 +227,7 @@ impl LocalRepo {
     }
 
     pub fn is_ancestor(&self, old: &str, new: &str) -> Result<bool> {
+        // A parent is found without a process, unlike a merge base.
         if old == new || self.is_parent(old, new)? {
             return Ok(true);
         }
@@ -429,6 +431,7 @@ impl LocalRepo {
 
     fn command(&self) -> Command {
         let mut command = command();
+        // git would fetch the missing objects of a partial clone.
         if !self.may_fetch {
             command.env("GIT_NO_LAZY_FETCH", "1");
         }

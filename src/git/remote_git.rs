@@ -19,8 +19,8 @@ use base64::engine::general_purpose::STANDARD;
 use super::command;
 use crate::os::process::{self, Terminal};
 
-/// Variables that tie git to one repository (of `git rev-parse --local-env-vars`), and a few more that would redirect reads
-/// or writes. `GIT_CONFIG_PARAMETERS` and `GIT_CONFIG_COUNT` are kept: they contain the caller's `git -c` settings.
+/// Variables that tie git to one repository (of `git rev-parse --local-env-vars`), and a few more that would redirect
+/// reads or writes.
 const TIES: [&str; 12] = [
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
     "GIT_ATTR_SOURCE",
@@ -38,13 +38,13 @@ const TIES: [&str; 12] = [
 
 /// Removes the variables that tie a command to the repository of this process.
 pub(crate) fn untied(command: &mut Command) {
+    // `GIT_CONFIG_PARAMETERS` and `GIT_CONFIG_COUNT` are kept: they contain the caller's `git -c` settings.
     for name in TIES {
         command.env_remove(name);
     }
 }
 
-/// The name of the remote. A URL as an argument would be public, and git would write the URL of a partial fetch into the
-/// configuration of the repository.
+/// The name under which git knows the URL that it talks to.
 const REMOTE: &str = "kl";
 
 /// The settings for talking to remote repositories: the user's configuration, and those of this repository that concern
@@ -143,6 +143,7 @@ impl RemoteGit {
     pub(crate) fn missing_certificate(&self, url: &str) -> Option<(&'static str, String)> {
         let files =
             [("GIT_SSL_CAINFO", "http.sslCAInfo"), ("GIT_SSL_CERT", "http.sslCert"), ("GIT_SSL_KEY", "http.sslKey")];
+        // As in git, the variable counts before the configuration.
         let mut named = files.into_iter().filter_map(|(variable, key)| match std::env::var(variable) {
             Ok(file) => Some((variable, file)),
             Err(_) => Some((key, self.config(&["config", "--type=path", "--get-urlmatch", key, url])?)),

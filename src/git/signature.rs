@@ -41,8 +41,7 @@ impl Signers {
         Signers { file, ..Signers::default() }
     }
 
-    /// Reads a file. Fails if it has no key, or a private key, or names a certificate authority, whose keys are not listed in
-    /// a file.
+    /// Reads a file. Fails if it has no key, or a private key, or names a certificate authority.
     pub(crate) fn parse(file: &str, bytes: Vec<u8>) -> Result<Signers> {
         let text = String::from_utf8_lossy(&bytes);
         // A binary keyring begins with the tag of a packet, whose first bit is set.
@@ -108,6 +107,7 @@ fn signer(output: &Output) -> Option<String> {
         Some((key.rsplit_once(" key ")?.1, name))
     });
     let (key, name) = ssh.or_else(|| gpg_signer(&output.stderr))?;
+    // Whoever made the key chose its name, and a lock takes no control characters.
     let name: String = name.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     Some(format!("{key} {name}"))
 }
@@ -131,6 +131,7 @@ fn of_allowed_signers(text: &str) -> Result<BTreeSet<String>, String> {
         // Options may stand before the key, and contain spaces: the key is the first blob that repeats the type before it.
         let key = words.windows(2).skip(1).find_map(|pair| Some((key_blob(pair[0], pair[1])?, pair[0])));
         let (blob, kind) = key.ok_or_else(|| format!("line {} has no key", index + 1))?;
+        // The keys that an authority certifies are not listed in the file.
         let is_authority = words.iter().any(|word| word.split(',').any(|option| option == "cert-authority"));
         if is_authority || kind.contains("-cert-") {
             return Err(format!("line {} names a certificate authority: name keys instead", index + 1));
@@ -143,6 +144,7 @@ fn of_allowed_signers(text: &str) -> Result<BTreeSet<String>, String> {
 /// Decodes an ssh key; `None` unless it begins with its type, as every ssh key does.
 fn key_blob(kind: &str, text: &str) -> Option<Vec<u8>> {
     let blob = STANDARD.decode(text).ok()?;
+    // The type follows its length in four bytes.
     let length = kind.len().to_be_bytes();
     let name = blob.strip_prefix(&length[length.len() - 4..])?;
     name.starts_with(kind.as_bytes()).then_some(blob)
@@ -161,7 +163,7 @@ fn of_keyring(file: &str, bytes: &[u8]) -> Result<BTreeSet<String>> {
     Ok(primary_keys(&listed))
 }
 
-/// The fingerprints of the primary keys in a list of gpg. Those of subkeys follow, and are skipped.
+/// The fingerprints of the primary keys in a list of gpg.
 fn primary_keys(listed: &str) -> BTreeSet<String> {
     let mut keys = BTreeSet::new();
     let mut is_primary = false;
@@ -169,6 +171,7 @@ fn primary_keys(listed: &str) -> BTreeSet<String> {
         let mut fields = line.split(':');
         match fields.next() {
             Some("pub") => is_primary = true,
+            // Those of subkeys follow, and are skipped.
             Some("fpr") if std::mem::take(&mut is_primary) => keys.extend(fields.nth(8).map(str::to_owned)),
             _ => {}
         }

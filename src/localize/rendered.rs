@@ -91,6 +91,7 @@ pub(crate) fn differing(repo: &Rc<LocalRepo>, source: &str, tree: &str) -> Resul
     let workspace = Workspace::of_rev(repo.clone(), Some(source))?.into_checkout();
     let choices = Choices::all(repo, &workspace, &[])?;
     let rendered = Rendered::of(&workspace, choices, ProgramOptions::default())?;
+    // A build that a limit stopped has no files, which would look like a difference.
     if let Some(stopped) = rendered.stopped.first() {
         return Err(stopped.clone().into());
     }

@@ -116,6 +116,7 @@ pub(crate) fn remote_target(url: &str, spec: &RepoSpec, fetcher: &mut Fetcher) -
         _ => return Err(no_directory(&repository, &spec.directory())),
     };
     Ok(copy::CopySource {
+        // A lock stores the name, so it must not have a secret.
         name: redact::url(url),
         scope: None,
         start: Start { source: ScopedTree::of(repository), directory },
@@ -195,6 +196,7 @@ fn directory(part: &str, text: &str, workspace: &Workspace) -> Result<String> {
 /// Finds a root that is localized in place.
 fn root(text: &str, workspace: &Workspace) -> Result<String> {
     let root = directory("root", text, workspace)?;
+    // Files that the lock owns are localized with the root that references them.
     if workspace.is_owned(&path::join(&root, "kustomization.yaml")) {
         return Err(Failure::new(format!("the root `{text}` is inside localized files"))
             .hint("name the root that references it"));

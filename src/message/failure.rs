@@ -181,6 +181,7 @@ impl Failure {
 
     /// Prefixes the message with the step that failed: `context: message`.
     pub fn context(mut self, context: impl fmt::Display) -> Self {
+        // The context may name a URL, too.
         self.message = redact::message(&format!("{context}: {}", self.message)).into_owned();
         self
     }

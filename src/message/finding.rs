@@ -230,8 +230,9 @@ impl Finding {
         self.severity == Severity::Error && self.allowed.is_none()
     }
 
-    /// Whether its reference alone identifies it. One function can have several findings.
+    /// Whether its reference alone identifies it.
     pub fn is_named(&self) -> bool {
+        // One function can have several findings.
         !self.reference.is_empty() && self.rule != Rule::Function
     }
 

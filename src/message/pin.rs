@@ -40,11 +40,7 @@ impl Pin {
         matches!(self, Pin::ShortCommit | Pin::Branch | Pin::None)
     }
 
-    /// The kind of a ref in a reference to a repository.
-    ///
-    /// A tag is distinguished from a branch by convention: releases are numbered. A name without a digit is a branch,
-    /// a name with a digit a tag, with these exceptions: `refs/heads/…`, a first part such as `feature/`, an open
-    /// number (`v1.x`), or a `release-1.2` that names a line of releases instead of a single release.
+    /// The kind of a ref in a reference to a repository. A name with a digit is a tag unless it looks like a branch.
     pub(crate) fn of(reference: Option<&str>) -> Pin {
         let text = match reference {
             None | Some("") => return Pin::None,
@@ -84,7 +80,8 @@ fn looks_like_tag(text: &str) -> bool {
     let work = lower.split_once('/').is_some_and(|(first, _)| LINES_OF_WORK.contains(&first));
     // `1.x`, `v1.2.x`
     let open = lower.split(['-', '_', '/']).any(|part| part.rsplit_once('.').is_some_and(|(_, last)| last == "x"));
-    // `release-1.2`, `release/v1.2`, `releases/1`, `stable-1.2`: Kubernetes and many others
+    // `release-1.2`, `release/v1.2`, `releases/1`, `stable-1.2`: Kubernetes and many others name a line of releases so,
+    // instead of a single release.
     let line = ["release", "releases", "stable", "support"]
         .iter()
         .filter_map(|word| lower.strip_prefix(word)?.strip_prefix(['-', '/', '_']))

@@ -86,6 +86,7 @@ pub(crate) fn text(text: &str) -> String {
 
 /// A message in which every secret is hidden, and everything else is unchanged.
 pub(crate) fn message(text: &str) -> Cow<'_, str> {
+    // A secret is a known token, or belongs to a login, a query or a fragment.
     if !(text.contains(['@', '?', '#']) || text.contains(ENCODED_AT) || is_known_token(text)) {
         return Cow::Borrowed(text);
     }

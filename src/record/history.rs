@@ -29,8 +29,9 @@ pub(crate) fn not_a_source(branch: &str) -> Failure {
     Failure::new(format!("`{branch}` is a {kind} branch, not a source"))
 }
 
-/// Refuses to change the working tree of a localized branch: the next run would find edits on it.
+/// Refuses to change the working tree of a localized branch.
 pub(crate) fn refuse_checked_out(repo: &LocalRepo) -> Result<()> {
+    // The next run would find edits on the branch.
     match repo.head()? {
         Some(name) if is_ours(&name) => Err(on_source_branch(not_a_source(name.trim_start_matches("refs/heads/")))),
         Some(_) => Ok(()),

@@ -341,6 +341,7 @@ impl Pinned {
     /// Adds the paths of another entry for the same commit.
     fn join(&mut self, other: &Pinned) {
         self.signed = self.signed.take().or_else(|| other.signed.clone());
+        // If one of the entries is stale, so is the result.
         if other.is_stale() || self.paths_of.is_none() {
             self.paths_of = other.paths_of.clone();
         }
@@ -350,8 +351,9 @@ impl Pinned {
     }
 }
 
-/// Whether `paths_of` is not the beginning of a commit. `None` is that of an entry whose commit nobody edits.
+/// Whether `paths_of` is not the beginning of a commit.
 fn is_stale(paths_of: Option<&str>, commit: &str) -> bool {
+    // It is missing in an entry whose commit nobody edits.
     paths_of.is_some_and(|paths_of| paths_of != short(commit))
 }
 

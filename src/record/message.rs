@@ -1,13 +1,7 @@
 //! Renders the message of a commit: the user's text, and the trailers as its last paragraph.
 //!
 //! git looks for trailers only in the last paragraph, and only if all of its lines are trailers (or a quarter of them,
-//! beside a `Signed-off-by`). Two kinds of lines end the message for git before that paragraph, and so would hide the
-//! trailers (`git-interpret-trailers(1)`, and as git 2.47 was seen to do):
-//!
-//! - a line `---`, alone or before white space, for `git interpret-trailers`: a patch follows;
-//! - the scissors line of `git commit --cleanup=scissors`, for `git log` too.
-//!
-//! If the user's text has such a line, it is indented by one space, so that git reads it as text.
+//! beside a `Signed-off-by`). Lines of the user's text that end the message for git before that paragraph are indented.
 
 use std::borrow::Cow;
 
@@ -49,8 +43,11 @@ pub(crate) fn render_message(text: &str, trailers: &Trailers) -> Result<String> 
 
 /// The line, indented if it would end the message for git.
 fn neutral(line: &str) -> Cow<'_, str> {
+    // A patch follows a line `---`, alone or before white space, for `git interpret-trailers(1)`.
     let is_divider = line.strip_prefix("---").is_some_and(|rest| rest.is_empty() || rest.starts_with(is_space));
+    // The scissors line of `git commit --cleanup=scissors` ends the message for `git log`, too (as of git 2.47).
     let is_cut = !line.starts_with(is_space) && line.ends_with(SCISSORS);
+    // git reads an indented line as text.
     if is_divider || is_cut { Cow::Owned(format!(" {line}")) } else { Cow::Borrowed(line) }
 }
 
@@ -71,8 +68,9 @@ pub(super) fn is_trailer(line: &str) -> bool {
     })
 }
 
-/// Whether a line is a trailer of a record. git ignores the case of keys.
+/// Whether a line is a trailer of a record.
 pub(super) fn is_ours(line: &str) -> bool {
+    // git ignores the case of keys.
     line.split_at_checked(PREFIX.len()).is_some_and(|(start, _)| start.eq_ignore_ascii_case(PREFIX))
 }
 

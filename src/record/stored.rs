@@ -49,15 +49,13 @@ impl fmt::Display for FileDifference {
 }
 
 /// Every file that differs from the lock in `directory`, by path from the top of the tree.
-///
-/// A lock with a target owns its whole directory. Any other lock owns the directories `localized-files` of the files
-/// that it lists.
 pub(crate) fn differences(tree: &dyn Tree, directory: &str, lock: &Lock) -> Result<Vec<(String, FileDifference)>> {
     let mut differences = Vec::new();
     let mut listed = BTreeSet::new();
     // Files that no lock lists are differences too, but only in directories that belong to the lock.
     let mut homes = BTreeSet::new();
     if lock.target.is_some() {
+        // A lock with a target owns its whole directory.
         homes.insert(directory.to_owned());
         listed.insert(path::join(directory, LOCK_NAME));
     }

@@ -124,8 +124,9 @@ impl Trailers {
         Ok(Some(trailers))
     }
 
-    /// Parses the known lines. The caller compares the result with the text, which finds everything else.
+    /// Parses the known lines.
     fn of_lines(lines: &[&str]) -> Result<Trailers> {
+        // The caller compares the result with the text, which finds everything else.
         let not_built: Result<_> = values(lines, "Not-Built").map(decode).collect();
         let remotes: Result<_> = values(lines, "Remote").map(parse_remote).collect();
         let source = values(lines, "Source").next();

@@ -46,19 +46,19 @@ pub(super) fn path_or_top(text: &str) -> Refused {
 }
 
 /// Accepts the URL or scp-like address of an upstream.
-///
-/// Secrets were removed from the URL before. They are refused here again.
 pub(super) fn url(text: &str) -> Refused {
     text_without_controls(text)?;
     if text.starts_with('-') {
         return Err("begins with `-`");
     }
+    // Secrets were removed from the URL before. They are refused here again.
     if has_secret(text) { Err("contains a user name or a password") } else { Ok(()) }
 }
 
-/// Accepts a ref that git accepts (`git check-ref-format`), so that it is neither an option nor a refspec.
+/// Accepts a ref that git accepts (`git check-ref-format`).
 pub(super) fn reference(text: &str) -> Refused {
     text_without_controls(text)?;
+    // It must be neither an option nor a refspec.
     if text.starts_with(['-', '+']) {
         return Err("begins with `-` or `+`");
     }

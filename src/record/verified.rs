@@ -56,6 +56,7 @@ impl Verified {
     pub fn holds_for(&self, by: &BuildTool) -> bool {
         // A program whose only known version is `(devel)` may have changed since.
         let is_known = !by.program.ends_with("/(devel)");
+        // A masked argument may have another value now.
         is_known && self.by == *by && !by.arguments.iter().any(|argument| argument.contains(MASK))
     }
 
@@ -71,13 +72,13 @@ impl Verified {
         value
     }
 
-    /// Parses the value of the trailer. `None` if it records no build. The caller compares the result of
-    /// [`render`](Verified::render) with the text, which finds everything that is malformed.
+    /// Parses the value of the trailer. `None` if it records no build.
     pub(super) fn parse(value: &str, not_built: BTreeSet<String>) -> Result<Option<Self>> {
         let fields: Vec<&str> = value.split(' ').collect();
         let ["identical" | "built", counts, program, arguments @ ..] = fields.as_slice() else {
             return Ok(None);
         };
+        // The caller compares the rendered result with the text, which finds everything that is malformed.
         let same = counts.split('/').next().and_then(|count| count.parse::<u32>().ok()).unwrap_or_default();
         let arguments: Result<_> = arguments.iter().map(|argument| decode(argument)).collect();
         let by = BuildTool { program: decode(program)?, arguments: arguments? };

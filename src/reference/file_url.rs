@@ -85,8 +85,9 @@ impl UrlParts<'_> {
         }
     }
 
-    /// The part of the path on any other host that usually moves. The last segment is the file itself.
+    /// The part of the path on any other host that usually moves.
     fn moving(&self) -> Option<String> {
+        // The last segment is the file itself.
         let (_, directories) = self.segments.split_last()?;
         directories.iter().enumerate().find_map(|(at, segment)| match *segment {
             "latest" if at > 0 && directories[at - 1] == "releases" => Some(LATEST[0].to_owned()),

@@ -26,19 +26,17 @@ const FILE_SCHEME_DIRECTORY: &str = "file-schemed";
 const MAX_LENGTH: usize = 100;
 
 /// The segments of the localized path of a remote file: the host, then the path, cleaned of empty, `.` and
-/// `..` segments, which cannot leave the host. Scheme, userinfo, port, query and fragment do not count.
-///
-/// `kustomize localize` keeps percent-encoding (`file%2Eyaml`). We do not decode the text either, but `%` is outside
-/// our alphabet, so that such a segment is changed.
-///
-/// A text without a host cannot be fetched. All such texts share one segment, so that nothing of a malformed URL
-/// (a password, for example) gets into a path.
+/// `..` segments, which cannot leave the host. Scheme, userinfo, port, query and fragment do not count. All texts
+/// without a host, which cannot be fetched, share one segment.
 pub fn file_segments(url: &str) -> Vec<String> {
+    // Nothing of a malformed URL (a password, for example) may get into a path.
     let (host, path) = match HttpUrl::parse(url) {
         Some(url) if !url.host.is_empty() => (url.host, url.path),
         _ => ("", ""),
     };
     let mut segments = vec![host_segment(host)];
+    // Percent-encoding (`file%2Eyaml`) is not decoded, as in `kustomize localize`; but `%` is outside of our
+    // alphabet, so such a segment is changed.
     segments.extend(rooted(path).into_iter().map(segment));
     segments
 }
@@ -46,11 +44,11 @@ pub fn file_segments(url: &str) -> Vec<String> {
 /// The segments of the localized path of a remote root's repository: the host, the path of the repository
 /// without one `.git` at its end, and the ref, split at `/`. The directory in the repository comes after.
 ///
-/// `reference` is the ref, or the commit id in its stead. A repository whose last segment is just
-/// `.git` (which kustomize finds in `.github`) keeps that segment, changed.
+/// `reference` is the ref, or the commit id in its stead.
 pub fn root_segments(spec: &RepoSpec, reference: &str) -> Vec<String> {
     let host =
         if spec.is_file() { FILE_SCHEME_DIRECTORY.to_owned() } else { host_segment(host_name(spec.authority())) };
+    // kustomize finds `.git` in `.github` too: a segment that is just `.git` stays, changed.
     let path = match spec.repo_path.strip_suffix(".git") {
         Some(path) if !path.is_empty() && !path.ends_with('/') => path,
         _ => &spec.repo_path,
@@ -99,7 +97,7 @@ pub(crate) fn default_new_dir(target_base: Option<&str>, spec: Option<&RepoSpec>
 ///
 /// A name that fits does not change. Any other is made to fit, and made distinct by `-` and the first 8 hex digits of
 /// its SHA-256, put before a file's extension. Two different names never give the same segment unless
-/// these digits collide; therefore a name that looks like the result of this function is changed as well.
+/// these digits collide.
 ///
 /// A name fits if it has 1 to 100 characters of `[A-Za-z0-9._+-]`, does not begin with `-` or end with
 /// `.`, and is neither `_git`, nor a name that has a meaning for git (`.git`, `.gitattributes`,
@@ -123,6 +121,7 @@ pub(crate) fn segment(name: &str) -> String {
 fn fits(name: &str) -> bool {
     let lower = name.to_ascii_lowercase();
     let special = ["_git", ".git", ".gitattributes", ".gitignore", ".gitmodules"];
+    // A name that looks like a result of `segment` is changed as well, so that two names never give the same.
     (1..=MAX_LENGTH).contains(&name.len())
         && name.chars().all(is_allowed)
         && !name.starts_with('-')

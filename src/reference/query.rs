@@ -11,8 +11,6 @@ pub(crate) const PLAIN_QUERY: &str = "write `?ref=TAG-OR-COMMIT` without `;`, an
 
 /// The decoded pairs of a query, given without its `?`, in order. `None` if Go reports an error: a `;`, or a
 /// `%` that is not followed by two hex digits.
-///
-/// Bytes that are not UTF-8 become U+FFFD, which [`super::refuse_unsafe`] refuses in a ref.
 pub(super) fn pairs(query: &str) -> Option<Vec<(String, String)>> {
     if query.contains(';') || !escapes_are_valid(query) {
         return None;
@@ -48,6 +46,7 @@ pub(crate) fn escaped(name: &str) -> String {
 
 fn unescape(text: &str) -> String {
     let text = text.replace('+', " ");
+    // Bytes that are not UTF-8 become U+FFFD, which `refuse_unsafe` refuses in a ref.
     percent_encoding::percent_decode_str(&text).decode_utf8_lossy().into_owned()
 }
 

@@ -178,9 +178,9 @@ pub(super) fn marker_split(path: &str) -> Option<(&str, &str)> {
     Some(path.split_at(at + ".git".len()))
 }
 
-/// Splits a path after two segments, which may be empty: kustomize assumes that the repository ends there if the
-/// URL does not mark its end.
+/// Splits a path after two segments, which may be empty.
 fn two_segments(path: &str) -> Option<(&str, &str)> {
+    // kustomize assumes that the repository ends there if the URL does not mark its end.
     let first = path.find('/')?;
     let second = path[first + 1..].find('/');
     Some(match second {
@@ -225,9 +225,8 @@ fn split_user(text: &str) -> (&str, &str) {
 }
 
 /// Whether a text begins with `github.com`, in any case, and `/` or `:`.
-///
-/// Go folds case by Unicode's simple mapping, so that U+0130 counts as an `i` here.
 fn is_github(text: &str) -> bool {
+    // Go folds case by Unicode's simple mapping, so that U+0130 counts as an `i` here.
     let mut folded = text.chars().map(|c| c.to_lowercase().next());
     "github.com".chars().all(|c| folded.next() == Some(Some(c))) && matches!(folded.next(), Some(Some('/' | ':')))
 }

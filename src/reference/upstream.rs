@@ -16,8 +16,7 @@ impl Upstream {
         }
     }
 
-    /// Parses a text that `Display` wrote. If it could be the name of a repository or of a file, a guess by its form
-    /// decides.
+    /// Parses a text that `Display` wrote.
     pub fn named(text: &str) -> Upstream {
         if let Some(image) = text.strip_prefix(IMAGE) {
             return Upstream::Image { image: image.to_owned() };
@@ -28,6 +27,7 @@ impl Upstream {
             let version = version.map(str::to_owned);
             return Upstream::Chart { url: url.to_owned(), chart: chart.to_owned(), version };
         }
+        // The text could be the name of a repository or of a file: a guess by its form decides.
         let repository = RepoSpec::parse(text).ok().map(|spec| Upstream::git(&spec));
         repository
             .filter(|git| git.to_string() == text && (has_git_marker(text) || !looks_like_file(text)))

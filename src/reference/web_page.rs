@@ -53,9 +53,10 @@ pub(crate) fn subgroup_hint(text: &str) -> Option<String> {
     })
 }
 
-/// The hint for a reference that failed: [`web_page`], else that of a page of Bitbucket or Gitea, which
-/// may also be a directory, else [`subgroup_hint`].
+/// The hint for a reference that failed: [`web_page`], else that of a page of Bitbucket or Gitea, else
+/// [`subgroup_hint`].
 pub(crate) fn web_page_hint(text: &str) -> Option<String> {
+    // The address of a page of Bitbucket or Gitea may also be that of a directory, so it is only a second guess.
     web_page(text).or_else(|| source_page(text)).or_else(|| subgroup_hint(text))
 }
 

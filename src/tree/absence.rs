@@ -94,6 +94,7 @@ impl Absences {
 
 /// For each pattern of an ignore file, a text in lower case that all matched paths contain.
 fn literals(bytes: &[u8]) -> Vec<String> {
+    // Every path contains the empty text, so a file that is not UTF-8 sorts none out.
     let Ok(text) = std::str::from_utf8(bytes) else { return vec![String::new()] };
     let patterns = text.trim_start_matches('\u{feff}').lines().filter(|line| !line.starts_with('#'));
     let patterns = patterns.map(str::trim).filter(|pattern| !pattern.is_empty());

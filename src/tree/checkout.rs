@@ -15,7 +15,7 @@ pub(crate) const FILE_NAME: &str = ".gitattributes";
 /// `ident`, `working-tree-encoding`.
 const CONVERTING: [&str; 3] = ["crlf", "ident", "encoding"];
 
-/// Converts the files of one tree. git is started only if attributes may change a file.
+/// Converts the files of one tree.
 pub(crate) struct Conversion {
     /// Whether a file with a filter cannot be read: its result depends on the configuration of the user.
     refuses_filters: bool,
@@ -38,6 +38,7 @@ impl Conversion {
         if !self.applies(tree, path::parent(path))? || !matches!(tree.entry(path)?, Some(Entry::File { .. })) {
             return Ok(bytes);
         }
+        // git is started only here, where attributes may change the file.
         let (git, all) = self.git.get_or_init(|| self.attributes(tree)).as_ref().map_err(Failure::clone)?;
         let Some(attributes) = all.get(path) else {
             return Ok(bytes);

@@ -48,7 +48,7 @@ struct Tracked {
     unmerged: Vec<Staged>,
     /// The existing ones among `files`, once they are requested.
     present: OnceCell<Vec<String>>,
-    /// The hashes of the files that were read, with a random key, so that nobody can choose equal ones.
+    /// The hashes of the files that were read.
     read: RefCell<HashMap<String, u64>>,
     /// The requested paths that were missing.
     absent: RefCell<HashSet<String>>,
@@ -99,9 +99,10 @@ impl DiskTree {
         Ok(DiskTree::at(root, converts))
     }
 
-    /// Opens the whole file system. Its paths are those of the file system without the root, so that a reference may
-    /// lead out of any directory and back into it. They are shown relative to `from`, a real directory.
+    /// Opens the whole file system. Its paths are those of the file system without the root, and are shown relative to
+    /// `from`, a real directory.
     pub(crate) fn of_machine(from: &Path) -> Result<Self> {
+        // A reference may lead out of any directory and back into it.
         let root = from.ancestors().last().unwrap_or(from).to_owned();
         let tree = DiskTree::at(root, false);
         Ok(DiskTree { from: tree.path(from)?, ..tree })
@@ -219,6 +220,7 @@ impl Tree for DiskTree {
             (None, Some(git)) if git.left_out.contains(path) => git.index()?.entry(path)?,
             (None | Some(Entry::Directory), Some(git)) if git.submodules.contains(path) => Some(Entry::Submodule),
             (Some(Entry::File { executable }), Some(git)) => {
+                // If git does not trust the modes on disk, that of the index counts.
                 let is_staged = git.programs.contains(path);
                 let is_told = executable == is_staged || git.repo.has_modes()?;
                 Some(Entry::File { executable: if is_told { executable } else { is_staged } })
@@ -268,6 +270,7 @@ impl Tree for DiskTree {
         }
         let bytes = read_file(&self.disk_path(path)).map_err(self.failed(path))?;
         if let Some(git) = &self.git {
+            // The hash has a random key, so that nobody can choose bytes with an equal one.
             git.read.borrow_mut().entry(path.to_owned()).or_insert_with(|| git.hasher.hash_one(&bytes));
         }
         Ok(bytes)
@@ -278,6 +281,7 @@ impl Tree for DiskTree {
     }
 
     fn linked(&self, target: &str) -> Option<String> {
+        // In another checkout an absolute link is broken.
         if self.root.parent().is_none() { path::inside(&self.root, target) } else { None }
     }
 

@@ -49,7 +49,7 @@ impl GitTree {
     }
 
     /// Reads the current index of this repository; an index that was never written is empty. A path added with
-    /// `git add -N` is missing, because a commit would not contain it.
+    /// `git add -N` is missing.
     pub(crate) fn of_index(repo: Rc<LocalRepo>) -> Result<Self> {
         let tree = GitTree::of_local(repo.clone(), ObjectId::null(gix::hash::Kind::Sha1))?;
         // The index has no tree objects, so directories are built for it, with ids that no object has.
@@ -58,6 +58,7 @@ impl GitTree {
         index.insert("", (root, Directory::default()));
         // An unmerged path has an entry for each side.
         let mut unmerged = BTreeSet::new();
+        // A commit would not contain the paths of `git add -N`.
         let staged = repo.staged()?;
         let mut last = "";
         for entry in &staged {
@@ -86,8 +87,9 @@ impl GitTree {
         GitTree { objects, root, unmerged: None, followed, directories, stored: None }
     }
 
-    /// The tree object `root` of the same repository. Common directories are kept in memory once.
+    /// The tree object `root` of the same repository.
     pub fn beside(&self, root: ObjectId) -> Self {
+        // Common directories are kept in memory once.
         GitTree::at(self.objects.clone(), root)
     }
 
@@ -168,8 +170,9 @@ impl GitTree {
         Ok(all)
     }
 
-    /// All nodes of the tree that are not directories. They are listed once, also if several of us show that tree.
+    /// All nodes of the tree that are not directories.
     fn all(&self) -> Result<Listed> {
+        // Several trees of one repository may show the same root, which is listed once.
         if let Some(all) = self.objects.listed.borrow().get(&self.root) {
             return Ok(all.clone());
         }
@@ -184,6 +187,7 @@ impl GitTree {
             return Ok(Some(Item { entry: Entry::Directory, id: self.root }));
         }
         let name = path::name(path);
+        // A name that is not UTF-8 is only shown, so that no path means it.
         let directory = self.directory(path::parent(path))?.filter(|_| !path::is_odd(name));
         Ok(directory.and_then(|directory| directory.get(name).copied()))
     }

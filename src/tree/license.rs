@@ -9,10 +9,10 @@ const BEGINNINGS: [&str; 5] = ["license", "licence", "notice", "copyright", "cop
 /// The names of directories with licence files only, in any letter case. The REUSE specification uses `LICENSES`.
 const DIRECTORIES: [&str; 4] = ["license", "licenses", "licence", "licences"];
 
-/// The endings of manifests: a tool that applies a whole directory would apply such a file.
+/// The endings of manifests.
 const MANIFESTS: [&str; 3] = [".yaml", ".yml", ".json"];
 
-/// The size of the largest licence file, in bytes. A larger file is not a licence.
+/// The size of the largest licence file, in bytes.
 const MAX_BYTES: usize = 4 << 20;
 
 /// The licence files of one directory.
@@ -45,6 +45,7 @@ pub(crate) fn covered(path: &str) -> Option<&str> {
 /// Whether a file in a `LICENSES` may be a licence.
 fn is_plain(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
+    // A tool that applies a whole directory would apply a file with such an ending.
     !name.starts_with('.') && !MANIFESTS.iter().any(|ending| name.ends_with(ending))
 }
 
@@ -64,6 +65,7 @@ pub(crate) fn find(tree: &dyn Tree, directory: &str) -> Result<Licenses> {
         let why = match resolved {
             Resolved::File { path: real, .. } => {
                 let bytes = tree.read(&real)?;
+                // A larger file is not a licence.
                 if bytes.len() <= MAX_BYTES {
                     licenses.files.push((path, bytes));
                     continue;

@@ -59,6 +59,7 @@ impl Tree for OverlayTree {
         if path.is_empty() || self.overlaid_below(path).next().is_some() {
             return Ok(Some(Entry::Directory));
         }
+        // A new or a removed node hides everything of the base at and below its path.
         if !self.nodes.is_empty() && path::and_above(path).any(|above| self.nodes.contains_key(above)) {
             return Ok(None);
         }

@@ -87,11 +87,12 @@ pub(crate) fn of_components(path: &Path) -> Option<String> {
     Some(parts?.join("/"))
 }
 
-/// Rejects a name that is not UTF-8, because no reference could name it.
+/// Rejects a name that is not UTF-8.
 pub(crate) fn refuse_odd(directory: &str, name: &str) -> Result<()> {
     if !is_odd(name) {
         return Ok(());
     }
+    // No reference could name it.
     let shown = failure::shown(&join(directory, name));
     Err(Failure::new(format!("`{shown}` cannot be read: its path is not UTF-8")).hint("rename its directory"))
 }
@@ -158,6 +159,7 @@ pub(crate) fn directories<'a>(files: impl IntoIterator<Item = &'a str>) -> BTree
     let (mut all, mut last) = (BTreeSet::new(), "");
     for file in files {
         let directory = parent(file);
+        // Most lists are sorted, so that the files of one directory follow each other.
         if directory == last {
             continue;
         }

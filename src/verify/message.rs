@@ -49,8 +49,7 @@ impl<'a> History<'a> {
     }
 
     /// Compares a lock and its directory with the message that has the same record. Returns that record. With
-    /// `is_other` the branch is not a localized one, so the message may be missing, for example after a squash; the
-    /// lock is then the record.
+    /// `is_other` the branch is not a localized one, and the message may be missing.
     pub(super) fn message(
         &mut self,
         verifier: &mut Verifier,
@@ -73,6 +72,7 @@ impl<'a> History<'a> {
                 Ok(None)
             }
             RecordLookup::Nothing => {
+                // A squash on another branch removes the message: the lock is then the record.
                 if lock.trailers && !is_other {
                     self.missing(verifier, &name)?;
                 }
@@ -83,6 +83,7 @@ impl<'a> History<'a> {
 
     /// Reports that no message has a record although one must.
     fn missing(&mut self, verifier: &mut Verifier, name: &str) -> Result<()> {
+        // A shallow clone is one reason for all locks, so it is reported once.
         let is_first = !std::mem::replace(&mut self.is_missing, true);
         match tip::cut_off(self.repo, self.rev)? {
             Some(failure) => verifier.failures.extend(is_first.then_some(failure)),
@@ -115,11 +116,12 @@ impl<'a> History<'a> {
         Ok(())
     }
 
-    /// Compares the directory with the tree that the message names. In place this is the whole repository.
+    /// Compares the directory with the tree that the message names.
     fn tree(&mut self, verifier: &mut Verifier, directory: &str, record: &Recorded) -> Result<()> {
         let Recorded { commit, trailers, .. } = record;
         let (repository, by) = (self.repository, short(commit));
         let whole = object_id(&self.id.tree)?;
+        // In place the record covers the whole repository.
         let tree = match directory {
             "" => Some(whole),
             _ => lookup(repository, whole, directory)?.map(|(_, id)| id),
@@ -189,6 +191,7 @@ impl<'a> History<'a> {
         let reported: BTreeSet<String> =
             verifier.differences.iter().map(|difference| difference.path.clone()).collect();
         for path in paths {
+            // The same edit may be reported already as a directory above, or as a path below.
             let below = format!("{path}/");
             let mut next = reported.range(below.clone()..);
             let is_reported = path::and_above(&path).any(|above| reported.contains(above))
@@ -199,8 +202,7 @@ impl<'a> History<'a> {
         }
     }
 
-    /// Reports the rest, which no lock covers: a missing record, and changes outside of the directories since the newest localized
-    /// commit.
+    /// Reports the rest, which no lock covers: a missing record, and changes beside the copies.
     pub(super) fn whole(&mut self, verifier: &mut Verifier, locks: &[(String, Lock)], is_ours: bool) -> Result<()> {
         // Only the newest record counts, so a malformed one is reported and no older one is read.
         let newest = match std::mem::replace(&mut self.newest, RecordLookup::Nothing) {
@@ -210,6 +212,7 @@ impl<'a> History<'a> {
                 return Ok(());
             }
             RecordLookup::Nothing => {
+                // A missing record is reported once, with its lock if there is one.
                 if is_ours && !self.is_missing {
                     self.missing(verifier, "")?;
                 }

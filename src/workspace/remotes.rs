@@ -31,7 +31,7 @@ pub(crate) fn fetcher(
     Ok(Fetcher::new(remote_git(repo.map(|repo| &**repo))?, options, locks, tip))
 }
 
-/// Sets up fetching of the upstreams in the lock of a workspace. Localized branches may have their files too.
+/// Sets up fetching of the upstreams in the lock of a workspace.
 pub(crate) fn from_lock(
     repo: Option<&Rc<LocalRepo>>,
     workspace: &Workspace,
@@ -50,6 +50,7 @@ pub(crate) fn fetcher_of(
     quiet: bool,
 ) -> Result<Fetcher> {
     let options = fetch::FetchOptions { locked: true, ..fetching(config, offline, quiet) };
+    // Localized branches may have the files of upstreams too.
     Ok(fetcher(repo, options, lock.cloned().into_iter().collect(), None)?.with_branches(repo))
 }
 

@@ -53,7 +53,7 @@ pub struct Staged {
 /// git's letter for a file that it does not track.
 const UNTRACKED: char = '?';
 
-/// The largest number of pathspecs for git, which compares each of them with each file of the index.
+/// The largest number of pathspecs for git.
 const MOST_PATHSPECS: usize = 50;
 
 /// The last answer of `git status`.
@@ -86,6 +86,7 @@ impl LocalRepo {
 
     /// The tracked paths of these that differ from HEAD, with git's letter for the change on disk.
     fn tracked(&self, among: &BTreeSet<String>) -> Result<Vec<(char, String)>> {
+        // git compares each pathspec with each file, so many of them cost more than all files.
         let is_many = among.len() > MOST_PATHSPECS;
         let all = BTreeSet::from([String::new()]);
         let mut changed = self.changed(if is_many { &all } else { among })?;
@@ -105,7 +106,7 @@ impl LocalRepo {
         let mut known = self.changed.borrow_mut();
         // The last answer is remembered, because git may read every file for it.
         if !among.iter().all(|path| known.covers(path)) {
-            // git compares each pathspec with each file, so many of them cost more than all files.
+            // The top stands for all files, so git needs no pathspec.
             let is_all = among.contains("");
             let specs = among.iter().filter(|_| !is_all).map(|path| format!(":(top,literal){path}"));
             let status = ["status", "--porcelain", "-z", "--untracked-files=all", "--no-renames"];
@@ -201,6 +202,7 @@ impl LocalRepo {
             self.list_paths(&[&["ls-files", "-s", "-t", "-z", "--full-name"], which, &["--", ":/"]].concat())?;
         let (mut entries, mut untracked) = (Vec::new(), Vec::new());
         for line in lines {
+            // With `-t` git puts `?` before a file that it does not track.
             match line.strip_prefix("? ") {
                 Some(path) => untracked.push(path.to_owned()),
                 None => match staged(&line) {

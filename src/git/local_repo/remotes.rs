@@ -55,9 +55,10 @@ impl LocalRepo {
         self.update_ref(tracking, commit, old.as_deref(), "update by push")
     }
 
-    /// Talks to a remote as the user would on the same terminal: git may ask for a password.
+    /// Talks to a remote as the user would on the same terminal.
     fn talk(&self, args: &[&str]) -> Result<Vec<u8>> {
         let mut command = self.command();
+        // git may ask for a password.
         command.env_remove("GIT_TERMINAL_PROMPT").args(args);
         done(process::run(&mut command, None, None, Terminal::Shared).map_err(not_run)?)
     }

@@ -9,14 +9,13 @@ use url::Url;
 use super::{REMOTE, RemoteGit};
 use crate::os::process::Terminal;
 
-/// A credential helper that prints the login of the URL from variables, which other users cannot read.
+/// A credential helper that prints the login of the URL from variables.
 const HELPER: &str = r#"!f() { test "$1" = get && printf 'username=%s\npassword=%s\n' "$KUSTOMIZE_LOCALIZE_USER" "$KUSTOMIZE_LOCALIZE_PASSWORD"; }; f"#;
 
 /// An address that never answers.
 const NOWHERE: &str = "255.255.255.255";
 
-/// The checked addresses of the host of an http URL. git must not resolve the name again: the answer could be a private
-/// address by then.
+/// The checked addresses of the host of an http URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Peer {
     pub host: String,
@@ -80,6 +79,7 @@ impl RemoteGit {
             // The user's `insteadOf` rules may match a URL with a login, so they are applied before it is removed.
             (bare, login) = split_login(&self.rewritten(url));
         }
+        // A URL as an argument would be public, and git would write that of a partial fetch into the configuration.
         let mut settings = vec![(format!("remote.{REMOTE}.url"), bare.clone())];
         if let Some(Login { user, password: None }) = &login {
             settings.push((format!("credential.{bare}.username"), user.clone()));
@@ -110,11 +110,13 @@ impl RemoteGit {
             for helper in ["", HELPER] {
                 command.args(["-c", &format!("credential.{bare}.helper={helper}")]);
             }
+            // Other users can read arguments, but not variables.
             command.env("KUSTOMIZE_LOCALIZE_USER", user).env("KUSTOMIZE_LOCALIZE_PASSWORD", password);
         }
-        // curl takes these addresses instead of resolving the name again.
+        // curl takes these addresses instead of resolving the name again: the answer could be a private address.
         if let Some(Peer { host, port, addresses }) = &self.peer {
             let listed: Vec<String> = addresses.iter().map(IpAddr::to_string).collect();
+            // Without an address only a proxy may resolve the name, so a direct connection must fail.
             let resolved = if listed.is_empty() { NOWHERE.to_owned() } else { listed.join(",") };
             command.args(["-c", &format!("http.curloptResolve={host}:{port}:{resolved}")]);
         }

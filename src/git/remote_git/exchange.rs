@@ -1,5 +1,4 @@
-//! The requests of git and the responses of a server over http, read from git's own trace: git itself prints at most the
-//! status of the last response, and for a server that wants a login late only that it could not ask for one.
+//! The requests of git and the responses of a server over http, read from git's own trace.
 
 use std::process::Command;
 use std::time::Duration;
@@ -33,6 +32,8 @@ impl Exchange {
         timeout: Duration,
         terminal: Terminal,
     ) -> Result<Exchange, process::Error> {
+        // git itself prints at most the status of the last response, and for a server that wants a login late only
+        // that it could not ask for one.
         command.env("GIT_TRACE_CURL", "2").env("GIT_TRACE_CURL_NO_DATA", "1");
         process::run(command, input, Some(timeout), terminal).map(Exchange::of)
     }
@@ -62,6 +63,7 @@ impl Exchange {
     /// Takes one line of the head of a response.
     fn receive(&mut self, line: &str) {
         if let Some(status) = line.strip_prefix("HTTP/").and_then(|line| line.split(' ').nth(1)?.parse().ok()) {
+            // Only the last response counts, so its head replaces the one before.
             (self.status, self.headers) = (status, Vec::new());
             self.is_public |= (200..300).contains(&status) && !self.has_login;
         } else if let Some((name, value)) = line.split_once(':') {
@@ -75,8 +77,9 @@ impl Exchange {
     }
 }
 
-/// Whether this line belongs to git's trace, such as `11:26:01.013522 http.c:872 …`. Text of a server begins otherwise.
+/// Whether this line belongs to git's trace, such as `11:26:01.013522 http.c:872 …`.
 fn is_trace(line: &str) -> bool {
+    // The text of a server begins otherwise.
     line.starts_with(|first: char| first.is_ascii_digit())
         && line.split_whitespace().nth(1).is_some_and(|origin| origin.starts_with("http.c:"))
 }

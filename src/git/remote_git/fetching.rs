@@ -76,6 +76,7 @@ impl RemoteGit {
             .env("GIT_DIR", wanted.into)
             .args(["-c", "core.hooksPath=/dev/null"])
             .args(["-c", "gc.auto=0", "-c", "maintenance.auto=false"])
+            // Each fetch becomes one pack, which is measured below.
             .args(["-c", "fetch.unpackLimit=1"])
             // git writes larger files while it receives them, so they do not fill the memory.
             .args(["-c", "core.bigFileThreshold=16m"])

@@ -81,10 +81,11 @@ fn holds_url_with_password(text: &str) -> bool {
     authorities.any(|rest| holds_userinfo(rest.split('/').next().unwrap_or_default()))
 }
 
-/// Decodes until nothing changes, because a redirect may have encoded a URL in a URL; four times at most.
+/// Decodes until nothing changes, four times at most.
 fn decode(text: &str) -> String {
     // A form encodes blanks as `+`.
     let mut text = text.replace('+', " ");
+    // A redirect may have encoded a URL in a URL.
     for _ in 0..4 {
         let decoded = percent_decode_str(&text).decode_utf8_lossy().into_owned();
         if decoded == text {

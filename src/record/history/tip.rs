@@ -256,6 +256,7 @@ pub(crate) fn against_source(
     let new_dirs = self::new_dirs(repo, tree, source)?;
     let apart = new_dirs.keys().chain(&trailers.target.into).map(String::as_str).collect();
     let mut edited = differences(repository, source, tree, &apart)?;
+    // A NEW_DIR without its lock cannot be compared, so the lock counts as edited.
     if let Some(into) = &trailers.target.into
         && !new_dirs.contains_key(into)
     {

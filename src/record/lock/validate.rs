@@ -102,6 +102,7 @@ fn check_remote<'a>(keys: &'a RemoteKeys, checked: &mut HashSet<&'a str>) -> Che
 
 /// Whether an entry is the only one of its source, or an edit of ref and commit has made two entries equal.
 fn raised_to_one(other: Option<&RemoteKeys>, entry: &RemoteKeys) -> bool {
+    // A bot that raises ref and commit leaves `paths-of` as it was.
     other.is_none_or(|other| other.commit == entry.commit && (other.is_stale() || entry.is_stale()))
 }
 
@@ -112,8 +113,9 @@ fn of_commit(text: &str) -> Checked {
     Err(format!("`paths-of` `{}` must have {SHORT} lower-case hex digits", shown(text)))
 }
 
-/// Whether a lock can list an upstream as a name or in `left`: an upstream may reference anything.
+/// Whether a lock can list an upstream as a name or in `left`.
 pub(crate) fn can_be_named(name: &Upstream) -> bool {
+    // An upstream may reference anything.
     upstream(name).is_ok()
 }
 
@@ -168,8 +170,9 @@ fn check_digest(sha256: &str) -> Checked {
     Ok(())
 }
 
-/// Validates a URL. The message does not show it, because it may have a secret.
+/// Validates a URL, which the message does not show.
 fn address(url: &str) -> Checked {
+    // It may have a secret.
     valid::url(url).map_err(|reason| format!("the url {reason}"))
 }
 

@@ -21,8 +21,7 @@ pub(super) struct Item {
     pub(super) id: ObjectId,
 }
 
-/// What a directory holds. A name that is not UTF-8 stands there as it can be shown, and is [odd](path::is_odd). Of a
-/// name that a damaged directory has twice the last one counts.
+/// What a directory holds. A name that is not UTF-8 stands there as it can be shown, and is [odd](path::is_odd).
 pub(super) type Directory = BTreeMap<Box<str>, Item>;
 
 /// All nodes of a tree that are not directories, by path.
@@ -61,6 +60,7 @@ pub(crate) fn proven(repository: &gix::Repository, kind: &str, id: ObjectId) -> 
 
 impl Objects {
     pub(super) fn new(repository: gix::Repository, repo: Option<Rc<LocalRepo>>) -> Self {
+        // In a hook of a server git keeps the objects of a push there, which were not taken yet.
         let directory = std::env::var_os("GIT_OBJECT_DIRECTORY").filter(|_| repo.is_some());
         let quarantine = directory.and_then(|directory| gix::odb::at(directory, repository.object_hash()).ok());
         Objects { repository, repo, quarantine, directories: RefCell::default(), listed: RefCell::default() }
@@ -95,6 +95,7 @@ impl Objects {
                 EntryKind::Commit => Entry::Submodule,
             };
             // A name that is not UTF-8 cannot be referenced from YAML.
+            // If a damaged directory has a name twice, the last one counts.
             directory.insert(name.to_str_lossy().into(), Item { entry: kind, id: entry.oid.to_owned() });
         }
         let directory = Rc::new(directory);
@@ -120,6 +121,7 @@ impl Objects {
             let mut buffer = Vec::new();
             move |id: &ObjectId, is_marked: &dyn Fn(&[u8]) -> bool| match repository.objects.try_find(id, &mut buffer) {
                 Ok(Some(blob)) => is_marked(blob.data),
+                // A blob that gix does not find here may hold a mark.
                 _ => true,
             }
         });

@@ -1,8 +1,6 @@
 //! The blobs of a large repository that were searched for marks before and hold none: the next run reads only new ones.
 //!
-//! A blob never changes, so a fact about it stays true. The file is sealed with the key of the repository,
-//! together with the marks and the version of this program: a file that is damaged, older or from elsewhere counts for
-//! nothing.
+//! A blob never changes, so a fact about it stays true.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -11,7 +9,7 @@ use gix::ObjectId;
 
 use crate::git::Key;
 
-/// The smallest number of blobs that is worth a file: fewer are searched in a few milliseconds.
+/// The smallest number of blobs that is worth a file.
 const LEAST: usize = 2_000;
 /// The largest number of ids in the file: 20 MB of them.
 const MOST: usize = 1 << 20;
@@ -29,10 +27,12 @@ impl Unmarked {
     /// The blobs that an earlier run has searched, from the directory of this program in a repository. `None` if `count`
     /// blobs are too few for a file, or if nothing can be stored.
     pub(super) fn of(directory: &Path, count: usize, hash: gix::hash::Kind, marks: &[&[u8]]) -> Option<Unmarked> {
+        // Fewer blobs are searched in a few milliseconds.
         if count < LEAST {
             return None;
         }
         let key = Key::of(directory)?;
+        // Sealed together with the marks and the version, a file that is older or from elsewhere counts for nothing.
         let origin = format!("{} {hash} {marks:?}\n", env!("CARGO_PKG_VERSION")).into_bytes();
         let file = directory.join("unmarked");
         let ids = key.read(&file, &origin).unwrap_or_default();
@@ -44,7 +44,7 @@ impl Unmarked {
         self.known.contains(id)
     }
 
-    /// Adds blobs without marks. Nothing is lost if they cannot be stored: then they are searched again.
+    /// Adds blobs without marks, if they can be stored.
     pub(super) fn add(mut self, new: Vec<ObjectId>) {
         if new.is_empty() {
             return;
@@ -55,6 +55,7 @@ impl Unmarked {
         }
         self.known.extend(new.into_iter().take(MOST));
         let ids: Vec<u8> = self.known.iter().flat_map(|id| id.as_bytes()).copied().collect();
+        // Nothing is lost if they cannot be stored: then they are searched again.
         self.key.write(&self.file, &self.origin, &ids);
     }
 }
