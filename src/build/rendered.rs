@@ -88,17 +88,11 @@ fn with_all_sources(mut chosen: Vec<Choice>, targets: &[Target], names: &FileNam
     chosen
 }
 
-/// Says of each file which sources of its target it lacks, because they are elsewhere.
-fn partial(targets: &[Target], names: &FileNames, files: &BTreeMap<String, Vec<u8>>) -> Vec<String> {
-    let mut partial = Vec::new();
-    for target in targets.iter().filter(|target| files.contains_key(&names.file(target))) {
-        if let TargetLocation::External(why) = &target.location {
-            let Target { object, spot, .. } = target;
-            let source = format!("without its source at {}:{}: {}", object.file, spot.line, visible(why));
-            partial.push(format!("{}: {source}", target.by()));
-        }
-    }
-    partial
+/// Says that a source of a target is not built, and why; `None` if it is of this tree.
+pub(crate) fn without(source: &Target) -> Option<String> {
+    let Target { object, spot, location, .. } = source;
+    let (TargetLocation::External(why) | TargetLocation::Templated(why)) = location else { return None };
+    Some(format!("without its source at {}:{}: {}", object.file, spot.line, visible(why)))
 }
 
 /// How builds are run.
@@ -115,31 +109,55 @@ impl Rendered {
         let Choices { builds: chosen, unbuilt, unread, targets, .. } = choices;
         let mut rendered = Rendered { stopped: stopped(&unbuilt).cloned().collect(), ..Rendered::default() };
         let names = FileNames::of(&targets);
-        let mut builds = Vec::new();
         let chosen = chosen.into_iter().filter(|choice| choice.status != DiffStatus::Removed).collect();
-        for choice in with_all_sources(chosen, &targets, &names) {
-            let Some(target) = choice.targets().new else {
-                let (file, spot) = (root_file(&choice.title()), Position::default());
-                builds.push(FileBuild { file, spot, wanted: choice.subject(workspace) });
-                continue;
-            };
-            let (file, spot) = (names.file(target), target.spot);
-            match target.unknown() {
-                Some(why) => rendered.add_unknown(target, file, &why),
-                None => builds.push(FileBuild { file, spot, wanted: choice.subject(workspace) }),
-            }
-        }
+        let builds = rendered.known(workspace, &with_all_sources(chosen, &targets, &names), &names);
         // These may differ too, although the change touches no input of them.
         for target in &unbuilt {
-            let name = target_file(target, "");
-            if !rendered.unknown_files.contains(&name) {
-                rendered.add_unknown(target, name, "it may be another one");
+            let file = target_file(target, "");
+            if !rendered.unknown_files.contains(&file) {
+                rendered.add_unknown(target, file, "it may be another one");
             }
         }
         for unread in &unread {
             rendered.unknown.push(format!("{}: {}", unread.location_text(), visible(&unread.message)));
             rendered.unknown_files.insert(String::new());
         }
+        rendered.build(workspace, builds, how)?;
+        // A file that lacks the objects of one source that is here would remove them.
+        let Rendered { files, not_built, unknown_files, .. } = &mut rendered;
+        files.retain(|file, _| !not_built.contains_key(file) && !unknown_files.contains(file));
+        let written = targets.iter().filter(|target| files.contains_key(&names.file(target)));
+        rendered.partial =
+            written.filter_map(|target| Some(format!("{}: {}", target.by(), without(target)?))).collect();
+        // A team that switched the rule off knows that some targets are unknown.
+        let is_reported = workspace.config.level(Rule::UnknownTarget, Severity::Warning).is_some();
+        rendered.fails = !rendered.not_built.is_empty() || is_reported && !rendered.unknown.is_empty();
+        Ok(rendered)
+    }
+
+    /// The builds of some choices, each with its file. An unknown target is recorded instead.
+    fn known(&mut self, workspace: &Workspace, chosen: &[Choice], names: &FileNames) -> Vec<FileBuild> {
+        let mut builds = Vec::new();
+        for choice in chosen {
+            let (file, spot) = match choice.targets().new {
+                None => (root_file(&choice.title()), Position::default()),
+                Some(target) => (names.file(target), target.spot),
+            };
+            match choice.targets().new.and_then(|target| Some((target, target.unknown()?))) {
+                Some((target, why)) => self.add_unknown(target, file, &why),
+                None => builds.push(FileBuild { file, spot, wanted: choice.subject(workspace) }),
+            }
+        }
+        builds
+    }
+
+    /// Runs builds, and adds their outputs to their files.
+    fn build(
+        &mut self,
+        workspace: &Workspace,
+        mut builds: Vec<FileBuild>,
+        how: ProgramOptions<'_>,
+    ) -> Result<(), Failures> {
         // The objects of the sources of an application are written in the order of its sources.
         builds.sort_by(|left, right| (&left.file, left.spot).cmp(&(&right.file, right.spot)));
         let (files, subjects): (Vec<String>, Vec<Wanted>) =
@@ -150,25 +168,16 @@ impl Rendered {
         let built = progress.each(processors(), &files, String::clone, |number, _| builds.bytes(number));
         for (file, built) in files.into_iter().zip(built) {
             match built {
-                Ok(bytes) => append(rendered.files.entry(file).or_default(), &bytes),
+                Ok(bytes) => append(self.files.entry(file).or_default(), &bytes),
                 Err(failures) => {
                     let reason = failures.0.first().map_or(String::new(), ToString::to_string);
-                    rendered.not_built.insert(file, reason.replace('\n', " "));
-                    rendered
-                        .stopped
-                        .extend(failures.0.into_iter().filter(|failure| failure.kind == FailureKind::Stopped));
+                    self.not_built.insert(file, reason.replace('\n', " "));
+                    self.stopped.extend(failures.0.into_iter().filter(|failure| failure.kind == FailureKind::Stopped));
                 }
             }
         }
-        // A file that lacks the objects of one source that is here would remove them.
-        let Rendered { files, not_built, unknown_files, .. } = &mut rendered;
-        files.retain(|file, _| !not_built.contains_key(file) && !unknown_files.contains(file));
-        rendered.partial = partial(&targets, &names, files);
-        // A team that switched the rule off knows that some targets are unknown.
-        let is_reported = workspace.config.level(Rule::UnknownTarget, Severity::Warning).is_some();
-        rendered.fails = !rendered.not_built.is_empty() || is_reported && !rendered.unknown.is_empty();
-        rendered.by = builds.tool();
-        Ok(rendered)
+        self.by = builds.tool();
+        Ok(())
     }
 
     fn add_unknown(&mut self, target: &Target, file: String, why: &str) {

@@ -12,11 +12,10 @@ use super::output::{Done, OutputArgs, Page, print, say};
 use crate::build::builds::{Builds, Wanted};
 use crate::build::choice::{is_meant, typed, unknown};
 use crate::build::deployed;
-use crate::build::rendered::append;
+use crate::build::rendered::{append, without};
 use crate::build::subject::BuildSpec;
 use crate::kustomization::FILE_NAMES;
 use crate::message::failure::{Failure, Failures, Result, command, shown};
-use crate::message::redact::visible;
 use crate::targets::{Target, TargetLocation, Targets};
 use crate::tree::{self, Resolved, Tree, path};
 use crate::workspace::{Workspace, from_lock, from_top, repository_offline};
@@ -111,16 +110,7 @@ fn subjects(workspace: &Workspace, text: &str, quiet: bool) -> Result<Vec<BuildS
         (None, sources @ [target, ..], _) | (None, [], sources @ [target])
             if sources.iter().all(|source| source.object == target.object) =>
         {
-            let (here, elsewhere): (Vec<&&Target>, Vec<&&Target>) =
-                sources.iter().partition(|source| sources.len() == 1 || source.local_dir().is_some());
-            let notes = elsewhere.iter().filter(|_| !quiet && !here.is_empty()).map(|source| without(source));
-            say(&lines(first(notes, NAMED)));
-            let here = if here.is_empty() { vec![target] } else { here };
-            let built = here.into_iter().map(|source| {
-                BuildSpec::deployed(workspace, source)
-                    .map_err(|failure: Failure| failure.context(format!("{} cannot be built here", source.by())))
-            });
-            Ok(built.collect::<Result<Vec<_>>>()?)
+            deployed_sources(workspace, sources, quiet)
         }
         (None, [], []) => Err(unknown(targets, text).into()),
         (root, named, there) => {
@@ -128,6 +118,23 @@ fn subjects(workspace: &Workspace, text: &str, quiet: bool) -> Result<Vec<BuildS
             Err(ambiguous(text, root.is_some(), all, targets).into())
         }
     }
+}
+
+/// The sources of one target that are here, with a note for each other one.
+fn deployed_sources(workspace: &Workspace, sources: &[&Target], quiet: bool) -> Result<Vec<BuildSpec>, Failures> {
+    let mut here: Vec<&Target> = sources.iter().copied().filter(|source| source.local_dir().is_some()).collect();
+    if here.is_empty() {
+        // Its failure says why nothing can be built.
+        here.extend(sources.first());
+    } else {
+        let notes = sources.iter().filter(|_| !quiet).filter_map(|source| Some(format!("note: {}", without(source)?)));
+        say(&lines(first(notes, NAMED)));
+    }
+    let built = here.into_iter().map(|source| {
+        BuildSpec::deployed(workspace, source)
+            .map_err(|failure: Failure| failure.context(format!("{} cannot be built here", source.by())))
+    });
+    Ok(built.collect::<Result<Vec<_>>>()?)
 }
 
 /// The directory of the kustomization at a path: the path itself, or the directory of the file; `None` if there is
@@ -143,13 +150,6 @@ fn root_at(tree: &dyn Tree, path: &str) -> Result<Option<String>> {
 /// A note how to build a directory as its engine does.
 fn as_deployed(target: &Target, all: &[Target]) -> String {
     format!("note: to build it as {} does: {}", target.by(), command(BUILD, [typed(target, all)]))
-}
-
-/// A note that a source of a target is not built here.
-fn without(source: &Target) -> String {
-    let Target { object, spot, location, .. } = source;
-    let (TargetLocation::External(why) | TargetLocation::Templated(why)) = location else { return String::new() };
-    format!("note: without the source at {}:{}: {}", object.file, spot.line, visible(why))
 }
 
 const BUILD: &str = "git kustomize-localize build";
