@@ -28,8 +28,8 @@ pub(crate) struct Rendered {
     pub not_built: BTreeMap<String, String>,
     /// The targets and objects with unknown deployments, each with the reason.
     pub unknown: Vec<String>,
-    /// The paths of the files of these targets; for a set the directory of all its targets, for an unreadable file the
-    /// top.
+    /// The paths of the files of these targets; for a set also the directory of all its targets, for an unreadable file
+    /// the top.
     unknown_files: BTreeSet<String>,
     /// The targets of which a source is elsewhere, so that their files lack its objects.
     pub partial: Vec<String>,
@@ -113,7 +113,7 @@ impl Rendered {
         let builds = rendered.known(workspace, &with_all_sources(chosen, &targets, &names), &names);
         // These may differ too, although the change touches no input of them.
         for target in &unbuilt {
-            let file = target_file(target, "");
+            let file = names.file(target);
             if !rendered.unknown_files.contains(&file) {
                 rendered.add_unknown(target, file, "it may be another one");
             }
@@ -183,9 +183,10 @@ impl Rendered {
     fn add_unknown(&mut self, target: &Target, file: String, why: &str) {
         self.unknown.push(format!("{}: {}", target.by(), visible(why)).replace('\n', " "));
         // The names of the other targets of a set are unknown, so any file of its engine may be theirs.
-        let is_set = target.object.kind.ends_with("Set") || target.object.set.is_some();
-        let engine = file.split('/').next().unwrap_or_default().to_owned();
-        self.unknown_files.insert(if is_set { engine } else { file });
+        if target.object.kind.ends_with("Set") || target.object.set.is_some() {
+            self.unknown_files.insert(file.split('/').next().unwrap_or_default().to_owned());
+        }
+        self.unknown_files.insert(file);
     }
 
     /// Whether an earlier file stays because the output of its build is unknown now.

@@ -208,4 +208,13 @@ fn a_file_has_all_sources_of_its_target() {
         not built: argocd/two.yaml: cannot build `a`: accumulating resources: accumulation err='accumulating resources from 'gone.yaml': evalsymlink failure on 'a/gone.yaml' : lstat a/gone.yaml: no such file or directory': must build at directory: not a valid directory: evalsymlink failure on 'a/gone.yaml' : lstat a/gone.yaml: no such file or directory
     "#]]);
     assert!(!written().contains_key(name));
+    // So would one of a set of which only the cluster knows a source.
+    let set = "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {name: set}\nspec:\n  generators: [{list: {elements: [{name: made}]}}]\n  template:\n    metadata: {name: '{{name}}'}\n    spec:\n      sources:\n";
+    let set = [set, &source("b"), &source("'{{where}}'")].concat().replace("  - {", "      - {");
+    work.write("argo/two.yaml", set);
+    out(&["made"]).fails(1).says(expect![[r#"
+        ../out has 0 builds: 0 written, 0 removed
+        unknown: Argo CD Application made (argo/two.yaml:1, of ApplicationSet set): `{{where}}` is substituted elsewhere
+    "#]]);
+    assert!(!written().contains_key("argocd/made.yaml"));
 }
