@@ -197,3 +197,6 @@ pub(crate) fn without_charts(lock: Option<&Lock>, helm: bool) -> Lock {
     lock.remotes.retain(|source, _| helm || !matches!(source, Upstream::Chart { .. }) || stored.contains(source));
     lock
 }
+
+#[cfg(test)]
+mod tests;

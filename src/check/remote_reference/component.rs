@@ -60,6 +60,8 @@ fn finding(context: &Context<'_>, target: &Target, added: &LocatedText, kind: &s
 
 #[cfg(test)]
 mod tests {
+    use expect_test::expect;
+
     use super::*;
     use crate::check::testing::{Scene, argo, flux, source, under_caret};
 
@@ -85,6 +87,50 @@ mod tests {
         let missing = argo(&format!("path: apps, kustomize: {{ignoreMissingComponents: true, components: ['{url}']}}"));
         let scene = Scene::default().file("app.yaml", &missing).file("apps/kustomization.yaml", "namePrefix: a-\n");
         assert_eq!(scene.find(Rule::RemoteReference), []);
+    }
+
+    /// The messages and hints about what this object adds to `apps`.
+    fn report(object: &str) -> String {
+        let findings = Scene::default()
+            .file("clusters/source.yaml", &source(""))
+            .file("clusters/apps.yaml", object)
+            .file("apps/kustomization.yaml", "resources: [x.yaml]\n")
+            .file("apps/x.yaml", "")
+            .find(Rule::RemoteReference);
+        findings.iter().map(|finding| format!("{}\n{}\n", finding.message, finding.help.join("\n"))).collect()
+    }
+
+    #[test]
+    fn argo_cd_is_told_where_to_move_a_url() {
+        expect![[r#"
+            Argo CD Application web (clusters/apps.yaml:1) adds the component `https://h.example/o/r?ref=v1`, which each build fetches again
+            move it to `components` of the kustomization, where it is localized and locked
+        "#]].assert_eq(&report(&argo("path: apps, kustomize: {components: ['https://h.example/o/r?ref=v1']}")));
+    }
+
+    #[test]
+    fn argo_cd_is_told_that_a_pattern_may_match_a_url() {
+        expect![[r#"
+            Argo CD Application web (clusters/apps.yaml:1) adds the component `*/o/r`, a pattern: kustomize takes some names for URLs
+            begin it with a directory name, or name each component
+        "#]].assert_eq(&report(&argo("path: apps, kustomize: {components: ['*/o/r']}")));
+    }
+
+    #[test]
+    fn flux_is_told_that_it_refuses_a_url() {
+        expect![[r#"
+            Flux Kustomization apps (clusters/apps.yaml:1) adds the component `https://h.example/o/r?ref=v1`, which Flux refuses: it must be local and relative
+            move it to `components` of the kustomization, where it is localized and locked
+        "#]].assert_eq(&report(&format!("{}  components: ['https://h.example/o/r?ref=v1']\n", flux("apps"))));
+    }
+
+    #[test]
+    fn a_patch_by_its_url_moves_to_the_patches() {
+        let patch = "path: apps, kustomize: {patches: [{path: 'https://h.example/x.yaml'}]}";
+        expect![[r#"
+            Argo CD Application web (clusters/apps.yaml:1) adds the patch `https://h.example/x.yaml`, which each build fetches again
+            move it to `patches` of the kustomization, where it is localized and locked
+        "#]].assert_eq(&report(&argo(patch)));
     }
 
     #[test]

@@ -79,6 +79,22 @@ fn in_place_only_the_references_change() {
 }
 
 #[test]
+fn a_file_is_edited_as_a_generator_and_not_as_a_patch() {
+    let generator = "apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {name: g}\nfiles: ['https://h/f.txt']\n";
+    let repository = tree(&[
+        ("kustomization.yaml", "generators: ['https://h/g.yaml', gen]\n"),
+        ("gen/kustomization.yaml", "resources: [own.yaml]\npatches: [{path: 'https://h/g.yaml', target: {name: g}}]\n"),
+        ("gen/own.yaml", "apiVersion: builtin\nkind: PrefixTransformer\nmetadata: {name: p}\nprefix: a-\n"),
+    ]);
+    let mut upstream = Upstreams::default().file("https://h/g.yaml", generator).file("https://h/f.txt", "text\n");
+    let plan = planned_in_place(repository, &PlanOptions::default(), &mut upstream).unwrap();
+    let written = applied(OverlayTree::default(), &plan).1;
+    let edited = generator.replace("https://h/f.txt", "localized-files/h/f.txt");
+    assert_eq!(written["localized-files/h/g.yaml"], edited);
+    assert_eq!(written["gen/localized-files/h/g.yaml"], generator);
+}
+
+#[test]
 fn a_copy_holds_everything_and_leaves_the_source_alone() {
     let plan = copied(repository(APP), &PlanOptions::default(), &mut upstream()).unwrap();
     let (tree, written) = applied(repository(APP), &plan);
