@@ -5,8 +5,8 @@
 //! original sees the upstream as this run fetched it: where kustomize calls git, our own executable answers
 //! ([`stand_in`]), and for remote files a proxy on this machine (`proxy`). The result is built with the network closed.
 //!
-//! Whatever a build asks for beyond that is refused, and a finding: [`Verdict::Unread`]. So is a file that no walk has seen it
-//! read: each root lies in a directory of its own, with its known inputs and nothing else.
+//! Whatever a build asks for beyond that is refused, and a finding: [`Verdict::Unread`]. A build that reads a file which no
+//! walk has found is a finding, too: each root lies in a directory of its own, with its known inputs and nothing else.
 
 pub(crate) mod builds;
 pub(crate) mod choice;
@@ -93,7 +93,7 @@ pub(crate) struct BuildCheck {
 /// The result of building one target.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct TargetCheck {
-    /// How records name it.
+    /// Its name in records.
     pub target: String,
     /// The root, of the graph that was walked.
     #[serde(skip)]
@@ -147,7 +147,7 @@ pub(crate) fn unread_file(reason: &str) -> String {
     format!("kustomize reads a file that no reference names; without that file the build fails: {reason}")
 }
 
-/// Says how to pass the flag without which a build failed, if that is why it did.
+/// The hint that names the missing flag, if a build failed for this reason; else `None`.
 pub(crate) fn missing_flag(reason: &str) -> Option<&'static str> {
     const FLAGS: [(&str, &str); 2] = [
         ("--enable-helm", "to pass the flag to all builds: --build-arg=--enable-helm"),

@@ -1,4 +1,4 @@
-//! The configuration of `check`: `.kustomize-localize` at the top of the tree that is checked.
+//! The configuration of a repository: `.kustomize-localize` at the top of its tree.
 //!
 //! ```yaml
 //! sources:                    # the upstreams that may be locked, and their conditions
@@ -20,13 +20,16 @@
 //!     reason: our own bases, released with signed tags
 //!   - path: "**/secret.env"
 //!     reason: made by each cluster
-//! helm: false                 # charts of repositories are brought in, deployed ones in the tree rendered
+//! helm: false                 # vendor charts of repositories, and render charts that are deployed from this tree
 //! licenses: true              # the licences of remote repositories are copied
 //! load-restrictor: root-only  # or none, as Flux and Argo CD can build
 //! allow-private: false        # a URL in an upstream may have a private address
 //! max-file-size: 64m          # of files from elsewhere
 //! trust-exec:                 # programs from elsewhere that stay executable
 //!   - "**/transform.sh"
+//! kustomize: "5.8"            # the version that builds
+//! build-timeout: 60s          # how long one build may take
+//! rendered-secrets: false     # a rendered branch may hold Secrets in the clear
 //! hydrator-metadata: false    # whether `branch` writes the file that GitOps Promoter reads
 //! repository:                 # URLs under which this repository is deployed
 //!   - url: oci://ghcr.io/acme/manifests
@@ -37,8 +40,8 @@
 //! ```
 //!
 //! Every key may be left out. An unknown key is an error with its position, so that a mistyped policy does not silently do
-//! nothing. The configuration cannot name a command, a host to contact or (except for `signed-by`) a file to read: whoever
-//! may change it can make `check` report less, and no more.
+//! nothing. The configuration cannot name a command, a host to contact or (except for `signed-by`) a file to read. If
+//! a change is checked, the keys that decide what runs and what is fetched are [those of its base](Config::run_by).
 //!
 //! # Directories
 //!
@@ -97,7 +100,7 @@ pub struct Config {
     /// How messages name the file; empty without a file.
     #[serde(skip)]
     pub file: String,
-    /// Severities that replace those that rules give their findings.
+    /// The severities of rules that differ from their defaults.
     pub rules: BTreeMap<RuleKey, Severity>,
     /// The directories that their files may not reference out of.
     pub scopes: Globs,
@@ -273,7 +276,7 @@ impl Config {
         glob::and_above(directory).find(|directory| self.scopes.matches(directory)).map(str::to_owned)
     }
 
-    /// The configuration of a change, with the keys about programs, time and fetching from `policy`.
+    /// The configuration of a change, with the keys about programs, time and fetching from the `policy` of its base.
     pub(crate) fn run_by(self, policy: &Config) -> Config {
         // A change must not decide what runs on the machine that checks it.
         let Config { helm, build_timeout, allow_private, max_file_size, .. } = *policy;

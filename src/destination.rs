@@ -39,7 +39,7 @@ pub(crate) enum Destination {
 #[derive(Default)]
 pub(crate) struct Delivered {
     /// Whether anything was written; false if everything was up to date.
-    pub is_new: bool,
+    pub is_written: bool,
     /// The tip of the branch; `None` on disk.
     pub commit: Option<String>,
     /// The tree of NEW_DIR in that commit.
@@ -67,7 +67,7 @@ impl ChangedFiles {
         changed
     }
 
-    /// The changes between two trees, each with its entry.
+    /// The changes between two trees, given by the new entry of each path, with the sizes of its files.
     fn between(repository: &gix::Repository, changed: BTreeMap<String, Option<TreeEntry>>) -> ChangedFiles {
         let mut files = ChangedFiles::default();
         for (path, entry) in changed {
@@ -156,7 +156,7 @@ impl Destination {
             tree: workspace.tree.clone(),
             directory: self.new_dir().to_owned(),
             lock,
-            // Licences that an earlier run did not add to the working tree come with an update.
+            // The working tree counts as complete: `update` adds the licences that an earlier run did not.
             has_licenses: matches!(self, Destination::WorkingTree),
         }))
     }
@@ -188,7 +188,7 @@ impl Destination {
             Destination::WorkingTree => working::write(workspace, &plan.changes)?,
         }
         let changed = ChangedFiles::of(&plan.changes);
-        Ok(Some(Delivered { is_new: !plan.changes.is_empty(), changed, ..Delivered::default() }))
+        Ok(Some(Delivered { is_written: !plan.changes.is_empty(), changed, ..Delivered::default() }))
     }
 
     /// The changes that a delivery would make.

@@ -33,14 +33,14 @@ use crate::os::process::{self, Output, Terminal};
 
 /// Variables that change the meaning of arguments: they make patterns literal (as Magit does) or names patterns, or replace
 /// the configuration, but only for `git config`.
-const MEANINGS: [&str; 5] =
+const VARIABLES_TO_REMOVE: [&str; 5] =
     ["GIT_LITERAL_PATHSPECS", "GIT_GLOB_PATHSPECS", "GIT_NOGLOB_PATHSPECS", "GIT_ICASE_PATHSPECS", "GIT_CONFIG"];
 
 /// A `git` command with the settings that every command needs.
 fn command() -> Command {
     let mut command = Command::new("git");
     // Arguments mean the same for every user.
-    for name in MEANINGS {
+    for name in VARIABLES_TO_REMOVE {
         command.env_remove(name);
     }
     command
@@ -53,7 +53,7 @@ fn command() -> Command {
     command
 }
 
-/// A git that reads no configuration, and is not tied to this repository.
+/// A git that reads no configuration of the user or the system, and is not tied to this repository.
 fn isolated() -> Command {
     let mut command = command();
     untied(&mut command);
@@ -98,7 +98,7 @@ pub(crate) fn error_message(output: &Output) -> String {
     let text = redact::text(&output.stderr);
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| is_message(line)).map(bare_message).collect();
     match lines.as_slice() {
-        [] => format!("git ended with {}", output.status),
+        [] => format!("it ended with {}", output.status),
         lines => lines.join("; "),
     }
 }
@@ -118,10 +118,9 @@ fn bare_message(line: &str) -> &str {
 }
 
 impl Output {
-    /// Whether git says one of these phrases, given in lower case, about itself.
+    /// Whether the error message has one of these phrases, which are in lower case and have a blank.
     pub(crate) fn says(&self, phrases: &[&str]) -> bool {
-        // URLs and paths are not its words: a repository called `not found` is no answer. So a phrase has a blank,
-        // which the name of a ref has not.
+        // A repository or a ref may be called `not-found`: words with a slash do not count, and a ref has no blank.
         let words = own_words(&self.stderr);
         phrases.iter().any(|phrase| words.contains(phrase))
     }

@@ -7,7 +7,7 @@
 //!
 //! The rules are those of kustomize 5.8.1, measured with the real program: it reads the first document only, compares keys
 //! as Go's `encoding/json` does (case-insensitive), does not take YAML 1.1 words such as `yes` for strings, and uses the
-//! last value of a repeated key. Other fields than those that lead to a reference are not checked. On the way to a
+//! last value of a repeated key. Of a field that leads to no reference only the name is checked. On the way to a
 //! reference, a value that cannot be read is a problem, and so is a reference that kustomize ignores. In plugin
 //! configurations and other objects, anything that their readers may understand differently is a problem (tags, merge
 //! keys, repeated keys). Two parsers read each file; if they disagree, the file is rejected.
@@ -113,7 +113,8 @@ pub enum Accepts {
     Either,
     /// A file or a root, as [`Accepts::Either`], whose objects are configurations of plugins.
     Plugin,
-    /// A program, by a path with a slash in it, anywhere; a URL too, which kustomize does not read.
+    /// A program: a path with a slash, which may leave the root. A URL is accepted only to report that kustomize does
+    /// not read it.
     Program,
 }
 

@@ -408,7 +408,7 @@ impl<'a> Run<'a> {
         let resolves = self.request.branch.is_none();
         // A run that was killed is completed.
         let repo = self.workspace.repo();
-        let is_killed = || repo.is_some_and(|repo| interrupt::is_left(&repo.git_dir, interrupt::TEMPORARY));
+        let is_killed = || repo.is_some_and(|repo| interrupt::has_directory(&repo.git_dir, interrupt::TEMPORARY));
         let restores = resolves && (self.request.overwrite || is_killed());
         let mut findings = gate::before(&self.workspace, targets, how, planned)?;
         findings.retain(|finding| match (finding.rule.mended_by(), finding.rule, &finding.subject) {
@@ -421,8 +421,8 @@ impl<'a> Run<'a> {
             (MendedBy::Vendoring, Rule::OutOfScope, _) => !(resolves && path::is_absolute(&finding.reference)),
             (MendedBy::Vendoring, ..) => !resolves,
             // A localized file is restored.
-            (MendedBy::Refreshing, _, finding::Subject::Path { path }) => !(restores && stored::home(path).is_some()),
-            (MendedBy::Refreshing, rule, _) => !(restores && rule == Rule::EditedCopy),
+            (MendedBy::Overwriting, _, finding::Subject::Path { path }) => !(restores && stored::home(path).is_some()),
+            (MendedBy::Overwriting, rule, _) => !(restores && rule == Rule::EditedCopy),
         });
         Ok(findings)
     }
@@ -508,7 +508,7 @@ impl<'a> Run<'a> {
         let (dry_run, is_branch) = (self.request.dry_run, self.request.branch.is_some());
         let withheld = differs.or_else(|| withheld(&plan.changes, &plan.findings, dry_run, is_branch));
         let (delivered, discarded) = self.deliver(&plan, builds.as_ref(), withheld.is_some())?;
-        let status = withheld.unwrap_or(WriteOutcome::of(delivered.is_new));
+        let status = withheld.unwrap_or(WriteOutcome::of(delivered.is_written));
         let branch = self.branch(delivered.commit, delivered.tree, deployed);
         // The old lock, before the plan is taken apart.
         let before = self.before(&plan);

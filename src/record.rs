@@ -106,7 +106,7 @@ pub fn sha256_hex(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
 
-/// Returns the same of all that a reader gives, of which little is in memory at a time.
+/// The SHA-256 of all bytes of a reader, which are never in memory at once.
 pub(crate) fn sha256_of(mut from: impl Read) -> io::Result<String> {
     let (mut hash, mut buffer) = (Sha256::new(), [0; 64 << 10]);
     loop {

@@ -714,7 +714,8 @@ pub(crate) fn find(
     find_from(&Survey::of(Rc::new(tree.clone())), &[], config, identity)
 }
 
-/// Finds the targets of a tree as written, with a walk that starts in `paths`, or everywhere without any.
+/// Finds the targets of a tree as written. The walk starts at the roots among `kustomizations` that `paths` contain, or at
+/// all of them if there are no paths.
 pub(crate) fn find_in(
     survey: &Survey,
     paths: &[String],
@@ -722,6 +723,7 @@ pub(crate) fn find_in(
     config: &Config,
     identity: &dyn Fn() -> Result<Identity>,
 ) -> Result<UnresolvedTargets> {
+    // `check` reports a path that is wrong.
     let begun = config.starting_points(&*survey.tree(), paths, kustomizations, []);
     find_from(survey, &begun.unwrap_or_default(), config, identity)
 }

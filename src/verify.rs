@@ -94,7 +94,8 @@ fn rendered(repo: &Rc<LocalRepo>, id: &CommitId, verifier: &mut Verifier, record
         let lock = Lock::at(&tree, LOCK_NAME)?.map(|lock| lock.remote_trailers()).unwrap_or_default();
         if Lock::digest_at(&tree) != trailers.lock || lock != trailers.remotes {
             let source = short(&source.commit);
-            let message = format!("of the source {source} is not the one recorded in the message of {by}");
+            let message =
+                format!("differs: the lock of source {source} is not the one that the message of {by} records");
             verifier.add(DifferenceKind::Trailers, LOCK_NAME, message);
         }
     } else {

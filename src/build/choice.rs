@@ -118,7 +118,7 @@ impl Choices {
         only: &[String],
     ) -> Result<Choices, Failures> {
         let deployed = surveys.try_map(|survey| deployed(repo, survey, config))?;
-        // What the change touches, by the inputs of both sides.
+        // A build counts if its inputs differ between the sides.
         let affected = affected(changes, config, deployed.as_ref())?;
         let graphs = deployed.as_ref().map(|side| &side.explored.graph);
         let Sides { old: was, new: targets } = deployed.as_ref().map(|side| side.targets.targets.clone());

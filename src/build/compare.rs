@@ -47,7 +47,7 @@ pub(crate) enum Verdict {
     },
     /// It was not built: something that it needs stays remote, or may be missing.
     Skipped {
-        /// What that is.
+        /// The reason why it was not built.
         reason: String,
     },
 }
@@ -64,7 +64,7 @@ impl Verdict {
     }
 }
 
-/// How two outputs differ.
+/// The difference of two outputs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct OutputDifference {
     /// The objects that differ; empty if only the order does.
@@ -83,7 +83,7 @@ pub(crate) struct ObjectChange {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub was: Option<String>,
     pub change: DiffStatus,
-    /// The lines that differ, as they can be shown. Of values of Secrets there are only sizes and digests.
+    /// The lines that differ, as they can be shown: values of Secrets as sizes and digests.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub diff: String,
     /// The old and the new object, with all values: large ones as [digests](condensed).
@@ -180,7 +180,7 @@ fn changed(before: &[DocumentText<'_>], after: &[DocumentText<'_>], namespaces: 
         }
         // Pair the objects of one key, and leave the others for the next try.
         for Sides { mut old, mut new } in by_key.into_values() {
-            // Where several differ in nothing but hash or version, those of the same name belong together.
+            // If several differ only in hash or version, pair those of the same name first.
             old.sort_by_key(|old| !new.iter().any(|new| new.id == old.id));
             for old in old {
                 if new.is_empty() {

@@ -1,8 +1,8 @@
-//! What a difference of two builds brings about: data that is lost, what the API server refuses, what may do more, what
-//! stops, and what deploys it all.
+//! The consequences of a difference of two builds: data that is lost, objects that the API server refuses, permissions
+//! that grow, workloads that stop, and changes of the objects that deploy all of it.
 //!
-//! One table: a row is a function of an object as it was and as it is. It says nothing that is not sure: a field that is
-//! only on one side may be what the API server fills in.
+//! One table: a row is a function of the old and the new object. It reports only certain consequences: a field that only
+//! one side has may be one that the API server fills in.
 
 pub(crate) mod facts;
 mod immutable;

@@ -11,7 +11,7 @@ use crate::targets::built::{Builder, Output};
 use crate::targets::generated::Generated;
 use crate::targets::{self, DeployedTree, Identity, UnresolvedTargets};
 
-/// How many builds are run for the objects that they make.
+/// The most builds that are run for the objects that they make.
 const MOST_BUILDS: usize = 1000;
 
 /// Finds what is deployed, with objects as the builds that change them make them; where this program does not build, with

@@ -100,7 +100,7 @@ impl RemoteFiles {
             Origin::Tree { .. } | Origin::Archive { .. } => None,
         });
         let remote: Vec<&RemoteFile> = remote.collect();
-        // Where kustomize would refuse the certificate of our proxy, it must ask the servers themselves.
+        // On a system where kustomize refuses the certificate of our proxy, it must ask the servers themselves.
         if !offline && !proxy::IS_TRUSTED && !remote.is_empty() {
             return Ok(RemoteFiles::Upstream);
         }

@@ -235,7 +235,7 @@ impl BuildRun {
         let (walls, requests) =
             sandbox::isolate(&command, Isolation { means, network, input, writable: &writable, local })
                 .map_err(|error| Failure::new(format!("cannot create a build directory: {error}")))?;
-        // What a hostile input could take, whatever the program does.
+        // A hostile input must not take more, whatever the program does.
         let bounds = Bounds { time: Some(time), output: OUTPUT, memory: MEMORY };
         let begun = Instant::now();
         let output = process::run_inside(&mut command, walls, bounds);

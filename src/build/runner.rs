@@ -121,7 +121,7 @@ struct RootPairs<'a> {
     arguments: &'a [String],
     original: Roots,
     localized: Roots,
-    /// Where outputs that differ are kept.
+    /// The directory in which outputs that differ are kept.
     kept: Scratch,
 }
 

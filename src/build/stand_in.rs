@@ -14,7 +14,7 @@ use crate::message::failure::Result;
 use crate::message::redact;
 use crate::os::interrupt::unusable;
 
-/// Where the manifest is. Without this variable, a program of such a name is not this one.
+/// The variable with the path of the manifest. Without it, our executable is not a stand-in, whatever its name is.
 const MANIFEST: &str = "KUSTOMIZE_LOCALIZE_STAND_IN";
 /// The variable with the file for refused calls.
 const REFUSED: &str = "KUSTOMIZE_LOCALIZE_REFUSED";
@@ -54,7 +54,7 @@ pub(super) struct ClonedCommit {
     submodules: bool,
     /// The commit.
     commit: String,
-    /// Where its files are.
+    /// The directory with its files.
     directory: PathBuf,
 }
 

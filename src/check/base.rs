@@ -270,7 +270,7 @@ mod tests {
         ] {
             assert_eq!(new(&[prod, sandbox], now, &[]), expected, "{now:?}");
         }
-        // What leads there no more makes nothing new, nor a part of what is checked, nor an object in another file.
+        // A finding is not new if fewer roots lead to it, if only a part is checked, or if the object moved to another file.
         assert_eq!(new(&[prod, over, sandbox], &[prod, sandbox], &[]), [""; 0]);
         assert_eq!(new(&[lists, sandbox], &[prod, sandbox], &[]), [""; 0]);
         assert_eq!(new(&[prod, over, sandbox], &[prod, over, sandbox], &["old"]), [""; 0]);
@@ -292,7 +292,7 @@ mod tests {
         let mut now = deployed(&["a"]);
         now.leave_out(&deployed(&["a", "base"]).findings);
         assert_eq!(now.findings, []);
-        // Where nothing tells two of them apart, as many are known as there were.
+        // Findings that nothing tells apart are counted: as many are known as the base had.
         let twice = |count: usize| {
             let again = "namePrefix: b-\n".repeat(count);
             Scene::of(&format!("namePrefix: a-\n{again}")).check()

@@ -270,7 +270,7 @@ mod tests {
         assert_eq!(paths(scene()).len(), 3);
         let config = "exclude: [test, apps]\n";
         let expected = ["apps/prod/kustomization.yaml", "test/kustomization.yaml"];
-        // What the configuration leaves out is deployed all the same.
+        // An excluded root is checked if something deploys it.
         assert_eq!(paths(scene().config(config)), expected);
     }
 
@@ -328,7 +328,7 @@ mod tests {
             let findings = scene.check().findings;
             let of = |rule| findings.iter().filter(|one| one.rule == rule).count();
             assert_eq!(of(Rule::OutOfScope), expected);
-            // What lies behind them is looked at, too.
+            // The walk goes on behind these paths.
             assert_eq!(of(Rule::MissingPath), 1);
         }
     }

@@ -209,9 +209,9 @@ mod tests {
             assert_eq!(counting(by_rule), floats);
             assert_eq!(counting(allow("refs: any")), []);
             assert_eq!(counting(of(reference).config(REMOTE)), floats);
-            // What nothing accepts is one finding, and so is what is accepted as a tag only.
+            // A reference that nothing accepts is one finding, and so is one that is accepted as a tag only.
             assert_eq!(counting(of(reference)), remote);
-            // What matters less does not stand for what matters more.
+            // A warning does not replace an error.
             let rules = "rules: {remote-reference: warning, floating-ref: error}\n";
             let both = [("floating-ref", Severity::Error), ("remote-reference", Severity::Warning)];
             let mut found = counting(of(reference).config(rules));

@@ -126,7 +126,7 @@ mod tests {
         }
     }
 
-    /// What other rules say of a function with this spec.
+    /// The findings of all rules about a function with this spec.
     fn others(scene: Scene) -> Vec<(Rule, String)> {
         let findings = scene.check().findings;
         findings.into_iter().map(|finding| (finding.rule, finding.message)).collect()
@@ -199,7 +199,7 @@ mod tests {
         }
     }
 
-    /// What kustomize makes of a specification, whatever the spelling.
+    /// Each spelling means what kustomize takes it for.
     #[test]
     fn specifications_are_read_as_kustomize_reads_them() {
         use Rule::{Function, InvalidKustomization};

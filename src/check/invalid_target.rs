@@ -207,7 +207,7 @@ mod tests {
         let options = "kind: ConfigMap\nmetadata: {name: argocd-cm\n";
         assert!(is_found(options));
         assert!(!is_found(&options.replace("-cm", "-rbac-cm")));
-        // What cannot be read may be anything that it mentions.
+        // A text that cannot be read may be any kind that it mentions.
         let inside =
             "kind: ConfigMap\ndata:\n  a: |\n    apiVersion: argoproj.io/v1alpha1\n    kind: Application\n  b: [\n";
         assert!(is_found(inside));

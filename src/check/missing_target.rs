@@ -314,10 +314,10 @@ mod tests {
         let exclude = "list `kubernetes/archive` below `exclude:`";
         for (scene, warnings, errors, said) in [
             (deployed("app"), 4, 0, Some(exclude)),
-            // What is deployed fails, and so does what may be deployed by hand as what is beside it.
+            // A deployed target fails, and so does one beside it, which may be deployed by hand.
             (mistyped(), 4, 2, Some(exclude)),
             (mistyped().config("exclude: [kubernetes/archive]\n"), 0, 2, None),
-            // Where no object is reached, all may be deployed from elsewhere.
+            // If no object is deployed from this tree, all may be deployed from elsewhere.
             (web("app"), 0, 4, Some("below `exclude:`")),
         ] {
             let part =

@@ -203,7 +203,7 @@ mod tests {
             (named().file("base/none/kustomization.yaml", "resources: [gone.yaml]\n"), None),
             // Objects in it are not looked at.
             (named().file("base/map.yaml", &argo("path: app")), None),
-            // What is deployed is checked all the same.
+            // A deployed root is checked although it is excluded.
             (
                 scene("resources: []\n").file("argo/web.yaml", &application),
                 Some("Argo CD Application web (argo/web.yaml:1) deploys it"),

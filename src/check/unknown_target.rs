@@ -96,7 +96,7 @@ mod tests {
         let reference = "nameReference: [{kind: ConfigMap, fieldSpecs: [{path: spec/path, kind: Kustomization}]}]\n";
         for (files, expected) in [
             (vec![(own, format!("{APPS}patches: [{{path: p.yaml}}]\n"))], Some(own)),
-            // What its source says may change, too, also where that is not this repository.
+            // Its source may be changed, too, also if that is not this repository.
             (vec![(own, format!("{APPS}{url}\n"))], Some(own)),
             (vec![(own, format!("{APPS}{url}\n")), ("clusters/prod/source.yaml", elsewhere)], Some(own)),
             (vec![(own, format!("{APPS}components: ['https://github.com/acme/bases//part?ref=v1']\n"))], Some(own)),
@@ -154,7 +154,7 @@ mod tests {
                 vec![("root.yaml", parent("./clusters/prod", "  targetNamespace: x\n"))],
                 Some("Flux Kustomization parent (root.yaml:1)"),
             ),
-            // What they fill in is not there.
+            // The object has no variable to fill in.
             (vec![("root.yaml", parent("./clusters/prod", "  postBuild: {substitute: {a: b}}\n"))], None),
             (vec![(own, format!("{APPS}namespace: x\n"))], Some(own)),
             (vec![(own, format!("{APPS}namePrefix: x-\n"))], Some(own)),

@@ -185,7 +185,7 @@ mod tests {
             "`https://github.com/o/r//a?ref=v1` is locked, but the chart https://charts.example/stable#web@1.2.3 behind it \
              stays remote: https://github.com/o/r//a?ref=v1 > https://h/gen.yaml > https://charts.example/stable#web@1.2.3"
         );
-        // What nothing needs leads nowhere.
+        // An entry that nothing needs is only stale.
         let findings = generator("https://h/o/r");
         assert!(findings.iter().all(|one| one.rule == Rule::StaleLock), "{findings:?}");
     }
@@ -252,7 +252,7 @@ mod tests {
         for (entry, count, is_stale) in [
             ("- {chart: charts.example, refs: any, reason: r}", 0, false),
             ("- {chart: 'https://charts.example/stable#web@1.2.3', reason: r}", 0, false),
-            // What leads there is locked.
+            // The exception covers the chart, and the upstream that names it is locked.
             ("- {url: github.com/o, refs: any, reason: r}", 1, false),
             ("- {chart: other.example, refs: any, reason: r}", 1, true),
         ] {

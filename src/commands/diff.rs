@@ -458,7 +458,7 @@ impl Compared {
         let set = self.set.as_ref().filter(|_| self.is_unknown() && !self.has_news());
         let name = cut(&visible(set.unwrap_or(&self.name)), 3 * WIDTH / 4);
         let why = cut(&visible(&self.why()), WIDTH - name.chars().count());
-        Title { name, why }
+        Title { name, why, builds: 1 }
     }
 
     /// Whether a side could not be built.
@@ -499,28 +499,27 @@ impl Compared {
     }
 }
 
-/// What a build is called, and what happened to it.
-#[derive(PartialEq)]
+/// The name of builds, and what happened to them.
 struct Title {
     name: String,
     why: String,
+    /// The number of builds that have both.
+    builds: usize,
 }
 
 /// The titles of the builds of a group, with equal names counted.
 fn titles(group: &[&Compared]) -> Vec<Title> {
-    let mut all: Vec<(Title, usize)> = Vec::new();
+    let mut all: Vec<Title> = Vec::new();
     for title in group.iter().map(|build| build.title()) {
-        match all.iter_mut().find(|(known, _)| *known == title) {
-            Some((_, count)) => *count += 1,
-            None => all.push((title, 1)),
+        match all.iter_mut().find(|known| known.name == title.name && known.why == title.why) {
+            Some(known) => known.builds += 1,
+            None => all.push(title),
         }
     }
-    all.into_iter()
-        .map(|(title, count): (Title, usize)| match count {
-            1 => title,
-            count => Title { name: format!("{count} targets of {}", title.name), ..title },
-        })
-        .collect()
+    for title in all.iter_mut().filter(|title| title.builds > 1) {
+        title.name = format!("{} builds of {}", title.builds, title.name);
+    }
+    all
 }
 
 /// The number of last components that two names have in common.

@@ -33,7 +33,7 @@ fn counted_by_rule<'a>(findings: impl IntoIterator<Item = &'a Finding>, what: &s
 pub(super) fn of_localizing(findings: &[Finding], source: Option<&str>, verbose: bool) -> String {
     let color = console::colors_enabled_stderr();
     let shown = Shown { verbose, color, ..Shown::default() };
-    // How to lock is said once, below them.
+    // The command that locks is printed once, below them.
     let findings: &[Finding] = &findings.iter().cloned().map(without_lock_command).collect::<Vec<_>>();
     let mut out = each(&wanted(findings, verbose), shown);
     let errors: Vec<&Finding> = findings.iter().filter(|finding| finding.fails()).collect();

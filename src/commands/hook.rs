@@ -100,7 +100,7 @@ impl HookCommand {
             HookCommand::Uninstall { hooks } => return Ok(Box::new(install::uninstall(&repo, hooks)?)),
             HookCommand::Run { hook, .. } => *hook,
         };
-        // Not on a server, where the hook is a gate: only the owner of the server decides about its checks.
+        // A server ignores the switch, because there the hook is a gate: only the owner of the server decides about it.
         let all = match hook {
             hook if hook != Running::PreReceive && is_off(&repo)? => Vec::new(),
             Running::Lock => {

@@ -232,7 +232,7 @@ impl Setup {
         // Nothing is written before this line.
         let changes = self.changes_to(&self.texts[1]);
         let outcome = write(&self.workspace, &changes, &[], dry_run)?;
-        // What is only planned is not in the state yet.
+        // A dry run writes nothing that the state could show.
         let is_planned = outcome == WriteOutcome::DryRun;
         let status = (!is_planned).then(|| status::without_targets(&repository_offline()?)).transpose()?;
         Ok(Initialized {
@@ -286,7 +286,7 @@ const INIT: &str = "git kustomize-localize init";
 
 /// The configuration with more entries in a list; fails if the list is not written line by line.
 fn append(text: &str, key: &str, entries: &[String]) -> Result<String> {
-    Config::append(text, key, entries).ok_or_else(|| {
+    Config::with_entries(text, key, entries).ok_or_else(|| {
         let failure = Failure::new(format!(
             "nothing was written: cannot add entries to `{FILE_NAME}`: expected one entry per line in `{key}`"
         ));

@@ -134,7 +134,7 @@ impl Exceptions {
     }
 }
 
-/// How an entry matches.
+/// The pattern of an entry.
 #[derive(Debug, Clone)]
 pub(super) enum Matcher {
     Glob(GlobMatcher),

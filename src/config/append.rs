@@ -8,7 +8,7 @@ use crate::kustomization::format;
 impl Config {
     /// The text of a configuration with more entries, as [`Config::entries`] returns them, at the beginning of one of its
     /// lists; `None` if lines are not enough to see the list, as in flow style.
-    pub fn append(text: &str, key: &str, entries: &[String]) -> Option<String> {
+    pub fn with_entries(text: &str, key: &str, entries: &[String]) -> Option<String> {
         let end = if text.contains("\r\n") { "\r\n" } else { "\n" };
         let mut lines: Vec<&str> = text.lines().collect();
         let head = format!("{key}:");
@@ -52,15 +52,15 @@ impl KeyChange {
     fn of_key(old: &str, new: &str, key: &str) -> Option<KeyChange> {
         Config::parse(new.as_bytes(), "").ok()?;
         // All other keys must be equal: an edit of lines may end in another key.
-        let (mut old, mut new) = (keys(old)?, keys(new)?);
+        let (mut old, mut new) = (values(old)?, values(new)?);
         let change = KeyChange { before: old.remove(key), after: new.remove(key) };
         (old == new).then_some(change)
     }
 }
 
-fn keys(text: &str) -> Option<Map<String, Value>> {
-    let (keys, _) = format::parse(text.trim_start_matches('\u{feff}'), "").ok()?;
-    Some(keys)
+fn values(text: &str) -> Option<Map<String, Value>> {
+    let (values, _) = format::parse(text.trim_start_matches('\u{feff}'), "").ok()?;
+    Some(values)
 }
 
 /// Whether a line, or the rest of a line, is empty except for a comment.
@@ -91,10 +91,10 @@ mod tests {
             ),
             ("allow:\r\n- {url: a.example, reason: r}\r\n", "allow:\r\n@\r\n- {url: a.example, reason: r}\r\n"),
         ] {
-            let found = Config::append(text, "allow", &[ENTRY.to_owned()]);
+            let found = Config::with_entries(text, "allow", &[ENTRY.to_owned()]);
             assert_eq!(found, Some(new.replace('@', ENTRY)), "{text}");
         }
-        let exclude = |text: &str| Config::append(text, "exclude", &["- a/b".to_owned()]);
+        let exclude = |text: &str| Config::with_entries(text, "exclude", &["- a/b".to_owned()]);
         assert_eq!(exclude("exclude:\n- c # why\n").as_deref(), Some("exclude:\n- a/b\n- c # why\n"));
         assert_eq!(exclude("exclude: [c]\n"), None);
     }
@@ -109,7 +109,7 @@ mod tests {
             "helm: true\n...\n",
             "helm: [\n",
         ] {
-            assert_eq!(Config::append(text, "allow", &[ENTRY.to_owned()]), None, "{text}");
+            assert_eq!(Config::with_entries(text, "allow", &[ENTRY.to_owned()]), None, "{text}");
         }
     }
 

@@ -412,8 +412,8 @@ impl OnBranch {
             return Ok(None);
         }
         self.move_to(&commit, &format!("kustomize-localize: {reason}"))?;
-        let is_new = self.tip.as_ref().is_none_or(|tip| tip.commit != commit);
-        Ok(Some(Delivered { is_new, commit: Some(commit), tree: Some(written.directory.to_string()), changed }))
+        let is_written = self.tip.as_ref().is_none_or(|tip| tip.commit != commit);
+        Ok(Some(Delivered { is_written, commit: Some(commit), tree: Some(written.directory.to_string()), changed }))
     }
 
     /// The changes that a commit would make; nothing is written.

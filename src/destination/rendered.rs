@@ -1,4 +1,4 @@
-//! Where rendered files go: a directory, or a branch of its own. Only files of an earlier run are deleted.
+//! The destination of rendered files: a directory, or a branch of its own. Only files of an earlier run are deleted.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;

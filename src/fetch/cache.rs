@@ -1,7 +1,7 @@
 //! The cache: a bare repository for each (URL, commit), and files by digest.
 //!
-//! An entry is never written again. A repository is fetched into a temporary sibling and renamed, and so is each pack
-//! with more of its files that is added later. It needs neither locks nor maintenance, and the whole cache may be deleted
+//! A file of an entry never changes. A repository is fetched into a temporary sibling and renamed; later a pack with more
+//! of its files may be added in the same way. The cache needs neither locks nor maintenance, and all of it may be deleted
 //! at any time.
 
 use std::io;
@@ -52,7 +52,7 @@ impl Cache {
         if is_whole(&path, commit) {
             return Ok(Some(path));
         }
-        // Only files that existed before the check are removed: another run may be adding the entry at this moment.
+        // Only an entry that existed before the check is removed: another run may be adding it at this moment.
         if damaged {
             failpoint::before("remove a damaged entry of the cache");
             let _ = std::fs::remove_dir_all(&path);

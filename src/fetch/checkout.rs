@@ -22,7 +22,7 @@ pub(super) struct CheckoutTree {
     pub(super) fetched: Fetched,
     /// Its name in messages: `URL?ref=REF`, without secrets.
     label: String,
-    /// Whether its submodules belong to it.
+    /// Whether its submodules are checked out, too.
     has_submodules: bool,
     modules: OnceCell<Vec<Submodule>>,
     mounts: RefCell<HashMap<String, Rc<CheckoutTree>>>,
@@ -95,7 +95,6 @@ impl CheckoutTree {
             let _ = self.modules.set(modules);
         }
         for module in self.modules.get().into_iter().flatten() {
-            // A submodule counts only if the tree has a commit at its path.
             let Some(rest) = path::below(path, &module.path) else {
                 continue;
             };
@@ -103,6 +102,7 @@ impl CheckoutTree {
             if let Some(mount) = self.mounts.borrow().get(&module.path) {
                 return Ok(Some((mount.clone(), rest)));
             }
+            // `.gitmodules` may list a path at which the tree has no commit.
             if self.objects.entry(&module.path)? != Some(Entry::Submodule) {
                 continue;
             }
@@ -136,7 +136,7 @@ impl CheckoutTree {
         for attributes in attribute_files(directory) {
             lacking.extend(self.objects.lacks(&attributes)?);
         }
-        // When these attributes are known, they may ask for all attributes of the tree.
+        // If these attributes convert files, git reads those of the whole tree.
         if lacking.is_empty() && !self.has_attributes.get() && self.conversion.applies(&self.objects, directory)? {
             for path in self.objects.files_named(&|name| name == ATTRIBUTES)? {
                 lacking.extend(self.objects.lacks(&path)?);

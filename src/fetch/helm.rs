@@ -211,7 +211,7 @@ fn of_registry(network: &Network, chart: &ChartRef) -> Result<Vec<u8>> {
     let helm = Helm::new(chart)?;
     let mut command = helm.command();
     if !network.reach.access(chart.repo.exposed()).named {
-        // Where helm finds logins, in the environment or without it.
+        // Without these variables helm reads logins from the home of the user.
         command
             .env("HELM_REGISTRY_CONFIG", helm.path("config/registry.json"))
             .env("DOCKER_CONFIG", helm.path("config"));
@@ -253,7 +253,7 @@ fn words(chart: &ChartRef, repo: &str) -> Vec<String> {
     words
 }
 
-/// What helm says where nothing answered, or not for want of the chart.
+/// Phrases in messages of helm if the server did not answer, or refused for another reason than a missing chart.
 const NOT_ANSWERED: &[&str] = &[
     "dial tcp",
     "timeout exceeded",

@@ -305,7 +305,7 @@ mod tests {
             // ssh connects wherever it finds a name, with the user's keys.
             ("ssh://git@1.1.1.1/a", false),
             ("ssh://git@no.such.invalid/a", false),
-            // What git can read, and we cannot.
+            // Git reads these, and we do not.
             ("http://[::1%25lo]:8080/a/b.git", false),
             ("http://[::ffff:169.254.169.254%25x]/a/b", false),
             ("git@[10.0.0.1]:a/b", false),

@@ -1,4 +1,4 @@
-//! A random key of a repository. Nobody who cannot read its directory can forge what is sealed with it, or guess what was
+//! A random key of a repository. Only who can read its directory can forge what is sealed with it, or guess what was
 //! hashed.
 
 use std::fs::{self, File};
@@ -32,7 +32,7 @@ impl Key {
             let mut file = NamedTempFile::new_in(directory).ok()?;
             file.write_all(hex(&bytes).as_bytes()).ok()?;
             failpoint::before("make a key for builds");
-            // A damaged one makes room. Another run may make one meanwhile: then that counts.
+            // A damaged key is replaced. If another run stores a key at the same time, both use the key that is there.
             fs::remove_file(directory.join(NAME)).ok();
             file.persist_noclobber(directory.join(NAME)).ok();
             read(directory)

@@ -54,7 +54,7 @@ pub(crate) struct Archive {
 pub(crate) struct Chart {
     /// The root that names it, itself or in a plugin configuration.
     pub root: RootId,
-    /// Where it is named: index into [`Graph::notes`].
+    /// The index in [`Graph::notes`] of the note that names it.
     pub note: usize,
     pub name: String,
     /// The chart to request; `None` if it must be in the tree.

@@ -38,7 +38,7 @@ pub(crate) struct WalkPolicy<'a> {
     /// The lock, whose upstreams are localized.
     pub lock: Option<&'a Lock>,
     /// Whether remote references stay remote without an exception.
-    pub keeps: bool,
+    pub keeps_remote: bool,
     /// Whether comments do not count, because nobody who may decide wrote them.
     pub ignores_comments: bool,
 }
@@ -51,7 +51,7 @@ impl WalkPolicy<'_> {
         // An upstream in the lock is localized, whatever exceptions say.
         if self.lock.is_none_or(|lock| !wanted.is_locked(lock)) {
             let exception = self.exception(graph, Rule::RemoteReference, &meant.subject(), lines);
-            let reason = exception.or_else(|| self.keeps.then(|| REASON_NOT_AN_ERROR.to_owned()));
+            let reason = exception.or_else(|| self.keeps_remote.then(|| REASON_NOT_AN_ERROR.to_owned()));
             if reason.is_some() {
                 return Ok(reason);
             }

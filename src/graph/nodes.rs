@@ -424,7 +424,8 @@ impl Graph {
         Location { position, field: field.to_owned(), ..self.file_location(file) }
     }
 
-    /// The location of a note.
+    /// The location of something that kustomize accepts, and the user should know: a [`Note`](crate::kustomization::Note),
+    /// by its index in `notes`.
     pub(crate) fn note_location(&self, note: usize) -> Location {
         let Noted { file, note, .. } = &self.notes[note];
         self.location_in(*file, note.position, &note.field)

@@ -8,7 +8,7 @@ use super::yaml::{self, Value};
 /// # Errors
 ///
 /// If kustomize refuses the file: it must be UTF-8 and YAML, and every document that is not empty a mapping with `kind`
-/// and `metadata.name` (or a list of these). kustomize requires no more, not even `apiVersion` or any object.
+/// and `metadata.name` (or a list of these). Neither `apiVersion` nor a single object is required.
 pub(crate) fn count_objects(bytes: &[u8]) -> Result<usize, String> {
     let text = std::str::from_utf8(bytes).map_err(|_| "not text".to_owned())?;
     let stream = yaml::read(text, usize::MAX)

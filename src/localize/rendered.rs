@@ -28,7 +28,7 @@ pub(crate) fn render(request: &LocalizeRequest<'_>) -> Result<LocalizeOutcome, F
             (WriteOutcome::DryRun, Some(on_branch.pending(&content)?))
         } else {
             let delivered = on_branch.commit(&content, || format!("Render {}", on_branch.source_label()))?;
-            (WriteOutcome::of(delivered.as_ref().is_some_and(|delivered| delivered.is_new)), delivered)
+            (WriteOutcome::of(delivered.as_ref().is_some_and(|delivered| delivered.is_written)), delivered)
         };
         if let Some(delivered) = delivered {
             return Ok(outcome(status, on_branch, &workspace, rendered, delivered));

@@ -163,19 +163,20 @@ fn above(target: &str, text: &str, workspace: &Workspace) -> Result<String> {
 /// The hint for an argument that is not a directory.
 const HINT_NAME_DIRECTORY: &str = "name the directory of the kustomization, relative to this one";
 
-/// Finds a directory that was named. `part` is its part in messages.
+/// Finds a directory that was named. `part` names the argument in messages: `target`, `scope` or `root`.
 fn directory(part: &str, text: &str, workspace: &Workspace) -> Result<String> {
     let tree = &*workspace.tree;
     let path = tree::argument_path(tree, workspace.top.as_deref(), &workspace.prefix, text);
     // A directory that exists only on disk is the most common mistake, so it gets its own message.
-    let is_committed = matches!(workspace.files, Files::Commit { .. }) && Path::new(text).exists();
+    let is_on_disk = matches!(workspace.files, Files::Commit { .. }) && Path::new(text).exists();
     let (why, hint) = match path.map(|path| tree::resolve(tree, &path)).transpose()? {
         _ if text.is_empty() => ("is empty", HINT_NAME_DIRECTORY),
         Some(Resolved::Directory { path }) => return Ok(path),
-        None | Some(Resolved::Leaves { .. }) => {
-            ("is outside of the repository", "name a directory in it, or copy it without a repository: `--no-commit`")
-        }
-        Some(Resolved::Missing { .. }) if is_committed => {
+        None | Some(Resolved::Leaves { .. }) => (
+            "is outside of the repository",
+            "name a directory of the repository, or copy the directory without it: `--no-commit`",
+        ),
+        Some(Resolved::Missing { .. }) if is_on_disk => {
             ("is not in the source commit", "commit it first, or use `--no-commit`")
         }
         Some(Resolved::Missing { path }) => {

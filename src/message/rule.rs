@@ -16,7 +16,7 @@ enum AllowScope {
     Never,
 }
 
-/// The way of localizing in place that fixes the findings of a rule, and therefore is not stopped by them.
+/// Which way of localizing in place fixes the findings of a rule, so that they do not stop it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MendedBy {
     Nothing,
@@ -24,8 +24,8 @@ pub(crate) enum MendedBy {
     Localizing,
     /// A way that resolves references without a lock entry.
     Vendoring,
-    /// A way that may localize files again.
-    Refreshing,
+    /// A run that may replace localized files: with `--overwrite`, or after a killed one.
+    Overwriting,
 }
 
 macro_rules! rules {
@@ -64,7 +64,7 @@ rules! {
     FloatingRef "floating-ref" Warning Always Nothing;
     RemoteChart "remote-chart" Error Always Vendoring;
     OutOfScope "out-of-scope" Error Named Vendoring;
-    MissingPath "missing-path" Error Always Refreshing;
+    MissingPath "missing-path" Error Always Overwriting;
     UntrackedPath "untracked-path" Warning Always Nothing;
     InvalidKustomization "invalid-kustomization" Error Named Nothing;
     UnsafeReference "unsafe-reference" Error Named Nothing;
@@ -74,7 +74,7 @@ rules! {
     UnknownTarget "unknown-target" Warning Named Nothing;
     Engine "engine" Error Named Nothing;
     DeployedRemote "deployed-remote" Warning Named Localizing;
-    EditedCopy "edited-copy" Error Never Refreshing;
+    EditedCopy "edited-copy" Error Never Overwriting;
     StaleLock "stale-lock" Warning Never Vendoring;
     StaleAllow "stale-allow" Warning Never Nothing;
     NewException "new-exception" Error Never Nothing;

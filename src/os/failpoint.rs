@@ -12,7 +12,7 @@ use std::sync::{LazyLock, Mutex};
 
 use crate::os::parallel::locked;
 
-/// Where a debug build writes the names of the effects of a run, one a line.
+/// The file to which a debug build writes the names of the effects of a run, one a line.
 const LIST: &str = "KUSTOMIZE_LOCALIZE_FAILPOINTS";
 /// At which effect a debug build ends: 1 is the first.
 const STOP: &str = "KUSTOMIZE_LOCALIZE_STOP_AT";

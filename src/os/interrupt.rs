@@ -38,7 +38,7 @@ pub(crate) fn signal_group(leader: u32, kills: bool) {
     }
 }
 
-/// Installs the handler. Called once, first thing in `main`.
+/// Installs the handler. Called once, before any command runs.
 pub(crate) fn install() {
     #[cfg(unix)]
     {
@@ -209,8 +209,8 @@ fn open(_: &Path) -> Option<File> {
     None
 }
 
-/// Whether a run that made a directory in `parent` was killed, or goes on: that is there.
-pub(crate) fn is_left(parent: &Path, prefix: &str) -> bool {
+/// Whether `parent` has a directory of a run that was killed, or that goes on.
+pub(crate) fn has_directory(parent: &Path, prefix: &str) -> bool {
     let entries = parent.read_dir().into_iter().flatten().flatten();
     let mut names = entries.map(|entry| entry.file_name());
     names.any(|name| name.to_string_lossy().starts_with(prefix))
@@ -222,8 +222,8 @@ pub(crate) fn unusable(error: impl std::fmt::Display) -> Failure {
         .hint("set TMPDIR to a directory that can be written and has room")
 }
 
-/// Locks a directory against other runs, which wait as long; does nothing on file systems without locks. The lock ends
-/// when the result is dropped, or with the process.
+/// Locks a directory against other runs; waits for `patience` if another run has locked it, and returns `None` if it still
+/// has. Does nothing on file systems without locks. The lock ends when the result is dropped, or with the process.
 pub(crate) fn lock(directory: &Path, patience: Duration) -> Option<Alone> {
     let Some(opened) = open(directory) else {
         return Some(Alone(None));
@@ -269,7 +269,7 @@ pub(crate) fn sweep(parent: &Path, prefix: &str) {
         let is_dead = match directory.as_ref().map(File::try_lock) {
             Some(Ok(())) => true,
             Some(Err(TryLockError::WouldBlock)) => false,
-            // Where directories cannot be locked.
+            // Directories cannot be locked on this file system.
             _ => metadata.modified().is_ok_and(|time| time.elapsed().is_ok_and(|age| age > ABANDONED)),
         };
         if is_dead {

@@ -31,7 +31,7 @@ pub fn side_by_side<J: Sync, D: Send>(jobs: &[J], most: usize, run: impl Fn(usiz
         }
     };
     thread::scope(|scope| {
-        // The first one is this one. Where no more threads are to be had, fewer do it.
+        // This thread works, too. If no more threads can be started, fewer do the work.
         for _ in 1..jobs.len().min(most) {
             if thread::Builder::new().stack_size(STACK).spawn_scoped(scope, worker).is_err() {
                 break;

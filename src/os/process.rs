@@ -58,13 +58,13 @@ pub(crate) enum Error {
     Exceeded(String, u64, &'static str),
 }
 
-/// What a child may take.
+/// The limits of a child.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bounds {
     pub(crate) time: Option<Duration>,
-    /// Of what it writes, in bytes.
+    /// The most bytes that it may write.
     pub(crate) output: u64,
-    /// What of it is resident, in bytes, where that can be seen.
+    /// The most resident memory in bytes, on systems that show it.
     pub(crate) memory: u64,
 }
 

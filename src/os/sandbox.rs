@@ -1,5 +1,5 @@
-//! What keeps a child from the rest of the machine: a filter of system calls, Landlock, and a process that ends all that it
-//! starts. Elsewhere than on Linux nothing does.
+//! The isolation of a child from the rest of the machine, on Linux only: a filter of system calls, Landlock, and a process
+//! that ends all that the child starts.
 //!
 //! Namespaces would add nothing: the filter asks us for each connection, Landlock keeps the files as they are, and both are
 //! allowed on machines that forbid namespaces. So every machine gives the same verdict.
@@ -24,7 +24,7 @@ pub(crate) use elsewhere::{Walls, isolate};
 #[cfg(target_os = "linux")]
 pub(crate) use linux::{Walls, isolate};
 
-/// How a child is closed.
+/// The means that isolate a child.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Means {
@@ -48,7 +48,7 @@ pub(crate) struct Isolation<'a> {
     pub local: bool,
 }
 
-/// What an isolated child asks for.
+/// A request of an isolated child.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Request {
     /// A connection, with its address if that could be read.

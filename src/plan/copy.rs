@@ -59,7 +59,7 @@ pub(crate) fn plan(
         trailers: options.trailers,
         scope: target.scope,
         files: localized.files.values().map(|(_, entry)| entry.clone()).collect(),
-        ..lock::joined(&Lock::default(), &localized.remotes, &BTreeSet::new(), &user_remotes, &exception)
+        ..lock::reachable_lock(&Lock::default(), &localized.remotes, &BTreeSet::new(), &user_remotes, &exception)
     };
     // The lock of the copy needs this path.
     if localized.files.contains_key(LOCK_NAME) {

@@ -164,8 +164,9 @@ fn walk(workspace: &Workspace, survey: &Survey, starts: &[String], remotes: Opti
     // A reference that is not locked is not an error if the configuration says so, because localizing a commit resolves
     // nothing.
     let level = workspace.config.level(Rule::RemoteReference, Severity::Error);
-    let keeps = matches!(workspace.files, Files::Commit { .. } | Files::Tree(_)) && level != Some(Severity::Error);
-    let policy = graph::WalkPolicy { lock: workspace.lock.as_deref(), keeps, ..graph::WalkPolicy::default() };
+    let keeps_remote =
+        matches!(workspace.files, Files::Commit { .. } | Files::Tree(_)) && level != Some(Severity::Error);
+    let policy = graph::WalkPolicy { lock: workspace.lock.as_deref(), keeps_remote, ..graph::WalkPolicy::default() };
     lock::explore(workspace, survey, starts, remotes, policy)
 }
 
@@ -232,14 +233,14 @@ fn relocked(
     let before = Lock { files, ..old_lock.clone() };
     let user_remotes = remotes::user_remotes(&after.graph, &workspace.config, old_lock);
     // The files of the user no longer name what was just localized, but the lock must still say where it came from.
-    let mut user_remotes = lock::with(user_remotes, &before, keep);
+    let mut user_remotes = lock::keep_locked(user_remotes, &before, keep);
     let fetched = localized.remotes.iter();
     let fetched = fetched.flat_map(|(source, pinned)| pinned.paths.keys().map(|path| source.at(path)));
     user_remotes.to_localize.extend(fetched);
     // An upstream that was localized stays so, whatever an exception says.
     let exception =
         |upstream: &Upstream| lock::excepted(&workspace.config, upstream).filter(|_| !old_lock.holds(upstream));
-    let mut lock = lock::joined(&before, &localized.remotes, &BTreeSet::new(), &user_remotes, &exception);
+    let mut lock = lock::reachable_lock(&before, &localized.remotes, &BTreeSet::new(), &user_remotes, &exception);
     // On a branch the commit has trailers; a lock in a working tree must not claim that.
     if options.trailers {
         lock.trailers = !lock.files.is_empty()

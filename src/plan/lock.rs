@@ -36,9 +36,10 @@ pub(crate) fn up_to_date(workspace: &Workspace) -> Result<Option<Relocked>> {
     let explored = walk(workspace, None)?;
     let troubles = Troubles::of(&explored);
     let user_remotes = remotes::user_remotes(&explored.graph, config, &old_lock);
-    let user_remotes = with(user_remotes, &old_lock, troubles.has_unread);
-    let lock =
-        joined(&old_lock, &Remotes::new(), &BTreeSet::new(), &user_remotes, &|upstream| excepted(config, upstream));
+    let user_remotes = keep_locked(user_remotes, &old_lock, troubles.has_unread);
+    let lock = reachable_lock(&old_lock, &Remotes::new(), &BTreeSet::new(), &user_remotes, &|upstream| {
+        excepted(config, upstream)
+    });
     // An image is never locked, and a chart only if helm is enabled.
     let needs_fetch = unlocked(&lock, &user_remotes).any(|upstream| match upstream {
         Upstream::Image { .. } => false,
@@ -93,14 +94,14 @@ pub(crate) fn relock(workspace: &Workspace, old_lock: &Lock, remotes: &mut dyn g
     let (graph, config) = (&explored.graph, &workspace.config);
     let fetched = remotes::remotes(graph, old_lock)?;
     let user_remotes = remotes::user_remotes(graph, config, old_lock);
-    let user_remotes = with(user_remotes, old_lock, troubles.has_unread);
-    let lock = joined(old_lock, &fetched, &kept_entries, &user_remotes, &|upstream| excepted(config, upstream));
+    let user_remotes = keep_locked(user_remotes, old_lock, troubles.has_unread);
+    let lock = reachable_lock(old_lock, &fetched, &kept_entries, &user_remotes, &|upstream| excepted(config, upstream));
     Ok(relocked(lock, &user_remotes, troubles))
 }
 
 /// Adds upstreams that stay locked although no file references them: those of stored files, and with `all` everything
 /// in the lock.
-pub(super) fn with(mut user_remotes: UserRemotes, old_lock: &Lock, all: bool) -> UserRemotes {
+pub(super) fn keep_locked(mut user_remotes: UserRemotes, old_lock: &Lock, all: bool) -> UserRemotes {
     if all {
         user_remotes.to_localize.extend(old_lock.upstreams())
     } else {
@@ -112,7 +113,7 @@ pub(super) fn with(mut user_remotes: UserRemotes, old_lock: &Lock, all: bool) ->
 /// A lock of all upstreams that are reachable from the user's: with their `fetched` entries, or else their old ones.
 /// The sources `kept_entries` keep their old entries in any case. `exception` gives the reason why an upstream stays
 /// remote that the user's own files do not localize.
-pub(super) fn joined(
+pub(super) fn reachable_lock(
     old_lock: &Lock,
     fetched: &Remotes,
     kept_entries: &BTreeSet<Upstream>,

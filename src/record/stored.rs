@@ -151,7 +151,7 @@ mod tests {
             (X, |tree| tree.file(X, b"y", false), edited),
             (X, |tree| tree.file(X, b"x", true), FileDifference::Mode),
             (X, |tree| tree.link(X, "run.sh"), FileDifference::NoFile),
-            // What lies in it is not reported as well.
+            // The files in it are not reported again.
             (X, inside, FileDifference::NoFile),
             ("a/localized-files/new", |tree| tree.file("a/localized-files/new", b"", false), FileDifference::Added),
             ("a/localized-files/link", |tree| tree.link("a/localized-files/link", "h"), FileDifference::Added),

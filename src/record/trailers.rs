@@ -68,7 +68,7 @@ pub struct TargetTrailer {
 impl Trailers {
     /// Renders the lines, each with its newline. Fails if a value is invalid.
     pub fn render(&self) -> Result<String> {
-        // What is written must be read back: a commit message cannot be corrected later.
+        // Trailers that could not be read back would stay wrong for ever: a commit message cannot be corrected.
         self.check().map_err(|failure| failure.context("cannot write the trailers"))?;
         let mut lines = String::new();
         let mut line = |name: &str, value: &str| lines.push_str(&format!("{PREFIX}{name}: {value}\n"));

@@ -7,12 +7,12 @@ use gix::validate::path::component;
 use crate::message::redact::has_secret;
 use crate::os::limits::PATH;
 
-/// The reason why a text is invalid.
-type Refused = std::result::Result<(), &'static str>;
+/// `Ok` for a valid text, else the reason why it is not.
+type Validity = std::result::Result<(), &'static str>;
 
 /// Accepts a path from the top of a repository to a file or a directory below it: `/` between the components, no
 /// component that has a special meaning on any system, nothing inside `.git`.
-pub(super) fn path(text: &str) -> Refused {
+pub(super) fn path(text: &str) -> Validity {
     if text.len() > PATH.most {
         return Err("is too long for a path");
     }
@@ -41,12 +41,12 @@ pub(super) fn path(text: &str) -> Refused {
 }
 
 /// Accepts a [`path`], or `.` for the top.
-pub(super) fn path_or_top(text: &str) -> Refused {
+pub(super) fn path_or_top(text: &str) -> Validity {
     if text == "." { Ok(()) } else { path(text) }
 }
 
 /// Accepts the URL or scp-like address of an upstream.
-pub(super) fn url(text: &str) -> Refused {
+pub(super) fn url(text: &str) -> Validity {
     text_without_controls(text)?;
     if text.starts_with('-') {
         return Err("begins with `-`");
@@ -56,7 +56,7 @@ pub(super) fn url(text: &str) -> Refused {
 }
 
 /// Accepts a ref that git accepts (`git check-ref-format`).
-pub(super) fn reference(text: &str) -> Refused {
+pub(super) fn reference(text: &str) -> Validity {
     text_without_controls(text)?;
     // It must be neither an option nor a refspec.
     if text.starts_with(['-', '+']) {
@@ -69,7 +69,7 @@ pub(super) fn reference(text: &str) -> Refused {
 }
 
 /// Accepts a target: a local one like [`path_or_top`], a remote one like [`url()`].
-pub(super) fn target(text: &str) -> Refused {
+pub(super) fn target(text: &str) -> Validity {
     path_or_top(text).or_else(|reason| {
         // A path that is refused must not pass as a URL.
         let could_be_remote = text.contains("//") || text.contains([':', '?']);
@@ -78,13 +78,13 @@ pub(super) fn target(text: &str) -> Refused {
 }
 
 /// Accepts the name of a chart: one component of a path that is not an option to any program.
-pub(super) fn chart(text: &str) -> Refused {
+pub(super) fn chart(text: &str) -> Validity {
     path(text)?;
     chart_version(text)
 }
 
 /// Accepts the version of a chart, or a range of versions.
-pub(super) fn chart_version(text: &str) -> Refused {
+pub(super) fn chart_version(text: &str) -> Validity {
     text_without_controls(text)?;
     if text.starts_with('-') {
         return Err("begins with `-`");
@@ -93,7 +93,7 @@ pub(super) fn chart_version(text: &str) -> Refused {
 }
 
 /// Accepts any text of one line.
-pub(super) fn text_without_controls(text: &str) -> Refused {
+pub(super) fn text_without_controls(text: &str) -> Validity {
     if text.is_empty() {
         Err("is empty")
     } else if text.contains(char::is_control) {

@@ -126,8 +126,8 @@ pub(crate) fn listed(tree: &dyn Tree, config: &Config, deployed: &DeployedTree) 
     Ok(Listed { roots: unnamed(deployed, &starts), unread })
 }
 
-/// The files of a tree that could not be read. Of roots that begin nothing none counts, and of the others those that are
-/// `shown`; of the files with objects those that are `touched`.
+/// The files of a tree that could not be read: those of `shown` roots that begin something, and those with objects that are
+/// `touched`.
 fn unread(
     DeployedTree { explored, targets }: &DeployedTree,
     starts: &BTreeSet<String>,

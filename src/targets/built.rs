@@ -308,7 +308,7 @@ fn source<'a>(made: &Document, sources: &[&'a Document]) -> Option<&'a Document>
     let named = sources.iter().filter(|source| !source.object.name.is_empty() && name.contains(&source.object.name));
     let longest = named.clone().map(|source| source.object.name.len()).max()?;
     let longest: Vec<_> = named.filter(|source| source.object.name.len() == longest).collect();
-    // Of several with this name, the one counts that says the same.
+    // If several have this name, prefer the one with the same content.
     longest
         .iter()
         .max_by_key(|source| (source.object.namespace == *namespace, longest.len() > 1 && spec(source) == spec(made)))

@@ -257,7 +257,7 @@ remotes:
                 remote,
             ]
         );
-        // What is there is not left out.
+        // A path that exists is not missing.
         let base = "../base: component of the object, without a kustomization";
         let file = "../base/x.yaml: component of the object, `base/x.yaml` is a file";
         let ignoring = reached("  ignoreMissingComponents: true\n");

@@ -116,7 +116,7 @@ mod tests {
     fn each_path_that_is_ignored_holds_the_text_of_its_pattern() {
         let found = |text: &str| literals(text.as_bytes());
         assert_eq!(found("# a\n\n*.env\r\n!/Build/\nsecrets/**/x.yaml  \n"), [".env", "build", "secrets"]);
-        // What may match anything.
+        // These patterns may match anything.
         assert_eq!(found("*\n[ab]cde\n?\n"), ["", "", ""]);
         assert_eq!(
             found("\\#x\n\u{feff}\n"),

@@ -400,7 +400,7 @@ fn entry_on_disk(disk_path: &Path) -> io::Result<Option<Entry>> {
         }
         Err(error) => return Err(error),
     };
-    // Of the modes only the executable bit of the owner counts, as in git.
+    // Only the executable bit of the owner counts, as in git.
     let kind = metadata.file_type();
     Ok(if kind.is_symlink() {
         Some(Entry::Link)

@@ -44,10 +44,12 @@ pub(super) fn conflict_failure(conflict: &LockConflict) -> Failure {
     .hint(format!("resolve it again: {}", command("git kustomize-localize update", [conflict.upstream.to_string()])))
 }
 
-fn side(bytes: &[u8], whose: &str) -> Result<Lock> {
-    let hint = format!("take the other: git checkout --ours -- :/{LOCK_NAME}, or --theirs; then: {LOCK_COMMAND}");
+/// Reads a side, whose name is `ours` or `theirs` in the options of git.
+fn side(bytes: &[u8], name: &str) -> Result<Lock> {
+    let other = if name == "ours" { "theirs" } else { "ours" };
+    let hint = format!("take the other side: git checkout --{other} -- :/{LOCK_NAME}; then: {LOCK_COMMAND}");
     Lock::parse(bytes, LOCK_NAME)
-        .map_err(|failure| failure.context(format_args!("cannot read {whose} side of the lock's conflict")).hint(hint))
+        .map_err(|failure| failure.context(format_args!("cannot read `{name}` of the lock's conflict")).hint(hint))
 }
 
 /// The versions of the lock in the index: base, ours, theirs.

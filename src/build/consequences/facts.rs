@@ -1,4 +1,5 @@
-//! What an object is or has, of all that a reviewer must know: each a list of texts, of which those count that are new.
+//! Facts about an object that a reviewer must know. Each function returns texts; a text that only the new object has
+//! is a consequence of the change.
 
 use std::collections::BTreeMap;
 
@@ -9,16 +10,16 @@ use crate::tree::path;
 
 const RBAC: &str = "rbac.authorization.k8s.io";
 
-/// Returns the pod that an object is, or makes.
-fn pod(object: &Value) -> &Value {
+/// The spec of the pod that an object is, or makes; null if it makes none.
+fn pod_spec(object: &Value) -> &Value {
     let all = ["spec.jobTemplate.spec.template.spec", "spec.template.spec", "spec"];
     let mut pods = all.iter().filter_map(|keys| at(object, keys));
     pods.find(|pod| pod.get("containers").is_some()).unwrap_or(&Value::Null)
 }
 
 fn containers(object: &Value) -> impl Iterator<Item = &Value> {
-    let pod = pod(object);
-    items(pod, "initContainers").chain(items(pod, "containers"))
+    let spec = pod_spec(object);
+    items(spec, "initContainers").chain(items(spec, "containers"))
 }
 
 pub(super) fn privileged(object: &Value) -> Vec<String> {
@@ -27,7 +28,7 @@ pub(super) fn privileged(object: &Value) -> Vec<String> {
 }
 
 pub(super) fn host_paths(object: &Value) -> Vec<String> {
-    let volumes = items(pod(object), "volumes").map(|volume| text(volume, "hostPath.path"));
+    let volumes = items(pod_spec(object), "volumes").map(|volume| text(volume, "hostPath.path"));
     let own = Some(object).filter(|object| is_kind(object, "/PersistentVolume"));
     let all = volumes.chain(own.map(|volume| text(volume, "spec.hostPath.path")));
     all.filter(|path| !path.is_empty()).map(|path| format!("`{path}`")).collect()
@@ -35,7 +36,7 @@ pub(super) fn host_paths(object: &Value) -> Vec<String> {
 
 pub(super) fn host_namespaces(object: &Value) -> Vec<String> {
     let mut all = vec!["hostNetwork", "hostPID", "hostIPC"];
-    all.retain(|field| is_true(pod(object), field));
+    all.retain(|field| is_true(pod_spec(object), field));
     all.into_iter().map(|field| format!("`{field}`")).collect()
 }
 
@@ -48,7 +49,7 @@ pub(super) fn bindings(object: &Value) -> Vec<String> {
     vec![format!("{} for {}", text(object, "roleRef.name"), subjects.join(", "))]
 }
 
-/// Returns the rules of a role that allow anything of some sort.
+/// The rules of a role that have `*` in one of their lists.
 pub(super) fn wildcards(object: &Value) -> Vec<String> {
     const FIELDS: [&str; 4] = ["verbs", "resources", "nonResourceURLs", "apiGroups"];
     if !["Role", "ClusterRole"].iter().any(|kind| is_kind(object, &format!("{RBAC}/{kind}"))) {
@@ -69,9 +70,9 @@ pub(super) fn wildcards(object: &Value) -> Vec<String> {
 pub(super) fn no_replicas(object: &Value) -> Vec<String> {
     const KINDS: [&str; 5] =
         ["apps/Deployment", "apps/StatefulSet", "apps/ReplicaSet", "/ReplicationController", "argoproj.io/Rollout"];
-    let is_it = KINDS.iter().any(|kind| is_kind(object, kind));
+    let can_scale = KINDS.iter().any(|kind| is_kind(object, kind));
     let is_none = at(object, "spec.replicas").and_then(Value::as_u64) == Some(0);
-    if is_it && is_none { vec!["`replicas: 0`".to_owned()] } else { Vec::new() }
+    if can_scale && is_none { vec!["`replicas: 0`".to_owned()] } else { Vec::new() }
 }
 
 /// Why the objects of an engine's object are not deployed yet.
@@ -109,7 +110,7 @@ pub(super) fn clusters(object: &Value) -> Vec<String> {
     all
 }
 
-/// The names whose versions change in the first number.
+/// The images and charts whose major version changes; `None` if there are none.
 pub(super) fn major_version(old: &Value, new: &Value) -> Option<String> {
     let old = versions(old);
     let mut moves = Vec::new();
@@ -129,7 +130,7 @@ pub(super) fn major_version(old: &Value, new: &Value) -> Option<String> {
     (!moves.is_empty()).then(|| moves.join(", "))
 }
 
-/// Returns which versions and fields of a CustomResourceDefinition are gone.
+/// The removed versions and fields of a CustomResourceDefinition; `None` if there are none.
 pub(super) fn removed_fields(old: &Value, new: &Value) -> Option<String> {
     // How many are named.
     const NAMED: usize = 5;
@@ -143,7 +144,7 @@ pub(super) fn removed_fields(old: &Value, new: &Value) -> Option<String> {
             Some(is) => {
                 let schema = "schema.openAPIV3Schema";
                 if let (Some(was), Some(is)) = (at(was, schema), at(is, schema)) {
-                    without_fields(was, is, name, &mut gone);
+                    collect_removed_fields(was, is, name, &mut gone);
                 }
             }
         }
@@ -160,27 +161,27 @@ fn served(object: &Value) -> BTreeMap<&str, &Value> {
     all.map(|version| (text(version, "name"), version)).collect::<BTreeMap<&str, &Value>>()
 }
 
-/// Adds the properties that a schema has no longer.
-fn without_fields(was: &Value, is: &Value, place: &str, gone: &mut Vec<String>) {
+/// Adds the properties that a schema has no longer, by their `path`.
+fn collect_removed_fields(was: &Value, is: &Value, path: &str, gone: &mut Vec<String>) {
     // Such a schema keeps fields that it does not know, so none is lost.
     if is_true(is, "x-kubernetes-preserve-unknown-fields") {
         return;
     }
     for (name, was) in at(was, "properties").and_then(Value::as_mapping).into_iter().flatten() {
-        let place = format!("{place}.{}", name.as_str().unwrap_or_default());
+        let path = format!("{path}.{}", name.as_str().unwrap_or_default());
         match is.get("properties").and_then(|all| all.get(name)) {
-            Some(is) => without_fields(was, is, &place, gone),
-            None => gone.push(format!("`{place}`")),
+            Some(is) => collect_removed_fields(was, is, &path, gone),
+            None => gone.push(format!("`{path}`")),
         }
     }
     for (field, mark) in [("items", "[]"), ("additionalProperties", ".*")] {
         if let (Some(was), Some(is)) = (was.get(field), is.get(field)) {
-            without_fields(was, is, &format!("{place}{mark}"), gone);
+            collect_removed_fields(was, is, &format!("{path}{mark}"), gone);
         }
     }
 }
 
-/// Returns the images of containers that an object runs otherwise, as they were and are.
+/// The old and the new image of each container whose image changed.
 pub(crate) fn moved_images(old: &Value, new: &Value) -> Vec<(String, String)> {
     let (old, new) = (container_images(old), container_images(new));
     let moved = new.into_iter().filter_map(|(name, is)| Some((old.get(&name)?.clone(), is)));
@@ -194,22 +195,23 @@ fn container_images(object: &Value) -> BTreeMap<String, String> {
     all.collect::<BTreeMap<String, String>>()
 }
 
-/// Names with their versions: by what it is, where it stands and the last part of the name, which may come from elsewhere.
+/// The name and version of each image and chart, by its kind, its path in the object and the last part of its name. The
+/// other parts are not in the key: a mirror changes them.
 type Versions<'a> = BTreeMap<(&'static str, String, &'a str), (&'a str, &'a str)>;
 
-/// Adds the images in a value at a place: an `image`, or a `repository` with its `tag`, as values of charts have them.
-fn images<'a>(value: &'a Value, place: &str, all: &mut Versions<'a>) {
+/// Adds the images in a value at a `path`: an `image`, or a `repository` with its `tag`, as values of charts have them.
+fn images<'a>(value: &'a Value, path: &str, all: &mut Versions<'a>) {
     let image = value.get("image").and_then(Value::as_str).unwrap_or_default();
     let image = image.split('@').next().and_then(|image| image.rsplit_once(':'));
     let parts = Some((text(value, "repository"), text(value, "tag").split('@').next().unwrap_or_default()));
     for (image, tag) in [image, parts].into_iter().flatten().filter(is_whole) {
-        all.insert(("image", place.to_owned(), path::name(image)), (image, tag));
+        all.insert(("image", path.to_owned(), path::name(image)), (image, tag));
     }
     for (key, value) in value.as_mapping().into_iter().flatten() {
-        images(value, &format!("{place}.{}", key.as_str().unwrap_or_default()), all);
+        images(value, &format!("{path}.{}", key.as_str().unwrap_or_default()), all);
     }
     for item in value.as_sequence().into_iter().flatten() {
-        images(item, &format!("{place}.{}", text(item, "name")), all);
+        images(item, &format!("{path}.{}", text(item, "name")), all);
     }
 }
 

@@ -77,10 +77,10 @@ mod tests {
                 "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nnamePrefix: a-\n",
                 Some("Component for a resource"),
             ),
-            // What Flux reads, and does not mind.
+            // Flux reads these, and accepts them.
             ("apps/empty.yaml", "# nothing\n", None),
             ("apps/x.yaml", "kind: Pod\nmetadata: {name: b}\n---\n", None),
-            // What it does not read.
+            // Flux does not read these.
             ("apps/x.json", "[]", None),
             ("apps/web/kustomization.yaml", "resources: [x.yaml]\n", None),
             ("other/values.yaml", "a: b\n", None),

@@ -13,9 +13,9 @@ use crate::message::finding::{Finding, Rule, Severity};
 use crate::message::redact::{self, visible};
 use crate::reference::Upstream;
 
-/// So many findings are shown one by one on a terminal.
+/// The most findings that a terminal shows; of more it shows the counts.
 const MANY: usize = 20;
-/// How many upstreams are named there.
+/// The most lines of a list of counts.
 const NAMED: usize = 10;
 
 /// The findings with their lines, and a summary as the last line. Many findings on a terminal are only counted.
@@ -114,7 +114,7 @@ fn summary(checked: &Checked) -> String {
     });
     // These two are counted apart: they name things that nobody could look at, not mistakes.
     let warnings = warnings - unknown - not_built;
-    // Also if nothing is new, because that is not the same as no problems.
+    // It is also shown if nothing is new, because that is not the same as no problems.
     let left_out = checked.known.as_ref().map_or(0, |known| known.left_out);
     // Failures are printed on stderr, so only their number is in the summary.
     let failed = checked.failures.len();
@@ -173,7 +173,7 @@ fn counts(all: impl Iterator<Item = String>) -> String {
     rows.sort_by_key(|(_, count)| Reverse(*count));
     let rest = rows.split_off(rows.len().min(NAMED));
     if !rest.is_empty() {
-        rows.push((format!("in {} more", rest.len()), rest.iter().map(|(_, count)| count).sum()));
+        rows.push((format!("in {} others", rest.len()), rest.iter().map(|(_, count)| count).sum()));
     }
     let end = if rows.is_empty() { "" } else { "\n" };
     let rows = rows.into_iter().map(|(what, count)| format!("  {count:>4}  {what}\n"));

@@ -447,7 +447,7 @@ checked 120 kustomizations with 120 references in the index: 120 errors
     assert_eq!(human(&many, brief), text);
     let urls: String = (0..32).map(|n| format!("- https://github.com/o/r{n}//base\n")).collect();
     let text = human(&Scene::of(&format!("resources:\n{urls}")).check(), brief);
-    assert!(text.contains("    22  in 22 more\n"), "{text}");
+    assert!(text.contains("    22  in 22 others\n"), "{text}");
 }
 
 #[test]

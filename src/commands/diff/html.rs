@@ -160,12 +160,12 @@ impl Page<'_> {
     fn section(&self, number: usize) -> String {
         let group = &self.groups[number];
         let build = group[0];
-        let titles: Vec<String> = titles(group).iter().map(title_line).collect();
-        let mut out =
-            format!("<section class=\"{}\" id=\"b{number}\">\n<h2>{}</h2>\n", self.classes(number), titles[0]);
-        if let alike @ 1.. = titles.len() - 1 {
-            let others: String = titles[1..].iter().map(|title_line| item(title_line)).collect();
-            let alike = counted(alike, "more build");
+        let titles = titles(group);
+        let (class, first) = (self.classes(number), title_line(&titles[0]));
+        let mut out = format!("<section class=\"{class}\" id=\"b{number}\">\n<h2>{first}</h2>\n");
+        if let others @ [_, ..] = &titles[1..] {
+            let alike = counted(others.iter().map(|title| title.builds).sum(), "more build");
+            let others: String = others.iter().map(|title| item(&title_line(title))).collect();
             out += &format!("<details><summary>the same in {alike}</summary><ul>\n{others}</ul></details>\n");
         }
         out += &built_by(group, true).map_or(String::new(), |by| format!("<p><small>{}</small></p>\n", text(&by)));
@@ -199,7 +199,7 @@ impl Page<'_> {
 }
 
 /// A title with its cause.
-fn title_line(Title { name, why }: &Title) -> String {
+fn title_line(Title { name, why, .. }: &Title) -> String {
     format!("{} <span class=\"why\">{}</span>", code(name), text(why))
 }
 
@@ -364,7 +364,7 @@ mod tests {
         let [first, link, section] =
             ["<h2>Consequences</h2>", "href=\"#b1o0\"", "id=\"b0\""].map(|part| page.find(part).unwrap());
         assert!(first < link && link < section);
-        // What is long is opened by who wants it.
+        // A long object is closed at first.
         assert!(page.contains("id=\"b0o0\" open>") && page.contains("id=\"b1o0\">"), "{page}");
         assert!(page.contains("3 objects (3 changed) in 3 of 3 affected builds, 1 consequence"), "{page}");
         assert!(Diff::default().html().contains("<p>no build is affected</p>"));

@@ -1,5 +1,7 @@
 //! The text of `diff` for people.
 
+use std::collections::BTreeSet;
+
 use console::Style;
 
 use super::summary::ImageMove;
@@ -72,7 +74,7 @@ fn consequence_line(consequence: &Consequence, object: &str, shown: Shown) -> St
 
 /// The names of the builds of a group, one line each, and the builds that defined their objects.
 fn titles(group: &[&Compared], verbose: bool, bold: impl Fn(String) -> String) -> String {
-    let titles = super::titles(group).into_iter().map(|Title { name, why }| format!("{}: {why}", bold(name)));
+    let titles = super::titles(group).into_iter().map(|Title { name, why, .. }| format!("{}: {why}", bold(name)));
     let lines = first(titles, if verbose { usize::MAX } else { NAMED });
     let by = built_by(group, verbose).map(|by| format!("  {}", fitting(&visible(&by), 2, verbose)));
     lines.into_iter().chain(by).map(|line| line + "\n").collect()
@@ -80,7 +82,7 @@ fn titles(group: &[&Compared], verbose: bool, bold: impl Fn(String) -> String) -
 
 /// The builds that defined the objects of the targets in a group, each once; `None` if they are as written.
 pub(super) fn built_by(group: &[&Compared], verbose: bool) -> Option<String> {
-    let mut by: Vec<String> = group.iter().filter_map(|build| build.built_by.clone()).collect();
-    by.dedup();
+    let by: BTreeSet<String> = group.iter().filter_map(|build| build.built_by.clone()).collect();
+    let by: Vec<String> = by.into_iter().collect();
     (!by.is_empty()).then(|| format!("defined by the build of {}", named(&by, verbose)))
 }

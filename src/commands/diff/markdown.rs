@@ -120,7 +120,7 @@ fn head(group: &[&Compared]) -> String {
     };
     let unknown = group[0].unknown(false).into_iter().chain(built_by(group, false));
     let unknown: String = unknown.map(|line| format!("<p>{}</p>\n\n", code(&line))).collect();
-    let titles = titles(group).into_iter().map(|Title { name, why }| format!("{}: {}", code(&name), code(&why)));
+    let titles = titles(group).into_iter().map(|Title { name, why, .. }| format!("{}: {}", code(&name), code(&why)));
     let titles = first(titles, NAMED).join("<br>");
     inert(&format!("<details><summary>{titles}{counted}</summary>\n\n{unknown}"))
 }

@@ -32,7 +32,7 @@ pub(super) struct ImageMove {
     to: String,
     /// How many objects run it.
     objects: usize,
-    /// What a reviewer should know: that its digest is gone, or that its tag may name something else tomorrow.
+    /// A warning for the reviewer: its digest is gone, or its tag may name something else tomorrow. `None` if neither is.
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<&'static str>,
 }

@@ -1,5 +1,5 @@
-//! What the index of a repository says of one chart. It may have tens of megabytes: it is read event by event, and nothing
-//! else of it is kept.
+//! The versions of one chart in the index of a repository. The index may have tens of megabytes: it is read event by
+//! event, and nothing else of it is kept.
 
 use granit_parser::{Event, Parser, ScalarStyle};
 

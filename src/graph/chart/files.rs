@@ -44,9 +44,9 @@ impl Walker {
             read.insert(inside.clone(), self.graph.sources[source].tree.read(path)?.into());
         }
         let own = if is_own { &listed } else { &Listed::new() };
-        // `check` gets it anyway, and reports that it is allowed.
-        let is_told = !has_network && policy.leave_missing.is_none();
-        let is_sound = self.judge_schemas(chart, read, own, &|url| !is_told && policy.covers_schema(url));
+        // `check` reports all requests of schemas, and marks those that are allowed.
+        let reports_allowed = !has_network && policy.leave_missing.is_none();
+        let is_sound = self.judge_schemas(chart, read, own, &|url| !reports_allowed && policy.covers_schema(url));
         if !stays {
             let files = listed.into_iter().map(|(inside, (path, mode))| (inside, self.file(source, &path, mode)));
             self.graph.charts[chart].files = files.collect();
@@ -130,7 +130,7 @@ impl Walker {
                         return Err(Trouble::new(TroubleKind::OutOfScope, message)
                             .hint("replace the link with a copy of its target"));
                     }
-                    // The target of such a link contains the link again.
+                    // A link to a directory above itself would loop.
                     Resolved::Directory { path } if path != file_path && path::is_in(&file_path, &path) => {
                         return Err(self.unresolved(
                             source,
@@ -140,7 +140,7 @@ impl Walker {
                     }
                     Resolved::Directory { path } => {
                         if path != file_path {
-                            // Where links lead back, it grows and grows.
+                            // Links to each other would make this path grow without end.
                             PATH.check(inside.len(), || tree.label(&file_path))?;
                         }
                         todo.push((inside, path));

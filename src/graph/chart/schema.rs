@@ -256,7 +256,7 @@ mod tests {
         found.into_iter().map(|(url, _)| url).collect()
     }
 
-    /// What Helm 4.1.4 does with each of them was measured.
+    /// Measured with Helm 4.1.4.
     #[test]
     fn what_leads_out_of_a_document() {
         for (text, url) in [

@@ -17,7 +17,7 @@ const X32: u32 = 0x4000_0000;
 /// The flags of clone(2) that make namespaces.
 const NAMESPACES: u32 = 0x7E02_0000;
 
-/// What changes mounts and namespaces, or reads other processes: nothing that a build needs.
+/// Calls that change mounts and namespaces, or read other processes. No build needs them.
 const FORBIDDEN: &[c_long] = &[
     libc::SYS_mount,
     libc::SYS_umount2,
@@ -43,7 +43,7 @@ const FORBIDDEN: &[c_long] = &[
     libc::SYS_userfaultfd,
     libc::SYS_open_by_handle_at,
 ];
-/// What no filter can look into. Programs go on without it.
+/// Calls whose arguments no filter can see. They fail as on an old kernel, and programs go on without them.
 const ABSENT: [c_long; 2] = [libc::SYS_io_uring_setup, libc::SYS_clone3];
 const LISTENS: [c_long; 3] = [libc::SYS_listen, libc::SYS_accept, libc::SYS_accept4];
 /// The calls that can connect while they send, and which of their arguments says so.
@@ -72,12 +72,12 @@ fn fail(error: i32) -> sock_filter {
     end(libc::SECCOMP_RET_ERRNO | error.unsigned_abs())
 }
 
-/// What becomes of requests.
+/// The treatment of connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Asked {
-    /// Somebody is told, and answers.
+    /// The parent is notified of each one, and makes it or refuses it.
     Watched,
-    /// They fail. Who may be connected to, something else has to decide.
+    /// New sockets fail.
     Refused,
 }
 

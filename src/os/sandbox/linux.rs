@@ -157,7 +157,7 @@ fn readable(programs: &[Option<PathBuf>], path: &OsStr) -> Vec<PathBuf> {
         if !hidden.iter().any(|directory| directory.starts_with(&path)) {
             readable.push(path);
         } else if !hidden.contains(&path) {
-            // What a link leads to is there by itself.
+            // A link needs no rule: its target has one of its own.
             let real =
                 entries(&path).into_iter().filter(|entry| entry.file_type().is_ok_and(|kind| !kind.is_symlink()));
             todo.extend(real.map(|entry| entry.path()));

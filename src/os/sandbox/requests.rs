@@ -44,7 +44,7 @@ impl Answering {
     }
 }
 
-/// What answers.
+/// The thread that answers requests.
 struct Supervisor {
     /// The descriptor on which the kernel asks.
     kernel: OwnedFd,
@@ -52,7 +52,7 @@ struct Supervisor {
     local: bool,
 }
 
-/// What becomes of one request.
+/// The answer to a request.
 enum Answer {
     /// The kernel does it.
     Done,
@@ -157,7 +157,7 @@ impl Supervisor {
     }
 }
 
-/// What a `struct sockaddr` says.
+/// The content of a `struct sockaddr`.
 enum Address {
     Internet(SocketAddr),
     /// The path of a server on this machine, or the end of a connection.

@@ -80,7 +80,7 @@ pub(super) fn changes(
         }
     }
     let edited = Vec::from_iter(edited);
-    let mut failures: Vec<Failure> = unstaged(workspace, user_edits)?.into_iter().collect();
+    let mut failures: Vec<Failure> = refuse_unstaged(workspace, user_edits)?.into_iter().collect();
     // All reasons at once: with one for each run, people would mend them one by one.
     let mut refuse = |paths: Vec<String>, problem: &str, hint: &str| {
         if !paths.is_empty() {
@@ -97,9 +97,9 @@ pub(super) fn changes(
     Ok(changes)
 }
 
-/// Refuses to edit files of the user that differ from the index: the edits could not be told apart from those of the
-/// user.
-fn unstaged(workspace: &Workspace, edits: BTreeSet<String>) -> Result<Option<Failure>> {
+/// The failure if files that are to be edited differ from the index: nobody could tell the edits of the user from ours.
+/// `None` if none does.
+fn refuse_unstaged(workspace: &Workspace, edits: BTreeSet<String>) -> Result<Option<Failure>> {
     let Files::WorkingTree { repo, tree, .. } = &workspace.files else {
         return Ok(None);
     };

@@ -47,7 +47,7 @@ impl Lock {
         lock.left.extend(theirs.left.clone());
         let left = std::mem::take(&mut lock.left);
         lock.left = left.into_iter().filter(|(upstream, _)| !lock.holds(upstream)).collect();
-        // Of two files at one path ours counts.
+        // If both have a file at a path, ours counts.
         let files = theirs.files.iter().chain(&ours.files);
         let files: BTreeMap<&str, &StoredFile> = files.map(|file| (file.path.as_str(), file)).collect();
         lock.files = files.into_values().cloned().collect();

@@ -42,7 +42,7 @@ pub(super) fn validate(lock: &LockKeys) -> Result<(), LockProblem> {
         // A file or a chart has no paths: its entry is the whole upstream.
         locked.extend((!matches!(source, Upstream::Git { .. })).then_some(source));
     }
-    // What stays remote is not locked: otherwise it would be open what a build gets.
+    // An upstream that stays remote must not be locked, too: nobody could tell which of the two a build gets.
     let mut stays_remote = BTreeSet::new();
     for (index, entry) in lock.left.iter().enumerate() {
         let upstream = entry.upstream();

@@ -63,7 +63,7 @@ impl GeneratorEvaluator<'_> {
     pub(super) fn generate(&mut self, generator: Generator<'_>) -> Result<Given> {
         let given = match self.parameters(generator) {
             Err(failure) if failure.kind == FailureKind::NotKnown => {
-                // What its git generators read is watched all the same.
+                // Changes of the files that its git generators read still count.
                 self.watch(generator)?;
                 Given::open(failure.message)
             }

@@ -12,7 +12,7 @@ use crate::tree::path;
 /// The characters that make a path mean several files, or are filled in.
 pub(super) const PATTERN: [char; 5] = ['*', '?', '[', '{', '$'];
 
-/// Where a source lies in this repository.
+/// The directory of a source in this repository.
 #[derive(Clone, Copy)]
 pub(super) struct SourceDir<'a> {
     /// The top of the repository of the source.

@@ -56,10 +56,10 @@ pub(super) struct FluxSources<'a> {
     pub(super) tree: &'a dyn Tree,
     identity: &'a Identity,
     ignores: &'a Ignores,
-    /// The counters that limit the work.
+    /// The targets that are found so far, which count how much was searched.
     targets: RefCell<&'a mut Targets>,
     all: Vec<FluxSource>,
-    /// Why an artifact that is not among them may be made.
+    /// Why the list of artifacts may be incomplete; `None` if it is complete.
     more: Option<String>,
 }
 
@@ -96,7 +96,7 @@ impl<'a> FluxSources<'a> {
                 _ => {}
             }
         }
-        // Last: an object of that name in the tree would have said more.
+        // After the objects of the tree: one of that name takes precedence.
         if is_bootstrapped {
             // The command line of Flux, or the chart of a `FluxInstance`, made its object elsewhere.
             let (kind, name) = BOOTSTRAPPED;

@@ -1,4 +1,4 @@
-//! Where objects come from: gix, or git where gix does not find them.
+//! The objects of a repository: read by gix, or by git if gix does not find them.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -21,7 +21,7 @@ pub(super) struct Item {
     pub(super) id: ObjectId,
 }
 
-/// What a directory holds. A name that is not UTF-8 stands there as it can be shown, and is [odd](path::is_odd).
+/// The entries of a directory. A name that is not UTF-8 is replaced by one that can be shown, and is [odd](path::is_odd).
 pub(super) type Directory = BTreeMap<Box<str>, Item>;
 
 /// All nodes of a tree that are not directories, by path.
@@ -108,7 +108,7 @@ impl Objects {
     pub(super) fn hold(&self, blobs: Vec<ObjectId>, marks: &[&'static [u8]]) -> impl FnOnce() -> Vec<bool> + use<> {
         let hash = self.repository.object_hash();
         let directory = self.repo.as_ref().map(|repo| repo.own_directory());
-        // What an earlier run has searched in vain is not read again.
+        // Blobs in which an earlier run found none of the marks are not read again.
         let unmarked = directory.and_then(|directory| Unmarked::of(&directory, blobs.len(), hash, marks));
         // Many files of a repository are equal, so each object is read once.
         let mut seen = HashSet::new();

@@ -49,7 +49,7 @@ impl Unmarked {
         if new.is_empty() {
             return;
         }
-        // Of a repository with so many blobs only the latest count.
+        // If there are too many, only the latest are remembered.
         if self.known.len() + new.len() > MOST {
             self.known.clear();
         }

@@ -534,7 +534,7 @@ fn paths_are_those_of_the_directory_it_runs_in() {
     }
     run(&["../../../elsewhere", "x"]).fails(2).says(expect![[r#"
             error: the target `../../../elsewhere` is outside of the repository
-              hint: name a directory in it, or copy it without a repository: `--no-commit`
+              hint: name a directory of the repository, or copy the directory without it: `--no-commit`
         "#]]);
     run(&[".", "../../../x", "--scope", ".."]).fails(2).says(expect![[r#"
         error: NEW_DIR `../../../x` is outside of the repository

@@ -152,7 +152,7 @@ fn targets_and_scopes_that_do_not_fit() {
     // On disk any directory may be a target.
     world.says_no(&["away"]).says(expect![[r#"
         error: the target `away` is outside of the repository
-          hint: name a directory in it, or copy it without a repository: `--no-commit`
+          hint: name a directory of the repository, or copy the directory without it: `--no-commit`
     "#]]);
     before.assert_same(&work.state());
     work.run(&["alias"]).success().says(expect![[r#"

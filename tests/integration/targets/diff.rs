@@ -1135,16 +1135,16 @@ spec:
 ";
     work.commit_files(&[("clusters/web.yaml", set)]);
     work.write("apps/dev/map.yaml", config_map("dev"));
-    let expected = "3 targets of ApplicationSet all (clusters/web.yaml:1): apps/dev/map.yaml\n  not built: its `clusters` generator can only be evaluated in the cluster\n";
+    let expected = "3 builds of ApplicationSet all (clusters/web.yaml:1): apps/dev/map.yaml\n  not built: its `clusters` generator can only be evaluated in the cluster\n";
     let output = work.run_unchanged(&["diff", "HEAD"]);
     assert_eq!(output.success().stdout, expected);
     output.says(expect![[r#"
-        3 targets of ApplicationSet all (clusters/web.yaml:1): apps/dev/map.yaml
+        3 builds of ApplicationSet all (clusters/web.yaml:1): apps/dev/map.yaml
           not built: its `clusters` generator can only be evaluated in the cluster
         3 affected builds could not be compared since <0>; unknown: 3 targets
     "#]]);
     let page = work.run_unchanged(&["diff", "HEAD", "--format=html"]);
-    page.success().stdout_has(">3 targets of ApplicationSet all (clusters/web.yaml:1)</a>").lacks("Application dev");
+    page.success().stdout_has(">3 builds of ApplicationSet all (clusters/web.yaml:1)</a>").lacks("Application dev");
     work.git(&["checkout", "--quiet", "."]);
     work.write("base/map.yaml", config_map("other"));
     work.run_unchanged(&["diff", "HEAD"]).success().says(expect![[r#"

@@ -4,7 +4,7 @@ use super::take_out;
 use crate::config::Config;
 use crate::graph::testing::{Upstreams, source};
 use crate::graph::{Survey, WalkPolicy};
-use crate::plan::lock::{joined, unlocked};
+use crate::plan::lock::{reachable_lock, unlocked};
 use crate::plan::remotes;
 use crate::record::Lock;
 
@@ -34,7 +34,7 @@ fn relocked(mut upstreams: Upstreams, held: &Lock) -> (Lock, Vec<String>) {
     let as_held = take_out(&mut explored, held);
     let found = remotes::remotes(&explored.graph, held).unwrap();
     let own = remotes::user_remotes(&explored.graph, &config, held);
-    let lock = joined(held, &found, &as_held, &own, &|_| None);
+    let lock = reachable_lock(held, &found, &as_held, &own, &|_| None);
     let lock = Lock { remotes: lock.remotes, left: lock.left, ..Lock::default() };
     assert!(lock.left.is_empty() && unlocked(&lock, &own).next().is_none());
     lock.render().unwrap();
