@@ -6,18 +6,17 @@ use std::rc::Rc;
 use super::builds::Wanted;
 use super::consequences::{Needs, needs};
 use super::deployed::deployed;
-use super::parts::named;
 use super::subject::BuildSpec;
 use crate::config::Config;
 use crate::git::{CommitId, LocalRepo};
-use crate::graph::{Graph, Survey};
+use crate::graph::Survey;
 use crate::kustomization::FILE_NAMES;
 use crate::message::failure::{Failure, Failures, Result, command, nearest, short, shown};
 use crate::message::position::Position;
 use crate::reference::Upstream;
 use crate::targets::affected::changes::Changes;
 use crate::targets::affected::{AffectedTarget, Cause, DiffStatus, Sides, affected, listed};
-use crate::targets::{ObjectRef, Target, TargetLocation, Unread};
+use crate::targets::{ObjectRef, Target, TargetDir, TargetLocation, Unread};
 use crate::tree::{Entry, Tree, path};
 use crate::workspace::{Workspace, commit, from_top, merge_base};
 
@@ -253,32 +252,58 @@ impl Choice {
         })
     }
 
-    /// The directories of the roots that its build is made of, as it is: each that is built with something else.
-    pub(super) fn tops(&self) -> Vec<String> {
-        let (target, dir) = match (&self.what, self.target().and_then(|target| Some((target, target.local_dir()?)))) {
-            (What::Root(directory), _) => return vec![directory.clone()],
-            (_, Some(there)) => there,
-            (_, None) => return Vec::new(),
-        };
-        let is_generated = |root: &str| dir.scanned.iter().any(|resource| resource.is_root && resource.path == root);
-        target.roots(dir).filter(|root| !is_generated(root)).map(str::to_owned).collect()
+    /// The directory of each side of the target that may be built here; `None` for a root.
+    fn local_dirs(&self) -> Sides<Option<(&Target, &TargetDir)>> {
+        self.targets().map(|target| Some((target?, target?.local_dir()?)))
     }
 
-    /// The directories of the roots below these.
-    pub(super) fn below(&self, graph: &Graph) -> Vec<String> {
-        let there = self.target().and_then(Target::local_dir);
-        let generated = there.into_iter().flat_map(|dir| &dir.scanned).filter(|resource| resource.is_root);
-        let named = self.tops().into_iter().flat_map(|top| named(graph, &top));
-        generated.map(|resource| resource.path.clone()).chain(named).collect()
+    /// The directories of the roots that each of its builds is made of: each that is built with something else.
+    pub(super) fn tops(&self) -> Sides<Vec<String>> {
+        if let What::Root(directory) = &self.what {
+            return self.exists().map(|exists| if exists { vec![directory.clone()] } else { Vec::new() });
+        }
+        let is_generated =
+            |dir: &TargetDir, root: &str| dir.scanned.iter().any(|resource| resource.is_root && resource.path == root);
+        self.local_dirs().map(|side| {
+            let roots = side.into_iter().flat_map(|(target, dir)| target.roots(dir).map(move |root| (dir, root)));
+            roots.filter(|(dir, root)| !is_generated(dir, root)).map(|(_, root)| root.to_owned()).collect()
+        })
+    }
+
+    /// The roots and the files that Flux lists on each side, where it finds no kustomization.
+    pub(super) fn scanned(&self) -> [Sides<Vec<String>>; 2] {
+        let of = |is_root: bool| {
+            self.local_dirs().map(|side| {
+                let scanned = side.into_iter().flat_map(|(_, dir)| &dir.scanned);
+                scanned.filter(|resource| resource.is_root == is_root).map(|resource| resource.path.clone()).collect()
+            })
+        };
+        [of(true), of(false)]
+    }
+
+    /// Whether it is a target that its engine builds in another way now.
+    pub(super) fn is_built_otherwise(&self) -> bool {
+        let Sides { old, new } = self.targets();
+        old.zip(new).is_some_and(|(old, new)| old.build != new.build)
+    }
+
+    /// Whether each side has it.
+    fn exists(&self) -> Sides<bool> {
+        match &self.what {
+            What::Root(_) => Sides { old: self.status != DiffStatus::Added, new: self.status != DiffStatus::Removed },
+            What::Target(sides) => sides.as_ref().as_ref().map(Option::is_some),
+        }
     }
 
     /// The subject of each side; `None` if it does not exist there.
     pub(crate) fn subjects(&self, workspaces: Sides<&Workspace>) -> Sides<Wanted> {
-        // The status of a root that one side does not have.
-        let absent = Sides { old: DiffStatus::Added, new: DiffStatus::Removed };
-        workspaces.zip(absent.zip(self.targets())).map(|(workspace, (absent, target))| match (&self.what, target) {
-            (What::Root(directory), _) => Ok((self.status != absent).then(|| BuildSpec::root(workspace, directory))),
-            (What::Target(_), target) => Ok(target.map(|target| BuildSpec::deployed(workspace, target)).transpose()?),
+        workspaces.zip(self.exists().zip(self.targets())).map(|(workspace, (exists, target))| {
+            match (&self.what, target) {
+                (What::Root(directory), _) => Ok(exists.then(|| BuildSpec::root(workspace, directory))),
+                (What::Target(_), target) => {
+                    Ok(target.map(|target| BuildSpec::deployed(workspace, target)).transpose()?)
+                }
+            }
         })
     }
 

@@ -154,14 +154,6 @@ pub(crate) fn changes(outputs: Sides<&[u8]>, namespaces: Sides<&str>) -> Vec<Obj
     changed(&texts(&old), &texts(&new), namespaces)
 }
 
-/// Returns the documents of two outputs that are not the same.
-pub(super) fn differing(outputs: Sides<&[u8]>) -> Sides<String> {
-    let Sides { old, new } = outputs.map(String::from_utf8_lossy);
-    let (old, new) = (texts(&old), texts(&new));
-    Sides { old: (&old, &new), new: (&new, &old) }
-        .map(|(texts, others)| without(texts, others).map(|text| format!("---\n{}", text.text)).collect())
-}
-
 /// The objects that differ between the documents of two outputs.
 fn changed(before: &[DocumentText<'_>], after: &[DocumentText<'_>], namespaces: Sides<&str>) -> Vec<ObjectChange> {
     // Only documents that differ are read: of a large output these are few.

@@ -1,29 +1,63 @@
 //! Compares the parts of a failed build: the roots below it that build on their own.
+//!
+//! A part that only one side lists is empty on the other. What is left of a failed root without its parts is not built.
+//! Where that differs, too, a side may have objects that no part shows, so that an object which only the other side
+//! shows may be on both.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde_json::Value;
+
 use super::builds::{Builds, Wanted};
 use super::choice::Choice;
-use super::compare;
 use super::subject::BuildSpec;
-use crate::graph::Graph;
-use crate::kustomization::KustomizationKind;
+use crate::graph::inputs::BuildInput;
+use crate::graph::{Edge, Graph, RootId};
+use crate::kustomization::{Accepts, FILE_NAMES, KustomizationKind};
 use crate::message::failure::Result;
 use crate::os::parallel::{processors, side_by_side};
-use crate::targets::affected::Sides;
 use crate::targets::affected::changes::Changes;
+use crate::targets::affected::{DiffStatus, Sides};
+use crate::targets::generated::parsed;
+use crate::tree::path;
 use crate::workspace::Workspace;
 
 /// How many levels below a failed root are tried.
 const DEEPEST: usize = 10;
 
-/// The roots below a failed build that both sides can build.
+/// The fields of a kustomization whose entries can be parts.
+const LISTS: [&str; 2] = ["resources", "bases"];
+
+/// The parts of a failed build that can be built.
+#[derive(Default)]
 pub(crate) struct BuiltParts {
-    /// The differing documents of these roots.
+    /// Their outputs.
     pub(crate) outputs: Sides<String>,
-    /// Whether these are all that may differ.
-    pub(crate) are_all: bool,
+    /// Whether a side may have objects that none of its parts shows, and that the other side lacks.
+    hides: Sides<bool>,
+    /// The directories of the next level.
+    todo: Sides<BTreeSet<String>>,
+    /// The directories of all levels until then.
+    seen: Sides<BTreeSet<String>>,
 }
+
+impl BuiltParts {
+    fn hide(&mut self, more: Sides<bool>) {
+        self.hides = self.hides.zip(more).map(|(hides, more)| hides || more);
+    }
+
+    /// Whether an object that differs between the parts is known to differ between the whole builds.
+    pub(crate) fn proves(&self, change: DiffStatus) -> bool {
+        match change {
+            DiffStatus::Added => !self.hides.old,
+            DiffStatus::Removed => !self.hides.new,
+            DiffStatus::Changed => true,
+        }
+    }
+}
+
+/// The outputs of parts by their directories; `None` if one does not build.
+type Outputs = BTreeMap<String, Option<String>>;
 
 /// The parts of some builds that failed, among the roots that differ. `build` builds both sides.
 pub(crate) fn parts(
@@ -33,76 +67,171 @@ pub(crate) fn parts(
     mut build: impl FnMut(Sides<Vec<Wanted>>) -> Result<Sides<Builds>>,
 ) -> Result<Vec<BuiltParts>> {
     let graphs = workspaces.try_map(|workspace| workspace.survey().read_all())?.map(|explored| explored.graph);
-    let mut all = Vec::new();
-    for choice in failed {
-        let tops = choice.tops();
-        let differs = tops.iter().map(|top| own_differs(&graphs.new, top, changes)).collect::<Result<Vec<_>>>()?;
-        all.push(BuiltParts { outputs: Sides::default(), are_all: !tops.is_empty() && !differs.contains(&true) });
-    }
-    let differs =
-        |directories: Vec<String>| directories.into_iter().filter(|directory| differing.contains(directory)).collect();
-    let mut todo: Vec<BTreeSet<String>> = failed.iter().map(|choice| differs(choice.below(&graphs.new))).collect();
-    let mut known: BTreeMap<String, Option<Sides<String>>> = BTreeMap::new();
-    // Level by level, from the tops: a root that builds is not taken apart.
+    let tree = PartTree { graphs: &graphs, differing, changes };
+    let mut all = failed.iter().map(|choice| tree.begin(choice)).collect::<Result<Vec<_>>>()?;
+    let mut known: Sides<Outputs> = Sides::default();
+    // Level by level, from the top: a root that builds is not taken apart.
     for _ in 0..DEEPEST {
-        let next: BTreeSet<String> =
-            todo.iter().flatten().filter(|directory: &&String| !known.contains_key(*directory)).cloned().collect();
-        let (next, other): (Vec<String>, Vec<String>) =
-            next.into_iter().partition(|directory| is_built_alone(&graphs, directory));
-        known.extend(other.into_iter().map(|directory| (directory, None)));
-        if !next.is_empty() {
-            let subjects = workspaces.map(|workspace| -> Vec<Wanted> {
-                next.iter().map(|directory| Ok(Some(BuildSpec::part(workspace, directory)))).collect()
-            });
-            let builds = build(subjects)?;
-            let outputs = side_by_side(&next, processors(), |number, _| {
-                let built = builds.as_ref().try_map(|side| side.build(number)).ok()?;
-                Some(compare::differing(built.as_ref().map(|build| &*build.stdout)))
-            });
-            known.extend(next.into_iter().zip(outputs));
+        let mut next: Sides<BTreeSet<String>> = Sides::default();
+        for BuiltParts { todo, .. } in &all {
+            next = next.zip(todo.as_ref()).map(|(next, todo)| &next | todo);
         }
-        for (parts, todo) in all.iter_mut().zip(&mut todo) {
-            for directory in std::mem::take(todo) {
-                match known.get(&directory).and_then(Option::as_ref) {
-                    Some(outputs) => {
-                        parts.outputs.old += &outputs.old;
-                        parts.outputs.new += &outputs.new;
-                    }
-                    None => {
-                        // A file of a root that fails may change what no part shows.
-                        parts.are_all &= !own_differs(&graphs.new, &directory, changes)?;
-                        todo.extend(differs(named(&graphs.new, &directory)));
-                    }
-                }
-            }
-        }
-        if todo.iter().all(BTreeSet::is_empty) {
+        if next.iter().all(BTreeSet::is_empty) {
             break;
         }
+        let next = next.zip(known.as_ref()).map(|(mut next, known)| {
+            next.retain(|part| !known.contains_key(part));
+            next.into_iter().collect::<Vec<String>>()
+        });
+        if next.iter().any(|next| !next.is_empty()) {
+            let builds = build(next.as_ref().zip(workspaces).map(|(next, workspace)| {
+                next.iter().map(|part| Ok(Some(BuildSpec::part(workspace, part)))).collect()
+            }))?;
+            known = known.zip(next.zip(builds)).map(|(mut known, (next, builds))| {
+                let outputs = side_by_side(&next, processors(), |number, _| {
+                    let built = builds.build(number).ok()?;
+                    Some(format!("---\n{}", String::from_utf8_lossy(&built.stdout)))
+                });
+                known.extend(next.into_iter().zip(outputs));
+                known
+            });
+        }
+        for parts in &mut all {
+            tree.descend(parts, &known)?;
+        }
+    }
+    for parts in &mut all {
+        parts.hide(parts.todo.as_ref().map(|todo| !todo.is_empty()));
     }
     Ok(all)
 }
 
-/// Whether the root in a directory reads a differing file itself, or may.
-fn own_differs(graph: &Graph, directory: &str, changes: &Changes) -> Result<bool> {
-    let Some(root) = graph.user_root(directory) else { return Ok(true) };
-    // No build of its own shows the changes of a component.
-    Ok(graph.roots[root].kind == Some(KustomizationKind::Component)
-        || changes.first_of(&graph.inputs(root)?.own)?.is_some())
+/// The directories of the roots of the tree that the root in one lists as resources.
+fn listed(graph: &Graph, directory: &str) -> Vec<String> {
+    let root = graph.user_root(directory);
+    let named = root.into_iter().flat_map(|root| named(graph, root));
+    named.filter(|(edge, _)| edge.reference.accepts == Accepts::Either).map(|(_, part)| part.to_owned()).collect()
 }
 
-/// The directories of the roots of the tree that the root in one names.
-pub(super) fn named(graph: &Graph, directory: &str) -> Vec<String> {
-    let named = graph.user_root(directory).into_iter().flat_map(|root| graph.named(root));
-    let own = named.filter(|(_, root)| graph.user_path(graph.roots[*root].file).is_some());
-    own.map(|(_, root)| graph.roots[root].directory.clone()).collect()
+/// The roots of the tree that a root references, by their directories.
+fn named(graph: &Graph, root: RootId) -> impl Iterator<Item = (&Edge, &str)> {
+    let own = graph.named(root).filter(|(_, named)| graph.is_user_root(*named));
+    own.map(|(edge, named)| (&graph[edge], graph.roots[named].directory.as_str()))
 }
 
-/// Whether both sides have a root in a directory that builds without the root that adds it.
-fn is_built_alone(graphs: &Sides<Graph>, directory: &str) -> bool {
-    graphs.iter().all(|graph: &Graph| {
-        // A component builds only as a part of the root that adds it.
-        let root = graph.user_root(directory);
-        root.is_some_and(|root| graph.roots[root].kind != Some(KustomizationKind::Component))
-    })
+/// What is left of a kustomization without the roots that it lists: its other fields, and the other entries of its lists.
+/// `None` if it cannot be read.
+fn remainder(graph: &Graph, root: RootId) -> Option<(Value, BTreeSet<String>)> {
+    let parts: BTreeSet<&str> = named(graph, root).map(|(edge, _)| edge.reference.text.as_str()).collect();
+    let mut fields = parsed(&graph.bytes(graph.roots[root].file))?;
+    let lists = LISTS.iter().filter_map(|name| fields.remove(*name)).collect::<Vec<_>>();
+    let entries = lists.iter().filter_map(Value::as_array).flatten().filter_map(Value::as_str);
+    let entries = entries.filter(|entry| !parts.contains(entry)).map(str::to_owned).collect();
+    Some((Value::Object(fields), entries))
+}
+
+/// The roots of both sides, and how they differ.
+struct PartTree<'a> {
+    graphs: &'a Sides<Graph>,
+    /// The directories of the roots whose builds can differ.
+    differing: &'a BTreeSet<String>,
+    changes: &'a Changes,
+}
+
+impl PartTree<'_> {
+    /// The first level below a failed build.
+    fn begin(&self, choice: &Choice) -> Result<BuiltParts> {
+        let mut parts = BuiltParts::default();
+        self.add(&mut parts, choice.tops());
+        // Its roots failed with what its engine adds to them.
+        self.descend(&mut parts, &Sides::default())?;
+        let [roots, files] = choice.scanned();
+        self.add(&mut parts, roots);
+        for file in files.iter().flatten() {
+            parts.hide(self.of_path(file)?);
+        }
+        let is_other = choice.is_built_otherwise();
+        parts.hide(Sides { old: is_other, new: is_other });
+        Ok(parts)
+    }
+
+    /// Adds the outputs of a level to its parts, and goes on below those that do not build.
+    fn descend(&self, parts: &mut BuiltParts, known: &Sides<Outputs>) -> Result<()> {
+        let todo = std::mem::take(&mut parts.todo);
+        for part in &todo.old | &todo.new {
+            let is_on = todo.as_ref().map(|todo| todo.contains(&part));
+            let built = is_on.zip(known.as_ref()).map(|(is_on, known)| match known.get(&part) {
+                Some(output) if is_on => output.as_deref(),
+                None if is_on => None,
+                _ => Some(""),
+            });
+            if let Sides { old: Some(old), new: Some(new) } = built {
+                parts.outputs.old += old;
+                parts.outputs.new += new;
+                continue;
+            }
+            parts.hide(if is_on.old && is_on.new { self.rest(&part)? } else { is_on });
+            let below = is_on.zip(self.graphs.as_ref());
+            self.add(parts, below.map(|(is_on, graph)| if is_on { listed(graph, &part) } else { Vec::new() }));
+        }
+        Ok(())
+    }
+
+    /// Adds parts of both sides to the next level, each once, and none that is the same on both.
+    fn add(&self, BuiltParts { todo, seen, .. }: &mut BuiltParts, more: Sides<Vec<String>>) {
+        let more = more.map(BTreeSet::from_iter);
+        let on_both = &more.old & &more.new;
+        let is_same = |part: &String| on_both.contains(part) && !self.differing.contains(part);
+        for ((todo, seen), more) in
+            [(&mut todo.old, &mut seen.old), (&mut todo.new, &mut seen.new)].into_iter().zip([more.old, more.new])
+        {
+            todo.extend(more.into_iter().filter(|part| seen.insert(part.clone()) && !is_same(part)));
+        }
+    }
+
+    /// Whether each side of a failed root may have objects that the other lacks, but for its parts.
+    fn rest(&self, part: &str) -> Result<Sides<bool>> {
+        const BOTH: Sides<bool> = Sides { old: true, new: true };
+        if !self.differing.contains(part) {
+            return Ok(Sides::default());
+        }
+        let roots = self.graphs.as_ref().map(|graph| Some((graph, graph.user_root(part)?)));
+        let Sides { old: Some(old), new: Some((graph, root)) } = roots else { return Ok(BOTH) };
+        let Sides { old: Some((was, old)), new: Some((is, new)) } =
+            (Sides { old, new: (graph, root) }).map(|(graph, root)| remainder(graph, root))
+        else {
+            return Ok(BOTH);
+        };
+        // No build of its own shows the changes of a component, or of a configuration of plugins.
+        let mut others = named(graph, root).filter(|(edge, _)| edge.reference.accepts != Accepts::Either);
+        if was != is
+            || graph.roots[root].kind == Some(KustomizationKind::Component)
+            || others.any(|(_, directory)| self.differing.contains(directory))
+        {
+            return Ok(BOTH);
+        }
+        let mut rest = Sides { old: !old.is_subset(&new), new: !new.is_subset(&old) };
+        for input in &graph.inputs(root)?.own {
+            match input {
+                BuildInput::At(path) => {
+                    let is_read = path::parent(path) == part && FILE_NAMES.contains(&path::name(path))
+                        || named(graph, root).any(|(_, directory)| path::is_in(directory, path));
+                    if !is_read {
+                        rest = rest.zip(self.of_path(path)?).map(|(rest, is_there)| rest || is_there);
+                    }
+                }
+                _ if self.changes.first_of(std::slice::from_ref(input))?.is_some() => return Ok(BOTH),
+                _ => {}
+            }
+        }
+        Ok(rest)
+    }
+
+    /// The sides that have something at a path, if it differs.
+    fn of_path(&self, path: &str) -> Result<Sides<bool>> {
+        if self.changes.at(path)?.is_none() {
+            return Ok(Sides::default());
+        }
+        self.changes.trees.as_ref().try_map(|tree| Ok(tree.entry(path)?.is_some()))
+    }
 }

@@ -396,19 +396,15 @@ impl Compared {
         });
         // A build that fails as a whole is compared in parts.
         let failed: Vec<usize> = (0..chosen.len())
-            .filter(|number: &usize| {
-                chosen[*number].status == DiffStatus::Changed
-                    && built[*number].not_built.iter().any(|failures| !failures.is_empty())
-            })
+            .filter(|number| built[*number].not_built.iter().any(|failures| !failures.is_empty()))
             .collect();
         if !failed.is_empty() {
             let choices: Vec<&Choice> = failed.iter().map(|number| &chosen[*number]).collect();
-            for (number, BuiltParts { outputs, are_all }) in failed.into_iter().zip(parts(&choices)?) {
+            for (number, parts) in failed.into_iter().zip(parts(&choices)?) {
                 let namespaces = namespaces[number].as_ref().map(String::as_str);
-                let mut objects = compare::changes(outputs.as_ref().map(|output| output.as_bytes()), namespaces);
-                // It may be in another part now.
-                objects.retain(|object| are_all || object.change != DiffStatus::Removed);
-                built[number].objects.extend(objects);
+                let outputs = parts.outputs.as_ref().map(|output| output.as_bytes());
+                let objects = compare::changes(outputs, namespaces);
+                built[number].objects.extend(objects.into_iter().filter(|object| parts.proves(object.change)));
             }
         }
         let (mut all, mut failed) = (Vec::new(), Vec::new());
@@ -532,7 +528,9 @@ fn renamed(mut all: Vec<Compared>) -> Vec<Compared> {
     let of = |all: &[Compared], status| {
         all.iter()
             .enumerate()
-            .filter(move |numbered: &(usize, &Compared)| numbered.1.status == status && !numbered.1.objects.is_empty())
+            .filter(move |(_, build): &(usize, &Compared)| {
+                build.status == status && !build.objects.is_empty() && !build.is_unknown()
+            })
             .map(|(number, build)| (objects_of(build), number))
             .collect::<Vec<_>>()
     };

@@ -111,7 +111,7 @@ fn arguments(target: &Target) -> Vec<String> {
 }
 
 /// Reads the first document, as kustomize does.
-fn parsed(text: &[u8]) -> Option<Map<String, Value>> {
+pub(crate) fn parsed(text: &[u8]) -> Option<Map<String, Value>> {
     let text = std::str::from_utf8(text).ok()?;
     match read_object(text).ok()??.json() {
         Value::Object(kustomization) => Some(kustomization),

@@ -245,6 +245,52 @@ fn what_cannot_be_built_is_compared_in_parts() {
 }
 
 #[test]
+fn a_part_that_one_side_lists_is_added_or_removed() {
+    let Some((_sandbox, work)) = fleet() else { return };
+    let all = [SOURCE, &flux("all", "  path: ./apps\n")].concat();
+    let claim = "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\n";
+    work.commit_files(&[
+        ("clusters/all.yaml", &all),
+        ("apps/kustomization.yaml", "resources: [db, broken]\n"),
+        ("apps/broken/kustomization.yaml", "resources: [gone.yaml, was.yaml]\n"),
+        ("apps/broken/was.yaml", &config("was")),
+        ("apps/db/kustomization.yaml", "resources: [claim.yaml]\n"),
+        ("apps/db/claim.yaml", claim),
+        ("apps/web/kustomization.yaml", "resources: [a.yaml]\n"),
+        ("apps/web/a.yaml", &config("web")),
+        ("apps/whole/kustomization.yaml", "resources: [was.yaml]\n"),
+        ("apps/whole/was.yaml", &config("was")),
+    ]);
+    work.write("apps/kustomization.yaml", "resources: [web, broken]\n");
+    work.run(&["diff", "HEAD", "--stat"]).success().says(expect![[r#"
+        Flux Kustomization all (clusters/all.yaml:6): apps/kustomization.yaml
+          not built: in `apps/broken`: accumulating resources: accumulation err='accumulating resources from 'gone.yaml': open apps/broken/gon…ne.yaml' : lstat apps/broken/gone.yaml: no such file or directory
+          added   v1 ConfigMap web
+          removed v1 PersistentVolumeClaim data
+            consequence[removed-pvc]: a PersistentVolumeClaim is removed, perhaps with the data of its volume (orphaned: the target does not prune)
+        2 objects (1 added, 1 removed) in 1 of 1 affected build, 1 consequence since <0>; unknown: 1 target
+    "#]]);
+    // The claim may be in what fails now.
+    work.write("apps/broken/kustomization.yaml", "resources: [gone.yaml, was.yaml, ../db/claim.yaml]\n");
+    work.run(&["diff", "HEAD", "--stat"]).success().says(expect![[r#"
+        Flux Kustomization all (clusters/all.yaml:6): apps/kustomization.yaml
+          not built: in `apps/broken`: accumulating resources: accumulation err='accumulating resources from 'gone.yaml': open apps/broken/gon…ne.yaml' : lstat apps/broken/gone.yaml: no such file or directory
+          added   v1 ConfigMap web
+        1 object (1 added) in 1 of 1 affected build since <0>; unknown: 1 target
+    "#]]);
+    // What is in a part now may have been in what failed.
+    work.git(&["checkout", "-q", "apps/broken"]);
+    work.write("apps/kustomization.yaml", "resources: [whole]\n");
+    work.run(&["diff", "HEAD", "--stat"]).success().says(expect![[r#"
+        Flux Kustomization all (clusters/all.yaml:6): apps/kustomization.yaml
+          not built (old side): in `apps/broken`: accumulating resources: accumulation err='accumulating resources from 'gone.yaml': open apps…ne.yaml' : lstat apps/broken/gone.yaml: no such file or directory
+          removed v1 PersistentVolumeClaim data
+            consequence[removed-pvc]: a PersistentVolumeClaim is removed, perhaps with the data of its volume (orphaned: the target does not prune)
+        1 object (1 removed) in 1 of 1 affected build, 1 consequence since <0>; unknown: 1 target
+    "#]]);
+}
+
+#[test]
 fn what_a_broken_parent_listed_is_not_removed() {
     let Some((_sandbox, work)) = fleet() else { return };
     work.commit_files(&[
