@@ -1,7 +1,7 @@
 //! `hook`: installs and removes hooks, and does the work of a hook that runs.
 
 mod install;
-mod judged;
+mod pending;
 
 use std::io::{IsTerminal, Read};
 use std::rc::Rc;
@@ -22,7 +22,7 @@ use crate::message::finding::Rule;
 use crate::message::redact::visible;
 use crate::record::LOCK_NAME;
 use crate::workspace::repository_offline;
-use judged::Judged;
+use pending::PendingCheck;
 
 /// The hooks that can be installed. git runs `pre-merge-commit`, not `pre-commit`, for a merge without conflicts.
 /// `pre-push` also sees the commits of rebase, cherry-pick and revert, which run no other hook.
@@ -50,7 +50,7 @@ pub(super) enum HookCommand {
         /// The caller: `framework` only checks, without a network; `lock` runs `lock` and fails if the lock changed; the
         /// others are hooks of git
         #[arg(value_enum, value_name = "HOOK")]
-        hook: Running,
+        hook: HookName,
 
         /// The arguments that git passes to the hook
         #[arg(value_name = "ARG", trailing_var_arg = true, allow_hyphen_values = true)]
@@ -58,9 +58,9 @@ pub(super) enum HookCommand {
     },
 }
 
-/// The callers of a hook.
+/// The hooks, by the program that calls them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum Running {
+pub(super) enum HookName {
     /// Check what is staged
     PreCommit,
     /// Check what a merge makes
@@ -78,13 +78,13 @@ pub(super) enum Running {
 
 /// The outcome of a hook.
 #[derive(Debug, Serialize)]
-struct Judgements {
-    checks: Vec<Judgement>,
+struct HookReport {
+    checks: Vec<RefReport>,
 }
 
 /// The outcome for one commit, or for the index.
 #[derive(Debug, Serialize)]
-struct Judgement {
+struct RefReport {
     /// The refs that it is about; empty for the index.
     refs: Vec<String>,
     /// The result of the check.
@@ -102,8 +102,8 @@ impl HookCommand {
         };
         // A server ignores the switch, because there the hook is a gate: only the owner of the server decides about it.
         let all = match hook {
-            hook if hook != Running::PreReceive && is_off(&repo)? => Vec::new(),
-            Running::Lock => {
+            hook if hook != HookName::PreReceive && is_off(&repo)? => Vec::new(),
+            HookName::Lock => {
                 let mut locked = LockArgs::default().locked(output)?;
                 if locked.localized.status == WriteOutcome::Written {
                     let failure = format!("{LOCK_NAME} was updated, and is not part of this commit yet");
@@ -111,29 +111,29 @@ impl HookCommand {
                 }
                 return Ok(Box::new(locked));
             }
-            Running::PreCommit | Running::PreMergeCommit => vec![Judged::index(&repo)?],
-            Running::PrePush => judged::pushed(&repo, &refs()?)?,
-            Running::PreReceive => judged::received(&repo, &refs()?)?,
-            Running::Framework => vec![judged::framework(&repo)?],
+            HookName::PreCommit | HookName::PreMergeCommit => vec![PendingCheck::index(&repo)?],
+            HookName::PrePush => pending::pushed(&repo, &refs()?)?,
+            HookName::PreReceive => pending::received(&repo, &refs()?)?,
+            HookName::Framework => vec![pending::framework(&repo)?],
         };
-        Ok(Box::new(Judgements { checks: all.into_iter().map(|judged| judgement(&repo, judged)).collect() }))
+        Ok(Box::new(HookReport { checks: all.into_iter().map(|pending| report_of(&repo, pending)).collect() }))
     }
 }
 
 /// Checks the changes of a push or commit.
-fn judgement(repo: &Rc<LocalRepo>, judged: Judged) -> Judgement {
+fn report_of(repo: &Rc<LocalRepo>, pending: PendingCheck) -> RefReport {
     // A hook must answer for each ref, so a failure is a part of the answer: it must not end the others.
-    let checked = check(repo, &judged.what, &[], &judged.base, None);
-    let mut checked = checked.unwrap_or_else(|failures| Checked::failed(judged.what.clone(), failures.0));
+    let checked = check(repo, &pending.snapshot, &[], &pending.base, None);
+    let mut checked = checked.unwrap_or_else(|failures| Checked::failed(pending.snapshot.clone(), failures.0));
     // Nothing can have been merged into a new ref.
-    checked.findings.retain(|finding| finding.rule != Rule::MergedBack || !judged.is_new);
+    checked.findings.retain(|finding| finding.rule != Rule::MergedBack || !pending.is_new);
     if checked.failures.is_empty() {
-        match judged.shows(repo, &checked.source) {
+        match pending.shows(repo, &checked.source) {
             Ok(is_shown) => checked.findings.retain(is_shown),
             Err(failure) => checked.failures.push(failure),
         }
     }
-    Judgement { refs: judged.refs, checked }
+    RefReport { refs: pending.refs, checked }
 }
 
 /// Whether the hooks are switched off. Without a setting they are on.
@@ -153,14 +153,14 @@ fn refs() -> Result<String> {
     Ok(text)
 }
 
-impl Outcome for Judgements {
+impl Outcome for HookReport {
     fn text(&self, _shown: Shown) -> String {
         // The stdout of `git push` is for its own report.
         String::new()
     }
 
     fn stderr(&self, _output: &OutputArgs) -> String {
-        self.checks.iter().map(Judgement::told).collect()
+        self.checks.iter().map(RefReport::stderr).collect()
     }
 
     fn status(&self) -> u8 {
@@ -168,10 +168,10 @@ impl Outcome for Judgements {
     }
 }
 
-impl Judgement {
+impl RefReport {
     /// The text for the terminal, among the messages of git and other hooks; empty if there are no findings.
-    fn told(&self) -> String {
-        let Judgement { refs, checked } = self;
+    fn stderr(&self) -> String {
+        let RefReport { refs, checked } = self;
         let has_finding = checked.findings.iter().any(|finding| finding.allowed.is_none());
         let is_new = !checked.new_config.is_empty() || !checked.new_locked.is_empty();
         if !has_finding && !is_new && checked.status() != FAILED {

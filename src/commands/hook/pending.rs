@@ -1,4 +1,4 @@
-//! The commits or the index that a hook must judge, and the base of the comparison.
+//! The commits or the index that a hook must check, and the base of the comparison.
 
 use std::collections::HashSet;
 
@@ -10,10 +10,10 @@ use crate::message::finding::Finding;
 use crate::record::{LOCK_NAME, is_object_id};
 use crate::workspace::commit;
 
-/// One thing to judge.
+/// A snapshot that is to be checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Judged {
-    pub what: Snapshot,
+pub(super) struct PendingCheck {
+    pub snapshot: Snapshot,
     /// The base of the comparison.
     pub base: Base,
     /// The refs that move to this commit; empty for the index, and if the commit says enough.
@@ -24,16 +24,16 @@ pub(super) struct Judged {
     pub since: Option<String>,
 }
 
-impl Judged {
+impl PendingCheck {
     /// The files that are about to be committed.
-    pub(super) fn index(repo: &LocalRepo) -> Result<Judged> {
+    pub(super) fn index(repo: &LocalRepo) -> Result<PendingCheck> {
         let since = repo.commit("HEAD")?.map(|head| head.commit);
-        Ok(Judged { what: Snapshot::Index, base: Base::Own, refs: Vec::new(), is_new: false, since })
+        Ok(PendingCheck { snapshot: Snapshot::Index, base: Base::Own, refs: Vec::new(), is_new: false, since })
     }
 
     /// Whether to show a finding. On a server, where the check decides, every finding counts.
-    pub(super) fn shows(&self, repo: &LocalRepo, what: &Snapshot) -> Result<impl Fn(&Finding) -> bool + use<>> {
-        let touched = self.since.as_ref().map(|since| repo.changed_since(since, what)).transpose()?;
+    pub(super) fn shows(&self, repo: &LocalRepo, snapshot: &Snapshot) -> Result<impl Fn(&Finding) -> bool + use<>> {
+        let touched = self.since.as_ref().map(|since| repo.changed_since(since, snapshot)).transpose()?;
         let touched: Option<HashSet<String>> = touched.map(|paths| paths.into_iter().collect());
         // A change of the configuration or the lock can cause findings anywhere.
         let touched = touched.filter(|paths| !paths.contains(FILE_NAME) && !paths.contains(LOCK_NAME));
@@ -45,19 +45,19 @@ impl Judged {
 }
 
 /// The commits that are about to be pushed, from the lines that git gives to `pre-push`.
-pub(super) fn pushed(repo: &LocalRepo, lines: &str) -> Result<Vec<Judged>> {
+pub(super) fn pushed(repo: &LocalRepo, lines: &str) -> Result<Vec<PendingCheck>> {
     let updates = updates(lines, "<local ref> <local object> <remote ref> <remote object>", |line| {
         // The first field is the name that the user gave, and may contain spaces.
         let mut fields = line.rsplitn(4, ' ');
         let (old, name, new) = (fields.next()?, fields.next()?, fields.next()?);
         fields.next().map(|_| [old, new, name])
     })?;
-    judged(repo, &updates, |_| Ok(Base::Own))
+    pending_checks(repo, &updates, |_| Ok(Base::Own))
 }
 
-/// The commits that a server is about to receive, from the lines that git gives to `pre-receive`, judged by the
+/// The commits that a server is about to receive, from the lines that git gives to `pre-receive`, checked by the
 /// configuration of the branch before the push, or of HEAD for a new branch.
-pub(super) fn received(repo: &LocalRepo, lines: &str) -> Result<Vec<Judged>> {
+pub(super) fn received(repo: &LocalRepo, lines: &str) -> Result<Vec<PendingCheck>> {
     // The ref comes last.
     let updates = updates(lines, "<old object> <new object> <ref>", |line| {
         let mut fields = line.splitn(3, ' ');
@@ -70,7 +70,7 @@ pub(super) fn received(repo: &LocalRepo, lines: &str) -> Result<Vec<Judged>> {
             .hint("push the changed files as a commit"));
     }
     // The configuration of the base: a push must not switch off its own check.
-    judged(repo, &updates, |old| {
+    pending_checks(repo, &updates, |old| {
         for name in [old, "HEAD"].into_iter().filter(|name| !is_none(name)) {
             if let Some(old) = repo.commit(name)? {
                 return Ok(Base::Of(old.commit));
@@ -81,14 +81,14 @@ pub(super) fn received(repo: &LocalRepo, lines: &str) -> Result<Vec<Judged>> {
 }
 
 /// The commits or files for which the pre-commit framework runs the hook: a push, a revision, or the index.
-pub(super) fn framework(repo: &LocalRepo) -> Result<Judged> {
+pub(super) fn framework(repo: &LocalRepo) -> Result<PendingCheck> {
     let push = variable("PRE_COMMIT_REMOTE_NAME").and(variable("PRE_COMMIT_LOCAL_BRANCH"));
     match variable("PRE_COMMIT_TO_REF").or(push) {
         Some(rev) => {
-            let what = Snapshot::of(Some(&commit(repo, &rev)?.commit));
-            Ok(Judged { what, since: None, ..Judged::index(repo)? })
+            let snapshot = Snapshot::of(Some(&commit(repo, &rev)?.commit));
+            Ok(PendingCheck { snapshot, since: None, ..PendingCheck::index(repo)? })
         }
-        None => Judged::index(repo),
+        None => PendingCheck::index(repo),
     }
 }
 
@@ -117,8 +117,12 @@ fn updates<'a>(lines: &'a str, form: &str, read: impl Fn(&'a str) -> Option<Upda
 }
 
 /// The commits of the updates, each once. Other objects have no kustomizations.
-fn judged(repo: &LocalRepo, updates: &[Update<'_>], base: impl Fn(&str) -> Result<Base>) -> Result<Vec<Judged>> {
-    let mut all: Vec<Judged> = Vec::new();
+fn pending_checks(
+    repo: &LocalRepo,
+    updates: &[Update<'_>],
+    base: impl Fn(&str) -> Result<Base>,
+) -> Result<Vec<PendingCheck>> {
+    let mut all: Vec<PendingCheck> = Vec::new();
     for [old, new, name] in updates.iter().filter(|[_, new, _]| !is_none(new)) {
         // A tag of a blob or a tree has no kustomizations, but a commit that cannot be read is an error.
         let Some(tip) = repo.commit(new)? else {
@@ -127,17 +131,17 @@ fn judged(repo: &LocalRepo, updates: &[Update<'_>], base: impl Fn(&str) -> Resul
                 _ => continue,
             }
         };
-        let (what, refs) = (Snapshot::of(Some(&tip.commit)), vec![(*name).to_owned()]);
+        let (snapshot, refs) = (Snapshot::of(Some(&tip.commit)), vec![(*name).to_owned()]);
         let since = if is_none(old) { None } else { repo.commit(old)?.map(|old| old.commit) };
-        let judged = Judged { what, base: base(old)?, refs, is_new: is_none(old), since };
-        // Several refs of one commit are judged once.
-        match all.iter_mut().find(|other| (&other.what, &other.base) == (&judged.what, &judged.base)) {
+        let pending = PendingCheck { snapshot, base: base(old)?, refs, is_new: is_none(old), since };
+        // Several refs of one commit are checked once.
+        match all.iter_mut().find(|other| (&other.snapshot, &other.base) == (&pending.snapshot, &pending.base)) {
             Some(other) => {
-                other.refs.extend(judged.refs);
-                other.is_new &= judged.is_new;
-                other.since = other.since.take().filter(|since| judged.since.as_ref() == Some(since));
+                other.refs.extend(pending.refs);
+                other.is_new &= pending.is_new;
+                other.since = other.since.take().filter(|since| pending.since.as_ref() == Some(since));
             }
-            None => all.push(judged),
+            None => all.push(pending),
         }
     }
     Ok(all)
