@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::build::memory::Memory;
 use crate::build::program::Programs;
-use crate::build::rendered::ProgramOptions;
+use crate::build::rendered::{Missing, ProgramOptions};
 use crate::build::{self, BuildCheck, Job};
 use crate::check::build::CheckBuildOptions;
 use crate::check::localized::deployed;
@@ -141,8 +141,7 @@ pub(crate) enum ResultKind {
     Rendered {
         /// The number of builds that have a file.
         builds: usize,
-        /// Says of each build without a file why.
-        missing: Vec<String>,
+        missing: Missing,
         /// Whether that is a failure.
         #[serde(skip)]
         fails: bool,

@@ -22,6 +22,7 @@
 //! | `engine_versions` | which versions of the engines run |
 //! | `undeployed` | which objects nothing deploys |
 //! | `unread` | files that could not be read |
+//! | [`elsewhere`] | deployments that no build of this tree has
 //! | [`affected`] | targets and roots that a change touches |
 //! | `external_inputs` | inputs of builds that the tree lacks |
 
@@ -31,6 +32,7 @@ pub(crate) mod built;
 mod changers;
 pub(crate) mod chart;
 pub(crate) mod deployments;
+pub(crate) mod elsewhere;
 mod engine;
 mod engine_versions;
 mod external_inputs;
@@ -96,6 +98,9 @@ pub(crate) struct ObjectRef {
     pub apart: Option<String>,
     /// The build that made the object; `None` if it is deployed as written.
     pub built_by: Option<String>,
+    /// The same without a line, so that edits of files do not change it.
+    #[serde(skip)]
+    pub maker: Option<String>,
 }
 
 /// Something that is deployed.
@@ -680,6 +685,11 @@ impl Target {
     pub(crate) fn title(&self) -> String {
         let ObjectRef { file, line, .. } = &self.object;
         format!("{} ({file}:{line}{})", self.name(), self.object.own_directory())
+    }
+
+    /// The name and the file of the target: a text that does not change with the lines of the file.
+    pub(crate) fn name_and_file(&self) -> String {
+        format!("{} ({}{})", self.name(), self.object.file, self.object.own_directory())
     }
 
     /// The name of the target, independent of its location and of the build that makes it.

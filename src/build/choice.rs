@@ -93,11 +93,9 @@ impl Choices {
         // Targets come before roots: a root that a target deploys is built as that target.
         let mut all: Vec<Choice> = targets.iter().cloned().map(Choice::of_target).collect();
         all.extend(listed.roots.into_iter().map(|root| Choice::of_root(root, DiffStatus::Changed, None)));
-        let mut builds = requested(all, &asked, |directory| {
+        let builds = requested(all, &asked, |directory| {
             known.contains_key(directory).then(|| Choice::of_root(directory.to_owned(), DiffStatus::Changed, None))
         });
-        // A target of another repository cannot be built from this tree.
-        builds.retain(|choice| !choice.is_elsewhere());
         Ok(Choices {
             builds,
             unbuilt: targets.iter().filter(|target| target.changed_by.is_some()).cloned().collect(),
@@ -106,6 +104,12 @@ impl Choices {
             targets,
             differing: known.into_keys().map(str::to_owned).collect(),
         })
+    }
+
+    /// Takes out the targets that [no build of this tree has](Target::elsewhere), and that exist.
+    pub(crate) fn take_elsewhere(&mut self) -> Vec<Target> {
+        let elsewhere = self.builds.extract_if(.., |choice| choice.is_elsewhere());
+        elsewhere.filter_map(|choice| choice.targets().new.cloned()).collect()
     }
 
     /// The builds that a change touches, if they are requested.
@@ -245,11 +249,9 @@ impl Choice {
         self.target()?.object.built_by.clone()
     }
 
-    /// Whether its directory is known to be in another repository or at another revision.
+    /// Whether no build of this tree has the objects of the target.
     pub(super) fn is_elsewhere(&self) -> bool {
-        self.target().is_some_and(|target| {
-            target.local_dir().is_none() && !matches!(target.location, TargetLocation::Templated(_))
-        })
+        self.target().is_some_and(|target| target.elsewhere().is_some())
     }
 
     /// The directory of each side of the target that may be built here; `None` for a root.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
+use serde::Serialize;
 use serde_yaml::{Mapping, Value};
 
 use super::builds::{Builds, Wanted};
@@ -16,8 +17,9 @@ use crate::message::redact::visible;
 use crate::os::parallel::processors;
 use crate::record::BuildTool;
 use crate::targets::affected::DiffStatus;
+use crate::targets::elsewhere::{deploying, object_line};
 use crate::targets::policy::full_name_at;
-use crate::targets::{Target, TargetLocation, stopped};
+use crate::targets::{ObjectRef, Target, stopped};
 use crate::workspace::{Workspace, from_lock};
 
 /// The outputs of builds by the path of their file, and the builds that have none.
@@ -32,7 +34,9 @@ pub(crate) struct Rendered {
     /// the top.
     unknown_files: BTreeSet<String>,
     /// The targets of which a source is elsewhere, so that their files lack its objects.
-    pub partial: Vec<String>,
+    partial: BTreeSet<String>,
+    /// The deployments that are elsewhere, so that no file has their objects.
+    elsewhere: BTreeSet<String>,
     /// The builds that were stopped, so that their output is unknown.
     pub stopped: Vec<Failure>,
     /// Whether a build that has no file is a failure.
@@ -49,30 +53,57 @@ struct FileBuild {
     wanted: Wanted,
 }
 
-/// The names of the files of targets.
-struct FileNames {
-    /// The objects that have one name, each by its place.
-    objects: HashMap<String, BTreeSet<String>>,
-}
+/// The files of targets, by the location of their objects.
+struct FileNames(HashMap<String, String>);
 
 impl FileNames {
     fn of(targets: &[Target]) -> FileNames {
-        let mut objects: HashMap<String, BTreeSet<String>> = HashMap::new();
-        for target in targets {
-            objects.entry(target_file(target, "")).or_default().insert(target.object.location_text());
+        // The sources of an application are one object.
+        let objects = targets.iter().map(|target| {
+            let ObjectRef { file, line, .. } = &target.object;
+            ((file, *line, target.object.location_text()), target)
+        });
+        let objects: BTreeMap<(&String, usize, String), &Target> = objects.collect();
+        let mut unnamed: Vec<(String, &Target)> =
+            objects.into_iter().map(|((_, _, location), target)| (location, target)).collect();
+        let mut names = HashMap::new();
+        // Objects of two clusters often have one name, and neither may overwrite the other's file. A line is no part of a
+        // name: a comment above an object would rename the file that is deployed.
+        for suffix in [|_: &Target| String::new(), suffix] {
+            let mut by_file: BTreeMap<String, Vec<(String, &Target)>> = BTreeMap::new();
+            for (location, target) in unnamed.drain(..) {
+                by_file.entry(target_file(target, &suffix(target))).or_default().push((location, target));
+            }
+            for (file, mut objects) in by_file {
+                match objects.len() {
+                    1 => names.extend(objects.pop().map(|(location, _)| (location, file))),
+                    _ => unnamed.append(&mut objects),
+                }
+            }
         }
-        FileNames { objects }
+        let mut counts: HashMap<String, usize> = HashMap::new();
+        for (location, target) in unnamed {
+            let suffix = format!("{}, {}", suffix(target), target.object.kind);
+            let count = counts.entry(target_file(target, &suffix)).or_default();
+            *count += 1;
+            let number = if *count == 1 { String::new() } else { format!(" {count}") };
+            names.insert(location, target_file(target, &(suffix + &number)));
+        }
+        FileNames(names)
     }
 
     /// The file of a target.
     fn file(&self, target: &Target) -> String {
-        let name = target_file(target, "");
-        match self.objects.get(&name) {
-            // Objects of two clusters often have one name, and neither may overwrite the other's file.
-            Some(objects) if objects.len() > 1 => target_file(target, &format!("@{}", target.object.location_text())),
-            _ => name,
-        }
+        self.0.get(&target.object.location_text()).cloned().unwrap_or_else(|| target_file(target, ""))
     }
+}
+
+/// A suffix of the name of a file that tells targets with equal names apart.
+fn suffix(target: &Target) -> String {
+    let ObjectRef { file, set, maker, .. } = &target.object;
+    let set = set.as_ref().map_or(String::new(), |set| format!(", of ApplicationSet {set}"));
+    let maker = maker.as_ref().map_or(String::new(), |maker| format!(", built by {maker}"));
+    format!("@{file}{set}{}{maker}", target.object.own_directory())
 }
 
 /// The chosen builds, and the other sources of their targets.
@@ -88,11 +119,14 @@ fn with_all_sources(mut chosen: Vec<Choice>, targets: &[Target], names: &FileNam
     chosen
 }
 
-/// Says that a source of a target is not built, and why; `None` if it is of this tree.
-pub(crate) fn without(source: &Target) -> Option<String> {
-    let Target { object, spot, location, .. } = source;
-    let (TargetLocation::External(why) | TargetLocation::Templated(why)) = location else { return None };
-    Some(format!("without its source at {}:{}: {}", object.file, spot.line, visible(why)))
+/// The deployments without a file, or with a part of one, each with the reason.
+#[derive(Debug, Clone, Default, Serialize)]
+#[serde(transparent)]
+pub(crate) struct Missing {
+    pub lines: Vec<String>,
+    /// The number of the last lines that are about something elsewhere.
+    #[serde(skip)]
+    pub elsewhere: usize,
 }
 
 /// How builds are run.
@@ -104,8 +138,13 @@ pub(crate) struct ProgramOptions<'a> {
 }
 
 impl Rendered {
-    /// Runs the chosen builds. A target of another repository is not among them.
-    pub(crate) fn of(workspace: &Workspace, choices: Choices, how: ProgramOptions<'_>) -> Result<Rendered, Failures> {
+    /// Runs the chosen builds.
+    pub(crate) fn of(
+        workspace: &Workspace,
+        mut choices: Choices,
+        how: ProgramOptions<'_>,
+    ) -> Result<Rendered, Failures> {
+        let elsewhere = choices.take_elsewhere();
         let Choices { builds: chosen, unbuilt, unread, targets, .. } = choices;
         let mut rendered = Rendered { stopped: stopped(&unbuilt).cloned().collect(), ..Rendered::default() };
         let names = FileNames::of(&targets);
@@ -126,9 +165,7 @@ impl Rendered {
         // A file that lacks the objects of one source that is here would remove them.
         let Rendered { files, not_built, unknown_files, .. } = &mut rendered;
         files.retain(|file, _| !not_built.contains_key(file) && !unknown_files.contains(file));
-        let written = targets.iter().filter(|target| files.contains_key(&names.file(target)));
-        rendered.partial =
-            written.filter_map(|target| Some(format!("{}: {}", target.by(), without(target)?))).collect();
+        rendered.add_elsewhere(&elsewhere, &targets, &names);
         // A team that switched the rule off knows that some targets are unknown.
         let is_reported = workspace.config.level(Rule::UnknownTarget, Severity::Warning).is_some();
         rendered.fails = !rendered.not_built.is_empty() || is_reported && !rendered.unknown.is_empty();
@@ -180,6 +217,23 @@ impl Rendered {
         Ok(())
     }
 
+    /// Records the objects that no file has because they are not built from this tree.
+    fn add_elsewhere(&mut self, elsewhere: &[Target], targets: &[Target], names: &FileNames) {
+        let has_file = |target: &&Target| self.files.contains_key(&names.file(target));
+        // Lines of files are not named: an edit above an object would change the list.
+        let partial = targets.iter().filter(has_file).filter_map(|target| {
+            let why = target.elsewhere()?;
+            Some(format!("{}: without its source: {}", visible(&target.name_and_file()), visible(&why)))
+        });
+        // A target that a build may change is unknown.
+        let whole = elsewhere.iter().filter(|target| !has_file(target) && target.changed_by.is_none());
+        let whole = whole.filter_map(Target::elsewhere_line);
+        let objects = self.files.iter().flat_map(|(file, output)| {
+            deploying(output).into_iter().filter_map(move |object| object_line(&object, file, targets))
+        });
+        (self.elsewhere, self.partial) = (whole.chain(objects).collect(), partial.collect());
+    }
+
     fn add_unknown(&mut self, target: &Target, file: String, why: &str) {
         self.unknown.push(format!("{}: {}", target.by(), visible(why)).replace('\n', " "));
         // The names of the other targets of a set are unknown, so any file of its engine may be theirs.
@@ -195,12 +249,14 @@ impl Rendered {
             || self.unknown_files.iter().any(|unknown: &String| crate::tree::path::is_in(file, unknown))
     }
 
-    /// Says of each build without a file, or with a part of one, why, in lines.
-    pub(crate) fn missing(&self) -> Vec<String> {
+    /// The deployments without a file, or with a part of one.
+    pub(crate) fn missing(&self) -> Missing {
         let unknown = self.unknown.iter().map(|target| format!("unknown: {target}"));
         let not_built = self.not_built.iter().map(|(file, why)| format!("not built: {file}: {why}"));
         let partial = self.partial.iter().map(|target| format!("partial: {target}"));
-        unknown.chain(not_built).chain(partial).collect()
+        let elsewhere = self.elsewhere.iter().map(|target| format!("elsewhere: {target}"));
+        let lines = unknown.chain(not_built).chain(partial).chain(elsewhere).collect();
+        Missing { lines, elsewhere: self.elsewhere.len() }
     }
 
     /// The Secrets whose values anybody can read, each with its file.
@@ -298,7 +354,12 @@ pub(crate) fn is_plain(file: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use expect_test::expect;
+
     use super::*;
+    use crate::config::Config;
+    use crate::graph::testing;
+    use crate::targets::{Identity, find};
 
     #[test]
     fn each_root_has_a_file_of_its_own() {
@@ -316,6 +377,36 @@ mod tests {
         assert_eq!(files, expected);
         assert!(files.iter().all(|file| is_plain(file)));
         assert!(!["", "..", "a//b", "../a", "/a", "a b", ".a"].into_iter().any(is_plain));
+    }
+
+    #[test]
+    fn no_line_is_part_of_the_name_of_a_file() {
+        let object = |kind: &str, name: &str| {
+            format!(
+                "apiVersion: argoproj.io/v1alpha1\nkind: {kind}\nmetadata: {{name: {name}}}\nspec: {{source: {{repoURL: 'https://h/o/r', path: x}}}}\n---\n"
+            )
+        };
+        let release = "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: web}\nspec: {chart: {spec: {chart: c, sourceRef: {kind: GitRepository, name: g}}}}\n---\n";
+        let application = object("Application", "web");
+        let files = |above: &str| {
+            let same = [above, &application, &application, &object("Application", "other")].concat();
+            let releases = [above, release, release].concat();
+            let tree = testing::tree(&[("a.yaml", &application), ("b.yaml", &same), ("c.yaml", &releases)]);
+            let config = Config::default();
+            let targets = find(&tree, &config, &|| Ok(Identity::new([], &config, []))).unwrap();
+            let names = FileNames::of(&targets.as_written().targets);
+            let files = targets.as_written().targets.iter().map(|target| names.file(target));
+            files.collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join("\n")
+        };
+        expect![[r#"
+            argocd/other.yaml
+            argocd/web@a.yaml.yaml
+            argocd/web@b.yaml%2C%20Application%202.yaml
+            argocd/web@b.yaml%2C%20Application.yaml
+            flux/web@c.yaml%2C%20HelmRelease%202.yaml
+            flux/web@c.yaml%2C%20HelmRelease.yaml"#]]
+        .assert_eq(&files(""));
+        assert_eq!(files("# a comment\n"), files(""));
     }
 
     #[test]

@@ -3,12 +3,12 @@
 use std::rc::Rc;
 
 use crate::config::{Config, FILE_NAME};
-use crate::message::failure::{Failure, FailureKind, Result, shown};
+use crate::message::failure::{Failure, FailureKind, Result};
 use crate::record::LoadRestrictor;
 use crate::targets::generated::{ANY_FILE, Generated, generated};
 use crate::targets::plain::plain;
 use crate::targets::variables::Variables;
-use crate::targets::{PathContent, Target, TargetLocation, at_other_revision, chart};
+use crate::targets::{PathContent, Target, TargetLocation, chart};
 use crate::tree::overlay::OverlayTree;
 use crate::tree::{SharedTree, path};
 use crate::workspace::Workspace;
@@ -66,10 +66,7 @@ impl BuildSpec {
             TargetLocation::Local(there) => there,
             TargetLocation::External(why) | TargetLocation::Templated(why) => return Err(Failure::new(why)),
         };
-        if let Some(revision) = at_other_revision(target) {
-            return Err(Failure::new(format!("it deploys another revision, `{}`", shown(revision))));
-        }
-        if let Some(why) = target.open() {
+        if let Some(why) = target.elsewhere().or_else(|| target.open()) {
             return Err(Failure::new(why));
         }
         // Only Flux packs its source. Any other target shares the tree with the roots.

@@ -200,7 +200,7 @@ fn distinct(targets: &Targets) -> Vec<&Target> {
     let mut known: HashMap<ObjectRef, Vec<&Target>> = HashMap::new();
     let mut distinct = Vec::new();
     for target in &targets.targets {
-        let alike = known.entry(ObjectRef { built_by: None, ..target.object.clone() }).or_default();
+        let alike = known.entry(ObjectRef { built_by: None, maker: None, ..target.object.clone() }).or_default();
         let is_same = |other: &Target| {
             (other.spot, &other.location, &other.build, &other.changed_by)
                 == (target.spot, &target.location, &target.build, &target.changed_by)

@@ -12,10 +12,11 @@ use super::output::{Done, OutputArgs, Page, print, say};
 use crate::build::builds::{Builds, Wanted};
 use crate::build::choice::{is_meant, typed, unknown};
 use crate::build::deployed;
-use crate::build::rendered::{append, without};
+use crate::build::rendered::append;
 use crate::build::subject::BuildSpec;
 use crate::kustomization::FILE_NAMES;
 use crate::message::failure::{Failure, Failures, Result, command, shown};
+use crate::message::redact::visible;
 use crate::targets::{Target, TargetLocation, Targets};
 use crate::tree::{self, Resolved, Tree, path};
 use crate::workspace::{Workspace, from_lock, from_top, repository_offline};
@@ -135,6 +136,12 @@ fn deployed_sources(workspace: &Workspace, sources: &[&Target], quiet: bool) -> 
             .map_err(|failure: Failure| failure.context(format!("{} cannot be built here", source.by())))
     });
     Ok(built.collect::<Result<Vec<_>>>()?)
+}
+
+/// Says that a source of a target is not built, and why; `None` if it is of this tree.
+fn without(source: &Target) -> Option<String> {
+    let why = source.elsewhere().or_else(|| source.open().filter(|_| source.local_dir().is_none()))?;
+    Some(format!("without its source at {}:{}: {}", source.object.file, source.spot.line, visible(&why)))
 }
 
 /// The directory of the kustomization at a path: the path itself, or the directory of the file; `None` if there is

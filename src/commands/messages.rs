@@ -7,6 +7,7 @@ use console::{Alignment, Style, measure_text_width, pad_str};
 
 use super::output::Shown;
 use super::{News, UpstreamNews};
+use crate::build::rendered::Missing;
 use crate::config::{Config, FILE_NAME};
 use crate::fetch::Provenance;
 pub(super) use crate::message::failure::enumerated as listed;
@@ -102,6 +103,19 @@ pub(super) fn first(mut all: impl Iterator<Item = String>, most: usize) -> Vec<S
         out.push(format!("  and {more} more"));
     }
     out
+}
+
+/// The deployments that have no file. Those that are elsewhere by intent are only counted, unless `quiet`.
+pub(super) fn missing(Missing { lines: all, elsewhere }: &Missing, quiet: bool) -> String {
+    let named = all.iter().take(all.len() - elsewhere).cloned();
+    let note = elsewhere_note(*elsewhere, "`.unknown`").filter(|_| !quiet);
+    lines(named.chain(note).collect())
+}
+
+/// Says how many deployments are elsewhere, and which document names them; `None` if there are none.
+pub(super) fn elsewhere_note(count: usize, document: &str) -> Option<String> {
+    let are = if count == 1 { "is" } else { "are" };
+    (count > 0).then(|| format!("note: {} {are} not built from here: see {document}", counted(count, "deployment")))
 }
 
 /// The failures with their hints. Those with the same reason in several locations share a message.

@@ -12,10 +12,11 @@ use std::time::UNIX_EPOCH;
 
 use clap::Args;
 
+use super::json;
 use super::localize::KustomizeArgs;
+use super::messages::{self, elsewhere_note, lines};
 use super::output::{Done, Format, Json, Outcome, OutputArgs, Shown};
 use super::tree::ReferenceTree;
-use super::{json, messages};
 use crate::config::Config;
 use crate::git::{self, LocalRepo, date};
 use crate::message::failure::{FAILED, Failure, FailureKind, Result, shown};
@@ -28,7 +29,7 @@ use crate::tree::git::GitTree;
 use crate::tree::{SharedTree, Tree, path};
 use crate::workspace::{Workspace, commit, repository_offline};
 use component::Component;
-use images::RunBy;
+use images::{Images, RunBy};
 
 /// Arguments of `sbom`.
 #[derive(Debug, Clone, Args)]
@@ -53,8 +54,8 @@ pub(super) struct Sbom {
     /// The date of the subject, or that of `SOURCE_DATE_EPOCH`, as in RFC 3339.
     created: String,
     components: Vec<Component>,
-    /// The builds that failed, so that their images are unknown.
-    not_built: Vec<Failure>,
+    /// The images of `--images`.
+    images: Images,
 }
 
 impl SbomArgs {
@@ -74,12 +75,12 @@ impl SbomArgs {
             };
             let subject = Digest::Sha256(sha256_hex(&tree.read(LOCK_NAME)?));
             let name = lock.target.clone().unwrap_or_else(|| path::name(directory).to_owned());
-            let components = components(Rc::new(tree), &[(String::new(), lock)], BTreeMap::new())?;
+            let components = components(Rc::new(tree), &[(String::new(), lock)], &BTreeMap::new())?;
             // The time of the lock, not of this run: the same directory gives the same bytes.
             let written = Path::new(directory).join(LOCK_NAME).metadata().and_then(|lock| lock.modified()).ok();
             let written = written.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
             let created = date(given.or(written.map(|age| age.as_secs())).unwrap_or_default());
-            return Ok(Box::new(Sbom { name, subject, created, components, not_built: Vec::new() }));
+            return Ok(Box::new(Sbom { name, subject, created, components, images: Images::default() }));
         }
         let repo = repo.map_or_else(repository_offline, Ok)?;
         let rev = self.rev.as_deref().unwrap_or("HEAD");
@@ -93,9 +94,12 @@ impl SbomArgs {
         if locks.is_empty() && !self.images && !has_nothing_to_lock(&Workspace::of_rev(repo.clone(), Some(rev))?)? {
             return Err(no_lock(rev).hint("lock the remote references: git kustomize-localize lock").into());
         }
-        let (images, not_built) =
-            if self.images { images::run_by(&repo, &id.commit, &self.with, output.quiet)? } else { Default::default() };
-        let components = components(Rc::new(tree), &locks, images)?;
+        let images = if self.images {
+            images::images_of(&repo, &id.commit, &self.with, output.quiet)?
+        } else {
+            Images::default()
+        };
+        let components = components(Rc::new(tree), &locks, &images.run_by)?;
         let name = repo.remote_urls()?.first().map_or_else(|| "repository".to_owned(), |url| redact::url(url));
         // By the commit, so that the same commit gives the same bytes.
         let created = date(match given {
@@ -103,7 +107,7 @@ impl SbomArgs {
             None => committed(&repo, &id.commit)?,
         });
         let subject = Digest::GitCommit(id.commit);
-        Ok(Box::new(Sbom { name, subject, created, components, not_built }))
+        Ok(Box::new(Sbom { name, subject, created, components, images }))
     }
 }
 
@@ -113,10 +117,10 @@ fn no_lock(what: &str) -> Failure {
 
 /// The content of locks, each with its directory, and images: each component once, with all locations in the tree that
 /// name it.
-fn components(tree: SharedTree, locks: &[(String, Rc<Lock>)], images: RunBy) -> Result<Vec<Component>> {
+fn components(tree: SharedTree, locks: &[(String, Rc<Lock>)], images: &RunBy) -> Result<Vec<Component>> {
     let mut all: BTreeMap<(Upstream, String), Component> = BTreeMap::new();
     for (image, run_by) in images {
-        let component = component::of_image(&image, run_by);
+        let component = component::of_image(image, run_by.clone());
         all.insert((component.source.clone(), component.purl.clone()), component);
     }
     // Two locks may have the same upstream: one component, which is in several places.
@@ -185,12 +189,15 @@ impl Outcome for Sbom {
         }
     }
 
-    fn stderr(&self, _output: &OutputArgs) -> String {
-        messages::failures(&self.not_built)
+    fn stderr(&self, output: &OutputArgs) -> String {
+        let Images { not_built, elsewhere, .. } = &self.images;
+        let note = elsewhere_note(elsewhere.len(), "the document");
+        messages::failures(not_built) + &lines(note.filter(|_| !output.quiet).into_iter().collect())
     }
 
     fn status(&self) -> u8 {
-        let is_stopped = self.not_built.iter().any(|failure| failure.kind == FailureKind::Stopped);
-        if is_stopped { FAILED } else { u8::from(!self.not_built.is_empty()) }
+        let not_built = &self.images.not_built;
+        let is_stopped = not_built.iter().any(|failure| failure.kind == FailureKind::Stopped);
+        if is_stopped { FAILED } else { u8::from(!not_built.is_empty()) }
     }
 }

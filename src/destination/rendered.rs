@@ -22,7 +22,7 @@ use crate::workspace::Workspace;
 /// The list of the written files, one per line.
 const LIST: &str = ".built";
 
-/// The list of the builds that have no file, each with the reason, one per line.
+/// The list of the deployments that have no file, each with the reason, one per line.
 const UNKNOWN: &str = ".unknown";
 
 /// The files that an earlier run wrote into a directory.
@@ -77,10 +77,10 @@ pub(crate) fn write_directory(
     Ok(changed)
 }
 
-/// The list of the builds that have no file. `None` if all have one.
+/// The list of the deployments that have no file. `None` if all have one.
 fn unknown(rendered: &Rendered) -> Option<ResultFile> {
-    let missing = rendered.missing();
-    (!missing.is_empty()).then(|| ResultFile::plain(text(&missing).into_bytes()))
+    let lines = rendered.missing().lines;
+    (!lines.is_empty()).then(|| ResultFile::plain(text(&lines).into_bytes()))
 }
 
 fn text<'a>(lines: impl IntoIterator<Item = &'a String>) -> String {

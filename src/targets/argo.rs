@@ -56,6 +56,10 @@ impl Engine for ArgoCd {
         models::KINDS
     }
 
+    fn deploys(&self, kind: &str) -> bool {
+        kind == APPLICATION
+    }
+
     fn has_options(&self, kind: &str) -> bool {
         models::has_options(kind)
     }

@@ -33,6 +33,8 @@ pub(crate) struct Builder {
     pub by: String,
     /// The same without the builds that made the builder.
     name: String,
+    /// The same without a line.
+    maker: String,
     /// The target that is built.
     pub target: Target,
     /// The kustomization that is built.
@@ -153,18 +155,18 @@ impl Targets {
             let file = path::join(&made.directory, made.file_name);
             // The builder of an object is not named by the result of that object, because objects may deploy
             // themselves.
-            let (by, name, location) = match &target.object {
+            let (by, name, maker, location) = match &target.object {
                 object if made.is_changed || !made.variables.is_empty() => {
-                    (target.builder(), target.title(), (object.file.clone(), object.line))
+                    (target.builder(), target.title(), target.name_and_file(), (object.file.clone(), object.line))
                 }
-                _ => (tree.label(&file), tree.label(&file), (file, 1)),
+                _ => (tree.label(&file), tree.label(&file), tree.label(&file), (file, 1)),
             };
             let files = deployments.files(index).iter().map(|file| (*file).to_owned()).collect();
             let reaches = beyond(&namer, target.walked(dir, graph));
             // The same build in a later round has the same key, and is not run again.
             let key = format!("{by} {} {}", made.directory, sha256_hex(format!("{made:?}").as_bytes()));
             let (entry, target) = (builders.entry(key.clone()), target.clone());
-            entry.or_insert(Builder { by, name, target, made, key, reaches, location, files });
+            entry.or_insert(Builder { by, name, maker, target, made, key, reaches, location, files });
         }
         Ok(builders.into_values().collect())
     }
@@ -284,6 +286,7 @@ impl Builder {
                 |source: &Document| (source.object.file.clone(), source.object.line),
             );
             object.built_by = Some(self.name.clone());
+            object.maker = Some(self.maker.clone());
             document.written = source.map(|source| source.value.json().to_string().into());
             document.home.clone_from(&self.made.directory);
             // Positions in an output tell nobody where to edit.

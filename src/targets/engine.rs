@@ -21,6 +21,11 @@ pub(crate) trait Engine: Sync {
         &[]
     }
 
+    /// Whether an object of a kind deploys something.
+    fn deploys(&self, _kind: &str) -> bool {
+        false
+    }
+
     /// Whether objects of a kind contain its options, and deploy nothing.
     fn has_options(&self, _kind: &str) -> bool {
         false

@@ -37,10 +37,14 @@ impl Engine for Flux {
         models::KINDS
     }
 
+    fn deploys(&self, kind: &str) -> bool {
+        DEPLOYING.contains(&kind)
+    }
+
     // If no object defines the source that bootstrapping made, it is this repository, unless none of the paths that are
     // deployed from it exists here.
     fn find(&self, tree: &dyn Tree, identity: &Identity, objects: &[Document], targets: &mut Targets) -> Result<()> {
-        if !objects.iter().any(|document| DEPLOYING.contains(&&*document.object.kind)) {
+        if !objects.iter().any(|document| self.deploys(&document.object.kind)) {
             return Ok(());
         }
         // Patterns are read once, since many sources share them.

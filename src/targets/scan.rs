@@ -334,7 +334,7 @@ impl Scan {
 }
 
 /// The identity of an object and its kind; `None` if it does not matter.
-fn identify(file: &str, value: &Value) -> Option<(ObjectRef, &'static ScannedKind)> {
+pub(super) fn identify(file: &str, value: &Value) -> Option<(ObjectRef, &'static ScannedKind)> {
     let text = |keys: &[&str]| value.at(keys).and_then(Value::scalar);
     let (version, kind) = (text(&["apiVersion"])?, text(&["kind"])?);
     let [namespace, name] = ["namespace", "name"].map(|key| text(&["metadata", key]).unwrap_or_default());

@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use super::BuildArgs;
 use crate::build::choice::{Choices, Comparison};
-use crate::build::rendered::Rendered;
-use crate::commands::messages::{counted, lines};
+use crate::build::rendered::{Missing, Rendered};
+use crate::commands::messages::{self, counted, lines};
 use crate::commands::output::{Done, Outcome, OutputArgs, Shown};
 use crate::destination::rendered::{listed, write_directory};
 use crate::message::failure::Failure;
@@ -23,8 +23,7 @@ struct WrittenFiles {
     changed: usize,
     /// The files that were deleted.
     removed: Vec<String>,
-    /// Says of each build without a file why.
-    missing: Vec<String>,
+    missing: Missing,
     #[serde(skip)]
     stopped: Vec<Failure>,
     #[serde(skip)]
@@ -61,8 +60,8 @@ impl Outcome for WrittenFiles {
         lines(vec![format!("{directory} has {files}: {changed} written, {} removed", removed.len())])
     }
 
-    fn stderr(&self, _output: &OutputArgs) -> String {
-        lines(self.missing.clone())
+    fn stderr(&self, output: &OutputArgs) -> String {
+        messages::missing(&self.missing, output.quiet)
     }
 
     fn stopped(&self) -> Vec<Failure> {

@@ -28,10 +28,10 @@ impl Outcome for LocalizeReport {
         let failures = unmoved.iter().chain(unresolved).cloned().chain(differs);
         let failures: Vec<Failure> = failures.collect();
         let missing = match &self.localized.made {
-            ResultKind::Rendered { missing, .. } => missing.clone(),
-            _ => Vec::new(),
+            ResultKind::Rendered { missing, .. } => messages::missing(missing, output.quiet),
+            _ => String::new(),
         };
-        let stderr = lines(missing)
+        let stderr = missing
             + &self.localized.uncommitted(output.verbose)
             + &findings::of_localizing(&self.localized.findings, self.localized.source(), output.verbose)
             + &messages::first_failures(&failures, output.verbose);

@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 
 use super::Sbom;
 use super::component::Component;
-use crate::message::failure::Failure;
 use crate::record::{Digest, sha256_hex};
 use crate::reference::Upstream;
 
@@ -50,13 +49,18 @@ impl Sbom {
         below
     }
 
+    /// What runs images that are unknown, each with the kind of the reason.
+    fn unknown_images(&self) -> impl Iterator<Item = (&'static str, String)> {
+        let not_built = self.images.not_built.iter().map(|failure| ("not-built", failure.to_string()));
+        not_built.chain(self.images.elsewhere.iter().map(|line| ("elsewhere", line.clone())))
+    }
+
     fn shaped(&self, shape: impl Fn(String, &Component) -> Value) -> Vec<Value> {
         let components = self.components.iter().enumerate();
         components.map(|(index, component)| shape(self.element_id(Some(index)), component)).collect()
     }
 
     pub(super) fn cyclonedx(&self) -> Value {
-        let not_built: Vec<String> = self.not_built.iter().map(Failure::to_string).collect();
         let components = self.shaped(|id, component| {
             // A commit id is not a hash of downloaded bytes, so only files and charts have one.
             let hash = component.sha256().map(|hex| [json!({ "alg": "SHA-256", "content": hex })]);
@@ -93,7 +97,7 @@ impl Sbom {
                     "bom-ref": self.element_id(None),
                     "name": self.name,
                     "version": self.subject.hex(),
-                    "properties": not_built.iter().map(|text| property(("not-built", text))).collect::<Vec<_>>(),
+                    "properties": self.unknown_images().map(|(why, text)| property((why, &text))).collect::<Vec<_>>(),
                 },
             },
             "components": components,
@@ -102,7 +106,7 @@ impl Sbom {
     }
 
     pub(super) fn spdx(&self) -> Value {
-        let not_built = self.not_built.iter().map(|failure| format!("not-built: {failure}\n"));
+        let unknown = self.unknown_images().map(|(why, text)| format!("{why}: {text}\n"));
         let mut packages = self.shaped(|id, component| {
             // As in CycloneDX, a commit is not a checksum of bytes.
             let checksum = component.sha256().map(|hex| [json!({ "algorithm": "SHA256", "checksumValue": hex })]);
@@ -134,7 +138,7 @@ impl Sbom {
             "versionInfo": self.subject.hex(),
             "downloadLocation": UNKNOWN,
             "filesAnalyzed": false,
-            "sourceInfo": not_built.collect::<String>().trim_end(),
+            "sourceInfo": unknown.collect::<String>().trim_end(),
         }));
         let mut relationships = vec![relationship("DOCUMENT", "DESCRIBES", &self.element_id(None))];
         for (from, all) in self.dependencies() {

@@ -13,38 +13,56 @@ use crate::fetch::Progress;
 use crate::git::LocalRepo;
 use crate::message::failure::{Failure, Failures, Result};
 use crate::os::parallel::processors;
+use crate::targets::Target;
+use crate::targets::elsewhere::{deploying, object_line};
 use crate::workspace::{Workspace, from_lock};
 
 /// The roots and targets that run each image.
 pub(super) type RunBy = BTreeMap<String, BTreeSet<String>>;
 
-/// Builds each starting point of a commit, and each target that is deployed from it. Returns the builds that run each
-/// image, and the failures.
-pub(super) fn run_by(
+/// The images that the builds of a commit run.
+#[derive(Default)]
+pub(super) struct Images {
+    pub(super) run_by: RunBy,
+    /// The builds that failed, so that their images are unknown.
+    pub(super) not_built: Vec<Failure>,
+    /// The deployments that are elsewhere, so that their images are unknown.
+    pub(super) elsewhere: BTreeSet<String>,
+}
+
+/// Builds each starting point of a commit, and each target that is deployed from it.
+pub(super) fn images_of(
     repo: &Rc<LocalRepo>,
     rev: &str,
     with: &KustomizeArgs,
     quiet: bool,
-) -> Result<(RunBy, Vec<Failure>), Failures> {
+) -> Result<Images, Failures> {
     let workspace = Workspace::of_rev(repo.clone(), Some(rev))?.into_checkout();
-    let Choices { builds: chosen, unread, .. } = Choices::all(repo, &workspace, &[])?;
+    let mut choices = Choices::all(repo, &workspace, &[])?;
+    let elsewhere = choices.take_elsewhere();
+    let Choices { builds: chosen, unread, targets, .. } = choices;
     let names: Vec<String> = chosen.iter().map(Choice::name).collect();
     let subjects: Vec<_> = chosen.iter().map(|choice| choice.subject(&workspace)).collect();
     let mut fetcher = from_lock(workspace.repo(), &workspace, false, quiet)?;
     let builds = Builds::of(&workspace, &subjects, &mut fetcher, with.programs())?;
-    let built = Progress::new("building", quiet)
-        .each(processors(), &names, String::clone, |number, _| Ok(images(&builds.build(number)?.stdout)?));
+    let built = Progress::new("building", quiet).each(processors(), &names, String::clone, |number, _| {
+        let output = builds.build(number)?.stdout;
+        Ok::<_, Failures>((images(&output)?, deploying(&output)))
+    });
     let unread = unread.iter().map(|file| Failure::new(format!("{}: {}", file.location_text(), file.message)));
     // A build that fails may run images that nobody knows, so it is reported with the others.
-    let (mut run_by, mut not_built) = (RunBy::new(), unread.collect::<Vec<_>>());
+    let elsewhere = elsewhere.iter().filter_map(Target::elsewhere_line).collect();
+    let mut all = Images { run_by: RunBy::new(), not_built: unread.collect(), elsewhere };
     for (name, built) in names.iter().zip(built) {
-        let images = built.unwrap_or_else(|failures: Failures| {
-            not_built.extend(failures.context(name).0);
-            BTreeSet::new()
-        });
-        images.into_iter().for_each(|image| _ = run_by.entry(image).or_default().insert(name.clone()));
+        match built {
+            Ok((images, objects)) => {
+                images.into_iter().for_each(|image| _ = all.run_by.entry(image).or_default().insert(name.clone()));
+                all.elsewhere.extend(objects.iter().filter_map(|object| object_line(object, name, &targets)));
+            }
+            Err(failures) => all.not_built.extend(failures.context(name).0),
+        }
     }
-    Ok((run_by, not_built))
+    Ok(all)
 }
 
 /// The images of containers, in objects of any kind.

@@ -149,6 +149,91 @@ fn what_no_change_touches_is_known() {
 }
 
 #[test]
+fn what_is_built_elsewhere_is_listed() {
+    let world = World::acme();
+    if world.sandbox.builds().is_none() {
+        return;
+    }
+    let work = &world.work;
+    let application = |name: &str, source: &str| {
+        format!(
+            "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: {name}}}\nspec: {{source: {{{source}}}}}\n---\n"
+        )
+    };
+    let own = "repoURL: 'https://github.com/acme/fleet', path: apps/web";
+    let applications = |version: &str| {
+        [
+            ("chart", format!("repoURL: 'https://charts.example.com', chart: redis, targetRevision: {version}")),
+            ("old", format!("{own}, targetRevision: v{version}")),
+            ("other", "repoURL: 'https://github.com/acme/other', path: apps/web".to_owned()),
+            ("web", own.to_owned()),
+        ]
+        .map(|(name, source)| application(name, &source))
+        .concat()
+    };
+    // Charts of registries are objects of a build, and so is what another repository declares.
+    let release = "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: pg, namespace: x}\nspec: {chartRef: {kind: OCIRepository, name: pg}}\n";
+    let remote = application("remote", own);
+    world.upstream_of("acme/apps", &[("kustomization.yaml", "resources: [app.yaml]\n"), ("app.yaml", &remote)]);
+    world.commit(&[
+        (".kustomize-localize", "repository: [{url: 'https://github.com/acme/fleet'}]\n"),
+        ("apps/web/kustomization.yaml", "resources: [pg.yaml, 'https://github.com/acme/apps?ref=v1']\n"),
+        ("apps/web/pg.yaml", release),
+        ("argo/apps.yaml", &applications("1.0.0")),
+    ]);
+    work.run(&["lock"]).success();
+    work.commit("Lock");
+    let out = |args: &[&str]| work.run(&[&["build", "--output", "../out"], args].concat());
+    let unknown = || std::fs::read_to_string(world.sandbox.path("out/.unknown")).unwrap();
+    out(&[]).success().says(expect![[r#"
+        ../out has 1 build: 1 written, 0 removed
+        note: 5 deployments are not built from here: see `.unknown`
+    "#]]);
+    let all = unknown();
+    expect![[r#"
+        elsewhere: Argo CD Application chart (argo/apps.yaml): it is the chart `redis` of https://charts.example.com
+        elsewhere: Argo CD Application old (argo/apps.yaml): it deploys another revision, `v1.0.0`
+        elsewhere: Argo CD Application other (argo/apps.yaml): it is in https://github.com/acme/other
+        elsewhere: Argo CD Application remote in argocd/web.yaml: this repository does not have what it deploys
+        elsewhere: Flux HelmRelease x/pg in argocd/web.yaml: this repository does not have what it deploys
+    "#]]
+    .assert_eq(&all);
+    // It is as external in the part that a change affects, and in the part that is named.
+    work.write("argo/apps.yaml", applications("1.0.1"));
+    out(&["--base", "HEAD"]).success().says(expect![[r#"
+        ../out has 0 builds: 0 written, 1 removed
+        note: 2 deployments are not built from here: see `.unknown`
+    "#]]);
+    expect![[r#"
+        elsewhere: Argo CD Application chart (argo/apps.yaml): it is the chart `redis` of https://charts.example.com
+        elsewhere: Argo CD Application old (argo/apps.yaml): it deploys another revision, `v1.0.1`
+    "#]]
+    .assert_eq(&unknown());
+    out(&["chart"]).success().says(expect![[r#"
+        ../out has 0 builds: 0 written, 0 removed
+        note: 1 deployment is not built from here: see `.unknown`
+    "#]]);
+    expect![[r#"
+        elsewhere: Argo CD Application chart (argo/apps.yaml): it is the chart `redis` of https://charts.example.com
+    "#]]
+    .assert_eq(&unknown());
+    // The branch has the same list, which lines of other objects do not change.
+    work.write("argo/apps.yaml", format!("# a comment\n{}", applications("1.0.0")));
+    work.commit("Comment");
+    work.run(&["branch", "--rendered"]).success().says(expect![[r#"
+        rendered 1 build on branch rendered/main (<0>): 2 files written, 0 removed
+          to look at it: git show --stat <0>
+        note: 5 deployments are not built from here: see `.unknown`
+    "#]]);
+    assert_eq!(work.show("rendered/main", ".unknown"), all);
+    // So has the bill of materials.
+    work.run(&["sbom", "--images"]).success().says(expect![[r#"
+        pkg:github/acme/apps@<0> (licence unknown)
+        note: 5 deployments are not built from here: see the document
+    "#]]);
+}
+
+#[test]
 fn a_file_has_all_sources_of_its_target() {
     let world = World::acme();
     if world.sandbox.builds().is_none() {
@@ -178,15 +263,15 @@ fn a_file_has_all_sources_of_its_target() {
     let written = || files(&world.sandbox.path("out"));
     out(&[]).success().says(expect![[r#"
         ../out has 5 builds: 5 written, 0 removed
-        partial: Argo CD Application two (argo/two.yaml:1): without its source at argo/two.yaml:7: it is the chart `redis` of https://charts.example.com
+        partial: Argo CD Application two (argo/two.yaml): without its source: it is the chart `redis` of https://charts.example.com
     "#]]);
     expect![[r#"
         .built
         .unknown
         argocd/
         argocd/argocd/
-        argocd/argocd/shared-x@shared%2Fapp.yaml%3A1%2C%20built%20by%20east%2Fkustomization.yaml.yaml
-        argocd/argocd/shared-x@shared%2Fapp.yaml%3A1%2C%20built%20by%20west%2Fkustomization.yaml.yaml
+        argocd/argocd/shared-x@shared%2Fapp.yaml%2C%20built%20by%20east%2Fkustomization.yaml.yaml
+        argocd/argocd/shared-x@shared%2Fapp.yaml%2C%20built%20by%20west%2Fkustomization.yaml.yaml
         argocd/two.yaml
         roots/
         roots/east.yaml
@@ -198,7 +283,7 @@ fn a_file_has_all_sources_of_its_target() {
     work.write("a/map.yaml", config_map("changed"));
     out(&["--base", "HEAD", "two"]).success().says(expect![[r#"
         ../out has 1 build: 1 written, 4 removed
-        partial: Argo CD Application two (argo/two.yaml:1): without its source at argo/two.yaml:7: it is the chart `redis` of https://charts.example.com
+        partial: Argo CD Application two (argo/two.yaml): without its source: it is the chart `redis` of https://charts.example.com
     "#]]);
     assert_eq!(work.read(&format!("../out/{name}")), both.replace("name: a", "name: changed"));
     // A file without one of them would remove its objects.
@@ -206,6 +291,7 @@ fn a_file_has_all_sources_of_its_target() {
     out(&["two"]).fails(1).says(expect![[r#"
         ../out has 0 builds: 0 written, 1 removed
         not built: argocd/two.yaml: cannot build `a`: accumulating resources: accumulation err='accumulating resources from 'gone.yaml': evalsymlink failure on 'a/gone.yaml' : lstat a/gone.yaml: no such file or directory': must build at directory: not a valid directory: evalsymlink failure on 'a/gone.yaml' : lstat a/gone.yaml: no such file or directory
+        note: 1 deployment is not built from here: see `.unknown`
     "#]]);
     assert!(!written().contains_key(name));
     // So would one of a set of which only the cluster knows a source.
@@ -217,4 +303,39 @@ fn a_file_has_all_sources_of_its_target() {
         unknown: Argo CD Application made (argo/two.yaml:1, of ApplicationSet set): `{{where}}` is substituted elsewhere
     "#]]);
     assert!(!written().contains_key("argocd/made.yaml"));
+}
+
+#[test]
+fn a_comment_above_an_object_renames_no_file() {
+    let world = World::acme();
+    if world.sandbox.builds().is_none() {
+        return;
+    }
+    let kustomization = |name: &str, path: &str, more: &str| {
+        format!(
+            "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {{name: {name}}}\nspec: {{path: {path}, sourceRef: {{kind: GitRepository, name: flux-system}}, {more}}}\n"
+        )
+    };
+    let parent = |cluster: &str| {
+        let substitute = format!("postBuild: {{substitute: {{cluster: {cluster}}}}}");
+        kustomization("apps", "./apps", &substitute)
+    };
+    let child = kustomization("web", "./web", "targetNamespace: '${cluster}'");
+    let objects = [("one.yaml", parent("one")), ("two.yaml", parent("two")), ("apps/web.yaml", child)];
+    world.commit(&[("web/map.yaml", &config_map("web"))]);
+    let written = |above: &str| {
+        objects.iter().for_each(|(file, object)| world.work.write(file, format!("{above}{object}")));
+        world.work.run(&["build", "--output", "../out"]).success();
+        files(&world.sandbox.path("out"))
+    };
+    let before = written("");
+    expect![[r#"
+        .built
+        flux/
+        flux/apps@one.yaml.yaml
+        flux/apps@two.yaml.yaml
+        flux/web@apps%2Fweb.yaml%2C%20built%20by%20Flux%20Kustomization%20apps%20%28one.yaml%29.yaml
+        flux/web@apps%2Fweb.yaml%2C%20built%20by%20Flux%20Kustomization%20apps%20%28two.yaml%29.yaml"#]]
+    .assert_eq(&before.keys().map(String::as_str).collect::<Vec<_>>().join("\n"));
+    assert_eq!(written("# a comment\n"), before);
 }

@@ -1,0 +1,54 @@
+//! Deployments that no build of this tree has: of another repository or revision, of a chart that a registry has, and
+//! by objects that come from another repository.
+
+use super::scan::{declaring, identify};
+use super::{EngineName, ObjectRef, Target, TargetLocation, at_other_revision};
+use crate::kustomization::read_object;
+use crate::message::failure::shown;
+use crate::message::redact::visible;
+
+impl Target {
+    /// Why no build of this tree has its objects. `None` if one has, or if only the cluster knows.
+    pub(crate) fn elsewhere(&self) -> Option<String> {
+        match &self.location {
+            TargetLocation::External(why) => Some(why.clone()),
+            TargetLocation::Local(_) => {
+                let revision = at_other_revision(self)?;
+                Some(format!("it deploys another revision, `{}`", shown(revision)))
+            }
+            TargetLocation::Templated(_) => None,
+        }
+    }
+
+    /// Says why no build of this tree has its objects.
+    pub(crate) fn elsewhere_line(&self) -> Option<String> {
+        Some(visible(&format!("{}: {}", self.name_and_file(), self.elsewhere()?)))
+    }
+}
+
+/// The objects in the output of a build that deploy something.
+pub(crate) fn deploying(output: &[u8]) -> Vec<ObjectRef> {
+    let output = String::from_utf8_lossy(output);
+    let objects = declaring(&output).filter_map(|document| identify("", &read_object(document).ok()??));
+    objects.map(|(object, _)| object).filter(|object| engine(object).is_some()).collect()
+}
+
+/// The engine that deploys something because of an object.
+fn engine(object: &ObjectRef) -> Option<EngineName> {
+    EngineName::ALL.into_iter().find(|engine| engine.deploys(&object.kind))
+}
+
+/// Says that no build of this tree has what an object in the output of `built` [deploys](deploying). `None` if one of
+/// these targets is that.
+pub(crate) fn object_line(object: &ObjectRef, built: &str, targets: &[Target]) -> Option<String> {
+    let is_target = targets.iter().map(|target| &target.object).any(|known| {
+        // A namespace need not be written in the tree.
+        let namespaces = [&known.namespace, &object.namespace];
+        let may_be_same = namespaces[0] == namespaces[1] || namespaces.iter().any(|namespace| namespace.is_empty());
+        known.kind == object.kind && known.name == object.name && may_be_same
+    });
+    let engine = engine(object).filter(|_| !is_target)?.name();
+    let ObjectRef { kind, .. } = object;
+    let name = object.full_name();
+    Some(visible(&format!("{engine} {kind} {name} in {built}: this repository does not have what it deploys")))
+}
