@@ -25,7 +25,7 @@ const SHOWN: usize = 5;
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let Some(lock) = context.deciding_lock() else { return Vec::new() };
-    let named = lock.named().filter(|upstream| !lock.holds(upstream));
+    let named = lock.named().into_iter().filter(|upstream| !lock.holds(upstream));
     let unlocked: BTreeSet<&Upstream> = named.filter(|upstream| covered(context.config, upstream).is_none()).collect();
     if unlocked.is_empty() {
         return Vec::new();
@@ -128,6 +128,9 @@ fn chain(upstreams: &[Upstream], steps: &[BTreeMap<usize, Step>], from: usize, t
 /// The indices of the `allow` entries that the check cannot judge by the tree alone, so that they are not stale: those that
 /// cover an upstream behind a locked reference, or one that may be too young.
 pub(super) fn entries(context: &Context<'_>, config: &Config) -> BTreeSet<usize> {
+    if config.allow.is_empty() {
+        return BTreeSet::new();
+    }
     let named = context.locks.values().flat_map(|lock| lock.named());
     let behind = named.filter_map(|upstream| covered(config, upstream));
     let locked = context.locks.values().flat_map(|lock| lock.upstreams()).map(|upstream| upstream.subject());

@@ -121,8 +121,10 @@ fn worded(text: &str, show: impl Fn(&str, String) -> String) -> String {
         let (before, bare) = word.split_at(word.len() - bare.len());
         let bare = bare.trim_end_matches(|c: char| "'\"`)]}>,.:;!".contains(c));
         shown.push_str(before);
-        let hidden = Redacted::of(bare);
-        shown.push_str(&if hidden.secret { show(bare, hidden.text) } else { bare.to_owned() });
+        match Redacted::of(bare) {
+            hidden if hidden.secret => shown.push_str(&show(bare, hidden.text)),
+            _ => shown.push_str(bare),
+        }
         shown.push_str(&piece[before.len() + bare.len()..]);
     }
     shown
@@ -151,6 +153,10 @@ const MOST_TIMES: usize = 8;
 impl Redacted {
     /// Redacts a text until nothing changes, because a redacted text can look like another URL with a secret.
     fn of(text: &str) -> Self {
+        // A report may show a hundred thousand URLs, most of them with nothing to hide.
+        if is_plain(text) {
+            return Redacted { text: text.to_owned(), secret: false };
+        }
         // Most texts hold no URL, so one pass tells that nothing is hidden.
         let mut shown = Redacted::once(text);
         if shown.text == text {
@@ -262,6 +268,14 @@ impl Redacted {
     fn location(&mut self, text: &str) {
         self.secret |= hide_tokens(text, &mut self.text);
     }
+}
+
+/// Whether a text certainly has nothing to hide: no userinfo, fragment or encoded character, no token, no secret key.
+fn is_plain(text: &str) -> bool {
+    let query = text.split_once('?').map_or("", |(_, query)| query);
+    text.bytes().all(|byte| byte.is_ascii_graphic() && !b"@#%+".contains(&byte))
+        && !is_known_token(text)
+        && !query::has_secret_key(query)
 }
 
 const ENCODED_AT: &str = "%40";

@@ -56,7 +56,7 @@ mod text;
 mod validate;
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
 use serde::{Deserialize, Serialize};
@@ -252,9 +252,9 @@ impl Lock {
         remotes.flat_map(|(source, pinned)| pinned.paths.keys().map(|path| source.at(path)))
     }
 
-    /// Every upstream that an entry references.
-    pub fn named(&self) -> impl Iterator<Item = &Upstream> {
-        self.remotes.values().flat_map(|pinned| pinned.paths.values()).flatten()
+    /// The upstreams that entries reference, each once.
+    pub fn named(&self) -> HashSet<&Upstream> {
+        self.remotes.values().flat_map(|pinned| pinned.paths.values()).flatten().collect()
     }
 
     /// For each upstream that is referenced, the upstreams that reference it.
@@ -275,7 +275,8 @@ impl Lock {
         let mut todo = Vec::from_iter(starts);
         while let Some(upstream) = todo.pop() {
             if !reached.contains(&upstream) {
-                todo.extend(self.names(&upstream).into_iter().flatten().cloned());
+                let names = self.names(&upstream).into_iter().flatten();
+                todo.extend(names.filter(|named| !reached.contains(*named)).cloned());
                 reached.insert(upstream);
             }
         }

@@ -1,5 +1,7 @@
 //! Hides the secrets in a query.
 
+use std::borrow::Cow;
+
 use percent_encoding::percent_decode_str;
 
 use super::HIDDEN;
@@ -50,13 +52,21 @@ fn push(shown: &mut String, text: &str, is_secret: bool) -> bool {
     hide
 }
 
+/// Whether a key of a query, given without its `?`, says that its value is secret.
+pub(super) fn has_secret_key(query: &str) -> bool {
+    query.split(['&', ';']).any(|pair| is_secret_key(pair.split_once('=').map_or(pair, |(key, _)| key)))
+}
+
 fn is_secret_pair(key: &str, value: &str) -> bool {
+    is_secret_key(key) || is_secret_value(value)
+}
+
+fn is_secret_key(key: &str) -> bool {
     let key = decode(key).to_ascii_lowercase();
     SECRET_KEYS.contains(&key.as_str())
         || key.ends_with("key")
         || SECRET_PARTS.iter().any(|part| key.contains(part))
         || SECRET_PREFIXES.iter().any(|prefix| key.starts_with(prefix))
-        || is_secret_value(value)
 }
 
 fn is_secret_value(value: &str) -> bool {
@@ -82,7 +92,10 @@ fn holds_url_with_password(text: &str) -> bool {
 }
 
 /// Decodes until nothing changes, four times at most.
-fn decode(text: &str) -> String {
+fn decode(text: &str) -> Cow<'_, str> {
+    if !text.contains(['%', '+']) {
+        return Cow::Borrowed(text);
+    }
     // A form encodes blanks as `+`.
     let mut text = text.replace('+', " ");
     // A redirect may have encoded a URL in a URL.
@@ -93,5 +106,5 @@ fn decode(text: &str) -> String {
         }
         text = decoded;
     }
-    text
+    Cow::Owned(text)
 }

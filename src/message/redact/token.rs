@@ -19,16 +19,15 @@ pub(super) const SHORTEST: usize = AFTER_PREFIX + 3;
 /// a letter nor a digit: at least 16 more characters follow, a digit among them.
 pub(super) fn is_known_token(text: &str) -> bool {
     // Found once, because every prefix needs it.
-    let digit = text.rfind(|c: char| c.is_ascii_digit());
-    text.len() >= SHORTEST
-        && PREFIXES.iter().any(|prefix| {
-            text.match_indices(prefix).any(|(at, _)| {
-                let rest = &text[at + prefix.len()..];
-                !text[..at].ends_with(|c: char| c.is_ascii_alphanumeric())
-                    && rest.len() >= AFTER_PREFIX
-                    && digit >= Some(at + prefix.len())
+    let (bytes, digit) = (text.as_bytes(), text.rfind(|c: char| c.is_ascii_digit()));
+    (0..text.len().saturating_sub(SHORTEST - 1)).any(|at| {
+        let is_start = at.checked_sub(1).is_none_or(|before| !bytes[before].is_ascii_alphanumeric());
+        is_start
+            && PREFIXES.iter().any(|prefix| {
+                let end = at + prefix.len();
+                bytes[at..].starts_with(prefix.as_bytes()) && bytes.len() >= end + AFTER_PREFIX && digit >= Some(end)
             })
-        })
+    })
 }
 
 /// Adds a text to `shown` with its tokens hidden; returns whether it had any.
