@@ -49,3 +49,111 @@ pub(super) fn assert_whole(
     });
     Failures::if_any(defects.collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::rc::Rc;
+
+    use expect_test::expect;
+
+    use super::*;
+    use crate::graph::testing::tree;
+    use crate::graph::{Survey, WalkPolicy};
+    use crate::plan::files::ResultFile;
+    use crate::record::StoredFile;
+
+    const NAME: &str = "kustomization.yaml";
+
+    fn walked(files: &[(&str, &str)]) -> Explored {
+        Survey::of(Rc::new(tree(files))).explore(&[String::new()], None, &WalkPolicy::default())
+    }
+
+    /// A result that writes these files. The path `intended.yaml` may be missing.
+    fn localized(files: &[(&str, &str)]) -> LocalizedRoots {
+        let files = files.iter().map(|(path, text)| {
+            (path.to_string(), (ResultFile::plain(text.as_bytes().to_vec()), StoredFile::default()))
+        });
+        LocalizedRoots {
+            files: files.collect(),
+            allowed_missing: ["intended.yaml".to_owned()].into(),
+            ..LocalizedRoots::default()
+        }
+    }
+
+    /// The failures of a result in place: of a tree whose kustomization has the text `before`, and gets the text `after`.
+    fn in_place(before: &str, after: &str) -> String {
+        let changed = [(NAME, after)];
+        shown(assert_whole(Some(&walked(&[(NAME, before)]).graph), &walked(&changed), &localized(&changed)))
+    }
+
+    fn shown(result: Result<(), Failures>) -> String {
+        let failures = result.err().map(|failures| failures.0).unwrap_or_default();
+        failures.iter().map(|failure| format!("{failure}\n")).collect()
+    }
+
+    #[test]
+    fn a_copy_in_which_a_reference_leads_nowhere_is_refused() {
+        let files = [(NAME, "resources: [gone.yaml]\n")];
+        let failures = shown(assert_whole(None, &walked(&files), &localized(&files)));
+        expect![[r#"
+            kustomization.yaml:1:13: resources[0]: the result is inconsistent: there is no `gone.yaml`
+            kustomization.yaml:1:13: resources[0]: the result is inconsistent: `gone.yaml` leads nowhere
+        "#]]
+        .assert_eq(&failures);
+    }
+
+    #[test]
+    fn a_copy_in_which_a_reference_stays_remote_is_refused() {
+        let files = [(NAME, "resources: ['https://h/o/a?ref=v1']\n")];
+        let failures = shown(assert_whole(None, &walked(&files), &localized(&files)));
+        expect![[r#"
+            kustomization.yaml:1:13: resources[0]: the result is inconsistent: `https://h/o/a?ref=v1` leads nowhere
+        "#]]
+        .assert_eq(&failures);
+    }
+
+    #[test]
+    fn a_missing_plugin_may_be_meant_and_a_missing_resource_is_not() {
+        let text = "generators: [intended.yaml, other.yaml]\nresources: [intended.yaml]\n";
+        expect![[r#"
+            kustomization.yaml:1:29: generators[1]: the result is inconsistent: `other.yaml` leads nowhere
+            kustomization.yaml:2:13: resources[0]: the result is inconsistent: `intended.yaml` leads nowhere
+        "#]]
+        .assert_eq(&in_place("namePrefix: a-\n", text));
+    }
+
+    #[test]
+    fn a_reference_that_led_nowhere_before_is_the_users() {
+        assert_eq!(in_place("resources: [gone.yaml]\n", "resources: [gone.yaml]\nnamePrefix: a-\n"), "");
+    }
+
+    #[test]
+    fn another_reference_that_led_nowhere_before_excuses_none() {
+        expect![[r#"
+            kustomization.yaml:1:13: resources[0]: the result is inconsistent: `gone.yaml` leads nowhere
+        "#]]
+        .assert_eq(&in_place("resources: [other.yaml]\n", "resources: [gone.yaml]\n"));
+        expect![[r#"
+            kustomization.yaml:1:13: resources[0]: the result is inconsistent: `gone.yaml` leads nowhere
+        "#]]
+        .assert_eq(&in_place("patches: [{path: gone.yaml}]\n", "resources: [gone.yaml]\n"));
+    }
+
+    #[test]
+    fn a_reference_that_led_to_a_file_before_must_lead_there() {
+        let text = (NAME, "resources: [map.yaml]\n");
+        let before = walked(&[text, ("map.yaml", "")]);
+        let failures = shown(assert_whole(Some(&before.graph), &walked(&[text]), &localized(&[text])));
+        expect![[r#"
+            kustomization.yaml:1:13: resources[0]: the result is inconsistent: `map.yaml` leads nowhere
+        "#]]
+        .assert_eq(&failures);
+    }
+
+    #[test]
+    fn a_file_that_is_not_written_is_not_judged() {
+        let before = walked(&[(NAME, "resources: [map.yaml]\n"), ("map.yaml", "")]);
+        let after = walked(&[(NAME, "resources: [gone.yaml]\n")]);
+        assert_eq!(shown(assert_whole(Some(&before.graph), &after, &localized(&[]))), "");
+    }
+}
