@@ -28,3 +28,39 @@ pub(crate) fn among(graph: &Graph, roots: &BTreeSet<RootId>) -> Option<String> {
     }
     None
 }
+
+#[cfg(test)]
+mod tests {
+    use std::rc::Rc;
+
+    use super::*;
+    use crate::graph::testing::tree;
+    use crate::graph::{Survey, WalkPolicy};
+
+    const CHART: &str = "helmCharts: [{name: web, repo: 'https://h/charts', version: 1.2.3}]\n";
+
+    /// What the builds of all roots lack, if every local file may be missing.
+    fn lacking(files: &[(&str, &str)]) -> Option<String> {
+        let policy = WalkPolicy { leave_missing: Some(&|_| true), ..WalkPolicy::default() };
+        let explored = Survey::of(Rc::new(tree(files))).explore(&[String::new()], None, &policy);
+        among(&explored.graph, &explored.graph.root_ids().collect())
+    }
+
+    #[test]
+    fn a_build_lacks_a_chart_that_is_nowhere() {
+        let lacks = lacking(&[("kustomization.yaml", CHART)]);
+        assert_eq!(lacks.as_deref(), Some("https://h/charts#web@1.2.3 stays remote"));
+    }
+
+    #[test]
+    fn a_build_has_a_chart_that_is_in_the_tree() {
+        let files = [("kustomization.yaml", CHART), ("charts/web-1.2.3/web/Chart.yaml", "name: web\nversion: 1.2.3\n")];
+        assert_eq!(lacking(&files), None);
+    }
+
+    #[test]
+    fn a_build_lacks_a_file_that_may_be_missing() {
+        let lacks = lacking(&[("kustomization.yaml", "resources: [secret.yaml]\n")]);
+        assert_eq!(lacks.as_deref(), Some("secret.yaml is missing (allowed)"));
+    }
+}

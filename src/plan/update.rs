@@ -330,6 +330,18 @@ mod tests {
     }
 
     #[test]
+    fn only_the_short_name_of_a_chart_is_shown_after_a_hash() {
+        for chart in ["redis", "redis@^1.2.3+k3s~*", &"a".repeat(100)] {
+            let url = format!("https://charts.example.com/stable#{chart}");
+            assert_eq!(UrlArgument::of(&url).shown, url);
+        }
+        for secret in ["", "hunter2=", &"a".repeat(101)] {
+            let argument = UrlArgument::of(&format!("https://charts.example.com/stable#{secret}"));
+            assert!(!argument.shown.ends_with(&format!("#{secret}")), "{}", argument.shown);
+        }
+    }
+
+    #[test]
     fn a_ref_is_written_as_a_query_has_it() {
         let written = |to: &str| {
             let text = "https://github.com/o/r//d?submodules=false&ref=v1%2B1&timeout=9";

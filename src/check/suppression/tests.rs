@@ -169,6 +169,15 @@ fn nothing_allows_what_could_not_be_read() {
 }
 
 #[test]
+fn a_comment_beside_a_reference_that_is_not_locked_names_its_unused_rule() {
+    let findings =
+        Scene::of("resources:\n- gone.yaml # kustomize-localize: allow[remote-reference] ours\n").check().findings;
+    let [_missing, stale] = &findings[..] else { panic!("{findings:#?}") };
+    assert_eq!(stale.message, "`remote-reference` has no finding here to allow");
+    assert_eq!(stale.help, ["remove `remote-reference` from the comment"]);
+}
+
+#[test]
 fn a_comment_that_allows_nothing_is_stale() {
     let text = "\
 resources:

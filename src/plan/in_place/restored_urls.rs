@@ -93,3 +93,45 @@ fn url(old_lock: &Lock, owned: &HashMap<&str, &StoredFile>, directory: &str, edg
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::testing::tree;
+    use crate::record::LOCK_NAME;
+
+    const LOCK: &str = "version: 1
+remotes:
+- url: https://h/map.yaml
+  sha256: 0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
+  size: 1
+files:
+- path: localized-files/h/map.yaml
+  mode: \"100644\"
+  sha256: 0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
+  remote: https://h/map.yaml
+";
+
+    /// The kustomization with its URLs restored.
+    fn text(kustomization: &str) -> String {
+        let tree = tree(&[
+            ("kustomization.yaml", kustomization),
+            ("localized-files/h/map.yaml", "kind: ConfigMap\n"),
+            (LOCK_NAME, LOCK),
+        ]);
+        let workspace = Workspace::of_tree(Rc::new(tree)).unwrap();
+        let restored_urls = restored(&workspace, workspace.lock.as_deref().unwrap()).unwrap();
+        String::from_utf8(restored_urls.tree.read("kustomization.yaml").unwrap().to_vec()).unwrap()
+    }
+
+    #[test]
+    fn a_path_into_the_localized_files_becomes_its_url() {
+        assert_eq!(text("resources: [localized-files/h/map.yaml]\n"), "resources: [https://h/map.yaml]\n");
+    }
+
+    #[test]
+    fn an_absolute_path_of_that_name_leads_elsewhere() {
+        let text_of_user = "resources: [/localized-files/h/map.yaml]\n";
+        assert_eq!(text(text_of_user), text_of_user);
+    }
+}
