@@ -71,6 +71,8 @@ fn in_place_only_the_references_change() {
     );
     assert!(!written.contains_key("app/own.yaml"));
     assert_eq!(plan.lock.remotes.len(), 2);
+    // The commit that a user makes of it has no trailers.
+    assert!(!plan.lock.trailers);
     let names: Vec<&str> = plan.affected.iter().map(|root| root.name.as_str()).collect();
     assert_eq!(names, ["app"]);
     // All of it is there now.

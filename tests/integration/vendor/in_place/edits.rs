@@ -49,6 +49,22 @@ fn edits_in_localized_files_are_not_lost() {
 }
 
 #[test]
+fn an_edited_file_that_nothing_references_any_more_is_not_removed_whatever_the_rules_are() {
+    let world = world();
+    world.work.write(".kustomize-localize", "rules: {edited-copy: \"off\"}\n");
+    in_place(&world.work, &[]).success();
+    world.work.commit("localized");
+    world.work.write(FILE, "# edited\n");
+    world.work.write("overlays/dev/kustomization.yaml", "namePrefix: a-\n");
+    world.work.git(&["add", "overlays/dev/kustomization.yaml"]);
+    in_place(&world.work, &[]).fails(2).says(expect![[r#"
+        error: localized files were edited by hand: `overlays/dev/localized-files/files.example.com/v1/app.yaml`
+          hint: to discard the edits: --overwrite
+    "#]]);
+    assert_eq!(world.work.read(FILE), "# edited\n");
+}
+
+#[test]
 fn other_peoples_files_are_left_alone() {
     let world = world();
     world.work.write("base/localized-files/mine.yaml", "mine\n");
