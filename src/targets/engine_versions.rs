@@ -97,6 +97,7 @@ models! {
 
     Container {
         image: String,
+        args: Vec<Scalar>,
     }
 }
 
@@ -108,6 +109,12 @@ impl Workload {
     /// The version that its label says.
     pub(super) fn version(&self) -> Option<String> {
         Some(self.metadata.labels.version.0.clone()).filter(|version| !version.is_empty())
+    }
+
+    /// The arguments of its programs.
+    pub(super) fn arguments(&self) -> impl Iterator<Item = &str> {
+        let containers = self.spec.template.spec.containers.iter();
+        containers.flat_map(|container| &container.args).map(|argument| argument.0.as_str())
     }
 
     /// The tag of the image of that name.

@@ -152,6 +152,24 @@ models! {
     Instance {
         sync: Sync,
         distribution: Distribution,
+        kustomize: Patched,
+    }
+
+    /// The patches of a kustomization.
+    Patched {
+        patches: Vec<Patch>,
+        patches_json6902: Vec<Patch>,
+        patches_strategic_merge: Vec<Scalar>,
+    }
+
+    Patch {
+        path: Option<String>,
+        patch: Option<String>,
+    }
+
+    /// An operation of a JSON patch.
+    Operation {
+        value: Option<Json>,
     }
 
     /// The source that an [`Instance`] deploys.
@@ -224,6 +242,24 @@ models! {
         to: Option<String>,
         exclude: Vec<String>,
         strategy: Option<String>,
+    }
+}
+
+impl Patched {
+    /// The patches: each as a text, or as the path of a file.
+    pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
+        let by_field = self.patches.iter().chain(&self.patches_json6902);
+        let texts = by_field.flat_map(|Patch { path, patch }| path.iter().chain(patch)).map(String::as_str);
+        texts.chain(self.patches_strategic_merge.iter().map(|text| text.0.as_str()))
+    }
+}
+
+impl Operation {
+    /// The texts that it sets.
+    pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
+        let values =
+            self.value.iter().flat_map(|value| value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice));
+        values.filter_map(Json::as_str)
     }
 }
 

@@ -5,8 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::CONTROLLER;
 pub(crate) use super::models::POST_BUILD;
-use super::models::{Marked, PostBuild};
-use crate::kustomization::{FILE_NAMES, read_object};
+use super::models::{Instance, Marked, Operation, Patched, PostBuild};
+use crate::kustomization::{FILE_NAMES, Value, documents, read_object};
+use crate::targets::engine_versions::Workload;
+use crate::targets::scan::Spec;
 use crate::targets::{EngineName, Installed};
 use crate::tree::{Tree, path};
 
@@ -131,8 +133,9 @@ impl Variables {
 /// The first versions of Flux and of its controller that fail where a variable is not set.
 const STRICT: [(&str, [u32; 2]); 2] = [("", [2, 9]), (CONTROLLER, [1, 9])];
 
-/// The option that disables it.
+/// The option that disables it, and the argument of the controller that lists such options.
 const LAX: &str = "StrictPostBuildSubstitutions=false";
+const FEATURES: &str = "--feature-gates=";
 
 /// Whether Flux fails where a variable is not set: also where it is not known which one runs.
 pub(in crate::targets) fn are_strict(tree: &dyn Tree, installed: &[Installed]) -> bool {
@@ -140,9 +143,37 @@ pub(in crate::targets) fn are_strict(tree: &dyn Tree, installed: &[Installed]) -
     all.peek().is_none()
         || !all.all(|flux: &Installed| {
             let beside = FILE_NAMES.map(|name| path::join(path::parent(&flux.file), name));
-            let mut files = beside.iter().chain([&flux.file]).filter_map(|file| tree.read(file).ok());
-            !is_strict(&flux.version) || files.any(|bytes| String::from_utf8_lossy(&bytes).contains(LAX))
+            !is_strict(&flux.version) || beside.iter().chain([&flux.file]).any(|file| is_lax(tree, file))
         })
+}
+
+/// Whether a file sets the option: in an object that it has, or in a patch of one.
+fn is_lax(tree: &dyn Tree, file: &str) -> bool {
+    objects(&tree.read(file).unwrap_or_default()).iter().any(|object| {
+        let instance: Spec<Instance> = object.read().unwrap_or_default();
+        let patched: Patched = object.read().unwrap_or_default();
+        let mut patches = patched.texts().chain(instance.spec.kustomize.texts());
+        let sets = |text: &str| {
+            let named = path::resolve(path::parent(file), text).and_then(|path| tree.read(&path).ok());
+            objects(&named.unwrap_or_else(|| text.as_bytes().to_vec())).iter().any(sets_option)
+        };
+        sets_option(object) || patches.any(sets)
+    })
+}
+
+/// The objects of a text that can be read.
+fn objects(text: &[u8]) -> Vec<Value> {
+    let text = str::from_utf8(text).unwrap_or_default();
+    documents(text).filter_map(|document| read_object(document).ok()?).collect()
+}
+
+/// Whether a workload or a patch has the option among the arguments.
+fn sets_option(object: &Value) -> bool {
+    let is_lax =
+        |argument: &str| argument.strip_prefix(FEATURES).is_some_and(|all| all.split(',').any(|option| option == LAX));
+    let workload: Workload = object.read().unwrap_or_default();
+    let operations: Vec<Operation> = object.read().unwrap_or_default();
+    workload.arguments().any(is_lax) || operations.iter().flat_map(Operation::texts).any(is_lax)
 }
 
 fn is_strict(version: &str) -> bool {
@@ -237,7 +268,8 @@ mod tests {
     #[test]
     fn which_flux_fails_is_told_by_what_installs_it() {
         let are_strict = |versions: &[&str], beside: &str| {
-            let tree = crate::graph::testing::tree(&[("f/kustomization.yaml", beside)]);
+            let by_path = "- {op: add, path: /x, value: --feature-gates=StrictPostBuildSubstitutions=false}\n";
+            let tree = crate::graph::testing::tree(&[("f/kustomization.yaml", beside), ("f/lax.yaml", by_path)]);
             let flux = |version: &&str| Installed {
                 engine: EngineName::Flux,
                 version: (*version).to_owned(),
@@ -260,6 +292,23 @@ mod tests {
         ] {
             assert_eq!(are_strict(versions, ""), strict, "{versions:?}");
         }
-        assert!(!are_strict(&["v2.9.1"], "patches: [{patch: '- --feature-gates=StrictPostBuildSubstitutions=false'}]"));
+        let lax = "--feature-gates=A=true,StrictPostBuildSubstitutions=false";
+        let workload =
+            format!("{{kind: Deployment, spec: {{template: {{spec: {{containers: [{{args: [x, '{lax}']}}]}}}}}}}}");
+        let patch = format!("[{{op: add, path: /spec/template/spec/containers/0/args/-, value: {lax}}}]");
+        for (beside, strict) in [
+            (format!("patches: [{{patch: \"{patch}\"}}]"), false),
+            (format!("patchesJson6902: [{{patch: \"{}\"}}]", patch.replace(lax, &format!("[x, '{lax}']"))), false),
+            (format!("patchesStrategicMerge: [\"{workload}\"]"), false),
+            (format!("spec: {{kustomize: {{patches: [{{patch: \"{workload}\"}}]}}}}"), false),
+            ("patches: [{path: lax.yaml}]".to_owned(), false),
+            (workload, false),
+            // Elsewhere, the text means nothing.
+            (format!("patches: [{{patch: \"# {lax}\"}}]"), true),
+            (format!("# {lax}"), true),
+            (format!("patches: [{{patch: \"{}\"}}]", patch.replace("false", "true")), true),
+        ] {
+            assert_eq!(are_strict(&["v2.9.1"], &beside), strict, "{beside}");
+        }
     }
 }
