@@ -111,7 +111,7 @@ pub(crate) fn surveyed(survey: &Survey, input: Input<'_>) -> Result<Checked> {
         ..graph::WalkPolicy::default()
     };
     failures.extend(top.and_then(|lock| lock.refuse_without(&kustomizations).err()));
-    let Walked { targets, written, mut explored } =
+    let Walked { targets, written, left_out, mut explored } =
         deployed::walk(&input, survey, &kustomizations, policy, &mut failures)?;
     // An object of Flux is not a kustomization, so its troubles as one are noise.
     let flux = targets::flux_objects(&explored);
@@ -121,7 +121,7 @@ pub(crate) fn surveyed(survey: &Survey, input: Input<'_>) -> Result<Checked> {
     let failed = explored.troubles.iter();
     let failed = failed.filter(|trouble| trouble.kind == TroubleKind::Failed);
     failures.extend(failed.map(|trouble| trouble.failure.clone()));
-    let context = Context::new(&explored, &input, &targets, &locks);
+    let context = Context::new(&explored, &input, &targets, &left_out, &locks);
     // Rules only find. Exceptions, severities and source lines are added below, once for all of them.
     let mut findings = find(&context, &RULES);
     failures.extend(context.deployed.stored_otherwise(&*input.tree));
@@ -161,7 +161,8 @@ pub(crate) fn surveyed(survey: &Survey, input: Input<'_>) -> Result<Checked> {
 /// Applies the rule `engine` alone to a tree whose graph and targets are known.
 pub(crate) fn engine(input: &Input<'_>, explored: &Explored, targets: &Targets) -> Result<Vec<Finding>> {
     let locks = locks(input, &mut Vec::new())?;
-    let context = Context::new(explored, input, targets, &locks);
+    let left_out = BTreeSet::new();
+    let context = Context::new(explored, input, targets, &left_out, &locks);
     let mut findings = find(&context, &[engine::find]);
     suppression::allow(&context, &mut findings, false);
     input.config.judge(&mut findings);

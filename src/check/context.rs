@@ -1,14 +1,14 @@
 //! The input of each rule, and the constructors of findings at a reference, a note, a target or a position.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::rc::Rc;
 
 use super::Input;
 use super::deployed::DeployedTargets;
 use super::remotes::{self, RemoteUse};
-use crate::config::Config;
-use crate::graph::{At, Edge, Explored, FileId, Graph, Noted, Origin, Trouble, TroubleKind};
+use crate::config::{Config, FILE_NAME};
+use crate::graph::{At, Edge, Explored, FileId, Graph, Noted, Origin, Root, RootId, Trouble, TroubleKind};
 use crate::kustomization::{FILE_NAMES, ProblemKind};
 use crate::message::failure::{Failure, Result};
 use crate::message::finding::{Finding, Rule, Subject};
@@ -39,6 +39,8 @@ pub(super) struct Context<'a> {
     /// The remote references of the tree.
     pub(super) remotes: Vec<RemoteUse<'a>>,
     pub(super) deployed: DeployedTargets<'a>,
+    /// The directories of the roots to which only a build leads, so that nothing localizes them.
+    left_out: &'a BTreeSet<String>,
     /// The paths of the `localized-files` directories whose files a lock lists.
     homes: HashSet<String>,
     /// The reasons why rules could not look at something.
@@ -46,7 +48,13 @@ pub(super) struct Context<'a> {
 }
 
 impl<'a> Context<'a> {
-    pub(super) fn new(explored: &'a Explored, input: &'a Input<'a>, targets: &'a Targets, locks: &'a Locks) -> Self {
+    pub(super) fn new(
+        explored: &'a Explored,
+        input: &'a Input<'a>,
+        targets: &'a Targets,
+        left_out: &'a BTreeSet<String>,
+        locks: &'a Locks,
+    ) -> Self {
         // The directories of localized files, in which findings get other help.
         let homes = locks.iter().flat_map(|(directory, lock)| {
             let homes: HashSet<&str> = lock.files.iter().filter_map(|file| stored::home(&file.path)).collect();
@@ -64,6 +72,7 @@ impl<'a> Context<'a> {
             broken_lock: has_lock && lock.is_none(),
             remotes: remotes::all(graph, lock),
             deployed: DeployedTargets::new(targets, graph, input.paths),
+            left_out,
             homes: homes.collect(),
             failures: RefCell::default(),
         }
@@ -84,6 +93,18 @@ impl<'a> Context<'a> {
     /// in the repository that they were copied from.
     pub(super) fn is_owned(&self, path: &str) -> bool {
         path::and_above(path::parent(path)).any(|directory| self.homes.contains(directory))
+    }
+
+    /// The failure of something in a root that nothing localizes, although a build shows that it is deployed. `None` for
+    /// any other root.
+    pub(super) fn left_out(&self, root: RootId, shown: &str) -> Option<Failure> {
+        let Root { directory, .. } = &self.graph.roots[root];
+        if !self.graph.is_user_root(root) || !self.left_out.contains(directory) {
+            return None;
+        }
+        let message = format!("`{shown}` stays remote: only a build shows that `{directory}` is deployed");
+        let key = if self.config.leaves_out(directory) { "no longer below `exclude:`" } else { "below `include:`" };
+        Some(Failure::new(message).hint(format!("list `{directory}` {key} in {FILE_NAME}")))
     }
 
     /// The value of `result`. An error becomes a failure of the check.

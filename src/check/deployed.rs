@@ -20,6 +20,8 @@ pub(super) struct Walked {
     pub(super) targets: Targets,
     /// With builds: the targets as they are written. `None` without builds.
     pub(super) written: Option<Targets>,
+    /// The directories of the roots to which only a build leads, and at which `lock` and `branch` do not look.
+    pub(super) left_out: BTreeSet<String>,
     pub(super) explored: Explored,
 }
 
@@ -49,21 +51,34 @@ pub(super) fn walk(
         Default::default()
     });
     let targets = built.as_ref().unwrap_or_else(|| unresolved.as_written());
-    let starts = starts(targets.roots())?;
+    let all_starts = starts(targets.roots())?;
     // A root that an engine builds without the load restrictor may leave its directory, so that is decided before the
     // troubles are.
-    let graph = survey.walk(&starts);
+    let graph = survey.walk(&all_starts);
     let deployed = survey.leaves_roots().then(|| DeployedTargets::new(targets, &graph, &[]));
     let unrestricted = deployed.map(|deployed| deployed.unrestricted()).unwrap_or_default();
     drop(graph);
-    let explored = survey.judged(&starts, &graph::WalkPolicy { unrestricted, ..policy });
+    let explored = survey.judged(&all_starts, &graph::WalkPolicy { unrestricted, ..policy });
     let targets = match built {
         Some(built) => built,
-        None if targets.targets.is_empty() || starts.len() >= all.len() => unresolved.resolve_changers(&explored.graph),
+        None if targets.targets.is_empty() || all_starts.len() >= all.len() => {
+            unresolved.resolve_changers(&explored.graph)
+        }
         // Any kustomization may change a target, also one from which this walk does not start.
         None => unresolved.resolve_changers(&survey.read(&all).graph),
     };
-    Ok(Walked { targets, written, explored })
+    let left_out = match &written {
+        Some(written) => left_out(&explored.graph, &starts(written.roots())?),
+        None => BTreeSet::new(),
+    };
+    Ok(Walked { targets, written, left_out, explored })
+}
+
+/// The directories of the user's roots that none of these starts leads to.
+fn left_out(graph: &Graph, starts: &[String]) -> BTreeSet<String> {
+    let reached = graph.reach(starts.iter().filter_map(|start| graph.user_root(start)), |_, _| true);
+    let left_out = graph.user_roots().into_iter().filter(|(_, root)| !reached.contains(root));
+    left_out.map(|(directory, _)| directory.to_owned()).collect()
 }
 
 /// A target whose directory is in this tree, with the roots that it reaches.

@@ -68,7 +68,8 @@ pub(super) fn chart_findings(context: &Context<'_>, locked: bool) -> Vec<Finding
     let graph = context.graph;
     let charts = graph.charts.iter().filter_map(|chart| {
         let wanted = chart.wanted.as_ref()?;
-        if is_locked(context, wanted) != locked {
+        let left_out = context.left_out(chart.root, &chart.name);
+        if (is_locked(context, wanted) && left_out.is_none()) != locked {
             return None;
         }
         let (name, repo) = (&chart.name, wanted.repo.shown());
@@ -88,15 +89,15 @@ pub(super) fn chart_findings(context: &Context<'_>, locked: bool) -> Vec<Finding
                 format!("the chart `{name}` {version} of {repo} is not in the tree: helm downloads it to `{directory}`")
             }
         });
-        let (rule, hint) = if locked {
-            (Rule::LockedReference, hint_vendor(context, chart.root))
-        } else {
-            (Rule::RemoteChart, hint(context, chart))
+        let (rule, failure) = match left_out {
+            Some(left_out) => (Rule::RemoteChart, left_out),
+            None if locked => (Rule::LockedReference, failure.hint(hint_vendor(context, chart.root))),
+            None => (Rule::RemoteChart, failure.hint(hint(context, chart))),
         };
         Some(Finding {
             reference: [&repo, name, &wanted.version].map(|part| part.trim()).join(" ").trim_end().to_owned(),
             subject: wanted.upstream().subject(),
-            ..context.at_note(rule, &graph.notes[chart.note], failure.hint(hint))
+            ..context.at_note(rule, &graph.notes[chart.note], failure)
         })
     });
     charts.collect()

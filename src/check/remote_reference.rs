@@ -1,6 +1,6 @@
 //! `remote-reference`: a remote file or root that is neither localized nor locked.
 //!
-//! An entry of the lock at the top of the tree satisfies the rule. The references inside a locked upstream are judged by
+//! An entry of the lock at the top of the tree satisfies the rule, unless `branch` does not look at the root. The references inside a locked upstream are judged by
 //! `unlocked_dependency`. The rule also applies below `localized-files`: a build would fetch a URL there.
 
 mod component;
@@ -23,7 +23,10 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
         .iter()
         .filter(|remote| remote.ambiguity.is_none())
         .filter_map(|remote| {
-            let failure = with_hints(context, remote, remote.wanted.unlocked(context.lock())?);
+            let failure = match context.left_out(remote.root, &remote.shown()) {
+                Some(failure) => failure,
+                None => with_hints(context, remote, remote.wanted.unlocked(context.lock())?),
+            };
             Some(context.at_reference(Rule::RemoteReference, remote.edge, failure))
         })
         .chain(component::find(context))

@@ -34,6 +34,7 @@ pub(super) fn of_localizing(findings: &[Finding], source: Option<&str>, verbose:
     let color = console::colors_enabled_stderr();
     let shown = Shown { verbose, color, ..Shown::default() };
     // The command that locks is printed once, below them.
+    let locks = findings.iter().any(is_lockable);
     let findings: &[Finding] = &findings.iter().cloned().map(without_lock_command).collect::<Vec<_>>();
     let mut out = each(&wanted(findings, verbose), shown);
     let errors: Vec<&Finding> = findings.iter().filter(|finding| finding.fails()).collect();
@@ -54,7 +55,7 @@ pub(super) fn of_localizing(findings: &[Finding], source: Option<&str>, verbose:
         None => format!("nothing was written: {count}"),
     };
     let mut failure = Failure::new(message).hint(format!("for more: {}", explain(rules.iter().copied())));
-    if rules.contains(&Rule::RemoteReference) {
+    if locks {
         failure = failure.hint(format!("lock the remote references: {LOCK_COMMAND} && git commit"));
     }
     out += &messages::failures(&[failure]);
@@ -64,11 +65,15 @@ pub(super) fn of_localizing(findings: &[Finding], source: Option<&str>, verbose:
 /// The finding without help, if one way is to lock the reference.
 fn without_lock_command(mut finding: Finding) -> Finding {
     // How to lock is said once, below all findings.
-    let is_lockable = finding.fails() && finding.rule == Rule::RemoteReference;
-    if is_lockable && finding.help.iter().any(|help| help.contains(LOCK_COMMAND)) {
+    if is_lockable(&finding) {
         finding.help.clear();
     }
     finding
+}
+
+fn is_lockable(finding: &Finding) -> bool {
+    let is_error = finding.fails() && finding.rule == Rule::RemoteReference;
+    is_error && finding.help.iter().any(|help| help.contains(LOCK_COMMAND))
 }
 
 /// The command that explains rules.

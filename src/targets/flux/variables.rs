@@ -295,10 +295,16 @@ mod tests {
         let lax = "--feature-gates=A=true,StrictPostBuildSubstitutions=false";
         let workload =
             format!("{{kind: Deployment, spec: {{template: {{spec: {{containers: [{{args: [x, '{lax}']}}]}}}}}}}}");
-        let patch = format!("[{{op: add, path: /spec/template/spec/containers/0/args/-, value: {lax}}}]");
+        let patch = format!("[{{op: add, path: /spec/template/spec/containers/0/args/-, value: '{lax}'}}]");
         for (beside, strict) in [
             (format!("patches: [{{patch: \"{patch}\"}}]"), false),
-            (format!("patchesJson6902: [{{patch: \"{}\"}}]", patch.replace(lax, &format!("[x, '{lax}']"))), false),
+            (
+                format!(
+                    "patchesJson6902: [{{patch: \"{}\"}}]",
+                    patch.replace("value: ", "value: [x, ").replace('}', "]}")
+                ),
+                false,
+            ),
             (format!("patchesStrategicMerge: [\"{workload}\"]"), false),
             (format!("spec: {{kustomize: {{patches: [{{patch: \"{workload}\"}}]}}}}"), false),
             ("patches: [{path: lax.yaml}]".to_owned(), false),

@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 
-use crate::support::{Repo, Sandbox, config};
+use crate::support::{Repo, Sandbox, World, config};
 
 const SOURCE: &str = "apiVersion: source.toolkit.fluxcd.io/v1
 kind: GitRepository
@@ -175,6 +175,62 @@ fn branch_judges_objects_as_its_builds_make_them() {
           hint: for more: git kustomize-localize explain missing-target
     "#]]);
     overlay("web");
+    work.run(&["branch"]).success();
+}
+
+#[test]
+fn what_only_a_build_deploys_must_be_included() {
+    let world = World::new();
+    if world.sandbox.builds().is_none() {
+        return;
+    }
+    let lib = [("kustomization.yaml", "resources: [a.yaml]\n"), ("a.yaml", &*config("a"))];
+    world.upstream_of("acme/lib", &lib);
+    let work = &world.work;
+    work.git(&["remote", "add", "origin", "https://github.com/acme/fleet"]);
+    let remote = "resources: ['https://github.com/acme/lib?ref=v1']\n";
+    let patch = "- {op: replace, path: /spec/source/path, value: other/web}";
+    work.commit_files(&[
+        (".kustomize-localize", "include: [base, prod, lib]\nrules: {'*': off}\n"),
+        ("base/kustomization.yaml", "resources: [web.yaml]\n"),
+        ("base/web.yaml", &argo("web", "lib")),
+        (
+            "prod/kustomization.yaml",
+            &format!("resources: [../base]\npatches: [{{target: {{name: web}}, patch: '{patch}'}}]\n"),
+        ),
+        ("lib/kustomization.yaml", remote),
+        ("other/web/kustomization.yaml", remote),
+    ]);
+    // `lock` builds nothing, and `branch` localizes what the lock lists.
+    work.run(&["lock"]).success();
+    work.commit("lock");
+    work.run(&["check", "--build"]).fails(1).says(expect![[r#"
+        error[remote-reference]: `https://github.com/acme/lib?ref=v1` stays remote: only a build shows that `other/web` is deployed
+         --> other/web/kustomization.yaml:1:13
+          |
+        1 | resources: ['https://github.com/acme/lib?ref=v1']
+          |             ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]
+          = note: deployed by Argo CD Application web (base/web.yaml:1, built by prod/kustomization.yaml)
+          = help: list `other/web` below `include:` in .kustomize-localize
+
+        for more: git kustomize-localize explain remote-reference
+        checked 4 kustomizations with 4 references in the working tree, 3 builds (kustomize/…, network closed): 1 error
+    "#]]);
+    work.run(&["branch"]).fails(1).says(expect![[r#"
+        error[remote-reference]: `https://github.com/acme/lib?ref=v1` stays remote: only a build shows that `other/web` is deployed
+         --> other/web/kustomization.yaml:1:13
+          |
+        1 | resources: ['https://github.com/acme/lib?ref=v1']
+          |             ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]
+          = note: deployed by Argo CD Application web (base/web.yaml:1, built by prod/kustomization.yaml)
+          = help: list `other/web` below `include:` in .kustomize-localize
+
+        error: <0> has 1 error (remote-reference 1): nothing was committed
+          hint: for more: git kustomize-localize explain remote-reference
+    "#]]);
+    work.write(".kustomize-localize", "include: [base, prod, lib, other/web]\nrules: {'*': off}\n");
+    work.commit("include");
+    work.run(&["check", "--build"]).success();
     work.run(&["branch"]).success();
 }
 
