@@ -268,9 +268,11 @@ impl BuildRun {
         if !build.success {
             return Err(Unbuilt::Failed(build.reason()));
         }
-        if !build.unset.is_empty() {
-            let names: Vec<String> = build.unset.iter().map(|name| format!("`${{{name}}}`")).collect();
-            return Err(Unbuilt::Refused(format!("Flux 2.9 fails if a variable is not set: {}", names.join(", "))));
+        if let Some(reason) = build.problems.refusal() {
+            return Err(Unbuilt::Refused(reason));
+        }
+        if let Some(reason) = build.problems.unknown() {
+            return Err(Failure::new(reason).because(FailureKind::NotKnown).into());
         }
         Ok(build)
     }

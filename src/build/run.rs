@@ -22,7 +22,7 @@ use crate::os::interrupt::{Scratch, unusable};
 use crate::os::parallel::locked;
 use crate::os::process::{self, Bounds};
 use crate::os::sandbox::{self, Isolation, Means, Request};
-use crate::targets::variables::{Filled, Variables};
+use crate::targets::variables::{Filled, Problems, Variables};
 
 /// The port of a cluster that no configuration names.
 const CLUSTER: u16 = 8080;
@@ -52,8 +52,8 @@ pub(crate) struct BuildOutput {
     pub(super) size: u64,
     /// Whether values of Secrets are replaced in its output.
     pub(super) hides: bool,
-    /// The variables that its engine does not know, and refuses.
-    pub(super) unset: BTreeSet<String>,
+    /// Why not all variables of its engine are filled in.
+    pub(super) problems: Problems,
     /// Whether building again gave something else; false if nobody asked, or nothing runs that need not give the same.
     #[serde(skip)]
     pub(crate) is_unsteady: bool,
@@ -266,10 +266,10 @@ impl BuildRun {
         let refused = self.refused(asked, requests.as_ref(), &stderr, private);
         let unobserved = self.unobserved(requests.is_some());
         // Filling in parses the whole output, which may be large.
-        let filled = Filled { text: output.stdout, unset: BTreeSet::new() };
-        let Filled { text, unset } = if variables.is_empty() { filled } else { variables.fill_in(&filled.text) };
+        let filled = Filled { text: output.stdout, problems: Problems::default() };
+        let Filled { text, problems } = if variables.is_empty() { filled } else { variables.fill_in(&filled.text) };
         let success = output.status.success();
-        let build = BuildOutput { success, stderr, refused, unset, unobserved, ..BuildOutput::known(text) };
+        let build = BuildOutput { success, stderr, refused, problems, unobserved, ..BuildOutput::known(text) };
         match shortage(&build.stderr).filter(|_| !success && build.refused.is_empty()) {
             Some(way_on) => Err(stopped(format!("`{name}` fails: {}", build.reason()), way_on)),
             None => Ok(build),

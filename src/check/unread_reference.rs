@@ -18,7 +18,8 @@ pub(crate) fn not_built(path: &str, reason: &str, by: &str, hint: Option<&str>) 
 
 /// The finding for an output that its engine refuses.
 pub(crate) fn refused(path: &str, reason: &str, by: &str) -> Finding {
-    let hint = "set them in `postBuild.substitute`, write a default as `${NAME:=}`, or escape them as `$${NAME}`";
+    let hint =
+        "set variables in `postBuild.substitute`, write a default as `${NAME:=}`, and escape other texts as `$${`";
     of_build(Rule::Engine, path, reason.to_owned(), by, hint)
 }
 

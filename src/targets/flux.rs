@@ -8,6 +8,7 @@ mod models;
 mod path_pattern;
 mod release;
 mod source;
+mod substitution;
 pub(crate) mod variables;
 
 use serde_json::{Map, Value as Json};

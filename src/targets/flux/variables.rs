@@ -1,19 +1,19 @@
-//! The variables that Flux fills in after a build (fluxcd/pkg, `kustomize/kustomize_varsub.go`, drone/envsubst), as far
-//! as their values are certain: `${NAME}`, also with a default. Others stay as written.
+//! The variables that Flux fills in after a build (fluxcd/pkg, `kustomize/kustomize_varsub.go`), as far as their values are
+//! certain. Others stay as written.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::CONTROLLER;
 pub(crate) use super::models::POST_BUILD;
 use super::models::{Instance, Marked, Operation, Patched, PostBuild};
+pub(crate) use super::substitution::Problems;
+use super::substitution::fill_in;
 use crate::kustomization::{FILE_NAMES, Value, documents, read_object};
+use crate::message::redact::visible;
 use crate::targets::engine_versions::Workload;
 use crate::targets::scan::Spec;
-use crate::targets::{EngineName, Installed};
+use crate::targets::{EngineName, Installed, policy};
 use crate::tree::{Tree, path};
-
-/// How far a variable is looked at, in bytes.
-const LONGEST: usize = 1000;
 
 /// A part of the label or annotation of each object in which Flux fills in nothing.
 const DISABLED: &str = "/substitute";
@@ -35,8 +35,7 @@ pub(crate) struct Variables {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Filled {
     pub text: Vec<u8>,
-    /// The variables that nothing sets, and that have no default: Flux 2.9 fails.
-    pub unset: BTreeSet<String>,
+    pub problems: Problems,
 }
 
 impl Variables {
@@ -70,63 +69,38 @@ impl Variables {
 
     /// The output of a build with the variables filled in.
     pub(crate) fn fill_in(&self, output: &[u8]) -> Filled {
-        let mut unset = BTreeSet::new();
-        let Ok(text) = std::str::from_utf8(output) else { return Filled { text: output.to_vec(), unset } };
+        let mut problems = Problems::default();
+        let Ok(text) = std::str::from_utf8(output) else { return Filled { text: output.to_vec(), problems } };
         let mut objects = Vec::new();
         for object in text.split("\n---\n") {
             let read =
                 Some(object).filter(|object| object.contains(DISABLED)).and_then(|object| read_object(object).ok()?);
             let is_left = read.and_then(|read| read.read().ok()).is_some_and(|marked: Marked| marked.is_disabled());
-            objects.push(if is_left { object.to_owned() } else { self.in_object(object, &mut unset) });
+            let filled = if is_left { object.to_owned() } else { fill_in(self, object, &mut problems) };
+            // Flux parses each object again.
+            if filled != object && serde_yaml::from_str::<serde_yaml::Value>(&filled).is_err() {
+                let value: serde_yaml::Value = serde_yaml::from_str(object).unwrap_or_default();
+                let name = format!("{} {}", policy::text(&value, "kind"), policy::full_name(&value));
+                problems.invalid.insert(format!("{} is not YAML once Flux fills in its variables", visible(&name)));
+            }
+            objects.push(filled);
         }
-        Filled { text: objects.join("\n---\n").into_bytes(), unset }
+        Filled { text: objects.join("\n---\n").into_bytes(), problems }
     }
 
-    fn in_object(&self, object: &str, unset: &mut BTreeSet<String>) -> String {
-        let (mut filled, mut rest) = (String::with_capacity(object.len()), object);
-        while let Some(start) = rest.find("${") {
-            let (before, from) = rest.split_at(start);
-            // `$${` is `${`.
-            let is_escaped = (before.len() - before.trim_end_matches('$').len()) % 2 == 1;
-            filled.push_str(if is_escaped { &before[..start - 1] } else { before });
-            let end = if is_escaped { 2 } else { end(from) };
-            let inner = from[2..end].strip_suffix('}');
-            unset.extend(inner.and_then(|inner| self.unset(inner)).map(str::to_owned));
-            filled.push_str(inner.and_then(|inner| self.value(inner)).unwrap_or(&from[..end]));
-            rest = &from[end..];
-        }
-        filled + rest
+    /// The value of a variable in the object itself; `None` if it has none.
+    pub(super) fn value(&self, name: &str) -> Option<&str> {
+        self.own.get(name).map(String::as_str)
     }
 
-    /// The name that an expression reads, if nothing sets it and the expression has no default.
-    fn unset<'a>(&self, inner: &'a str) -> Option<&'a str> {
-        if self.may_be_unset {
-            return None;
-        }
-        let (is_length, inner) = inner.strip_prefix('#').map_or((false, inner), |rest| (true, rest));
-        let (name, rest) = split(inner);
-        let is_read = if is_length {
-            rest.is_empty()
-        } else {
-            rest.is_empty()
-                || rest.starts_with(['^', ',', '/', '#', '%'])
-                || rest.strip_prefix(':').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
-        };
-        (is_read && self.from.is_empty() && !name.is_empty() && !self.own.contains_key(name)).then_some(name)
+    /// Whether no object can give a variable another value, or one at all.
+    pub(super) fn is_certain(&self, name: &str) -> bool {
+        self.own.contains_key(name) || self.from.is_empty()
     }
 
-    /// The value of `NAME`, or of `NAME:=DEFAULT`; `None` if it is not certain.
-    fn value<'a>(&'a self, inner: &'a str) -> Option<&'a str> {
-        let (name, rest) = split(inner);
-        let own = self.own.get(name).map(String::as_str);
-        let default = [":=", ":-", "="].iter().find_map(|operator| rest.strip_prefix(operator));
-        match (own, default) {
-            (Some(own), _) if rest.is_empty() => Some(own),
-            (Some(own), Some(_)) if !own.is_empty() => Some(own),
-            (None, _) if !self.from.is_empty() || name.is_empty() => None,
-            (None, _) if rest.is_empty() && self.may_be_unset => Some(""),
-            (_, default) => default.filter(|default| !default.contains(['$', '"', '\'', '\\'])),
-        }
+    /// Whether Flux takes a variable that nothing sets for empty.
+    pub(super) fn may_be_unset(&self) -> bool {
+        self.may_be_unset
     }
 }
 
@@ -183,25 +157,6 @@ fn is_strict(version: &str) -> bool {
     STRICT.iter().find(|(of, _)| *of == name).is_none_or(|(_, first)| [major, minor] >= *first)
 }
 
-/// Splits an expression behind its name.
-fn split(inner: &str) -> (&str, &str) {
-    inner.split_at(inner.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(inner.len()))
-}
-
-/// The end of a variable that begins with `${`, with those inside it.
-fn end(text: &str) -> usize {
-    let mut open = 0;
-    for (at, byte) in text.bytes().take(LONGEST).enumerate() {
-        match byte {
-            b'{' if text[..at].ends_with('$') => open += 1,
-            b'}' if open == 1 => return at + 1,
-            b'}' => open -= 1,
-            _ => {}
-        }
-    }
-    2
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -221,48 +176,71 @@ mod tests {
             ("a: ${EMPTY:=1Gi}", "a: 1Gi"),
             // Not sure, or written to stay.
             ("a: ${OTHER}", "a: ${OTHER}"),
+            ("a: ${OTHER^^} ${OTHER:=\"x\"}", "a: ${OTHER^^} ${OTHER:=\"x\"}"),
             ("a: ${OTHER:=x}", "a: ${OTHER:=x}"),
             ("a: $${APP} $$${APP} $${", "a: ${APP} $$web ${"),
             ("a: $APP", "a: $APP"),
-            ("a: ${APP^^}", "a: ${APP^^}"),
-            ("a: ${#APP}", "a: ${#APP}"),
-            ("a: ${EMPTY:=${APP}} ${N}", "a: ${EMPTY:=${APP}} 3"),
+            ("a: ${EMPTY:=${APP}} ${N}", "a: web 3"),
             ("a: ${OTHER:=${APP}}}", "a: ${OTHER:=${APP}}}"),
-            ("a: ${APP:=${N}}", "a: web"),
-            ("a: ${}", "a: ${}"),
-            ("a: ${APP", "a: ${APP"),
-            ("é: ${APP} ${", "é: web ${"),
+            ("a: ${APP:=${N}} ${APP:=\"x\"}", "a: web web"),
+            ("é: ${APP}", "é: web"),
             (
                 "a: ${APP}\n---\nmetadata:\n  labels:\n    kustomize.toolkit.fluxcd.io/substitute: disabled\na: ${APP}\n",
                 "a: web\n---\nmetadata:\n  labels:\n    kustomize.toolkit.fluxcd.io/substitute: disabled\na: ${APP}\n",
             ),
         ] {
             let filled = variables.fill_in(text.as_bytes());
-            assert_eq!((String::from_utf8(filled.text).unwrap(), filled.unset), (expected.to_owned(), BTreeSet::new()));
+            let expected = (expected.to_owned(), Problems::default());
+            assert_eq!((String::from_utf8(filled.text).unwrap(), filled.problems), expected);
         }
         assert_eq!(variables.fill_in(b"\xff${APP}").text, b"\xff${APP}");
-        // A default is sure where nobody else says more.
-        for (text, expected) in [
-            ("a: ${OTHER:=x} ${OTHER:-y} ${EMPTY:=z}", "a: x y z"),
-            (
-                "a: ${OTHER} ${OTHER:=\"x\"} ${OTHER^:=x} ${:=x} ${APP}",
-                "a: ${OTHER} ${OTHER:=\"x\"} ${OTHER^:=x} ${:=x} web",
-            ),
-        ] {
-            assert_eq!(String::from_utf8(all.fill_in(text.as_bytes()).text).unwrap(), expected);
-        }
-        // A variable without a default must be set, if all that is set is known.
-        let text = "${A} ${APP} ${B:=x} ${C^^} ${#D} ${E:0:3} ${F:-${G}} ${EMPTY} $${H} ${I/a/b} ${J:+x} ${K:?y} $L";
-        let unset: Vec<String> = all.fill_in(text.as_bytes()).unset.into_iter().collect();
-        assert_eq!(unset, ["A", "C", "D", "E", "I"]);
-        assert!(variables.fill_in(text.as_bytes()).unset.is_empty());
+        // A default is certain if no other object says more.
+        let filled =
+            all.fill_in(b"a: ${OTHER:=x} ${OTHER:-y} ${EMPTY:=z} ${OTHER:?u} ${OTHER:+v} ${OTHER:=${EMPTY:-${APP}}}");
+        assert_eq!(filled.problems, Problems::default());
+        assert_eq!(String::from_utf8(filled.text).unwrap(), "a: x y z u v web");
+        assert!(variables.fill_in(TEXT.as_bytes()).problems.refusal().is_none());
         let always = of("substituteStrategy: Always");
-        assert_eq!((always.is_empty(), always.fill_in(b"${A}").unset.len()), (false, 1));
+        assert_eq!((always.is_empty(), always.fill_in(b"${A}").problems.unset.len()), (false, 1));
         assert!(of("{}").is_empty());
         let mut lax = all;
         lax.allow_unset();
         let filled = lax.fill_in(b"${APP} ${OTHER} ${OTHER^} ${OTHER:=x}");
-        assert_eq!((str::from_utf8(&filled.text).unwrap(), filled.unset.len()), ("web  ${OTHER^} x", 0));
+        assert_eq!(str::from_utf8(&filled.text).unwrap(), "web  ${OTHER^} x");
+        assert_eq!(filled.problems.refusal(), None);
+        let unknown = "Flux evaluates `${OTHER^}`, which cannot be evaluated here";
+        assert_eq!(filled.problems.unknown().as_deref(), Some(unknown));
+    }
+
+    /// Flux 2.9 fails for variables that nothing sets, if all objects that could set them are known.
+    const TEXT: &str =
+        "${A} ${APP} ${B:=x} ${C^^} ${#D} ${E:0:3} ${F:-${G}} ${APP:=${H}} $${I} ${J/a/b} ${K:+x} ${é} $L";
+
+    #[test]
+    fn flux_and_this_program_refuse_what_they_cannot_fill_in() {
+        let all = Variables::of(&serde_yaml::from_str("substitute: {APP: web, COLON: 'a: b'}").unwrap());
+        let problems = |text: &str| {
+            let problems = all.fill_in(text.as_bytes()).problems;
+            [problems.refusal(), problems.unknown()].into_iter().flatten().collect::<Vec<_>>()
+        };
+        let unset =
+            "Flux 2.9 fails if a variable is not set: `${A}`, `${C}`, `${D}`, `${E}`, `${G}`, `${H}`, `${J}`, `${é}`";
+        let cannot_evaluate = |text: &str| format!("Flux evaluates `{text}`, which cannot be evaluated here");
+        assert_eq!(problems(TEXT), [unset]);
+        for text in ["${APP^^}", "${#APP}", "${APP:0:2}", "${APP/e/i}", "${APP#w}", "${APP%%b}", "${X:='y'}"] {
+            assert_eq!(problems(text), [cannot_evaluate(text)]);
+        }
+        for text in ["${}", "${a.b}", "${a[@]}", "${!a}", "${a b}", "${APP-d}", "${#APP^}", "${^}"] {
+            assert_eq!(problems(text), [format!("Flux cannot parse `{text}`")]);
+        }
+        assert_eq!(problems("a: ${APP\nb: ${APP}"), ["Flux finds no `}` for `${APP`"]);
+        let deep = format!("{}x{}", "${X:=".repeat(10), "}".repeat(10));
+        assert_eq!(problems(&deep), [cannot_evaluate("${X:=${X:=x}}")]);
+        let object = "kind: ConfigMap\nmetadata: {name: a, namespace: b}\ndata:\n  x: ";
+        assert_eq!(
+            problems(&format!("{object}${{COLON}}\n---\n{object}\"${{COLON}}\"\n")),
+            ["ConfigMap b/a is not YAML once Flux fills in its variables"]
+        );
     }
 
     #[test]

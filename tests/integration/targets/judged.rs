@@ -59,7 +59,7 @@ fn flux_refuses_a_variable_that_nothing_sets() {
         error[engine]: Flux 2.9 fails if a variable is not set: `${TOKEN}`
          --> clusters/apps.yaml
          = note: deployed by Flux Kustomization apps (clusters/apps.yaml:6)
-         = help: set them in `postBuild.substitute`, write a default as `${NAME:=}`, or escape them as `$${NAME}`
+         = help: set variables in `postBuild.substitute`, write a default as `${NAME:=}`, and escape other texts as `$${`
 
         for more: git kustomize-localize explain engine
         checked 1 kustomization with 1 reference in the working tree, 0 builds (kustomize/…, network closed): 1 error
@@ -92,6 +92,25 @@ fn flux_refuses_a_variable_that_nothing_sets() {
         Flux Kustomization apps (clusters/apps.yaml:6): apps/a.yaml
           not built (new side): Flux 2.9 fails if a variable is not set: `${TOKEN}`
         1 affected build could not be compared since <0>; unknown: 1 target
+    "#]]);
+    // An expression that only Flux evaluates makes the output unknown, and one that it cannot parse is an error.
+    work.write("apps/a.yaml", config("a").replace("data:", "data:\n  run: echo ${A^^}\n"));
+    work.run(&["build", "flux-system/apps"]).fails(2).says(expect![[r#"
+        error: cannot build `apps`: Flux evaluates `${A^^}`, which cannot be evaluated here
+    "#]]);
+    work.run(&["check", "--build"]).says(expect![[r#"
+        unknown: Flux Kustomization apps (clusters/apps.yaml:6): Flux evaluates `${A^^}`, which cannot be evaluated here
+        checked 1 kustomization with 1 reference in the working tree, 0 builds (kustomize/…, network closed): no problems found; 1 build unknown
+    "#]]);
+    work.write("apps/a.yaml", config("a").replace("data:", "data:\n  run: echo ${a.b}\n"));
+    work.run(&["check", "--build"]).fails(1).says(expect![[r#"
+        error[engine]: Flux cannot parse `${a.b}`
+         --> clusters/apps.yaml
+         = note: deployed by Flux Kustomization apps (clusters/apps.yaml:6)
+         = help: set variables in `postBuild.substitute`, write a default as `${NAME:=}`, and escape other texts as `$${`
+
+        for more: git kustomize-localize explain engine
+        checked 1 kustomization with 1 reference in the working tree, 0 builds (kustomize/…, network closed): 1 error
     "#]]);
 }
 

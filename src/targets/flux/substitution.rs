@@ -1,0 +1,174 @@
+//! The substitution of variables in an object, as Flux does it after a build (drone/envsubst, `parse/parse.go`): names and
+//! defaults. Its other operators (`^`, `,`, `/`, `#`, `%`, parts of a value) are recognized, but not evaluated.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use super::variables::Variables;
+use crate::message::failure::shown;
+
+/// How deep defaults may contain variables.
+const DEEPEST: usize = 8;
+/// The most characters of an expression that a message shows.
+const SHOWN: usize = 60;
+/// The operators that give the text behind them if the variable is empty or not set.
+const DEFAULTS: [&str; 5] = [":=", ":-", ":?", ":+", "="];
+
+/// Why Flux, or a build here, cannot fill in all variables of an output.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Problems {
+    /// The variables that nothing sets, and that have no default: Flux 2.9 fails.
+    pub unset: BTreeSet<String>,
+    /// The errors that every Flux reports.
+    pub invalid: BTreeSet<String>,
+    /// The expressions that Flux evaluates, and this program does not.
+    pub unevaluated: BTreeSet<String>,
+}
+
+impl Problems {
+    /// Why Flux fails; `None` if it does not.
+    pub(crate) fn refusal(&self) -> Option<String> {
+        let invalid = self.invalid.iter().cloned();
+        let unset = quoted(&self.unset).map(|names| format!("Flux 2.9 fails if a variable is not set: {names}"));
+        let all: Vec<String> = invalid.chain(unset).collect();
+        (!all.is_empty()).then(|| all.join("; "))
+    }
+
+    /// Why the output is unknown; `None` if it is not.
+    pub(crate) fn unknown(&self) -> Option<String> {
+        quoted(&self.unevaluated).map(|all| format!("Flux evaluates {all}, which cannot be evaluated here"))
+    }
+}
+
+/// A list of expressions for a message; `None` if there are none.
+fn quoted(all: &BTreeSet<String>) -> Option<String> {
+    let all: Vec<String> = all.iter().map(|text| format!("`{text}`")).collect();
+    (!all.is_empty()).then(|| all.join(", "))
+}
+
+/// Fills in the variables of a text.
+pub(super) fn fill_in(variables: &Variables, text: &str, problems: &mut Problems) -> String {
+    Substitution { variables, problems, depth: 0 }.text(text)
+}
+
+struct Substitution<'a> {
+    variables: &'a Variables,
+    problems: &'a mut Problems,
+    /// How many defaults the text is in.
+    depth: usize,
+}
+
+impl Substitution<'_> {
+    fn text(&mut self, text: &str) -> String {
+        let (mut filled, mut rest) = (String::with_capacity(text.len()), text);
+        while let Some(start) = rest.find("${") {
+            let (before, from) = rest.split_at(start);
+            // `$${` is `${`.
+            let is_escaped = (before.len() - before.trim_end_matches('$').len()) % 2 == 1;
+            filled.push_str(if is_escaped { &before[..start - 1] } else { before });
+            let end = if is_escaped { Some("${".len()) } else { end(from) };
+            let Some(end) = end else {
+                let line = from.lines().next().unwrap_or_default();
+                self.problems.invalid.insert(format!("Flux finds no `}}` for `{}`", cut(line)));
+                return filled + from;
+            };
+            let replaced = if is_escaped { None } else { self.expression(&from[..end]) };
+            filled.push_str(replaced.as_deref().unwrap_or(&from[..end]));
+            rest = &from[end..];
+        }
+        filled + rest
+    }
+
+    /// The text that replaces an expression; `None` if it stays, since only the cluster knows the value, or because of a
+    /// problem.
+    fn expression(&mut self, text: &str) -> Option<String> {
+        let Some(Expression { name, operator }) = Expression::parse(text) else {
+            self.problems.invalid.insert(format!("Flux cannot parse `{}`", cut(text)));
+            return None;
+        };
+        let default = match operator {
+            // Flux evaluates a default even if it does not use it.
+            Operator::Default(text) => self.default(text),
+            Operator::None | Operator::Other => None,
+        };
+        if !self.variables.is_certain(name) {
+            return None;
+        }
+        match (self.variables.value(name), operator) {
+            (Some(value), Operator::None) => return Some(value.to_owned()),
+            (Some(value), Operator::Default(_)) if !value.is_empty() => return Some(value.to_owned()),
+            (_, Operator::Default(_)) if default.is_some() => return default,
+            (None, Operator::None) if self.variables.may_be_unset() => return Some(String::new()),
+            (None, Operator::None | Operator::Other) if !self.variables.may_be_unset() => {
+                self.problems.unset.insert(format!("${{{name}}}"))
+            }
+            _ => self.problems.unevaluated.insert(cut(text)),
+        };
+        None
+    }
+
+    /// The text of a default; `None` if it is not evaluated here.
+    fn default(&mut self, text: &str) -> Option<String> {
+        if self.depth == DEEPEST || text.contains(['"', '\'', '\\']) {
+            return None;
+        }
+        self.depth += 1;
+        let filled = self.text(text);
+        self.depth -= 1;
+        Some(filled)
+    }
+}
+
+/// An expression `${…}`.
+struct Expression<'a> {
+    name: &'a str,
+    operator: Operator<'a>,
+}
+
+#[derive(Clone, Copy)]
+enum Operator<'a> {
+    None,
+    /// The text that is used if the variable is empty or not set.
+    Default(&'a str),
+    Other,
+}
+
+impl<'a> Expression<'a> {
+    /// `None` if Flux does not parse it.
+    fn parse(text: &'a str) -> Option<Expression<'a>> {
+        let inner = text.strip_prefix("${")?.strip_suffix('}')?;
+        let (is_length, named) = inner.strip_prefix('#').map_or((false, inner), |named| (true, named));
+        let end = named.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(named.len());
+        let (name, operator) = named.split_at(end);
+        let operator = match DEFAULTS.iter().find_map(|default| operator.strip_prefix(default)) {
+            _ if name.is_empty() => return None,
+            _ if is_length && operator.is_empty() => Operator::Other,
+            _ if is_length => return None,
+            Some(default) => Operator::Default(default),
+            None if operator.is_empty() => Operator::None,
+            None if operator.starts_with([':', '^', ',', '/', '#', '%']) => Operator::Other,
+            None => return None,
+        };
+        Some(Expression { name, operator })
+    }
+}
+
+/// The end of an expression that begins with `${`, with those inside it; `None` if it has none.
+fn end(text: &str) -> Option<usize> {
+    let mut open = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            b'{' if text[..at].ends_with('$') => open += 1,
+            b'}' if open == 1 => return Some(at + 1),
+            b'}' => open -= 1,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// A text for a message, shortened.
+fn cut(text: &str) -> String {
+    shown(&text.chars().take(SHOWN).collect::<String>()).to_string()
+}
