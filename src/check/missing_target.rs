@@ -130,6 +130,8 @@ fn at_added(context: &Context<'_>, target: &Target, kind: &str, added: &LocatedT
 
 #[cfg(test)]
 mod tests {
+    use expect_test::expect;
+
     use super::super::testing::{Scene, argo, flux, source, under_caret};
     use super::*;
     use crate::message::finding::Severity;
@@ -224,6 +226,32 @@ mod tests {
         assert!(declared.len() == 1 && declared[0].fails(), "{declared:?}");
         assert_eq!(find(&even, &own("acme/other")), []);
         assert_eq!(find(&[app("one", "acme/x", "away"), app("two", "acme/x", "gone")], ""), []);
+    }
+
+    /// The findings about two Applications of another repository, of whose paths this tree has the half.
+    fn may_be_missing(kustomization: &str, config: &str) -> String {
+        let other = |path: &str| argo(&format!("path: {path}")).replace("acme/fleet", "acme/other");
+        let objects = [other("apps").replace("web", "present"), other("gone")].join("---\n");
+        let findings = Scene::default()
+            .file("clusters/argo.yaml", &objects)
+            .file("clusters/kustomization.yaml", kustomization)
+            .file("apps/kustomization.yaml", "namePrefix: a-\n")
+            .config(config)
+            .find(Rule::MissingTarget);
+        findings.iter().map(|finding| format!("{}\n", finding.message)).collect()
+    }
+
+    #[test]
+    fn what_may_be_missing_is_reported_unless_it_is_excluded_or_a_build_changes_it() {
+        let kustomization = "resources: [argo.yaml]\n";
+        let patch = "{op: replace, path: /spec/source/path, value: apps}";
+        let patched =
+            format!("{kustomization}patches: [{{target: {{kind: Application, name: web}}, patch: '[{patch}]'}}]\n");
+        expect![[r#"
+            Argo CD Application web (clusters/argo.yaml:7) deploys `gone`, which is missing if github.com/acme/other is this repository
+        "#]].assert_eq(&may_be_missing(kustomization, ""));
+        assert_eq!(may_be_missing(kustomization, "exclude: [clusters]\n"), "");
+        assert_eq!(may_be_missing(&patched, ""), "");
     }
 
     #[test]
