@@ -67,7 +67,8 @@ pub(crate) fn parts(
     mut build: impl FnMut(Sides<Vec<Wanted>>) -> Result<Sides<Builds>>,
 ) -> Result<Vec<BuiltParts>> {
     let graphs = workspaces.try_map(|workspace| workspace.survey().read_all())?.map(|explored| explored.graph);
-    let tree = PartTree { graphs: &graphs, differing, changes };
+    let overloaded = graphs.as_ref().map(Graph::overloaded);
+    let tree = PartTree { graphs: &graphs, overloaded, differing, changes };
     let mut all = failed.iter().map(|choice| tree.begin(choice)).collect::<Result<Vec<_>>>()?;
     let mut known: Sides<Outputs> = Sides::default();
     // Level by level, from the top: a root that builds is not taken apart.
@@ -133,6 +134,8 @@ fn remainder(graph: &Graph, root: RootId) -> Option<(Value, BTreeSet<String>)> {
 /// The roots of both sides, and how they differ.
 struct PartTree<'a> {
     graphs: &'a Sides<Graph>,
+    /// The roots whose builds load too many roots.
+    overloaded: Sides<BTreeSet<RootId>>,
     /// The directories of the roots whose builds can differ.
     differing: &'a BTreeSet<String>,
     changes: &'a Changes,
@@ -170,11 +173,24 @@ impl PartTree<'_> {
                 parts.outputs.new += new;
                 continue;
             }
+            // Its parts are many, and the first that can be loaded are nearly as large.
+            if self.is_overloaded(&part) {
+                parts.hide(is_on);
+                continue;
+            }
             parts.hide(if is_on.old && is_on.new { self.rest(&part)? } else { is_on });
             let below = is_on.zip(self.graphs.as_ref());
             self.add(parts, below.map(|(is_on, graph)| if is_on { listed(graph, &part) } else { Vec::new() }));
         }
         Ok(())
+    }
+
+    /// Whether a build of the root in a directory would load too many roots, on one side or both.
+    fn is_overloaded(&self, directory: &str) -> bool {
+        let sides = self.graphs.as_ref().zip(self.overloaded.as_ref());
+        let is_overloaded =
+            sides.map(|(graph, overloaded)| graph.user_root(directory).is_some_and(|root| overloaded.contains(&root)));
+        is_overloaded.old || is_overloaded.new
     }
 
     /// Adds parts of both sides to the next level, each once, and none that is the same on both.
