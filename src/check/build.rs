@@ -69,6 +69,16 @@ struct Unlocked {
 }
 
 impl BuildResults {
+    /// Adds why nothing could be built, once: each round of builds, and that of the charts, fails for the same reason.
+    fn stop(&mut self, failures: &Failures) {
+        let known = &mut self.failures;
+        failures.0.iter().for_each(|failure| {
+            if !known.contains(failure) {
+                known.push(failure.clone());
+            }
+        });
+    }
+
     /// Adds the failures of the builds of a file.
     fn fail(&mut self, file: &str, failures: Failures) {
         let location = Location { file: file.to_owned(), ..Location::default() };
@@ -192,7 +202,7 @@ impl<'a> CheckBuilds<'a> {
         let build = |builders: &[&Builder]| self.build(builders);
         let targets = unsettled.built(&explored, config, &identity, &is_wanted, named, build)?;
         if is_whole && let Err(failures) = self.render(&targets, &begun) {
-            self.results.borrow_mut().failures.extend(failures.0);
+            self.results.borrow_mut().stop(&failures);
         }
         Ok(targets)
     }
@@ -281,7 +291,7 @@ impl<'a> CheckBuilds<'a> {
                 all => all.iter().flat_map(|builder| self.build(&[builder])).collect(),
             },
             Err(failures) => {
-                self.results.borrow_mut().failures.extend(failures.0.clone());
+                self.results.borrow_mut().stop(&failures);
                 vec![Err(failures.joined()); builders.len()]
             }
         }

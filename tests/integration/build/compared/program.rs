@@ -202,16 +202,14 @@ fn only_the_version_that_the_configuration_names_builds() {
         error: `/home/me/bin/v5.80` is kustomize v5.80.0, but `.kustomize-localize` requires 5.8
           hint: install kustomize 5.8, and name it: --kustomize FILE, or the variable KUSTOMIZE
         $ git kustomize-localize check --build --kustomize /home/me/bin/v5.80
-        checked 3 kustomizations with 4 references in the working tree, and built nothing: 2 could not be checked
-        error: `/home/me/bin/v5.80` is kustomize v5.80.0, but `.kustomize-localize` requires 5.8
+        checked 3 kustomizations with 4 references in the working tree, and built nothing: 1 could not be checked
         error: `/home/me/bin/v5.80` is kustomize v5.80.0, but `.kustomize-localize` requires 5.8
           hint: install kustomize 5.8, and name it: --kustomize FILE, or the variable KUSTOMIZE
         $ git kustomize-localize build example/overlay --kustomize /home/me/bin/none
         error: `/home/me/bin/none` is kustomize of an unknown version, but `.kustomize-localize` requires 5.8
           hint: install kustomize 5.8, and name it: --kustomize FILE, or the variable KUSTOMIZE
         $ git kustomize-localize check --build --kustomize /home/me/bin/none
-        checked 3 kustomizations with 4 references in the working tree, and built nothing: 2 could not be checked
-        error: `/home/me/bin/none` is kustomize of an unknown version, but `.kustomize-localize` requires 5.8
+        checked 3 kustomizations with 4 references in the working tree, and built nothing: 1 could not be checked
         error: `/home/me/bin/none` is kustomize of an unknown version, but `.kustomize-localize` requires 5.8
           hint: install kustomize 5.8, and name it: --kustomize FILE, or the variable KUSTOMIZE
     "#]]);
