@@ -355,9 +355,6 @@ struct RequiredEdit {
     rule: Rule,
     message: String,
     help: Vec<String>,
-    /// The cause that it shares with others.
-    #[serde(skip)]
-    cause: String,
     /// The entry of `allow` for it; `None` if there should be none.
     #[serde(rename = "allow", skip_serializing_if = "Option::is_none")]
     exception: Option<String>,
@@ -371,7 +368,6 @@ struct RequiredEdit {
 
 impl RequiredEdit {
     fn of_finding(finding: &Finding) -> RequiredEdit {
-        let ways = finding.help.iter().map(|line| line.split_once(": ").map_or(&**line, |(way, _)| way));
         RequiredEdit {
             path: finding.path.clone(),
             line: finding.span.map_or(0, |span| span.start.line),
@@ -384,7 +380,6 @@ impl RequiredEdit {
                 _ => None,
             },
             is_unlocked: false,
-            cause: ways.collect::<Vec<_>>().join("\n"),
         }
     }
 
@@ -397,13 +392,17 @@ impl RequiredEdit {
             path: file,
             line,
             rule: Rule::RemoteReference,
-            cause: message.clone(),
             message,
             help: failure.hints.clone(),
             exception: failure.exception.as_deref().and_then(|exception| Config::entries(&[exception]).pop()),
             repository: None,
             is_unlocked: true,
         }
+    }
+
+    /// Its ways out, without the paths and commands that differ.
+    fn ways(&self) -> Vec<&str> {
+        self.help.iter().map(|line| line.split_once(": ").map_or(&**line, |(way, _)| way)).collect()
     }
 
     fn location_text(&self) -> String {
@@ -442,40 +441,52 @@ struct Initialized {
 }
 
 impl Initialized {
-    /// The references that must be edited, by cause, with common help once.
+    /// The references that must be edited, by rule and by their ways out, with common help once.
     fn edits(&self) -> Vec<String> {
         // People fix causes, not places: fifty references to one repository are one edit for them.
-        let mut groups: BTreeMap<(Rule, &str), Vec<&RequiredEdit>> = BTreeMap::new();
+        let mut headings: BTreeMap<(Rule, bool), Vec<&RequiredEdit>> = BTreeMap::new();
         for edit in &self.edit {
-            groups.entry((edit.rule, &edit.cause)).or_default().push(edit);
+            headings.entry((edit.rule, edit.is_unlocked)).or_default().push(edit);
         }
         let mut out = Vec::new();
-        for ((rule, _), group) in groups {
-            let Some(edit) = group.first() else { continue };
+        for ((rule, is_unlocked), all) in headings {
             // A message that differs for each reference is printed beside it, the same one only once above them.
-            let is_same = group.len() > 1 && group.iter().all(|other| other.message == edit.message);
-            let message = if is_same { format!(": {}", edit.message) } else { String::new() };
-            let count = if edit.is_unlocked {
-                format!("{} could not be locked", counted(group.len(), "reference"))
+            let same = all
+                .first()
+                .map(|edit| &*edit.message)
+                .filter(|message| all.len() > 1 && all.iter().all(|other| other.message == *message));
+            let count = if is_unlocked {
+                format!("{} could not be locked", counted(all.len(), "reference"))
             } else {
-                format!("{} to edit ({rule})", counted(group.len(), "place"))
+                format!("{} to edit ({rule})", counted(all.len(), "place"))
             };
-            out.push(format!("{count}{message}"));
-            let line = |edit: &RequiredEdit| if is_same { String::new() } else { format!(": {}", edit.message) };
-            out.extend(by_repository(&group).into_iter().flat_map(|(repository, edits)| match repository {
+            out.push(same.map_or(count.clone(), |message| format!("{count}: {message}")));
+            let mut groups: BTreeMap<Vec<&str>, Vec<&RequiredEdit>> = BTreeMap::new();
+            all.iter().for_each(|edit| groups.entry(edit.ways()).or_default().push(edit));
+            groups.values().for_each(|group| out.extend(self.group(group, same.is_some())));
+        }
+        out
+    }
+
+    /// The lines of references with the same ways out, with their messages unless those `are_told`.
+    fn group(&self, group: &[&RequiredEdit], are_told: bool) -> Vec<String> {
+        let line = |edit: &RequiredEdit| if are_told { String::new() } else { format!(": {}", edit.message) };
+        let mut out: Vec<String> = (by_repository(group).into_iter())
+            .flat_map(|(repository, edits)| match repository {
                 Some(url) if edits.len() > NAMED => {
                     let places = listed(edits.iter().map(|edit| edit.location_text()), NAMED);
                     vec![format!("  {} of {url}: {places}", counted(edits.len(), "chart reference"))]
                 }
                 _ => edits.iter().map(|edit| format!("  {}{}", edit.location_text(), line(edit))).collect(),
-            }));
-            // Help that differs for each reference is printed by `check`.
-            let shared = edit.help.iter().filter(|help| group.iter().all(|other| other.help.contains(help)));
-            let shared: Vec<String> = shared.map(|help| format!("  help: {help}")).collect();
-            let way = if shared.is_empty() { "correct it, or allow" } else { "or allow" };
-            out.extend(shared);
-            out.extend(self.allowing(&group, way));
-        }
+            })
+            .collect();
+        // Help that differs for each reference is printed by `check`.
+        let help = group.first().into_iter().flat_map(|edit| &edit.help);
+        let shared = help.filter(|help| group.iter().all(|other| other.help.contains(help)));
+        let shared: Vec<String> = shared.map(|help| format!("  help: {help}")).collect();
+        let way = if shared.is_empty() { "correct it, or allow" } else { "or allow" };
+        out.extend(shared);
+        out.extend(self.allowing(group, way));
         out
     }
 

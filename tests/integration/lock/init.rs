@@ -265,15 +265,13 @@ fn what_is_probably_misspelled_is_to_edit() {
     )]);
     init(&world, &[]).fails(1).says(expect![[r#"
         nothing to write: 0 locked, 0 allowed
-        1 reference could not be locked
+        3 references could not be locked
           app/kustomization.yaml:3: `https://github.com/acme/lib//wep?ref=v1`: there is no directory `wep` in https://github.com/acme/lib at <0>
           help: did you mean `web`?
           help: or allow it, below `allow:` in a new file .kustomize-localize: - {url: 'https://github.com/acme/lib//wep?ref=v1', reason: 'TODO'}
-        1 reference could not be locked
           app/kustomization.yaml:2: `https://github.com/acme/lib/tree/v1/web`: there is no directory `tree/v1/web` in https://github.com/acme/lib at <0>
           help: this is a web page; write https://github.com/acme/lib//web?ref=v1
           help: or allow it, below `allow:` in a new file .kustomize-localize: - {url: 'https://github.com/acme/lib//tree/v1/web', reason: 'TODO'}
-        1 reference could not be locked
           app/kustomization.yaml:4: https://github.com/acme/lib has no ref `abcdef1`, and a short commit id cannot be fetched
           help: write the commit id in full, 40 digits
           help: or allow it, below `allow:` in a new file .kustomize-localize: - {url: 'https://github.com/acme/lib//web?ref=abcdef1', reason: 'TODO'}
@@ -436,22 +434,19 @@ fn an_outage_is_named_and_allowed_by_nothing() {
                 cannot fetch https://files.example.com/gone.yaml: files.example.com answered 404 Not Found
               .kustomize-localize: allow: {url: 'https://github.com/acme/none//x?ref=v1', reason: 'TODO'}
                 could not fetch https://github.com/acme/none: '/home/me/upstream/acme/none' does not appear to be a git repository
-            1 reference could not be locked
-              app/kustomization.yaml:3: cannot fetch https://files.example.com/away.yaml: files.example.com answered 503 Service Unavailable
-              help: try again later
-              help: or allow it, below `allow:` in .kustomize-localize: - {url: 'https://files.example.com/away.yaml', reason: 'TODO'}
-            1 reference could not be locked
+            4 references could not be locked
+              app/kustomization.yaml:6: cannot fetch https://files.example.com/private.yaml: files.example.com answered 401 Unauthorized
               app/kustomization.yaml:7: cannot fetch https://files.example.com/forbidden.yaml: files.example.com answered 403 Forbidden
               help: check the URL; if it needs a login, store one in git's credential helper: git credential approve; it is sent only to the host of the URL, and not over plain http
-              help: or allow it, below `allow:` in .kustomize-localize: - {url: 'https://files.example.com/forbidden.yaml', reason: 'TODO'}
-            1 reference could not be locked
-              app/kustomization.yaml:6: cannot fetch https://files.example.com/private.yaml: files.example.com answered 401 Unauthorized
-              help: check the URL; if it needs a login, store one in git's credential helper: git credential approve; it is sent only to the host of the URL, and not over plain http
-              help: or allow it, below `allow:` in .kustomize-localize: - {url: 'https://files.example.com/private.yaml', reason: 'TODO'}
-            1 reference could not be locked
+              help: or allow each, below `allow:` in .kustomize-localize:
+                - {url: 'https://files.example.com/forbidden.yaml', reason: 'TODO'}
+                - {url: 'https://files.example.com/private.yaml', reason: 'TODO'}
               app/kustomization.yaml:2: could not fetch https://127.0.0.1:…/acme/lib: Failed to connect to 127.0.0.1
               help: check the host's name, the network and the proxy (`https_proxy`)
               help: or allow it, below `allow:` in .kustomize-localize: - {url: 'https://127.0.0.1:…/acme/lib//web?ref=v1', reason: 'TODO'}
+              app/kustomization.yaml:3: cannot fetch https://files.example.com/away.yaml: files.example.com answered 503 Service Unavailable
+              help: try again later
+              help: or allow it, below `allow:` in .kustomize-localize: - {url: 'https://files.example.com/away.yaml', reason: 'TODO'}
             2 places to edit (stale-allow)
               .kustomize-localize:2: https://files.example.com/gone.yaml
               .kustomize-localize:3: https://github.com/acme/none//x?ref=v1
@@ -563,10 +558,9 @@ fn what_people_must_edit_is_listed_by_cause() {
               c/kustomization.yaml:3
               help: add it, or remove the reference
               help: or allow each, below `allow:` in a new file .kustomize-localize: - {path: c/gone.yaml, reason: 'TODO'}
-            1 place to edit (invalid-kustomization)
+            2 places to edit (invalid-kustomization)
               b/kustomization.yaml:1: not valid YAML: unclosed bracket '['
               help: fix it: `kustomize build` refuses it
-            1 place to edit (invalid-kustomization)
               a/kustomization.yaml:1: kustomize ignores this `resources`: line 2 repeats it
               help: merge it into line 2, or remove it
             builds cannot be compared: neither `kustomize` nor `kubectl` was found on PATH; install kustomize, or name it in the variable KUSTOMIZE
