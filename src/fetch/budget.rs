@@ -40,7 +40,7 @@ impl Budget {
     pub(super) fn check(&self, size: u64, label: impl FnOnce() -> String) -> Result<()> {
         if size > self.largest {
             return Err(Failure::new(format!(
-                "{} is too large: {} exceeds the limit of {}",
+                "`{}` is too large: {} exceeds the limit of {}",
                 label(),
                 HumanBytes(size),
                 HumanBytes(self.largest)
@@ -56,7 +56,7 @@ impl Budget {
         let before = self.taken.fetch_add(size, Ordering::Relaxed);
         if before.saturating_add(size) > self.total {
             return Err(Failure::new(format!(
-                "{}: all fetched files together exceed {}",
+                "`{}`: all fetched files together exceed {}",
                 label(),
                 HumanBytes(self.total)
             ))
@@ -75,7 +75,7 @@ mod tests {
         let budget = Budget::new(10);
         assert!(budget.take(10, || "a".to_owned()).is_ok());
         let failure = budget.take(11, || "a".to_owned()).unwrap_err();
-        assert_eq!(failure.message, "a is too large: 11 B exceeds the limit of 10 B");
+        assert_eq!(failure.message, "`a` is too large: 11 B exceeds the limit of 10 B");
         assert_eq!(failure.hints, ["to accept it, write `max-file-size: 11` in .kustomize-localize"]);
     }
 
@@ -85,6 +85,6 @@ mod tests {
         assert!(budget.take(10, String::new).is_ok());
         assert!(budget.take(5, String::new).is_ok());
         let failure = budget.take(1, || "b".to_owned()).unwrap_err();
-        assert_eq!(failure.message, "b: all fetched files together exceed 15 B");
+        assert_eq!(failure.message, "`b`: all fetched files together exceed 15 B");
     }
 }

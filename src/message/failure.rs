@@ -198,10 +198,13 @@ impl Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(location) = self.location_text() {
-            write!(f, "{location}: ")?;
+        match self.location_text() {
+            // A message that begins with its location names it once.
+            Some(location) if !self.message.starts_with(&format!("`{location}`")) => {
+                write!(f, "{location}: {}", self.message)
+            }
+            _ => f.write_str(&self.message),
         }
-        f.write_str(&self.message)
     }
 }
 
@@ -367,6 +370,18 @@ mod tests {
         ] {
             assert_eq!(location.to_string(), shown);
         }
+    }
+
+    #[test]
+    fn a_message_that_begins_with_its_location_names_it_once() {
+        let at = |message: &str| {
+            let location =
+                Location { url: "https://h/o/r".to_owned(), file: "x.yaml".to_owned(), ..Location::default() };
+            Failure::new(message).at(location).to_string()
+        };
+        assert_eq!(at("`https://h/o/r: x.yaml` is too large"), "`https://h/o/r: x.yaml` is too large");
+        assert_eq!(at("`https://h/o/r: x` is too large"), "https://h/o/r: x.yaml: `https://h/o/r: x` is too large");
+        assert_eq!(at("too large"), "https://h/o/r: x.yaml: too large");
     }
 
     #[test]

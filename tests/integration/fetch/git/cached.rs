@@ -275,7 +275,7 @@ fn fetched_files_have_a_size_limit() {
         $ git kustomize-localize app --no-commit
         $ git kustomize-localize app --no-verify
         $ git kustomize-localize branch --no-verify
-        error: http://127.0.0.1:…/git/acme/base.git?ref=<0>: base/cm.yaml: http://127.0.0.1:…/git/acme/base.git?ref=<0>: base/cm.yaml is too large: 19.59 KiB exceeds the limit of 19.00 KiB
+        error: `http://127.0.0.1:…/git/acme/base.git?ref=<0>: base/cm.yaml` is too large: 19.59 KiB exceeds the limit of 19.00 KiB
           reached from app/kustomization.yaml:2:3 -> http://127.0.0.1:…/git/acme/base.git?ref=<0>: base/kustomization.yaml:1:13
           hint: to accept it, write `max-file-size: 20065` in .kustomize-localize
         $ git kustomize-localize app --no-commit
@@ -299,10 +299,10 @@ fn fetched_files_have_a_size_limit() {
     }
     transcript.says(expect![[r#"
         $ git kustomize-localize app --no-commit
-        error: app/kustomization.yaml:2:3: resources[0]: http://127.0.0.1:…/git/acme/base.git?ref=<0>: .gitmodules is too large: 19.53 KiB exceeds the limit of 19.00 KiB
+        error: app/kustomization.yaml:2:3: resources[0]: `http://127.0.0.1:…/git/acme/base.git?ref=<0>: .gitmodules` is too large: 19.53 KiB exceeds the limit of 19.00 KiB
           hint: to accept it, write `max-file-size: 20000` in .kustomize-localize
         $ git kustomize-localize app --no-commit
-        error: the licences of `http://127.0.0.1:…/git/acme/base.git?ref=<0>: .`: http://127.0.0.1:…/git/acme/base.git?ref=<0>: LICENSE is too large: 19.53 KiB exceeds the limit of 19.00 KiB
+        error: the licences of `http://127.0.0.1:…/git/acme/base.git?ref=<0>: .`: `http://127.0.0.1:…/git/acme/base.git?ref=<0>: LICENSE` is too large: 19.53 KiB exceeds the limit of 19.00 KiB
           hint: to accept it, write `max-file-size: 20000` in .kustomize-localize
           hint: to omit licences, write `licenses: false` in .kustomize-localize
     "#]]);
@@ -313,7 +313,7 @@ fn fetched_files_have_a_size_limit() {
     repo.run_unchanged(&["app", "--no-commit"])
         .fails(2)
         .says(expect![[r#"
-            error: http://127.0.0.1:…/git/acme/base.git?ref=<0>: base/cm.yaml: http://127.0.0.1:…/git/acme/base.git?ref=<0>: base/cm.yaml is too large: 65.00 MiB exceeds the limit of 64.00 MiB
+            error: `http://127.0.0.1:…/git/acme/base.git?ref=<0>: base/cm.yaml` is too large: 65.00 MiB exceeds the limit of 64.00 MiB
               reached from app/kustomization.yaml:2:3 -> http://127.0.0.1:…/git/acme/base.git?ref=<0>: base/kustomization.yaml:1:13
               hint: to accept it, write `max-file-size: 68157440` in .kustomize-localize
         "#]]);

@@ -97,7 +97,7 @@ fn only_what_a_build_reads_is_fetched() {
     repo.run_unchanged(&["app", "--no-commit", "--offline"])
         .fails(2)
         .says(expect![[r#"
-            error: http://127.0.0.1:…/git/acme/base.git?ref=<0>: other/7/cm.yaml: `http://127.0.0.1:…/git/acme/base.git?ref=<0>: other/7/cm.yaml` is not in the cache
+            error: `http://127.0.0.1:…/git/acme/base.git?ref=<0>: other/7/cm.yaml` is not in the cache
               reached from app/kustomization.yaml:2:3 -> http://127.0.0.1:…/git/acme/base.git?ref=<0>: other/7/kustomization.yaml:1:13
               hint: run once without `--offline`
         "#]]);
