@@ -245,7 +245,8 @@ impl Config {
                 Ok(config)
             }
             // A policy that is never read must not look like a missing one.
-            Some(_) => Err(Failure::new(format!("`{FILE_NAME}` is not a regular file"))),
+            Some(_) => Err(Failure::new(format!("`{FILE_NAME}` is not a regular file"))
+                .hint("replace it with a file: the configuration is read there")),
         }
     }
 

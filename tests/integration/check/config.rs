@@ -103,5 +103,6 @@ fn a_configuration_that_cannot_be_read_stops_the_check() {
         $ git kustomize-localize check
         $ git kustomize-localize check --staged
         error: `.kustomize-localize` is not a regular file
+          hint: replace it with a file: the configuration is read there
     "#]]);
 }
