@@ -17,7 +17,7 @@ use crate::config::FILE_NAME;
 use crate::fetch::{Histories, Published, Tip};
 use crate::git::{CommitId, LocalRepo, branch_of, object_id};
 use crate::graph::Graph;
-use crate::message::failure::{Failure, Failures, Result, argument, listed, short, stage};
+use crate::message::failure::{Failure, Failures, Result, argument, listed, short, shown as quoted, stage};
 use crate::plan::{Changes, Plan};
 use crate::record::history::tip::{self, Content, TipState};
 use crate::record::history::trees::changed_files;
@@ -524,9 +524,11 @@ fn into(workspace: &Workspace, shown: &str) -> Result<String> {
     // git could not check out a tree with such a name on every system.
     for component in path::components(&into) {
         let options = gix::validate::path::component::Options::default();
-        gix::validate::path::component(component.into(), None, options).map_err(|error| {
-            Failure::new(format!("NEW_DIR `{shown}` cannot be used: {error}")).hint("choose another NEW_DIR")
-        })?;
+        if gix::validate::path::component(component.into(), None, options).is_err() {
+            let component = quoted(component);
+            let message = format!("NEW_DIR `{shown}` cannot be used: git does not check out `{component}` everywhere");
+            return Err(Failure::new(message).hint("choose another NEW_DIR"));
+        }
     }
     Ok(into)
 }

@@ -575,13 +575,13 @@ fn a_new_directory_needs_a_name_that_git_can_hold() {
           hint: name it: git kustomize-localize other localized
           hint: to localize the whole repository: git kustomize-localize branch
         $ git kustomize-localize other .git --no-verify
-        error: NEW_DIR `.git` cannot be used: The .git name may never be used
+        error: NEW_DIR `.git` cannot be used: git does not check out `.git` everywhere
           hint: choose another NEW_DIR
         $ git kustomize-localize other a/.GIT/b --no-verify
-        error: NEW_DIR `a/.GIT/b` cannot be used: The .git name may never be used
+        error: NEW_DIR `a/.GIT/b` cannot be used: git does not check out `.GIT` everywhere
           hint: choose another NEW_DIR
         $ git kustomize-localize other git~1 --no-verify
-        error: NEW_DIR `git~1` cannot be used: The .git name may never be used
+        error: NEW_DIR `git~1` cannot be used: git does not check out `git~1` everywhere
           hint: choose another NEW_DIR
         $ git kustomize-localize other README.md/x --no-verify
         error: `README.md` is a file in the source commit, so `README.md/x` cannot be below it
