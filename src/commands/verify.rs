@@ -171,7 +171,8 @@ fn upstream(all: &[EntryStatus]) -> Vec<String> {
             Some(now) => format!("was {was}, is {}", short(now.hex())),
             None => format!("was {was}"),
         };
-        if !answer.why.is_empty() {
+        // The error below says why it is unreachable.
+        if answer.failure.is_none() && !answer.why.is_empty() {
             told += &format!(": {}", answer.why);
         }
         // Merges are not counted, because nobody reads them: `git log --no-merges` shows the same.

@@ -68,10 +68,10 @@ fn every_file_gets_its_verdict() {
             kustomize-localize.lock:10: moved: http://127.0.0.1:…/empty.yaml was <3>: cannot fetch http://127.0.0.1:…/empty.yaml: the server returned an empty body
             kustomize-localize.lock:13: gone: http://127.0.0.1:…/gone.yaml was <4>: cannot fetch http://127.0.0.1:…/gone.yaml: 127.0.0.1:… answered 410 Gone
             kustomize-localize.lock:16: moved: http://127.0.0.1:…/huge.yaml was <5>: cannot fetch http://127.0.0.1:…/huge.yaml: the file is too large: the limit is 64.00 MiB
-            kustomize-localize.lock:19: unreachable: http://127.0.0.1:…/login.yaml was <6>: cannot fetch http://127.0.0.1:…/login.yaml: 127.0.0.1:… answered 401 Unauthorized
+            kustomize-localize.lock:19: unreachable: http://127.0.0.1:…/login.yaml was <6>
             kustomize-localize.lock:22: gone: http://127.0.0.1:…/missing.yaml was <7>: cannot fetch http://127.0.0.1:…/missing.yaml: 127.0.0.1:… answered 404 Not Found
             kustomize-localize.lock:25: moved: http://127.0.0.1:…/page.yaml was <8>, is <9>: it is a web page, possibly a login
-            kustomize-localize.lock:28: unreachable: http://127.0.0.1:…/refused.yaml was <10>: cannot fetch http://127.0.0.1:…/refused.yaml: 127.0.0.1:… answered 403 Forbidden
+            kustomize-localize.lock:28: unreachable: http://127.0.0.1:…/refused.yaml was <10>
             kustomize-localize.lock:31: moved: http://127.0.0.1:…/released.yaml?ref=v1.2.0 was <11>, is <1>: `v1.2.0` should never change, but its content differs
             kustomize-localize.lock:34: ok: http://127.0.0.1:…/same.yaml is <12>
             upstream of 11 remotes: 1 ok, 6 moved, 2 gone, 2 unreachable
