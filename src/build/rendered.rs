@@ -53,48 +53,42 @@ struct FileBuild {
     wanted: Wanted,
 }
 
-/// The files of targets, by the location of their objects.
-struct FileNames(HashMap<String, String>);
+/// The files of targets, by their objects: the sources of an application are one object.
+struct FileNames<'a>(HashMap<&'a ObjectRef, String>);
 
-impl FileNames {
-    fn of(targets: &[Target]) -> FileNames {
-        // The sources of an application are one object.
-        let objects = targets.iter().map(|target| {
-            let ObjectRef { file, line, .. } = &target.object;
-            ((file, *line, target.object.location_text()), target)
-        });
-        let objects: BTreeMap<(&String, usize, String), &Target> = objects.collect();
-        let mut unnamed: Vec<(String, &Target)> =
-            objects.into_iter().map(|((_, _, location), target)| (location, target)).collect();
+impl FileNames<'_> {
+    fn of(targets: &[Target]) -> FileNames<'_> {
+        let objects: BTreeMap<&ObjectRef, &Target> = targets.iter().map(|target| (&target.object, target)).collect();
+        let mut unnamed: Vec<&Target> = objects.into_values().collect();
         let mut names = HashMap::new();
         // Objects of two clusters often have one name, and neither may overwrite the other's file. A line is no part of a
         // name: a comment above an object would rename the file that is deployed.
         for suffix in [|_: &Target| String::new(), suffix] {
-            let mut by_file: BTreeMap<String, Vec<(String, &Target)>> = BTreeMap::new();
-            for (location, target) in unnamed.drain(..) {
-                by_file.entry(target_file(target, &suffix(target))).or_default().push((location, target));
+            let mut by_file: BTreeMap<String, Vec<&Target>> = BTreeMap::new();
+            for target in unnamed.drain(..) {
+                by_file.entry(target_file(target, &suffix(target))).or_default().push(target);
             }
-            for (file, mut objects) in by_file {
-                match objects.len() {
-                    1 => names.extend(objects.pop().map(|(location, _)| (location, file))),
-                    _ => unnamed.append(&mut objects),
+            for (file, mut same) in by_file {
+                match &same[..] {
+                    [target] => drop(names.insert(&target.object, file)),
+                    _ => unnamed.append(&mut same),
                 }
             }
         }
         let mut counts: HashMap<String, usize> = HashMap::new();
-        for (location, target) in unnamed {
+        for target in unnamed {
             let suffix = format!("{}, {}", suffix(target), target.object.kind);
             let count = counts.entry(target_file(target, &suffix)).or_default();
             *count += 1;
             let number = if *count == 1 { String::new() } else { format!(" {count}") };
-            names.insert(location, target_file(target, &(suffix + &number)));
+            names.insert(&target.object, target_file(target, &(suffix + &number)));
         }
         FileNames(names)
     }
 
     /// The file of a target.
     fn file(&self, target: &Target) -> String {
-        self.0.get(&target.object.location_text()).cloned().unwrap_or_else(|| target_file(target, ""))
+        self.0.get(&target.object).cloned().unwrap_or_else(|| target_file(target, ""))
     }
 }
 
@@ -107,7 +101,7 @@ fn suffix(target: &Target) -> String {
 }
 
 /// The chosen builds, and the other sources of their targets.
-fn with_all_sources(mut chosen: Vec<Choice>, targets: &[Target], names: &FileNames) -> Vec<Choice> {
+fn with_all_sources(mut chosen: Vec<Choice>, targets: &[Target], names: &FileNames<'_>) -> Vec<Choice> {
     let built = chosen.iter().filter_map(|choice| choice.targets().new);
     let (files, sources): (HashSet<String>, HashSet<(String, Position)>) =
         built.map(|target| (names.file(target), (target.object.location_text(), target.spot))).unzip();
@@ -173,7 +167,7 @@ impl Rendered {
     }
 
     /// The builds of some choices, each with its file. An unknown target is recorded instead.
-    fn known(&mut self, workspace: &Workspace, chosen: &[Choice], names: &FileNames) -> Vec<FileBuild> {
+    fn known(&mut self, workspace: &Workspace, chosen: &[Choice], names: &FileNames<'_>) -> Vec<FileBuild> {
         let mut builds = Vec::new();
         for choice in chosen {
             let (file, spot) = match choice.targets().new {
@@ -218,7 +212,7 @@ impl Rendered {
     }
 
     /// Records the objects that no file has because they are not built from this tree.
-    fn add_elsewhere(&mut self, elsewhere: &[Target], targets: &[Target], names: &FileNames) {
+    fn add_elsewhere(&mut self, elsewhere: &[Target], targets: &[Target], names: &FileNames<'_>) {
         let has_file = |target: &&Target| self.files.contains_key(&names.file(target));
         // Lines of files are not named: an edit above an object would change the list.
         let partial = targets.iter().filter(has_file).filter_map(|target| {
@@ -357,7 +351,7 @@ mod tests {
     use expect_test::expect;
 
     use super::*;
-    use crate::config::Config;
+    use crate::config::{Config, FILE_NAME};
     use crate::graph::testing;
     use crate::targets::{Identity, find};
 
@@ -391,8 +385,11 @@ mod tests {
         let files = |above: &str| {
             let same = [above, &application, &application, &object("Application", "other")].concat();
             let releases = [above, release, release].concat();
-            let tree = testing::tree(&[("a.yaml", &application), ("b.yaml", &same), ("c.yaml", &releases)]);
-            let config = Config::default();
+            // Both targets are on one line.
+            let listed = "targets: [{path: x, engine: argo-cd}, {path: y, engine: argo-cd}]\n";
+            let all = [("a.yaml", &*application), ("b.yaml", &same), ("c.yaml", &releases), (FILE_NAME, listed)];
+            let tree = testing::tree(&all);
+            let config = Config::of(&tree, "").unwrap();
             let targets = find(&tree, &config, &|| Ok(Identity::new([], &config, []))).unwrap();
             let names = FileNames::of(&targets.as_written().targets);
             let files = targets.as_written().targets.iter().map(|target| names.file(target));
@@ -403,6 +400,8 @@ mod tests {
             argocd/web@a.yaml.yaml
             argocd/web@b.yaml%2C%20Application%202.yaml
             argocd/web@b.yaml%2C%20Application.yaml
+            argocd/x.yaml
+            argocd/y.yaml
             flux/web@c.yaml%2C%20HelmRelease%202.yaml
             flux/web@c.yaml%2C%20HelmRelease.yaml"#]]
         .assert_eq(&files(""));
