@@ -17,9 +17,10 @@ use crate::message::redact::visible;
 use crate::os::parallel::processors;
 use crate::record::BuildTool;
 use crate::targets::affected::DiffStatus;
-use crate::targets::elsewhere::{deploying, object_line};
+use crate::targets::elsewhere::{deploying, deploying_engines, object_line};
 use crate::targets::policy::full_name_at;
-use crate::targets::{ObjectRef, Target, stopped};
+use crate::targets::{EngineName, ObjectRef, Target, stopped};
+use crate::tree::{Tree, path};
 use crate::workspace::{Workspace, from_lock};
 
 /// The outputs of builds by the path of their file, and the builds that have none.
@@ -30,9 +31,11 @@ pub(crate) struct Rendered {
     pub not_built: BTreeMap<String, String>,
     /// The targets and objects with unknown deployments, each with the reason.
     pub unknown: Vec<String>,
-    /// The paths of the files of these targets; for a set also the directory of all its targets, for an unreadable file
-    /// the top.
+    /// The paths of the files of these targets; for one with an unknown name also the directory of its engine, for an
+    /// unreadable file the top.
     unknown_files: BTreeSet<String>,
+    /// The files of an earlier run that [stay](Self::keep_earlier).
+    kept: BTreeSet<String>,
     /// The targets of which a source is elsewhere, so that their files lack its objects.
     partial: BTreeSet<String>,
     /// The deployments that are elsewhere, so that no file has their objects.
@@ -230,17 +233,37 @@ impl Rendered {
 
     fn add_unknown(&mut self, target: &Target, file: String, why: &str) {
         self.unknown.push(format!("{}: {}", target.by(), visible(why)).replace('\n', " "));
-        // The names of the other targets of a set are unknown, so any file of its engine may be theirs.
-        if target.object.kind.ends_with("Set") || target.object.set.is_some() {
-            self.unknown_files.insert(file.split('/').next().unwrap_or_default().to_owned());
+        // The names of the other targets of a set, and of the objects that a build makes, are unknown: any file of the
+        // engine may be theirs.
+        if target.object.kind.ends_with("Set") || target.object.set.is_some() || target.changed_by.is_some() {
+            self.unknown_files.insert(engine_directory(target.engine));
         }
         self.unknown_files.insert(file);
     }
 
-    /// Whether an earlier file stays because the output of its build is unknown now.
+    /// Keeps the files of an earlier run that this one did not write, but whose targets may still exist, because a
+    /// build is unknown: it may be theirs, or make the objects that deploy them.
+    pub(crate) fn keep_earlier(&mut self, earlier: &dyn Tree) -> Result<()> {
+        let mut unknown: BTreeSet<String> = self.not_built.keys().chain(&self.unknown_files).cloned().collect();
+        let mut left = earlier.below("")?;
+        left.retain(|file| is_plain(file) && file.ends_with(".yaml") && !self.files.contains_key(file));
+        self.kept.clear();
+        loop {
+            let stays = |file: &mut String| unknown.iter().any(|unknown| path::is_in(file, unknown));
+            let kept: Vec<String> = left.extract_if(.., stays).collect();
+            if kept.is_empty() {
+                return Ok(());
+            }
+            for file in kept {
+                unknown.extend(deploying_engines(&earlier.read(&file)?).map(engine_directory));
+                self.kept.insert(file);
+            }
+        }
+    }
+
+    /// Whether a file of an earlier run stays.
     pub(crate) fn keeps(&self, file: &str) -> bool {
-        self.not_built.contains_key(file)
-            || self.unknown_files.iter().any(|unknown: &String| crate::tree::path::is_in(file, unknown))
+        self.kept.contains(file)
     }
 
     /// The deployments without a file, or with a part of one.
@@ -248,8 +271,12 @@ impl Rendered {
         let unknown = self.unknown.iter().map(|target| format!("unknown: {target}"));
         let not_built = self.not_built.iter().map(|(file, why)| format!("not built: {file}: {why}"));
         let partial = self.partial.iter().map(|target| format!("partial: {target}"));
+        // The others are those of the builds above.
+        let kept =
+            self.kept.iter().filter(|file| !self.not_built.contains_key(*file) && !self.unknown_files.contains(*file));
+        let kept = kept.map(|file| format!("kept: {file}: its target may still exist"));
         let elsewhere = self.elsewhere.iter().map(|target| format!("elsewhere: {target}"));
-        let lines = unknown.chain(not_built).chain(partial).chain(elsewhere).collect();
+        let lines = unknown.chain(not_built).chain(kept).chain(partial).chain(elsewhere).collect();
         Missing { lines, elsewhere: self.elsewhere.len() }
     }
 
@@ -300,9 +327,14 @@ fn clear_name(secret: &Mapping) -> Option<String> {
     Some(secret.get("metadata").map_or(String::new(), |metadata| full_name_at(metadata, "")))
 }
 
+/// The directory of the files of an engine.
+fn engine_directory(engine: EngineName) -> String {
+    engine.name().to_ascii_lowercase().replace(' ', "")
+}
+
 /// The file of a target. `suffix` distinguishes targets with one name.
 fn target_file(target: &Target, suffix: &str) -> String {
-    let engine = target.engine.name().to_ascii_lowercase().replace(' ', "");
+    let engine = engine_directory(target.engine);
     let object = &target.object;
     if object.is_listed() {
         let path = object.name.split('/').map(directory_name).collect::<Vec<_>>().join("/");
@@ -371,6 +403,35 @@ mod tests {
         assert_eq!(files, expected);
         assert!(files.iter().all(|file| is_plain(file)));
         assert!(!["", "..", "a//b", "../a", "/a", "a b", ".a"].into_iter().any(is_plain));
+    }
+
+    #[test]
+    fn a_file_stays_if_an_unknown_build_may_deploy_its_target() {
+        let flux = "kind: Kustomization\napiVersion: kustomize.toolkit.fluxcd.io/v1\nmetadata: {name: a}\n";
+        let argo = "kind: Application\napiVersion: argoproj.io/v1alpha1\nmetadata: {name: b}\n";
+        let earlier = testing::tree(&[
+            (".unknown", ""),
+            ("argocd/b.yaml", ""),
+            ("argocd/new.yaml", ""),
+            ("flux/a.yaml", argo),
+            ("hydrator.metadata", ""),
+            ("roots/apps.yaml", ""),
+            ("roots/clusters.yaml", flux),
+        ]);
+        let kept = |not_built: &str| {
+            let not_built = [(not_built.to_owned(), "why".to_owned())].into();
+            let files = [("argocd/new.yaml".to_owned(), Vec::new())].into();
+            let mut rendered = Rendered { files, not_built, ..Rendered::default() };
+            rendered.keep_earlier(&earlier).unwrap();
+            rendered.missing().lines.join("\n")
+        };
+        // Objects of an engine may deploy any target of it, and these those of another engine.
+        expect![[r#"
+            not built: roots/clusters.yaml: why
+            kept: argocd/b.yaml: its target may still exist
+            kept: flux/a.yaml: its target may still exist"#]]
+        .assert_eq(&kept("roots/clusters.yaml"));
+        expect!["not built: roots/apps.yaml: why"].assert_eq(&kept("roots/apps.yaml"));
     }
 
     #[test]

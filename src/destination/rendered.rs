@@ -88,7 +88,8 @@ fn text<'a>(lines: impl IntoIterator<Item = &'a String>) -> String {
 }
 
 /// The changes that turn a tree into the rendered files of a commit.
-pub(crate) fn changes(tree: &dyn Tree, workspace: &Workspace, rendered: &Rendered) -> Result<Changes> {
+pub(crate) fn changes(tree: &dyn Tree, workspace: &Workspace, rendered: &mut Rendered) -> Result<Changes> {
+    rendered.keep_earlier(tree)?;
     let lock = workspace.lock.as_deref().cloned().unwrap_or_default();
     let files = rendered.files.iter().map(|(path, bytes)| (path.clone(), Some(ResultFile::plain(&**bytes))));
     let unknown = unknown(rendered).map(|list| (UNKNOWN.to_owned(), Some(list)));
@@ -107,7 +108,7 @@ pub(crate) fn changes(tree: &dyn Tree, workspace: &Workspace, rendered: &Rendere
 
 impl OnBranch {
     /// The content of the commit of rendered files. The files of an earlier run stay, edits do not.
-    pub(crate) fn rendered(&self, workspace: &Workspace, rendered: &Rendered) -> Result<CommitContent<'static>> {
+    pub(crate) fn rendered(&self, workspace: &Workspace, rendered: &mut Rendered) -> Result<CommitContent<'static>> {
         let repository = &self.repository;
         let base = self.tip.as_ref().map_or(ObjectId::empty_tree(repository.object_hash()), |tip| {
             object_id(tip.made.tree.hex()).ok().filter(|id| entries(repository, *id).is_ok()).unwrap_or(tip.tree)

@@ -19,11 +19,11 @@ pub(crate) fn render(request: &LocalizeRequest<'_>) -> Result<LocalizeOutcome, F
     let mut destination = open()?;
     destination.branch().map_or(Ok(()), OnBranch::refuse_unseen)?;
     destination::refuse_changed(&workspace, &workspace.survey().read_all()?.graph)?;
-    let rendered = built(&workspace, request.how)?;
+    let mut rendered = built(&workspace, request.how)?;
     // Somebody else may push between: their commit becomes the parent, and nothing is built again.
     for _ in 0..PUSHES {
         let on_branch = destination.branch().ok_or_else(|| Failure::new("rendered files go to a branch"))?;
-        let content = on_branch.rendered(&workspace, &rendered)?;
+        let content = on_branch.rendered(&workspace, &mut rendered)?;
         let (status, delivered) = if request.dry_run {
             (WriteOutcome::DryRun, Some(on_branch.pending(&content)?))
         } else {
@@ -90,13 +90,13 @@ fn outcome(
 pub(crate) fn differing(repo: &Rc<LocalRepo>, source: &str, tree: &str) -> Result<Vec<String>, Failures> {
     let workspace = Workspace::of_rev(repo.clone(), Some(source))?.into_checkout();
     let choices = Choices::all(repo, &workspace, &[])?;
-    let rendered = Rendered::of(&workspace, choices, ProgramOptions::default())?;
+    let mut rendered = Rendered::of(&workspace, choices, ProgramOptions::default())?;
     // A build that a limit stopped has no files, which would look like a difference.
     if let Some(stopped) = rendered.stopped.first() {
         return Err(stopped.clone().into());
     }
     let there = GitTree::of_local(repo.clone(), object_id(tree)?)?;
-    Ok(rendered::changes(&there, &workspace, &rendered)?.into_keys().collect())
+    Ok(rendered::changes(&there, &workspace, &mut rendered)?.into_keys().collect())
 }
 
 #[cfg(test)]

@@ -33,6 +33,11 @@ pub(crate) fn deploying(output: &[u8]) -> Vec<ObjectRef> {
     objects.map(|(object, _)| object).filter(|object| engine(object).is_some()).collect()
 }
 
+/// The engines that deploy something because of the objects in the output of a build.
+pub(crate) fn deploying_engines(output: &[u8]) -> impl Iterator<Item = EngineName> {
+    deploying(output).into_iter().filter_map(|object| engine(&object))
+}
+
 /// The engine that deploys something because of an object.
 fn engine(object: &ObjectRef) -> Option<EngineName> {
     EngineName::ALL.into_iter().find(|engine| engine.deploys(&object.kind))

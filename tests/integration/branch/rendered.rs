@@ -209,3 +209,64 @@ fn edits_secrets_and_other_branches_are_refused() {
         NOT verified rendered/main (<0>): 1 difference
     "#]]);
 }
+
+#[test]
+fn a_target_of_an_unknown_build_keeps_its_file() {
+    let world = World::acme();
+    if world.sandbox.builds().is_none() {
+        return;
+    }
+    let work = &world.work;
+    let application = |name: &str, path: &str| {
+        format!(
+            "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: {name}}}\nspec: {{source: {{repoURL: 'https://github.com/acme/fleet', path: {path}}}}}\n"
+        )
+    };
+    world.commit(&[
+        ("base/web.yaml", &application("web", "web")),
+        ("base/map.yaml", &config_map("base")),
+        ("base/kustomization.yaml", "resources: [web.yaml, map.yaml]\n"),
+        ("prod/kustomization.yaml", "resources: [../base]\nnamePrefix: prod-\n"),
+        ("stage/kustomization.yaml", "resources: [../base]\nnamePrefix: stage-\n"),
+        ("web/kustomization.yaml", "resources: [map.yaml]\n"),
+        ("web/map.yaml", &config_map("web")),
+        ("tools/kustomization.yaml", "resources: [map.yaml]\n"),
+        ("tools/map.yaml", &config_map("tools")),
+    ]);
+    work.run(&RENDER).success();
+    let targets = "argocd/prod-web.yaml argocd/stage-web.yaml";
+    let roots = "roots/prod.yaml roots/stage.yaml";
+    assert_eq!(files(work), format!("{targets} {roots} roots/tools.yaml"));
+    // Which targets the overlays make is unknown, and that the other root is gone is certain.
+    work.remove("base/map.yaml");
+    work.remove("tools/kustomization.yaml");
+    work.commit("Break the base");
+    work.run(&RENDER).fails(1).says(expect![[r#"
+        rendered 0 builds on branch rendered/main (<0>): 1 file written, 1 removed
+          to look at it: git show --stat <0>
+        unknown: Argo CD Application web (base/web.yaml:1): prod/kustomization.yaml may change it
+        not built: roots/prod.yaml: cannot build `prod`: in `base`: accumulating resources: accumulation err='accumulating resources from 'map.yaml': evalsymlink failure on 'base/map.yaml' : lstat base/map.yaml: no such file or directory': must build at directory: not a valid directory: evalsymlink failure on 'base/map.yaml' : lstat base/map.yaml: no such file or directory
+        not built: roots/stage.yaml: cannot build `stage`: in `base`: accumulating resources: accumulation err='accumulating resources from 'map.yaml': evalsymlink failure on 'base/map.yaml' : lstat base/map.yaml: no such file or directory': must build at directory: not a valid directory: evalsymlink failure on 'base/map.yaml' : lstat base/map.yaml: no such file or directory
+        kept: argocd/prod-web.yaml: its target may still exist
+        kept: argocd/stage-web.yaml: its target may still exist
+    "#]]);
+    assert_eq!(files(work), format!(".unknown {targets} {roots}"));
+    work.run(&["verify", "rendered/main", "--rebuild"]).success();
+    // No object is left of which a build could make another one, but the output of that build is unknown.
+    work.remove("base/web.yaml");
+    work.commit("Remove the file of the object");
+    work.run(&RENDER).fails(1).says(expect![[r#"
+        rendered 1 build on branch rendered/main (<0>): 2 files written, 0 removed
+          to look at it: git show --stat <0>
+        not built: roots/prod.yaml: cannot build `prod`: in `base`: accumulating resources: accumulation err='accumulating resources from 'web.yaml': evalsymlink failure on 'base/web.yaml' : lstat base/web.yaml: no such file or directory': must build at directory: not a valid directory: evalsymlink failure on 'base/web.yaml' : lstat base/web.yaml: no such file or directory
+        not built: roots/stage.yaml: cannot build `stage`: in `base`: accumulating resources: accumulation err='accumulating resources from 'web.yaml': evalsymlink failure on 'base/web.yaml' : lstat base/web.yaml: no such file or directory': must build at directory: not a valid directory: evalsymlink failure on 'base/web.yaml' : lstat base/web.yaml: no such file or directory
+        kept: argocd/prod-web.yaml: its target may still exist
+        kept: argocd/stage-web.yaml: its target may still exist
+    "#]]);
+    assert_eq!(files(work), format!(".unknown {targets} {roots} roots/web.yaml"));
+    // A build without the objects tells that the targets are gone.
+    work.write("base/kustomization.yaml", "nameSuffix: -x\n");
+    work.commit("Mend the base");
+    work.run(&RENDER).success();
+    assert_eq!(files(work), format!("{roots} roots/web.yaml"));
+}
