@@ -100,6 +100,31 @@ fn kustomizations_that_are_not_committed_are_named() {
     "#]]);
 }
 
+/// The text in UTF-7, as a checkout writes it, has a reference that the stored text does not have.
+#[test]
+fn what_a_checkout_changes_is_judged_before_it_is_localized() {
+    let sandbox = Sandbox::new();
+    let work = sandbox.repo("work");
+    work.write(".gitattributes", "*.yaml working-tree-encoding=UTF-7\n");
+    work.write("app/kustomization.yaml", "namePrefix: +ACI-x-\nresources:\n- https://files.example.com/x.yaml?+ACI-\n");
+    work.commit("app");
+    assert_eq!(
+        work.show("HEAD", "app/kustomization.yaml"),
+        "namePrefix: \"x-\nresources:\n- https://files.example.com/x.yaml?\"\n"
+    );
+    work.run_as_is(&IN_PLACE).fails(1).says(expect![[r#"
+        error[remote-reference]: `https://files.example.com/x.yaml?+ACI` is neither localized nor locked
+         --> app/kustomization.yaml:3:3
+          |
+        3 | - https://files.example.com/x.yaml?+ACI
+          |   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]
+
+        error: <0> has 1 error (remote-reference 1): nothing was committed
+          hint: for more: git kustomize-localize explain remote-reference
+          hint: lock the remote references: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock && git commit
+    "#]]);
+}
+
 #[test]
 fn a_file_that_only_the_working_tree_has_is_named() {
     let (_sandbox, work) = example();
