@@ -1,28 +1,180 @@
 //! The one writer of trees to disk: each entry at its path from the top, so that relative links lead where they did.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
 use crate::message::failure::{Failure, Result};
 use crate::os::failpoint;
-use crate::os::interrupt::unusable;
+use crate::os::interrupt::{Scratch, unusable};
+use crate::os::parallel::locked;
 use crate::record::sha256_hex;
 use crate::tree::checkout::Conversion;
 use crate::tree::disk::DiskTree;
 use crate::tree::{Entry, Tree, path};
 
-/// The files that were written for builds, by content and mode: an equal file is a hard link. Nobody may write to them.
+/// A node of a tree, as it is written.
+enum Node {
+    File { bytes: Vec<u8>, executable: bool },
+    Directory,
+    Link(String),
+}
+
+impl Node {
+    /// Reads the node at a path. A link counts only if its target is in the tree. With a conversion the files are those of
+    /// a checkout. `None` if nothing is to be written.
+    fn read(tree: &dyn Tree, path: &str, conversion: Option<&Conversion>) -> Result<Option<Node>> {
+        Ok(match tree.entry(path)? {
+            Some(Entry::File { executable }) => {
+                let bytes = match conversion {
+                    Some(conversion) => conversion.read(tree, path)?,
+                    None => tree.read(path)?,
+                };
+                Some(Node::File { bytes, executable })
+            }
+            Some(Entry::Directory) => Some(Node::Directory),
+            Some(Entry::Link) => link_text(tree, path)?.map(Node::Link),
+            // A checkout has an empty directory, or nothing, there.
+            Some(Entry::Submodule) | None => None,
+        })
+    }
+}
+
+/// The contents of files of builds, each on disk once. Nobody may write to them.
 #[derive(Debug, Default)]
-pub(crate) struct Pool(HashMap<(String, bool), PathBuf>);
+pub(crate) struct Pool {
+    /// Made with the first file.
+    scratch: Option<Arc<Scratch>>,
+    files: HashMap<FileKey, Arc<Pooled>>,
+}
+
+/// The content of a file, by its digest.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct FileKey {
+    digest: String,
+    executable: bool,
+}
+
+/// A file of a pool.
+#[derive(Debug)]
+struct Pooled {
+    key: FileKey,
+    disk_path: PathBuf,
+    /// The directory of the pool, which is deleted with the last file.
+    _scratch: Arc<Scratch>,
+}
 
 impl Pool {
-    fn file(&mut self, to: &Path, bytes: &[u8], executable: bool) -> io::Result<()> {
-        let first = self.0.entry((sha256_hex(bytes), executable)).or_insert_with(|| to.to_owned());
-        fs::create_dir_all(to.parent().unwrap_or(to))?;
-        // A file has so many names at most, and not every file system knows them.
-        if first != to && fs::hard_link(first, to).is_ok() { Ok(()) } else { file(to, bytes, executable) }
+    fn file(&mut self, bytes: &[u8], executable: bool) -> io::Result<Arc<Pooled>> {
+        let key = FileKey { digest: sha256_hex(bytes), executable };
+        if let Some(pooled) = self.files.get(&key) {
+            return Ok(pooled.clone());
+        }
+        let scratch = match &self.scratch {
+            Some(scratch) => scratch.clone(),
+            None => self.scratch.insert(Arc::new(Scratch::new()?)).clone(),
+        };
+        let disk_path = scratch.path().join(self.files.len().to_string());
+        file(&disk_path, bytes, executable)?;
+        let pooled = Arc::new(Pooled { key: key.clone(), disk_path, _scratch: scratch });
+        self.files.insert(key, pooled.clone());
+        Ok(pooled)
+    }
+}
+
+/// The files of a build, which are written when the build begins. It holds no tree, so that threads can share it.
+#[derive(Debug)]
+pub(super) struct Layout {
+    /// The directory that they are written to.
+    top: PathBuf,
+    files: Vec<LaidFile>,
+    directories: Vec<Box<str>>,
+    links: Vec<LaidLink>,
+    /// Locked while they are written.
+    is_written: Mutex<bool>,
+}
+
+#[derive(Debug)]
+struct LaidFile {
+    path: Box<str>,
+    content: Arc<Pooled>,
+}
+
+#[derive(Debug)]
+struct LaidLink {
+    path: Box<str>,
+    target: String,
+}
+
+impl Layout {
+    pub(super) fn new(top: &Path) -> Layout {
+        let (files, directories, links) = (Vec::new(), Vec::new(), Vec::new());
+        Layout { top: top.to_owned(), files, directories, links, is_written: Mutex::default() }
+    }
+
+    /// Adds the nodes at some paths of a tree, as [`write`] writes them.
+    pub(super) fn add<P: AsRef<str>>(
+        &mut self,
+        tree: &dyn Tree,
+        places: impl IntoIterator<Item = P>,
+        conversion: Option<&Conversion>,
+        pool: &mut Pool,
+    ) -> Result<()> {
+        for path in places {
+            let path = path.as_ref();
+            match Node::read(tree, path, conversion)? {
+                Some(Node::File { bytes, executable }) => {
+                    let content = pool.file(&bytes, executable).map_err(unusable)?;
+                    self.files.push(LaidFile { path: path.into(), content });
+                }
+                Some(Node::Directory) => self.directories.push(path.into()),
+                Some(Node::Link(target)) => self.links.push(LaidLink { path: path.into(), target }),
+                None => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The digest of names, modes and bytes, or targets. It is that of a directory with the same files.
+    pub(super) fn digest(&self) -> String {
+        let files = self.files.iter().map(|LaidFile { path, content }| {
+            let FileKey { digest, executable } = &content.key;
+            (path, Entry::File { executable: *executable }, digest.clone())
+        });
+        let links =
+            self.links.iter().map(|LaidLink { path, target }| (path, Entry::Link, sha256_hex(target.as_bytes())));
+        let lines: BTreeSet<String> =
+            files.chain(links).map(|(path, entry, digest)| line(path, Some(entry), &digest)).collect();
+        sha256_hex(String::from_iter(lines).as_bytes())
+    }
+
+    /// The directory with the files, which are written now if they are not there.
+    pub(super) fn top(&self) -> Result<&Path> {
+        let mut is_written = locked(&self.is_written);
+        if !*is_written {
+            self.write().map_err(unusable)?;
+            *is_written = true;
+        }
+        Ok(&self.top)
+    }
+
+    fn write(&self) -> io::Result<()> {
+        fs::create_dir_all(&self.top)?;
+        for path in &self.directories {
+            fs::create_dir_all(self.top.join(&**path))?;
+        }
+        for LaidFile { path, content } in &self.files {
+            let to = self.top.join(&**path);
+            fs::create_dir_all(to.parent().unwrap_or(&to))?;
+            // A file has so many names at most, and not every file system knows them. A copy has the mode of the file.
+            if fs::hard_link(&content.disk_path, &to).is_err() {
+                fs::copy(&content.disk_path, to)?;
+            }
+        }
+        // Links come last, so that nothing is written through a link.
+        self.links.iter().try_for_each(|LaidLink { path, target }| link(target, &self.top.join(&**path)))
     }
 }
 
@@ -33,30 +185,19 @@ pub(crate) fn write<P: AsRef<str>>(
     places: impl IntoIterator<Item = P>,
     conversion: Option<&Conversion>,
     top: &Path,
-    mut pool: Option<&mut Pool>,
 ) -> Result<Result<()>> {
     let mut links: Vec<(PathBuf, String)> = Vec::new();
     for path in places {
         let path = path.as_ref();
         let to = top.join(path);
-        let written = match tree.entry(path)? {
-            Some(Entry::File { executable }) => {
-                let bytes = match conversion {
-                    Some(conversion) => conversion.read(tree, path)?,
-                    None => tree.read(path)?,
-                };
-                match pool.as_deref_mut() {
-                    Some(pool) => pool.file(&to, &bytes, executable),
-                    None => file(&to, &bytes, executable),
-                }
-            }
-            Some(Entry::Directory) => fs::create_dir_all(&to),
-            Some(Entry::Link) => {
-                links.extend(link_text(tree, path)?.map(|text| (to, text)));
+        let written = match Node::read(tree, path, conversion)? {
+            Some(Node::File { bytes, executable }) => file(&to, &bytes, executable),
+            Some(Node::Directory) => fs::create_dir_all(&to),
+            Some(Node::Link(target)) => {
+                links.push((to, target));
                 Ok(())
             }
-            // A checkout has an empty directory, or nothing, there.
-            Some(Entry::Submodule) | None => Ok(()),
+            None => Ok(()),
         };
         if let Err(error) = written {
             return Ok(Err(not_written(path, &error)));
@@ -72,9 +213,8 @@ pub(crate) fn write_temporary<P: AsRef<str>>(
     places: impl IntoIterator<Item = P>,
     conversion: Option<&Conversion>,
     top: &Path,
-    pool: Option<&mut Pool>,
 ) -> Result<()> {
-    write(tree, places, conversion, top, pool)?.map_err(unusable)
+    write(tree, places, conversion, top)?.map_err(unusable)
 }
 
 fn not_written(path: &str, error: &io::Error) -> Failure {
@@ -92,17 +232,21 @@ fn file(disk_path: &Path, bytes: &[u8], executable: bool) -> io::Result<()> {
 /// Copies a directory with the links in it into another one.
 pub(super) fn copy(from: &Path, to: &Path) -> Result<()> {
     let tree = DiskTree::of_directory(from, false)?;
-    write_temporary(&tree, tree.below("")?, None, to, None)
+    write_temporary(&tree, tree.below("")?, None, to)
 }
 
 /// The digest of all files and links below a directory: names, modes and bytes, or targets.
 pub(super) fn digest(top: &Path) -> Result<String> {
     let tree = DiskTree::of_directory(top, false)?;
-    let mut lines = String::new();
+    let mut lines = BTreeSet::new();
     for path in tree.below("")? {
-        lines += &format!("{path:?} {:?} {}\n", tree.entry(&path)?, sha256_hex(&tree.read(&path)?));
+        lines.insert(line(&path, tree.entry(&path)?, &sha256_hex(&tree.read(&path)?)));
     }
-    Ok(sha256_hex(lines.as_bytes()))
+    Ok(sha256_hex(String::from_iter(lines).as_bytes()))
+}
+
+fn line(path: &str, entry: Option<Entry>, digest: &str) -> String {
+    format!("{path:?} {entry:?} {digest}\n")
 }
 
 /// Writes a program.

@@ -1,13 +1,12 @@
 //! Runs `kustomize edit` before a build as Argo CD does: on a copy of the kustomization, with its components beside it.
 
 use std::fs;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use super::disk;
 use super::program::{Program, Tool};
 use super::roots::Unbuilt;
 use super::run::{BuildFiles, BuildOutput, BuildRun, RootDir};
-use super::secrets::Secrets;
 use super::subject::BuildSpec;
 use crate::graph::Graph;
 use crate::graph::inputs::{of_no_root, paths_of};
@@ -35,17 +34,16 @@ impl Edits {
         if edits.is_empty() {
             return Ok(None);
         }
-        let mut files = BuildFiles::of(&Graph::default(), true, false, "input")?;
+        let files = BuildFiles::of(&Graph::default(), true, false, "input")?;
         // Beside the inputs, which no build may change: an edit writes here.
         let top = files.scratch.path().join("edited");
         let components = edits.iter().filter(|words| words.starts_with(&["add", "component"].map(str::to_owned)));
         let components = components.flat_map(|words| &words[2..]);
         let whole: Vec<String> = components.filter_map(|text| path::resolve(directory, &fixed_part(text))).collect();
         let places = paths_of(&**tree, of_no_root(&**tree, directory, &whole)?)?;
-        disk::write_temporary(&**tree, places, None, &top, None)?;
-        files.secrets = OnceLock::from(Secrets::below(&top));
+        disk::write_temporary(&**tree, places, None, &top)?;
         let (files, directory) = (Arc::new(files), directory.clone());
-        let root = RootDir { files, top, directory, runs: false, leaves: false };
+        let root = RootDir { files, layout: None, top, directory, runs: false, leaves: false };
         Ok(Some(Edits { root, file: file.clone(), commands: edits.clone() }))
     }
 

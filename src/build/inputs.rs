@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 
-use super::disk::{self, Pool};
+use super::disk::{self, Layout, Pool};
 use super::proxy::{self, Served};
 use super::stand_in::{ClonedCommit, Manifest};
 use crate::graph::inputs::{BuildInput, RootInputs, leads_out, of_no_root};
@@ -66,9 +66,8 @@ impl Answers {
         })
     }
 
-    /// The digest of all that a build may read which sees the files below `top`; `None` if it may read or ask
-    /// elsewhere.
-    pub(super) fn digest(&self, top: &Path) -> Result<Option<String>> {
+    /// The digest of all that a build may read that has files with this digest; `None` if it may read or ask elsewhere.
+    pub(super) fn digest(&self, files: &str) -> Result<Option<String>> {
         if self.reads_outside {
             return Ok(None);
         }
@@ -78,11 +77,11 @@ impl Answers {
             lines.push(format!("{identity} {}\n", self.below(directory)?));
         }
         lines.sort();
-        Ok(Some(format!("{}{}{}", lines.concat(), served.digest(), self.below(top)?)))
+        Ok(Some(format!("{}{}{files}", lines.concat(), served.digest())))
     }
 
     /// The digest of a directory.
-    fn below(&self, directory: &Path) -> Result<String> {
+    pub(super) fn below(&self, directory: &Path) -> Result<String> {
         // The directories do not change, so each is read once.
         if let Some(digest) = locked(&self.digests).get(directory) {
             return Ok(digest.clone());
@@ -114,6 +113,9 @@ impl RemoteFiles {
     }
 }
 
+/// The directory of the trees of the user's roots among the inputs of builds.
+pub(super) const TREES: &str = "tree";
+
 /// The directory of a fetched tree of a graph below `top`.
 fn upstream_dir(source: SourceId, top: &Path) -> PathBuf {
     top.join(format!("upstream/{}", source.0))
@@ -123,20 +125,21 @@ fn upstream_dir(source: SourceId, top: &Path) -> PathBuf {
 pub(super) fn tree_dir(graph: &Graph, number: usize, top: &Path) -> PathBuf {
     match graph.sources[0].repository {
         // Each root of the user has its own tree, so that files of other roots are missing there.
-        None => top.join(format!("tree/{number}")),
+        None => top.join(TREES).join(number.to_string()),
         Some(_) => upstream_dir(SourceId::FIRST, top),
     }
 }
 
-/// Writes the inputs of some roots of a graph, each with its number, and of all roots that they reach. With
-/// `checks_out` the user's files are those of a checkout.
+/// Lays out the inputs of some roots of a graph, each with its number, and of all roots that they reach. With `checks_out`
+/// the user's files are those of a checkout. Files of upstreams are written at once.
 pub(super) fn of_graph(
     graph: &Graph,
     roots: impl IntoIterator<Item = (usize, RootId)>,
     trusted: &HashSet<FileId>,
     checks_out: bool,
     (top, pool): (&Path, &mut Pool),
-) -> Result<()> {
+) -> Result<BTreeMap<usize, Layout>> {
+    let mut layouts = BTreeMap::new();
     // Trees of upstreams are written once, the tree of the user once for each root.
     let mut parts: Vec<TreeInputs> = graph.sources.iter().map(TreeInputs::of).collect();
     let mut inputs: BTreeMap<RootId, RootInputs> = BTreeMap::new();
@@ -158,15 +161,15 @@ pub(super) fn of_graph(
         }
         // Start the next root with nothing, so that it sees no file of this one.
         if graph.sources[0].repository.is_none() {
-            std::mem::replace(&mut parts[0], TreeInputs::of(&graph.sources[0])).write(
-                conversion.as_ref(),
-                &tree_dir(graph, number, top),
-                Some(pool),
-            )?;
+            let part = std::mem::replace(&mut parts[0], TreeInputs::of(&graph.sources[0]));
+            layouts.insert(number, part.layout(conversion.as_ref(), &tree_dir(graph, number, top), pool)?);
         }
     }
     let fetched = parts.iter().enumerate().filter(|(_, part)| part.source.repository.is_some());
-    fetched.into_iter().try_for_each(|(number, part)| part.write(None, &upstream_dir(SourceId(number), top), None))
+    for (number, part) in fetched {
+        part.write(&upstream_dir(SourceId(number), top))?;
+    }
+    Ok(layouts)
 }
 
 /// Adds the fetched files that a root reads, and the links on the way to the directories of its URLs.
@@ -213,7 +216,7 @@ pub(super) fn outside(graph: &Graph, roots: &BTreeSet<RootId>) -> Result<Option<
 
 /// Writes everything that roots of a tree may reach.
 pub(super) fn whole(source: &ScopedTree, checks_out: bool, top: &Path) -> Result<()> {
-    disk::write_temporary(&*source.tree, source.tree.below(&source.scope)?, conversion(checks_out).as_ref(), top, None)
+    disk::write_temporary(&*source.tree, source.tree.below(&source.scope)?, conversion(checks_out).as_ref(), top)
 }
 
 /// Writes a copy as a plan makes it. `checkout` is the commit that it becomes a part of.
@@ -229,7 +232,7 @@ pub(super) fn of_copy(plan: &Plan, into: &str, checkout: Option<&SharedTree>, to
             places.push(path);
         }
     }
-    disk::write_temporary(&tree, places, conversion(checkout.is_some()).as_ref(), top, None)
+    disk::write_temporary(&tree, places, conversion(checkout.is_some()).as_ref(), top)
 }
 
 /// The conversion to files of a checkout: line ends, `ident` and encodings follow the attributes of each directory.
@@ -291,9 +294,18 @@ impl<'a> TreeInputs<'a> {
         }
     }
 
-    fn write(&self, conversion: Option<&Conversion>, top: &Path, mut pool: Option<&mut Pool>) -> Result<()> {
-        disk::write_temporary(&self.tree, &self.places, conversion, top, pool.as_deref_mut())?;
+    /// The files of the user's tree, below `top`.
+    fn layout(&self, conversion: Option<&Conversion>, top: &Path, pool: &mut Pool) -> Result<Layout> {
+        let mut layout = Layout::new(top);
+        layout.add(&self.tree, &self.places, conversion, pool)?;
         // No checkout gives pulled charts, so they are not converted.
-        disk::write_temporary(&self.pulled, self.pulled.below("")?, None, top, pool)
+        layout.add(&self.pulled, self.pulled.below("")?, None, pool)?;
+        Ok(layout)
+    }
+
+    /// Writes the files of an upstream.
+    fn write(&self, top: &Path) -> Result<()> {
+        disk::write_temporary(&self.tree, &self.places, None, top)?;
+        disk::write_temporary(&self.pulled, self.pulled.below("")?, None, top)
     }
 }

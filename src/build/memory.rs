@@ -194,7 +194,7 @@ impl BuildRun {
         // The flags that let kustomize run or read nothing else.
         const PURE: [&str; 5] =
             ["--enable-helm", "--load-restrictor", "--reorder", "--helm-api-versions", "--helm-kube-version"];
-        let BuildRun { root: RootDir { files, top, directory, .. }, program, arguments, variables, .. } = self;
+        let BuildRun { root: RootDir { files, directory, .. }, program, arguments, variables, .. } = self;
         let is_kustomize = program.kind != Tool::Helm;
         if program.memory.is_none()
             || is_kustomize
@@ -206,7 +206,7 @@ impl BuildRun {
         }
         // Neither an unknown program nor unknown inputs have a digest.
         let (Some(identity), Some(answers)) =
-            (program.identity(), files.answers.digest(self.known.as_ref().unwrap_or(top))?)
+            (program.identity(), files.answers.digest(&self.known.as_ref().unwrap_or(&self.root).digest()?)?)
         else {
             return Ok(None);
         };

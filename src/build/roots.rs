@@ -5,8 +5,8 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::disk::{self, Pool};
-use super::inputs;
+use super::disk::{self, Layout, Pool};
+use super::inputs::{self, TREES};
 use super::memory::OutputForm;
 use super::program::{Program, Tool};
 use super::run::{BuildFiles, BuildOutput, BuildRun, RootDir};
@@ -194,41 +194,41 @@ impl Roots {
         pool: &mut Pool,
     ) -> Result<Roots> {
         let files = Arc::new(BuildFiles::of(graph, offline, checks_out, name)?);
-        let (source, mut dirs, mut built) = (&graph.sources[0], BTreeMap::new(), Vec::new());
+        let built =
+            roots.values().enumerate().filter_map(|(number, root)| Some((number, root.as_ref().ok()?.as_ref()?)));
+        let built: Vec<(usize, RootId)> = built.map(|(number, root)| (number, *root)).collect();
+        let mut layouts = inputs::of_graph(graph, built, trusted, checks_out, (&files.input, pool))?;
+        let (source, mut dirs) = (&graph.sources[0], BTreeMap::new());
         for (number, (directory, root)) in roots.into_iter().enumerate() {
             let top = inputs::tree_dir(graph, number, &files.input);
-            match &root {
-                Ok(Some(root)) => built.push((number, *root)),
-                Ok(None) => {
-                    // kustomize says why it is not a root.
-                    fs::create_dir_all(&top).map_err(unusable)?;
-                    let names = FILE_NAMES.map(|name| path::join(&directory, name));
-                    disk::write_temporary(&*source.tree, names, None, &top, None)?;
-                }
-                Err(_) => {}
+            if let Ok(None) = &root {
+                // kustomize says why it is not a root.
+                fs::create_dir_all(&top).map_err(unusable)?;
+                let names = FILE_NAMES.map(|name| path::join(&directory, name));
+                disk::write_temporary(&*source.tree, names, None, &top)?;
             }
             let dir = root.map(|root| {
                 let reached = graph.reach(root, |_, _| true);
                 // A generator may run in any root on the way.
                 let runs = reached.iter().any(|root| graph.runs(*root));
                 let (files, directory, top) = (files.clone(), directory.clone(), top.join(&source.scope));
-                RootDir { files, top, directory, runs, leaves: !reached.is_disjoint(&graph.leaves) }
+                let layout = layouts.remove(&number).map(Arc::new);
+                RootDir { files, layout, top, directory, runs, leaves: !reached.is_disjoint(&graph.leaves) }
             });
             dirs.insert(directory, dir);
         }
-        inputs::of_graph(graph, built, trusted, checks_out, (&files.input, pool))?;
         Ok(Roots { files, dirs })
     }
 
     /// Writes a copy as a plan makes it. `checkout` is the commit that it becomes a part of.
     pub(super) fn copy(plan: &Plan, into: &str, checkout: Option<&SharedTree>) -> Result<Roots> {
         let files = Arc::new(BuildFiles::of(&plan.after, true, checkout.is_some(), "localized")?);
-        let tree = files.input.join("tree");
+        let tree = files.input.join(TREES);
         inputs::of_copy(plan, into, checkout, &tree)?;
         let runs = plan.after.root_ids().any(|root| plan.after.runs(root));
         let dirs = plan.affected.iter().map(|ComparedRoot { localized, .. }| {
             let (files, top, directory) = (files.clone(), tree.join(into), localized.clone());
-            (localized.clone(), Ok(RootDir { files, top, directory, runs, leaves: false }))
+            (localized.clone(), Ok(RootDir { files, layout: None, top, directory, runs, leaves: false }))
         });
         Ok(Roots { dirs: dirs.collect(), files })
     }
@@ -247,15 +247,17 @@ pub(super) fn chart(
     pool: &mut Pool,
 ) -> Result<(RootDir, Vec<PathBuf>)> {
     let files = Arc::new(BuildFiles::of(&Graph::default(), true, false, "input")?);
-    let (top, beside) = (files.input.join("tree"), files.input.join("values"));
-    disk::write_temporary(&**tree, chart::places(&**tree, directory)?, None, &top, Some(pool))?;
+    let (top, beside) = (files.input.join(TREES), files.input.join("values"));
+    let mut layout = Layout::new(&top);
+    layout.add(&**tree, chart::places(&**tree, directory)?, None, pool)?;
     fs::create_dir_all(&beside).map_err(unusable)?;
     let mut written = Vec::new();
     for (number, text) in values.iter().enumerate() {
         written.push(beside.join(format!("{number}.yaml")));
         fs::write(&written[number], text).map_err(unusable)?;
     }
-    Ok((RootDir { files, top, directory: directory.to_owned(), runs: true, leaves: false }, written))
+    let layout = Some(Arc::new(layout));
+    Ok((RootDir { files, layout, top, directory: directory.to_owned(), runs: true, leaves: false }, written))
 }
 
 impl BuildRun {
@@ -284,15 +286,15 @@ impl BuildRun {
             return Ok(None);
         }
         // All roots share one copy of the tree.
-        let RootDir { files, top: known, leaves, .. } = &self.root;
+        let RootDir { files, leaves, .. } = &self.root;
         let whole = files.input.join("whole");
         let top = whole.join(&source.scope);
         // A root that leaves itself may lack no more than leave to do so.
         let may_read = !leaves || self.arguments.iter().any(|argument| argument == ANY_FILE);
         let run = BuildRun {
-            root: RootDir { top: top.clone(), runs: false, ..self.root.clone() },
+            root: RootDir { top: top.clone(), layout: None, runs: false, ..self.root.clone() },
             arguments: [&*self.arguments, &[ANY_FILE.to_owned()]].concat(),
-            known: Some(known.clone()),
+            known: Some(self.root.clone()),
             ..self.clone()
         };
         if !run.is_remembered()? {
@@ -300,7 +302,7 @@ impl BuildRun {
                 inputs::whole(source, files.checks_out, &whole)?;
             }
             // Charts that were pulled lie among what is known alone.
-            disk::copy(known, &top)?;
+            disk::copy(self.root.on_disk()?, &top)?;
         }
         // It builds here and not alone: then it reads a file that the reader did not see.
         match run.build(OutputForm::Objects, false) {
@@ -353,8 +355,11 @@ mod tests {
         let wanted = ["a", "b"].map(|one| (one.to_owned(), Ok(graph.user_root(one)))).into();
         let writing = Writing { checks_out: false, trusted: &HashSet::new(), offline: true, name: "input" };
         let roots = Roots::write(&graph, wanted, writing, &mut Pool::default()).unwrap();
-        let file = |root: &str, place: &str| {
-            fs::metadata(roots.dirs[root].as_ref().unwrap().top.join(place)).map(|file| file.ino()).ok()
+        // Nothing is on disk before a build begins.
+        assert!(!roots.files.input.join(TREES).exists());
+        let file = |root: &str, path: &str| {
+            let top = roots.dirs[root].as_ref().unwrap().on_disk().unwrap();
+            fs::metadata(top.join(path)).map(|file| file.ino()).ok()
         };
         assert!(file("a", "base/map.yaml").is_some());
         assert_eq!(file("a", "base/map.yaml"), file("b", "base/map.yaml"));

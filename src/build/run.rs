@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
+use super::disk::Layout;
 use super::inputs::{Answers, RemoteFiles};
 use super::program::{PROXIES, Program, Tool};
 use super::proxy::Proxy;
@@ -148,7 +149,7 @@ pub(super) struct BuildFiles {
     pub(super) answers: Answers,
     /// Whether the files are those of a commit, which are read as a checkout gives them.
     pub(super) checks_out: bool,
-    /// The values of Secrets in the files.
+    /// The values of Secrets in the files that all roots share.
     pub(super) secrets: OnceLock<Secrets>,
     /// The same once all files of the tree are among them.
     all_secrets: OnceLock<Secrets>,
@@ -169,6 +170,8 @@ impl BuildFiles {
 #[derive(Clone)]
 pub(super) struct RootDir {
     pub(super) files: Arc<BuildFiles>,
+    /// Its files, if they are written when a build begins; `None` if they are on disk.
+    pub(super) layout: Option<Arc<Layout>>,
     /// The part of the files that its builds may read: the top of its tree.
     pub(super) top: PathBuf,
     /// Its directory from there.
@@ -177,6 +180,19 @@ pub(super) struct RootDir {
     pub(super) runs: bool,
     /// Whether it reaches a root that names a file outside of itself.
     pub(super) leaves: bool,
+}
+
+impl RootDir {
+    /// The top of its tree, with its files on disk.
+    pub(super) fn on_disk(&self) -> Result<&Path> {
+        self.layout.as_ref().map(|layout| layout.top()).transpose()?;
+        Ok(&self.top)
+    }
+
+    /// The digest of its files.
+    pub(super) fn digest(&self) -> Result<String> {
+        self.layout.as_ref().map_or_else(|| self.files.answers.below(&self.top), |layout| Ok(layout.digest()))
+    }
 }
 
 /// One build of a root by a program.
@@ -190,8 +206,8 @@ pub(super) struct BuildRun {
     pub(super) variables: Variables,
     /// Whether the program edits the kustomization, and builds nothing.
     pub(super) edits: bool,
-    /// The known inputs of the root, if it may read more. A failure is remembered by these.
-    pub(super) known: Option<PathBuf>,
+    /// The root with its known inputs, if this build may read more. A failure is remembered by these.
+    pub(super) known: Option<RootDir>,
 }
 
 /// The variables of our environment that a build sees: the paths of programs, and the locale.
@@ -215,6 +231,7 @@ impl BuildRun {
         let BuildRun { root: RootDir { files: on_disk, top, .. }, program, variables, .. } = self;
         let BuildFiles { scratch, input, answers: Answers { files, .. }, .. } = &**on_disk;
         let time = program.time()?;
+        self.root.on_disk()?;
         let private = tempfile::tempdir_in(scratch.path()).map_err(unusable)?;
         let private = private.path();
         let mut command = self.command(private)?;
@@ -258,8 +275,9 @@ impl BuildRun {
         let mut stderr = self.without_directories(&redact::text(&output.stderr), private);
         // The files are searched for Secrets only if the program says something that may quote them.
         if !stderr.is_empty() {
-            let secrets = if self.known.is_some() { &on_disk.all_secrets } else { &on_disk.secrets };
-            stderr = secrets.get_or_init(|| Secrets::below(input)).hide(&stderr);
+            let all = if self.known.is_some() { &on_disk.all_secrets } else { &on_disk.secrets };
+            let own = if self.known.is_some() { Secrets::default() } else { Secrets::below(top) };
+            stderr = all.get_or_init(|| Secrets::shared(input)).hide(&own, &stderr);
         }
         // Ask all three who may have refused something: the proxy, the kernel, and the stand-ins.
         let asked = proxy.as_ref().map(Proxy::refused).unwrap_or_default();
@@ -480,7 +498,7 @@ mod tests {
         // It would wait for ever.
         std::thread::spawn(move || {
             let (top, directory) = (files.input.clone(), String::new());
-            let root = RootDir { files, top, directory, runs: false, leaves: false };
+            let root = RootDir { files, layout: None, top, directory, runs: false, leaves: false };
             let build = BuildRun::of(root, &program, Vec::new(), Variables::default());
             stderr.send(build.run().unwrap_err().to_string()).unwrap();
         });

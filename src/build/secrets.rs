@@ -9,6 +9,7 @@ use base64::prelude::BASE64_STANDARD;
 use serde::Deserialize as _;
 use serde_yaml::{Mapping, Value};
 
+use super::inputs::TREES;
 use crate::message::redact::HIDDEN;
 use crate::record::sha256_hex;
 
@@ -160,23 +161,32 @@ impl Secrets {
     /// Reads all files below a directory.
     pub(super) fn below(directory: &Path) -> Secrets {
         let mut secrets = Secrets::default();
-        secrets.read_all(directory);
+        secrets.read_all(directory, &|_| true);
         secrets
     }
 
-    /// A text without them.
-    pub(super) fn hide(&self, text: &str) -> String {
-        let mut values: Vec<&String> = self.0.iter().collect();
+    /// Reads all files below the inputs of builds but those of the [roots](TREES).
+    pub(super) fn shared(input: &Path) -> Secrets {
+        let mut secrets = Secrets::default();
+        secrets.read_all(input, &|path| path != input.join(TREES));
+        secrets
+    }
+
+    /// A text without these and others.
+    pub(super) fn hide(&self, others: &Secrets, text: &str) -> String {
+        let mut values: Vec<&String> = self.0.union(&others.0).collect();
         // One may be a part of another.
         values.sort_by_key(|value| std::cmp::Reverse(value.len()));
         values.into_iter().fold(text.to_owned(), |text, value| without(&text, value))
     }
 
-    fn read_all(&mut self, directory: &Path) {
+    fn read_all(&mut self, directory: &Path, is_read: &dyn Fn(&Path) -> bool) {
         for entry in directory.read_dir().into_iter().flatten().flatten() {
             let Ok(kind) = entry.file_type() else { continue };
             if kind.is_dir() {
-                self.read_all(&entry.path());
+                if is_read(&entry.path()) {
+                    self.read_all(&entry.path(), is_read);
+                }
             } else if kind.is_file()
                 && let Ok(bytes) = fs::read(entry.path())
                 // A file without these words has no Secret, no generator of Secrets, and no patch.
@@ -379,7 +389,7 @@ mod tests {
                     fourteen-14 fifteen-15 sixteen-16 seventeen-17 ZWxldmVuLTEx line 77: v77 password shown-name shown-1 shown-2 shown-3 shown-4 shown-5";
         let all = [HIDDEN; 18].join(" ");
         let shown = "v77 password shown-name shown-1 shown-2 shown-3 shown-4 shown-5";
-        assert_eq!(secrets.hide(said), format!("{all} line {HIDDEN}: {shown}"));
+        assert_eq!(secrets.hide(&Secrets::default(), said), format!("{all} line {HIDDEN}: {shown}"));
     }
 
     #[test]
@@ -399,6 +409,6 @@ mod tests {
             fs::write(top.path().join(name), text).unwrap();
         }
         let secrets = Secrets::below(top.path());
-        assert_eq!(secrets.hide("one-1 two-2 shown"), format!("{HIDDEN} {HIDDEN} shown"));
+        assert_eq!(secrets.hide(&Secrets::default(), "one-1 two-2 shown"), format!("{HIDDEN} {HIDDEN} shown"));
     }
 }

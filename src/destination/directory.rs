@@ -95,7 +95,7 @@ impl NewDirectory {
         let scratch = Scratch::beside(&self.staging, TEMPORARY).map_err(|error| self.failed(&error))?;
         let tree = changed(OverlayTree::default(), changes);
         failpoint::before("make NEW_DIR beside its place");
-        disk::write(&tree, changes.keys(), None, scratch.path(), None)?.map_err(|failure| self.not_written(failure))?;
+        disk::write(&tree, changes.keys(), None, scratch.path())?.map_err(|failure| self.not_written(failure))?;
         let fresh = scratch.path().join(&self.into);
         if self.disk_path.symlink_metadata().is_ok() {
             self.refuse_changed(&self.disk_path)?;
