@@ -283,6 +283,15 @@ impl Choice {
         [of(true), of(false)]
     }
 
+    /// The sides that have it, but no root or file of this tree from which it is built: nothing tells its objects.
+    pub(super) fn without_parts(&self) -> Sides<bool> {
+        let [roots, files] = self.scanned();
+        let all = self.tops().zip(roots.zip(files));
+        self.exists()
+            .zip(all)
+            .map(|(exists, (tops, (roots, files)))| exists && tops.is_empty() && roots.is_empty() && files.is_empty())
+    }
+
     /// Whether it is a target that its engine builds in another way now.
     pub(super) fn is_built_otherwise(&self) -> bool {
         let Sides { old, new } = self.targets();

@@ -145,6 +145,7 @@ impl PartTree<'_> {
     /// The first level below a failed build.
     fn begin(&self, choice: &Choice) -> Result<BuiltParts> {
         let mut parts = BuiltParts::default();
+        parts.hide(choice.without_parts());
         self.add(&mut parts, choice.tops());
         // Its roots failed with what its engine adds to them.
         self.descend(&mut parts, &Sides::default())?;
