@@ -2,6 +2,7 @@
 
 mod living;
 mod private;
+mod rendered;
 mod renovate;
 mod upstream;
 
