@@ -366,6 +366,40 @@ fn a_part_that_one_side_lists_is_added_or_removed() {
 }
 
 #[test]
+fn a_target_that_one_side_has_is_compared_in_parts() {
+    let Some((_sandbox, work)) = fleet() else { return };
+    work.commit_files(&[
+        ("clusters/source.yaml", SOURCE),
+        ("apps/kustomization.yaml", "resources: [web, broken]\n"),
+        ("apps/broken/kustomization.yaml", "resources: [gone.yaml]\n"),
+        ("apps/web/kustomization.yaml", "resources: [a.yaml]\n"),
+        ("apps/web/a.yaml", &config("web")),
+    ]);
+    work.git(&["branch", "before"]);
+    work.write("clusters/all.yaml", flux("all", "  path: ./apps\n"));
+    work.commit("deploy it");
+    work.run(&["diff", "before", "--stat"]).success().says(expect![[r#"
+        Flux Kustomization all (clusters/all.yaml:1): added
+          not built (new side): in `apps/broken`: accumulating resources: accumulation err='accumulating resources from 'gone.yaml': open apps…ne.yaml' : lstat apps/broken/gone.yaml: no such file or directory
+          added   v1 ConfigMap web
+        1 object (1 added) in 1 of 1 affected build since <0>; unknown: 1 target
+    "#]]);
+    // Under another name: equal as far as it builds, which does not show that all objects are equal.
+    work.write("clusters/all.yaml", flux("other", "  path: ./apps\n"));
+    work.run(&["diff", "HEAD", "--stat"]).success().says(expect![[r#"
+        Flux Kustomization all (clusters/all.yaml:1): removed
+          not built (old side): in `apps/broken`: accumulating resources: accumulation err='accumulating resources from 'gone.yaml': open apps…ne.yaml' : lstat apps/broken/gone.yaml: no such file or directory
+          consequence[removed-target]: a target is removed (its objects stay, and nothing updates them)
+          removed v1 ConfigMap web
+            consequence[moved-object]: an object moves to another target (Flux Kustomization other (clusters/all.yaml:1) has it now)
+        Flux Kustomization other (clusters/all.yaml:1): added
+          not built (new side): in `apps/broken`: accumulating resources: accumulation err='accumulating resources from 'gone.yaml': open apps…ne.yaml' : lstat apps/broken/gone.yaml: no such file or directory
+          added   v1 ConfigMap web
+        2 objects (1 added, 1 removed) in 2 of 2 affected builds, 2 consequences since <0>; unknown: 2 targets
+    "#]]);
+}
+
+#[test]
 fn what_a_broken_parent_listed_is_not_removed() {
     let Some((_sandbox, work)) = fleet() else { return };
     work.commit_files(&[
