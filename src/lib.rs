@@ -24,30 +24,117 @@
 //!
 //! # The rooms
 //!
-//! A room uses only rooms below it. Its own page has the rest of its files; tests of `NAME.rs` stand in it or in
-//! `NAME/tests.rs`.
+//! A room uses only rooms below it. Its own page says more; tests of `NAME.rs` stand in it or in `NAME/tests.rs`. Files
+//! whose names tell enough are not listed.
 //!
-//! | room | job | files whose names do not tell |
-//! |---|---|---|
-//! | [`commands`] | the commands, one file each with arguments, run and outcome, a page (`NAME.md`) and a schema of its JSON | findings for people: `findings.rs`; a format of `check`: `check/FORMAT.rs`, of `diff`: `diff/FORMAT.rs`, their names: `output.rs`; which locked entries `update` leaves alone: `update.rs`; the common part of a copy, `branch` and `vendor`: `localize.rs`, their reports: `localize/report.rs`; hooks: `hook/`; words and tables that reports share: `messages.rs`; guesses about unknown words: `usage.rs` |
-//! | [`localize`] | one run of a copy, `branch` or `vendor`, from the arguments to the written files | the named target: `target.rs` |
-//! | [`destination`] | where a plan goes | a branch, with the subject and the trailers of its commit: `on_branch.rs`, the text between them: `message.rs`; the worktree of `--worktree`: `worktree.rs` (made in `git/local_repo/worktrees.rs`); NEW_DIR: `directory.rs`; the working tree: `working.rs` |
-//! | [`verify`](mod@verify) | compares a localized commit with its lock and trailers, and with upstream | the lock against trailers and messages: `message.rs`; upstream: `upstream_status.rs` |
-//! | [`check`](mod@check) | the gate: finds references that a hermetic build could not resolve, one page per rule, and one file unless it is a variant of another | exceptions: `suppression.rs`; findings of the base: `base.rs`, and the roots and targets that lead to a finding: `starts.rs`; targets: `deployed.rs`. The ids of rules: `message/rule.rs`; a repository against its base: `gate.rs`; findings of builds: `build.rs`; effects of engines on localized files: `localized.rs` |
-//! | [`build`] | builds original and result with kustomize, and compares the outputs | differences, with Secrets masked: `compare.rs`; the subject of a build, and the one way to build it: `subject.rs`, `builds.rs`, `roots.rs`; the builds of a comparison: `choice.rs`; earlier proofs that still hold: `earlier.rs`; objects of engines as builds make them: `deployed.rs`; one build, with its environment: `run.rs`; remembered builds: `memory.rs`; values of Secrets: `secrets.rs`; responses for URLs: `stand_in.rs`, `proxy.rs`; consequences of a difference, in the order of their danger: `consequences.rs`; the requests of a build: `os/sandbox/requests.rs` |
-//! | [`plan`] | the changes of localizing, as a copy or in place, and of locking | the paths in `localized-files`: `layout.rs`, the files that we add there: `result.rs`; the new text of a reference: `spelling.rs`; the URLs that `update` names, and the refs that it writes: `update.rs` |
-//! | [`targets`] | what Flux and Argo CD deploy from a tree, how they build it, what they refuse, and what a change of it touches | an engine: `flux.rs` (its objects with their fields: `flux/models.rs`, which source a target has: `flux/source.rs`), `argo.rs` (its objects: `argo/models.rs`, what an ApplicationSet makes: `argo/application_set.rs`, each kind of generator: `argo/generator.rs`), asked in `engine.rs`; the kinds of objects that are read at all: `scan.rs`; which URLs and revisions are this repository: `identity.rs`; the kustomization that an engine makes of a target: `generated.rs`; objects as builds make them: `built.rs`, and who may change them before: `changers.rs`; which targets deploy an object: `deployments.rs`; what becomes of deployed objects: `policy.rs`; what helm gets for a chart: `chart.rs`; what a change touches: `affected.rs` |
-//! | [`workspace`] | the input of a run: files of a commit or on disk, with configuration and lock | its fetcher: `remotes.rs`; a lock in the middle of a merge: `conflict.rs` (two locks as one: `record/lock/merge.rs`) |
-//! | [`fetch`] | git, http, helm, cache, earlier results: the only room that reaches the network | a request with its headers: `http/transport.rs`; redirects: `http.rs`, those of git: `network.rs`; retries and waiting: `limit.rs`; logins and hosts: `reach.rs`; the current state of locked upstreams: `answers.rs`; the bytes that a run and a file of it may fetch: `budget.rs`; which objects a `git fetch` asks for: `git.rs`; age and signature: `trust.rs` |
-//! | [`graph`] | the survey: roots, files and references | a walk, and parts of it: `survey.rs`; the decisions of configuration and lock: `judge.rs`; names of nodes for people: `named.rs`; a local reference: `local.rs`; a remote one: `remote.rs`; charts: `chart.rs`, their files: `chart/archive.rs`, `chart/files.rs`, `chart/schema.rs`; [`graph::Remotes`], which `fetch` implements: `remote_ref.rs` |
-//! | [`config`] | `.kustomize-localize`: the configuration of a repository | its keys: `config.rs`, `schema.json`, and how their values are read: `read.rs`; `allow`, also the text of a new entry: `allow.rs`, the URLs of an entry: `address.rs`; `sources`: `source.rs`; exceptions in comments of kustomizations: `comment.rs` |
-//! | [`record`] | lock and trailers, written, read and checked by the same code | the lock: its keys and its text: `lock/text.rs`, its checks: `lock/validate.rs`; the trailers of a commit: `trailers.rs`; the records of a localized branch: `history/` |
-//! | [`kustomization`] | YAML with places, and edits of its scalars | the one table of fields: `fields.rs`; plugin configurations: `plugin.rs`; YAML of our own formats: `format.rs`; values as types of `serde`: `typed.rs` |
-//! | [`reference`](mod@reference) | the grammar of a reference | a git URL: `spec.rs`, its query: `query.rs`; other kinds of texts: `classify.rs`; unsafe texts: `unsafe_text.rs`; the upstream of a text: `upstream.rs`; its directory in `localized-files`: `localized_path.rs` |
-//! | [`tree`] | read-only files: of a commit, on disk, in memory | as a checkout converts them: `checkout.rs` (by the attributes of `git/checkout.rs`) |
-//! | [`git`] | the git executable | the variables that it gets or must not see: `git.rs`, those of an upstream: `remote_git.rs`; attributes: `checkout.rs`; for this repository, with its connection settings, the commits that are made and signed, and renames since the base: `local_repo.rs`, `local_repo/`; for a remote one: `remote_git/` (`git fetch`: `remote_git/fetching.rs`); signatures of upstreams: `signature.rs` |
-//! | [`os`] | processes, signals, threads | starting a program: `process.rs`; its isolation from the machine: `sandbox.rs` (refused system calls: `sandbox/filter.rs`); limits on trees, YAML and charts: `limits.rs`, on a build: `build/run.rs` |
-//! | [`message`] | failures, findings, and secrets that must not be shown | `failure.rs`, `finding.rs`, `redact.rs`; the identity of an upstream: `upstream.rs`, how firmly a ref names a commit: `pin.rs`; patterns of tokens: `redact/token.rs` |
+//! [`commands`]: one file per command with arguments, run and outcome, a page (`NAME.md`) and a schema of its JSON
+//! - findings for people: `findings.rs`; words and tables that reports share: `messages.rs`
+//! - the names of formats: `output.rs`; a format of `check`: `check/{human,github,gitlab,sarif,issue}.rs`; of `diff`:
+//!   `diff/{human,markdown,html}.rs`, and what all of these show first: `diff/summary.rs`
+//! - the common part of a copy, `branch` and `vendor`: `localize.rs`, their reports: `localize/report.rs`
+//! - the locked entries that `update` leaves alone: `update.rs`
+//! - an SBOM: its entries `sbom/component.rs`, its formats `sbom/formats.rs`, licenses `sbom/licenses.rs`
+//! - hooks: `hook/install.rs`, and what a hook checks: `hook/pending.rs`; guesses about unknown words: `usage.rs`
+//!
+//! [`localize`]: one run of a copy, `branch` or `vendor`, from the arguments to the written files
+//! - the named target: `target.rs`; rendered files: `rendered.rs`
+//!
+//! [`destination`]: where a plan goes
+//! - a branch, its state for `status`, the subject and the trailers of its commit: `on_branch.rs`; the text between
+//!   these two: `message.rs`; the worktree of `--worktree`: `worktree.rs` (made in `git/local_repo/worktrees.rs`)
+//! - NEW_DIR: `directory.rs`; the working tree: `working.rs`; rendered files: `rendered.rs`
+//!
+//! [`verify`](mod@verify): compares a localized commit with its lock and trailers, and with upstream
+//! - the lock against trailers and messages: `message.rs`
+//! - upstream: `upstream_status.rs`; the verdict on a ref that moved is made in `fetch/answers.rs`
+//!
+//! [`check`](mod@check): the gate, one page per rule, and one file unless it is a variant of another
+//! - the ids of rules, with severities: `message/rule.rs`; exceptions: `suppression.rs`
+//! - a repository against its base: `gate.rs`; findings of the base: `base.rs`; the roots and targets that lead to a
+//!   finding: `starts.rs`
+//! - targets: `deployed.rs`; findings of builds: `build.rs`; effects of engines on localized files: `localized.rs`
+//!
+//! [`build`]: builds original and result with kustomize, and compares the outputs
+//! - what is built: `subject.rs`; the one way to build it: `builds.rs`, `roots.rs`; one build with its environment and
+//!   limits: `run.rs`; the two builds of each root of a plan: `runner.rs`
+//! - the files of a build: `inputs.rs`, on disk: `disk.rs`; `kustomize edit` before a build: `edits.rs`
+//! - the kustomize or helm of the machine: `program.rs`; responses for git and URLs: `stand_in.rs`, `proxy.rs`; the
+//!   requests of a build: `os/sandbox/requests.rs`
+//! - remembered builds: `memory.rs`; earlier proofs that still hold: `earlier.rs`; values of Secrets: `secrets.rs`
+//! - the builds of a comparison: `choice.rs`; parts of a build that fails: `parts.rs`; differences, with Secrets
+//!   masked: `compare.rs`; their consequences, in the order of their danger: `consequences.rs`
+//! - objects of engines as builds make them: `deployed.rs`; files for all builds: `rendered.rs`
+//!
+//! [`plan`]: the changes of localizing, as a copy or in place, and of locking
+//! - the paths in `localized-files`: `layout.rs`; the files that we add there: `result.rs`, licenses: `license.rs`
+//! - the new text of a reference: `spelling.rs`; the proof that nothing remote is left: `proof.rs`
+//! - the URLs that `update` names, and the refs that it writes: `update.rs`
+//!
+//! [`targets`]: what Flux and Argo CD deploy from a tree, how they build it, what they refuse, what a change touches
+//! - what all engines do, asked in `engine.rs`; the kinds of objects that are read at all: `scan.rs`; which URLs and
+//!   revisions are this repository: `identity.rs`; the versions of engines: `engine_versions.rs`
+//! - Flux: `flux.rs`, its objects with their fields: `flux/models.rs`, which source a target has: `flux/source.rs`, the
+//!   files that it does not see: `flux/ignore.rs`, variables: `flux/variables.rs`, `flux/substitution.rs`
+//! - Argo CD: `argo.rs`, its objects: `argo/models.rs`, what an ApplicationSet makes: `argo/application_set.rs`, each
+//!   kind of generator: `argo/generator.rs`, templates: `argo/template.rs`, its `kustomize edit` commands: `argo/edit.rs`, a
+//!   directory without a kustomization: `argo/plain.rs`, manifest-generate-paths: `argo/watched.rs`
+//! - the kustomization that Flux makes of a directory: `generated.rs`; what helm gets for a chart: `chart.rs`,
+//!   `flux/release.rs`, `argo/release.rs`
+//! - objects as builds make them: `built.rs`, and who may change them before: `changers.rs`; which targets deploy an
+//!   object: `deployments.rs`; what becomes of deployed objects: `policy.rs`
+//! - what a change touches: `affected.rs`, by its targets: `affected/deployed.rs`
+//!
+//! [`workspace`]: the input of a run: files of a commit or on disk, with configuration and lock
+//! - its fetcher: `remotes.rs`; a lock in the middle of a merge: `conflict.rs` (two locks as one:
+//!   `record/lock/merge.rs`)
+//!
+//! [`fetch`]: git, http, helm, cache, earlier results: the only room that reaches the network
+//! - a request with its headers: `http/transport.rs`; redirects: `http.rs`, those of git: `network.rs`; retries and
+//!   waiting: `limit.rs`; logins and hosts: `reach.rs`; the bytes that a run and a file of it may fetch: `budget.rs`
+//! - which objects a `git fetch` asks for: `git.rs`; a fetched commit: `checkout.rs`; results of a tip: `tip.rs`
+//! - the current state of locked upstreams: `answers.rs`; age and signature: `trust.rs`
+//!
+//! [`graph`]: the survey: roots, files and references
+//! - a walk, and parts of it: `survey.rs`; nodes and edges: `nodes.rs`, their names for people: `named.rs`
+//! - the decisions of configuration and lock: `judge.rs`; the inputs of a build: `inputs.rs`
+//! - a local reference: `local.rs`; a remote one: `remote.rs`; [`graph::Remotes`], which `fetch` implements:
+//!   `remote_ref.rs`; charts: `chart.rs`, their files: `chart/archive.rs`, `chart/files.rs`, `chart/schema.rs`
+//!
+//! [`config`]: `.kustomize-localize`, the configuration of a repository
+//! - its keys: `config.rs`, `schema.json`; the keys of an entry, and how values are read: `read.rs`
+//! - `allow`, also the text of a new entry: `allow.rs`, the URLs of an entry: `address.rs`; `sources`: `source.rs`
+//! - exceptions in comments of kustomizations: `comment.rs`; additions to the file: `append.rs`
+//!
+//! [`record`]: lock and trailers, written, read and checked by the same code
+//! - the lock: its keys and its text: `lock/text.rs`, its checks: `lock/validate.rs`; stored files: `stored.rs`
+//! - the trailers of a commit: `trailers.rs`; the records of a localized branch: `history/`
+//!
+//! [`kustomization`]: YAML with positions, and edits of its scalars
+//! - the one table of fields: `fields.rs`; plugin configurations: `plugin.rs`; YAML of our own formats: `format.rs`;
+//!   values as types of `serde`: `typed.rs`
+//!
+//! [`reference`](mod@reference): the grammar of a reference
+//! - a git URL: `spec.rs`, its query: `query.rs`; other kinds of texts: `classify.rs`; unsafe texts: `unsafe_text.rs`
+//! - the upstream of a text: `upstream.rs`; its directory in `localized-files`: `localized_path.rs`
+//!
+//! [`tree`]: read-only files: of a commit, on disk, in memory
+//! - as a checkout converts them: `checkout.rs` (by the attributes of `git/checkout.rs`); licenses: `license.rs`
+//!
+//! [`git`]: the git executable
+//! - the variables that it gets or must not see: `git.rs`, those of an upstream: `remote_git.rs`; attributes:
+//!   `checkout.rs`
+//! - this repository, with its connection settings, the commits that are made and signed, and renames since the base:
+//!   `local_repo.rs`, `local_repo/`; the dates of commits: `date.rs`
+//! - a remote one: `remote_git/` (`git fetch`: `remote_git/fetching.rs`); signatures of upstreams: `signature.rs`
+//!
+//! [`os`]: processes, signals, threads
+//! - starting a program: `process.rs`; its isolation from the machine: `sandbox.rs`, refused system calls:
+//!   `sandbox/filter.rs`, the files that it may read and write: `sandbox/linux.rs`
+//! - limits on trees, YAML and charts: `limits.rs` (on a build: `build/run.rs`)
+//!
+//! [`message`]: failures, findings, and secrets that must not be shown
+//! - `failure.rs`, `finding.rs`, `redact.rs`; patterns of tokens: `redact/token.rs`; the identity of an upstream:
+//!   `upstream.rs`; how firmly a ref names a commit: `pin.rs`
 //!
 //! # Outside of `src`
 //!

@@ -1,4 +1,5 @@
-//! The one writer of trees to disk: each entry at its path from the top, so that relative links lead where they did.
+//! Writes files of trees to disk, at their paths from the top, so that relative links still work: [`write`] at once, a
+//! [`Layout`] when its build begins, from contents that a [`Pool`] shares.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
@@ -150,14 +151,14 @@ impl Layout {
         sha256_hex(String::from_iter(lines).as_bytes())
     }
 
-    /// The directory with the files, which are written now if they are not there.
-    pub(super) fn top(&self) -> Result<&Path> {
+    /// Writes the files, unless that was done before.
+    pub(super) fn ensure_written(&self) -> Result<()> {
         let mut is_written = locked(&self.is_written);
         if !*is_written {
             self.write().map_err(unusable)?;
             *is_written = true;
         }
-        Ok(&self.top)
+        Ok(())
     }
 
     fn write(&self) -> io::Result<()> {
@@ -168,7 +169,7 @@ impl Layout {
         for LaidFile { path, content } in &self.files {
             let to = self.top.join(&**path);
             fs::create_dir_all(to.parent().unwrap_or(&to))?;
-            // A file has so many names at most, and not every file system knows them. A copy has the mode of the file.
+            // Some file systems have no hard links, and all of them limit their number. A copy has the mode of the file.
             if fs::hard_link(&content.disk_path, &to).is_err() {
                 fs::copy(&content.disk_path, to)?;
             }
@@ -186,7 +187,7 @@ pub(crate) fn write<P: AsRef<str>>(
     conversion: Option<&Conversion>,
     top: &Path,
 ) -> Result<Result<()>> {
-    let mut links: Vec<(PathBuf, String)> = Vec::new();
+    let mut links: Vec<LaidLink> = Vec::new();
     for path in places {
         let path = path.as_ref();
         let to = top.join(path);
@@ -194,7 +195,7 @@ pub(crate) fn write<P: AsRef<str>>(
             Some(Node::File { bytes, executable }) => file(&to, &bytes, executable),
             Some(Node::Directory) => fs::create_dir_all(&to),
             Some(Node::Link(target)) => {
-                links.push((to, target));
+                links.push(LaidLink { path: path.into(), target });
                 Ok(())
             }
             None => Ok(()),
@@ -204,10 +205,12 @@ pub(crate) fn write<P: AsRef<str>>(
         }
     }
     // Links come last, so that nothing is written through a link.
-    Ok(links.iter().try_for_each(|(to, text)| link(text, to).map_err(|error| not_written(text, &error))))
+    Ok(links.iter().try_for_each(|LaidLink { path, target }| {
+        link(target, &top.join(&**path)).map_err(|error| not_written(path, &error))
+    }))
 }
 
-/// Writes the same below the temporary directory.
+/// Like [`write`], below the temporary directory, which every error of writing calls unusable.
 pub(crate) fn write_temporary<P: AsRef<str>>(
     tree: &dyn Tree,
     places: impl IntoIterator<Item = P>,
@@ -256,7 +259,7 @@ pub(super) fn program(disk_path: &Path, text: &str) -> io::Result<()> {
     set_executable(disk_path, fs::metadata(disk_path)?.permissions(), true)
 }
 
-/// Lets whoever may read a file run it, or nobody.
+/// Sets the execute bit for everybody who may read the file, or clears it for everybody.
 pub(crate) fn set_executable(disk_path: &Path, mut permissions: fs::Permissions, executable: bool) -> io::Result<()> {
     #[cfg(unix)]
     {

@@ -1,8 +1,8 @@
 //! Compares the parts of a failed build: the roots below it that build on their own.
 //!
-//! A part that only one side lists is empty on the other. What is left of a failed root without its parts is not built.
-//! Where that differs, too, a side may have objects that no part shows, so that an object which only the other side
-//! shows may be on both.
+//! A part that only one side lists is empty on the other. The rest of a failed root, without its parts, is not built. If
+//! that differs, too, a side may have objects that none of its parts has: then an object that only the parts of the other
+//! side have is not proven to be added or removed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,8 +33,8 @@ const LISTS: [&str; 2] = ["resources", "bases"];
 pub(crate) struct BuiltParts {
     /// Their outputs.
     pub(crate) outputs: Sides<String>,
-    /// Whether a side may have objects that none of its parts shows, and that the other side lacks.
-    hides: Sides<bool>,
+    /// Whether a side may have objects that none of its parts has, and that the other side lacks.
+    is_incomplete: Sides<bool>,
     /// The directories of the next level.
     todo: Sides<BTreeSet<String>>,
     /// The directories of all levels until then.
@@ -42,15 +42,15 @@ pub(crate) struct BuiltParts {
 }
 
 impl BuiltParts {
-    fn hide(&mut self, more: Sides<bool>) {
-        self.hides = self.hides.zip(more).map(|(hides, more)| hides || more);
+    fn mark_incomplete(&mut self, more: Sides<bool>) {
+        self.is_incomplete = self.is_incomplete.zip(more).map(|(is_incomplete, more)| is_incomplete || more);
     }
 
     /// Whether an object that differs between the parts is known to differ between the whole builds.
     pub(crate) fn proves(&self, change: DiffStatus) -> bool {
         match change {
-            DiffStatus::Added => !self.hides.old,
-            DiffStatus::Removed => !self.hides.new,
+            DiffStatus::Added => !self.is_incomplete.old,
+            DiffStatus::Removed => !self.is_incomplete.new,
             DiffStatus::Changed => true,
         }
     }
@@ -102,7 +102,7 @@ pub(crate) fn parts(
         }
     }
     for parts in &mut all {
-        parts.hide(parts.todo.as_ref().map(|todo| !todo.is_empty()));
+        parts.mark_incomplete(parts.todo.as_ref().map(|todo| !todo.is_empty()));
     }
     Ok(all)
 }
@@ -145,17 +145,17 @@ impl PartTree<'_> {
     /// The first level below a failed build.
     fn begin(&self, choice: &Choice) -> Result<BuiltParts> {
         let mut parts = BuiltParts::default();
-        parts.hide(choice.without_parts());
+        parts.mark_incomplete(choice.without_parts());
         self.add(&mut parts, choice.tops());
         // Its roots failed with what its engine adds to them.
         self.descend(&mut parts, &Sides::default())?;
         let [roots, files] = choice.scanned();
         self.add(&mut parts, roots);
         for file in files.iter().flatten() {
-            parts.hide(self.of_path(file)?);
+            parts.mark_incomplete(self.of_path(file)?);
         }
         let is_other = choice.is_built_otherwise();
-        parts.hide(Sides { old: is_other, new: is_other });
+        parts.mark_incomplete(Sides { old: is_other, new: is_other });
         Ok(parts)
     }
 
@@ -176,10 +176,10 @@ impl PartTree<'_> {
             }
             // Its parts are many, and the first that can be loaded are nearly as large.
             if self.is_overloaded(&part) {
-                parts.hide(is_on);
+                parts.mark_incomplete(is_on);
                 continue;
             }
-            parts.hide(if is_on.old && is_on.new { self.rest(&part)? } else { is_on });
+            parts.mark_incomplete(if is_on.old && is_on.new { self.incomplete_sides(&part)? } else { is_on });
             let below = is_on.zip(self.graphs.as_ref());
             self.add(parts, below.map(|(is_on, graph)| if is_on { listed(graph, &part) } else { Vec::new() }));
         }
@@ -206,8 +206,8 @@ impl PartTree<'_> {
         }
     }
 
-    /// Whether each side of a failed root may have objects that the other lacks, but for its parts.
-    fn rest(&self, part: &str) -> Result<Sides<bool>> {
+    /// The sides on which a failed root, apart from its parts, may have objects that the other side lacks.
+    fn incomplete_sides(&self, part: &str) -> Result<Sides<bool>> {
         const BOTH: Sides<bool> = Sides { old: true, new: true };
         if !self.differing.contains(part) {
             return Ok(Sides::default());

@@ -185,7 +185,7 @@ pub(super) struct RootDir {
 impl RootDir {
     /// The top of its tree, with its files on disk.
     pub(super) fn on_disk(&self) -> Result<&Path> {
-        self.layout.as_ref().map(|layout| layout.top()).transpose()?;
+        self.layout.as_ref().map(|layout| layout.ensure_written()).transpose()?;
         Ok(&self.top)
     }
 

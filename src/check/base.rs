@@ -38,16 +38,16 @@ pub(crate) fn renamed(mut findings: Vec<Finding>, renames: &HashMap<String, Stri
 }
 
 /// The findings of a base that have one key.
-struct Old {
+struct KnownFindings {
     severity: Severity,
     count: Cell<usize>,
     starts: Starts,
 }
 
-impl Old {
+impl KnownFindings {
     /// Adds a finding of the base under `key`. The group has the lowest severity, and everything that leads to any of them.
-    fn add(all: &mut HashMap<Key, Old>, key: Key, finding: &Finding) {
-        let empty = Old { severity: finding.severity, count: Cell::default(), starts: Starts::default() };
+    fn add(all: &mut HashMap<Key, KnownFindings>, key: Key, finding: &Finding) {
+        let empty = KnownFindings { severity: finding.severity, count: Cell::default(), starts: Starts::default() };
         let old = all.entry(key).or_insert(empty);
         old.severity = finding.severity.min(old.severity);
         old.count.set(old.count.get() + 1);
@@ -61,7 +61,7 @@ impl Old {
     }
 
     /// A target or root that leads to the finding in the change, but not in the base; `None` if there is none.
-    fn lacks(&self, starts: &Starts) -> Option<String> {
+    fn new_start(&self, starts: &Starts) -> Option<String> {
         let target = starts.targets.iter().find_map(|(name, targets)| {
             let count = self.starts.targets.get(name).map_or(0, Vec::len);
             targets.get(count).cloned()
@@ -110,25 +110,33 @@ fn without_version(url: &str, version: &str) -> String {
 }
 
 impl Checked {
-    /// Drops the findings that are in `old`, the findings of a base, whether the base allows them or not. One that an exception
-    /// of the change allows stays, as allowed and not new. Returns the number of dropped findings.
+    /// Drops the findings that are known from `old`, the findings of a base, whether the base allows them or not. One that an
+    /// exception of the change allows stays, as allowed and not new. Returns the number of dropped findings.
+    ///
+    /// A finding is known if the base has one that is not less severe
+    ///
+    /// - with the same rule and location, or
+    /// - about another version of the same upstream, or
+    /// - about another version that a comment named, and that is gone: as many as are gone.
+    ///
+    /// A known finding stays, too, if a root or target leads to it that did not in the base.
     pub(super) fn leave_out(&mut self, old: &[Finding]) -> usize {
         let (mut known, mut versions) = (HashMap::new(), HashMap::new());
-        // For each upstream: how many commented findings of the base are gone. As many with another version count as known.
-        let mut bumped: HashMap<Key, (isize, Severity)> = HashMap::new();
+        // For each upstream: how many findings of the base that a comment named are gone.
+        let mut gone_with_comment: HashMap<Key, (isize, Severity)> = HashMap::new();
         for finding in old {
-            Old::add(&mut known, identity(finding), finding);
+            KnownFindings::add(&mut known, identity(finding), finding);
             if finding.allowed.is_none() && finding.is_named() {
-                Old::add(&mut versions, unversioned(finding), finding);
+                KnownFindings::add(&mut versions, unversioned(finding), finding);
             }
             if has_comment(finding) {
-                let (count, severity) = bumped.entry(unversioned(finding)).or_insert((0, finding.severity));
+                let (count, severity) = gone_with_comment.entry(unversioned(finding)).or_insert((0, finding.severity));
                 *count += 1;
                 *severity = finding.severity.min(*severity);
             }
         }
         for finding in self.findings.iter().filter(|finding| known.contains_key(&identity(finding))) {
-            if let Some((count, _)) = bumped.get_mut(&unversioned(finding)) {
+            if let Some((count, _)) = gone_with_comment.get_mut(&unversioned(finding)) {
                 *count -= 1;
             }
         }
@@ -137,13 +145,14 @@ impl Checked {
         self.findings.retain_mut(|finding| {
             let is_covered = finding.allowed.as_ref().is_some_and(|allowed| !allowed.is_new);
             // An error is new if the base has it as a warning.
-            let matches = |old: &&Old| old.severity <= finding.severity && (finding.is_named() || old.count.get() > 0);
+            let matches =
+                |old: &&KnownFindings| old.severity <= finding.severity && (finding.is_named() || old.count.get() > 0);
             let old = known.get(&identity(finding)).filter(matches);
             let old = old.or_else(|| versions.get(&unversioned(finding)).filter(matches));
             // A known finding matters again if something new leads to it: a target now deploys a directory that nobody used.
-            let new_start = old.and_then(|old| old.lacks(&finding.starts));
+            let new_start = old.and_then(|old| old.new_start(&finding.starts));
             let is_known = old.map(|old| old.count.set(old.count.get().saturating_sub(1))).is_some()
-                || bumped.get_mut(&unversioned(finding)).is_some_and(|(count, severity)| {
+                || gone_with_comment.get_mut(&unversioned(finding)).is_some_and(|(count, severity)| {
                     *count -= 1;
                     *count >= 0 && *severity <= finding.severity
                 });

@@ -250,10 +250,10 @@ mod tests {
 
     #[test]
     fn numbers_are_those_of_yaml_1_1() {
-        let words = "0644 -0644 0o10 0xFF 0b11 1_000 +12 089 .5 08.5 12 1.5 .inf";
+        let words = "0644 -0644 0o10 0xFF 0b11 1_000 +12 089 9_007_199_254_740_993 .5 08.5 12 1.5 .inf";
         let text = format!("a: [{}]\n", words.replace(' ', ", "));
         let numbers = read_object(&*text).unwrap().unwrap().json()["a"].to_string();
-        assert_eq!(numbers, "[420,-420,8,255,3,1000,12,89,0.5,8.5,12,1.5,\".inf\"]");
+        assert_eq!(numbers, "[420,-420,8,255,3,1000,12,89,9007199254740993,0.5,8.5,12,1.5,\".inf\"]");
     }
 
     #[test]

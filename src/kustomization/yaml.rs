@@ -496,10 +496,12 @@ pub(super) fn number(word: &str) -> Option<Number> {
     });
     match based {
         Some(number) => format!("{sign}{number}").parse().ok(),
-        // As in go-yaml, a number with a leading zero is decimal if its digits are not octal.
-        None => digits.parse().ok().and_then(|number: f64| match number as i64 {
-            whole if whole as f64 == number => Some(whole.into()),
-            _ => Number::from_f64(number),
+        // As in go-yaml, any other number (with `_`, `+`, or a leading zero that is not octal) is whole if it fits, else a
+        // float.
+        None => digits.parse::<i64>().map(Number::from).ok().or_else(|| {
+            let number: f64 = digits.parse().ok()?;
+            let whole = number as i64;
+            if whole as f64 == number { Some(whole.into()) } else { Number::from_f64(number) }
         }),
     }
 }

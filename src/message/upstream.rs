@@ -123,7 +123,8 @@ impl Ord for Upstream {
     }
 }
 
-/// As a person would write it: `URL//PATH?ref=REF`, `URL`, `URL#CHART@VERSION`, `docker://IMAGE`.
+/// The text of an upstream in locks, in entries of `allow` and in messages, which [`Upstream::named`] parses:
+/// `URL[//PATH][?ref=REF][&submodules=false]`, `URL`, `URL#CHART[@VERSION]` or `docker://IMAGE`.
 impl fmt::Display for Upstream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -16,7 +16,7 @@ pub(super) struct PendingCheck {
     pub snapshot: Snapshot,
     /// The base of the comparison.
     pub base: Base,
-    /// The refs that move to this commit; empty for the index, and if the commit says enough.
+    /// The refs that move to this commit; empty for the index, and if the commit alone names the check.
     pub refs: Vec<String>,
     /// Whether all of `refs` are created: nothing can have been merged into them.
     pub is_new: bool,
@@ -31,7 +31,7 @@ impl PendingCheck {
         Ok(PendingCheck { snapshot: Snapshot::Index, base: Base::Own, refs: Vec::new(), is_new: false, since })
     }
 
-    /// Whether to show a finding. On a server, where the check decides, every finding counts.
+    /// The filter for the findings to show.
     pub(super) fn shows(&self, repo: &LocalRepo, snapshot: &Snapshot) -> Result<impl Fn(&Finding) -> bool + use<>> {
         let touched = self.since.as_ref().map(|since| repo.changed_since(since, snapshot)).transpose()?;
         let touched: Option<HashSet<String>> = touched.map(|paths| paths.into_iter().collect());

@@ -37,7 +37,7 @@ impl Problems {
 
     /// Why the output is unknown; `None` if it is not.
     pub(crate) fn unknown(&self) -> Option<String> {
-        quoted(&self.unevaluated).map(|all| format!("Flux evaluates {all}, which cannot be evaluated here"))
+        quoted(&self.unevaluated).map(|all| format!("this program cannot evaluate {all}, but Flux does"))
     }
 }
 
@@ -99,8 +99,8 @@ impl Substitution<'_> {
             (Some(value), Operator::None) => return Some(value.to_owned()),
             (Some(value), Operator::Default(_)) if !value.is_empty() => return Some(value.to_owned()),
             (_, Operator::Default(_)) if default.is_some() => return default,
-            (None, Operator::None) if self.variables.may_be_unset() => return Some(String::new()),
-            (None, Operator::None | Operator::Other) if !self.variables.may_be_unset() => {
+            (None, Operator::None) if self.variables.unset_is_empty() => return Some(String::new()),
+            (None, Operator::None | Operator::Other) if !self.variables.unset_is_empty() => {
                 self.problems.unset.insert(format!("${{{name}}}"))
             }
             _ => self.problems.unevaluated.insert(cut(text)),

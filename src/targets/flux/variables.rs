@@ -99,7 +99,7 @@ impl Variables {
     }
 
     /// Whether Flux takes a variable that nothing sets for empty.
-    pub(super) fn may_be_unset(&self) -> bool {
+    pub(super) fn unset_is_empty(&self) -> bool {
         self.may_be_unset
     }
 }
@@ -208,7 +208,7 @@ mod tests {
         let filled = lax.fill_in(b"${APP} ${OTHER} ${OTHER^} ${OTHER:=x}");
         assert_eq!(str::from_utf8(&filled.text).unwrap(), "web  ${OTHER^} x");
         assert_eq!(filled.problems.refusal(), None);
-        let unknown = "Flux evaluates `${OTHER^}`, which cannot be evaluated here";
+        let unknown = "this program cannot evaluate `${OTHER^}`, but Flux does";
         assert_eq!(filled.problems.unknown().as_deref(), Some(unknown));
     }
 
@@ -225,7 +225,7 @@ mod tests {
         };
         let unset =
             "Flux 2.9 fails if a variable is not set: `${A}`, `${C}`, `${D}`, `${E}`, `${G}`, `${H}`, `${J}`, `${é}`";
-        let cannot_evaluate = |text: &str| format!("Flux evaluates `{text}`, which cannot be evaluated here");
+        let cannot_evaluate = |text: &str| format!("this program cannot evaluate `{text}`, but Flux does");
         assert_eq!(problems(TEXT), [unset]);
         for text in ["${APP^^}", "${#APP}", "${APP:0:2}", "${APP/e/i}", "${APP#w}", "${APP%%b}", "${X:='y'}"] {
             assert_eq!(problems(text), [cannot_evaluate(text)]);

@@ -96,10 +96,10 @@ fn flux_refuses_a_variable_that_nothing_sets() {
     // An expression that only Flux evaluates makes the output unknown, and one that it cannot parse is an error.
     work.write("apps/a.yaml", config("a").replace("data:", "data:\n  run: echo ${A^^}\n"));
     work.run(&["build", "flux-system/apps"]).fails(2).says(expect![[r#"
-        error: cannot build `apps`: Flux evaluates `${A^^}`, which cannot be evaluated here
+        error: cannot build `apps`: this program cannot evaluate `${A^^}`, but Flux does
     "#]]);
     work.run(&["check", "--build"]).says(expect![[r#"
-        unknown: Flux Kustomization apps (clusters/apps.yaml:6): Flux evaluates `${A^^}`, which cannot be evaluated here
+        unknown: Flux Kustomization apps (clusters/apps.yaml:6): this program cannot evaluate `${A^^}`, but Flux does
         checked 1 kustomization with 1 reference in the working tree, 0 builds (kustomize/…, network closed): no problems found; 1 build unknown
     "#]]);
     work.write("apps/a.yaml", config("a").replace("data:", "data:\n  run: echo ${a.b}\n"));
