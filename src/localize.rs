@@ -295,12 +295,11 @@ impl<'a> Run<'a> {
         if let Some(unchanged) = self.unchanged()? {
             return Ok(unchanged);
         }
-        // With these rules as errors, unchanged roots are built too. Otherwise only builds that change objects of
-        // engines are run.
+        // The comparison of builds finds all errors of roots, unless these rules are errors.
         let config = &self.workspace.config;
         let mut rules = [Rule::NotBuilt, Rule::NotObserved].into_iter();
         let is_built = rules.any(|rule| config.level(rule, Severity::Warning) == Some(Severity::Error));
-        let how = CheckBuildOptions { run: self.request.how, only_objects: !is_built };
+        let how = CheckBuildOptions { run: self.request.how, compares_roots: !is_built };
         let how = (self.request.branch.is_some() && !self.request.no_verify).then_some(&how);
         let mut findings = self.findings(None, None)?;
         if how.is_some() && findings.iter().any(Finding::fails) {
@@ -331,8 +330,7 @@ impl<'a> Run<'a> {
             }
             LocalizeSource::Local { .. } | LocalizeSource::Remote { .. } => Targets::default(),
         };
-        let may_change = deployed.targets.iter().any(|target| target.changed_by.is_some());
-        if how.is_some() && (is_built || may_change) {
+        if how.is_some() && (is_built || !deployed.targets.is_empty()) {
             findings = self.findings(how, Some(&plan))?;
             if findings.iter().any(Finding::fails) {
                 return self.refused(findings, uncommitted);

@@ -23,15 +23,16 @@ use crate::plan::{Plan, PlanOptions, in_place, left_among};
 use crate::targets::affected::changes::Changes;
 use crate::targets::affected::{Affected, Sides, affected};
 use crate::targets::built::{Builder, Output};
+use crate::targets::generated::generated;
 use crate::targets::{DeployedTree, Identity, PathContent, Target, Targets, UnresolvedTargets};
-use crate::tree::path;
+use crate::tree::{Tree, path};
 use crate::workspace::{Files, Workspace, from_lock};
 
 /// How a check builds.
 pub(crate) struct CheckBuildOptions<'a> {
     pub run: ProgramOptions<'a>,
-    /// Whether only builds run that change objects of engines.
-    pub only_objects: bool,
+    /// Whether the run also compares the builds of all roots, so that those that no engine changes are left to it.
+    pub compares_roots: bool,
 }
 
 /// The builds of one check.
@@ -195,13 +196,13 @@ impl<'a> CheckBuilds<'a> {
         let (tree, deployed) = (&self.workspace.tree, unsettled.as_written().roots());
         let starts = self.policy.starting_points(&**tree, self.paths, &tree.kustomizations()?, deployed)?;
         let begun = self.workspace.survey().graph(&starts);
-        let is_whole = !self.how.only_objects;
-        let is_wanted = |target: &Target| is_whole && self.wants(target, &begun);
-        let named = if is_whole { self.paths } else { &[] };
+        let is_compared = |target: &Target| self.how.compares_roots && is_built_as_root(&**tree, target);
+        let is_wanted = |target: &Target| self.wants(target, &begun) && !is_compared(target);
+        let named = if self.how.compares_roots { &[] } else { self.paths };
         let identity = || Identity::of_any_clone(&self.repo, config);
         let build = |builders: &[&Builder]| self.build(builders);
         let targets = unsettled.built(&explored, config, &identity, &is_wanted, named, build)?;
-        if is_whole && let Err(failures) = self.render(&targets, &begun) {
+        if let Err(failures) = self.render(&targets, &begun) {
             self.results.borrow_mut().stop(&failures);
         }
         Ok(targets)
@@ -352,6 +353,17 @@ impl<'a> CheckBuilds<'a> {
         let written = builds::Builds::closed(survey, subjects, programs, config, Some(&*self.repo))?;
         self.results.borrow_mut().summary.by = written.by();
         Ok(written.all(subjects)?)
+    }
+}
+
+/// Whether the build of a target is that of its root, to which its engine adds nothing.
+fn is_built_as_root(tree: &dyn Tree, target: &Target) -> bool {
+    let made = target.local_dir().map(|dir| generated(tree, target, dir));
+    match made {
+        Some(Ok(Some(made))) => !made.is_of_engine(),
+        // Its build reports the failure.
+        Some(Err(_)) => false,
+        Some(Ok(None)) | None => true,
     }
 }
 

@@ -156,7 +156,7 @@ impl Targets {
             // The builder of an object is not named by the result of that object, because objects may deploy
             // themselves.
             let (by, name, maker, location) = match &target.object {
-                object if made.is_changed || !made.variables.is_empty() => {
+                object if made.is_of_engine() => {
                     (target.builder(), target.title(), target.name_and_file(), (object.file.clone(), object.line))
                 }
                 _ => (tree.label(&file), tree.label(&file), tree.label(&file), (file, 1)),

@@ -88,6 +88,13 @@ pub(crate) fn generated(tree: &dyn Tree, target: &Target, dir: &TargetDir) -> Re
     Ok(Some(made))
 }
 
+impl Generated {
+    /// Whether the engine does more than build the root at the path.
+    pub(crate) fn is_of_engine(&self) -> bool {
+        self.is_changed || !self.variables.is_empty()
+    }
+}
+
 impl Target {
     /// Whether its engine builds it with kustomize.
     pub(crate) fn is_built(&self, dir: &TargetDir) -> bool {

@@ -64,6 +64,15 @@ fn flux_refuses_a_variable_that_nothing_sets() {
         for more: git kustomize-localize explain engine
         checked 1 kustomization with 1 reference in the working tree, 0 builds (kustomize/…, network closed): 1 error
     "#]]);
+    work.run(&["branch"]).fails(1).says(expect![[r#"
+        error[engine]: Flux 2.9 fails if a variable is not set: `${TOKEN}`
+         --> clusters/apps.yaml
+         = note: deployed by Flux Kustomization apps (clusters/apps.yaml:6)
+         = help: set variables in `postBuild.substitute`, write a default as `${NAME:=}`, and escape other texts as `$${`
+
+        error: <0> has 1 error (engine 1): nothing was committed
+          hint: for more: git kustomize-localize explain engine
+    "#]]);
     // An older Flux does not; the tree says which one runs.
     let installs = |version: &str| {
         let labels = format!("{{app.kubernetes.io/version: {version}}}");
