@@ -7,9 +7,8 @@ use crate::message::finding::{Common, Finding, Rule};
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let unknown = context.deployed.unknown();
     let findings = unknown.map(|(target, why)| {
-        // A build would tell, unless it was tried and failed.
-        let is_changed = target.changed_by.as_ref().is_some_and(|by| by.not_built.is_none());
-        let (all, hint) = if is_changed {
+        // What no build of this check has settled, none will.
+        let (all, hint) = if target.changed_by.is_some() && context.input.build.is_none() {
             (
                 "may be changed by a build before they are deployed, and nothing was built",
                 "build it: git kustomize-localize check --build",

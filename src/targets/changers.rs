@@ -169,14 +169,13 @@ impl<'t> Changers<'t> {
     /// variables.
     fn of_target(&self, target: &Target) -> Vec<(&PossibleChange, bool)> {
         // Variables matter only to an object that has some.
-        let is_built = target.object.built_by.is_some();
         let (own, is_open) = (target.builder(), target.manifest.contains("${"));
         let mut patches = Vec::new();
         for object in target.objects() {
             for change in self.of_files.get(object.file.as_str()).into_iter().flatten() {
                 // A build that belongs to another cluster makes an object of its own from this file.
                 let is_other = change.target.is_none_or(|number| !self.is_home(&target.home, number));
-                let is_done = is_built && (is_other || self.targets.builds.done.contains(&change.by));
+                let is_done = object.built_by.is_some() && (is_other || self.targets.builds.done.contains(&change.by));
                 let writes = change.reach.is_of(object.written_kind());
                 if change.by != own && !is_done && (writes || is_open && change.reach.variables) {
                     patches.push((change, writes));

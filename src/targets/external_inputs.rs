@@ -480,6 +480,20 @@ patches:
     }
 
     #[test]
+    fn a_build_that_makes_only_the_source_settles_the_target() {
+        let made = source("").replace("name: flux-system,", "name: flux-system, labels: {a: b},");
+        let (names, lines) = built(
+            &[
+                ("kustomization.yaml", "resources: [source.yaml]\ncommonLabels: {a: b}\n"),
+                ("boot/web.yaml", &target("web", "web")),
+            ],
+            &[("kustomization.yaml", Ok(made.into()))],
+        );
+        assert_eq!(names, ["kustomization.yaml[]"]);
+        assert_eq!(lines, ["Kustomization flux-system/web (boot/web.yaml:1) web None"]);
+    }
+
+    #[test]
     fn nothing_is_built_where_nothing_changes_an_object() {
         let (names, _) = built(
             &[
