@@ -282,8 +282,9 @@ impl Verifier {
             self.failures.extend(checked.failures);
             let mut findings = checked.findings;
             // The source repository decided which files a copy may lack. Other files were compared with the lock.
+            // A target that is unknown, for example until a build, differs from no record.
             findings.retain(|finding| {
-                finding.rule != Rule::EditedCopy
+                !matches!(finding.rule, Rule::EditedCopy | Rule::UnknownTarget)
                     && finding.allowed.is_none()
                     && (finding.fails() || is_remote(finding))
                     && (finding.rule != Rule::MissingPath || lock.target.is_none())

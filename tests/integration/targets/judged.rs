@@ -207,6 +207,25 @@ fn branch_judges_objects_as_its_builds_make_them() {
 }
 
 #[test]
+fn what_only_a_build_settles_differs_from_no_record() {
+    let Some((_sandbox, work)) = fleet() else { return };
+    work.commit_files(&[
+        (".kustomize-localize", "rules: {unknown-target: error}\n"),
+        ("base/kustomization.yaml", "resources: [web.yaml]\n"),
+        ("base/web.yaml", &argo("web", "web")),
+        ("prod/kustomization.yaml", "resources: [../base]\nnamePrefix: p-\n"),
+        ("web/kustomization.yaml", "resources: [a.yaml]\n"),
+        ("web/a.yaml", &config("a")),
+    ]);
+    work.run(&["check", "--build"]).success();
+    work.run(&["branch"]).success();
+    work.run(&["verify", "localized/main"]).success().says(expect![[r#"
+        .: 0 localized files, 0 upstreams; recorded in the lock and in the message of <0>
+        verified localized/main (<0>): as recorded
+    "#]]);
+}
+
+#[test]
 fn what_only_a_build_deploys_must_be_included() {
     let world = World::new();
     if world.sandbox.builds().is_none() {
