@@ -10,7 +10,7 @@ use super::external_inputs::beyond;
 use super::generated::{Generated, generated};
 use super::scan::{self, Document, Scan};
 use super::unread::read_as;
-use super::{EngineName, ExternalInput, Identity, ObjectRef, Target, Targets, UnresolvedTargets, Why};
+use super::{EngineName, ExternalInput, Identity, ObjectRef, Target, Targets, Unread, UnresolvedTargets};
 use crate::config::Config;
 use crate::graph::named::Namer;
 use crate::graph::{Explored, Graph, RootId, reach};
@@ -254,14 +254,15 @@ impl Builder {
     /// The objects in its output, each at the place of the one in the tree that it was made of.
     fn objects(&self, output: &str, tree: &Scan) -> Scan {
         let mut made = Scan::default();
-        let (file, line) = &self.location;
-        made.text(file, output, MOST, false);
+        made.text(&self.location.0, output, MOST, false);
         // Options of Argo CD are read as they are written.
         made.objects.retain(|document| !document.has_options());
         for unread in &mut made.unread {
-            unread.line = *line;
-            // The location is that of a kustomization, which is correct itself.
-            unread.why = Why::Limit;
+            // An object that is wrong as it is written is one finding, in its own file.
+            let is_same = |written: &&Unread| written.why == unread.why && written.message == unread.message;
+            let written = tree.unread.iter().find(is_same);
+            (unread.file, unread.line) =
+                written.map_or_else(|| self.location.clone(), |written| (written.file.clone(), written.line));
         }
         // An object of the output has the name of its source, or a new one: only a source without a namesake can have
         // been renamed.

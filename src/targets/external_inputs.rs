@@ -318,6 +318,21 @@ spec:
 
     /// Returns what would be built, as `NAME: FILE…`, and the targets with what a build makes of them.
     fn built(files: &[(&str, &str)], outputs: &[(&str, Output)]) -> (Vec<String>, Vec<String>) {
+        let (names, targets) = resolved(files, outputs);
+        let line = |target: &targets::Target| {
+            let path = match &target.location {
+                TargetLocation::Local(dir) => dir.path.as_str(),
+                _ => "",
+            };
+            let changed = target.changed_by.as_ref();
+            let changed = changed.map(|by| (by.name.as_str(), by.not_built.as_ref().map(|why| &*why.message)));
+            format!("{} {path} {changed:?}", target.object)
+        };
+        (names, targets.targets.iter().map(line).collect())
+    }
+
+    /// Returns what would be built, and the targets.
+    fn resolved(files: &[(&str, &str)], outputs: &[(&str, Output)]) -> (Vec<String>, targets::Targets) {
         let tree = tree(files);
         let config = Config::default();
         let targets = targets::find(&tree, &config, &|| Ok(identity(&config))).unwrap();
@@ -335,16 +350,7 @@ spec:
             builders.iter().map(output).collect()
         };
         let targets = targets.built(&explored, &config, &|| Ok(identity(&config)), &|_| false, &[], run).unwrap();
-        let line = |target: &targets::Target| {
-            let path = match &target.location {
-                TargetLocation::Local(dir) => dir.path.as_str(),
-                _ => "",
-            };
-            let changed = target.changed_by.as_ref();
-            let changed = changed.map(|by| (by.name.as_str(), by.not_built.as_ref().map(|why| &*why.message)));
-            format!("{} {path} {changed:?}", target.object)
-        };
-        (names, targets.targets.iter().map(line).collect())
+        (names, targets)
     }
 
     const PATCHED: &str = "resources: [../apps]
@@ -491,6 +497,23 @@ patches:
         );
         assert_eq!(names, ["kustomization.yaml[]"]);
         assert_eq!(lines, ["Kustomization flux-system/web (boot/web.yaml:1) web None"]);
+    }
+
+    #[test]
+    fn an_object_of_the_wrong_type_is_invalid_wherever_that_comes_from() {
+        let unread = |object: &str| {
+            let files = [
+                ("apps/kustomization.yaml", "resources: [apps.yaml, web.yaml]\ncommonLabels: {a: b}\n"),
+                ("apps/apps.yaml", object),
+                ("apps/web.yaml", &target("web", "web")),
+            ];
+            let (_, targets) = resolved(&files, &[("apps/kustomization.yaml", Ok(flux("[1]").into()))]);
+            assert!(targets.unread.iter().all(|unread| unread.why == targets::Why::Invalid), "{:?}", targets.unread);
+            targets.unread.iter().map(targets::Unread::location_text).collect::<Vec<_>>()
+        };
+        assert_eq!(unread(&flux("./web")), ["apps/kustomization.yaml:1"]);
+        // As it is written, it is wrong in its own file, and once.
+        assert_eq!(unread(&flux("[1]")), ["apps/apps.yaml:5"]);
     }
 
     #[test]
