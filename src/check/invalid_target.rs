@@ -4,7 +4,8 @@ use super::Context;
 use crate::message::failure::{Failure, Location};
 use crate::message::finding::{Finding, Rule};
 use crate::message::position::Position;
-use crate::targets::{Unread, Why};
+use crate::targets::{PathContent, Unread, Why};
+use crate::tree::path;
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -39,12 +40,22 @@ fn too_much(unread: &Unread) -> Failure {
 
 fn unreadable(context: &Context<'_>, unread: &Unread) -> Finding {
     let Unread { file, line, message, why } = unread;
-    let failure = Failure::new(match why {
-        Why::Template => "this template is deployed without being rendered".to_owned(),
-        _ => format!("cannot read what is deployed: {message}"),
-    })
-    .hint("fix it: a file that cannot be read is not checked")
-    .hint("or, if nothing deploys it, move it to a directory in `exclude` of .kustomize-localize");
+    let mut charts = context.deployed.targets.local_targets().filter_map(|(_, dir)| match &dir.content {
+        PathContent::Chart(directory) => Some(directory),
+        _ => None,
+    });
+    let failure = if *why == Why::Template && charts.any(|directory| path::is_in(file, directory)) {
+        Failure::new("a chart that is deployed renders this template: what its objects deploy is unknown")
+            .hint("write the objects out, without a template")
+            .hint("or list what they deploy in `targets` of .kustomize-localize, and the chart in `exclude`")
+    } else {
+        Failure::new(match why {
+            Why::Template => "this template is deployed without being rendered".to_owned(),
+            _ => format!("cannot read what is deployed: {message}"),
+        })
+        .hint("fix it: a file that cannot be read is not checked")
+        .hint("or, if nothing deploys it, move it to a directory in `exclude` of .kustomize-localize")
+    };
     let finding = match line {
         0 => Finding::new(Rule::InvalidTarget, file, failure),
         line => context.at_position(Rule::InvalidTarget, file, Position::new(*line, 1), failure),
@@ -254,6 +265,11 @@ mod tests {
         let text_of = "charts/a/templates/x.yaml";
         let listing = [(text_of, &*text), chart, ("charts/a/templates/kustomization.yaml", "resources: [x.yaml]\n")];
         assert_eq!(found(&listing), [format!("{text_of}:5: this template is deployed without being rendered")]);
+        // Its engine renders it.
+        let app = argo("path: charts/a");
+        let message = "a chart that is deployed renders this template: what its objects deploy is unknown";
+        let rendered = Scene::default().file(text_of, &text).file(chart.0, chart.1).file("app.yaml", &app);
+        assert_eq!(rendered.one(Rule::InvalidTarget).message, message);
         assert_eq!(scene("configMapGenerator: [{name: a, files: [x.yaml]}]\n").len(), 0);
         let patch = |kustomization| found(&[("a/x.yaml", &broken), ("a/kustomization.yaml", kustomization)]);
         assert_eq!(patch("patches: [{path: x.yaml}]\n").len(), 0);
