@@ -19,7 +19,7 @@ use crate::message::failure::{Failure, Failures, Result, command};
 use crate::message::finding::Severity;
 use crate::record::history::{is_ours, named_source};
 use crate::record::{LOCK_NAME, Lock, stored};
-use crate::targets::{ExternalInput, Installed, ObjectRef, Target, TargetState};
+use crate::targets::{ExternalInput, Installed, ObjectRef, Target, TargetState, Unread};
 use crate::tree::disk::DiskTree;
 use crate::tree::git::GitTree;
 use crate::tree::overlay::OverlayTree;
@@ -53,6 +53,8 @@ pub(super) struct Status {
     /// How many things could not be looked at.
     failures: usize,
     targets: Vec<TargetStatus>,
+    /// The objects that could not be read: there may be more targets.
+    unread: Vec<Unread>,
     /// The engines that the tree installs.
     engines: Vec<Installed>,
     /// The builds that were stopped, so that targets are not known.
@@ -96,6 +98,7 @@ fn status(repo: &Rc<LocalRepo>) -> Result<Status, Failures> {
         let targets = surveyed(repo, &survey)?;
         status.targets = targets.each().map(TargetStatus::of).collect();
         status.stopped = targets.stopped();
+        status.unread = targets.unread().to_vec();
         status.engines = targets.engines;
     }
     Ok(status)
@@ -160,6 +163,7 @@ impl Status {
             warnings,
             failures: checked.failures.len(),
             targets: Vec::new(),
+            unread: Vec::new(),
             engines: Vec::new(),
             stopped: Vec::new(),
             branch,
@@ -233,10 +237,12 @@ fn listed_files(tree: &dyn Tree) -> Vec<String> {
 }
 
 impl Status {
-    /// The number of targets in each state, or only of bad states, if there are any.
+    /// The number of targets in each state, or only of bad states, if there are any. Objects that could not be read count
+    /// as unknown, as in `targets`.
     fn counts(&self) -> String {
         let counts = TargetState::WORDS.iter().filter_map(|word| {
-            let count = self.targets.iter().filter(|target| target.state.word() == *word).count();
+            let unread = if *word == "unknown" { self.unread.len() } else { 0 };
+            let count = self.targets.iter().filter(|target| target.state.word() == *word).count() + unread;
             let is_always = ["localized", "remote", "unknown"].contains(word);
             (is_always || count > 0).then(|| format!("{count} {word}"))
         });
@@ -264,8 +270,13 @@ impl TargetStatus {
             | TargetState::Other { why }
             | TargetState::Unknown { why } => format!(": {why}"),
         };
-        format!("  {:<9}  {}:{}: {}{why}", self.state.word(), self.file, self.line, self.name)
+        status_line(self.state.word(), &format!("{}:{}", self.file, self.line), &format!("{}{why}", self.name))
     }
+}
+
+/// A line about what is deployed.
+fn status_line(state: &str, location: &str, text: &str) -> String {
+    format!("  {state:<9}  {location}: {text}")
 }
 
 impl BranchStatus {
@@ -359,13 +370,15 @@ impl Outcome for Status {
             let [errors, warnings] = [counted(self.errors, "error"), counted(self.warnings, "warning")];
             out.push(format!("check: {errors}, {warnings}{failed}"));
         }
-        if !self.targets.is_empty() {
+        if !self.targets.is_empty() || !self.unread.is_empty() {
             out.push(self.counts());
             let mut targets: Vec<&TargetStatus> = self.targets.iter().collect();
             // Finished targets come last: only the first lines are printed.
             targets.sort_by_key(|target| target.state == TargetState::Localized);
             let most = if shown.verbose { usize::MAX } else { NAMED };
-            let mut texts: Vec<String> = targets.into_iter().map(TargetStatus::text).collect();
+            let unread =
+                self.unread.iter().map(|unread| status_line("unknown", &unread.location_text(), &unread.message));
+            let mut texts: Vec<String> = unread.chain(targets.into_iter().map(TargetStatus::text)).collect();
             // Several targets that one object generates share a line.
             texts.dedup();
             out.extend(first(texts.into_iter(), most));

@@ -21,6 +21,7 @@ use crate::message::failure::{Failure, Failures, Result};
 use crate::message::redact::{inert, visible};
 use crate::targets::{
     self, DeployedTree, ExternalInput, Identity, Installed, Revision, Target, TargetLocation, TargetState, Targets,
+    Unread,
 };
 use crate::tree::path;
 use crate::workspace::{Files, repository_offline};
@@ -97,6 +98,11 @@ impl TargetSurvey {
     /// Each target with the inputs that its build lacks.
     pub(super) fn each(&self) -> impl Iterator<Item = (&Target, Option<&[ExternalInput]>)> {
         self.targets.targets.iter().zip(self.reaches.iter().map(Option::as_deref))
+    }
+
+    /// The objects that could not be read.
+    pub(super) fn unread(&self) -> &[Unread] {
+        &self.targets.unread
     }
 }
 

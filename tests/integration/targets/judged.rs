@@ -226,6 +226,33 @@ fn what_only_a_build_settles_differs_from_no_record() {
 }
 
 #[test]
+fn status_and_targets_count_what_cannot_be_read() {
+    let Some((_sandbox, work)) = fleet() else { return };
+    work.commit_files(&[
+        ("a.yaml", &argo("a", "web")),
+        ("b.yaml", &argo("b", "web, path: web")),
+        ("web/kustomization.yaml", "namePrefix: a-\n"),
+    ]);
+    work.run(&["targets"]).success().says(expect![[r#"
+        a.yaml:1: Argo CD Application argocd/a
+          web at main: a kustomization, localized
+        b.yaml:4
+          unknown: not YAML: the key `path` appears twice
+
+        1 target: 1 here, 0 external, 0 templated; 1 unknown
+    "#]]);
+    work.run(&["status"]).success().says(expect![[r#"
+        1 kustomization, 0 remote references
+        check: 1 error, 0 warnings
+        1 target: 1 localized, 0 remote, 1 unknown
+          unknown    b.yaml:4: not YAML: the key `path` appears twice
+          localized  a.yaml:1: Argo CD Application argocd/a
+        branch localized/main: missing
+        next: git kustomize-localize init
+    "#]]);
+}
+
+#[test]
 fn what_only_a_build_deploys_must_be_included() {
     let world = World::new();
     if world.sandbox.builds().is_none() {
