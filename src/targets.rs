@@ -641,7 +641,13 @@ impl Target {
         match &self.location {
             TargetLocation::External(_) => None,
             TargetLocation::Templated(why) => Some(why.clone()),
-            TargetLocation::Local(_) => unfilled(self.build.added()).or_else(|| self.build.unread.clone()),
+            TargetLocation::Local(dir) => {
+                let unread = unfilled(self.build.added()).or_else(|| self.build.unread.clone());
+                unread.or_else(|| match &dir.content {
+                    PathContent::Submodule(path) => Some(format!("`{path}` is a submodule")),
+                    _ => None,
+                })
+            }
         }
     }
 
@@ -821,6 +827,7 @@ fn of_scan(
         let unsaid = targets.targets.iter_mut().filter(|target| target.build.load_restrictor.is_none());
         unsaid.for_each(|target| target.build.load_restrictor = Some(config.load_restrictor));
         target_dir::on_localized(&identity, &mut targets)?;
+        target_dir::without_submodules(&mut targets);
     }
     argo::find_elsewhere(tree, config, &mut targets)?;
     target_dir::declared(tree, config, &mut targets)?;

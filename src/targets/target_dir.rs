@@ -156,6 +156,21 @@ pub(super) fn on_localized(identity: &Identity, targets: &mut Targets) -> Result
     Ok(())
 }
 
+/// Leaves submodules out of the artifacts that do not have them. A path in one tells nevertheless which URL is this
+/// repository.
+pub(super) fn without_submodules(targets: &mut Targets) {
+    for target in &mut targets.targets {
+        if let TargetLocation::Local(dir) = &mut target.location
+            && let PathContent::Submodule(path) = &dir.content
+            && dir.artifact.as_ref().is_some_and(|artifact| !artifact.has_submodules)
+        {
+            let why =
+                format!("`{path}` is a submodule, which Flux fetches only with `recurseSubmodules` in its source");
+            dir.content = PathContent::Nothing(why);
+        }
+    }
+}
+
 impl BuildSettings {
     /// Notes the paths that are submodules instead of files.
     pub(super) fn hold_submodule(&mut self, tree: &dyn Tree, files: &[String]) -> Result<()> {

@@ -226,6 +226,47 @@ fn what_only_a_build_settles_differs_from_no_record() {
 }
 
 #[test]
+fn a_target_in_a_submodule_is_missing_or_unknown() {
+    let Some((_sandbox, work)) = fleet() else { return };
+    let deploys = |source: &str| {
+        work.write("clusters/apps.yaml", format!("{source}{}{}", flux("a", "  path: ./sub/a\n"), argo("b", "sub/b")));
+        work.git(&["add", "--all"]);
+        work.git(&["update-index", "--add", "--cacheinfo", &format!("160000,{},sub", "1".repeat(40))]);
+        work.git(&["commit", "--quiet", "--message=submodule"]);
+    };
+    deploys(SOURCE);
+    work.run(&["check", "--rev", "HEAD"]).fails(1).says(expect![[r#"
+        error[missing-target]: Flux Kustomization a (clusters/apps.yaml:6) deploys `./sub/a`: `sub` is a submodule, which Flux fetches only with `recurseSubmodules` in its source
+          --> clusters/apps.yaml:11:9
+           |
+        11 |   path: ./sub/a
+           |         ^^^^^^^
+           = help: correct the path, or remove the object; if nothing deploys the object, list its directory below `exclude:` in .kustomize-localize
+
+        warning[unknown-target]: cannot tell what Argo CD Application b (clusters/apps.yaml:13) deploys: `sub` is a submodule
+          --> clusters/apps.yaml:16:105
+           |
+        16 | spec: {project: default, source: {repoURL: 'https://github.com/acme/fleet', targetRevision: main, path: sub/b}}
+           |                                                                                                         ^^^^^^^
+           = help: write it out, or allow it: # kustomize-localize: allow[unknown-target] REASON
+
+        for more: git kustomize-localize explain missing-target unknown-target
+        no kustomization in commit <0> (HEAD): 1 error; 1 target unknown
+    "#]]);
+    deploys(&SOURCE.replace("main}", "main}, recurseSubmodules: true"));
+    work.run(&["check", "--rev", "HEAD"]).success().says(expect![[r#"
+        warning[unknown-target]: 2 targets are unknown: the files do not tell what they deploy
+          --> clusters/apps.yaml:11:9
+           = note: Flux Kustomization a (clusters/apps.yaml:6): `sub` is a submodule
+           = note: Argo CD Application b (clusters/apps.yaml:13): `sub` is a submodule
+           = help: write it out, or allow it: # kustomize-localize: allow[unknown-target] REASON
+
+        for more: git kustomize-localize explain unknown-target
+        no kustomization in commit <0> (HEAD): no problems found; 2 targets unknown
+    "#]]);
+}
+
+#[test]
 fn status_and_targets_count_what_cannot_be_read() {
     let Some((_sandbox, work)) = fleet() else { return };
     work.commit_files(&[
