@@ -848,15 +848,16 @@ fn of_scan(
 
 /// Notes the directories of targets to which their set gives one name.
 fn tell_apart(targets: &mut [Target]) {
-    let mut named: BTreeMap<ObjectRef, BTreeSet<String>> = BTreeMap::new();
+    // Several sources of one application are at several positions of the template.
+    let mut named: BTreeMap<(ObjectRef, Position), BTreeSet<String>> = BTreeMap::new();
     for target in targets.iter().filter(|target| target.object.set.is_some()) {
         if let TargetLocation::Local(dir) = &target.location {
-            named.entry(target.object.clone()).or_default().insert(dir.path.clone());
+            named.entry((target.object.clone(), target.spot)).or_default().insert(dir.path.clone());
         }
     }
     for target in targets {
         if let TargetLocation::Local(dir) = &target.location
-            && named.get(&target.object).is_some_and(|directories| directories.len() > 1)
+            && named.get(&(target.object.clone(), target.spot)).is_some_and(|directories| directories.len() > 1)
         {
             target.object.apart = Some(dir.path.clone());
         }

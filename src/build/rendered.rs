@@ -106,13 +106,15 @@ fn suffix(target: &Target) -> String {
 /// The chosen builds, and the other sources of their targets.
 fn with_all_sources(mut chosen: Vec<Choice>, targets: &[Target], names: &FileNames<'_>) -> Vec<Choice> {
     let built = chosen.iter().filter_map(|choice| choice.targets().new);
-    let (files, sources): (HashSet<String>, HashSet<(String, Position)>) =
-        built.map(|target| (names.file(target), (target.object.location_text(), target.spot))).unzip();
+    // The applications of a set have one location, so only their objects tell them apart.
+    let (files, sources): (HashSet<String>, HashSet<(&ObjectRef, Position)>) =
+        built.map(|target| (names.file(target), (&target.object, target.spot))).unzip();
     // A change may touch only one source, but the file has the objects of all.
-    let others = targets.iter().filter(|target| {
-        files.contains(&names.file(target)) && !sources.contains(&(target.object.location_text(), target.spot))
-    });
-    chosen.extend(others.cloned().map(Choice::of_target).filter(|choice| !choice.is_elsewhere()));
+    let others = targets
+        .iter()
+        .filter(|target| files.contains(&names.file(target)) && !sources.contains(&(&target.object, target.spot)));
+    let others: Vec<Choice> = others.cloned().map(Choice::of_target).collect();
+    chosen.extend(others.into_iter().filter(|choice| !choice.is_elsewhere()));
     chosen
 }
 
@@ -467,6 +469,32 @@ mod tests {
             flux/web@c.yaml%2C%20HelmRelease.yaml"#]]
         .assert_eq(&files(""));
         assert_eq!(files("# a comment\n"), files(""));
+    }
+
+    #[test]
+    fn each_application_of_a_set_has_all_its_sources() {
+        let set = "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {name: set}\nspec:\n  generators: [{list: {elements: [{name: a}, {name: b}]}}]\n  template:\n    metadata: {name: '{{name}}'}\n    spec:\n      sources:\n      - {repoURL: 'https://h/o/r', path: 'x/{{name}}'}\n      - {repoURL: 'https://h/o/r', path: 'y/{{name}}'}\n";
+        let (config, tree) = (
+            Config::default(),
+            testing::tree(&[
+                ("set.yaml", set),
+                ("x/a/m.yaml", ""),
+                ("x/b/m.yaml", ""),
+                ("y/a/m.yaml", ""),
+                ("y/b/m.yaml", ""),
+            ]),
+        );
+        let found = find(&tree, &config, &|| Ok(Identity::new(["https://h/o/r".to_owned()], &config, []))).unwrap();
+        let targets = &found.as_written().targets;
+        let names = FileNames::of(targets);
+        // A change touches the first source of one, and the second of the other.
+        let path = |target: &Target| target.local_dir().unwrap().path.clone();
+        let touched = targets.iter().filter(|target| ["x/a", "y/b"].contains(&&*path(target)));
+        let all = with_all_sources(touched.cloned().map(Choice::of_target).collect(), targets, &names);
+        let built = all.iter().filter_map(|choice| choice.targets().new);
+        let built: BTreeSet<String> = built.map(|target| format!("{} {}", names.file(target), path(target))).collect();
+        let expected = ["argocd/a.yaml x/a", "argocd/a.yaml y/a", "argocd/b.yaml x/b", "argocd/b.yaml y/b"];
+        assert_eq!(built.into_iter().collect::<Vec<_>>(), expected);
     }
 
     #[test]
