@@ -573,6 +573,12 @@ impl ObjectRef {
         self.apart.as_ref().map_or(String::new(), |directory| format!(", {}", path::shown(directory)))
     }
 
+    /// The name and the location of the set that generates it; `None` if there is none.
+    pub(crate) fn set_text(&self) -> Option<String> {
+        let ObjectRef { file, line, set, .. } = self;
+        set.as_ref().map(|set| format!("ApplicationSet {set} ({file}:{line})"))
+    }
+
     /// The kind in its file.
     fn written_kind(&self) -> &str {
         if self.set.is_some() { argo::SET } else { &self.kind }
@@ -649,6 +655,12 @@ impl Target {
                 })
             }
         }
+    }
+
+    /// Whether it stands for targets whose names only the cluster knows.
+    fn has_open_name(&self) -> bool {
+        // The kinds of Flux and Argo CD that make objects.
+        self.object.kind.ends_with("Set") || unfilled([&*self.object.name]).is_some()
     }
 
     /// The URL of its repository, where only the tree tells that it is this one.

@@ -16,7 +16,7 @@ use crate::message::position::Position;
 use crate::reference::Upstream;
 use crate::targets::affected::changes::Changes;
 use crate::targets::affected::{AffectedTarget, Cause, DiffStatus, Sides, affected, listed};
-use crate::targets::{ObjectRef, Target, TargetDir, TargetLocation, Unread};
+use crate::targets::{Target, TargetDir, TargetLocation, Unread};
 use crate::tree::{Entry, Tree, path};
 use crate::workspace::{Workspace, commit, from_top, merge_base};
 
@@ -227,8 +227,7 @@ impl Choice {
 
     /// The name of the set that generates the target; `None` if there is none.
     pub(crate) fn set(&self) -> Option<String> {
-        let ObjectRef { file, line, set, .. } = &self.target()?.object;
-        set.as_ref().map(|set| format!("ApplicationSet {set} ({file}:{line})"))
+        self.target()?.object.set_text()
     }
 
     /// The target as it is, or was.

@@ -38,7 +38,7 @@ pub(crate) struct Affected {
     pub total: usize,
     /// The targets.
     pub targets: Vec<AffectedTarget>,
-    /// How many targets there are now.
+    /// How many targets there are now, with those that may still be there.
     pub targets_total: usize,
     /// The targets of the new tree that an unknown build may change: they are compared as written.
     pub unbuilt: Vec<Target>,
@@ -178,13 +178,17 @@ pub(crate) fn affected(changes: &Changes, config: &Config, deployed: Sides<&Depl
     // A reviewer must hear of every target whose build is unknown, also of one that may be gone.
     let mut unbuilt: Vec<Target> = targets.targets.iter().filter(is_open).cloned().collect();
     let known: HashSet<ObjectRef> = unbuilt.iter().map(|target| target.object.clone()).collect();
+    let new: HashSet<&ObjectRef> = targets.targets.iter().map(|target| &target.object).collect();
+    let may_stay =
+        |change: &&AffectedTarget| change.status != DiffStatus::Removed && !new.contains(&change.target.object);
+    let targets_total = targets.targets.len() + touched.iter().filter(may_stay).count();
     let perhaps_gone = touched.iter().map(|target| &target.target).filter(is_open);
     unbuilt.extend(filled);
     unbuilt.extend(perhaps_gone.filter(|target| !known.contains(&target.object)).cloned());
     let mut affected = Affected {
         unbuilt,
         targets: touched,
-        targets_total: targets.targets.len(),
+        targets_total,
         unread,
         directories: causes.directories().chain(changes.directories()).collect(),
         ..Affected::default()

@@ -11,7 +11,7 @@ use crate::graph::inputs::BuildInput;
 use crate::message::failure::Result;
 use crate::reference::is_url;
 use crate::targets::plain::manifests;
-use crate::targets::{self, Changer, Target, TargetLocation, Targets};
+use crate::targets::{self, Changer, ObjectRef, Target, TargetLocation, Targets};
 use crate::tree::path;
 
 /// The identity of an object, independent of its location.
@@ -40,14 +40,17 @@ fn is_there(old: &Target, new: &Target) -> bool {
     old.object.file == new.object.file && old.object.built_by == new.object.built_by
 }
 
-/// Whether two targets are views of one object, and it is not known what a build makes of it: that may have another name.
+/// Whether two targets are views of one object, and it is not known how it names what it defines.
 fn are_views(target: &Target, other: &Target) -> bool {
     // Few targets are open, and there may be thousands.
-    (target.changed_by.is_some() || other.changed_by.is_some()) && are_of_one_object(target, other)
+    let is_open = |target: &Target| target.changed_by.is_some() || target.has_open_name();
+    (is_open(target) || is_open(other)) && are_of_one_object(target, other)
 }
 
 fn are_of_one_object(target: &Target, other: &Target) -> bool {
-    target.object.line == other.object.line && target.object.file == other.object.file
+    let (ObjectRef { file, line, set, .. }, other) = (&target.object, &other.object);
+    // A set is recognized by its name.
+    *file == other.file && *set == other.set && (set.is_some() || *line == other.line)
 }
 
 /// Whether a target is one of several views of an object in `own`, which is also in `other`.
@@ -71,7 +74,15 @@ fn pairs(old: &[Target], new: &[Target]) -> Vec<Option<usize>> {
     }
     let mut left: Vec<usize> = was.into_values().flatten().collect();
     for (target, before) in new.iter().zip(&mut before).filter(|(_, before)| before.is_none()) {
-        *before = left.iter().position(|number| are_views(&old[*number], target)).map(|at| left.remove(at));
+        // Of several views none is known to be it.
+        let mut views = (0..left.len()).filter(|at| {
+            let old = &old[left[*at]];
+            (target.changed_by.is_some() || old.changed_by.is_some()) && are_of_one_object(old, target)
+        });
+        *before = match (views.next(), views.next()) {
+            (Some(at), None) => Some(left.remove(at)),
+            _ => None,
+        };
     }
     before
 }
@@ -102,7 +113,7 @@ impl Causes<'_> {
             // Nothing names its file any more.
             let is_unnamed = turned.is_unnamed(at);
             if is_unnamed {
-                change = self.gone(change, turned.stays_with(at))?;
+                change = self.gone(change, turned.may_name(at))?;
             }
             if change.status == DiffStatus::Changed {
                 match self.of_target(&change.target, Some(&old[at]), is.targets, config)? {
@@ -113,29 +124,38 @@ impl Causes<'_> {
             }
             affected.push(change);
         }
-        for at in turned.gone().filter(|at: &usize| !was.is_idle(&old[*at], is) && !is_view(&old[*at], old, new)) {
-            affected.push(self.gone(AffectedTarget::changed(&old[at], &old[at]), turned.stays_with(at))?);
+        for at in turned.gone().filter(|at: &usize| !was.is_idle(&old[*at], is)) {
+            // What was unknown, and is known now, is not removed.
+            let is_open = old[at].changed_by.is_some() || old[at].has_open_name();
+            if is_open && is_view(&old[at], old, new) {
+                continue;
+            }
+            let mut change = self.gone(AffectedTarget::changed(&old[at], &old[at]), turned.may_name(at))?;
+            if change.status == DiffStatus::Changed
+                && let Some(cause) = self.of_target(&change.target, Some(&old[at]), is.targets, config)?
+            {
+                change.cause = cause;
+            }
+            affected.push(change);
         }
         Ok(affected)
     }
 
-    /// A target that nothing deploys any more: it is removed, unless a build that is unknown may still deploy it.
-    fn gone(&self, change: AffectedTarget, before: Option<&Target>) -> Result<AffectedTarget> {
+    /// A target that nothing deploys any more: it is removed, unless something that is unknown may still name it: a
+    /// chart that differs and makes objects of that kind, or the `changer`.
+    fn gone(&self, change: AffectedTarget, changer: Option<Changer>) -> Result<AffectedTarget> {
         let Some(old) = change.was.as_ref() else { return Ok(change) };
-        let Some(changer) = self.changer(old, before)? else {
+        let changer = match changer {
+            Some(changer) => Some(changer),
+            None => self.chart(old)?.map(Changer::new),
+        };
+        let Some(changer) = changer else {
             let (target, status, cause) = (old.clone(), DiffStatus::Removed, object_file(old));
             return Ok(AffectedTarget { target, was: None, status, cause });
         };
         let mut change = change;
         change.target.changed_by.get_or_insert(changer);
         Ok(change)
-    }
-
-    /// The build that may still deploy a target that nothing references any more: its former builder, or a chart that
-    /// differs and makes objects of that kind.
-    fn changer(&self, target: &Target, before: Option<&Target>) -> Result<Option<Changer>> {
-        let chart = if before.is_none() { self.chart(target)? } else { None };
-        Ok(before.map(Target::by).or(chart).map(Changer::new))
     }
 
     /// The first chart that differs and has a template for objects of the kind of a target that was not in it.

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Sides, hidden};
 use crate::graph::{Explored, RootId};
 use crate::kustomization::NoteKind;
+use crate::message::failure::Failure;
 use crate::targets::deployments::Deployments;
-use crate::targets::{DeployedTree, PathContent, Target, Targets, Unread};
+use crate::targets::{Changer, DeployedTree, PathContent, Target, Targets, Unread, readers};
 
 /// The targets of one tree, as they reach the objects of each other.
 pub(super) struct DeploymentIndex<'a> {
@@ -118,9 +119,23 @@ impl<'a> Turned<'a> {
             && !self.now[before].is_some_and(|now: usize| is.has(&is.targets.targets[now]))
     }
 
+    /// The build or file that may still name an old target, because it is not known what it names now. `None` if
+    /// everything is known that could name it, so that the target is removed.
+    pub(super) fn may_name(&self, before: usize) -> Option<Changer> {
+        let Sides { old: was, new: is } = self.sides;
+        let target = &was.targets.targets[before];
+        let file = target.object.file.as_str();
+        let unread = || is.targets.unread.iter().find(|unread| unread.file == file);
+        self.stays_with(before)
+            .map(|by| Changer::new(by.by()))
+            .or_else(|| self.broken_reader(file))
+            .or_else(|| self.unknown_namer(target))
+            .or_else(|| unread().map(|unread| Changer::new(unread.location_text())))
+    }
+
     /// A builder of an old target that may still deploy it, because its new output is unknown. `None` if no builder
     /// may.
-    pub(super) fn stays_with(&self, before: usize) -> Option<&'a Target> {
+    fn stays_with(&self, before: usize) -> Option<&'a Target> {
         let Sides { old: was, new: is } = self.sides;
         // A builder may be deployed by another one, and so on.
         let mut seen = BTreeSet::new();
@@ -142,5 +157,34 @@ impl<'a> Turned<'a> {
             }
         }
         None
+    }
+
+    /// A root that read a file with objects, and that no longer builds.
+    fn broken_reader(&self, file: &str) -> Option<Changer> {
+        let Sides { old: was, new: is } = self.sides.map(|side| side.explored);
+        let mut readers = readers(&was.graph, &|read| read == file).into_iter();
+        readers.find_map(|reader| {
+            let root = is.graph.user_root(&was.graph.roots[reader].directory)?;
+            let reached = is.graph.reach_localized([root]);
+            let trouble = is.troubles.iter().find(|trouble| is.graph.is_in(trouble.at, &reached))?;
+            let name = is.graph.label(is.graph.roots[root].file);
+            Some(Changer { name, not_built: Some(trouble.failure.clone()) })
+        })
+    }
+
+    /// A new or changed object of the engine of a target, and of which it is not known how the targets are named that it
+    /// defines.
+    fn unknown_namer(&self, target: &Target) -> Option<Changer> {
+        let Sides { old: was, new: is } = self.sides.map(|side| &side.targets.targets);
+        let is_same =
+            |number: usize, new: &Target| self.before[number].is_some_and(|before| was[before].digest == new.digest);
+        let of_engine = is.iter().enumerate().filter(|(_, new)| new.engine == target.engine);
+        of_engine.filter(|(number, new)| !is_same(*number, new)).find_map(|(_, new)| match &new.changed_by {
+            Some(changer) => (new.object.kind == target.object.kind).then(|| changer.clone()),
+            None => new.has_open_name().then(|| {
+                let name = new.object.set_text().unwrap_or_else(|| new.by());
+                Changer { name, not_built: new.open().map(Failure::new) }
+            }),
+        })
     }
 }

@@ -1,5 +1,7 @@
 //! Random worlds, changed at random: the roots that are named are those of which something that is read is different.
 
+mod unknown;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
