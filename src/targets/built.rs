@@ -66,6 +66,8 @@ pub(super) struct ParentBuilds {
     pub(super) done: BTreeSet<String>,
     /// Why the objects in a file are not known, by file.
     pub(super) failed: BTreeMap<String, Failure>,
+    /// The directories that are built alone because no build with them succeeded.
+    pub(super) parts: BTreeSet<String>,
     /// The files that all of them read.
     files: BTreeSet<String>,
 }
@@ -88,6 +90,7 @@ impl UnresolvedTargets {
         let root_in = |directory: &str| explored.graph.user_root(directory);
         let overloaded = explored.graph.overloaded();
         let mut alone: BTreeSet<RootId> = named.iter().filter_map(|directory| root_in(directory)).collect();
+        let mut parts = BTreeSet::new();
         // A build may make objects that deploy roots with further objects, so that this takes rounds.
         for _ in 0..DEEPEST {
             let builders = targets.builders(explored, config, wanted, &alone)?;
@@ -105,11 +108,14 @@ impl UnresolvedTargets {
             };
             // A root that no build can load as a whole is not built in parts.
             let failed = roots(failed).into_iter().filter(|root| !overloaded.contains(root));
-            alone.extend(explored.graph.unverified_roots(roots(built), failed));
+            let unverified = explored.graph.unverified_roots(roots(built), failed);
+            parts.extend(unverified.iter().map(|root| explored.graph.roots[*root].directory.clone()));
+            alone.extend(unverified);
             let built = builders.iter().filter_map(|builder| Some((builder, known.get(&builder.key)?)));
             let tree = &*explored.graph.sources[0].tree;
-            targets = find_built((tree, &explored.graph), config, identity, &targets, built)?
-                .resolve_changers(&explored.graph);
+            let mut as_built = find_built((tree, &explored.graph), config, identity, &targets, built)?;
+            as_built.0.builds.parts.clone_from(&parts);
+            targets = as_built.resolve_changers(&explored.graph);
         }
         Ok(targets)
     }

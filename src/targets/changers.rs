@@ -73,9 +73,16 @@ impl WritableKinds {
 /// Something that may change objects.
 struct PossibleChange {
     by: String,
-    /// The index of the changing target; `None` if a root changes them.
-    target: Option<usize>,
+    build: ChangingBuild,
     reach: WritableKinds,
+}
+
+/// The build in which objects may change.
+enum ChangingBuild {
+    /// That of the target with this index.
+    Target(usize),
+    /// That of a root, by a root in it.
+    Root { built: RootId, writer: RootId },
 }
 
 impl UnresolvedTargets {
@@ -97,6 +104,11 @@ impl UnresolvedTargets {
         let changes = Changers::of(&targets, graph, &deployments, &files);
         let changed: Vec<Option<Changer>> = targets.targets.iter().map(|target| changes.changer(target)).collect();
         targets.targets.iter_mut().zip(changed).for_each(|(target, changer)| target.changed_by = changer);
+        // What a part of an unknown build makes is not deployed: the object as written stands for the result.
+        let parts = &targets.builds.parts;
+        targets.targets.retain(|target| {
+            target.changed_by.is_none() || target.object.built_by.is_none() || !parts.contains(&target.home)
+        });
         targets.undeployed = undeployed;
         targets
     }
@@ -137,7 +149,11 @@ impl<'t> Changers<'t> {
         }
         for file in self.deployments.files(number) {
             let (by, reach) = (self.targets.targets[number].builder(), reach.clone());
-            self.of_files.entry(file).or_default().push(PossibleChange { by, target: Some(number), reach });
+            self.of_files.entry(file).or_default().push(PossibleChange {
+                by,
+                build: ChangingBuild::Target(number),
+                reach,
+            });
         }
     }
 
@@ -174,7 +190,10 @@ impl<'t> Changers<'t> {
         for object in target.objects() {
             for change in self.of_files.get(object.file.as_str()).into_iter().flatten() {
                 // A build that belongs to another cluster makes an object of its own from this file.
-                let is_other = change.target.is_none_or(|number| !self.is_home(&target.home, number));
+                let is_other = match change.build {
+                    ChangingBuild::Target(number) => !self.is_home(&target.home, number),
+                    ChangingBuild::Root { built, writer } => !self.is_part(&target.home, built, writer),
+                };
                 let is_done = object.built_by.is_some() && (is_other || self.targets.builds.done.contains(&change.by));
                 let writes = change.reach.is_of(object.written_kind());
                 if change.by != own && !is_done && (writes || is_open && change.reach.variables) {
@@ -190,6 +209,18 @@ impl<'t> Changers<'t> {
         let root = self.graph.user_root(directory);
         root.is_none_or(|root| self.deployments.roots(number).contains(&root))
             || matches!(&self.targets.targets[number].location, TargetLocation::Local(dir) if dir.path == directory)
+    }
+
+    /// Whether the build of a directory is only a part of that of a root, which did not succeed, and whose `writer` it
+    /// does not have.
+    fn is_part(&self, directory: &str, built: RootId, writer: RootId) -> bool {
+        if !self.targets.builds.parts.contains(directory) {
+            return false;
+        }
+        self.graph.user_root(directory).is_some_and(|part| {
+            let [whole, own] = [built, part].map(|root| self.graph.reach_localized([root]));
+            built != part && whole.contains(&part) && !own.contains(&writer)
+        })
     }
 
     /// The build that may change the object of a target; `None` if none may.
@@ -245,7 +276,8 @@ impl<'a> Writers<'a> {
                 }
                 for file in &read {
                     let (by, reach) = (graph.label(graph.roots[root].file), reach.clone());
-                    changed.entry(file).or_default().push(PossibleChange { by, target: None, reach });
+                    let build = ChangingBuild::Root { built: reader, writer: root };
+                    changed.entry(file).or_default().push(PossibleChange { by, build, reach });
                 }
             }
         }

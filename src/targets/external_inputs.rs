@@ -127,6 +127,8 @@ pub(super) fn beyond(namer: &Namer<'_>, roots: impl IntoIterator<Item = RootId>)
 mod tests {
     use std::rc::Rc;
 
+    use expect_test::expect;
+
     use super::*;
     use crate::check::testing::{argo, flux, source};
     use crate::config::Config;
@@ -393,6 +395,37 @@ patches:
                 "Kustomization flux-system/web (apps/apps.yaml:1, built by prod/kustomization.yaml) other None",
             ]
         );
+    }
+
+    #[test]
+    fn a_part_of_what_is_not_built_deploys_nothing_by_itself() {
+        let away = Failure::new("it is away");
+        let (names, lines) = built(
+            &[
+                ("apps/kustomization.yaml", "resources: [apps.yaml]\n"),
+                ("apps/apps.yaml", &target("web", "web")),
+                ("prod/kustomization.yaml", &PATCHED.replace("../apps", "../apps, 'https://example.com/x.yaml'")),
+            ],
+            &[
+                ("prod/kustomization.yaml", Err(away.clone())),
+                ("apps/kustomization.yaml", Ok(target("web", "web").into())),
+            ],
+        );
+        assert_eq!(names, ["prod/kustomization.yaml[\"https://example.com/x.yaml\"]", "apps/kustomization.yaml[]"]);
+        expect![[r#"Kustomization flux-system/web (apps/apps.yaml:1) web Some(("prod/kustomization.yaml", Some("prod/kustomization.yaml: it is away")))"#]].assert_eq(&lines.join("\n"));
+        // What only lists a part does not change it.
+        let (_, lines) = built(
+            &[
+                ("apps/kustomization.yaml", "resources: [apps.yaml]\n"),
+                ("apps/apps.yaml", &target("web", "web")),
+                ("prod/kustomization.yaml", PATCHED),
+                ("all/kustomization.yaml", "resources: [../prod, 'https://example.com/x.yaml']\n"),
+            ],
+            &[("all/kustomization.yaml", Err(away)), ("prod/kustomization.yaml", Ok(target("web", "other").into()))],
+        );
+        expect![[r#"
+            Kustomization flux-system/web (apps/apps.yaml:1) web Some(("prod/kustomization.yaml", Some("all/kustomization.yaml: it is away")))
+            Kustomization flux-system/web (apps/apps.yaml:1, built by prod/kustomization.yaml) other None"#]].assert_eq(&lines.join("\n"));
     }
 
     /// An object that patches what it deploys.
