@@ -31,7 +31,7 @@ use crate::graph::{FileId, Graph, RootId, Survey};
 use crate::message::failure::Result;
 use crate::message::finding::Finding;
 use crate::record::Lock;
-use crate::targets::{self, Identity};
+use crate::targets;
 use crate::tree::path;
 use crate::workspace::Workspace;
 
@@ -111,14 +111,11 @@ fn deployed(workspace: &Workspace) -> Result<&BTreeSet<String>> {
     if let Some(deployed) = workspace.deployed.get() {
         return Ok(deployed);
     }
-    let config = &workspace.config;
-    let leaves_out = !(config.include.is_empty() && config.exclude.is_empty());
-    let Some(repo) = workspace.repo().filter(|_| leaves_out && workspace.listing().is_some()) else {
+    let Some(repo) = workspace.repo().filter(|_| workspace.listing().is_some()) else {
         return Ok(workspace.deployed.get_or_init(BTreeSet::new));
     };
-    let (survey, kustomizations) = (workspace.survey(), workspace.kustomizations()?);
-    let targets = targets::find_in(survey, &[], kustomizations, config, &|| Identity::of_any_clone(repo, config))?;
-    Ok(workspace.deployed.get_or_init(|| targets.as_written().roots()))
+    let deployed = targets::deployed_roots(repo, workspace.survey(), &workspace.config)?;
+    Ok(workspace.deployed.get_or_init(|| deployed))
 }
 
 #[cfg(test)]

@@ -55,6 +55,7 @@ use serde_json::{Map, Value as Json};
 
 use crate::config::Config;
 pub(crate) use crate::config::EngineName;
+use crate::git::LocalRepo;
 use crate::graph::{Explored, FileId, Graph, RootId, Survey, TroubleKind};
 use crate::kustomization::{Data, ProblemKind, Value, is_flux_object};
 use crate::message::failure::{Failure, FailureKind, Result};
@@ -740,6 +741,17 @@ pub(crate) fn find(
     identity: &dyn Fn() -> Result<Identity>,
 ) -> Result<UnresolvedTargets> {
     find_from(&Survey::of(Rc::new(tree.clone())), &[], config, identity)
+}
+
+/// The roots that are deployed, as objects are written, if the configuration leaves roots out: else each of them is a
+/// starting point anyway.
+pub(crate) fn deployed_roots(repo: &Rc<LocalRepo>, survey: &Survey, config: &Config) -> Result<BTreeSet<String>> {
+    if config.include.is_empty() && config.exclude.is_empty() {
+        return Ok(BTreeSet::new());
+    }
+    let kustomizations = survey.tree().kustomizations()?;
+    let targets = find_in(survey, &[], &kustomizations, config, &|| Identity::of_any_clone(repo, config))?;
+    Ok(targets.as_written().roots())
 }
 
 /// Finds the targets of a tree as written. The walk starts at the roots among `kustomizations` that `paths` contain, or at

@@ -75,7 +75,7 @@ impl SbomArgs {
             };
             let subject = Digest::Sha256(sha256_hex(&tree.read(LOCK_NAME)?));
             let name = lock.target.clone().unwrap_or_else(|| path::name(directory).to_owned());
-            let components = components(Rc::new(tree), &[(String::new(), lock)], &BTreeMap::new())?;
+            let components = components(None, Rc::new(tree), &[(String::new(), lock)], &BTreeMap::new())?;
             // The time of the lock, not of this run: the same directory gives the same bytes.
             let written = Path::new(directory).join(LOCK_NAME).metadata().and_then(|lock| lock.modified()).ok();
             let written = written.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
@@ -99,7 +99,7 @@ impl SbomArgs {
         } else {
             Images::default()
         };
-        let components = components(Rc::new(tree), &locks, &images.run_by)?;
+        let components = components(Some(&repo), Rc::new(tree), &locks, &images.run_by)?;
         let name = repo.remote_urls()?.first().map_or_else(|| "repository".to_owned(), |url| redact::url(url));
         // By the commit, so that the same commit gives the same bytes.
         let created = date(match given {
@@ -117,7 +117,12 @@ fn no_lock(what: &str) -> Failure {
 
 /// The content of locks, each with its directory, and images: each component once, with all locations in the tree that
 /// name it.
-fn components(tree: SharedTree, locks: &[(String, Rc<Lock>)], images: &RunBy) -> Result<Vec<Component>> {
+fn components(
+    repo: Option<&Rc<LocalRepo>>,
+    tree: SharedTree,
+    locks: &[(String, Rc<Lock>)],
+    images: &RunBy,
+) -> Result<Vec<Component>> {
     let mut all: BTreeMap<(Upstream, String), Component> = BTreeMap::new();
     for (image, run_by) in images {
         let component = component::of_image(image, run_by.clone());
@@ -135,7 +140,7 @@ fn components(tree: SharedTree, locks: &[(String, Rc<Lock>)], images: &RunBy) ->
     }
     // The lock does not know lines, so the locations come from the files.
     let mut all: Vec<Component> = all.into_values().collect();
-    let named = ReferenceTree::survey(tree.clone(), &Config::of(&*tree, "")?, &[])?;
+    let named = ReferenceTree::survey(repo, tree.clone(), &Config::of(&*tree, "")?, &[])?;
     let mut named_by: BTreeMap<Option<&Upstream>, BTreeSet<String>> = BTreeMap::new();
     for link in named.links.iter().filter(|link| link.from.remote.is_none()) {
         let location = format!("{}:{}", link.location.file, link.location.position.line);

@@ -9,16 +9,16 @@ use serde::Serialize;
 
 use super::output::{Done, Outcome, OutputArgs, Shown};
 use crate::config::Config;
-use crate::git::Snapshot;
+use crate::git::{LocalRepo, Snapshot};
 use crate::graph::inputs::explore;
 use crate::graph::named::{Link, Namer, Node, NodeKind};
-use crate::graph::{RootId, reach};
+use crate::graph::{RootId, Survey, reach};
 use crate::message::failure::{Failure, Result, command};
 use crate::message::redact::{self, visible};
 use crate::plan::update;
 use crate::record::{LOCK_NAME, Lock};
 use crate::reference::{RepoSpec, Upstream};
-use crate::targets::flux_objects;
+use crate::targets::{deployed_roots, flux_objects};
 use crate::tree::{Tree, path};
 use crate::workspace::{Files, from_top, repository_offline};
 
@@ -58,7 +58,7 @@ impl TreeArgs {
         });
         let targets = targets.collect::<Result<Vec<String>>>()?;
         let lock = Lock::at(&*files, LOCK_NAME)?.unwrap_or_default();
-        let mut tree = ReferenceTree::survey(files, &config, &targets)?;
+        let mut tree = ReferenceTree::survey(Some(&repo), files, &config, &targets)?;
         if let Some(url) = &self.invert {
             tree.invert(url, &lock)?;
         }
@@ -95,9 +95,16 @@ pub(super) struct ReferenceTree {
 
 impl ReferenceTree {
     /// Walks a tree without the network, from the roots in `paths` (from the top), or else from all roots that no other
-    /// root references.
-    pub(super) fn survey(tree: Rc<dyn Tree>, config: &Config, paths: &[String]) -> Result<ReferenceTree> {
-        let directories = config.starting_points(&*tree, paths, &tree.kustomizations()?, [])?;
+    /// root references. `repo` tells which roots are deployed although the configuration leaves them out.
+    pub(super) fn survey(
+        repo: Option<&Rc<LocalRepo>>,
+        tree: Rc<dyn Tree>,
+        config: &Config,
+        paths: &[String],
+    ) -> Result<ReferenceTree> {
+        let deployed = repo.map(|repo| deployed_roots(repo, &Survey::of(tree.clone()), config)).transpose()?;
+        let directories =
+            config.starting_points(&*tree, paths, &tree.kustomizations()?, deployed.unwrap_or_default())?;
         let explored = explore(tree, &directories);
         let graph = &explored.graph;
         let flux = flux_objects(&explored);

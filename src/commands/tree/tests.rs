@@ -12,7 +12,7 @@ const APP: &str = "https://github.com/acme/app//deploy?ref=v1.2.0";
 /// Returns the graph of these files; it shows no secret.
 fn survey(all: &[(&str, &str)], paths: &[&str]) -> ReferenceTree {
     let paths: Vec<String> = paths.iter().map(|path| (*path).to_owned()).collect();
-    let tree = ReferenceTree::survey(Rc::new(files(all)), &Config::default(), &paths).unwrap();
+    let tree = ReferenceTree::survey(None, Rc::new(files(all)), &Config::default(), &paths).unwrap();
     assert!(!drawn(&tree).contains("secret") && !report(&tree).contains("secret"));
     tree
 }

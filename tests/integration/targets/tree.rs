@@ -167,3 +167,35 @@ fn what_is_not_there_is_an_error() {
           hint: run it in a repository
     "#]]);
 }
+
+#[test]
+fn a_deployed_root_is_shown_although_it_is_left_out() {
+    let sandbox = Sandbox::new();
+    let repo = sandbox.repo("work");
+    let application = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: web}\nspec: {source: {repoURL: 'https://github.com/acme/fleet', path: apps/web}}\n";
+    repo.commit_files(&[
+        (".kustomize-localize", "include: [shown]\nrepository: [{url: 'https://github.com/acme/fleet'}]\n"),
+        ("app.yaml", application),
+        ("apps/web/kustomization.yaml", "resources: ['https://github.com/acme/app//deploy?ref=v1.2.0']\n"),
+        ("apps/db/kustomization.yaml", "namePrefix: db-\n"),
+        ("shown/kustomization.yaml", "namePrefix: shown-\n"),
+    ]);
+    repo.run_unchanged(&["tree"]).success().says(expect![[r#"
+        apps/web
+        └── https://github.com/acme/app//deploy?ref=v1.2.0 (tag, not locked)
+
+        shown
+    "#]]);
+    repo.run_unchanged(&["tree", "--invert", "github.com/acme/app"]).success().says(expect![[r#"
+        https://github.com/acme/app//deploy?ref=v1.2.0 (tag, not locked)
+        └── apps/web
+    "#]]);
+    // It was there before.
+    repo.write("apps/web/kustomization.yaml", "resources: ['https://github.com/acme/app//deploy?ref=v1.3.0']\n");
+    repo.commit("Change");
+    repo.run_unchanged(&["affected", "HEAD^"]).success().says(expect![[r#"
+        apps/web: apps/web/kustomization.yaml
+        Argo CD Application web (app.yaml:1): apps/web/kustomization.yaml
+        1 of 2 kustomizations and 1 of 1 target since <0>
+    "#]]);
+}
