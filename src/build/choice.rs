@@ -381,7 +381,9 @@ impl<'a> Argument<'a> {
 /// where it names one of several sources.
 pub(crate) fn is_meant(target: &Target, text: &str) -> bool {
     let object = &target.object;
-    object.name == text || object.full_name() == text || places(target).iter().any(|name| name == text)
+    // An entry of the configuration has no name but its directory.
+    let is_named = !object.is_listed() && (object.name == text || object.full_name() == text);
+    is_named || places(target).iter().any(|name| name == text)
 }
 
 /// Names of a target that are not directories, the shortest first.

@@ -17,7 +17,7 @@ use crate::build::subject::BuildSpec;
 use crate::kustomization::FILE_NAMES;
 use crate::message::failure::{Failure, Failures, Result, command, shown};
 use crate::message::redact::visible;
-use crate::targets::{Target, TargetLocation, Targets};
+use crate::targets::{EngineName, Target, TargetLocation, Targets};
 use crate::tree::{self, Resolved, Tree, path};
 use crate::workspace::{Workspace, from_lock, from_top, repository_offline};
 
@@ -104,7 +104,9 @@ fn subjects(workspace: &Workspace, text: &str, quiet: bool) -> Result<Vec<BuildS
     // A text that may mean a root and a target, or several targets, is refused: nothing is guessed.
     match (root, named.as_slice(), there.as_slice()) {
         (Some(root), [], there) => {
-            let notes = there.iter().filter(|_| !quiet).map(|target| as_deployed(target, targets));
+            // kustomize builds the directory as it is.
+            let others = there.iter().filter(|target| !quiet && target.engine != EngineName::Kustomize);
+            let notes = others.map(|target| as_deployed(target, targets));
             say(&lines(first(notes, NAMED)));
             Ok(vec![BuildSpec::root(workspace, &root)])
         }

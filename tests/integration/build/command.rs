@@ -161,6 +161,11 @@ fn what_is_meant_is_named_or_asked_for() {
           hint: the directory: git kustomize-localize build ./web
           hint: Flux Kustomization web (clusters/all.yaml:8), `./plain`: git kustomize-localize build clusters/all.yaml:8
     "#]]);
+    // An entry of the configuration has no name but its directory.
+    world.commit(&[(".kustomize-localize", "targets: [{path: db, engine: kustomize}]\n")]);
+    world.commit(&[("db/kustomization.yaml", "resources: [map.yaml]\n"), ("db/map.yaml", &config_map("db"))]);
+    let db = world.work.run_unchanged(&["build", "db"]);
+    assert_eq!((db.success().stdout.as_str(), db.stderr.as_str()), (config_map("db").as_str(), ""));
     // Each source of one Application has a place of its own, also where the line is one.
     let source = |path: &str| format!("{{repoURL: 'https://github.com/acme/fleet', path: {path}}}");
     let application = |sources: &str| {
