@@ -6,3 +6,5 @@ pub(crate) mod limits;
 pub(crate) mod parallel;
 pub(crate) mod process;
 pub(crate) mod sandbox;
+#[cfg(target_os = "linux")]
+mod supervisor;

@@ -275,8 +275,7 @@ fn run_version(path: &Path, kind: Tool) -> Result<(Means, Output), process::Erro
             writable: &[private.path()],
             local: false,
         };
-        let (walls, _requests) = sandbox::isolate(&command, isolation).map_err(failed)?;
-        process::run_inside(&mut command, walls, Some(TIMEOUT))
+        Ok(sandbox::run(&mut command, isolation, Some(TIMEOUT))?.output)
     };
     // The filter is tried with the program itself, whatever the system promises.
     match run(Means::Filter) {

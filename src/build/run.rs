@@ -22,7 +22,7 @@ use crate::os::failpoint;
 use crate::os::interrupt::{Scratch, unusable};
 use crate::os::parallel::locked;
 use crate::os::process::{self, Bounds};
-use crate::os::sandbox::{self, Isolation, Means, Request};
+use crate::os::sandbox::{self, Isolated, Isolation, Means, Request};
 use crate::targets::variables::{Filled, Problems, Variables};
 
 /// The port of a cluster that no configuration names.
@@ -249,25 +249,20 @@ impl BuildRun {
         let edited = Some(&**top).filter(|top| !top.starts_with(input));
         let writable: Vec<&Path> = [Some(private), edited, traces.as_deref()].into_iter().flatten().collect();
         let (means, local) = (program.network, self.runs_images());
-        let (walls, requests) =
-            sandbox::isolate(&command, Isolation { means, network, input, writable: &writable, local })
-                .map_err(|error| Failure::new(format!("cannot create a build directory: {error}")))?;
+        let isolation = Isolation { means, network, input, writable: &writable, local };
         // A hostile input must not take more, whatever the program does.
         let bounds = Bounds { time: Some(time), output: OUTPUT, memory: MEMORY };
         let begun = Instant::now();
-        let output = process::run_inside(&mut command, walls, bounds);
+        let isolated = sandbox::run(&mut command, isolation, bounds);
         // All builds of a run share a limit, so that one slow root cannot use it up unseen.
         program.spend(begun.elapsed());
         // A build that is ended early tells nothing about the root.
-        let output = output.map_err(|error| match error {
+        let Isolated { output, refused: requests } = isolated.map_err(|error| match error {
             process::Error::Deadline(..) => stopped(error.to_string(), MORE_TIME),
             process::Error::Exceeded(..) => stopped(error.to_string(), "split what it builds into several roots"),
             error => Failure::new(error.to_string()),
         })?;
         let name = command.get_program().to_string_lossy().into_owned();
-        // Else the thread that answers would wait for a child that never began.
-        drop(command);
-        let requests = requests.and_then(|answering| answering.refused());
         // By a signal that we did not send: most often memory ran out.
         if output.status.code().is_none() {
             return Err(stopped(format!("`{name}` was killed"), MORE_MEMORY));

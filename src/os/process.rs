@@ -9,7 +9,6 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use crate::os::interrupt::{self, signal_group};
-use crate::os::sandbox::Walls;
 
 /// How long a process group may take to end by itself after it was asked to.
 const GRACE: Duration = Duration::from_secs(2);
@@ -81,12 +80,12 @@ pub(crate) fn run(
     bounds: impl Into<Bounds>,
     terminal: Terminal,
 ) -> Result<Output, Error> {
-    run_in(command, input, bounds.into(), terminal, None)
+    run_in(command, input, bounds.into(), terminal, false)
 }
 
-/// Runs `command` to its end inside of walls.
-pub(crate) fn run_inside(command: &mut Command, walls: Walls, bounds: impl Into<Bounds>) -> Result<Output, Error> {
-    run_in(command, None, bounds.into(), Terminal::Detached, Some(walls))
+/// Runs `command` to its end, and on Linux ends all that it leaves behind.
+pub(super) fn run_supervised(command: &mut Command, bounds: Bounds) -> Result<Output, Error> {
+    run_in(command, None, bounds, Terminal::Detached, cfg!(target_os = "linux"))
 }
 
 fn run_in(
@@ -94,9 +93,9 @@ fn run_in(
     input: Option<&[u8]>,
     bounds: Bounds,
     terminal: Terminal,
-    walls: Option<Walls>,
+    is_supervised: bool,
 ) -> Result<Output, Error> {
-    let name = command.get_program().to_string_lossy().into_owned();
+    let name = name(command);
     command
         .stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() })
         .stdout(Stdio::piped())
@@ -105,10 +104,9 @@ fn run_in(
     if own_group {
         detach(command);
     }
-    // The process that waits for all others has our memory, as it was.
-    let is_supervised = walls.is_some() && cfg!(target_os = "linux");
-    if let Some(walls) = walls {
-        walls.enclose(command);
+    #[cfg(target_os = "linux")]
+    if is_supervised {
+        super::supervisor::put_above(command);
     }
     let (mut child, _group) = interrupt::spawn(command, own_group).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => Error::NotFound(name.clone()),
@@ -125,6 +123,11 @@ fn run_in(
     drain(child.stdout.take(), 0, written.clone());
     drain(child.stderr.take(), 1, written);
     wait(&mut child, name, bounds, is_supervised, &reader).inspect_err(|_| end(&mut child, own_group))
+}
+
+/// The program of a command, for messages.
+pub(super) fn name(command: &Command) -> String {
+    command.get_program().to_string_lossy().into_owned()
 }
 
 /// Gives the child a session of its own: no controlling terminal, and a group we can end as one.
@@ -218,7 +221,7 @@ fn wait(
         }
         if bounds.memory < u64::MAX && looked.elapsed() >= POLL {
             looked = Instant::now();
-            // A process that supervises others has our memory, which does not count.
+            // The process that supervises the others has our memory, as it was, which does not count.
             if resident(child.id(), !is_supervised).is_some_and(|resident| resident > bounds.memory) {
                 return Err(Error::Exceeded(name, bounds.memory >> 20, "memory"));
             }

@@ -7,22 +7,21 @@
 #[cfg(target_os = "linux")]
 mod filter;
 #[cfg(target_os = "linux")]
-mod handover;
-#[cfg(target_os = "linux")]
 mod linux;
 #[cfg(target_os = "linux")]
 mod requests;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::Path;
 
 use serde::Serialize;
 
-#[cfg(not(target_os = "linux"))]
-pub(crate) use elsewhere::{Walls, isolate};
 #[cfg(target_os = "linux")]
-pub(crate) use linux::{Walls, isolate};
+pub(crate) use linux::run;
+
+use super::process::Output;
 
 /// The means that isolate a child.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -67,33 +66,25 @@ impl fmt::Display for Request {
     }
 }
 
-/// Nothing keeps a child from anything.
+/// The result of an isolated child.
+#[derive(Debug)]
+pub(crate) struct Isolated {
+    pub output: Output,
+    /// The requests that were refused; `None` if the network was open, or if the machine does not show them.
+    pub refused: Option<BTreeSet<Request>>,
+}
+
+/// Runs a command to its end. Nothing keeps it from anything.
 #[cfg(not(target_os = "linux"))]
-mod elsewhere {
-    use std::collections::BTreeSet;
-    use std::io;
-    use std::process::Command;
-
-    use super::{Isolation, Means, Request};
-
-    pub(crate) struct Walls;
-    pub(crate) enum Answering {}
-
-    impl Walls {
-        pub(in crate::os) fn enclose(self, _: &mut Command) {}
-    }
-
-    impl Answering {
-        pub(crate) fn refused(self) -> Option<BTreeSet<Request>> {
-            match self {}
-        }
-    }
-
-    pub(crate) fn isolate(_: &Command, isolation: Isolation<'_>) -> io::Result<(Walls, Option<Answering>)> {
-        match isolation.means {
-            Means::Nothing => Ok((Walls, None)),
-            Means::Filter => Err(io::ErrorKind::Unsupported.into()),
-        }
+pub(crate) fn run(
+    command: &mut std::process::Command,
+    isolation: Isolation<'_>,
+    bounds: impl Into<super::process::Bounds>,
+) -> Result<Isolated, super::process::Error> {
+    use super::process::{Error, name, run_supervised};
+    match isolation.means {
+        Means::Nothing => Ok(Isolated { output: run_supervised(command, bounds.into())?, refused: None }),
+        Means::Filter => Err(Error::Io(name(command), std::io::ErrorKind::Unsupported.into())),
     }
 }
 

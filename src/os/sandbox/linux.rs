@@ -1,112 +1,100 @@
-//! The walls on Linux: made before the fork, entered by the child.
+//! The walls on Linux, which a thread enters before it starts the child.
 
 use std::ffi::OsStr;
 use std::io;
-use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
+use std::os::fd::{FromRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::process::CommandExt as _;
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::mpsc;
+use std::thread;
 
 use landlock::{
     ABI, Access as _, AccessFs, AccessNet, CompatLevel, Compatible as _, NetPort, Ruleset, RulesetAttr as _,
-    RulesetCreatedAttr as _, RulesetError, Scope, path_beneath_rules,
+    RulesetCreated, RulesetCreatedAttr as _, RulesetError, Scope, path_beneath_rules,
 };
-use rustix::fs::{CWD, Mode, OFlags, openat};
-use rustix::process::{Pid, Signal, WaitOptions, getpid, getppid, kill_process, set_child_subreaper, wait};
 
 use super::filter::{self, Asked};
-use super::requests::Answering;
-use super::{Isolation, Means, handover};
-use crate::os::process::end_with;
+use super::requests::Requests;
+use super::{Isolated, Isolation, Means};
+use crate::os::process::{self, Bounds, Error};
 
 /// The rights that are known here; of a kernel that has fewer, those that it has.
 const RIGHTS: ABI = ABI::V7;
 
-/// An isolation that is prepared. The child enters it last of all that happens before its program starts.
-pub(crate) struct Walls {
-    ruleset: Option<OwnedFd>,
-    filter: Option<Filter>,
-}
-
-struct Filter {
-    /// The program for requests that are watched.
-    watched: Vec<libc::sock_filter>,
-    /// The program for requests that fail.
-    refused: Vec<libc::sock_filter>,
-    /// Sends the descriptor on which the kernel asks; `None` if the network is open.
-    kernel: Option<handover::Sender>,
-    /// Whether requests may fail unseen: the network is closed, or open, all the same.
-    may_be_unseen: bool,
-}
-
-/// Prepares to isolate the child of a command. Returns what answers its requests, too, if its network is closed. If the
-/// machine forbids it, the child cannot be started.
-pub(crate) fn isolate(command: &Command, isolation: Isolation<'_>) -> io::Result<(Walls, Option<Answering>)> {
-    let Isolation { means, network, local, .. } = isolation;
-    if means == Means::Nothing {
-        return Ok((Walls { ruleset: None, filter: None }, None));
+/// Runs a command inside of walls. If the machine forbids them, it is not started.
+pub(crate) fn run(
+    command: &mut Command,
+    isolation: Isolation<'_>,
+    bounds: impl Into<Bounds>,
+) -> Result<Isolated, Error> {
+    let bounds = bounds.into();
+    if isolation.means == Means::Nothing {
+        return Ok(Isolated { output: process::run_supervised(command, bounds)?, refused: None });
     }
-    let ruleset = ruleset(command, &isolation).map_err(io::Error::other)?;
-    let program = |asked| filter::program(network.map(|_| asked), local).ok_or(io::ErrorKind::Unsupported);
-    // Which of the two is installed, the child finds out: another filter may be watched already.
-    let (watched, refused) = (program(Asked::Watched)?, program(Asked::Refused)?);
-    let (mut kernel, mut answering) = (None, None);
-    if let Some(address) = network {
-        let (sender, receiver) = handover::pair()?;
-        kernel = Some(sender);
-        answering = Some(Answering::start(receiver, address, local)?);
-    }
-    let filter = Filter { watched, refused, kernel, may_be_unseen: network.is_none() || has_ports() };
-    Ok((Walls { ruleset, filter: Some(filter) }, answering))
+    let name = process::name(command);
+    let failed = |error| Error::Io(name.clone(), error);
+    let (ended, end) = io::pipe().map_err(failed)?;
+    let (sender, receiver) = mpsc::channel();
+    let run = move || {
+        // Closed when the command is gone, so that nobody waits for its requests any more.
+        let _end = end;
+        sender.send(enter(command, &isolation).map_err(failed)?).ok();
+        process::run_supervised(command, bounds)
+    };
+    thread::scope(|threads| {
+        // The walls are around a thread and all that it starts, so that it starts nothing else.
+        let inside = thread::Builder::new().spawn_scoped(threads, run).map_err(failed)?;
+        let kernel = receiver.recv().ok().flatten();
+        let refused = kernel.map(|kernel| Requests { kernel, isolation }.answer(&ended));
+        let output = inside.join().unwrap_or_else(|panic| resume_unwind(panic))?;
+        Ok(Isolated { output, refused })
+    })
 }
 
-impl Walls {
-    /// Lets the child of a command enter. All of it happens between fork and exec.
-    #[allow(unsafe_code)]
-    pub(in crate::os) fn enclose(self, command: &mut Command) {
-        let us = getpid();
-        // SAFETY: these are plain system calls, which touch no memory of the parent; nothing allocates.
-        unsafe {
-            command.pre_exec(move || {
-                supervise(us)?;
-                rustix::thread::set_no_new_privs(true)?;
-                if let Some(ruleset) = &self.ruleset {
-                    done(libc::syscall(libc::SYS_landlock_restrict_self, ruleset.as_raw_fd(), 0))?;
-                }
-                // Last of all: it may refuse what comes before.
-                self.filter.as_ref().map_or(Ok(()), Filter::enter)
-            });
+/// Closes this thread. Returns the descriptor on which the kernel asks about its requests; `None` if the network is open, or
+/// if the machine does not show them.
+fn enter(command: &Command, isolation: &Isolation<'_>) -> io::Result<Option<OwnedFd>> {
+    let closed = ruleset(command, isolation).and_then(RulesetCreated::restrict_self);
+    closed.map_err(io::Error::other)?;
+    let program = |asked| {
+        let asked = isolation.network.map(|_| asked);
+        filter::program(asked, isolation.local).ok_or(io::ErrorKind::Unsupported)
+    };
+    // Last of all: it may refuse what comes before.
+    if isolation.network.is_some() {
+        let (watched, asks) = (program(Asked::Watched)?, libc::SECCOMP_FILTER_FLAG_NEW_LISTENER);
+        // Else a signal, as Go sends them all the time, lets a call be asked again.
+        let kernel = install(&watched, asks | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV);
+        match kernel.or_else(|_| install(&watched, asks)) {
+            Ok(kernel) => return own(kernel).map(Some),
+            // Another filter may be watched already. Then requests fail unseen, but for connections.
+            Err(error) if !has_ports() => return Err(error),
+            Err(_) => {}
         }
     }
+    install(&program(Asked::Refused)?, 0).map(|_| None)
 }
 
-fn done(status: libc::c_long) -> io::Result<libc::c_long> {
-    if status < 0 { Err(io::Error::last_os_error()) } else { Ok(status) }
-}
-
-impl Filter {
-    #[allow(unsafe_code)]
-    fn enter(&self) -> io::Result<()> {
-        let install = |program: &[libc::sock_filter], flags: libc::c_ulong| {
-            let len = libc::c_ushort::try_from(program.len()).unwrap_or_default();
-            let program = libc::sock_fprog { len, filter: program.as_ptr().cast_mut() };
-            // SAFETY: the kernel reads a program of that length.
-            done(unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, flags, &raw const program) })
-        };
-        if let Some(sender) = &self.kernel {
-            let asks = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER;
-            // Else a signal, as Go sends them all the time, lets a call be asked again.
-            let kernel = install(&self.watched, asks | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV);
-            match kernel.or_else(|_| install(&self.watched, asks)) {
-                // SAFETY: it is a new descriptor, which nobody else has.
-                Ok(kernel) => return sender.send(&unsafe { OwnedFd::from_raw_fd(kernel as i32) }),
-                Err(error) if !self.may_be_unseen => return Err(error),
-                Err(_) => {}
-            }
-        }
-        install(&self.refused, 0).map(drop)
+/// Installs a filter for this thread and all that it starts.
+#[allow(unsafe_code)]
+fn install(program: &[libc::sock_filter], flags: libc::c_ulong) -> io::Result<libc::c_long> {
+    let len = libc::c_ushort::try_from(program.len()).map_err(io::Error::other)?;
+    let program = libc::sock_fprog { len, filter: program.as_ptr().cast_mut() };
+    // SAFETY: the kernel reads a program of that length.
+    match unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, flags, &raw const program) } {
+        ..0 => Err(io::Error::last_os_error()),
+        result => Ok(result),
     }
+}
+
+/// Takes over the descriptor that the kernel made.
+#[allow(unsafe_code)]
+fn own(descriptor: libc::c_long) -> io::Result<OwnedFd> {
+    let descriptor = i32::try_from(descriptor).map_err(io::Error::other)?;
+    // SAFETY: it is new, and nobody else has it.
+    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
 
 /// Whether Landlock decides over connections here.
@@ -115,8 +103,8 @@ fn has_ports() -> bool {
     rules.handle_access(AccessNet::from_all(RIGHTS)).is_ok()
 }
 
-/// Returns what the child may do with files and ports, as far as this kernel lets us say.
-fn ruleset(command: &Command, isolation: &Isolation<'_>) -> Result<Option<OwnedFd>, RulesetError> {
+/// What a child may do with files and ports, as far as this kernel lets us say.
+fn ruleset(command: &Command, isolation: &Isolation<'_>) -> Result<RulesetCreated, RulesetError> {
     let all = AccessFs::from_all(RIGHTS);
     let mut rules = Ruleset::default().handle_access(all)?;
     if isolation.network.is_some() {
@@ -137,7 +125,7 @@ fn ruleset(command: &Command, isolation: &Isolation<'_>) -> Result<Option<OwnedF
     if let Some(network) = isolation.network {
         created = created.add_rule(NetPort::new(network.port(), AccessNet::ConnectTcp))?;
     }
-    Ok(created.into())
+    Ok(created)
 }
 
 /// The directories and files that a build may read, with all that is below.
@@ -164,77 +152,4 @@ fn readable(programs: &[Option<PathBuf>], path: &OsStr) -> Vec<PathBuf> {
         }
     }
     readable
-}
-
-/// Goes on in a new process. This one waits for it, ends all that it leaves behind, and then ends as it did; without `starter`
-/// it ends at once.
-#[allow(unsafe_code)]
-fn supervise(starter: Pid) -> io::Result<()> {
-    let us = getpid();
-    set_child_subreaper(Some(us))?;
-    // SAFETY: a set of signals may be zero; these are plain system calls.
-    let wanted = unsafe {
-        let mut wanted = std::mem::zeroed();
-        libc::sigemptyset(&raw mut wanted);
-        for signal in [libc::SIGCHLD, libc::SIGTERM, libc::SIGINT, libc::SIGHUP] {
-            libc::sigaddset(&raw mut wanted, signal);
-        }
-        // Before there is a child: our handlers would take them.
-        libc::sigprocmask(libc::SIG_BLOCK, &raw const wanted, std::ptr::null_mut());
-        wanted
-    };
-    // SAFETY: this is fork(2), without what others have registered for it.
-    match done(unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) })? {
-        0 => {
-            // SAFETY: a plain system call.
-            unsafe { libc::sigprocmask(libc::SIG_UNBLOCK, &raw const wanted, std::ptr::null_mut()) };
-            end_with(us, Signal::KILL)
-        }
-        child => wait_for(i32::try_from(child).ok().and_then(Pid::from_raw), &wanted, starter),
-    }
-}
-
-/// Waits until a child has ended or somebody wants us to, and ends what is left.
-#[allow(unsafe_code)]
-fn wait_for(child: Option<Pid>, wanted: &libc::sigset_t, starter: Pid) -> ! {
-    // SAFETY: the pipes are the child's alone.
-    unsafe { libc::syscall(libc::SYS_close_range, 0, libc::c_uint::MAX, 0) };
-    let mut status = None;
-    loop {
-        while let Ok(Some((ended, how))) = wait(WaitOptions::NOHANG) {
-            status = status.or(Some(how).filter(|_| Some(ended) == child));
-        }
-        let mut signal = libc::SIGCHLD;
-        let is_over = status.is_some() || getppid() != Some(starter);
-        // SAFETY: a plain system call.
-        if is_over || unsafe { libc::sigwait(wanted, &raw mut signal) } != 0 || signal != libc::SIGCHLD {
-            break;
-        }
-    }
-    // Children of what was ended become ours in turn.
-    while end_children() {
-        let _ = wait(WaitOptions::empty());
-    }
-    match status.and_then(|status| status.exit_status()) {
-        // SAFETY: nothing of this process is left to do.
-        Some(code) => unsafe { libc::_exit(code) },
-        None => loop {
-            let _ = kill_process(getpid(), Signal::KILL);
-        },
-    }
-}
-
-/// Ends all children, and returns whether there was one.
-fn end_children() -> bool {
-    let mut text = [0; 4096];
-    let file = openat(CWD, c"/proc/thread-self/children", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
-    let length = file.and_then(|file| rustix::io::read(&file, &mut text)).unwrap_or_default();
-    let numbers =
-        text[..length].split(|byte| *byte == b' ').filter_map(|number| str::from_utf8(number).ok()?.parse().ok());
-    let mut has_any = false;
-    for child in numbers.filter_map(Pid::from_raw) {
-        has_any = true;
-        let _ = kill_process(child, Signal::KILL);
-    }
-    has_any
 }

@@ -2,54 +2,22 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, PipeReader};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::fs::FileExt as _;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
 
 use libc::{c_long, seccomp_notif, seccomp_notif_addfd, seccomp_notif_resp};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags, poll};
 
-use super::Request;
 use super::filter::SENDS;
-use super::handover::Receiver;
+use super::{Isolation, Request};
 
-/// How long nobody asks before we look whether anybody is left.
-const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
-
-/// Answers the requests of a child while it runs.
-pub(crate) struct Answering {
-    refused: JoinHandle<Option<BTreeSet<Request>>>,
-    has_ended: Arc<AtomicBool>,
-}
-
-impl Answering {
-    /// Begins when the child sends the descriptor on which the kernel asks. It may connect to `address` only, and with `local`
-    /// to servers by path.
-    pub(super) fn start(from: Receiver, address: SocketAddr, local: bool) -> io::Result<Answering> {
-        let has_ended = Arc::new(AtomicBool::new(false));
-        let ended = has_ended.clone();
-        let serve = move || Some(Supervisor { kernel: from.receive()?, address, local }.serve(&ended));
-        Ok(Answering { refused: std::thread::Builder::new().spawn(serve)?, has_ended })
-    }
-
-    /// The requests that were refused, once the child has ended, and its command is gone; `None` if the machine does not show
-    /// them.
-    pub(crate) fn refused(self) -> Option<BTreeSet<Request>> {
-        self.has_ended.store(true, Ordering::SeqCst);
-        self.refused.join().ok()?
-    }
-}
-
-/// The thread that answers requests.
-struct Supervisor {
+/// The requests of a child while it runs.
+pub(super) struct Requests<'a> {
     /// The descriptor on which the kernel asks.
-    kernel: OwnedFd,
-    address: SocketAddr,
-    local: bool,
+    pub(super) kernel: OwnedFd,
+    pub(super) isolation: Isolation<'a>,
 }
 
 /// The answer to a request.
@@ -61,17 +29,15 @@ enum Answer {
     Refused(Option<Request>),
 }
 
-impl Supervisor {
-    /// Answers until the last process of the child is gone, and returns what was refused.
-    fn serve(&self, has_ended: &AtomicBool) -> BTreeSet<Request> {
+impl Requests<'_> {
+    /// Answers until the other end of `ended` is closed, and returns what was refused.
+    pub(super) fn answer(&self, ended: &PipeReader) -> BTreeSet<Request> {
         let mut refused = BTreeSet::new();
         loop {
-            let mut ready = [PollFd::new(&self.kernel, PollFlags::IN)];
-            match poll(&mut ready, Some(&PAUSE)) {
+            let mut ready = [PollFd::new(&self.kernel, PollFlags::IN), PollFd::new(ended, PollFlags::IN)];
+            match poll(&mut ready, None) {
                 Err(rustix::io::Errno::INTR) => continue,
-                // Something may have escaped whoever ended the others.
-                Ok(0) if !has_ended.load(Ordering::SeqCst) => continue,
-                Ok(1..) if ready[0].revents().contains(PollFlags::IN) => {}
+                Ok(_) if ready[0].revents().contains(PollFlags::IN) => {}
                 _ => return refused,
             }
             // It is gone again if its process is.
@@ -94,13 +60,13 @@ impl Supervisor {
         let [first, second, third, ..] = asked.data.args;
         match c_long::from(asked.data.nr) {
             libc::SYS_connect => match self.read_address(asked, second, third) {
-                Some(Address::Internet(address)) if address == self.address => {
+                Some(Address::Internet(address)) if Some(address) == self.isolation.network => {
                     // Another thread may write another address there before the kernel reads it again.
-                    let connected = self.connect(asked, first);
+                    let connected = self.connect(asked, first, address);
                     connected.map_or(Answer::Refused(None), |()| Answer::Connected)
                 }
                 Some(Address::Internet(address)) => Answer::Refused(Some(Request::Connection(Some(address)))),
-                Some(Address::Other) if self.local => Answer::Done,
+                Some(Address::Other) if self.isolation.local => Answer::Done,
                 Some(Address::Other) => Answer::Refused(None),
                 None => Answer::Refused(Some(Request::Connection(None))),
             },
@@ -122,13 +88,13 @@ impl Supervisor {
     }
 
     /// Puts a socket that is connected to what is allowed in the place of one of the child.
-    fn connect(&self, asked: &seccomp_notif, socket: u64) -> io::Result<()> {
+    fn connect(&self, asked: &seccomp_notif, socket: u64, address: SocketAddr) -> io::Result<()> {
         let socket = u32::try_from(socket).map_err(io::Error::other)?;
         // The new socket behaves as the one that it replaces: whether it blocks, and ends with exec.
         let flags = fs::read_to_string(format!("/proc/{}/fdinfo/{socket}", asked.pid))?;
         let flags = flags.lines().find_map(|line| line.strip_prefix("flags:"));
         let flags = flags.and_then(|flags| i32::from_str_radix(flags.trim(), 8).ok()).unwrap_or(libc::O_CLOEXEC);
-        let ours = TcpStream::connect(self.address)?;
+        let ours = TcpStream::connect(address)?;
         ours.set_nonblocking(flags & libc::O_NONBLOCK != 0)?;
         let mut added = seccomp_notif_addfd {
             id: asked.id,

@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use super::*;
-use crate::os::process::{Bounds, run_inside};
+use crate::os::process::{Bounds, Error};
 
 /// Runs a script in a new directory, with this means, and returns its status, what it says, and the directory.
 fn run(means: Means, script: &str, bounds: impl Into<Bounds>) -> Option<(Option<i32>, String, tempfile::TempDir)> {
@@ -18,11 +18,10 @@ fn run(means: Means, script: &str, bounds: impl Into<Bounds>) -> Option<(Option<
     command.args(["-c", script]).current_dir(top.path());
     let network = Some((std::net::Ipv4Addr::LOCALHOST, 9).into());
     let isolation = Isolation { means, network, input: &input, writable: &[&own], local: false };
-    let (walls, _requests) = isolate(&command, isolation).ok()?;
-    match run_inside(&mut command, walls, bounds) {
-        Ok(output) => Some((output.status.code(), String::from_utf8(output.stdout).unwrap(), top)),
+    match super::run(&mut command, isolation, bounds) {
+        Ok(Isolated { output, .. }) => Some((output.status.code(), String::from_utf8(output.stdout).unwrap(), top)),
         // The machine forbids it.
-        Err(crate::os::process::Error::Io(..)) => None,
+        Err(Error::Io(..)) => None,
         Err(error) => Some((None, error.to_string(), top)),
     }
 }

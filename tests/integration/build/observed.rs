@@ -313,8 +313,7 @@ fn without_a_kustomize_it_is_a_failure() {
     project.work.run(&["check", "--build"]).fails(2).says(expect![[r#"
         not tracked by git: 1 file that `branch` does not see: kustomize-localize.lock
         hint: git add -- :/kustomize-localize.lock && git commit
-        checked 3 kustomizations with 4 references in the working tree, and built nothing: 2 could not be checked
-        error: `/nowhere/kustomize` (KUSTOMIZE) is not an executable file
+        checked 3 kustomizations with 4 references in the working tree, and built nothing: 1 could not be checked
         error: `/nowhere/kustomize` (KUSTOMIZE) is not an executable file
           hint: set KUSTOMIZE to the executable of kustomize or kubectl
     "#]]);

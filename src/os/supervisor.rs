@@ -1,0 +1,94 @@
+//! A process above a child on Linux, which ends all that the child leaves behind.
+
+use std::io;
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
+
+use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::process::{Pid, Signal, WaitOptions, getpid, getppid, kill_process, set_child_subreaper, wait};
+
+use crate::os::process::end_with;
+
+/// Lets the child of a command go on below a process that waits for it.
+#[allow(unsafe_code)]
+pub(super) fn put_above(command: &mut Command) {
+    let us = getpid();
+    // SAFETY: these are plain system calls, which touch no memory of the parent; nothing allocates.
+    unsafe {
+        command.pre_exec(move || supervise(us));
+    }
+}
+
+/// Goes on in a new process. This one waits for it, ends all that it leaves behind, and then ends as it did; without `starter`
+/// it ends at once.
+#[allow(unsafe_code)]
+fn supervise(starter: Pid) -> io::Result<()> {
+    let us = getpid();
+    set_child_subreaper(Some(us))?;
+    // SAFETY: a set of signals may be zero; these are plain system calls.
+    let wanted = unsafe {
+        let mut wanted = std::mem::zeroed();
+        libc::sigemptyset(&raw mut wanted);
+        for signal in [libc::SIGCHLD, libc::SIGTERM, libc::SIGINT, libc::SIGHUP] {
+            libc::sigaddset(&raw mut wanted, signal);
+        }
+        // Before there is a child: our handlers would take them.
+        libc::sigprocmask(libc::SIG_BLOCK, &raw const wanted, std::ptr::null_mut());
+        wanted
+    };
+    // SAFETY: this is fork(2), without what others have registered for it.
+    match unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) } {
+        ..0 => Err(io::Error::last_os_error()),
+        0 => {
+            // SAFETY: a plain system call.
+            unsafe { libc::sigprocmask(libc::SIG_UNBLOCK, &raw const wanted, std::ptr::null_mut()) };
+            end_with(us, Signal::KILL)
+        }
+        child => wait_for(i32::try_from(child).ok().and_then(Pid::from_raw), &wanted, starter),
+    }
+}
+
+/// Waits until a child has ended or somebody wants us to, and ends what is left.
+#[allow(unsafe_code)]
+fn wait_for(child: Option<Pid>, wanted: &libc::sigset_t, starter: Pid) -> ! {
+    // SAFETY: the pipes are the child's alone.
+    unsafe { libc::syscall(libc::SYS_close_range, 0, libc::c_uint::MAX, 0) };
+    let mut status = None;
+    loop {
+        while let Ok(Some((ended, how))) = wait(WaitOptions::NOHANG) {
+            status = status.or(Some(how).filter(|_| Some(ended) == child));
+        }
+        let mut signal = libc::SIGCHLD;
+        let is_over = status.is_some() || getppid() != Some(starter);
+        // SAFETY: a plain system call.
+        if is_over || unsafe { libc::sigwait(wanted, &raw mut signal) } != 0 || signal != libc::SIGCHLD {
+            break;
+        }
+    }
+    // Children of what was ended become ours in turn.
+    while end_children() {
+        let _ = wait(WaitOptions::empty());
+    }
+    match status.and_then(|status| status.exit_status()) {
+        // SAFETY: nothing of this process is left to do.
+        Some(code) => unsafe { libc::_exit(code) },
+        None => loop {
+            let _ = kill_process(getpid(), Signal::KILL);
+        },
+    }
+}
+
+/// Ends all children, and returns whether there was one.
+fn end_children() -> bool {
+    let mut text = [0; 4096];
+    let file = openat(CWD, c"/proc/thread-self/children", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
+    let length = file.and_then(|file| rustix::io::read(&file, &mut text)).unwrap_or_default();
+    let numbers =
+        text[..length].split(|byte| *byte == b' ').filter_map(|number| str::from_utf8(number).ok()?.parse().ok());
+    let mut has_any = false;
+    for child in numbers.filter_map(Pid::from_raw) {
+        has_any = true;
+        let _ = kill_process(child, Signal::KILL);
+    }
+    has_any
+}
