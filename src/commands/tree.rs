@@ -10,7 +10,6 @@ use serde::Serialize;
 use super::output::{Done, Outcome, OutputArgs, Shown};
 use crate::config::Config;
 use crate::git::{LocalRepo, Snapshot};
-use crate::graph::inputs::explore;
 use crate::graph::named::{Link, Namer, Node, NodeKind};
 use crate::graph::{RootId, Survey, reach};
 use crate::message::failure::{Failure, Result, command};
@@ -102,10 +101,11 @@ impl ReferenceTree {
         config: &Config,
         paths: &[String],
     ) -> Result<ReferenceTree> {
-        let deployed = repo.map(|repo| deployed_roots(repo, &Survey::of(tree.clone()), config)).transpose()?;
+        let survey = Survey::of(tree.clone());
+        let deployed = repo.map(|repo| deployed_roots(repo, &survey, config)).transpose()?;
         let directories =
             config.starting_points(&*tree, paths, &tree.kustomizations()?, deployed.unwrap_or_default())?;
-        let explored = explore(tree, &directories);
+        let explored = survey.read(&directories);
         let graph = &explored.graph;
         let flux = flux_objects(&explored);
         // A kustomization file of Flux is an object, not a root.
