@@ -113,6 +113,26 @@ fn the_tree_tells_which_url_is_its_own() {
 }
 
 #[test]
+fn the_order_of_a_walk_changes_no_cause() {
+    let application = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: web}\nspec: {source: {repoURL: 'https://h/o/r', path: web}}\n";
+    let files = [
+        ("base/web.yaml", application),
+        ("base/kustomization.yaml", "resources: [web.yaml]\n"),
+        ("a/kustomization.yaml", "resources: [../base]\nnamePrefix: a-\n"),
+        ("b/kustomization.yaml", "resources: [../base]\nnamePrefix: b-\n"),
+    ];
+    let config = Config::default();
+    let cause = |first: &str| {
+        let survey = Survey::of(Rc::new(tree(&files)));
+        drop(survey.walk(&[first.to_owned()]));
+        let graph = survey.read_all().unwrap().graph;
+        let targets = find_from(&survey, &[], &config, &|| Ok(identity(&config))).unwrap().resolve_changers(&graph);
+        targets.targets[0].changed_by.clone().unwrap().name
+    };
+    assert_eq!(["a", "b"].map(cause), ["a/kustomization.yaml"; 2]);
+}
+
+#[test]
 fn what_the_configuration_declares_is_a_target() {
     let config = "targets:\n- {path: clusters/edge, engine: argo-cd}\n- path: .\n  engine: flux\n";
     let config = Config::parse(config.as_bytes(), ".kustomize-localize").unwrap();
