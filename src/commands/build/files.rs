@@ -9,9 +9,12 @@ use crate::build::choice::{Choices, Comparison};
 use crate::build::rendered::{Missing, Rendered};
 use crate::commands::messages::{self, counted, lines};
 use crate::commands::output::{Done, Outcome, OutputArgs, Shown};
-use crate::destination::rendered::{listed, write_directory};
-use crate::message::failure::Failure;
-use crate::workspace::{Workspace, repository_offline};
+use crate::config::FILE_NAME;
+use crate::destination::rendered::{LIST, listed, write_directory};
+use crate::git::LocalRepo;
+use crate::message::failure::{Failure, Result};
+use crate::tree::path;
+use crate::workspace::{Workspace, from_top, repository_offline};
 
 /// The result of a run.
 #[derive(Debug, Default, Serialize)]
@@ -35,6 +38,7 @@ pub(super) fn write(args: &BuildArgs, workspace: &Workspace, directory: &Path, o
     // A directory of somebody else is refused before anything is built.
     let before = listed(directory)?;
     let repo = workspace.repo().map_or_else(repository_offline, |repo| Ok(repo.clone()))?;
+    refuse_in_tree(&repo, workspace, directory)?;
     let choices = match &args.base {
         Some(base) => Comparison::since(&repo, base, workspace)?.choices(&repo, workspace, &args.what)?,
         None => Choices::all(&repo, workspace, &args.what)?,
@@ -51,6 +55,19 @@ pub(super) fn write(args: &BuildArgs, workspace: &Workspace, directory: &Path, o
         stopped: rendered.stopped,
         fails: rendered.fails,
     }))
+}
+
+/// Refuses a directory of the working tree: the next command would take the files for objects that are deployed.
+fn refuse_in_tree(repo: &LocalRepo, workspace: &Workspace, directory: &Path) -> Result<()> {
+    let shown = directory.display();
+    // Anything else is outside of the repository.
+    let Ok(path) = from_top(repo, &*workspace.tree, &directory.to_string_lossy()) else { return Ok(()) };
+    if workspace.config.leaves_out(&path) || repo.ignores(&path::join(&path, LIST))? {
+        return Ok(());
+    }
+    Err(Failure::new(format!("`{shown}` is in the working tree, so the files would be read as deployed objects"))
+        .hint(format!("list it in .gitignore, or below `exclude:` in {FILE_NAME}"))
+        .hint("name a directory outside of the repository: --output DIR"))
 }
 
 impl Outcome for WrittenFiles {

@@ -226,6 +226,11 @@ impl LocalRepo {
         self.list_paths(&["ls-files", "-z", "--full-name", "--others", "--exclude-standard", "--", ":/"])
     }
 
+    /// Whether git ignores a file of the working tree, from the top.
+    pub fn ignores(&self, path: &str) -> Result<bool> {
+        Ok(self.line(&["check-ignore", "--", &format!(":(top){path}")])?.is_some())
+    }
+
     /// The untracked files of the working tree with one of these names, from the top; with `is_ignored` only those that git
     /// ignores.
     pub fn untracked_named(&self, names: &[&str], is_ignored: bool) -> Result<Vec<String>> {

@@ -93,6 +93,14 @@ fn all_that_is_deployed_is_written_as_files() {
             error: `base` holds other files: no `.built` lists what was built
               hint: name a directory that is empty or new: --output DIR
         "#]]);
+    // Its own files would be read as targets by the next command.
+    work.run(&["build", "--output", "built"]).fails(2).says(expect![[r#"
+        error: `built` is in the working tree, so the files would be read as deployed objects
+          hint: list it in .gitignore, or below `exclude:` in .kustomize-localize
+          hint: name a directory outside of the repository: --output DIR
+    "#]]);
+    work.write(".git/info/exclude", "built\n");
+    work.run(&["build", "--output", "built"]).success();
     let (link, elsewhere) = (world.sandbox.path("out/roots"), world.sandbox.path("elsewhere"));
     std::fs::create_dir_all(&elsewhere).unwrap();
     std::fs::remove_dir_all(&link).unwrap();
