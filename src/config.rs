@@ -290,6 +290,12 @@ impl Config {
         (self.include.is_empty() || self.include.covers(directory)) && !self.leaves_out(directory)
     }
 
+    /// Whether it says which URLs are this repository.
+    pub fn names_repository(&self) -> bool {
+        // An artifact is made of it, and is not where it is.
+        self.repository.iter().any(|repository| !repository.url.starts_with("oci://"))
+    }
+
     /// Whether `exclude` matches a directory, or a directory above it.
     pub fn leaves_out(&self, directory: &str) -> bool {
         self.exclude.covers(directory)

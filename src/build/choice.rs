@@ -16,7 +16,7 @@ use crate::message::position::Position;
 use crate::reference::Upstream;
 use crate::targets::affected::changes::Changes;
 use crate::targets::affected::{AffectedTarget, Cause, DiffStatus, Sides, affected, listed};
-use crate::targets::{Target, TargetDir, TargetLocation, Unread};
+use crate::targets::{Identity, Target, TargetDir, TargetLocation, Unread};
 use crate::tree::{Entry, Tree, path};
 use crate::workspace::{Workspace, commit, from_top, merge_base};
 
@@ -84,7 +84,7 @@ impl Choices {
     /// All builds of a workspace, if they are requested: each is the same on both sides.
     pub(crate) fn all(repo: &Rc<LocalRepo>, workspace: &Workspace, only: &[String]) -> Result<Choices, Failures> {
         let (config, tree) = (&workspace.config, &*workspace.tree);
-        let deployed = deployed(repo, workspace.survey(), config)?;
+        let deployed = deployed(repo, workspace.survey(), config, &|| Identity::of_any_clone(repo, config))?;
         // A word that selects nothing fails before anything is built.
         let asked = Argument::all(repo, &[tree], &deployed.targets.targets, only)?;
         let listed = listed(tree, config, &deployed)?;
@@ -120,7 +120,8 @@ impl Choices {
         surveys: Sides<&Survey>,
         only: &[String],
     ) -> Result<Choices, Failures> {
-        let deployed = surveys.try_map(|survey| deployed(repo, survey, config))?;
+        let identity = || Identity::of(repo, config);
+        let deployed = surveys.try_map(|survey| deployed(repo, survey, config, &identity))?;
         // A build counts if its inputs differ between the sides.
         let affected = affected(changes, config, deployed.as_ref())?;
         let graphs = deployed.as_ref().map(|side| &side.explored.graph);

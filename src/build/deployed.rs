@@ -17,22 +17,31 @@ const MOST_BUILDS: usize = 1000;
 /// Finds what is deployed, with objects as the builds that change them make them; where this program does not build, with
 /// what may change them.
 pub(crate) fn find(repo: &Rc<LocalRepo>, survey: &Survey) -> Result<DeployedTree, Failures> {
-    Ok(deployed(repo, survey, &Config::of(&*survey.tree(), "")?)?)
+    let config = Config::of(&*survey.tree(), "")?;
+    Ok(deployed(repo, survey, &config, &|| Identity::of(repo, &config))?)
 }
 
 /// Finds the targets as their objects are written, and walks the whole tree.
-pub(crate) fn written(repo: &Rc<LocalRepo>, survey: &Survey, config: &Config) -> Result<(Explored, UnresolvedTargets)> {
+pub(crate) fn written(
+    survey: &Survey,
+    config: &Config,
+    identity: &dyn Fn() -> Result<Identity>,
+) -> Result<(Explored, UnresolvedTargets)> {
     let all = survey.tree().kustomizations()?;
-    let targets = targets::find_in(survey, &[], &all, config, &|| Identity::of(repo, config))?;
+    let targets = targets::find_in(survey, &[], &all, config, identity)?;
     Ok((survey.read_all()?, targets))
 }
 
-/// Does the same with a configuration.
-pub(crate) fn deployed(repo: &Rc<LocalRepo>, survey: &Survey, config: &Config) -> Result<DeployedTree> {
-    let (explored, targets) = written(repo, survey, config)?;
-    let identity = || Identity::of(repo, config);
+/// Does the same as [`find`] with a configuration and an identity.
+pub(crate) fn deployed(
+    repo: &LocalRepo,
+    survey: &Survey,
+    config: &Config,
+    identity: &dyn Fn() -> Result<Identity>,
+) -> Result<DeployedTree> {
+    let (explored, targets) = written(survey, config, identity)?;
     let mut left = MOST_BUILDS;
-    let targets = targets.built(&explored, config, &identity, &|_| false, &[], |builders: &[&Builder]| {
+    let targets = targets.built(&explored, config, identity, &|_| false, &[], |builders: &[&Builder]| {
         outputs(repo, survey, config, builders, &mut left)
     })?;
     Ok(DeployedTree { explored, targets })

@@ -9,6 +9,7 @@ use super::builds::{Builds, Wanted};
 use super::choice::{Choice, Choices};
 use super::program::Programs;
 use super::{compare, secrets};
+use crate::config::FILE_NAME;
 use crate::fetch::Progress;
 use crate::message::failure::{Failure, FailureKind, Failures, Result};
 use crate::message::finding::{Rule, Severity};
@@ -19,7 +20,7 @@ use crate::record::BuildTool;
 use crate::targets::affected::DiffStatus;
 use crate::targets::elsewhere::{deploying, deploying_engines, object_line};
 use crate::targets::policy::full_name_at;
-use crate::targets::{EngineName, ObjectRef, Target, stopped};
+use crate::targets::{EngineName, ObjectRef, Target, TargetLocation, stopped};
 use crate::tree::{Tree, path};
 use crate::workspace::{Workspace, from_lock};
 
@@ -34,6 +35,8 @@ pub(crate) struct Rendered {
     /// The paths of the files of these targets; for one with an unknown name also the directory of its engine, for an
     /// unreadable file the top.
     unknown_files: BTreeSet<String>,
+    /// Why the files of some targets are missing, unless their repository is this one, which nothing tells.
+    perhaps_here: BTreeMap<String, String>,
     /// The files of an earlier run that [stay](Self::keep_earlier).
     kept: BTreeSet<String>,
     /// The targets of which a source is elsewhere, so that their files lack its objects.
@@ -165,6 +168,13 @@ impl Rendered {
         let Rendered { files, not_built, unknown_files, .. } = &mut rendered;
         files.retain(|file, _| !not_built.contains_key(file) && !unknown_files.contains(file));
         rendered.add_elsewhere(&elsewhere, &targets, &names);
+        if !workspace.config.names_repository() {
+            let external = elsewhere.iter().filter_map(|target| match &target.location {
+                TargetLocation::External(why) => Some((names.file(target), visible(why))),
+                TargetLocation::Local(_) | TargetLocation::Templated(_) => None,
+            });
+            rendered.perhaps_here = external.collect();
+        }
         // A team that switched the rule off knows that some targets are unknown.
         let is_reported = workspace.config.level(Rule::UnknownTarget, Severity::Warning).is_some();
         rendered.fails = !rendered.not_built.is_empty() || is_reported && !rendered.unknown.is_empty();
@@ -243,10 +253,12 @@ impl Rendered {
         self.unknown_files.insert(file);
     }
 
-    /// Keeps the files of an earlier run that this one did not write, but whose targets may still exist, because a
-    /// build is unknown: it may be theirs, or make the objects that deploy them.
+    /// Keeps the files of an earlier run that this one did not write, but whose targets may still exist: because a
+    /// build is unknown that may be theirs, or make the objects that deploy them, or because only the paths in the tree
+    /// told that their repository is this one, and do not any more.
     pub(crate) fn keep_earlier(&mut self, earlier: &dyn Tree) -> Result<()> {
-        let mut unknown: BTreeSet<String> = self.not_built.keys().chain(&self.unknown_files).cloned().collect();
+        let named = self.not_built.keys().chain(self.perhaps_here.keys());
+        let mut unknown: BTreeSet<String> = named.chain(&self.unknown_files).cloned().collect();
         let mut left = earlier.below("")?;
         left.retain(|file| is_plain(file) && file.ends_with(".yaml") && !self.files.contains_key(file));
         self.kept.clear();
@@ -258,6 +270,7 @@ impl Rendered {
             }
             for file in kept {
                 unknown.extend(deploying_engines(&earlier.read(&file)?).map(engine_directory));
+                self.fails |= self.perhaps_here.contains_key(&file);
                 self.kept.insert(file);
             }
         }
@@ -276,7 +289,12 @@ impl Rendered {
         // The others are those of the builds above.
         let kept =
             self.kept.iter().filter(|file| !self.not_built.contains_key(*file) && !self.unknown_files.contains(*file));
-        let kept = kept.map(|file| format!("kept: {file}: its target may still exist"));
+        let kept = kept.map(|file| {
+            let why = self.perhaps_here.get(file).map_or(String::new(), |why| {
+                format!(": {why}; write the URL of this repository below `repository` in {FILE_NAME}")
+            });
+            format!("kept: {file}: its target may still exist{why}")
+        });
         let elsewhere = self.elsewhere.iter().map(|target| format!("elsewhere: {target}"));
         let lines = unknown.chain(not_built).chain(kept).chain(partial).chain(elsewhere).collect();
         Missing { lines, elsewhere: self.elsewhere.len() }

@@ -172,7 +172,7 @@ impl<'a> CheckBuilds<'a> {
             let surveys = Sides { old: &base.survey, new: &**survey };
             let changes = Changes::since(repo, &base.commit, files, surveys.map(Survey::tree))?;
             let deployed = surveys.try_map(|survey| -> Result<_> {
-                let (explored, found) = written(repo, survey, config)?;
+                let (explored, found) = written(survey, config, &|| Identity::of_any_clone(repo, config))?;
                 let targets = found.resolve_changers(&explored.graph);
                 Ok(DeployedTree { explored, targets })
             })?;

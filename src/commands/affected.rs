@@ -16,7 +16,7 @@ use crate::message::failure::{Failure, short};
 use crate::message::redact::visible;
 use crate::targets::affected::changes::Changes;
 use crate::targets::affected::{self, Affected, Cause, DiffStatus, Sides};
-use crate::targets::{Changer, Target, Unread, stopped};
+use crate::targets::{Changer, Identity, Target, Unread, stopped};
 use crate::tree::git::GitTree;
 use crate::tree::path;
 use crate::workspace::{commit, merge_base, repository_offline};
@@ -57,7 +57,8 @@ impl AffectedArgs {
         let commits = Sides { old: &old, new: &new };
         let changes = Changes::of_commits(&repo, commits, surveys.as_ref().map(Survey::tree))?;
         let config = Config::of(&*changes.trees.new, "")?;
-        let deployed = surveys.as_ref().try_map(|survey| deployed(&repo, survey, &config))?;
+        let deployed =
+            surveys.as_ref().try_map(|survey| deployed(&repo, survey, &config, &|| Identity::of(&repo, &config)))?;
         let affected = affected::affected(&changes, &config, deployed.as_ref())?;
         Ok(Box::new(Touched { since: old.commit, commit: new.commit, affected }))
     }

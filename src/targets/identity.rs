@@ -43,8 +43,7 @@ impl Identity {
         Identity {
             known: urls.len(),
             urls,
-            // An artifact is made of it, and is not where it is.
-            is_declared: config.repository.iter().any(|repository| !repository.url.starts_with("oci://")),
+            is_declared: config.names_repository(),
             branches: branches.into_iter().collect(),
             ..Identity::default()
         }
@@ -55,7 +54,8 @@ impl Identity {
         Ok(Identity { repo: Some(repo.clone()), ..Identity::new(repo.remote_urls()?, config, repo.main_branches()?) })
     }
 
-    /// As [`Identity::of`] without the remotes of the clone, for checks that must have the same result in each clone.
+    /// As [`Identity::of`] without the remotes of the clone, for results that must be the same in each clone: checks,
+    /// and the files of all builds.
     pub fn of_any_clone(repo: &Rc<LocalRepo>, config: &Config) -> Result<Identity> {
         Ok(Identity { repo: Some(repo.clone()), ..Identity::new([], config, repo.main_branches()?) })
     }

@@ -210,6 +210,56 @@ fn edits_secrets_and_other_branches_are_refused() {
     "#]]);
 }
 
+/// A target of Argo CD in this repository.
+fn application(name: &str, path: &str) -> String {
+    format!(
+        "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: {name}}}\nspec: {{source: {{repoURL: 'https://github.com/acme/fleet', path: {path}}}}}\n"
+    )
+}
+
+#[test]
+fn no_remote_of_the_clone_changes_the_result() {
+    let world = World::acme();
+    if world.sandbox.builds().is_none() {
+        return;
+    }
+    let work = &world.work;
+    world.commit(&[
+        ("a.yaml", &application("web", "web")),
+        ("b.yaml", &application("other", "charts")),
+        ("web/kustomization.yaml", "resources: [map.yaml]\n"),
+        ("web/map.yaml", &config_map("web")),
+        ("charts/kustomization.yaml", "resources: [map.yaml]\n"),
+        ("charts/map.yaml", &config_map("charts")),
+    ]);
+    work.run(&RENDER).success();
+    assert_eq!(files(work), "argocd/other.yaml argocd/web.yaml");
+    // No path is left that tells that the URL is this repository.
+    work.git(&["mv", "web", "renamed"]);
+    work.remove("b.yaml");
+    work.commit("Rename the directory");
+    work.git(&["config", "remote.mirror.url", "https://github.com/acme/fleet"]);
+    work.run(&RENDER).fails(1).says(expect![[r#"
+        rendered 2 builds on branch rendered/main (<0>): 3 files written, 1 removed
+          to look at it: git show --stat <0>
+        kept: argocd/web.yaml: its target may still exist: it is in https://github.com/acme/fleet; write the URL of this repository below `repository` in .kustomize-localize
+        note: 1 deployment is not built from here: see `.unknown`
+    "#]]);
+    let kept = ".unknown argocd/web.yaml roots/charts.yaml roots/renamed.yaml";
+    assert_eq!(files(work), kept);
+    work.git(&["config", "remote.mirror.url", "https://git.example.com/mirror"]);
+    work.run(&["verify", "rendered/main", "--rebuild"]).success();
+    work.run(&RENDER).fails(1).says(expect![[r#"
+        nothing to do: branch rendered/main (<0>) already has what <1> is built to
+        kept: argocd/web.yaml: its target may still exist: it is in https://github.com/acme/fleet; write the URL of this repository below `repository` in .kustomize-localize
+        note: 1 deployment is not built from here: see `.unknown`
+    "#]]);
+    // Told, it is certain: the target is elsewhere.
+    work.decide("repository: [{url: 'https://git.example.com/mirror'}]\n");
+    work.run(&RENDER).success();
+    assert_eq!(files(work), kept.replace("argocd/web.yaml ", ""));
+}
+
 #[test]
 fn a_target_of_an_unknown_build_keeps_its_file() {
     let world = World::acme();
@@ -217,11 +267,6 @@ fn a_target_of_an_unknown_build_keeps_its_file() {
         return;
     }
     let work = &world.work;
-    let application = |name: &str, path: &str| {
-        format!(
-            "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: {name}}}\nspec: {{source: {{repoURL: 'https://github.com/acme/fleet', path: {path}}}}}\n"
-        )
-    };
     world.commit(&[
         ("base/web.yaml", &application("web", "web")),
         ("base/map.yaml", &config_map("base")),
