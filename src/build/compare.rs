@@ -402,8 +402,7 @@ fn outline(schema: &Value) -> Mapping {
 
 /// Its identity on both sides: without the version of its group, and the hash that a generator adds.
 pub(super) fn key(id: &str) -> String {
-    let (version, rest) = id.split_once(' ').unwrap_or(("", id));
-    let group = version.rsplit_once('/').map_or("", |(group, _)| group);
+    let (group, rest) = group_and_name(id);
     // kustomize adds a hash to the names of these kinds only.
     let is_generated = rest.starts_with("ConfigMap ") || rest.starts_with("Secret ");
     let stem = match rest.rsplit_once('-') {
@@ -411,6 +410,12 @@ pub(super) fn key(id: &str) -> String {
         _ => rest,
     };
     format!("{group} {stem}")
+}
+
+/// The group of an identity, and its kind and name: two of one cluster with both are one object.
+pub(super) fn group_and_name(id: &str) -> (&str, &str) {
+    let (version, rest) = id.split_once(' ').unwrap_or(("", id));
+    (version.rsplit_once('/').map_or("", |(group, _)| group), rest)
 }
 
 /// Whether a part of a name is the hash of a generator.

@@ -11,6 +11,7 @@ use super::program::Programs;
 use super::{compare, secrets};
 use crate::config::FILE_NAME;
 use crate::fetch::Progress;
+use crate::kustomization::{FileDocument, documents};
 use crate::message::failure::{Failure, FailureKind, Failures, Result};
 use crate::message::finding::{Rule, Severity};
 use crate::message::position::Position;
@@ -312,12 +313,28 @@ impl Rendered {
     }
 }
 
-/// Adds the output of another source of the same target.
+/// Adds the output of a later source of the same target. If both make one object, Argo CD deploys that of the later one.
 pub(crate) fn append(output: &mut Vec<u8>, more: &[u8]) {
+    if !output.is_empty() {
+        let (text, later) = (String::from_utf8_lossy(output), String::from_utf8_lossy(more));
+        let later: HashSet<String> = documents(&later).filter_map(|document| identity(document.text)).collect();
+        let is_kept = |document: &FileDocument<'_>| identity(document.text).is_none_or(|id| !later.contains(&id));
+        let kept: String = documents(&text).filter(is_kept).map(|document| document.text).collect();
+        if kept.len() < text.len() {
+            *output = kept.into_bytes();
+        }
+    }
     if !output.is_empty() && !more.is_empty() && !more.starts_with(b"---") {
         output.extend_from_slice(if output.ends_with(b"\n") { b"---\n" } else { b"\n---\n" });
     }
     output.extend_from_slice(more);
+}
+
+/// The group, kind and name of the object in a document, by which a cluster knows it. `None` if it has none.
+fn identity(document: &str) -> Option<String> {
+    let id = compare::id(&serde_yaml::from_str(document).ok()?)?;
+    let (group, name) = compare::group_and_name(&id);
+    Some(format!("{group} {name}"))
 }
 
 /// The names of the Secrets in an output that have a value which is not encrypted.
@@ -513,6 +530,19 @@ mod tests {
         let built: BTreeSet<String> = built.map(|target| format!("{} {}", names.file(target), path(target))).collect();
         let expected = ["argocd/a.yaml x/a", "argocd/a.yaml y/a", "argocd/b.yaml x/b", "argocd/b.yaml y/b"];
         assert_eq!(built.into_iter().collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn the_object_of_the_last_source_counts() {
+        let object = |version: &str, name: &str, value: &str| {
+            format!("apiVersion: {version}\nkind: A\nmetadata:\n  name: {name}\nspec: {value}\n")
+        };
+        let first = [object("g/v1", "a", "1"), object("g/v1", "b", "1"), object("h/v1", "b", "1")].join("---\n");
+        let mut output = Vec::new();
+        append(&mut output, first.as_bytes());
+        append(&mut output, object("g/v2", "b", "2").as_bytes());
+        let expected = [object("g/v1", "a", "1"), object("h/v1", "b", "1"), object("g/v2", "b", "2")].join("---\n");
+        assert_eq!(String::from_utf8(output).unwrap(), expected);
     }
 
     #[test]
