@@ -225,8 +225,9 @@ impl<'t> Changers<'t> {
 
     /// The build that may change the object of a target; `None` if none may.
     fn changer(&self, target: &Target) -> Option<Changer> {
-        // The first by its name: the order of the graph is that in which a command walks the tree.
-        let (change, _) = self.of_target(target).into_iter().min_by_key(|(change, _)| &change.by)?;
+        // The first by its name, roots before targets: the graph has the order in which a command walks the tree.
+        let changes = self.of_target(target).into_iter().map(|(change, _)| change);
+        let change = changes.min_by_key(|change| (matches!(change.build, ChangingBuild::Target(_)), &change.by))?;
         let not_built = target.object_files().find_map(|file| self.targets.builds.failed.get(file));
         Some(Changer { name: change.by.clone(), not_built: not_built.cloned() })
     }

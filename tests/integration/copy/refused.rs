@@ -305,12 +305,12 @@ fn a_pointer_of_git_lfs_is_not_a_file() {
     hostile_upstreams(&world);
     world.commit(&[("app/kustomization.yaml", "crds: [big.bin]\n"), ("app/big.bin", POINTER)]);
     world.refused(&["app"]).says(expect![[r#"
-        error: app/big.bin: `app/big.bin` is a Git LFS pointer, not the file itself
+        error: `app/big.bin` is a Git LFS pointer, not the file itself
           hint: keep files that a build reads out of Git LFS (`git lfs migrate export`): a clone may contain only the pointers
     "#]]);
     world.commit(&[("app/kustomization.yaml", &format!("resources: ['{}']\n", base("//big")))]);
     world.refused(&["app"]).says(expect![[r#"
-        error: https://github.com/acme/base?ref=v1: big/big.bin: `https://github.com/acme/base?ref=v1: big/big.bin` is a Git LFS pointer, not the file itself
+        error: `https://github.com/acme/base?ref=v1: big/big.bin` is a Git LFS pointer, not the file itself
           reached from app/kustomization.yaml:1:13 -> https://github.com/acme/base?ref=v1: big/kustomization.yaml:1:8
           hint: keep files that a build reads out of Git LFS (`git lfs migrate export`): a clone may contain only the pointers
     "#]]);

@@ -229,7 +229,6 @@ fn a_query_that_kustomize_ignores_is_no_way_to_say_head() {
 
         error: <0> has 1 error (remote-reference 1): nothing was committed
           hint: for more: git kustomize-localize explain remote-reference
-          hint: lock the remote references: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock && git commit
         $ git kustomize-localize app --no-verify
         error: app/kustomization.yaml:3:3: resources[1]: file:///home/me/up?ref=v1;x: the query cannot be parsed, so kustomize builds HEAD
           hint: write `?ref=TAG-OR-COMMIT` without `;`, and a `%` as `%25`

@@ -181,10 +181,10 @@ fn a_deployed_root_is_shown_although_it_is_left_out() {
         ("shown/kustomization.yaml", "namePrefix: shown-\n"),
     ]);
     repo.run_unchanged(&["tree"]).success().says(expect![[r#"
+        shown
+
         apps/web
         └── https://github.com/acme/app//deploy?ref=v1.2.0 (tag, not locked)
-
-        shown
     "#]]);
     repo.run_unchanged(&["tree", "--invert", "github.com/acme/app"]).success().says(expect![[r#"
         https://github.com/acme/app//deploy?ref=v1.2.0 (tag, not locked)

@@ -118,19 +118,19 @@ fn a_registry_that_cannot_be_asked_is_unreachable() {
     }
     transcript.says(expect![[r#"
         $ git kustomize-localize verify --upstream
-        kustomize-localize.lock:4: unreachable: oci://registry.example/charts#nginx@1.2.3 was <0>: oci://registry.example/charts#nginx@1.2.3: helm could not pull it: looks like "oci://registry.example/charts" is not a valid chart repository or cannot be reached: Get "oci://registry.example/charts/index.yaml": dial tcp: lookup charts.example: no such host
+        kustomize-localize.lock:4: unreachable: oci://registry.example/charts#nginx@1.2.3 was <0>
         upstream of 1 remote: 1 unreachable
         NOT verified HEAD (<1>): not everything could be checked
         error: kustomize-localize.lock:4: oci://registry.example/charts#nginx@1.2.3: helm could not pull it: looks like "oci://registry.example/charts" is not a valid chart repository or cannot be reached: Get "oci://registry.example/charts/index.yaml": dial tcp: lookup charts.example: no such host
           hint: to see what helm does: helm pull --version=1.2.3 -- oci://registry.example/charts/nginx
         $ git kustomize-localize verify --upstream
-        kustomize-localize.lock:4: unreachable: oci://registry.example/charts#nginx@1.2.3 was <0>: oci://registry.example/charts#nginx@1.2.3: helm could not pull it: failed to fetch oci://registry.example/charts/index.yaml : 500 Internal Server Error
+        kustomize-localize.lock:4: unreachable: oci://registry.example/charts#nginx@1.2.3 was <0>
         upstream of 1 remote: 1 unreachable
         NOT verified HEAD (<1>): not everything could be checked
         error: kustomize-localize.lock:4: oci://registry.example/charts#nginx@1.2.3: helm could not pull it: failed to fetch oci://registry.example/charts/index.yaml : 500 Internal Server Error
           hint: to see what helm does: helm pull --version=1.2.3 -- oci://registry.example/charts/nginx
         $ git kustomize-localize verify --upstream
-        kustomize-localize.lock:4: unreachable: oci://registry.example/charts#nginx@1.2.3 was <0>: oci://registry.example/charts#nginx@1.2.3: helm could not pull it: failed to fetch oci://registry.example/charts/index.yaml : 401 Unauthorized
+        kustomize-localize.lock:4: unreachable: oci://registry.example/charts#nginx@1.2.3 was <0>
         upstream of 1 remote: 1 unreachable
         NOT verified HEAD (<1>): not everything could be checked
         error: kustomize-localize.lock:4: oci://registry.example/charts#nginx@1.2.3: helm could not pull it: failed to fetch oci://registry.example/charts/index.yaml : 401 Unauthorized
@@ -161,7 +161,7 @@ fn a_registry_that_cannot_be_asked_is_unreachable() {
     "#]]);
     stage.without_helm();
     ask(work).fails(2).says(expect![[r#"
-        kustomize-localize.lock:4: unreachable: oci://registry.example/charts#nginx@1.2.3 was <0>: oci://registry.example/charts#nginx@1.2.3: `helm` was not found on PATH
+        kustomize-localize.lock:4: unreachable: oci://registry.example/charts#nginx@1.2.3 was <0>
         upstream of 1 remote: 1 unreachable
         NOT verified HEAD (<1>): not everything could be checked
         error: kustomize-localize.lock:4: oci://registry.example/charts#nginx@1.2.3: `helm` was not found on PATH
@@ -181,13 +181,13 @@ fn a_repository_that_cannot_be_asked_is_unreachable() {
     }
     transcript.says(expect![[r#"
         $ git kustomize-localize verify --upstream
-        kustomize-localize.lock:4: unreachable: https://charts.example/stable#nginx@1.2.3 was <0>: cannot fetch https://charts.example/stable/index.yaml: charts.example answered 503 Service Unavailable
+        kustomize-localize.lock:4: unreachable: https://charts.example/stable#nginx@1.2.3 was <0>
         upstream of 1 remote: 1 unreachable
         NOT verified HEAD (<1>): not everything could be checked
         error: kustomize-localize.lock:4: cannot fetch https://charts.example/stable/index.yaml: charts.example answered 503 Service Unavailable
           hint: try again later
         $ git kustomize-localize verify --upstream
-        kustomize-localize.lock:4: unreachable: https://charts.example/stable#nginx@1.2.3 was <0>: cannot fetch https://charts.example/stable/index.yaml: charts.example answered 401 Unauthorized
+        kustomize-localize.lock:4: unreachable: https://charts.example/stable#nginx@1.2.3 was <0>
         upstream of 1 remote: 1 unreachable
         NOT verified HEAD (<1>): not everything could be checked
         error: kustomize-localize.lock:4: cannot fetch https://charts.example/stable/index.yaml: charts.example answered 401 Unauthorized
