@@ -29,7 +29,7 @@ use crate::workspace::{Workspace, from_lock};
 #[derive(Default)]
 pub(crate) struct Rendered {
     pub files: BTreeMap<String, Vec<u8>>,
-    /// Why a build has no file, by the path of that.
+    /// Why a build failed, by the path that its file would have.
     pub not_built: BTreeMap<String, String>,
     /// The targets and objects with unknown deployments, each with the reason.
     pub unknown: Vec<String>,
@@ -55,7 +55,7 @@ pub(crate) struct Rendered {
 /// The build of a root, or of one source of a target.
 struct FileBuild {
     file: String,
-    /// The place of the source in the object.
+    /// The position of the source in the object.
     spot: Position,
     wanted: Wanted,
 }
@@ -157,7 +157,7 @@ impl Rendered {
         for target in &unbuilt {
             let file = names.file(target);
             if !rendered.unknown_files.contains(&file) {
-                rendered.add_unknown(target, file, "it may be another one");
+                rendered.add_unknown(target, file, "a build that is not known may change its object");
             }
         }
         for unread in &unread {
@@ -165,7 +165,7 @@ impl Rendered {
             rendered.unknown_files.insert(String::new());
         }
         rendered.build(workspace, builds, how)?;
-        // A file that lacks the objects of one source that is here would remove them.
+        // Deploying a file without the objects of one of its sources would delete them.
         let Rendered { files, not_built, unknown_files, .. } = &mut rendered;
         files.retain(|file, _| !not_built.contains_key(file) && !unknown_files.contains(file));
         rendered.add_elsewhere(&elsewhere, &targets, &names);
