@@ -34,7 +34,8 @@
 //! - the common part of a copy, `branch` and `vendor`: `localize.rs`, their reports: `localize/report.rs`
 //! - the locked entries that `update` leaves alone: `update.rs`
 //! - an SBOM: its entries `sbom/component.rs`, its formats `sbom/formats.rs`, licenses `sbom/licenses.rs`
-//! - hooks: `hook/install.rs`, and what a hook checks: `hook/pending.rs`; guesses about unknown words: `usage.rs`
+//! - hooks: their names `hook.rs`, their files `hook/install.rs`, what a hook checks `hook/pending.rs`
+//! - guesses about unknown words: `usage.rs`
 //!
 //! [`localize`]: one run of a copy, `branch` or `vendor`, from the arguments to the written files
 //! - the named target: `target.rs`; rendered files: `rendered.rs`
@@ -66,7 +67,8 @@
 //! - objects of engines as builds make them: `deployed.rs`; files for all builds: `rendered.rs`
 //!
 //! [`plan`]: the changes of localizing, as a copy or in place, and of locking
-//! - the paths in `localized-files`: `layout.rs`; the files that we add there: `result.rs`, licenses: `license.rs`
+//! - paths in `localized-files` that would be equal: `layout.rs`; the files that we add there: `result.rs`, licenses:
+//!   `license.rs`
 //! - the new text of a reference: `spelling.rs`; the proof that nothing remote is left: `proof.rs`
 //! - the URLs that `update` names, and the refs that it writes: `update.rs`
 //!
@@ -78,8 +80,8 @@
 //! - Argo CD: `argo.rs`, its objects: `argo/models.rs`, what an ApplicationSet makes: `argo/application_set.rs`, each
 //!   kind of generator: `argo/generator.rs`, templates: `argo/template.rs`, its `kustomize edit` commands: `argo/edit.rs`, a
 //!   directory without a kustomization: `argo/plain.rs`, manifest-generate-paths: `argo/watched.rs`
-//! - the kustomization that Flux makes of a directory: `generated.rs`; what helm gets for a chart: `chart.rs`,
-//!   `flux/release.rs`, `argo/release.rs`
+//! - the kustomization that Flux makes of a directory: `generated.rs`; what helm gets for a chart: from all engines
+//!   `chart.rs`, from one `flux/release.rs`, `argo/release.rs`; globs of both engines: `argo/pattern.rs`
 //! - objects as builds make them: `built.rs`, and who may change them before: `changers.rs`; which targets deploy an
 //!   object: `deployments.rs`; what becomes of deployed objects: `policy.rs`
 //! - what a change touches: `affected.rs`, by its targets: `affected/deployed.rs`
@@ -106,7 +108,8 @@
 //! - exceptions in comments of kustomizations: `comment.rs`; additions to the file: `append.rs`
 //!
 //! [`record`]: lock and trailers, written, read and checked by the same code
-//! - the lock: its keys and its text: `lock/text.rs`, its checks: `lock/validate.rs`; stored files: `stored.rs`
+//! - the lock: its keys and its text: `lock/text.rs`, its checks: `lock/validate.rs`; stored files: `stored.rs`;
+//!   digests: `record.rs`
 //! - the trailers of a commit: `trailers.rs`; the records of a localized branch: `history/`
 //!
 //! [`kustomization`]: YAML with positions, and edits of its scalars
@@ -115,7 +118,8 @@
 //!
 //! [`reference`](mod@reference): the grammar of a reference
 //! - a git URL: `spec.rs`, its query: `query.rs`; other kinds of texts: `classify.rs`; unsafe texts: `unsafe_text.rs`
-//! - the upstream of a text: `upstream.rs`; its directory in `localized-files`: `localized_path.rs`
+//! - the upstream of a text: `upstream.rs`; its path in `localized-files`, and the characters that are allowed there:
+//!   `localized_path.rs`
 //!
 //! [`tree`]: read-only files: of a commit, on disk, in memory
 //! - as a checkout converts them: `checkout.rs` (by the attributes of `git/checkout.rs`); licenses: `license.rs`
