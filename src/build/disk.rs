@@ -1,5 +1,5 @@
 //! Writes files of trees to disk, at their paths from the top, so that relative links still work: [`write`] at once, a
-//! [`Layout`] when its build begins, from contents that a [`Pool`] shares.
+//! [`Layout`] when its build begins, with contents that a [`Pool`] shares.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
@@ -43,12 +43,16 @@ impl Node {
     }
 }
 
-/// The contents of files of builds, each on disk once. Nobody may write to them.
+/// The most bytes of a pool that wait in memory for the build that writes them.
+const MOST_IN_MEMORY: usize = 64 << 20;
+
+/// The contents of files of builds, each written once at most. Nobody may write to them.
 #[derive(Debug, Default)]
 pub(crate) struct Pool {
-    /// Made with the first file.
-    scratch: Option<Arc<Scratch>>,
     files: HashMap<FileKey, Arc<Pooled>>,
+    in_memory: usize,
+    /// The directory of the contents for which memory has no room; `None` until there is one.
+    scratch: Option<Arc<Scratch>>,
 }
 
 /// The content of a file, by its digest.
@@ -62,26 +66,57 @@ struct FileKey {
 #[derive(Debug)]
 struct Pooled {
     key: FileKey,
-    disk_path: PathBuf,
-    /// The directory of the pool, which is deleted with the last file.
-    _scratch: Arc<Scratch>,
+    content: Mutex<Content>,
+}
+
+#[derive(Debug)]
+enum Content {
+    InMemory(Vec<u8>),
+    OnDisk {
+        path: PathBuf,
+        /// Keeps the directory of the pool; `None` for a file of a build, which lives as long as all builds.
+        _scratch: Option<Arc<Scratch>>,
+    },
 }
 
 impl Pool {
-    fn file(&mut self, bytes: &[u8], executable: bool) -> io::Result<Arc<Pooled>> {
-        let key = FileKey { digest: sha256_hex(bytes), executable };
+    fn file(&mut self, bytes: Vec<u8>, executable: bool) -> io::Result<Arc<Pooled>> {
+        let key = FileKey { digest: sha256_hex(&bytes), executable };
         if let Some(pooled) = self.files.get(&key) {
             return Ok(pooled.clone());
         }
-        let scratch = match &self.scratch {
-            Some(scratch) => scratch.clone(),
-            None => self.scratch.insert(Arc::new(Scratch::new()?)).clone(),
+        // A build that is remembered never writes its files.
+        let content = if self.in_memory + bytes.len() <= MOST_IN_MEMORY {
+            self.in_memory += bytes.len();
+            Content::InMemory(bytes)
+        } else {
+            let scratch = match &self.scratch {
+                Some(scratch) => scratch.clone(),
+                None => self.scratch.insert(Arc::new(Scratch::new()?)).clone(),
+            };
+            let path = scratch.path().join(self.files.len().to_string());
+            file(&path, &bytes, executable)?;
+            Content::OnDisk { path, _scratch: Some(scratch) }
         };
-        let disk_path = scratch.path().join(self.files.len().to_string());
-        file(&disk_path, bytes, executable)?;
-        let pooled = Arc::new(Pooled { key: key.clone(), disk_path, _scratch: scratch });
+        let pooled = Arc::new(Pooled { key: key.clone(), content: Mutex::new(content) });
         self.files.insert(key, pooled.clone());
         Ok(pooled)
+    }
+}
+
+impl Pooled {
+    /// Writes the file, as a link if it was written before.
+    fn write(&self, to: &Path) -> io::Result<()> {
+        let mut content = locked(&self.content);
+        match &*content {
+            Content::InMemory(bytes) => {
+                file(to, bytes, self.key.executable)?;
+                *content = Content::OnDisk { path: to.to_owned(), _scratch: None };
+                Ok(())
+            }
+            // Some file systems have no hard links, and all of them limit their number. A copy has the mode of the file.
+            Content::OnDisk { path, .. } => fs::hard_link(path, to).or_else(|_| fs::copy(path, to).map(drop)),
+        }
     }
 }
 
@@ -127,7 +162,7 @@ impl Layout {
             let path = path.as_ref();
             match Node::read(tree, path, conversion)? {
                 Some(Node::File { bytes, executable }) => {
-                    let content = pool.file(&bytes, executable).map_err(unusable)?;
+                    let content = pool.file(bytes, executable).map_err(unusable)?;
                     self.files.push(LaidFile { path: path.into(), content });
                 }
                 Some(Node::Directory) => self.directories.push(path.into()),
@@ -169,10 +204,7 @@ impl Layout {
         for LaidFile { path, content } in &self.files {
             let to = self.top.join(&**path);
             fs::create_dir_all(to.parent().unwrap_or(&to))?;
-            // Some file systems have no hard links, and all of them limit their number. A copy has the mode of the file.
-            if fs::hard_link(&content.disk_path, &to).is_err() {
-                fs::copy(&content.disk_path, to)?;
-            }
+            content.write(&to)?;
         }
         // Links come last, so that nothing is written through a link.
         self.links.iter().try_for_each(|LaidLink { path, target }| link(target, &self.top.join(&**path)))
