@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::build::memory::Memory;
 use crate::build::program::Programs;
-use crate::build::rendered::{Missing, ProgramOptions};
+use crate::build::rendered::{MissingFiles, ProgramOptions};
 use crate::build::{self, BuildCheck, Job};
 use crate::check::build::CheckBuildOptions;
 use crate::check::localized::deployed;
@@ -141,7 +141,7 @@ pub(crate) enum ResultKind {
     Rendered {
         /// The number of builds that have a file.
         builds: usize,
-        missing: Missing,
+        missing: MissingFiles,
         /// Whether that is a failure.
         #[serde(skip)]
         fails: bool,

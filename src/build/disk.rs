@@ -17,26 +17,26 @@ use crate::tree::disk::DiskTree;
 use crate::tree::{Entry, Tree, path};
 
 /// A node of a tree, as it is written.
-enum Node {
+enum DiskNode {
     File { bytes: Vec<u8>, executable: bool },
     Directory,
     Link(String),
 }
 
-impl Node {
+impl DiskNode {
     /// Reads the node at a path. A link counts only if its target is in the tree. With a conversion the files are those of
     /// a checkout. `None` if nothing is to be written.
-    fn read(tree: &dyn Tree, path: &str, conversion: Option<&Conversion>) -> Result<Option<Node>> {
+    fn read(tree: &dyn Tree, path: &str, conversion: Option<&Conversion>) -> Result<Option<DiskNode>> {
         Ok(match tree.entry(path)? {
             Some(Entry::File { executable }) => {
                 let bytes = match conversion {
                     Some(conversion) => conversion.read(tree, path)?,
                     None => tree.read(path)?,
                 };
-                Some(Node::File { bytes, executable })
+                Some(DiskNode::File { bytes, executable })
             }
-            Some(Entry::Directory) => Some(Node::Directory),
-            Some(Entry::Link) => link_text(tree, path)?.map(Node::Link),
+            Some(Entry::Directory) => Some(DiskNode::Directory),
+            Some(Entry::Link) => link_text(tree, path)?.map(DiskNode::Link),
             // A checkout has an empty directory, or nothing, there.
             Some(Entry::Submodule) | None => None,
         })
@@ -66,11 +66,11 @@ struct FileKey {
 #[derive(Debug)]
 struct Pooled {
     key: FileKey,
-    content: Mutex<Content>,
+    content: Mutex<PooledContent>,
 }
 
 #[derive(Debug)]
-enum Content {
+enum PooledContent {
     InMemory(Vec<u8>),
     OnDisk {
         path: PathBuf,
@@ -88,7 +88,7 @@ impl Pool {
         // A build that is remembered never writes its files.
         let content = if self.in_memory + bytes.len() <= MOST_IN_MEMORY {
             self.in_memory += bytes.len();
-            Content::InMemory(bytes)
+            PooledContent::InMemory(bytes)
         } else {
             let scratch = match &self.scratch {
                 Some(scratch) => scratch.clone(),
@@ -96,7 +96,7 @@ impl Pool {
             };
             let path = scratch.path().join(self.files.len().to_string());
             file(&path, &bytes, executable)?;
-            Content::OnDisk { path, _scratch: Some(scratch) }
+            PooledContent::OnDisk { path, _scratch: Some(scratch) }
         };
         let pooled = Arc::new(Pooled { key: key.clone(), content: Mutex::new(content) });
         self.files.insert(key, pooled.clone());
@@ -109,13 +109,13 @@ impl Pooled {
     fn write(&self, to: &Path) -> io::Result<()> {
         let mut content = locked(&self.content);
         match &*content {
-            Content::InMemory(bytes) => {
+            PooledContent::InMemory(bytes) => {
                 file(to, bytes, self.key.executable)?;
-                *content = Content::OnDisk { path: to.to_owned(), _scratch: None };
+                *content = PooledContent::OnDisk { path: to.to_owned(), _scratch: None };
                 Ok(())
             }
             // Some file systems have no hard links, and all of them limit their number. A copy has the mode of the file.
-            Content::OnDisk { path, .. } => fs::hard_link(path, to).or_else(|_| fs::copy(path, to).map(drop)),
+            PooledContent::OnDisk { path, .. } => fs::hard_link(path, to).or_else(|_| fs::copy(path, to).map(drop)),
         }
     }
 }
@@ -160,13 +160,13 @@ impl Layout {
     ) -> Result<()> {
         for path in places {
             let path = path.as_ref();
-            match Node::read(tree, path, conversion)? {
-                Some(Node::File { bytes, executable }) => {
+            match DiskNode::read(tree, path, conversion)? {
+                Some(DiskNode::File { bytes, executable }) => {
                     let content = pool.file(bytes, executable).map_err(unusable)?;
                     self.files.push(LaidFile { path: path.into(), content });
                 }
-                Some(Node::Directory) => self.directories.push(path.into()),
-                Some(Node::Link(target)) => self.links.push(LaidLink { path: path.into(), target }),
+                Some(DiskNode::Directory) => self.directories.push(path.into()),
+                Some(DiskNode::Link(target)) => self.links.push(LaidLink { path: path.into(), target }),
                 None => {}
             }
         }
@@ -223,10 +223,10 @@ pub(crate) fn write<P: AsRef<str>>(
     for path in places {
         let path = path.as_ref();
         let to = top.join(path);
-        let written = match Node::read(tree, path, conversion)? {
-            Some(Node::File { bytes, executable }) => file(&to, &bytes, executable),
-            Some(Node::Directory) => fs::create_dir_all(&to),
-            Some(Node::Link(target)) => {
+        let written = match DiskNode::read(tree, path, conversion)? {
+            Some(DiskNode::File { bytes, executable }) => file(&to, &bytes, executable),
+            Some(DiskNode::Directory) => fs::create_dir_all(&to),
+            Some(DiskNode::Link(target)) => {
                 links.push(LaidLink { path: path.into(), target });
                 Ok(())
             }

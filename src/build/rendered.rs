@@ -125,7 +125,7 @@ fn with_all_sources(mut chosen: Vec<Choice>, targets: &[Target], names: &FileNam
 /// The deployments without a file, or with a part of one, each with the reason.
 #[derive(Debug, Clone, Default, Serialize)]
 #[serde(transparent)]
-pub(crate) struct Missing {
+pub(crate) struct MissingFiles {
     pub lines: Vec<String>,
     /// The number of the last lines that are about something elsewhere.
     #[serde(skip)]
@@ -283,7 +283,7 @@ impl Rendered {
     }
 
     /// The deployments without a file, or with a part of one.
-    pub(crate) fn missing(&self) -> Missing {
+    pub(crate) fn missing(&self) -> MissingFiles {
         let unknown = self.unknown.iter().map(|target| format!("unknown: {target}"));
         let not_built = self.not_built.iter().map(|(file, why)| format!("not built: {file}: {why}"));
         let partial = self.partial.iter().map(|target| format!("partial: {target}"));
@@ -298,7 +298,7 @@ impl Rendered {
         });
         let elsewhere = self.elsewhere.iter().map(|target| format!("elsewhere: {target}"));
         let lines = unknown.chain(not_built).chain(kept).chain(partial).chain(elsewhere).collect();
-        Missing { lines, elsewhere: self.elsewhere.len() }
+        MissingFiles { lines, elsewhere: self.elsewhere.len() }
     }
 
     /// The Secrets whose values anybody can read, each with its file.

@@ -7,7 +7,7 @@ use console::{Alignment, Style, measure_text_width, pad_str};
 
 use super::output::Shown;
 use super::{News, UpstreamNews};
-use crate::build::rendered::Missing;
+use crate::build::rendered::MissingFiles;
 use crate::config::{Config, FILE_NAME};
 use crate::fetch::Provenance;
 pub(super) use crate::message::failure::enumerated as listed;
@@ -106,7 +106,7 @@ pub(super) fn first(mut all: impl Iterator<Item = String>, most: usize) -> Vec<S
 }
 
 /// The deployments that have no file. Those that are elsewhere by intent are only counted, unless `quiet`.
-pub(super) fn missing(Missing { lines: all, elsewhere }: &Missing, quiet: bool) -> String {
+pub(super) fn missing(MissingFiles { lines: all, elsewhere }: &MissingFiles, quiet: bool) -> String {
     let named = all.iter().take(all.len() - elsewhere).cloned();
     let note = elsewhere_note(*elsewhere, "`.unknown`").filter(|_| !quiet);
     lines(named.chain(note).collect())

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::BuildArgs;
 use crate::build::choice::{Choices, Comparison};
-use crate::build::rendered::{Missing, Rendered};
+use crate::build::rendered::{MissingFiles, Rendered};
 use crate::commands::messages::{self, counted, lines};
 use crate::commands::output::{Done, Outcome, OutputArgs, Shown};
 use crate::config::FILE_NAME;
@@ -26,7 +26,7 @@ struct WrittenFiles {
     changed: usize,
     /// The files that were deleted.
     removed: Vec<String>,
-    missing: Missing,
+    missing: MissingFiles,
     #[serde(skip)]
     stopped: Vec<Failure>,
     #[serde(skip)]
