@@ -63,13 +63,30 @@ fn what_is_listed_is_compared_at_once() {
         ("a lock of one chain", &|n| locked(n, &[1])),
         ("patterns of a source", &ignored),
     ];
-    let work = |scene: &dyn Fn(usize) -> Scene, count| {
+    for (input, scene) in scenes {
+        let Some(first) = growth(scene) else { return };
+        // A neighbour on the processor slows a run down, and never speeds it up: only what is always slow is too slow.
+        let mut times = std::iter::once(first).chain((1..TRIES).filter_map(|_| growth(scene)));
+        assert!(times.any(|Growth { little, much }| much < 10 * little), "{input}: {first:?}, in {TRIES} runs no less");
+    }
+}
+
+/// How often a scene is measured before it counts as slow.
+const TRIES: usize = 3;
+
+/// The nanoseconds that a check of 150 and of 600 entries takes.
+#[derive(Debug, Clone, Copy)]
+struct Growth {
+    little: u64,
+    much: u64,
+}
+
+/// Measures a scene; `None` if the system does not tell how long a thread runs.
+fn growth(scene: &dyn Fn(usize) -> Scene) -> Option<Growth> {
+    let work = |count| {
         let (scene, before) = (scene(count), spent()?);
         scene.check();
         Some(spent()? - before)
     };
-    for (what, scene) in scenes {
-        let (Some(little), Some(much)) = (work(scene, 150), work(scene, 600)) else { return };
-        assert!(much < 10 * little, "{what}: {little} ns for 150, {much} for 600");
-    }
+    Some(Growth { little: work(150)?, much: work(600)? })
 }
