@@ -104,7 +104,7 @@ pub(crate) fn surveyed(survey: &Survey, input: Input<'_>) -> Result<Checked> {
     // anything.
     let policy = graph::WalkPolicy {
         load_restrictor: input.config.load_restrictor,
-        leave: Some(input.config),
+        config: Some(input.config),
         lock: top,
         ignores_comments: input.change_config.is_some(),
         absences: input.absences,

@@ -52,10 +52,12 @@ use crate::tree::{self, Resolved, path};
 use trouble::WalkResult;
 
 /// The most bytes of kustomizations that are in memory as text before they are parsed.
-const AT_ONCE: usize = 1 << 20;
+const UNPARSED_BYTES: usize = 1 << 20;
 
-/// The number of kustomizations that is worth a thread, and the most threads.
-const SHARE: usize = 250;
+/// The number of kustomizations for which a thread is worth its start.
+const PER_THREAD: usize = 250;
+
+/// The most threads that parse kustomizations. More would only wait for memory.
 const THREADS: usize = 8;
 
 /// The hint for text that git or another program could misread.
@@ -75,11 +77,11 @@ pub(crate) struct Explored {
 /// The tree and directory in which a walk starts.
 pub(crate) struct Start {
     pub source: ScopedTree,
-    /// The target's directory in the tree.
+    /// The directory of the root in the tree.
     pub directory: String,
 }
 
-/// Walks everything that the target references. Fails with every trouble that the walk finds, each once.
+/// Walks everything that the root at `start` references. Fails with every trouble that the walk finds, each once.
 pub(crate) fn walk(
     start: Start,
     remotes: Option<&mut dyn Remotes>,
@@ -94,10 +96,11 @@ pub(crate) fn walk(
 }
 
 /// A trouble for each lowest root whose build would load too many roots.
-fn overloaded(graph: &Graph) -> Vec<Trouble> {
+fn overload_troubles(graph: &Graph) -> Vec<Trouble> {
     let overloaded = graph.overloaded();
     // A root that references one of these is not reported again.
-    let lowest = overloaded.iter().filter(|root| !graph.named(**root).any(|(_, id)| overloaded.contains(&id)));
+    let lowest =
+        overloaded.iter().filter(|root| !graph.referenced_roots(**root).any(|(_, id)| overloaded.contains(&id)));
     let troubles = lowest.map(|root| {
         let file = graph.roots[*root].file;
         let failure = LOADS.exceeded(&graph.label(file)).at(graph.location_in(file, Position::new(1, 1), ""));
@@ -147,7 +150,7 @@ impl Walker {
         if let Some((limit, _)) = full.filter(|_| !self.is_full) {
             self.is_full = true;
             let all = self.graph.sources[0].tree.label("");
-            self.trouble(*Trouble::of(TroubleKind::Failed, limit.exceeded(&all)), At::Nothing);
+            self.record_trouble(*Trouble::of(TroubleKind::Failed, limit.exceeded(&all)), At::Nothing);
             // Without anything left to follow, the walk ends.
             self.queue.clear();
             self.pending.clear();
@@ -170,11 +173,11 @@ impl Walker {
                     unread.extend(text.map(|text| (root, text)));
                     Some(Ok(root))
                 }
-                Err(stop) => Some(Err(stop)),
+                Err(trouble) => Some(Err(trouble)),
             };
             self.started.insert(directory.clone(), start);
             // In portions, so that a large repository is not in memory as a whole before it is parsed.
-            if bytes >= AT_ONCE {
+            if bytes >= UNPARSED_BYTES {
                 self.read(mem::take(&mut unread));
                 bytes = 0;
             }
@@ -185,8 +188,7 @@ impl Walker {
     /// Parses kustomizations in parallel, and adds their references to their roots.
     fn read(&mut self, unread: Vec<(RootId, Rc<[u8]>)>) {
         let texts: Vec<&[u8]> = unread.iter().map(|(_, text)| &**text).collect();
-        // More than [`THREADS`] threads would only wait for memory.
-        let threads = processors().min(THREADS).min(texts.len() / SHARE);
+        let threads = processors().min(THREADS).min(texts.len() / PER_THREAD);
         let read = side_by_side(&texts, threads, |_, text| kustomization::read(text));
         for (root, read) in unread.iter().map(|(root, _)| *root).zip(read) {
             self.fill(root, read);
@@ -224,7 +226,7 @@ impl Walker {
         });
         Rc::make_mut(&mut self.graph.directories).entry(source).or_default().insert(directory.to_owned(), id);
         // The caller parses the text, because many are parsed in parallel.
-        Ok((id, Some(self.configuration(file)?)))
+        Ok((id, Some(self.read_configuration(file)?)))
     }
 
     /// Sets the kind of a root, and adds its notes and references, from its parsed kustomization.
@@ -236,10 +238,10 @@ impl Walker {
                 read
             }
             // A root without a kind fits every field, so that no reference to a refused file is refused as well.
-            Err(refused) => self.problems(file, refused),
+            Err(refused) => self.record_problems(file, refused),
         };
         for note in read.notes {
-            self.note(id, file, note);
+            self.record_note(id, file, note);
         }
         // The exact size: a graph may have a hundred thousand references.
         let edges = &mut Rc::make_mut(&mut self.graph.roots)[id].edges;
@@ -262,7 +264,7 @@ impl Walker {
             new
         });
         let edges = &mut Rc::make_mut(&mut self.graph.roots)[root].edges;
-        edges.push(Edge { from, reference, remote: None, target: Resolution::Broken });
+        edges.push(Edge { from, reference, remote: None, resolution: Resolution::Broken });
         self.queue.push(EdgeId { root, index: edges.len() - 1 });
     }
 
@@ -281,7 +283,7 @@ impl Walker {
         match candidates.as_slice() {
             [(name, path, executable)] => {
                 // The file is read later: a root exists even if its kustomization cannot be read.
-                Ok((*name, self.file(source, path, *executable)))
+                Ok((*name, self.find_or_add_file(source, path, *executable)))
             }
             [] => Err(self.without_kustomization(source, directory)?),
             [(first, ..), ..] => {
@@ -294,7 +296,7 @@ impl Walker {
         }
     }
 
-    fn file(&mut self, source: SourceId, path: &str, executable: bool) -> FileId {
+    fn find_or_add_file(&mut self, source: SourceId, path: &str, executable: bool) -> FileId {
         if let Some(known) = self.files.get(&source).and_then(|files| files.get(path)) {
             return *known;
         }
@@ -309,7 +311,7 @@ impl Walker {
     }
 
     /// Reads a kustomization or plugin configuration, and the exceptions in its comments.
-    fn configuration(&mut self, file: FileId) -> Result<Rc<[u8]>> {
+    fn read_configuration(&mut self, file: FileId) -> Result<Rc<[u8]>> {
         let bytes = self.graph.read(file)?;
         FILE.check(bytes.len(), || self.graph.label(file))?;
         // Comments count only in the user's own files: localized files were written upstream.
@@ -322,7 +324,7 @@ impl Walker {
         Ok(bytes)
     }
 
-    fn downloaded(&mut self, remote: &Rc<RemoteFile>) -> FileId {
+    fn find_or_add_download(&mut self, remote: &Rc<RemoteFile>) -> FileId {
         if let Some(known) = self.downloads.get(&remote.url) {
             return *known;
         }
@@ -337,7 +339,7 @@ impl Walker {
             // Level by level, so that the remote references of one level share their requests.
             while !self.queue.is_empty() {
                 if let Some(remotes) = remotes.as_deref_mut() {
-                    remotes.prefetch(&self.read_next());
+                    remotes.prefetch(&self.next_files());
                 }
                 for edge in mem::take(&mut self.queue) {
                     if !self.has_room() {
@@ -359,19 +361,19 @@ impl Walker {
         let remote = RemoteRef::of(&reference, || self.upstream_url(from));
         self.remotes += usize::from(remote.is_some());
         self.graph[edge].remote = remote.map(Rc::new);
-        let target = self.resolve_target(edge, &reference).unwrap_or_else(|stop| {
-            self.trouble(*stop, At::Edge(edge));
+        let target = self.resolve_reference(edge, &reference).unwrap_or_else(|trouble| {
+            self.record_trouble(*trouble, At::Edge(edge));
             Resolution::Broken
         });
-        self.graph[edge].target = target;
+        self.graph[edge].resolution = target;
     }
 
     /// Records a trouble. The walk goes on.
-    fn trouble(&mut self, stop: Trouble, at: At) {
-        self.troubles.push(stop.at(&self.graph, at));
+    fn record_trouble(&mut self, trouble: Trouble, at: At) {
+        self.troubles.push(trouble.at(&self.graph, at));
     }
 
-    fn resolve_target(&mut self, edge: EdgeId, reference: &Reference) -> WalkResult<Resolution> {
+    fn resolve_reference(&mut self, edge: EdgeId, reference: &Reference) -> WalkResult<Resolution> {
         let text = reference.text.as_str();
         if text.is_empty() {
             // kustomize skips empty strings in path fields.
@@ -387,9 +389,9 @@ impl Walker {
             if !matches!(reference.accepts, Accepts::File | Accepts::Program) {
                 self.refuse_shadowed(edge.root, &wanted)?;
             }
-            return self.wait(edge, &wanted);
+            return self.queue_remote(edge, &wanted);
         }
-        let target = self.local(edge, reference)?;
+        let target = self.resolve_local(edge, reference)?;
         self.list_plugins(edge.root, reference, target)
     }
 
@@ -407,7 +409,7 @@ impl Walker {
         Ok(target)
     }
 
-    fn note(&mut self, root: RootId, file: FileId, note: kustomization::Note) {
+    fn record_note(&mut self, root: RootId, file: FileId, note: kustomization::Note) {
         if !self.has_room() {
             return;
         }
@@ -417,7 +419,7 @@ impl Walker {
     }
 
     /// Records the problems of a file that kustomize refuses. Returns the part that could be parsed.
-    fn problems(&mut self, file: FileId, refused: Refused) -> Kustomization {
+    fn record_problems(&mut self, file: FileId, refused: Refused) -> Kustomization {
         // The rest of the file is followed all the same, so that one run reports as much as it can.
         for problem in refused.problems {
             if !self.has_room() {
@@ -429,9 +431,9 @@ impl Walker {
                 kind => TroubleKind::Problem(kind),
             };
             let location = self.graph.location_in(file, problem.position, &problem.field);
-            let stop = Trouble::of(kind, Failure::new(problem.message).at(location));
+            let trouble = Trouble::of(kind, Failure::new(problem.message).at(location));
             let hint = Some(problem.hint).filter(|hint| !hint.is_empty());
-            self.trouble(*stop.hints(hint), At::File(file));
+            self.record_trouble(*trouble.hints(hint), At::File(file));
         }
         refused.read
     }

@@ -901,7 +901,7 @@ pub(crate) fn flux_objects(explored: &Explored) -> HashSet<FileId> {
         return candidates;
     }
     let graph = &explored.graph;
-    let named = graph.root_ids().flat_map(|root| graph.named(root));
+    let named = graph.root_ids().flat_map(|root| graph.referenced_roots(root));
     let meant: HashSet<FileId> = named.map(|(_, id)| graph.roots[id].file).collect();
     // If a reference leads to one, a root is expected, and `kustomize build` refuses it.
     candidates.difference(&meant).copied().collect()

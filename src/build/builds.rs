@@ -84,7 +84,7 @@ impl Builds {
     ) -> Result<Builds> {
         // kustomize reports these errors.
         Builds::open(programs, config, repo)?.write(survey, subjects, |survey: &Survey, directories: &[String]| {
-            Explored { troubles: Vec::new(), ..survey.read(directories) }
+            Explored { troubles: Vec::new(), ..survey.explore_inputs(directories) }
         })
     }
 

@@ -29,7 +29,7 @@ pub(crate) fn written(
 ) -> Result<(Explored, UnresolvedTargets)> {
     let all = survey.tree().kustomizations()?;
     let targets = targets::find_in(survey, &[], &all, config, identity)?;
-    Ok((survey.read_all()?, targets))
+    Ok((survey.explore_all_inputs()?, targets))
 }
 
 /// Does the same as [`find`] with a configuration and an identity.

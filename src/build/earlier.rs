@@ -58,7 +58,7 @@ impl Earlier {
 
     /// Whether a root reads a fetched upstream that differs.
     fn has_other_remotes(&self, graph: &Graph, id: RootId) -> bool {
-        let mut fetched = graph.read_by(id).into_iter().filter_map(|file| graph.pinned(file));
+        let mut fetched = graph.files_of_build(id).into_iter().filter_map(|file| graph.pinned(file));
         !fetched.all(|(source, now)| self.remotes.get(&source).is_some_and(|pinned| pinned.digest == now.digest))
     }
 }

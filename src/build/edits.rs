@@ -9,7 +9,7 @@ use super::roots::Unbuilt;
 use super::run::{BuildFiles, BuildOutput, BuildRun, RootDir};
 use super::subject::BuildSpec;
 use crate::graph::Graph;
-use crate::graph::inputs::{of_no_root, paths_of};
+use crate::graph::inputs::{of_directory_without_root, paths_of};
 use crate::message::failure::{Failure, FailureKind, Result, command};
 use crate::os::interrupt::unusable;
 use crate::record::sha256_hex;
@@ -40,7 +40,7 @@ impl Edits {
         let components = edits.iter().filter(|words| words.starts_with(&["add", "component"].map(str::to_owned)));
         let components = components.flat_map(|words| &words[2..]);
         let whole: Vec<String> = components.filter_map(|text| path::resolve(directory, &fixed_part(text))).collect();
-        let places = paths_of(&**tree, of_no_root(&**tree, directory, &whole)?)?;
+        let places = paths_of(&**tree, of_directory_without_root(&**tree, directory, &whole)?)?;
         disk::write_temporary(&**tree, places, None, &top)?;
         let (files, directory) = (Arc::new(files), directory.clone());
         let root = RootDir { files, layout: None, top, directory, runs: false, leaves: false };

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use super::disk::{self, Layout, Pool};
 use super::proxy::{self, Served};
 use super::stand_in::{ClonedCommit, Manifest};
-use crate::graph::inputs::{BuildInput, RootInputs, leads_out, of_no_root};
+use crate::graph::inputs::{BuildInput, RootInputs, leads_out, of_directory_without_root};
 use crate::graph::{ChartLookup, FileId, Graph, Origin, RemoteFile, Resolution, RootId, ScopedTree, SourceId};
 use crate::kustomization::{NoteKind, Runs};
 use crate::message::failure::Result;
@@ -105,7 +105,7 @@ impl RemoteFiles {
         }
         // kustomize first asks for a repository as if its URL were that of a file.
         let edges = graph.roots.iter().flat_map(|root| &root.edges);
-        let repositories = edges.filter(|edge| matches!(edge.target, Resolution::Root { remote: true, .. }));
+        let repositories = edges.filter(|edge| matches!(edge.resolution, Resolution::Root { remote: true, .. }));
         let is_closed = offline || !remote.iter().any(|file: &&RemoteFile| proxy::is_direct(file.url.exposed()));
         let remote = remote.iter().map(|file| (file.url.exposed(), &*file.bytes));
         let served = Served::new(remote, repositories.map(|edge| edge.reference.text.as_str()), top)?;
@@ -175,14 +175,14 @@ pub(super) fn of_graph(
 /// Adds the fetched files that a root reads, and the links on the way to the directories of its URLs.
 fn read_remotely(graph: &Graph, id: RootId, trusted: &HashSet<FileId>, parts: &mut [TreeInputs]) -> Result<()> {
     for edge in &graph.roots[id].edges {
-        if let Resolution::Root { id, remote: true } = edge.target
+        if let Resolution::Root { id, remote: true } = edge.resolution
             && let Ok(spec) = RepoSpec::parse(&edge.reference.text)
         {
             let source = graph.roots[id].source;
-            parts[source.0].add(&of_no_root(&*graph.sources[source].tree, &spec.directory(), &[])?)?;
+            parts[source.0].add(&of_directory_without_root(&*graph.sources[source].tree, &spec.directory(), &[])?)?;
         }
     }
-    for id in graph.read_by(id) {
+    for id in graph.files_of_build(id) {
         let file = &graph.files[id];
         if let Origin::Tree { source, path } = &file.origin
             && graph.sources[*source].repository.is_some()

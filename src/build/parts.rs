@@ -66,7 +66,8 @@ pub(crate) fn parts(
     (differing, changes): (&BTreeSet<String>, &Changes),
     mut build: impl FnMut(Sides<Vec<Wanted>>) -> Result<Sides<Builds>>,
 ) -> Result<Vec<BuiltParts>> {
-    let graphs = workspaces.try_map(|workspace| workspace.survey().read_all())?.map(|explored| explored.graph);
+    let graphs =
+        workspaces.try_map(|workspace| workspace.survey().explore_all_inputs())?.map(|explored| explored.graph);
     let overloaded = graphs.as_ref().map(Graph::overloaded);
     let tree = PartTree { graphs: &graphs, overloaded, differing, changes };
     let mut all = failed.iter().map(|choice| tree.begin(choice)).collect::<Result<Vec<_>>>()?;
@@ -116,7 +117,7 @@ fn listed(graph: &Graph, directory: &str) -> Vec<String> {
 
 /// The roots of the tree that a root references, by their directories.
 fn named(graph: &Graph, root: RootId) -> impl Iterator<Item = (&Edge, &str)> {
-    let own = graph.named(root).filter(|(_, named)| graph.is_user_root(*named));
+    let own = graph.referenced_roots(root).filter(|(_, named)| graph.is_user_root(*named));
     own.map(|(edge, named)| (&graph[edge], graph.roots[named].directory.as_str()))
 }
 

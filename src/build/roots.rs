@@ -213,7 +213,14 @@ impl Roots {
                 let runs = reached.iter().any(|root| graph.runs(*root));
                 let (files, directory, top) = (files.clone(), directory.clone(), top.join(&source.scope));
                 let layout = layouts.remove(&number).map(Arc::new);
-                RootDir { files, layout, top, directory, runs, leaves: !reached.is_disjoint(&graph.leaves) }
+                RootDir {
+                    files,
+                    layout,
+                    top,
+                    directory,
+                    runs,
+                    leaves: !reached.is_disjoint(&graph.roots_reading_outside),
+                }
             });
             dirs.insert(directory, dir);
         }

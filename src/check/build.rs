@@ -192,7 +192,7 @@ impl<'a> CheckBuilds<'a> {
     /// Builds, and returns the targets as their objects came out.
     pub(crate) fn targets(&self, unsettled: UnresolvedTargets) -> Result<Targets> {
         let config = &self.workspace.config;
-        let explored = self.workspace.survey().read_all()?;
+        let explored = self.workspace.survey().explore_all_inputs()?;
         let (tree, deployed) = (&self.workspace.tree, unsettled.as_written().roots());
         let starts = self.policy.starting_points(&**tree, self.paths, &tree.kustomizations()?, deployed)?;
         let begun = self.workspace.survey().graph(&starts);

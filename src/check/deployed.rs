@@ -65,7 +65,7 @@ pub(super) fn walk(
             unresolved.resolve_changers(&explored.graph)
         }
         // Any kustomization may change a target, also one from which this walk does not start.
-        None => unresolved.resolve_changers(&survey.read(&all).graph),
+        None => unresolved.resolve_changers(&survey.explore_inputs(&all).graph),
     };
     let left_out = match &written {
         Some(written) => left_out(&explored.graph, &starts(written.roots())?),

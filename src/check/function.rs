@@ -28,7 +28,7 @@ const OBSERVE: &str = "to see what it asks for: git kustomize-localize check --b
 fn is_there(context: &Context<'_>, noted: &Noted, program: &str) -> bool {
     let edges = &context.graph.roots[noted.root].edges;
     let mut named = edges.iter().filter(|edge| edge.from == noted.file && edge.reference.text == program);
-    named.any(|edge| matches!(edge.target, Resolution::File(_)))
+    named.any(|edge| matches!(edge.resolution, Resolution::File(_)))
 }
 
 fn open(context: &Context<'_>, noted: &Noted) -> Option<Finding> {

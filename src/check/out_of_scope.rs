@@ -20,7 +20,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
 /// The failure of an absolute path into this checkout. The walk refuses other absolute paths, and absolute links.
 fn absolute(context: &Context<'_>, root: RootId, edge: &Edge) -> Option<Failure> {
     let (graph, text) = (context.graph, edge.reference.text.as_str());
-    graph.real_path(edge).filter(|_| path::is_absolute(text)).map(|_| graph.absolute(root, text))
+    graph.real_path(edge).filter(|_| path::is_absolute(text)).map(|_| graph.absolute_path_failure(root, text))
 }
 
 /// The failure of a reference that leaves the scope of its root in the configuration.

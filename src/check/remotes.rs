@@ -23,7 +23,7 @@ pub(super) struct RemoteUse<'a> {
 /// The remote references of the tree.
 pub(super) fn all<'a>(graph: &'a Graph, lock: Option<&'a Lock>) -> Vec<RemoteUse<'a>> {
     // A reference that was localized is a local one here.
-    let remote = graph.edges().filter(|(_, edge)| edge.target == Resolution::Remote);
+    let remote = graph.edges().filter(|(_, edge)| edge.resolution == Resolution::Remote);
     let uses = remote.filter_map(|(id, edge)| {
         let wanted = edge.remote.as_deref()?;
         let locked = lock.and_then(|lock| wanted.locked(lock));

@@ -90,7 +90,7 @@ fn effects(context: &Context<'_>, exclude: &Globs, roots: &[String]) -> Vec<Effe
         Err(_) => effects.iter_mut().for_each(|effect| effect.keeps_out = true),
     }
     for (id, edge) in graph.edges() {
-        let Resolution::Root { id: target, remote: false } = edge.target else { continue };
+        let Resolution::Root { id: target, remote: false } = edge.resolution else { continue };
         let root = &graph.roots[id.root];
         if root.source != SourceId::FIRST || !effects.iter().any(Effect::may_be_none) {
             continue;

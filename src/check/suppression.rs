@@ -16,7 +16,7 @@ use crate::tree::{Entry, path};
 /// `lock` rewrites it, nor those in localized files, which upstream wrote.
 fn comments(context: &Context<'_>, findings: &[Finding]) -> HashMap<String, Rc<Comments>> {
     let (graph, mut all) = (context.graph, HashMap::new());
-    for file in graph.root_ids().flat_map(|root| graph.used_by(root)) {
+    for file in graph.root_ids().flat_map(|root| graph.files_of(root)) {
         if let Some(comments) = &graph.files[file].comments {
             all.insert(context.path(file).to_owned(), comments.clone());
         }

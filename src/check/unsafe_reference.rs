@@ -19,7 +19,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (_, edge) in context.graph.edges() {
         // A local reference is a path, and the name of a file is not a secret.
-        if !matches!(edge.target, Resolution::Remote | Resolution::Unchanged | Resolution::Broken) {
+        if !matches!(edge.resolution, Resolution::Remote | Resolution::Unchanged | Resolution::Broken) {
             continue;
         }
         let text = edge.reference.text.as_str();

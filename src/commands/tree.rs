@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::output::{Done, Outcome, OutputArgs, Shown};
 use crate::config::Config;
 use crate::git::{LocalRepo, Snapshot};
-use crate::graph::named::{Link, Namer, Node, NodeKind};
+use crate::graph::named::{NamedReference, Namer, Node, NodeKind};
 use crate::graph::{RootId, Survey, reach};
 use crate::message::failure::{Failure, Result, command};
 use crate::message::redact::{self, visible};
@@ -89,7 +89,7 @@ pub(super) struct ReferenceTree {
     starts: Vec<Node>,
     /// The references, in the order of the file for each node.
     #[serde(rename = "references")]
-    pub(super) links: Vec<Link>,
+    pub(super) links: Vec<NamedReference>,
 }
 
 impl ReferenceTree {
@@ -105,7 +105,7 @@ impl ReferenceTree {
         let deployed = repo.map(|repo| deployed_roots(repo, &survey, config)).transpose()?;
         let directories =
             config.starting_points(&*tree, paths, &tree.kustomizations()?, deployed.unwrap_or_default())?;
-        let explored = survey.read(&directories);
+        let explored = survey.explore_inputs(&directories);
         let graph = &explored.graph;
         let flux = flux_objects(&explored);
         // A kustomization file of Flux is an object, not a root.
@@ -113,7 +113,7 @@ impl ReferenceTree {
         roots.retain(|root| !flux.contains(&graph.roots[*root].file));
         let starts = graph.top_roots(&roots, graph.root_ids());
         let namer = Namer::of(&explored)?;
-        let links = graph.root_ids().flat_map(|root| namer.named(root)).collect();
+        let links = graph.root_ids().flat_map(|root| namer.references_of(root)).collect();
         Ok(ReferenceTree { starts: starts.into_iter().map(|root| namer.root(root)).collect(), links })
     }
 

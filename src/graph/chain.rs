@@ -9,7 +9,7 @@ use crate::message::failure::{Failure, FailureKind, Location};
 use crate::message::finding::Rule;
 
 /// Fills in `chain` for each trouble inside an upstream, and the exception for the remote reference that led there.
-pub(super) fn tell(graph: &Graph, troubles: &mut [Trouble]) {
+pub(super) fn add_chains(graph: &Graph, troubles: &mut [Trouble]) {
     let predecessors = upstream_predecessors(graph);
     for trouble in troubles {
         let upstream = graph.file_at(trouble.at).filter(|file| graph.user_path(*file).is_none());
@@ -54,7 +54,7 @@ fn locations(graph: &Graph, chain: &[&Edge]) -> Vec<Location> {
 fn upstream_predecessors(graph: &Graph) -> Predecessors<FileId, &Edge> {
     let mut references: HashMap<FileId, Vec<(&Edge, FileId)>> = HashMap::new();
     for edge in graph.roots.iter().flat_map(|root| &root.edges) {
-        if let Some(to) = graph.target_file(edge).filter(|to| graph.user_path(*to).is_none()) {
+        if let Some(to) = graph.resolved_file(edge).filter(|to| graph.user_path(*to).is_none()) {
             references.entry(edge.from).or_default().push((edge, to));
         }
     }

@@ -65,8 +65,8 @@ pub(crate) struct Chart {
     pub lookup: ChartLookup,
     /// The pulled archive; `None` if the chart is in the tree.
     pub archive: Option<Rc<Archive>>,
-    /// Its files by their path in the directory of the chart; a link is what it leads to. Only where a result takes them
-    /// along.
+    /// Its files, by their paths in the directory of the chart. A link counts as the file that it leads to. Empty if
+    /// the result does not contain the files of the chart.
     pub files: BTreeMap<String, FileId>,
 }
 
@@ -164,9 +164,9 @@ impl Graph {
 }
 
 impl Walker {
-    /// Looks where charts are, brings along those that are in the tree, and brings in those that are not.
+    /// Adds the charts that notes name to the graph: examines those in the tree, and pulls the others.
     pub(super) fn find_charts(&mut self, remotes: Option<&mut dyn Remotes>, policy: &WalkPolicy<'_>) {
-        let (mut charts, mut stops) = (Vec::new(), Vec::new());
+        let (mut charts, mut troubles) = (Vec::new(), Vec::new());
         for (note, noted) in self.graph.notes.iter().enumerate() {
             let NoteKind::Chart { repo, name, version, devel, home, .. } = &noted.note.kind else { continue };
             if name.is_empty() {
@@ -187,48 +187,47 @@ impl Walker {
                     charts.push(Chart { root, note, name, wanted, home, lookup, archive, files });
                 }
                 // A chart that could not be found because reading the tree failed is a trouble instead.
-                Err(stop) => stops.push((note, stop)),
+                Err(trouble) => troubles.push((note, trouble)),
             }
         }
         // `charts_of` finds the charts of a root by a binary search.
         charts.sort_by_key(|chart| chart.root);
         self.graph.charts = charts;
-        for (note, stop) in stops {
-            self.trouble(*stop, At::Note(note));
+        for (note, trouble) in troubles {
+            self.record_trouble(*trouble, At::Note(note));
         }
         // Charts in the tree are read first: only those that are missing need a request, and all of them share it.
-        let (mut asked, mut sound) = (Vec::new(), HashSet::new());
+        let (mut missing, mut sound) = (Vec::new(), HashSet::new());
         for chart in 0..self.graph.charts.len() {
-            match self.bring_along(chart, remotes.is_some(), &mut sound, policy) {
-                Ok(wanted) => asked.extend(wanted.map(|wanted| (chart, wanted))),
-                Err(stop) => self.trouble(*stop, At::Note(self.graph.charts[chart].note)),
+            match self.examine_chart(chart, remotes.is_some(), &mut sound, policy) {
+                Ok(wanted) => missing.extend(wanted.map(|wanted| (chart, wanted))),
+                Err(trouble) => self.record_trouble(*trouble, At::Note(self.graph.charts[chart].note)),
             }
         }
-        if let Some(remotes) = remotes.filter(|_| !asked.is_empty()) {
-            self.bring_in(asked, remotes, policy);
+        if let Some(remotes) = remotes.filter(|_| !missing.is_empty()) {
+            self.pull_charts(missing, remotes, policy);
         }
     }
 
-    /// Brings in charts that are not in the tree.
-    fn bring_in(&mut self, asked: Vec<(usize, ChartRef)>, remotes: &mut dyn Remotes, policy: &WalkPolicy<'_>) {
+    /// Pulls charts that are not in the tree, each by its index in [`Graph::charts`].
+    fn pull_charts(&mut self, missing: Vec<(usize, ChartRef)>, remotes: &mut dyn Remotes, policy: &WalkPolicy<'_>) {
         // A chart that an upstream names must not get the user's logins, so the request says who names it.
         let upstream_url = |chart: usize| self.upstream_url(self.graph.notes[self.graph.charts[chart].note].file);
-        let wanted: Vec<_> = asked.iter().map(|(chart, wanted)| (wanted.clone(), upstream_url(*chart))).collect();
-        for ((chart, wanted), answer) in asked.into_iter().zip(remotes.charts(&wanted)) {
+        let requests: Vec<_> = missing.iter().map(|(chart, wanted)| (wanted.clone(), upstream_url(*chart))).collect();
+        for ((chart, wanted), answer) in missing.into_iter().zip(remotes.charts(&requests)) {
             let note = self.graph.charts[chart].note;
             let lines = self.graph.lines_of(note);
             let upstream = wanted.upstream();
             // `sources` is checked before the chart becomes part of the graph.
             let answer = answer.and_then(|pulled| match pulled {
-                Some(_) => self.trust(remotes, policy, &upstream, &upstream, lines).map(|()| pulled),
+                Some(_) => self.check_source(remotes, policy, &upstream, &upstream, lines).map(|()| pulled),
                 None => Ok(None),
             });
             match answer {
                 Ok(Some(archive)) => {
-                    if self
-                        .judge_schemas(chart, archive.files.clone(), &BTreeMap::new(), &|url| policy.covers_schema(url))
-                    {
-                        self.pulled(chart, archive);
+                    let (files, no_user_files) = (archive.files.clone(), BTreeMap::new());
+                    if self.judge_schemas(chart, files, &no_user_files, &|url| policy.covers_schema(url)) {
+                        self.add_archive(chart, archive);
                     }
                 }
                 // An exception keeps it remote, so that nothing depends on the answer.
@@ -239,12 +238,12 @@ impl Walker {
                     let location = self.graph.note_location(note);
                     self.graph.findings.push(Finding::at(Rule::RemoteChart, location, failure));
                 }
-                Err(failure) => self.trouble(*Trouble::of(TroubleKind::Chart, failure), At::Note(note)),
+                Err(failure) => self.record_trouble(*Trouble::of(TroubleKind::Chart, failure), At::Note(note)),
             }
         }
     }
 
-    /// Returns where a chart is looked for, which is `below` this home.
+    /// Looks for a chart at the path `below` in the home of charts.
     fn look_up_chart(&self, root: RootId, home: &str, below: &str) -> WalkResult<ChartLookup> {
         // An absolute path means another directory on another machine.
         let home = self.graph.local_path(root, home).filter(|_| !path::is_absolute(home));
@@ -266,9 +265,9 @@ impl Walker {
         })
     }
 
-    /// Brings along a chart that is in the tree. Returns the request for one that is not; one without a repository
-    /// may not be missing.
-    fn bring_along(
+    /// Examines a chart. `None` if it is in the tree, or stays remote; otherwise the request for it. Fails if it is
+    /// missing and has no repository. `sound` are the paths of the user's charts without problems.
+    fn examine_chart(
         &mut self,
         chart: usize,
         has_network: bool,
@@ -279,14 +278,15 @@ impl Walker {
         let (root, source) = (*root, self.graph.roots[*root].source);
         match (lookup.clone(), wanted) {
             (ChartLookup::There(path), _) => {
-                if has_network || policy.leave.is_some() {
-                    self.look_into(chart, source, &path, sound, policy, has_network)?;
+                // Without network and configuration, nobody asks for problems or files of charts.
+                if has_network || policy.config.is_some() {
+                    self.inspect_files(chart, source, &path, sound, policy, has_network)?;
                 }
                 Ok(None)
             }
             (_, Some(wanted)) => {
                 if has_network {
-                    // The text is unsafe whatever the chart is.
+                    // Before the exceptions, because none of them makes an unsafe text safe.
                     wanted.refuse_unsafe().map_err(|failure| Trouble::of(TroubleKind::Refused, failure))?;
                 }
                 if policy.accepts_chart(&self.graph, *note, wanted) {
@@ -320,7 +320,7 @@ impl Walker {
         }
     }
 
-    fn pulled(&mut self, chart: usize, archive: Rc<Archive>) {
+    fn add_archive(&mut self, chart: usize, archive: Rc<Archive>) {
         let mut files = BTreeMap::new();
         for path in archive.files.keys() {
             let origin = Origin::Archive { archive: archive.clone(), path: path.clone() };
@@ -341,6 +341,6 @@ impl WalkPolicy<'_> {
     /// Whether the configuration allows a URL in a schema.
     fn covers_schema(&self, url: &str) -> bool {
         let subject = Subject::Remote(Upstream::File { url: redact::url(url) });
-        self.leave.is_some_and(|config| config.reason(Rule::RemoteChart, &subject).is_some())
+        self.config.is_some_and(|config| config.reason(Rule::RemoteChart, &subject).is_some())
     }
 }

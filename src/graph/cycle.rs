@@ -41,32 +41,32 @@ fn cycles(graph: &Graph) -> Vec<Vec<EdgeId>> {
     // The result must not depend on the order of the walk.
     starts.sort_by_key(|id| (graph.roots[*id].source, &graph.roots[*id].directory));
     let mut cycles = Vec::new();
-    // The index of a root on the current path. `None` if the search has left it.
-    let mut known: HashMap<RootId, Option<usize>> = HashMap::new();
+    // The index on the current path of each root that was seen. `None` if the search is done with the root.
+    let mut depths: HashMap<RootId, Option<usize>> = HashMap::new();
     // The search is depth-first, and follows every reference once.
     for start in starts {
-        if known.contains_key(&start) {
+        if depths.contains_key(&start) {
             continue;
         }
-        // Each step has the index of the reference to follow next.
+        // Each step of the path is a root, with the index of the reference to follow next.
         let mut path = vec![EdgeId { root: start, index: 0 }];
-        known.insert(start, Some(0));
+        depths.insert(start, Some(0));
         while let Some(EdgeId { root, index }) = path.last_mut() {
             let Some(edge) = graph.roots[*root].edges.get(*index) else {
-                known.insert(*root, None);
+                depths.insert(*root, None);
                 path.pop();
                 continue;
             };
             *index += 1;
-            let Resolution::Root { id, .. } = edge.target else { continue };
-            match known.get(&id) {
-                // A reference back to a root on the current path closes a cycle.
-                Some(Some(at)) if cycles.len() < MOST => {
-                    cycles.push(path[*at..].iter().map(|step| EdgeId { index: step.index - 1, ..*step }).collect());
+            let Resolution::Root { id, .. } = edge.resolution else { continue };
+            match depths.get(&id) {
+                // A reference back to a root on the current path closes a cycle. Each step is already past its reference.
+                Some(Some(depth)) if cycles.len() < MOST => {
+                    cycles.push(path[*depth..].iter().map(|step| EdgeId { index: step.index - 1, ..*step }).collect());
                 }
                 Some(_) => {}
                 None => {
-                    known.insert(id, Some(path.len()));
+                    depths.insert(id, Some(path.len()));
                     path.push(EdgeId { root: id, index: 0 });
                 }
             }
@@ -79,7 +79,7 @@ fn trouble(graph: &Graph, chain: &[EdgeId], problem: &str) -> Option<Trouble> {
     let (first, last) = (chain.first()?.root, *chain.last()?);
     let mut shown = vec![quoted(graph, first)];
     for edge in chain.iter().take(SHOWN).map(|edge| &graph[*edge]) {
-        if let Resolution::Root { id, remote } = edge.target {
+        if let Resolution::Root { id, remote } = edge.resolution {
             let url = if remote { format!(" ({})", redact::url(&edge.reference.text)) } else { String::new() };
             shown.push(quoted(graph, id) + &url);
         }

@@ -13,7 +13,7 @@ use crate::tree::{self, Entry, Resolved, Tree, path};
 /// An input of a build.
 #[derive(Debug, Clone)]
 pub(crate) enum BuildInput {
-    /// The entry at a path of the tree: none, a file with its content, a link with its target, or a directory.
+    /// The entry at a path of the tree: none, a file with its content, a link with its text, or a directory.
     At(String),
     /// Everything at and below a path of the tree.
     Below(String),
@@ -40,26 +40,27 @@ impl Graph {
         // A fetched tree may have only the files that the walk asked for, so no other file of it is read.
         let is_fetched = source.repository.is_some();
         let mut recorder = InputRecorder::new(&*source.tree);
-        let mut roots: BTreeSet<RootId> = self.named(id).map(|(_, named)| named).collect();
+        let mut roots: BTreeSet<RootId> = self.referenced_roots(id).map(|(_, named)| named).collect();
         // Also the spellings that are not there: a file of that name would be read instead.
-        recorder.kustomization(&root.directory)?;
+        recorder.record_kustomization(&root.directory)?;
         for edge in &root.edges {
             recorder.inputs.extend(edge.remote.clone().map(BuildInput::Remote));
             let is_resolved =
-                matches!(edge.target, Resolution::Root { .. } | Resolution::File(_)) && edge.remote.is_none();
-            let path = self.local_path(id, &edge.reference.text);
-            let Some(path) = path.filter(|_| is_resolved || !is_fetched) else {
+                matches!(edge.resolution, Resolution::Root { .. } | Resolution::File(_)) && edge.remote.is_none();
+            if is_fetched && !is_resolved {
                 continue;
-            };
+            }
+            // A URL counts as a path as well: kustomize looks for a file of that name first.
+            let Some(path) = self.local_path(id, &edge.reference.text) else { continue };
             if let Resolved::Directory { path } = recorder.resolve(&path)? {
                 match self.root_in(root.source, &path) {
                     // A root of the wrong kind counts too: another file in it may have the right kind.
                     Some(id) => drop(roots.insert(id)),
-                    None => recorder.kustomization(&path)?,
+                    None => recorder.record_kustomization(&path)?,
                 }
             }
         }
-        // helm looks for a chart in its home first.
+        // kustomize looks for a chart in its home before it asks the repository.
         for chart in self.charts_of(id) {
             if let Some(home) = self.local_path(id, &chart.home) {
                 recorder.resolve(&home)?;
@@ -69,14 +70,14 @@ impl Graph {
                 if is_fetched {
                     recorder.resolve(path)?;
                 } else {
-                    recorder.named(path)?;
+                    recorder.record_path(path)?;
                 }
             }
             recorder.inputs.extend(chart.wanted.clone().map(BuildInput::Chart));
         }
         // A program runs in the directory of its root, and may read any file there.
         if !is_fetched && root.runs_code {
-            recorder.whole(root.directory.clone())?;
+            recorder.record_below(root.directory.clone())?;
         }
         // A root that reaches itself would never be finished.
         roots.remove(&id);
@@ -102,37 +103,37 @@ impl Graph {
 }
 
 impl Survey {
-    /// The inputs of the builds of the roots in `directories`.
-    pub(crate) fn read(&self, directories: &[String]) -> Explored {
+    /// Walks from the roots in `directories` for the inputs of their builds, which [`Graph::inputs`] then tells.
+    pub(crate) fn explore_inputs(&self, directories: &[String]) -> Explored {
         // Files outside of their root count, because some builds lift the load restrictor.
         self.judged(directories, &WalkPolicy { load_restrictor: LoadRestrictor::None, ..WalkPolicy::default() })
     }
 
-    /// The inputs of the builds of all kustomizations.
-    pub(crate) fn read_all(&self) -> Result<Explored> {
+    /// Walks from every kustomization for the inputs of their builds.
+    pub(crate) fn explore_all_inputs(&self) -> Result<Explored> {
         let kustomizations = self.tree().kustomizations()?;
         let directories: BTreeSet<&str> = kustomizations.iter().map(|file| path::parent(file)).collect();
-        Ok(self.read(&directories.into_iter().map(str::to_owned).collect::<Vec<String>>()))
+        Ok(self.explore_inputs(&directories.into_iter().map(str::to_owned).collect::<Vec<String>>()))
     }
 }
 
-/// Walks a tree from the roots in `directories` for the inputs of their builds.
+/// [`Survey::explore_inputs`] of a new survey.
 pub(crate) fn explore(tree: Rc<dyn Tree>, directories: &[String]) -> Explored {
-    Survey::of(tree).read(directories)
+    Survey::of(tree).explore_inputs(directories)
 }
 
-/// Walks a tree from every kustomization for the inputs of the builds.
+/// [`Survey::explore_all_inputs`] of a new survey.
 pub(crate) fn explore_all(tree: Rc<dyn Tree>) -> Result<Explored> {
-    Survey::of(tree).read_all()
+    Survey::of(tree).explore_all_inputs()
 }
 
 /// The inputs of the build of a directory that is not a root: its kustomization names, and everything at and below
 /// `whole`.
-pub(crate) fn of_no_root(tree: &dyn Tree, directory: &str, whole: &[String]) -> Result<Vec<BuildInput>> {
+pub(crate) fn of_directory_without_root(tree: &dyn Tree, directory: &str, whole: &[String]) -> Result<Vec<BuildInput>> {
     let mut recorder = InputRecorder::new(tree);
-    recorder.kustomization(directory)?;
+    recorder.record_kustomization(directory)?;
     for path in whole {
-        recorder.named(path)?;
+        recorder.record_path(path)?;
     }
     Ok(recorder.finish())
 }
@@ -150,8 +151,8 @@ pub(crate) fn paths_of(tree: &dyn Tree, inputs: Vec<BuildInput>) -> Result<Vec<S
     Ok(paths)
 }
 
-/// Why the content of a path cannot be read elsewhere: it is a link or a submodule whose target the tree does not have.
-/// `None` if the tree has it.
+/// Why other checkouts cannot read the content of a path: it is a link out of the tree, or in a submodule. `None` if the
+/// tree has the content.
 pub(crate) fn leads_out(tree: &dyn Tree, link: &str) -> Result<Option<String>> {
     if !matches!(tree.entry(link)?, Some(Entry::Link | Entry::Submodule)) {
         return Ok(None);
@@ -183,7 +184,7 @@ impl<'a> InputRecorder<'a> {
     }
 
     /// Records the names that a kustomization in `directory` may have.
-    fn kustomization(&self, directory: &str) -> Result<()> {
+    fn record_kustomization(&self, directory: &str) -> Result<()> {
         // A build depends on which of them exist.
         for name in FILE_NAMES {
             self.resolve(&path::join(directory, name))?;
@@ -192,15 +193,15 @@ impl<'a> InputRecorder<'a> {
     }
 
     /// Records a file, or everything below a directory.
-    fn named(&mut self, named: &str) -> Result<()> {
-        match self.resolve(named)? {
-            Resolved::Directory { path } => self.whole(path),
+    fn record_path(&mut self, path: &str) -> Result<()> {
+        match self.resolve(path)? {
+            Resolved::Directory { path } => self.record_below(path),
             _ => Ok(()),
         }
     }
 
     /// Records everything below a directory (a real path), and below the directories that links in it lead to.
-    fn whole(&mut self, directory: String) -> Result<()> {
+    fn record_below(&mut self, directory: String) -> Result<()> {
         let mut todo = vec![directory];
         while let Some(directory) = todo.pop() {
             if !self.whole.insert(directory.clone()) {

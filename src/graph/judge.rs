@@ -6,7 +6,8 @@ use std::mem;
 
 use super::trouble::{At, Trouble, TroubleKind, WalkResult};
 use super::{
-    EdgeId, Explored, Graph, Lines, RemoteRef, Remotes, Resolution, RootId, SourceId, Walker, chain, cycle, overloaded,
+    EdgeId, Explored, Graph, Lines, RemoteRef, Remotes, Resolution, RootId, SourceId, Walker, chain, cycle,
+    overload_troubles,
 };
 use crate::config::{Config, Distrust};
 use crate::message::failure::Failure;
@@ -25,16 +26,16 @@ pub(crate) struct WalkPolicy<'a> {
     pub load_restrictor: LoadRestrictor,
     /// The directories of roots that may load any file in their scope, whatever the load restrictor says.
     pub unrestricted: HashSet<String>,
-    /// Whether a local path (from the top of the tree) may be missing. Paths at which a comment says so may be missing
-    /// in any case.
-    pub leave_missing: Option<&'a dyn Fn(&str) -> bool>,
+    /// Whether the configuration allows a local path (from the top of the tree) to be missing. A comment at the
+    /// reference allows it, too. Without it no path may be missing.
+    pub allows_missing: Option<&'a dyn Fn(&str) -> bool>,
     /// Tells why a path of the user's tree is missing.
     pub absences: Option<&'a Absences>,
     /// The directory that no reference may reach, because the copy will be written there. `None` if no copy is made.
     pub forbidden: Option<String>,
-    /// The configuration, whose exceptions say what stays remote. Without it no exception counts, and the charts of the
-    /// user are not examined.
-    pub leave: Option<&'a Config>,
+    /// The configuration, whose exceptions decide which references stay remote, and whose `sources` decide which
+    /// upstreams may be locked. Without it no exception counts, and the user's charts are not examined.
+    pub config: Option<&'a Config>,
     /// The lock, whose upstreams are localized.
     pub lock: Option<&'a Lock>,
     /// Whether remote references stay remote without an exception.
@@ -46,7 +47,7 @@ pub(crate) struct WalkPolicy<'a> {
 impl WalkPolicy<'_> {
     /// The reason why a remote reference at these lines stays remote. `None` if it is localized: the lock has it, or no
     /// exception covers it. Fails if it may not be locked.
-    fn decide(&self, graph: &Graph, wanted: &RemoteRef, lines: Lines) -> WalkResult<Option<String>> {
+    fn reason_to_stay(&self, graph: &Graph, wanted: &RemoteRef, lines: Lines) -> WalkResult<Option<String>> {
         let meant = wanted.meant();
         // An upstream in the lock is localized, whatever exceptions say.
         if self.lock.is_none_or(|lock| !wanted.is_locked(lock)) {
@@ -68,7 +69,7 @@ impl WalkPolicy<'_> {
         pinned: Option<&Pinned>,
         shown: &str,
     ) -> WalkResult<()> {
-        match self.leave.and_then(|config| config.distrust(upstream, pinned)) {
+        match self.config.and_then(|config| config.distrust(upstream, pinned)) {
             None => Ok(()),
             Some(Distrust { rule, why, hint }) => {
                 let message = format!("`{shown}` {why}, so it may not be locked");
@@ -79,18 +80,18 @@ impl WalkPolicy<'_> {
 
     /// The reason of the exception that covers `rule` at these lines. `None` if no exception does.
     pub(super) fn exception(&self, graph: &Graph, rule: Rule, subject: &Subject, lines: Lines) -> Option<String> {
-        graph.exception(self.leave?, rule, subject, lines)
+        graph.exception(self.config?, rule, subject, lines)
     }
 
     /// Whether there may be no file at a path that is referenced at these lines.
     pub(super) fn may_be_missing(&self, graph: &Graph, source: SourceId, path: &str, lines: Lines) -> bool {
-        let Some(may) = self.leave_missing.filter(|_| source == SourceId::FIRST) else {
+        let Some(allows_missing) = self.allows_missing.filter(|_| source == SourceId::FIRST) else {
             return false;
         };
-        // The configuration decides in `leave_missing`, so only comments count here.
+        // The configuration decides in `allows_missing`, so only comments count for the rules.
         let no_config = Config::default();
         let mut rules = Rule::MISSING.into_iter();
-        may(path) || rules.any(|rule| graph.exception(&no_config, rule, &Subject::Local, lines).is_some())
+        allows_missing(path) || rules.any(|rule| graph.exception(&no_config, rule, &Subject::Local, lines).is_some())
     }
 
     /// Why there is no file at a path of a source.
@@ -117,12 +118,12 @@ impl Walker {
         mut remotes: Option<&mut dyn Remotes>,
         policy: &WalkPolicy<'_>,
     ) -> Explored {
-        // Each turn fetches one level. It ends when nothing is left to fetch.
         self.graph.ignores_comments = policy.ignores_comments;
+        // Each turn fetches one level. The loop ends when no reference is left to fetch.
         loop {
-            let wanted = self.decide(policy);
-            let Some(remotes) = remotes.as_deref_mut().filter(|_| !wanted.is_empty()) else { break };
-            self.resolve(wanted, remotes, policy);
+            let to_fetch = self.decide_pending(policy);
+            let Some(remotes) = remotes.as_deref_mut().filter(|_| !to_fetch.is_empty()) else { break };
+            self.resolve(to_fetch, remotes, policy);
             self.follow_all(Some(remotes));
         }
         // Paths and notes can be judged only when all references are known.
@@ -131,50 +132,52 @@ impl Walker {
         match remotes {
             Some(remotes) => {
                 self.find_charts(Some(&mut *remotes), policy);
-                remotes.prefetch(&self.graph.of_repositories());
+                // The graph is complete, so one request per repository gets every file that builds will read.
+                remotes.prefetch(&self.graph.fetched_paths());
             }
             None => self.find_charts(None, policy),
         }
         self.refuse_reshaped_plugins();
-        // The rest of the walker is large, so only this is kept.
+        // The rest of the walker is large, so only the graph and the troubles are kept.
         let Walker { mut graph, mut troubles, .. } = self;
         troubles.extend(cycle::find(&graph));
-        troubles.extend(overloaded(&graph));
-        chain::tell(&graph, &mut troubles);
+        troubles.extend(overload_troubles(&graph));
+        chain::add_chains(&graph, &mut troubles);
         // Troubles of remote references come after local ones, but messages follow the order of the file.
         troubles.sort_by(|a, b| a.failure.location.cmp(&b.failure.location));
         finding::sort(&mut graph.findings);
         Explored { graph, troubles, starts }
     }
 
-    /// Decides about the pending remote references. Returns those to fetch.
-    fn decide(&mut self, policy: &WalkPolicy<'_>) -> Vec<EdgeId> {
-        let mut wanted = Vec::new();
+    /// Decides which pending remote references stay remote. Returns the others, which are to be fetched.
+    fn decide_pending(&mut self, policy: &WalkPolicy<'_>) -> Vec<EdgeId> {
+        let mut to_fetch = Vec::new();
         for id in mem::take(&mut self.pending) {
             let edge = &self.graph[id];
             let Some(remote) = edge.remote.clone() else { continue };
-            match policy.decide(&self.graph, &remote, edge.lines()) {
-                Ok(None) => wanted.push(id),
+            match policy.reason_to_stay(&self.graph, &remote, edge.lines()) {
+                Ok(None) => to_fetch.push(id),
                 Ok(Some(reason)) => drop(self.graph.stays_remote.insert(id, reason)),
-                Err(stop) => {
-                    self.trouble(*stop, At::Edge(id));
-                    self.graph[id].target = Resolution::Broken;
+                Err(trouble) => {
+                    self.record_trouble(*trouble, At::Edge(id));
+                    self.graph[id].resolution = Resolution::Broken;
                 }
             }
         }
-        wanted
+        to_fetch
     }
 
     /// Judges local references: whether they may lead out of their root or to a missing file, and why the file is
     /// missing.
     fn judge_paths(&mut self, policy: &WalkPolicy<'_>) {
-        // First it is collected which rules apply to each reference, because one of them can make another irrelevant.
+        // One reference may have three troubles: its path leaves its root, leaves the scope, and has no file. Which of
+        // them are reported depends on the others, so the references with each are collected first.
         let (mut allowed_missing, mut restricted, mut outside) = (HashSet::new(), HashSet::new(), HashSet::new());
         for Trouble { kind, at, .. } in &self.troubles {
             let At::Edge(id) = *at else { continue };
             let (lines, source) = (self.graph[id].lines(), self.graph.roots[id.root].source);
             if *kind == TroubleKind::Restricted {
-                self.graph.leaves.insert(id.root);
+                self.graph.roots_reading_outside.insert(id.root);
             }
             match kind {
                 TroubleKind::Restricted if !policy.is_unrestricted(&self.graph, id.root) => {
@@ -184,22 +187,23 @@ impl Walker {
                 TroubleKind::Missing { path, .. } if policy.may_be_missing(&self.graph, source, path, lines) => {
                     allowed_missing.insert(*at);
                     self.graph.allow_missing(id.root, path);
-                    self.graph[id].target = Resolution::Unchanged;
+                    self.graph[id].resolution = Resolution::Unchanged;
                 }
                 _ => {}
             }
         }
-        // A reference may have several troubles. Only the first that counts is reported.
-        let troubles = mem::take(&mut self.troubles).into_iter().filter(|trouble| match trouble.kind {
-            TroubleKind::Restricted => restricted.contains(&trouble.at) && !allowed_missing.contains(&trouble.at),
-            TroubleKind::OutOfScope => !restricted.contains(&trouble.at) && !allowed_missing.contains(&trouble.at),
+        // Nothing is wrong with a path that may be missing. For others, the first of the three is reported.
+        let troubles = mem::take(&mut self.troubles).into_iter().filter(|Trouble { kind, at, .. }| match kind {
+            TroubleKind::Restricted => restricted.contains(at) && !allowed_missing.contains(at),
+            TroubleKind::OutOfScope => !restricted.contains(at) && !allowed_missing.contains(at),
             TroubleKind::Missing { .. } => {
-                [&allowed_missing, &restricted, &outside].iter().all(|others| !others.contains(&trouble.at))
+                !restricted.contains(at) && !outside.contains(at) && !allowed_missing.contains(at)
             }
             _ => true,
         });
+        // The message about a missing path needs the policy, so the walk left it empty.
         for (number, trouble) in troubles.enumerate() {
-            let (at, explained) = (trouble.at, self.explained(&trouble, number, policy));
+            let (at, explained) = (trouble.at, self.explain_missing(&trouble, number, policy));
             self.troubles.push(explained.map_or(trouble, |explained| explained.at(&self.graph, at)));
         }
         // No reference may lead to the directory that the copy will be written to.

@@ -34,7 +34,7 @@ pub(crate) fn similar_path(tree: &dyn Tree, missing: &str) -> Option<String> {
 
 impl Graph {
     /// The failure of an absolute path, with the relative path to write instead.
-    pub(crate) fn absolute(&self, root: RootId, text: &str) -> Failure {
+    pub(crate) fn absolute_path_failure(&self, root: RootId, text: &str) -> Failure {
         let failure = Failure::new(format!("`{text}` is an absolute path, which does not exist in other checkouts"));
         failure.hint(match self.local_path(root, text) {
             Some(path) => format!("write `{}`", path::relative(&self.roots[root].directory, &path)),
@@ -42,15 +42,16 @@ impl Graph {
         })
     }
 
-    /// The failure of a path through a link whose target other checkouts do not have.
-    pub(crate) fn leaves(&self, source: SourceId, text: &str, link: &str, target: &str) -> Failure {
+    /// The failure of a path through a link that leads to something that other checkouts do not have. `pointee` is the
+    /// path that the link contains.
+    pub(crate) fn link_failure(&self, source: SourceId, text: &str, link: &str, pointee: &str) -> Failure {
         let tree = &self.sources[source].tree;
         let link = tree.label(link);
-        let to = match tree.absolute(target) {
-            Some(_) if path::is_absolute(target) => {
-                format!("the absolute path `{target}`, which does not exist in other checkouts")
+        let to = match tree.absolute(pointee) {
+            Some(_) if path::is_absolute(pointee) => {
+                format!("the absolute path `{pointee}`, which does not exist in other checkouts")
             }
-            _ => format!("`{target}`, outside of the repository"),
+            _ => format!("`{pointee}`, outside of the repository"),
         };
         let message = if text == link {
             format!("the link `{link}` leads to {to}")
@@ -63,15 +64,15 @@ impl Graph {
 
 impl Walker {
     /// Resolves a reference to a path of the same tree.
-    pub(super) fn local(&mut self, edge: EdgeId, reference: &Reference) -> WalkResult<Resolution> {
+    pub(super) fn resolve_local(&mut self, edge: EdgeId, reference: &Reference) -> WalkResult<Resolution> {
         let (text, accepts) = (reference.text.as_str(), reference.accepts);
-        let id = self.graph.roots[edge.root].source;
-        let source = &self.graph.sources[id];
+        let source_id = self.graph.roots[edge.root].source;
+        let source = &self.graph.sources[source_id];
         let (tree, scope, is_remote) = (source.tree.clone(), source.scope.clone(), source.repository.is_some());
         let local_path = self.graph.local_path(edge.root, text);
         let resolved = local_path.as_deref().map(|path| tree::resolve(&*tree, path)).transpose()?;
         // The field decides whether a file or a directory is expected; some fields take both.
-        let is_file = match accepts {
+        let expects_file = match accepts {
             Accepts::File | Accepts::Program => true,
             Accepts::Component => false,
             // A link that leaves the tree may lead to a file.
@@ -79,12 +80,14 @@ impl Walker {
                 matches!(resolved, Some(Resolved::File { .. } | Resolved::Leaves { .. } | Resolved::Loop { .. }))
             }
         };
-        if !matches!(resolved, Some(Resolved::File { .. })) || !is_file {
+        // A text that is the path of a file is that file, even if it looks like a URL.
+        if !expects_file || !matches!(resolved, Some(Resolved::File { .. })) {
             refuse_unsupported(text)?;
         }
-        // The text is judged before the path that it resolves to: a better message can be given for it.
-        if path::is_absolute(text) && (!is_file || is_remote || local_path.is_none()) {
-            return Err(Trouble::of(TroubleKind::OutOfScope, self.graph.absolute(edge.root, text)));
+        // The text is judged before the path that it resolves to: a better message can be given for it. An absolute path
+        // to a file of the user's tree goes on: the rule `out-of-scope` reports it.
+        if path::is_absolute(text) && (!expects_file || is_remote || local_path.is_none()) {
+            return Err(Trouble::of(TroubleKind::OutOfScope, self.graph.absolute_path_failure(edge.root, text)));
         }
         let (Some(local_path), Some(resolved)) = (local_path, resolved) else {
             let message = format!("`{text}` leads out of the repository");
@@ -97,67 +100,71 @@ impl Walker {
         // A program runs with the rights of the user, so it must not leave the scope.
         let is_program = accepts == Accepts::Program;
         if is_program && !path::is_in(&local_path, &scope) {
-            return Err(outside(text, &tree.label(&scope), false, is_remote));
+            return Err(out_of_scope(text, &tree.label(&scope)));
         }
-        // The system follows a link before it climbs, and everything else here joins paths as text.
-        if is_program && climbs(text) {
+        // The system follows a link before it climbs, but this program joins the paths as text, so they could differ.
+        if is_program && climbs_after_name(text) {
             let message = format!("`{text}` has `..` after a directory name, which may be a link");
             return Err(Trouble::refused(message).hint("use `..` only at the beginning of the path"));
         }
         match resolved {
-            Resolved::File { path, executable } if is_file => {
+            Resolved::File { path, executable } if expects_file => {
                 // Recorded, not returned: a build without the load restrictor reads this file, so the walk goes on.
                 self.check_bounds(edge, path::parent(&path), is_program);
-                Ok(Resolution::File(self.file(id, &path, executable)))
+                Ok(Resolution::File(self.find_or_add_file(source_id, &path, executable)))
             }
-            Resolved::Directory { path } if !is_file => {
+            Resolved::Directory { path } if !expects_file => {
                 if !path::is_in(&path, &scope) {
-                    return Err(outside(text, &tree.label(&scope), false, is_remote));
+                    return Err(out_of_scope(text, &tree.label(&scope)));
                 }
-                let id = self.enter(id, &path)?;
-                if let Err(stop) = self.check_kind(id, text, accepts) {
+                let id = self.enter(source_id, &path)?;
+                if let Err(trouble) = self.check_kind(id, text, accepts) {
                     self.misfits.insert(edge, id);
-                    return Err(stop);
+                    return Err(trouble);
                 }
                 Ok(Resolution::Root { id, remote: false })
             }
             Resolved::Missing { path } => {
-                self.check_bounds(edge, &path, is_program || !is_file);
+                self.check_bounds(edge, &path, is_program || !expects_file);
+                // The message is written by [`Walker::explain_missing`], once the reason for the absence can be asked.
                 let absence = Absence::Nowhere;
                 Err(Trouble::new(TroubleKind::Missing { path, absence }, String::new()))
             }
             Resolved::File { .. } | Resolved::Directory { .. } => {
-                let is = if is_file { "a directory, not a file" } else { "a file, not a directory" };
+                let is = if expects_file { "a directory, not a file" } else { "a file, not a directory" };
                 Err(Trouble::refused(format!("`{text}` is {is}")))
             }
-            other => Err(self.unresolved(id, text, other)),
+            other => Err(self.unresolved(source_id, text, other)),
         }
     }
 
-    /// Records a reference that leads out of the scope, or out of its root unless `is_free`.
-    fn check_bounds(&mut self, edge: EdgeId, path: &str, is_free: bool) {
+    /// Records a reference that leads out of the scope, or out of its root unless `may_leave_root`. The walk still
+    /// follows it.
+    fn check_bounds(&mut self, edge: EdgeId, path: &str, may_leave_root: bool) {
         let Root { source, directory, .. } = &self.graph.roots[edge.root];
         let ScopedTree { tree, scope, repository } = &self.graph.sources[*source];
-        let (text, is_remote) = (&self.graph[edge].reference.text, repository.is_some());
-        let bounds = [(directory, true), (scope, false)].into_iter().skip(usize::from(is_free));
-        let exceeded = bounds.filter(|(bound, _)| !path::is_in(path, bound));
-        let stops: Vec<_> =
-            exceeded.map(|(bound, restricted)| outside(text, &tree.label(bound), restricted, is_remote)).collect();
-        // The walk still follows the reference.
-        stops.into_iter().for_each(|stop| self.trouble(*stop, At::Edge(edge)));
+        let text = &self.graph[edge].reference.text;
+        let mut troubles = Vec::new();
+        if !may_leave_root && !path::is_in(path, directory) {
+            troubles.push(out_of_root(text, &tree.label(directory), repository.is_some()));
+        }
+        if !path::is_in(path, scope) {
+            troubles.push(out_of_scope(text, &tree.label(scope)));
+        }
+        troubles.into_iter().for_each(|trouble| self.record_trouble(*trouble, At::Edge(edge)));
     }
 
     /// Refuses references to the directory that the result will be written to.
     pub(super) fn refuse_forbidden(&mut self, forbidden: &str) {
-        let mut stops = Vec::new();
+        let mut troubles = Vec::new();
         for (id, edge) in self.graph.edges() {
             if self.graph.real_path(edge).is_some_and(|path| path::is_in(path, forbidden)) {
                 let (text, label) = (&edge.reference.text, self.graph.sources[0].tree.label(forbidden));
                 let message = format!("`{text}` is in `{label}`, where the result will be written");
-                stops.push((Trouble::refused(message).hint("choose another NEW_DIR"), At::Edge(id)));
+                troubles.push((Trouble::refused(message).hint("choose another NEW_DIR"), At::Edge(id)));
             }
         }
-        stops.into_iter().for_each(|(stop, at)| self.trouble(*stop, at));
+        troubles.into_iter().for_each(|(trouble, at)| self.record_trouble(*trouble, at));
     }
 
     /// The trouble of a path that resolves to nothing usable.
@@ -165,7 +172,7 @@ impl Walker {
         let tree = &self.graph.sources[source].tree;
         match resolved {
             Resolved::Leaves { link, target } => {
-                Trouble::of(TroubleKind::OutOfScope, self.graph.leaves(source, text, &link, &target))
+                Trouble::of(TroubleKind::OutOfScope, self.graph.link_failure(source, text, &link, &target))
             }
             Resolved::Submodule { path } => {
                 let label = tree.label(&path);
@@ -184,8 +191,14 @@ impl Walker {
         }
     }
 
-    /// The trouble of a missing path, by its index among all, with message and hints. `None` if it has them already.
-    pub(super) fn explained(&self, trouble: &Trouble, number: usize, policy: &WalkPolicy<'_>) -> Option<Box<Trouble>> {
+    /// A trouble of a missing path or kustomization, by its index among all, with its message and hints. `None` for
+    /// other troubles, which have them.
+    pub(super) fn explain_missing(
+        &self,
+        trouble: &Trouble,
+        number: usize,
+        policy: &WalkPolicy<'_>,
+    ) -> Option<Box<Trouble>> {
         match (&trouble.kind, trouble.at) {
             (TroubleKind::Missing { path, .. }, At::Edge(edge)) => {
                 // Only the first ones are compared with similar names, because each comparison reads a directory.
@@ -203,10 +216,10 @@ impl Walker {
     }
 
     /// Explains why there is nothing at the path that a reference names.
-    fn missing_trouble(&self, edge: EdgeId, path: &str, is_close: bool, policy: &WalkPolicy<'_>) -> Box<Trouble> {
+    fn missing_trouble(&self, edge: EdgeId, path: &str, is_compared: bool, policy: &WalkPolicy<'_>) -> Box<Trouble> {
         let Root { source, directory, .. } = &self.graph.roots[edge.root];
         let Reference { text, accepts, .. } = &*self.graph[edge].reference;
-        let is_file = matches!(accepts, Accepts::File | Accepts::Program);
+        let takes_file = matches!(accepts, Accepts::File | Accepts::Program);
         // A file field may name a git repository by mistake.
         if RepoSpec::parse(text).is_ok() {
             let message = format!("`{}` names a git repository, but this field takes a file", redact::url(text));
@@ -215,24 +228,29 @@ impl Walker {
         let tree = &self.graph.sources[*source].tree;
         let mut absence = policy.absence(&self.graph, *source, path);
         // A rule for directories (`build/`) does not match the missing path itself, but would match its contents.
-        if absence == Absence::Nowhere && !is_file {
+        if absence == Absence::Nowhere && !takes_file {
             absence = policy.absence(&self.graph, *source, &path::join(path, FILE_NAMES[0]));
         }
         // The likeliest cause decides which hint is given.
         let message = format!("there is no `{}`", tree.label(path));
-        let scheme = reference::without_scheme(text);
-        let hint = match () {
-            () if scheme.is_some() => scheme.as_deref().unwrap_or_default(),
-            () if text.contains('*') => "list each file: kustomize expands no pattern",
-            () if text.starts_with("~/") || text.starts_with('$') || text.contains("${") => {
-                "write the path: kustomize expands neither `~` nor variables"
-            }
-            () if text.contains('\\') => "separate names by `/`",
-            () => "add it, or remove the reference",
+        let missing_scheme = reference::without_scheme(text);
+        let hint = if let Some(hint) = &missing_scheme {
+            hint
+        } else if text.contains('*') {
+            "list each file: kustomize expands no pattern"
+        } else if text.starts_with("~/") || text.starts_with('$') || text.contains("${") {
+            "write the path: kustomize expands neither `~` nor variables"
+        } else if text.contains('\\') {
+            "separate names by `/`"
+        } else {
+            "add it, or remove the reference"
         };
-        let mut failure = absent(&absence, path, is_file, message, hint);
-        let is_gone = matches!(absence, Absence::Nowhere | Absence::Deleted) && is_close;
-        if is_gone && let Some(like) = similar_path(&**tree, path) {
+        let mut failure = absent(&absence, path, takes_file, message, hint);
+        let is_gone = matches!(absence, Absence::Nowhere | Absence::Deleted);
+        if is_gone
+            && is_compared
+            && let Some(like) = similar_path(&**tree, path)
+        {
             let hint = format!("did you mean `{}`?", path::relative(directory, &like));
             // The likeliest fix comes first.
             failure.hints.insert(0, redact::message(&hint).into_owned());
@@ -264,13 +282,14 @@ impl Walker {
             if tree.entry(&path)?.is_some() {
                 let shown = tree.label(&path);
                 let message = format!("`{shown}` is not a file in its directory: kustomize finds no kustomization");
-                let stop = Trouble::new(TroubleKind::BadKustomization { path }, message);
-                return Ok(stop.hint("put the kustomization itself there"));
+                let trouble = Trouble::new(TroubleKind::BadKustomization { path }, message);
+                return Ok(trouble.hint("put the kustomization itself there"));
             }
         }
         Ok(self.no_kustomization(source, directory, &WalkPolicy::default()))
     }
 
+    /// Refuses a component in `resources`, and a kustomization in `components`.
     pub(super) fn check_kind(&self, id: RootId, text: &str, accepts: Accepts) -> WalkResult<()> {
         let (is, field) = match (accepts == Accepts::Component, self.graph.roots[id].kind) {
             (true, Some(KustomizationKind::Kustomization)) => ("Kustomization", "resources"),
@@ -282,18 +301,20 @@ impl Walker {
     }
 }
 
-/// The trouble of a path outside of the directories that a root may read.
-fn outside(text: &str, shown: &str, is_restricted: bool, is_remote: bool) -> Box<Trouble> {
-    if !is_restricted {
-        let message = format!("`{text}` is outside the scope `{shown}`");
-        return Trouble::new(TroubleKind::OutOfScope, message).hint(HINT_WIDER_SCOPE);
-    }
-    let message = format!("`{text}` is outside its kustomization root `{shown}`");
-    let stop = Trouble::new(TroubleKind::Restricted, message);
+/// The trouble of a path outside of the scope.
+fn out_of_scope(text: &str, scope: &str) -> Box<Trouble> {
+    let message = format!("`{text}` is outside the scope `{scope}`");
+    Trouble::new(TroubleKind::OutOfScope, message).hint(HINT_WIDER_SCOPE)
+}
+
+/// The trouble of a file outside of the root that references it, which only some builds of the user's roots may read.
+fn out_of_root(text: &str, root: &str, is_remote: bool) -> Box<Trouble> {
+    let message = format!("`{text}` is outside its kustomization root `{root}`");
+    let trouble = Trouble::new(TroubleKind::Restricted, message);
     if is_remote {
-        return stop.hint("`kustomize build` refuses files outside their root in a remote root");
+        return trouble.hint("`kustomize build` refuses files outside their root in a remote root");
     }
-    stop.hint(format!("copy it below `{shown}`, or make its directory a root, and reference that"))
+    trouble.hint(format!("copy it below `{root}`, or make its directory a root, and reference that"))
         .hint(format!("if this is built with `--load-restrictor LoadRestrictionsNone`, as Flux does: write `load-restrictor: none` into {FILE_NAME}"))
 }
 
@@ -324,8 +345,8 @@ pub(super) fn absent(absence: &Absence, path: &str, is_file: bool, message: Stri
     Failure::new(message).hint(hint)
 }
 
-/// Whether a path climbs after a name.
-fn climbs(text: &str) -> bool {
+/// Whether a path has `..` after a name.
+fn climbs_after_name(text: &str) -> bool {
     path::components(text).skip_while(|name| [".", ".."].contains(name)).any(|name| name == "..")
 }
 

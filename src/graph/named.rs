@@ -52,11 +52,11 @@ impl Node {
         Node { name, kind: NodeKind::Broken, why: Some(why), ..Node::default() }
     }
 
-    /// Makes one of something on another host, which `lock` may hold.
-    fn remote_node(name: String, kind: NodeKind, upstream: Option<Upstream>, lock: &Lock) -> Node {
-        let held = upstream.filter(|upstream| lock.holds(upstream));
-        let locked = held.as_ref().and_then(|upstream| lock.get(upstream)).map(|pinned| pinned.digest.clone());
-        Node { name, kind, remote: held.map(|upstream| upstream.source()), locked, ..Node::default() }
+    /// The node of something on another host, which `lock` may have.
+    fn on_host(name: String, kind: NodeKind, upstream: Option<Upstream>, lock: &Lock) -> Node {
+        let upstream = upstream.filter(|upstream| lock.holds(upstream));
+        let locked = upstream.as_ref().and_then(|upstream| lock.get(upstream)).map(|pinned| pinned.digest.clone());
+        Node { name, kind, remote: upstream.map(|upstream| upstream.source()), locked, ..Node::default() }
     }
 
     /// Whether it is on another host.
@@ -84,11 +84,11 @@ impl Node {
 
 /// A reference, as reports show it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct Link {
+pub(crate) struct NamedReference {
     /// The root that has the reference. In JSON it is its name.
     #[serde(serialize_with = "name")]
     pub from: Rc<Node>,
-    /// The target of the reference.
+    /// The root, file or upstream that the reference leads to.
     pub to: Node,
     #[serde(flatten)]
     pub location: Location,
@@ -126,7 +126,7 @@ impl<'a> Namer<'a> {
                 top_lock = lock;
             }
         }
-        // The first trouble at a location counts: of equal keys `collect` keeps the last one.
+        // The first trouble at a location counts, so they are collected from the last to the first.
         let reasons = explored.troubles.iter().rev().map(|trouble| (trouble.at, reason(&trouble.kind)));
         Ok(Namer { graph, lock: top_lock, localized_from, reasons: reasons.collect() })
     }
@@ -134,7 +134,7 @@ impl<'a> Namer<'a> {
     /// The nodes that `roots` reach and that are not in the tree: remote or broken.
     pub(crate) fn beyond(&self, roots: impl IntoIterator<Item = RootId>) -> impl Iterator<Item = Node> {
         let roots = self.graph.reach_localized(roots).into_iter();
-        let nodes = roots.flat_map(|root| self.named(root).map(|link| link.to).chain([self.root(root)]));
+        let nodes = roots.flat_map(|root| self.references_of(root).map(|named| named.to).chain([self.root(root)]));
         nodes.filter(|node| node.is_remote() || node.why.is_some())
     }
 
@@ -156,17 +156,17 @@ impl<'a> Namer<'a> {
     }
 
     /// The references of a root, then its charts.
-    pub(crate) fn named(&self, root: RootId) -> impl Iterator<Item = Link> {
+    pub(crate) fn references_of(&self, root: RootId) -> impl Iterator<Item = NamedReference> {
         let from = Rc::new(self.root(root));
         let chart_from = from.clone();
-        let edges = self.graph.edges_of(root).map(move |(id, edge)| Link {
+        let edges = self.graph.edges_of(root).map(move |(id, edge)| NamedReference {
             from: from.clone(),
-            to: self.target_node(id),
+            to: self.resolved_node(id),
             location: self.graph.location(edge),
             reference: redact::url(&edge.reference.text),
         });
         // kustomize does not count charts as references: it leaves them to helm.
-        let charts = self.graph.charts_of(root).iter().map(move |chart| Link {
+        let charts = self.graph.charts_of(root).iter().map(move |chart| NamedReference {
             from: chart_from.clone(),
             to: self.chart_node(chart),
             location: self.graph.note_location(chart.note),
@@ -175,9 +175,9 @@ impl<'a> Namer<'a> {
         edges.chain(charts)
     }
 
-    fn target_node(&self, id: EdgeId) -> Node {
+    fn resolved_node(&self, id: EdgeId) -> Node {
         let (edge, reason) = (&self.graph[id], self.reasons.get(&At::Edge(id)).copied());
-        match (edge.target, &edge.remote) {
+        match (edge.resolution, &edge.remote) {
             // A reference that kustomize does not follow must not be drawn as if it did.
             (Resolution::Root { id, .. }, _) if reason.is_none() => self.root(id),
             (Resolution::File(file), _) if reason.is_none() => {
@@ -190,7 +190,7 @@ impl<'a> Namer<'a> {
                     Some(path) if remote.is_none() => redact::message(path::shown(&path)).into_owned(),
                     _ => redact::url(text),
                 };
-                let is_unchanged = edge.target == Resolution::Unchanged;
+                let is_unchanged = edge.resolution == Resolution::Unchanged;
                 Node::broken(name, reason.or(is_unchanged.then_some("left as it is")).unwrap_or("invalid"))
             }
         }
@@ -206,7 +206,7 @@ impl<'a> Namer<'a> {
         };
         let kind = spec.map_or(NodeKind::Http, |_| NodeKind::Git);
         let pin = spec.map(|spec| Pin::of(spec.reference.as_deref()));
-        Node { pin, ..Node::remote_node(wanted.text.shown(), kind, locked, &self.lock) }
+        Node { pin, ..Node::on_host(wanted.text.shown(), kind, locked, &self.lock) }
     }
 
     fn chart_node(&self, chart: &Chart) -> Node {
@@ -220,7 +220,7 @@ impl<'a> Namer<'a> {
             }
             (_, Some(wanted)) => {
                 let upstream = wanted.upstream();
-                Node::remote_node(upstream.to_string(), NodeKind::Chart, Some(upstream), &self.lock)
+                Node::on_host(upstream.to_string(), NodeKind::Chart, Some(upstream), &self.lock)
             }
             (ChartLookup::Missing(path), None) => Node::broken(path.clone(), "missing"),
             (ChartLookup::Submodule(path), None) => Node::broken(path.clone(), "in a submodule"),

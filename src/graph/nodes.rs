@@ -86,7 +86,7 @@ pub(crate) struct Lines {
 pub(crate) struct Graph {
     /// The trees that the walk has read.
     pub sources: Vec<ScopedTree>,
-    /// The kustomization roots, the target first, each once per tree.
+    /// The kustomization roots, each once per tree: first those at which the walk starts.
     pub roots: Rc<Vec<Root>>,
     /// The roots of each tree, by directory.
     pub(super) directories: Rc<HashMap<SourceId, HashMap<String, RootId>>>,
@@ -99,7 +99,7 @@ pub(crate) struct Graph {
     /// The roots that lack a local file which an exception lets be missing, each with the path of such a file.
     pub missing: BTreeMap<RootId, String>,
     /// The roots that reference a file outside of themselves. Such a build needs a lifted load restrictor.
-    pub leaves: BTreeSet<RootId>,
+    pub roots_reading_outside: BTreeSet<RootId>,
     /// Whether comments do not count, because nobody who may decide wrote them.
     pub(super) ignores_comments: bool,
     /// Findings that do not stop the work.
@@ -243,7 +243,7 @@ pub(crate) struct Edge {
     pub reference: Rc<Reference>,
     /// The request of kustomize for the reference, as far as text and field tell. `None` for a path.
     pub remote: Option<Rc<RemoteRef>>,
-    pub target: Resolution,
+    pub resolution: Resolution,
 }
 
 /// The file or root that a reference leads to, or why there is none.
@@ -272,7 +272,7 @@ impl Edge {
 
     /// The file that it leads to. `None` if it leads to a root, or was not resolved.
     pub(crate) fn file(&self) -> Option<FileId> {
-        if let Resolution::File(file) = self.target { Some(file) } else { None }
+        if let Resolution::File(file) = self.resolution { Some(file) } else { None }
     }
 }
 
@@ -372,7 +372,7 @@ impl Graph {
     pub(crate) fn exploding(&self) -> BTreeMap<RootId, Failure> {
         let (mut known, mut exploding) = (HashMap::new(), BTreeMap::new());
         for id in self.root_ids() {
-            for Edge { reference, target, .. } in &self.roots[id].edges {
+            for Edge { reference, resolution: target, .. } in &self.roots[id].edges {
                 let Resolution::File(file) = *target else { continue };
                 // A generator does not read its files.
                 if reference.key.is_some() || reference.accepts == Accepts::Program {
@@ -436,16 +436,16 @@ impl Graph {
         self.location_in(*from, reference.span.start, &reference.field)
     }
 
-    /// The files that the build of a root reads, without those of the roots that it references.
-    pub(crate) fn read_by(&self, id: RootId) -> BTreeSet<FileId> {
+    /// The files that the build of a root reads, charts included, without those of the roots that it references.
+    pub(crate) fn files_of_build(&self, id: RootId) -> BTreeSet<FileId> {
         let of_charts = self.charts_of(id).iter().flat_map(|chart| chart.files.values().copied());
-        self.used_by(id).chain(of_charts).collect()
+        self.files_of(id).chain(of_charts).collect()
     }
 
     /// The file that a reference leads to. For a root it is the kustomization. `None` if the reference was not
     /// resolved.
-    pub(crate) fn target_file(&self, edge: &Edge) -> Option<FileId> {
-        match edge.target {
+    pub(crate) fn resolved_file(&self, edge: &Edge) -> Option<FileId> {
+        match edge.resolution {
             Resolution::Root { id, .. } => Some(self.roots[id].file),
             _ => edge.file(),
         }
@@ -485,13 +485,13 @@ impl Graph {
         // A part of a survey also has the files of other parts.
         let mut is_read = vec![false; self.files.len()];
         let of_charts = self.charts.iter().flat_map(|chart| chart.files.values().copied());
-        let files = self.root_ids().flat_map(|root| self.used_by(root)).chain(of_charts);
+        let files = self.root_ids().flat_map(|root| self.files_of(root)).chain(of_charts);
         files.for_each(|file| is_read[file.0] = true);
         self.file_ids().filter(move |file| is_read[file.0]).filter_map(|file| self.user_path(file))
     }
 
     /// The files of fetched repositories that builds read, and the directories of their roots.
-    pub(super) fn of_repositories(&self) -> Vec<(Rc<RemoteCommit>, String)> {
+    pub(super) fn fetched_paths(&self) -> Vec<(Rc<RemoteCommit>, String)> {
         let files = self.files.iter().filter_map(|file| match &file.origin {
             Origin::Tree { source, path } => Some((*source, path.as_str())),
             Origin::Remote(_) | Origin::Archive { .. } => None,
@@ -515,7 +515,7 @@ impl Graph {
 
     /// The real path that a local reference leads to. `None` unless it is in the tree where the walk starts.
     pub(crate) fn real_path(&self, edge: &Edge) -> Option<&str> {
-        match edge.target {
+        match edge.resolution {
             Resolution::Root { id, remote: false } if self.is_user_root(id) => Some(&self.roots[id].directory),
             _ => self.user_file(edge),
         }

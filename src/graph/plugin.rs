@@ -16,7 +16,7 @@ impl Walker {
         }
         let plugin = self.plugin_file(file)?;
         for note in &plugin.notes {
-            self.note(root, file, note.clone());
+            self.record_note(root, file, note.clone());
         }
         // kustomize resolves them in that root, wherever the configuration is.
         for reference in &plugin.references {
@@ -34,8 +34,8 @@ impl Walker {
         }
         // An empty entry first, so that a file that cannot be read fails only once.
         self.read_plugins.insert(file, Rc::default());
-        let plugin = kustomization::read_plugin(&self.configuration(file)?);
-        let plugin = Rc::new(plugin.unwrap_or_else(|refused| self.problems(file, refused)));
+        let plugin = kustomization::read_plugin(&self.read_configuration(file)?);
+        let plugin = Rc::new(plugin.unwrap_or_else(|refused| self.record_problems(file, refused)));
         self.read_plugins.insert(file, plugin.clone());
         Ok(plugin)
     }
@@ -45,48 +45,52 @@ impl Walker {
         let mut is_any_new = false;
         // After a limit was exceeded this map is empty.
         for ((lister, root), field) in self.plugin_roots.clone() {
-            for file in self.configurations(root).1 {
+            for file in self.resource_files(&self.resource_roots(root)) {
                 if self.plugins.contains(&(lister, file)) {
                     continue;
                 }
                 is_any_new = true;
-                if let Err(stop) = self.read_plugin(lister, file, &field) {
-                    self.trouble(*stop, At::File(file));
+                if let Err(trouble) = self.read_plugin(lister, file, &field) {
+                    self.record_trouble(*trouble, At::File(file));
                 }
             }
         }
         is_any_new
     }
 
-    /// A root and all roots that it references as resources, and the files that have their resources.
-    fn configurations(&self, root: RootId) -> (BTreeSet<RootId>, Vec<FileId>) {
-        let graph = &self.graph;
+    /// A root and all roots that it reaches by its own kustomization, without lists of plugins.
+    fn resource_roots(&self, root: RootId) -> BTreeSet<RootId> {
+        self.graph.reach([root], |id, edge| self.graph.is_of_kustomization(id.root, edge))
+    }
+
+    /// The files that `roots` list as resources.
+    fn resource_files(&self, roots: &BTreeSet<RootId>) -> Vec<FileId> {
+        let edges = roots.iter().flat_map(|root| self.graph.edges_of(*root));
         // A file that a configuration references is not a configuration itself.
-        let roots = graph.reach([root], |id, edge| graph.is_of_kustomization(id.root, edge));
-        let edges = roots.iter().flat_map(|root| graph.roots[*root].edges.iter().map(|edge| (*root, edge)));
-        let edges = edges.filter(|(root, edge)| graph.is_of_kustomization(*root, edge));
+        let edges = edges.filter(|(id, edge)| self.graph.is_of_kustomization(id.root, edge));
         let listed = edges.filter(|(_, edge)| edge.reference.accepts == Accepts::Either);
-        let files = listed.filter_map(|(_, edge)| edge.file()).collect();
-        (roots, files)
+        listed.filter_map(|(_, edge)| edge.file()).collect()
     }
 
     /// Records a problem for each root of plugin configurations that changes the configurations in its files.
     pub(super) fn refuse_reshaped_plugins(&mut self) {
-        let listed = self.plugin_roots.keys().map(|(_, top)| self.configurations(*top).0);
-        let listed: BTreeSet<RootId> = listed.flatten().collect();
+        let listed: BTreeSet<RootId> =
+            self.plugin_roots.keys().flat_map(|(_, root)| self.resource_roots(*root)).collect();
         for root in listed {
             let file = self.graph.roots[root].file;
             match self.graph.read(file).map(|bytes| kustomization::reshaping(&bytes)) {
-                Ok(Some(problem)) => drop(self.problems(file, problem.into())),
+                Ok(Some(problem)) => drop(self.record_problems(file, problem.into())),
                 Ok(None) => {}
-                Err(failure) => self.trouble(*super::Trouble::of(super::TroubleKind::Failed, failure), At::File(file)),
+                Err(failure) => {
+                    self.record_trouble(*super::Trouble::of(super::TroubleKind::Failed, failure), At::File(file))
+                }
             }
         }
     }
 }
 
 impl Graph {
-    /// Whether the kustomization itself has the reference, in a field that does not list plugins.
+    /// Whether the kustomization of the root itself has the reference, in a field that does not list plugins.
     fn is_of_kustomization(&self, root: RootId, edge: &Edge) -> bool {
         edge.from == self.roots[root].file && edge.reference.accepts != Accepts::Plugin
     }

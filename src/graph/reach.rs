@@ -56,8 +56,8 @@ pub(crate) fn steps_to<T: Copy + Eq + Hash, S: Copy>(predecessors: &Predecessors
 
 impl Graph {
     /// The roots that a root references, each with the reference.
-    pub(crate) fn named(&self, root: RootId) -> impl Iterator<Item = (EdgeId, RootId)> {
-        self.edges_of(root).filter_map(|(edge, Edge { target, .. })| match target {
+    pub(crate) fn referenced_roots(&self, root: RootId) -> impl Iterator<Item = (EdgeId, RootId)> {
+        self.edges_of(root).filter_map(|(edge, Edge { resolution: target, .. })| match target {
             Resolution::Root { id, .. } => Some((edge, *id)),
             _ => None,
         })
@@ -70,7 +70,7 @@ impl Graph {
         follows: impl Fn(EdgeId, &Edge) -> bool,
     ) -> BTreeSet<RootId> {
         reach(starts, |root| {
-            let references = self.named(*root).filter(|(edge, _)| follows(*edge, &self[*edge]));
+            let references = self.referenced_roots(*root).filter(|(edge, _)| follows(*edge, &self[*edge]));
             references.map(|(_, id)| id).collect::<Vec<RootId>>()
         })
     }
@@ -83,7 +83,7 @@ impl Graph {
     /// The members of `roots` that no other root in `others` references, and one of each cycle, so that the result
     /// reaches all of `roots`.
     pub(crate) fn top_roots(&self, roots: &[RootId], others: impl IntoIterator<Item = RootId>) -> BTreeSet<RootId> {
-        let edges = others.into_iter().flat_map(|root| self.named(root).map(move |(_, id)| (root, id)));
+        let edges = others.into_iter().flat_map(|root| self.referenced_roots(root).map(move |(_, id)| (root, id)));
         let referenced: BTreeSet<RootId> = edges.filter(|(root, id)| root != id).map(|(_, id)| id).collect();
         let (below, above): (Vec<RootId>, Vec<RootId>) = roots.iter().partition(|root| referenced.contains(root));
         let mut reached = BTreeSet::new();
@@ -105,7 +105,7 @@ impl Graph {
         failed: impl IntoIterator<Item = RootId>,
     ) -> BTreeSet<RootId> {
         let reached = self.reach(built, |_, _| true);
-        let named = failed.into_iter().flat_map(|root| self.named(root).map(|(_, named)| named));
+        let named = failed.into_iter().flat_map(|root| self.referenced_roots(root).map(|(_, named)| named));
         // A build that failed, or did not run, may not have come to them.
         named.filter(|root| self.is_user_root(*root) && !reached.contains(root)).collect()
     }
@@ -114,7 +114,7 @@ impl Graph {
     pub(crate) fn referrers(&self) -> Vec<Vec<RootId>> {
         let mut referrers = vec![Vec::new(); self.roots.len()];
         for root in self.root_ids() {
-            self.named(root).for_each(|(_, named)| referrers[named.0].push(root));
+            self.referenced_roots(root).for_each(|(_, named)| referrers[named.0].push(root));
         }
         referrers
     }
@@ -139,13 +139,13 @@ impl Graph {
             let mut todo = vec![(start, false)];
             while let Some((root, is_known)) = todo.pop() {
                 if is_known {
-                    let below = self.named(root).map(|(_, id)| loads[id.0].unwrap_or_default());
+                    let below = self.referenced_roots(root).map(|(_, id)| loads[id.0].unwrap_or_default());
                     loads[root.0] = Some(below.fold(1, u64::saturating_add));
                 } else if loads[root.0].is_none() {
                     // A root in a cycle is never built, so any number will do.
                     loads[root.0] = Some(1);
                     todo.push((root, true));
-                    todo.extend(self.named(root).map(|(_, id)| (id, false)));
+                    todo.extend(self.referenced_roots(root).map(|(_, id)| (id, false)));
                 }
             }
         }
@@ -155,7 +155,8 @@ impl Graph {
     /// A shortest chain of local references from one root to another. `None` if there is none.
     pub(super) fn local_chain(&self, from: RootId, to: RootId) -> Option<Vec<EdgeId>> {
         let predecessors = predecessors([from], |root| {
-            self.named(root).filter(|(edge, _)| matches!(self[*edge].target, Resolution::Root { remote: false, .. }))
+            self.referenced_roots(root)
+                .filter(|(edge, _)| matches!(self[*edge].resolution, Resolution::Root { remote: false, .. }))
         });
         steps_to(&predecessors, to)
     }

@@ -18,7 +18,7 @@ use crate::tree::{self, Resolved};
 impl Walker {
     /// Queues a remote reference until its level is complete. Refuses text that git could misread, and local paths in
     /// upstreams.
-    pub(super) fn wait(&mut self, edge: EdgeId, wanted: &RemoteRef) -> WalkResult<Resolution> {
+    pub(super) fn queue_remote(&mut self, edge: EdgeId, wanted: &RemoteRef) -> WalkResult<Resolution> {
         let (text, spec) = (wanted.text.exposed(), wanted.spec.as_ref());
         // kustomize asks for a file first, but text that git could misread is refused before git can get it.
         reference::refuse_unsafe(text, wanted.repository()).map_err(|reason| {
@@ -35,19 +35,19 @@ impl Walker {
         Ok(Resolution::Remote)
     }
 
-    /// Refuses a fetched upstream that lacks what the entry of `sources` for the reference demands, such as a
-    /// signature.
-    pub(super) fn trust(
+    /// Refuses the `fetched` upstream if it lacks what the entry of `sources` for the upstream that the reference
+    /// `named` demands, such as a signature.
+    pub(super) fn check_source(
         &self,
         remotes: &dyn Remotes,
-        by: &WalkPolicy<'_>,
+        policy: &WalkPolicy<'_>,
         named: &Upstream,
-        upstream: &Upstream,
+        fetched: &Upstream,
         lines: Lines,
     ) -> Result<()> {
-        let policy = by.leave.and_then(|config| config.source(named));
-        let exception = || by.exception(&self.graph, Rule::YoungSource, &named.subject(), lines);
-        policy.map_or(Ok(()), |policy| remotes.trust(upstream, policy, exception().is_some()))
+        let Some(source) = policy.config.and_then(|config| config.source(named)) else { return Ok(()) };
+        let may_be_young = policy.exception(&self.graph, Rule::YoungSource, &named.subject(), lines).is_some();
+        remotes.trust(fetched, source, may_be_young)
     }
 
     /// The URL of the upstream that has a file. `None` if the file is the user's.
@@ -62,11 +62,11 @@ impl Walker {
     }
 
     /// The kustomizations and plugin configurations of fetched repositories that following the queue will read.
-    pub(super) fn read_next(&self) -> Vec<(Rc<RemoteCommit>, String)> {
-        self.queue.iter().filter_map(|edge| self.read_for(*edge)).collect()
+    pub(super) fn next_files(&self) -> Vec<(Rc<RemoteCommit>, String)> {
+        self.queue.iter().filter_map(|edge| self.next_file(*edge)).collect()
     }
 
-    fn read_for(&self, edge: EdgeId) -> Option<(Rc<RemoteCommit>, String)> {
+    fn next_file(&self, edge: EdgeId) -> Option<(Rc<RemoteCommit>, String)> {
         let ScopedTree { tree, repository, .. } = &self.graph.sources[self.graph.roots[edge.root].source];
         let (repository, Reference { text, accepts, .. }) = (repository.as_ref()?, &*self.graph[edge].reference);
         let path = match tree::resolve(&**tree, &self.graph.local_path(edge.root, text)?).ok()? {
@@ -96,20 +96,20 @@ impl Walker {
             let lines = self.graph[edge].lines();
             // `sources` is checked on the content before it becomes part of the graph.
             let answer = answer.and_then(|content| {
-                self.trust(remotes, policy, &wanted.meant(), &content.upstream(&wanted), lines)?;
+                self.check_source(remotes, policy, &wanted.meant(), &content.upstream(&wanted), lines)?;
                 Ok(content)
             });
-            let target = self.add_content(&wanted, reference.accepts, answer);
-            let target = target.and_then(|target| self.list_plugins(edge.root, &reference, target));
-            let target = target.unwrap_or_else(|mut stop| {
+            let resolution = self.add_content(&wanted, reference.accepts, answer);
+            let resolution = resolution.and_then(|resolution| self.list_plugins(edge.root, &reference, resolution));
+            let resolution = resolution.unwrap_or_else(|mut trouble| {
                 // The hint for a web page comes first: other fixes do not turn a page into a file or a root.
                 let hint = reference::web_page_hint(&reference.text);
-                stop.failure.kind = failure_kind(&wanted, stop.failure.kind, hint.is_some());
-                stop.failure.hints.splice(0..0, hint);
-                self.trouble(*stop, At::Edge(edge));
+                trouble.failure.kind = failure_kind(&wanted, trouble.failure.kind, hint.is_some());
+                trouble.failure.hints.splice(0..0, hint);
+                self.record_trouble(*trouble, At::Edge(edge));
                 Resolution::Broken
             });
-            self.graph[edge].target = target;
+            self.graph[edge].resolution = resolution;
         }
     }
 
@@ -134,20 +134,21 @@ impl Walker {
             .hint("or rename the local path"))
     }
 
+    /// Adds the content that was fetched for a reference to the graph.
     fn add_content(
         &mut self,
         wanted: &RemoteRef,
         accepts: Accepts,
         answer: Result<RemoteContent>,
     ) -> WalkResult<Resolution> {
-        // A file needs no more than its bytes. A root must be a directory of its repository that kustomize could load.
+        // A file is complete with its bytes. A root must be a directory of its repository that kustomize could load.
         let (repository, spec) = match (answer?, &wanted.spec) {
-            (RemoteContent::File(remote), _) => return Ok(Resolution::File(self.downloaded(&remote))),
+            (RemoteContent::File(remote), _) => return Ok(Resolution::File(self.find_or_add_download(&remote))),
             (RemoteContent::Root(repository), Some(spec)) => (repository, spec),
             _ => return Err(Failure::new("the reference is not a git URL").into()),
         };
         // Two references to one commit share a tree, so that its roots are walked once.
-        let source = self.source(&repository);
+        let source = self.find_or_add_source(&repository);
         let shown = wanted.text.shown();
         match tree::resolve(&*repository.tree, &spec.directory())? {
             Resolved::Directory { path } => {
@@ -171,10 +172,11 @@ impl Walker {
         }
     }
 
-    fn source(&mut self, repository: &Rc<RemoteCommit>) -> SourceId {
+    fn find_or_add_source(&mut self, repository: &Rc<RemoteCommit>) -> SourceId {
         let sources = &mut self.graph.sources;
-        let is_it = |source: &ScopedTree| source.repository.as_ref().is_some_and(|known| Rc::ptr_eq(known, repository));
-        SourceId(sources.iter().position(is_it).unwrap_or_else(|| {
+        let mut repositories = sources.iter().map(|source| source.repository.as_ref());
+        let known = repositories.position(|known| known.is_some_and(|known| Rc::ptr_eq(known, repository)));
+        SourceId(known.unwrap_or_else(|| {
             sources.push(ScopedTree::of(repository.clone()));
             sources.len() - 1
         }))

@@ -99,10 +99,10 @@ impl Walker {
         let roots = self.reached(starts.iter().flatten().copied());
         // If all roots are in the part, they keep their ids and need no copy.
         let is_whole = roots.len() == self.graph.roots.len();
-        let (mut part, starts) = if is_whole { (self.whole(), starts) } else { self.among(&roots, &starts) };
+        let (mut part, starts) = if is_whole { (self.copy(), starts) } else { self.copy_roots(&roots, &starts) };
         // A directory without a root has its trouble here, and not among those of the walk.
-        let stops = directories.iter().filter_map(|directory| self.started.get(directory)?.as_ref()?.as_ref().err());
-        part.troubles.extend(stops.map(|stop| Trouble::clone(stop)));
+        let troubles = directories.iter().filter_map(|directory| self.started.get(directory)?.as_ref()?.as_ref().err());
+        part.troubles.extend(troubles.map(|trouble| Trouble::clone(trouble)));
         (part, starts)
     }
 
@@ -113,7 +113,7 @@ impl Walker {
     }
 
     /// A copy of the whole walk.
-    fn whole(&self) -> Walker {
+    fn copy(&self) -> Walker {
         Walker {
             graph: self.graph.clone(),
             files: self.files.clone(),
@@ -130,11 +130,12 @@ impl Walker {
         }
     }
 
-    /// The part of the walk that belongs to `roots`, which get new ids. Files keep theirs.
-    fn among(&self, roots: &[RootId], starts: &[Option<RootId>]) -> (Walker, Vec<Option<RootId>>) {
+    /// A copy of the part of the walk that belongs to `roots`, which get new ids, and `starts` with their new ids. Files
+    /// keep their ids.
+    fn copy_roots(&self, roots: &[RootId], starts: &[Option<RootId>]) -> (Walker, Vec<Option<RootId>>) {
         let new_ids = NewIds(roots.iter().copied().zip((0..).map(RootId)).collect());
         let mut part = Walker {
-            graph: self.graph.among(roots, &new_ids),
+            graph: self.graph.copy_roots(roots, &new_ids),
             files: self.files.clone(),
             read_plugins: self.read_plugins.clone(),
             references_read: self.references_read,
@@ -175,10 +176,10 @@ impl Walker {
         let mut next = 0;
         while let Some(root) = reached.get(next).copied() {
             next += 1;
-            for (edge, Edge { target, .. }) in self.graph.edges_of(root) {
+            for (edge, Edge { resolution: target, .. }) in self.graph.edges_of(root) {
                 let id = match target {
                     Resolution::Root { id, .. } => Some(*id),
-                    // A root of the wrong kind was walked all the same, so its troubles count.
+                    // A root of the wrong kind was walked as well, so its troubles count.
                     _ => self.misfits.get(&edge).copied(),
                 };
                 reached.extend(id.filter(|id| seen.insert(*id)));
@@ -202,8 +203,8 @@ impl NewIds {
 }
 
 impl Graph {
-    /// The part of the graph that `roots` and everything that they reach are.
-    fn among(&self, roots: &[RootId], new_ids: &NewIds) -> Graph {
+    /// A copy of the part of the graph that belongs to `roots`, which include all roots that they reach.
+    fn copy_roots(&self, roots: &[RootId], new_ids: &NewIds) -> Graph {
         let notes =
             self.notes.iter().filter_map(|noted| Some(Noted { root: new_ids.root(noted.root)?, ..noted.clone() }));
         let mut graph = Graph {
@@ -217,7 +218,7 @@ impl Graph {
             let mut root = self.roots[*old].clone();
             for edge in &mut root.edges {
                 // References to roots outside of the part do not occur: the caller has collected all that `roots` reach.
-                if let Resolution::Root { id, .. } = &mut edge.target {
+                if let Resolution::Root { id, .. } = &mut edge.resolution {
                     *id = new_ids.0[id];
                 }
             }
@@ -228,7 +229,7 @@ impl Graph {
     }
 
     /// The files that a root references, and the files that have its references.
-    pub(crate) fn used_by(&self, root: RootId) -> impl Iterator<Item = FileId> {
+    pub(crate) fn files_of(&self, root: RootId) -> impl Iterator<Item = FileId> {
         let root = &self.roots[root];
         root.files().chain(root.edges.iter().filter_map(Edge::file))
     }
@@ -259,7 +260,7 @@ mod tests {
     /// Everything that was found, one line each, in its order.
     fn lines(Explored { graph, troubles, starts }: &Explored) -> Vec<String> {
         let edges = graph.edges().map(|(EdgeId { root, .. }, edge)| {
-            let to = graph.target_file(edge).map(|file| graph.label(file));
+            let to = graph.resolved_file(edge).map(|file| graph.label(file));
             format!("{} {} {} {to:?}", root.0, graph.root_label(root), edge.reference.text)
         });
         let notes = graph.notes.iter().map(|noted| format!("{} {:?}", graph.root_label(noted.root), noted.note));
@@ -276,7 +277,7 @@ mod tests {
             WalkPolicy { load_restrictor: LoadRestrictor::None, ..WalkPolicy::default() },
             WalkPolicy {
                 unrestricted: ["a".to_owned()].into(),
-                leave_missing: Some(&|_| true),
+                allows_missing: Some(&|_| true),
                 ..WalkPolicy::default()
             },
         ];

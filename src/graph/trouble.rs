@@ -106,7 +106,7 @@ impl Graph {
         match (self.root_at(at), at) {
             (Some(root), _) => roots.contains(&root),
             // Several roots may list one plugin configuration.
-            (None, At::File(file)) => roots.iter().any(|root| self.used_by(*root).any(|used| used == file)),
+            (None, At::File(file)) => roots.iter().any(|root| self.files_of(*root).any(|used| used == file)),
             (None, _) => true,
         }
     }

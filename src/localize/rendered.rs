@@ -18,7 +18,7 @@ pub(crate) fn render(request: &LocalizeRequest<'_>) -> Result<LocalizeOutcome, F
     let open = || Destination::open(&workspace, request.branch.as_ref(), None, request.overwrite);
     let mut destination = open()?;
     destination.branch().map_or(Ok(()), OnBranch::refuse_unseen)?;
-    destination::refuse_changed(&workspace, &workspace.survey().read_all()?.graph)?;
+    destination::refuse_changed(&workspace, &workspace.survey().explore_all_inputs()?.graph)?;
     let mut rendered = built(&workspace, request.how)?;
     // Somebody else may push between: their commit becomes the parent, and nothing is built again.
     for _ in 0..PUSHES {

@@ -42,9 +42,9 @@ pub(crate) fn plan(
     // The lock of the user decides about its upstreams, and `into` must not become a part of the copy.
     let policy = graph::WalkPolicy {
         load_restrictor: config.load_restrictor,
-        leave: Some(config),
+        config: Some(config),
         lock: Some(&old_lock),
-        leave_missing: Some(&|path: &str| path::below(path, base).is_some_and(|path| config.may_be_missing(path))),
+        allows_missing: Some(&|path: &str| path::below(path, base).is_some_and(|path| config.may_be_missing(path))),
         absences: absences.as_ref(),
         forbidden: Some(into.clone()),
         ..graph::WalkPolicy::default()
@@ -106,8 +106,8 @@ pub(super) fn localized(
     // The copy is walked as the user's own tree, because it will be one.
     let policy = graph::WalkPolicy {
         load_restrictor: config.load_restrictor,
-        leave_missing: Some(&|path: &str| localized.allowed_missing.contains(path)),
-        leave: Some(config),
+        allows_missing: Some(&|path: &str| localized.allowed_missing.contains(path)),
+        config: Some(config),
         ignores_comments: graph.sources[0].repository.is_some(),
         ..graph::WalkPolicy::default()
     };

@@ -256,7 +256,7 @@ fn affected(graph: &Graph, changes: &Changes, all: bool) -> Vec<ComparedRoot> {
     let beside: BTreeSet<&str> = changes.keys().filter_map(|path| home(path)).map(path::parent).collect();
     let referrers = graph.referrers();
     let changed = graph.leading_to(graph.root_ids().filter(|id: &RootId| {
-        let mut paths = graph.read_by(*id).into_iter().filter_map(|file: FileId| graph.user_path(file));
+        let mut paths = graph.files_of_build(*id).into_iter().filter_map(|file: FileId| graph.user_path(file));
         graph.is_user_root(*id)
             && (beside.contains(graph.roots[*id].directory.as_str())
                 || paths.any(|path| changes.contains_key(path))

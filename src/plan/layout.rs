@@ -40,7 +40,7 @@ pub(super) fn names(graph: &Graph, root: RootId) -> HashMap<EdgeId, String> {
 }
 
 fn candidate(graph: &Graph, id: EdgeId, edge: &Edge) -> Option<Candidate> {
-    let (components, identity, is_file) = match edge.target {
+    let (components, identity, is_file) = match edge.resolution {
         Resolution::Root { id, remote: true } => {
             let repository = graph.sources[graph.roots[id].source].repository.as_ref()?;
             let components =

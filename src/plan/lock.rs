@@ -78,8 +78,8 @@ pub(super) fn explore(
     let config = &workspace.config;
     let policy = graph::WalkPolicy {
         load_restrictor: config.load_restrictor,
-        leave_missing: Some(&|path| config.may_be_missing(path)),
-        leave: Some(config),
+        allows_missing: Some(&|path| config.may_be_missing(path)),
+        config: Some(config),
         ..policy
     };
     survey.explore(starts, remotes, &policy)

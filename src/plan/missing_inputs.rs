@@ -41,7 +41,7 @@ mod tests {
 
     /// What the builds of all roots lack, if every local file may be missing.
     fn lacking(files: &[(&str, &str)]) -> Option<String> {
-        let policy = WalkPolicy { leave_missing: Some(&|_| true), ..WalkPolicy::default() };
+        let policy = WalkPolicy { allows_missing: Some(&|_| true), ..WalkPolicy::default() };
         let explored = Survey::of(Rc::new(tree(files))).explore(&[String::new()], None, &policy);
         among(&explored.graph, &explored.graph.root_ids().collect())
     }

@@ -139,7 +139,7 @@ impl LayoutBuilder<'_> {
             let directory = self.destination(instance, &graph.roots[edge.root].directory);
             path::join(&path::join(&directory, LOCALIZED_FILES), name)
         };
-        match graph[edge].target {
+        match graph[edge].resolution {
             Resolution::Root { id, remote: false } => PlacedTarget::Root(instance.clone(), id),
             // An upstream that two kustomizations reference is laid out below each of them, as an instance of its own.
             Resolution::Root { id, remote: true } => {
@@ -260,7 +260,7 @@ impl LayoutBuilder<'_> {
                 }
                 Some(destination)
             }
-            PlacedTarget::None if edge.target == Resolution::Unchanged => {
+            PlacedTarget::None if edge.resolution == Resolution::Unchanged => {
                 let directory = self.destination(instance, &node.directory);
                 self.allowed_missing.extend(path::resolve(&directory, &edge.reference.text));
                 None
@@ -278,7 +278,7 @@ impl LayoutBuilder<'_> {
         if edge.remote.is_some() {
             return Some(edge.reference.value());
         }
-        let path = match edge.target {
+        let path = match edge.resolution {
             Resolution::Root { id, .. } => &graph.roots[id].directory,
             _ => match &graph.files[edge.file()?].origin {
                 Origin::Tree { path, .. } => path,

@@ -21,7 +21,7 @@ pub(super) fn assert_whole(
     let mut failures: Vec<Failure> = troubles.map(|trouble| trouble.failure.clone()).collect();
     for (id, edge) in graph.edges() {
         let is_resolved =
-            !matches!(edge.target, Resolution::Remote | Resolution::Broken) || graph.stays_remote.contains_key(&id);
+            !matches!(edge.resolution, Resolution::Remote | Resolution::Broken) || graph.stays_remote.contains_key(&id);
         let is_ours = graph.user_path(edge.from).is_some_and(|path| localized.files.contains_key(path));
         if is_resolved || !is_ours {
             continue;
@@ -34,7 +34,7 @@ pub(super) fn assert_whole(
         let old_root = before.zip(old_roots.get(directory.as_str()));
         let mut old_edges = old_root.into_iter().flat_map(|(graph, id)| &graph.roots[*id].edges);
         let was_broken = old_edges.any(|old: &Edge| {
-            old.target == Resolution::Broken && old.reference.field == *field && old.reference.text == *text
+            old.resolution == Resolution::Broken && old.reference.field == *field && old.reference.text == *text
         });
         if !is_allowed && !was_broken {
             let failure = Failure::new(format!("`{}` leads nowhere", redact::url(text)));

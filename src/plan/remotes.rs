@@ -44,7 +44,7 @@ pub(crate) fn remotes(graph: &Graph, old_lock: &Lock) -> Result<Remotes> {
     // Several references may share an upstream; `add` joins their paths and checks that they agree on the digest.
     for edge in graph.roots.iter().flat_map(|root| &root.edges) {
         let Some((upstream, pinned)) = resolved(graph, edge) else { continue };
-        let named = match edge.target {
+        let named = match edge.resolution {
             Resolution::Root { id, .. } => names.of_root(id),
             Resolution::File(file) => names.files.get(&file).cloned().unwrap_or_default(),
             Resolution::Remote | Resolution::Unchanged | Resolution::Broken => BTreeSet::new(),
@@ -99,7 +99,7 @@ impl<'a> Names<'a> {
         // A file can be listed by roots of several repositories, each of which gets the reference.
         let mut listed_by: HashMap<FileId, Vec<RootId>> = HashMap::new();
         for (id, edge) in graph.edges() {
-            if let Resolution::File(file) = edge.target {
+            if let Resolution::File(file) = edge.resolution {
                 listed_by.entry(file).or_default().push(id.root);
             }
         }
@@ -125,7 +125,8 @@ impl<'a> Names<'a> {
 
     /// The upstreams that a root references, itself or through roots that it reaches by paths.
     fn of_root(&self, root: RootId) -> BTreeSet<Upstream> {
-        let reached = self.graph.reach([root], |_, edge| matches!(edge.target, Resolution::Root { remote: false, .. }));
+        let reached =
+            self.graph.reach([root], |_, edge| matches!(edge.resolution, Resolution::Root { remote: false, .. }));
         reached.into_iter().flat_map(|root| self.roots[root.0].iter().cloned()).collect()
     }
 }
@@ -135,7 +136,7 @@ impl<'a> Names<'a> {
 fn named(graph: &Graph, old_lock: &Lock) -> Vec<Named> {
     let mut references = Vec::new();
     for (id, edge) in graph.edges() {
-        let wanted = edge.remote.as_ref().filter(|_| edge.target == Resolution::Remote);
+        let wanted = edge.remote.as_ref().filter(|_| edge.resolution == Resolution::Remote);
         let unresolved = || wanted.map(|wanted| wanted.locked(old_lock).unwrap_or_else(|| wanted.upstream()));
         let upstream = resolved(graph, edge).map(|(upstream, _)| upstream).or_else(unresolved);
         let is_left = graph.stays_remote.contains_key(&id);
@@ -165,7 +166,7 @@ fn named(graph: &Graph, old_lock: &Lock) -> Vec<Named> {
 
 /// The upstream that a reference was resolved to, with its entry, without the upstreams that it references.
 fn resolved(graph: &Graph, edge: &Edge) -> Option<(Upstream, Pinned)> {
-    match edge.target {
+    match edge.resolution {
         Resolution::Root { id, remote: true } => {
             // The directory as the reference has it: a lock must be usable without looking into the repository.
             rooted(graph, id, &edge.remote.as_ref()?.spec.as_ref()?.directory())

@@ -38,7 +38,7 @@ impl Troubles {
 pub(crate) fn reached(survey: &Survey, config: &Config, directories: &[String], remotes: &mut dyn Remotes) -> Explored {
     let policy = graph::WalkPolicy {
         load_restrictor: config.load_restrictor,
-        leave: Some(config),
+        config: Some(config),
         ..graph::WalkPolicy::default()
     };
     let mut explored = survey.explore(directories, Some(remotes), &policy);

@@ -342,7 +342,9 @@ impl<'a> Causes<'a> {
         match self.graph.user_root(directory) {
             Some(root) => Ok(self.of_roots[root.0].clone()),
             // Several kustomizations, or one that cannot be read.
-            None => self.changes.first_of(&inputs::of_no_root(&*self.changes.trees.new, directory, &[])?),
+            None => {
+                self.changes.first_of(&inputs::of_directory_without_root(&*self.changes.trees.new, directory, &[])?)
+            }
         }
     }
 }

@@ -321,7 +321,7 @@ impl<'a> Writers<'a> {
     fn with_components(&self, roots: impl IntoIterator<Item = RootId>) -> BTreeSet<RootId> {
         // A component changes everything that its user has accumulated.
         self.graph.reach(roots, |_, edge| {
-            matches!(edge.target, Leads::Root { id, .. } if self.graph.roots[id].kind == Some(KustomizationKind::Component))
+            matches!(edge.resolution, Leads::Root { id, .. } if self.graph.roots[id].kind == Some(KustomizationKind::Component))
         })
     }
 
@@ -331,8 +331,9 @@ impl<'a> Writers<'a> {
             return known.clone();
         }
         let node = &self.graph.roots[root];
-        let is_unknown_component =
-            |edge: &Edge| edge.reference.accepts == Accepts::Component && !matches!(edge.target, Leads::Root { .. });
+        let is_unknown_component = |edge: &Edge| {
+            edge.reference.accepts == Accepts::Component && !matches!(edge.resolution, Leads::Root { .. })
+        };
         // A remote file has the role of the reference to it.
         let is_read = node.source == SourceId::FIRST && !node.edges.iter().any(is_unknown_component);
         let bytes = self.graph.read(node.file).ok().filter(|_| is_read);

@@ -33,7 +33,7 @@ pub(crate) fn inputs(
         PathContent::Kustomization(_) | PathContent::Submodule(_) | PathContent::Nothing(_) => {}
     }
     // A file that appears at one of these paths changes the build, too.
-    let mut all = inputs::of_no_root(tree, &dir.path, &whole)?;
+    let mut all = inputs::of_directory_without_root(tree, &dir.path, &whole)?;
     let patches = target.build.patches.iter().filter(|patch| !is_url(&patch.text));
     let patches = patches.filter_map(|patch| path::resolve(&dir.path, &patch.text));
     all.extend(scanned.chain(beside).chain(patches).map(BuildInput::At));

@@ -125,7 +125,7 @@ fn the_order_of_a_walk_changes_no_cause() {
     let cause = |first: &str| {
         let survey = Survey::of(Rc::new(tree(&files)));
         drop(survey.walk(&[first.to_owned()]));
-        let graph = survey.read_all().unwrap().graph;
+        let graph = survey.explore_all_inputs().unwrap().graph;
         let targets = find_from(&survey, &[], &config, &|| Ok(identity(&config))).unwrap().resolve_changers(&graph);
         targets.targets[0].changed_by.clone().unwrap().name
     };

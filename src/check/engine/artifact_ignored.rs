@@ -21,7 +21,7 @@ fn of_target(context: &Context<'_>, local: &LocalTarget<'_>) -> Vec<Finding> {
     }
     for root in local.roots.iter().filter(|root| left_out(context, local, graph.roots[**root].file).is_none()) {
         for edge in &graph.roots[*root].edges {
-            let reached = graph.target_file(edge).and_then(|file| left_out(context, local, file));
+            let reached = graph.resolved_file(edge).and_then(|file| left_out(context, local, file));
             findings.extend(reached.map(|(_, failure)| context.at_reference(Rule::Engine, edge, failure)));
         }
     }

@@ -179,7 +179,7 @@ fn node(name: &str, kind: NodeKind) -> Node {
 
 fn tree() -> ReferenceTree {
     let start = Rc::new(node("a", NodeKind::Kustomization));
-    let link = |to| Link { from: start.clone(), to, location: Location::default(), reference: String::new() };
+    let link = |to| NamedReference { from: start.clone(), to, location: Location::default(), reference: String::new() };
     let links = vec![
         link(node("a/config.yaml", NodeKind::File)),
         link(node("https://example.com/a.yaml", NodeKind::Http)),

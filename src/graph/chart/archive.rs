@@ -18,29 +18,26 @@ pub type Files = BTreeMap<String, Rc<[u8]>>;
 
 /// Unpacks an archive. The files in its only directory are those of the chart, as for helm (`LoadArchiveFiles`).
 ///
-/// With the reason, when it is not an archive, leads out of its directory, holds links or devices, one name twice, or
-/// more than a chart can be.
+/// Fails with the reason if it is not an archive, has a path out of its directory, a link, a device or a name twice, or
+/// is larger than a chart may be.
 pub fn unpack(bytes: &[u8]) -> Result<Files, String> {
     if !bytes.starts_with(&[0x1f, 0x8b]) {
         return Err("it is not compressed with gzip".to_owned());
     }
-    // The headers count too, so that nothing without an end is read to its end.
+    // The whole stream is limited, headers included: otherwise an archive of headers alone could grow without end.
     let most = (CHART_BYTES.most + CHART_FILES.most * 2048) as u64;
     let mut archive = tar::Archive::new(MultiGzDecoder::new(bytes).take(most));
     let mut files = Files::new();
     let mut total = 0;
     for entry in archive.entries().map_err(broken)? {
         let mut entry = entry.map_err(broken)?;
-        // A link could lead out of the chart, or make one file many: helm charts need neither.
-        let kind = entry.header().entry_type();
         let raw = entry.path_bytes().into_owned();
         let shown = crate::message::failure::shown(&String::from_utf8_lossy(&raw));
-        match kind {
+        match entry.header().entry_type() {
             EntryType::Regular => {}
             EntryType::Directory | EntryType::XGlobalHeader => continue,
-            EntryType::Symlink | EntryType::Link => {
-                return Err(format!("`{shown}` is a link"));
-            }
+            // A link could lead out of the chart, or make one file many: helm charts need neither.
+            EntryType::Symlink | EntryType::Link => return Err(format!("`{shown}` is a link")),
             _ => return Err(format!("`{shown}` is not a regular file")),
         }
         let text = String::from_utf8(raw).map_err(|_| format!("the name `{shown}` is not UTF-8"))?;
@@ -48,11 +45,11 @@ pub fn unpack(bytes: &[u8]) -> Result<Files, String> {
         if files.len() >= CHART_FILES.most {
             return Err(format!("it has {}", CHART_FILES.more()));
         }
+        // The size in the header is only a claim, so one byte more than is allowed is read, to see if there are more.
         let mut content = Vec::new();
-        let left = CHART_BYTES.most as u64 - total;
-        (&mut entry).take(left + 1).read_to_end(&mut content).map_err(broken)?;
-        // The size in a header is a claim of the archive, so that one byte more than is allowed is tried.
-        if content.len() as u64 != entry.size() || content.len() as u64 > left {
+        let remaining = CHART_BYTES.most as u64 - total;
+        (&mut entry).take(remaining + 1).read_to_end(&mut content).map_err(broken)?;
+        if content.len() as u64 != entry.size() || content.len() as u64 > remaining {
             return Err(format!("`{shown}` is truncated, or the chart has {}", CHART_BYTES.more()));
         }
         total += content.len() as u64;
@@ -61,14 +58,10 @@ pub fn unpack(bytes: &[u8]) -> Result<Files, String> {
             return Err(format!("`{shown}` appears twice"));
         }
     }
-    // Everything is a file, so nothing may be the directory of something else.
+    // A path that begins with the path of a file and `/` makes that file a directory as well.
     for path in files.keys() {
-        let next = format!("{path}/");
-        if files
-            .range(next..)
-            .next()
-            .is_some_and(|(other, _)| other.strip_prefix(path.as_str()).is_some_and(|rest| rest.starts_with('/')))
-        {
+        let below = format!("{path}/");
+        if files.range(below.clone()..).next().is_some_and(|(next, _)| next.starts_with(&below)) {
             return Err(format!("`{path}` is both a file and a directory"));
         }
     }
@@ -82,7 +75,7 @@ fn broken(error: std::io::Error) -> String {
 
 /// The path below the chart's directory that a name in the archive means.
 fn safe_path(text: &str) -> Result<String, &'static str> {
-    // A file system would refuse it later, after half of the chart is written.
+    // A file system would refuse a longer path only later, after half of the chart is written.
     if text.len() > LONGEST_PATH {
         return Err("is too long for a path in a chart");
     }
@@ -110,7 +103,7 @@ struct Metadata {
     version: String,
 }
 
-/// Returns name and version, as `Chart.yaml` has them.
+/// The name and the version of a chart, as its `Chart.yaml` has them.
 pub fn metadata(files: &Files) -> Result<(String, String), String> {
     let bytes = files.get("Chart.yaml").ok_or("it has no `Chart.yaml`")?;
     if bytes.len() > CHART_METADATA.most {

@@ -16,70 +16,75 @@ const INLINE: &str = "inline it below `$defs`, or remove `values.schema.json` fr
 const VENDOR: &str =
     "put the chart into this repository, and there inline it below `$defs`, or remove `values.schema.json`";
 
-/// Files of a tree, by their paths in a chart: the real path, and whether the mode is 100755.
+/// Files of a tree, by their paths in a chart: the real path, and whether the file is executable.
 type Listed = BTreeMap<String, (String, bool)>;
 
 impl Walker {
     /// Inspects the files that helm reads of a chart in the tree, and adds those that a result needs. `sound` are the
     /// paths of the user's charts without problems.
-    pub(super) fn look_into(
+    pub(super) fn inspect_files(
         &mut self,
         chart: usize,
         source: SourceId,
-        file_path: &str,
+        chart_path: &str,
         sound: &mut HashSet<String>,
         policy: &WalkPolicy<'_>,
         has_network: bool,
     ) -> WalkResult<()> {
-        let is_own = self.graph.sources[source].repository.is_none();
-        // Only a copy contains the user's own files.
-        let stays = is_own && policy.forbidden.is_none();
+        let is_users = self.graph.sources[source].repository.is_none();
+        // Only a copy contains the user's own files; otherwise they stay where they are.
+        let needs_files = !is_users || policy.forbidden.is_some();
         // Many roots may render one chart, and its schemas say the same each time.
-        if stays && sound.contains(file_path) {
+        if !needs_files && sound.contains(chart_path) {
             return Ok(());
         }
-        let listed = self.files_of_chart(source, file_path)?;
+        let listed = self.files_of_chart(source, chart_path)?;
         let mut read = Files::new();
         for (inside, (path, _)) in listed.iter().filter(|(inside, _)| schema::is_read(inside)) {
             read.insert(inside.clone(), self.graph.sources[source].tree.read(path)?.into());
         }
-        let own = if is_own { &listed } else { &Listed::new() };
-        // `check` reports all requests of schemas, and marks those that are allowed.
-        let reports_allowed = !has_network && policy.leave_missing.is_none();
-        let is_sound = self.judge_schemas(chart, read, own, &|url| !reports_allowed && policy.covers_schema(url));
-        if !stays {
-            let files = listed.into_iter().map(|(inside, (path, mode))| (inside, self.file(source, &path, mode)));
+        let user_files = if is_users { &listed } else { &Listed::new() };
+        // `check`, which has neither a network nor paths that may be missing, reports the requests that are allowed as
+        // well, and marks them as allowed.
+        let reports_allowed = !has_network && policy.allows_missing.is_none();
+        let is_sound =
+            self.judge_schemas(chart, read, user_files, &|url| !reports_allowed && policy.covers_schema(url));
+        if needs_files {
+            let files = listed.into_iter();
+            let files = files.map(|(inside, (path, mode))| (inside, self.find_or_add_file(source, &path, mode)));
             self.graph.charts[chart].files = files.collect();
         } else if is_sound {
-            sound.insert(file_path.to_owned());
+            sound.insert(chart_path.to_owned());
         }
         Ok(())
     }
 
-    /// Notes the requests that the schemas of a chart make in helm: at the schema if it is a file of the user (`own`),
-    /// else at the reference to the chart. Returns whether there are none.
+    /// Records a trouble for each request that the schemas of a chart make in helm, unless it `is_allowed`: at the schema
+    /// if it is one of `user_files`, else at the reference to the chart. Returns whether there are none.
     pub(super) fn judge_schemas(
         &mut self,
         chart: usize,
         files: Files,
-        own: &Listed,
-        is_excepted: &dyn Fn(&str) -> bool,
+        user_files: &Listed,
+        is_allowed: &dyn Fn(&str) -> bool,
     ) -> bool {
         let before = self.troubles.len();
-        // A schema of the user can be edited, so the trouble is reported there. For a fetched chart only the reference
-        // can be.
         let (note, name) = (self.graph.charts[chart].note, self.graph.charts[chart].name.clone());
-        for ExternalRef { carrier, inside, what, position } in schema::asked(files) {
-            let file = own.get(&carrier).map(|(path, mode)| self.file(SourceId::FIRST, path, *mode));
+        for ExternalRef { carrier, inside, url, position } in schema::external_refs(files) {
+            // A schema of the user can be edited, so the trouble is reported there. For a fetched chart only the
+            // reference can be edited.
+            let file = user_files.get(&carrier);
+            let file = file.map(|(path, executable)| self.find_or_add_file(SourceId::FIRST, path, *executable));
             let schema = path::join(&carrier, &inside);
-            let (url, message, hint) = match what {
-                Ok(url) if is_excepted(&url) => continue,
+            let (url, message, hint) = match url {
+                Ok(url) if is_allowed(&url) => continue,
                 Ok(url) => {
                     let url = redact::url(&url);
                     let reads = if url.starts_with("file:") { "reads" } else { "fetches" };
-                    let is_there = file.is_some() && inside.is_empty();
-                    let of = if is_there { String::new() } else { format!(", as `{schema}` in it says") };
-                    let message = format!("helm {reads} `{url}` when it renders the chart `{name}`{of}");
+                    // The location names the schema, unless it is in an archive or in a fetched chart.
+                    let is_located = file.is_some() && inside.is_empty();
+                    let origin = if is_located { String::new() } else { format!(", as `{schema}` in it says") };
+                    let message = format!("helm {reads} `{url}` when it renders the chart `{name}`{origin}");
                     (url, message, if file.is_some() { INLINE } else { VENDOR })
                 }
                 Err(why) => {
@@ -87,16 +92,16 @@ impl Walker {
                     (String::new(), message, "fix it, or remove it from the chart")
                 }
             };
-            let mut stop = Trouble::new(TroubleKind::Schema { url }, message).hint(hint);
+            let mut trouble = Trouble::new(TroubleKind::Schema { url }, message).hint(hint);
             if let Some(file) = file {
-                stop.failure = stop.failure.at(self.graph.location_in(file, position, ""));
+                trouble.failure = trouble.failure.at(self.graph.location_in(file, position, ""));
             }
-            self.trouble(*stop, file.map_or(At::Note(note), At::File));
+            self.record_trouble(*trouble, file.map_or(At::Note(note), At::File));
         }
         self.troubles.len() == before
     }
 
-    /// The files of the chart at a path of a source, with links followed.
+    /// The files of the chart at a path of a source, with links followed. Fails if a link leads out of the scope.
     fn files_of_chart(&self, source: SourceId, chart_path: &str) -> WalkResult<Listed> {
         let ScopedTree { tree, scope, .. } = &self.graph.sources[source];
         let mut files = Listed::new();
@@ -104,7 +109,7 @@ impl Walker {
             return Ok(files);
         };
         let shown = tree.label(&top);
-        // Both the path and the target of a link must be inside, because a copy has only the scope.
+        // Both a link and the directory that it leads to must be inside, because a copy has only the scope.
         if !path::is_in(chart_path, scope) || !path::is_in(&top, scope) {
             let message = format!("the chart `{shown}` is outside the scope `{}`", tree.label(scope));
             return Err(Trouble::new(TroubleKind::OutOfScope, message).hint(HINT_WIDER_SCOPE));
@@ -113,7 +118,7 @@ impl Walker {
         let mut todo = vec![(String::new(), top)];
         while let Some((inside, directory)) = todo.pop() {
             for name in tree.names(&directory)? {
-                // A build has no business there, and git holds nothing of that name.
+                // git stores no file in a directory of that name, so a clone does not have it.
                 if name.eq_ignore_ascii_case(".git") {
                     continue;
                 }
@@ -205,7 +210,7 @@ mod tests {
     fn only_schemas_of_a_chart_are_read_and_only_to_judge_it() {
         let schemas = [("charts/c/values.schema.json", "{}"), ("charts/c/charts/d/values.schema.json", "{}")];
         let config = Config::default();
-        let judging = WalkPolicy { leave: Some(&config), ..WalkPolicy::default() };
+        let judging = WalkPolicy { config: Some(&config), ..WalkPolicy::default() };
         let (explored, mut noted) = walked(&schemas, &judging);
         assert!(explored.troubles.is_empty());
         noted.sort();
@@ -227,7 +232,7 @@ mod tests {
     #[test]
     fn what_is_wrong_in_a_chart_is_said_of_each_that_uses_it() {
         let config = Config::default();
-        let judging = WalkPolicy { leave: Some(&config), ..WalkPolicy::default() };
+        let judging = WalkPolicy { config: Some(&config), ..WalkPolicy::default() };
         let troubles = |more: &[(&str, &str)]| walked(more, &judging).0.troubles;
         let submodule = troubles(&[("charts/c/charts/dep", "")]);
         let path = || "charts/c/charts/dep".to_owned();

@@ -1,9 +1,9 @@
 //! The files and URLs that the schemas of a chart make helm read when it renders the chart.
 //!
 //! Helm compiles the `values.schema.json` of a chart and of each subchart, and reads whatever these refer to: a URL from
-//! the network, everything else from the machine, as it takes `file:///values.schema.json` for the place of each. Measured
-//! with Helm 4.1.4: also for a value that is not set; not for what the document itself holds, by its `$id`, where its draft
-//! looks for one.
+//! the network, everything else from the machine, because it takes `file:///values.schema.json` for the URL of each.
+//! Measured with Helm 4.1.4: it reads them even if a value is not set, but not if the document itself contains a schema
+//! with that `$id`, where its draft looks for one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -19,14 +19,23 @@ use crate::tree::path;
 /// Something outside of a schema that the schema refers to; or a schema, or an archive, that cannot be read.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ExternalRef {
-    /// The file of the chart with the schema: itself, or an archive.
+    /// The file of the chart that has the schema: the schema itself, or an archive.
     pub carrier: String,
-    /// Its path in that, if that is an archive.
+    /// The path of the schema in the archive. Empty if the carrier is not an archive.
     pub inside: String,
-    /// The URL, or why it cannot be read.
-    pub what: Result<String, String>,
-    /// Where it is named; line 0 if that is not found.
+    /// The URL that the schema names, or why the carrier cannot be read.
+    pub url: Result<String, String>,
+    /// The position of the reference in the schema. Line 0 if it is unknown.
     pub position: Position,
+}
+
+/// A file of a chart, or of an archive in it, that is to be read.
+struct UnreadFile {
+    carrier: String,
+    inside: String,
+    /// The path in the chart, or in the innermost archive.
+    path: String,
+    bytes: Rc<[u8]>,
 }
 
 /// A file that helm reads in a chart.
@@ -48,42 +57,50 @@ impl ChartFileKind {
     }
 }
 
-/// Whether a file of a chart has to be read.
+/// Whether the file at a path of a chart can contain a schema, so that it has to be read.
 pub(super) fn is_read(path: &str) -> bool {
     ChartFileKind::of(path).is_some()
 }
 
 /// The references of the schemas of a chart and its subcharts to other documents.
-pub(super) fn asked(files: Files) -> Vec<ExternalRef> {
+pub(super) fn external_refs(files: Files) -> Vec<ExternalRef> {
     let mut references = Vec::new();
     // An archive can contain archives without end, so the total of unpacked bytes is limited, not the depth.
     let mut unpacked = 0;
-    let mut todo: Vec<(String, String, String, Rc<[u8]>)> =
-        files.into_iter().map(|(path, bytes)| (path.clone(), String::new(), path, bytes)).collect();
-    while let Some((carrier, inside, path, bytes)) = todo.pop() {
-        let read = match ChartFileKind::of(&path) {
+    let files = files.into_iter();
+    let mut todo: Vec<UnreadFile> =
+        files.map(|(path, bytes)| UnreadFile { carrier: path.clone(), inside: String::new(), path, bytes }).collect();
+    while let Some(UnreadFile { carrier, inside, path, bytes }) = todo.pop() {
+        let urls = match ChartFileKind::of(&path) {
             None => continue,
-            Some(ChartFileKind::Schema) => outside(&bytes),
+            Some(ChartFileKind::Schema) => external_urls(&bytes),
             Some(ChartFileKind::Archive) if unpacked > CHART_BYTES.most => {
                 Err(format!("the chart has {}", CHART_BYTES.more()))
             }
-            // Each file counts with its header, so that many empty files reach the limit as well.
             Some(ChartFileKind::Archive) => unpack(&bytes).map(|files| {
+                // Each file counts with its header, so that many empty files reach the limit as well.
                 unpacked += files.values().map(|bytes| bytes.len() + 512).sum::<usize>();
-                let files = files.into_iter().filter(|(path, _)| is_read(path));
-                todo.extend(files.map(|(path, bytes)| (carrier.clone(), path::join(&inside, &path), path, bytes)));
+                todo.extend(files.into_iter().filter(|(path, _)| is_read(path)).map(|(path, bytes)| UnreadFile {
+                    carrier: carrier.clone(),
+                    inside: path::join(&inside, &path),
+                    path,
+                    bytes,
+                }));
                 Vec::new()
             }),
         };
-        let new = |(what, position)| ExternalRef { carrier: carrier.clone(), inside: inside.clone(), what, position };
-        match read {
-            // A position in an archive is not one in the file that is shown.
-            Ok(all) => references.extend(all.into_iter().map(|(url, position)| {
-                let position = if inside.is_empty() { position } else { Position::default() };
-                new((Ok(url), position))
-            })),
-            Err(why) => references.push(new((Err(why), Position::default()))),
-        }
+        // Each URL becomes a reference, and so does the reason why a file cannot be read.
+        let urls = urls.map_or_else(
+            |why| vec![(Err(why), Position::default())],
+            |urls| urls.into_iter().map(|(url, position)| (Ok(url), position)).collect(),
+        );
+        references.extend(urls.into_iter().map(|(url, position)| ExternalRef {
+            carrier: carrier.clone(),
+            inside: inside.clone(),
+            url,
+            // A position in an archive is not a position in the file that is shown.
+            position: if inside.is_empty() { position } else { Position::default() },
+        }));
     }
     references
 }
@@ -95,12 +112,12 @@ enum Draft {
     New,
     /// 6 and 7: `$id` below `definitions`, and not beside a `$ref`.
     Old,
-    /// Nothing that counts here.
+    /// Another draft, whose identifiers are not read.
     Other,
 }
 
 impl Draft {
-    /// Returns that of a schema which lies in one of another.
+    /// The draft of a schema. Without `$schema` it is the draft of the `outer` schema.
     fn of(schema: &Value, outer: Draft) -> Draft {
         match schema.get("$schema").map(|text| text.as_str().and_then(official)) {
             None => outer,
@@ -119,7 +136,7 @@ impl Draft {
     }
 }
 
-/// Which of the drafts that helm has itself a URL names.
+/// The draft that a URL names. `None` if it names none, or a draft that helm does not contain.
 fn official(url: &str) -> Option<&str> {
     let url = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"))?;
     let path = url.strip_prefix("json-schema.org/")?;
@@ -135,9 +152,8 @@ fn official(url: &str) -> Option<&str> {
     all.contains(&path).then_some(path)
 }
 
-/// The URL of a text, if every program reads it alike.
+/// The URL of a text. `None` unless all programs read the text alike: only then it can mean a part of the document.
 fn resolve(text: &str, base: Option<&Url>) -> Option<Url> {
-    // Only a URL that all programs read alike can mean a part of the document itself.
     match Url::parse(text) {
         Ok(url) => Some(url).filter(|url| url.as_str() == text),
         Err(ParseError::RelativeUrlWithoutBase)
@@ -152,87 +168,89 @@ fn resolve(text: &str, base: Option<&Url>) -> Option<Url> {
     }
 }
 
-/// A URL, with the position at which it is named; of line 0 if it is not found.
-type Named = (String, Position);
-
-/// The references of a schema to other documents, each once.
-fn outside(bytes: &[u8]) -> Result<Vec<Named>, String> {
+/// The URLs by which a schema references other documents, each once, with its position; line 0 if that is not known.
+fn external_urls(bytes: &[u8]) -> Result<Vec<(String, Position)>, String> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     if bytes.len() > FILE.most {
         return Err(format!("it has {}", FILE.more()));
     }
     let schema: Value = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
-    // helm resolves them against the file that it read, so that a relative one leads to a file.
-    let own = Url::parse("file:///values.schema.json").map_err(|error| error.to_string())?;
+    // helm resolves references against the URL of the file that it read, so that a relative one leads to a file.
+    let file_url = Url::parse("file:///values.schema.json").map_err(|error| error.to_string())?;
     let draft = Draft::of(&schema, Draft::New);
-    let base = draft.id(&schema, &own).unwrap_or_else(|| own.clone());
-    let named = named(&schema, draft, &base);
-    let known = named.values().cloned().chain([own, base.clone()]).collect();
-    let mut reader = SchemaScanner { known, named, asked: BTreeMap::new() };
-    let is_moved = moves(&schema) && draft.id(&schema, &base).is_none();
+    let base = draft.id(&schema, &file_url).unwrap_or_else(|| file_url.clone());
+    // A reference to one of these URLs stays in the document.
+    let definitions = definition_urls(&schema, draft, &base);
+    let known = definitions.values().cloned().chain([file_url, base.clone()]).collect();
+    let mut scanner = SchemaScanner { known, definitions, external: BTreeMap::new() };
     // If the base is in doubt, a reference is taken to lead out of the document.
-    reader.visit(&schema, Some(&base).filter(|_| !is_moved));
+    let is_base_unknown = has_id(&schema) && draft.id(&schema, &base).is_none();
+    scanner.visit(&schema, Some(&base).filter(|_| !is_base_unknown));
     let text = String::from_utf8_lossy(bytes);
-    Ok(reader.asked.into_iter().map(|(written, url)| (url, position(&text, written))).collect())
+    Ok(scanner.external.into_iter().map(|(written, url)| (url, position(&text, written))).collect())
 }
 
-/// The URLs that schemas directly below the definitions of another give to themselves.
-fn named(schema: &Value, draft: Draft, base: &Url) -> BTreeMap<*const Value, Url> {
+/// The URLs that the schemas directly below the definitions of another give to themselves, by the address of the schema
+/// in memory.
+fn definition_urls(schema: &Value, draft: Draft, base: &Url) -> BTreeMap<*const Value, Url> {
     let keys: &[&str] = match draft {
         Draft::New => &["$defs", "definitions"],
         Draft::Old => &["definitions"],
         Draft::Other => &[],
     };
-    let all = keys.iter().filter_map(|key| schema.get(key)?.as_object()).flat_map(|all| all.values());
-    all.filter_map(|value| Some((std::ptr::from_ref(value), Draft::of(value, draft).id(value, base)?))).collect()
+    let definitions = keys.iter().filter_map(|key| schema.get(key)?.as_object()).flat_map(|schemas| schemas.values());
+    definitions
+        .filter_map(|value| Some((std::ptr::from_ref(value), Draft::of(value, draft).id(value, base)?)))
+        .collect()
 }
 
-/// Whether relative references in a schema may be relative to something else than around it.
-fn moves(schema: &Value) -> bool {
+/// Whether a schema has an identifier, to which the relative references in it may be relative.
+fn has_id(schema: &Value) -> bool {
     ["$id", "id"].iter().filter_map(|key| schema.get(key)?.as_str()).any(|id| !id.starts_with('#'))
 }
 
 struct SchemaScanner {
-    /// The identifiers in the document.
+    /// The URLs that mean the document, or a schema in it.
     known: BTreeSet<Url>,
-    /// The schemas that hold it.
-    named: BTreeMap<*const Value, Url>,
-    /// The references to other documents, by their texts.
-    asked: BTreeMap<String, String>,
+    /// The schemas in the document that have a URL, by their address in memory.
+    definitions: BTreeMap<*const Value, Url>,
+    /// The URLs of references to other documents, by the texts of the references.
+    external: BTreeMap<String, String>,
 }
 
 impl SchemaScanner {
-    /// Looks at a schema, or at anything else in one, whose relative references are relative to a URL; without it that is not
-    /// known.
+    /// Collects the external references of a schema, or of a part of one. Relative references are relative to `base`;
+    /// `None` if the base is unknown.
     fn visit(&mut self, value: &Value, base: Option<&Url>) {
         let children: Vec<&Value> = match value {
-            Value::Array(all) => all.iter().collect(),
-            Value::Object(all) => {
+            Value::Array(items) => items.iter().collect(),
+            Value::Object(fields) => {
                 // `$schema` is loaded, too, unless it names a draft that helm knows.
                 for key in ["$ref", "$dynamicRef", "$recursiveRef", "$schema"] {
-                    if let Some(text) = all.get(key).and_then(Value::as_str) {
-                        self.refer(text, base);
+                    if let Some(text) = fields.get(key).and_then(Value::as_str) {
+                        self.record_reference(text, base);
                     }
                 }
-                all.values().collect()
+                fields.values().collect()
             }
             _ => return,
         };
         for child in children {
-            let own = self.named.get(&std::ptr::from_ref(child)).cloned();
-            self.visit(child, own.as_ref().or(base.filter(|_| !moves(child))));
+            let url = self.definitions.get(&std::ptr::from_ref(child)).cloned();
+            self.visit(child, url.as_ref().or(base.filter(|_| !has_id(child))));
         }
     }
 
-    fn refer(&mut self, text: &str, base: Option<&Url>) {
+    fn record_reference(&mut self, text: &str, base: Option<&Url>) {
         let url = text.split_once('#').map_or(text, |(url, _)| url);
         // Helm accepts any value for a schema with a URN.
         if url.is_empty() || url.starts_with("urn:") || official(url).is_some() {
             return;
         }
         if !resolve(url, base).is_some_and(|url| self.known.contains(&url)) {
+            // A relative URL is shown as the URL that helm would read.
             let shown = if Url::parse(url).is_ok() { None } else { base.and_then(|base| base.join(url).ok()) };
-            self.asked.insert(text.to_owned(), shown.map_or_else(|| url.to_owned(), String::from));
+            self.external.insert(text.to_owned(), shown.map_or_else(|| url.to_owned(), String::from));
         }
     }
 }
@@ -252,8 +270,8 @@ mod tests {
 
     /// Returns what a schema refers to; a `'` in it stands for `"`.
     fn of(text: &str) -> Vec<String> {
-        let found = outside(text.replace('\'', "\"").as_bytes()).unwrap();
-        found.into_iter().map(|(url, _)| url).collect()
+        let urls = external_urls(text.replace('\'', "\"").as_bytes()).unwrap();
+        urls.into_iter().map(|(url, _)| url).collect()
     }
 
     /// Measured with Helm 4.1.4.
@@ -336,14 +354,14 @@ mod tests {
         let text = "{\n  \"b\": {\"$ref\": \"https://h/b\"},\n \"a\": {\"$ref\": \"https:\\/\\/h/a\"}}";
         let expected =
             [("https://h/a".to_owned(), Position::default()), ("https://h/b".to_owned(), Position::new(2, 17))];
-        assert_eq!(outside(text.as_bytes()).unwrap(), expected);
+        assert_eq!(external_urls(text.as_bytes()).unwrap(), expected);
     }
 
     #[test]
     fn what_is_no_json_is_refused() {
         let deep = "[".repeat(10_000);
         for text in ["", "{", "{} {}", "{'$ref': 'x'}", &deep] {
-            assert!(outside(text.as_bytes()).is_err(), "{text}");
+            assert!(external_urls(text.as_bytes()).is_err(), "{text}");
         }
     }
 
@@ -377,9 +395,9 @@ mod tests {
             ("x.tgz", b"x"),
         ];
         let files: Files = files.into_iter().map(|(path, bytes)| (path.to_owned(), bytes.into())).collect();
-        let found = asked(files);
+        let found = external_refs(files);
         let mut found: Vec<(&str, &str, bool)> =
-            found.iter().map(|one| (&*one.carrier, &*one.inside, one.what.is_ok())).collect();
+            found.iter().map(|one| (&*one.carrier, &*one.inside, one.url.is_ok())).collect();
         found.sort_unstable();
         assert_eq!(
             found,
@@ -399,8 +417,8 @@ mod tests {
         let empty = vec![0; CHART_BYTES.most / 8];
         let one = packed(&[("x", &empty)]);
         let files = (0..9).map(|number| (format!("charts/{number}.tgz"), one.clone().into())).collect();
-        let found = asked(files);
-        let [ExternalRef { what: Err(why), .. }] = &*found else { panic!("{found:?}") };
+        let found = external_refs(files);
+        let [ExternalRef { url: Err(why), .. }] = &*found else { panic!("{found:?}") };
         assert_eq!(why, &format!("the chart has {}", CHART_BYTES.more()));
     }
 }

@@ -18,7 +18,7 @@ pub(super) fn take_out(explored: &mut Explored, old_lock: &Lock) -> BTreeSet<Ups
         let locked = edge.remote.as_ref().and_then(|wanted| wanted.locked(old_lock));
         let is_locked = locked.as_ref().is_some_and(|upstream| old_lock.holds(upstream));
         kept_entries.extend(locked.map(|upstream| upstream.source()));
-        edge.target = if is_locked { Resolution::Remote } else { Resolution::Broken };
+        edge.resolution = if is_locked { Resolution::Remote } else { Resolution::Broken };
     }
     kept_entries
 }
@@ -48,7 +48,7 @@ fn failed(explored: &Explored, old_lock: &Lock) -> BTreeSet<EdgeId> {
     // Failures spread to the references that lead to them.
     let mut above: HashMap<FileId, Vec<EdgeId>> = HashMap::new();
     for (id, edge) in graph.edges() {
-        if let Some(file) = graph.target_file(edge) {
+        if let Some(file) = graph.resolved_file(edge) {
             above.entry(file).or_default().push(id);
         }
     }

@@ -40,7 +40,7 @@ fn side(tree: &Rc<dyn Tree>) -> DeployedTree {
     };
     let survey = Survey::of(tree.clone());
     let found = targets::find_in(&survey, &[], &tree.kustomizations().unwrap(), &config, &identity).unwrap();
-    let explored = survey.read_all().unwrap();
+    let explored = survey.explore_all_inputs().unwrap();
     let targets = found.resolve_changers(&explored.graph);
     DeployedTree { explored, targets }
 }

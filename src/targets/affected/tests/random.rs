@@ -133,7 +133,7 @@ fn fingerprint(tree: &Rc<dyn Tree>, directory: &str) -> Vec<String> {
     }
     for root in graph.roots.iter() {
         for edge in &root.edges {
-            all.push(format!("{} {:?} {:?}", root.directory, edge.reference.text, edge.target));
+            all.push(format!("{} {:?} {:?}", root.directory, edge.reference.text, edge.resolution));
         }
     }
     all.extend(explored.troubles.iter().map(|trouble| format!("{:?}", trouble.kind)));
