@@ -850,7 +850,7 @@ fn of_scan(
         // Nothing in the tree says how Argo CD builds.
         let unsaid = targets.targets.iter_mut().filter(|target| target.build.load_restrictor.is_none());
         unsaid.for_each(|target| target.build.load_restrictor = Some(config.load_restrictor));
-        target_dir::on_localized(&identity, &mut targets)?;
+        target_dir::on_localized(tree, &identity, &mut targets)?;
         target_dir::without_submodules(&mut targets);
     }
     argo::find_elsewhere(tree, config, &mut targets)?;

@@ -72,7 +72,7 @@ fn absent(context: &Context<'_>, local: &LocalTarget<'_>, why: &str) -> Finding 
         .hint(if target.object.is_listed() {
             "correct the path, or remove the entry"
         } else {
-            "correct the path, or remove the object; if nothing deploys the object, list its directory below `exclude:` in .kustomize-localize"
+            "correct the object, or remove it; if nothing deploys it, list its directory below `exclude:` in .kustomize-localize"
         });
     at_path(context, target, directory, failure)
 }
@@ -169,6 +169,26 @@ mod tests {
         assert_eq!(file[0].help.len(), 1, "{file:?}");
         assert_eq!(under_caret(finding), "./apps/prdo");
         assert_eq!(finding.path, "clusters/prod/apps.yaml");
+    }
+
+    #[test]
+    fn a_directory_that_argo_cd_cannot_build_as_its_source_says_is_found() {
+        let find = |source: &str| {
+            let [finding] = &scene("./apps/prod", "").file("argo.yaml", &argo(source)).find(Rule::MissingTarget)[..]
+            else {
+                panic!()
+            };
+            let text = [&finding.message].into_iter().chain(&finding.help).map(|line| format!("{line}\n"));
+            text.chain([under_caret(finding)]).collect::<String>()
+        };
+        expect![[r#"
+            Argo CD Application web (argo.yaml:1) deploys `apps`: its source has `kustomize`, and `apps` has no kustomization
+            correct the object, or remove it; if nothing deploys it, list its directory below `exclude:` in .kustomize-localize
+            apps, kustomize: {namePrefix: x-}}"#]].assert_eq(&find("path: apps, kustomize: {namePrefix: x-}"));
+        expect![[r#"
+            Argo CD Application web (argo.yaml:1) deploys `apps/prod`: its source has `kustomize` and `directory`: Argo CD takes one of them
+            correct the object, or remove it; if nothing deploys it, list its directory below `exclude:` in .kustomize-localize
+            apps/prod, kustomize: {namePrefix: x-}, directory: {recurse: true}}"#]].assert_eq(&find("path: apps/prod, kustomize: {namePrefix: x-}, directory: {recurse: true}"));
     }
 
     #[test]

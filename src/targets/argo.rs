@@ -31,7 +31,7 @@ use crate::record::LoadRestrictor;
 use crate::tree::{self, Resolved, Tree, path};
 
 pub(super) use models::{APPLICATION, FINALIZER, Fate, Pattern, PlainDirectory, SET};
-use models::{Options, Source, Written, is_respelled, sources};
+use models::{DIRECTORY, HELM, KUSTOMIZE, Options, PLUGIN, Source, Written, is_respelled, sources};
 use pattern::{crossing, matcher};
 pub(super) use pattern::{glob, in_go};
 use release::{PATTERN, SourceDir};
@@ -301,7 +301,10 @@ impl Argo<'_> {
             Some(why) => TargetLocation::Templated(why),
             None => {
                 let mut dir = target_dir::inspect_path(self.tree, EngineName::ArgoCd, base, path, revision, None)?;
-                dir.content = explicit(&merged, dir.content);
+                // The type of a source says nothing about whose the path is.
+                if !self.identity.is_any_url() {
+                    dir.content = explicit(&merged, dir.content);
+                }
                 self.look(of, &merged, base, &dir, &mut build)?;
                 TargetLocation::Local(dir)
             }
@@ -502,16 +505,17 @@ fn merge(value: &Value, patch: &Value, position: Position, kept: &[&str]) -> Val
     value.with(Data::Mapping(pairs))
 }
 
-/// The content that Argo CD sees in a directory: the object decides, then the files in it.
+/// The content that Argo CD sees in a directory: the type of the source decides, then the files in the directory.
 fn explicit(source: &Source, there: PathContent) -> PathContent {
     let Some(at) = there.real_path().map(str::to_owned) else { return there };
-    if source.plugin.is_some() {
-        PathContent::Plugin(at)
-    } else if source.helm.is_some() {
-        PathContent::Chart(at)
-    } else if source.directory.is_some() && source.kustomize.is_none() {
-        PathContent::Directory(at)
-    } else {
-        there
+    let types = source.types();
+    match types[..] {
+        [] => there,
+        [KUSTOMIZE] if matches!(there, PathContent::Kustomization(_)) => there,
+        [KUSTOMIZE] => PathContent::Nothing(format!("its source has `{KUSTOMIZE}`, and `{at}` has no kustomization")),
+        [HELM] => PathContent::Chart(at),
+        [DIRECTORY] => PathContent::Directory(at),
+        [PLUGIN] => PathContent::Plugin(at),
+        _ => PathContent::Nothing(format!("its source has `{}`: Argo CD takes one of them", types.join("` and `"))),
     }
 }

@@ -65,6 +65,11 @@ impl Identity {
         Identity { is_any: true, repo: None, ..self.clone() }
     }
 
+    /// Whether it accepts every URL.
+    pub(super) fn is_any_url(&self) -> bool {
+        self.is_any
+    }
+
     /// Whether the configuration says which URLs are its own.
     pub(super) fn is_declared(&self) -> bool {
         self.is_declared

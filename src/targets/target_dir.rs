@@ -141,12 +141,13 @@ fn scan(tree: &dyn Tree, dir: &TargetDir, directory: &str) -> Result<Vec<Resourc
     Ok(scanned)
 }
 
-/// Looks for missing paths at the tips of localized branches.
-pub(super) fn on_localized(identity: &Identity, targets: &mut Targets) -> Result<()> {
+/// Looks for paths that this tree lacks at the tips of localized branches.
+pub(super) fn on_localized(tree: &dyn Tree, identity: &Identity, targets: &mut Targets) -> Result<()> {
     for target in &mut targets.targets {
         if let TargetLocation::Local(dir) = &mut target.location
             && dir.is_missing()
             && dir.revision.is_localized()
+            && matches!(tree::resolve(tree, &dir.path)?, Resolved::Missing { .. })
             && let Some(tip) = identity.tip(&dir.revision)?
         {
             // Copies exist only on these branches.

@@ -18,6 +18,8 @@ fn found() -> TargetSurvey {
     let config = "targets: [{path: edge, engine: kustomize}]\n";
     let config = Config::parse(config.as_bytes(), ".kustomize-localize").unwrap();
     let app = |path: &str, repository: &str| {
+        // Argo CD takes its options for a kustomization only.
+        let kustomize = if path == "apps/web" { "{namePrefix: a-, components: [../c]}" } else { "{}" };
         format!(
             "apiVersion: argoproj.io/v1alpha1
 kind: Application
@@ -27,7 +29,7 @@ spec:
     repoURL: https://user:secret@github.com/acme/{repository}
     path: {path}
     targetRevision: HEAD
-    kustomize: {{namePrefix: a-, components: [../c]}}
+    kustomize: {kustomize}
 "
         )
     };

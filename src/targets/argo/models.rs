@@ -20,6 +20,27 @@ const VERSIONS: &str = "argoproj.io/v";
 /// The annotation that lists the files whose changes make Argo CD build an application again.
 pub(crate) const GENERATE_PATHS: &str = "argocd.argoproj.io/manifest-generate-paths";
 
+/// The fields that give a source its type.
+pub(super) const KUSTOMIZE: &str = "kustomize";
+pub(super) const HELM: &str = "helm";
+pub(super) const DIRECTORY: &str = "directory";
+pub(super) const PLUGIN: &str = "plugin";
+
+/// The fields of a type that count: Argo CD takes a type out of `source` and `sources` that sets none of them.
+const COUNTED: [(&str, &str); 3] = [
+    (
+        KUSTOMIZE,
+        "namePrefix nameSuffix version namespace images replicas commonLabels commonAnnotations patches components \
+         kubeVersion apiVersions ignoreMissingComponents",
+    ),
+    (
+        HELM,
+        "version releaseName valueFiles parameters fileParameters values valuesObject passCredentials kubeVersion \
+         ignoreMissingValueFiles skipCrds skipTests skipSchemaValidation apiVersions namespace",
+    ),
+    (DIRECTORY, "recurse jsonnet include exclude disableExtensionFilter"),
+];
+
 /// The kinds of objects that define targets, and the ConfigMap with options.
 pub(in crate::targets) const KINDS: &[ScannedKind] = &[
     ScannedKind::of(VERSIONS, APPLICATION, is_readable::<Spec<Application>>),
@@ -233,10 +254,12 @@ impl Options {
 /// The sources of an application, and the branch that a hydrator writes for it.
 pub(super) fn sources(application: &Value) -> Vec<Value> {
     let at = |keys: &[&str]| application.at(keys).cloned();
-    let many = [at(&["spec", "sources"]), at(&["operation", "sync", "sources"])];
-    let many = many.iter().flatten().filter_map(Value::list).flatten().cloned();
+    let all = |keys: &[&str]| application.at(keys).and_then(Value::list).unwrap_or_default().iter();
+    let many = all(&["spec", "sources"]).map(without_unset_types);
+    let many = many.chain(all(&["operation", "sync", "sources"]).cloned());
     // Argo CD ignores `source` beside `sources`.
     let source = at(&["spec", "source"]).filter(|_| at(&["spec", "sources"]).is_none());
+    let source = source.as_ref().map(without_unset_types);
     let hydrator = |key: &str| at(&["spec", "sourceHydrator", key]);
     // The hydrator pushes manifests to a branch, which is deployed.
     let written = hydrator("syncSource").map(|sync| {
@@ -246,6 +269,30 @@ pub(super) fn sources(application: &Value) -> Vec<Value> {
     // The source of a single sync, which runs as soon as the object exists.
     let once = at(&["operation", "sync", "source"]);
     many.chain([source, hydrator("drySource"), written, once].into_iter().flatten()).collect()
+}
+
+/// A source without the types that set nothing.
+fn without_unset_types(source: &Value) -> Value {
+    let mut pairs = source.mapping().unwrap_or_default().to_vec();
+    pairs.retain(|(key, value)| match (COUNTED.iter().find(|(name, _)| name == key), &value.data) {
+        (Some((_, counted)), Data::Mapping(fields)) => {
+            fields.iter().any(|(field, value)| counted.split(' ').any(|name| name == field) && is_set(value))
+        }
+        _ => true,
+    });
+    source.with(Data::Mapping(pairs))
+}
+
+/// Whether a value is not the zero value of its type in Go.
+fn is_set(value: &Value) -> bool {
+    match &value.data {
+        Data::Null => false,
+        Data::Flag(is_set) => *is_set,
+        Data::Number(_) => true,
+        Data::Text(text) => !text.is_empty(),
+        Data::List(items) => !items.is_empty(),
+        Data::Mapping(pairs) => !pairs.is_empty(),
+    }
 }
 
 /// Whether a value has a misspelled key that Argo CD reads as one of the keys that locate a source.
@@ -274,6 +321,17 @@ pub(super) fn is_respelled(value: &Value) -> bool {
 impl Source {
     /// The keys that locate a source. No file beside it can override them.
     pub(super) const PLACE: [&str; 4] = ["path", "repoURL", "targetRevision", "chart"];
+
+    /// The fields that give it a type. Argo CD refuses a source with several.
+    pub(super) fn types(&self) -> Vec<&'static str> {
+        let all = [
+            (KUSTOMIZE, self.kustomize.is_some()),
+            (HELM, self.helm.is_some()),
+            (DIRECTORY, self.directory.is_some()),
+            (PLUGIN, self.plugin.is_some()),
+        ];
+        all.into_iter().filter(|(_, is_set)| *is_set).map(|(name, _)| name).collect()
+    }
 
     /// The position of its path, or else of the source as it is written.
     pub(super) fn spot(&self, written: &Value) -> Position {

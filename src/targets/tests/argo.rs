@@ -1,5 +1,7 @@
 //! Argo CD.
 
+use expect_test::expect;
+
 use super::*;
 
 const HEAD: &str = "apiVersion: argoproj.io/v1alpha1
@@ -42,6 +44,86 @@ fn an_application_is_bound_to_this_repository() {
         ]);
         assert_eq!(found, [format!("Application argocd/web (a.yaml:1) {expected}")], "{text}");
     }
+}
+
+/// The content of `apps/DIRECTORY` as an application sees it that has this source.
+fn content(source: &str, directory: &str) -> String {
+    let files = [
+        ("a.yaml", &*app(&format!("path: apps/{directory}, {source}"))),
+        ("apps/root/kustomization.yaml", ""),
+        ("apps/plain/x.yaml", ""),
+        ("apps/chart/Chart.yaml", ""),
+    ];
+    match &find_in(&files).targets[0].location {
+        TargetLocation::Local(TargetDir { content: PathContent::Nothing(why), .. }) => why.clone(),
+        TargetLocation::Local(dir) => id(&dir.content),
+        other => other.described(),
+    }
+}
+
+#[test]
+fn the_type_of_a_source_decides_what_a_directory_is() {
+    let all = [
+        "kustomize: {namePrefix: x-}",
+        "kustomize: {commonLabels: {}, forceCommonLabels: true}",
+        "kustomize: {}, helm: {values: ''}, directory: {recurse: false, jsonnet: {}}",
+        "helm: {skipCrds: true}",
+        "directory: {include: '*.yaml'}",
+        "plugin: {}",
+        "kustomize: {version: v5}, directory: {jsonnet: {}}",
+        "kustomize: {images: [a:1]}, helm: {releaseName: a}, directory: {recurse: true}, plugin: {}",
+    ];
+    let table: String = all
+        .iter()
+        .flat_map(|source| {
+            let rows = ["root", "plain", "chart"];
+            [format!("{source}\n")].into_iter().chain(rows.map(|row| format!("  {row}: {}\n", content(source, row))))
+        })
+        .collect();
+    expect![[r#"
+        kustomize: {namePrefix: x-}
+          root: kustomization
+          plain: its source has `kustomize`, and `apps/plain` has no kustomization
+          chart: its source has `kustomize`, and `apps/chart` has no kustomization
+        kustomize: {commonLabels: {}, forceCommonLabels: true}
+          root: kustomization
+          plain: directory
+          chart: chart
+        kustomize: {}, helm: {values: ''}, directory: {recurse: false, jsonnet: {}}
+          root: kustomization
+          plain: directory
+          chart: chart
+        helm: {skipCrds: true}
+          root: chart
+          plain: chart
+          chart: chart
+        directory: {include: '*.yaml'}
+          root: directory
+          plain: directory
+          chart: directory
+        plugin: {}
+          root: plugin
+          plain: plugin
+          chart: plugin
+        kustomize: {version: v5}, directory: {jsonnet: {}}
+          root: kustomization
+          plain: its source has `kustomize`, and `apps/plain` has no kustomization
+          chart: its source has `kustomize`, and `apps/chart` has no kustomization
+        kustomize: {images: [a:1]}, helm: {releaseName: a}, directory: {recurse: true}, plugin: {}
+          root: its source has `kustomize` and `helm` and `directory` and `plugin`: Argo CD takes one of them
+          plain: its source has `kustomize` and `helm` and `directory` and `plugin`: Argo CD takes one of them
+          chart: its source has `kustomize` and `helm` and `directory` and `plugin`: Argo CD takes one of them
+    "#]]
+    .assert_eq(&table);
+}
+
+#[test]
+fn the_type_of_a_source_tells_no_repository() {
+    let other = app("path: apps/plain, kustomize: {namePrefix: x-}").replace("fleet", "other");
+    assert_eq!(
+        lines(&[("a.yaml", &other), ("apps/plain/x.yaml", "")]),
+        ["Application argocd/web (a.yaml:1) apps/plain missing"]
+    );
 }
 
 #[test]
@@ -117,6 +199,7 @@ fn overrides_in_the_repository_are_merged() {
         ("a.yaml", &app("path: web, kustomize: {namePrefix: a-, nameSuffix: -b}")),
         ("web/.argocd-source.yaml", "kustomize: {components: [../all], commonLabels: {a: b}}\n"),
         ("web/.argocd-source-web.yaml", own),
+        ("web/kustomization.yaml", ""),
         ("web/.argocd-source-other.yaml", "kustomize: [\n"),
     ]);
     let [target, elsewhere] = &found.targets[..] else { panic!("{:?}", found.targets) };
@@ -124,7 +207,7 @@ fn overrides_in_the_repository_are_merged() {
     let [unread] = &found.unread[..] else { panic!("{:?}", found.unread) };
     assert_eq!(unread.file, "web/.argocd-source-other.yaml");
     assert_eq!(elsewhere.object.full_name(), "any");
-    assert_eq!(line(target), "Application argocd/web (a.yaml:1) web directory");
+    assert_eq!(line(target), "Application argocd/web (a.yaml:1) web kustomization");
     assert_eq!(
         Json::Object(target.build.overrides.clone()),
         // Argo CD reads what is merged into what was there: null takes nothing away.

@@ -54,6 +54,15 @@ fn what_the_gate_says_is_what_the_job_does() {
         ),
         ("missing-target", vec![("argo/a.yaml", application("a", "path: apps/gone"))], here.clone(), false),
         (
+            "options for a kustomization that is not there",
+            vec![
+                ("argo/a.yaml", application("a", "path: plain, kustomize: {namePrefix: a-}")),
+                ("plain/map.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n".to_owned()),
+            ],
+            String::new(),
+            false,
+        ),
+        (
             "missing-target that nothing reaches",
             vec![
                 ("argo/a.yaml", application("a", "path: old")),

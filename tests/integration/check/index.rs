@@ -799,7 +799,7 @@ fn a_blob_without_objects_of_engines_is_searched_once() {
           |
         4 | spec: {source: {repoURL: 'https://github.com/acme/fleet', path: apps/real/deployed}}
           |                                                                 ^^^^^^^^^^^^^^^^^^^^
-          = help: correct the path, or remove the object; if nothing deploys the object, list its directory below `exclude:` in .kustomize-localize
+          = help: correct the object, or remove it; if nothing deploys it, list its directory below `exclude:` in .kustomize-localize
 
         error[missing-target]: Argo CD Application b (files/new.yaml:6) deploys `apps/deployed`: there is no `apps/deployed`
          --> files/new.yaml:9:65

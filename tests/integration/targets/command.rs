@@ -142,7 +142,7 @@ fn what_only_a_localized_branch_has_is_looked_for_there() {
            |
         10 |   path: ./web
            |         ^^^^^
-           = help: correct the path, or remove the object; if nothing deploys the object, list its directory below `exclude:` in .kustomize-localize
+           = help: correct the object, or remove it; if nothing deploys it, list its directory below `exclude:` in .kustomize-localize
 
         for more: git kustomize-localize explain missing-target
         checked 2 kustomizations with 1 reference in the working tree: 1 error
@@ -161,7 +161,7 @@ fn what_only_a_localized_branch_has_is_looked_for_there() {
            |
         10 |   path: ./web
            |         ^^^^^
-           = help: correct the path, or remove the object; if nothing deploys the object, list its directory below `exclude:` in .kustomize-localize
+           = help: correct the object, or remove it; if nothing deploys it, list its directory below `exclude:` in .kustomize-localize
 
         for more: git kustomize-localize explain missing-target
         checked 2 kustomizations with 1 reference in the working tree: 1 error

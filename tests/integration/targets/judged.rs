@@ -164,7 +164,7 @@ fn what_builds_make_of_objects_is_judged_once() {
            |
         11 |   path: ./apps/gone
            |         ^^^^^^^^^^^
-           = help: correct the path, or remove the object; if nothing deploys the object, list its directory below `exclude:` in .kustomize-localize
+           = help: correct the object, or remove it; if nothing deploys it, list its directory below `exclude:` in .kustomize-localize
 
         warning[not-built]: not built: trouble configuring builtin PatchTransformer with config: ` patch: '[' target: kind: X `: unable to parse SM or JSON patch from [patch: "["]
          --> parts/off/kustomization.yaml
@@ -197,7 +197,7 @@ fn branch_judges_objects_as_its_builds_make_them() {
           |
         4 | spec: {project: default, source: {repoURL: 'https://github.com/acme/fleet', targetRevision: main, path: web}}
           |                                                                                                         ^^^^^
-          = help: correct the path, or remove the object; if nothing deploys the object, list its directory below `exclude:` in .kustomize-localize
+          = help: correct the object, or remove it; if nothing deploys it, list its directory below `exclude:` in .kustomize-localize
 
         error: <0> has 1 error (missing-target 1): nothing was committed
           hint: for more: git kustomize-localize explain missing-target
@@ -241,7 +241,7 @@ fn a_target_in_a_submodule_is_missing_or_unknown() {
            |
         11 |   path: ./sub/a
            |         ^^^^^^^
-           = help: correct the path, or remove the object; if nothing deploys the object, list its directory below `exclude:` in .kustomize-localize
+           = help: correct the object, or remove it; if nothing deploys it, list its directory below `exclude:` in .kustomize-localize
 
         warning[unknown-target]: cannot tell what Argo CD Application b (clusters/apps.yaml:13) deploys: `sub` is a submodule
           --> clusters/apps.yaml:16:105
@@ -556,5 +556,43 @@ fn an_object_that_a_broken_build_would_change_is_compared_as_written() {
         env: env/kustomization.yaml
           not built (old side): accumulating resources: accumulation err='accumulating resources from 'gone.yaml': evalsymlink failure on 'env… 'env/gone.yaml' : lstat env/gone.yaml: no such file or directory
         0 objects differ in 2 affected builds since <0>; unknown: 1 root
+    "#]]);
+}
+
+#[test]
+fn every_command_says_that_argo_cd_has_no_kustomization_to_change() {
+    let Some((_sandbox, work)) = fleet() else { return };
+    work.write(".kustomize-localize", "repository: [{url: 'https://github.com/acme/fleet'}]\n");
+    let object = argo("web", "plain").replace("targetRevision: main", "targetRevision: localized/main");
+    work.commit_files(&[("argo/web.yaml", &object), ("plain/map.yaml", &config("a"))]);
+    // The directory is on the localized branch, too.
+    work.git(&["branch", "localized/main"]);
+    work.write("argo/web.yaml", object.replace("path: plain", "path: plain, kustomize: {namePrefix: x-}"));
+    work.run(&["check"]).fails(1).says(expect![[r#"
+        error[missing-target]: Argo CD Application web (argo/web.yaml:1) deploys `plain`: its source has `kustomize`, and `plain` has no kustomization
+         --> argo/web.yaml:4:115
+          |
+        4 | spec: {project: default, source: {repoURL: 'https://github.com/acme/fleet', targetRevision: localized/main, path: plain, kustomize: {namePrefix: x-}}}
+          |                                                                                                                   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+          = help: correct the object, or remove it; if nothing deploys it, list its directory below `exclude:` in .kustomize-localize
+
+        for more: git kustomize-localize explain missing-target
+        no kustomization in the working tree: 1 error
+    "#]]);
+    work.run(&["build", "web"]).fails(2).says(expect![[r#"
+        error: Argo CD Application web (argo/web.yaml:1) cannot be built here: its source has `kustomize`, and `plain` has no kustomization
+    "#]]);
+    work.run(&["diff", "HEAD", "--stat"]).success().says(expect![[r#"
+        Argo CD Application web (argo/web.yaml:1): argo/web.yaml
+          not built (new side): its source has `kustomize`, and `plain` has no kustomization
+          changed argoproj.io/v1alpha1 Application argocd/web
+        1 object (1 changed) in 1 of 1 affected build since <0>; unknown: 1 target
+    "#]]);
+    work.run(&["targets"]).success().says(expect![[r#"
+        argo/web.yaml:1: Argo CD Application argocd/web
+          plain at localized/main: missing: its source has `kustomize`, and `plain` has no kustomization
+
+        1 target: 1 here, 0 external, 0 templated; 1 missing
+        deployed from a localized branch: 1 of 1 target
     "#]]);
 }
