@@ -2,6 +2,7 @@
 
 mod application_set;
 mod edit;
+mod environment;
 mod generator;
 mod models;
 mod pattern;
@@ -30,6 +31,7 @@ use crate::message::redact;
 use crate::record::LoadRestrictor;
 use crate::tree::{self, Resolved, Tree, path};
 
+use environment::Environment;
 pub(super) use models::{APPLICATION, FINALIZER, Fate, Pattern, PlainDirectory, SET};
 use models::{DIRECTORY, HELM, KUSTOMIZE, Options, PLUGIN, Source, Written, is_respelled, sources};
 use pattern::{crossing, matcher};
@@ -375,8 +377,9 @@ impl Argo<'_> {
 
     /// The files from which a source takes the values of a chart; of a pattern the directory that it begins with.
     fn values(&self, document: &Document, source: &Source, dir: Option<SourceDir<'_>>) -> Vec<String> {
-        let places = source.values_files().filter_map(|text| self.values_file(document, dir, text).ok());
-        places
+        let environment = Environment::of(document, source);
+        let paths = source.values_files().filter_map(|text| self.values_file(document, &environment, dir, text).ok());
+        paths
             .map(|path: String| match path.find(PATTERN) {
                 Some(end) => path[..end].rsplit_once('/').map_or("", |(plain, _)| plain).to_owned(),
                 None => path,
@@ -437,7 +440,7 @@ fn build(options: Option<&[String]>, document: &Document, written: &Value) -> (S
         let patches = kustomize.patches.iter().filter_map(|patch| patch.path.clone());
         build.patches = patches.map(|path| document.text(path)).collect();
         build.ignore_missing_components = kustomize.ignore_missing_components;
-        build.edits = Some(edit::commands(document, &source, kustomize));
+        build.edits = Some(edit::commands(&Environment::of(document, &source), kustomize));
     }
     (source, build)
 }

@@ -1,7 +1,8 @@
 //! The arguments that Argo CD gives to helm (`template` in its `util/helm/cmd.go`).
 
 use super::Argo;
-use super::models::{Application, Helm, Source, sources};
+use super::environment::Environment;
+use super::models::{Helm, Source, sources};
 use crate::kustomization::Scalar;
 use crate::message::failure::shown;
 use crate::message::redact;
@@ -32,18 +33,19 @@ impl Argo<'_> {
         if let Some(why) = helm.unread() {
             return Err(why);
         }
-        let Application { destination, .. } = document.spec();
+        let environment = Environment::of(document, source);
         let rendered = ReleaseFields {
             name: Scalar::given(helm.release_name.as_ref()).unwrap_or(&document.object.name),
-            namespace: Scalar::given(helm.namespace.as_ref()).unwrap_or(&destination.namespace.0),
+            namespace: Scalar::given(helm.namespace.as_ref())
+                .unwrap_or(&environment.application.destination.namespace.0),
             files: &helm.value_files,
             may_be_missing: helm.ignore_missing_value_files,
             values: helm.values_object.as_ref().or(helm.values.as_ref()),
             skips_crds: helm.skip_crds,
-            options: helm.options(),
+            options: helm.options(&environment)?,
         };
         rendered.release(self.tree, &|text| {
-            let path = self.values_file(document, Some(dir), text)?;
+            let path = self.values_file(document, &environment, Some(dir), text)?;
             if path.contains(PATTERN) { Err(format!("`{path}` is not the name of one file")) } else { Ok(path) }
         })
     }
@@ -52,20 +54,28 @@ impl Argo<'_> {
     pub(super) fn values_file(
         &self,
         document: &Document,
+        environment: &Environment<'_>,
         dir: Option<SourceDir<'_>>,
         text: &str,
     ) -> Result<String, String> {
         if text.contains("://") {
             return Err(format!("its values come from {}", redact::url(text)));
         }
-        // The file may be in a named source (`$REF/…`), or in one whose directory is known.
-        let named = text.strip_prefix('$').and_then(|text| text.split_once('/'));
+        // Only among several sources, one may have a name, so that a path begins with it: `$REF/…`.
+        let has_names = !environment.application.sources.is_empty();
+        let named = text.strip_prefix('$').filter(|_| has_names).and_then(|text| text.split_once('/'));
+        // A text with an unknown variable stays, so that it means everything beside it.
+        let filled = |text: &str| environment.fill_in(text).unwrap_or_else(|_| text.to_owned());
         let (from, inside) = match named {
-            Some((name, inside)) => (self.named(document, name), inside),
-            None if text.starts_with('/') => (dir.map(|dir| dir.top), text.trim_start_matches('/')),
-            None => (dir.map(|dir| dir.directory), text),
+            Some((name, inside)) => (self.named(document, name), filled(inside)),
+            None => match filled(text).strip_prefix('/') {
+                Some(inside) => (dir.map(|dir| dir.top), inside.to_owned()),
+                None => (dir.map(|dir| dir.directory), filled(text)),
+            },
         };
         let from = from.ok_or_else(|| format!("`{}` is not in this revision of this repository", shown(text)))?;
+        // A path that begins with a slash is below the top, however many it has.
+        let inside = inside.trim_start_matches('/');
         path::resolve(from, inside).ok_or_else(|| format!("`{}` leads out of the repository", shown(text)))
     }
 

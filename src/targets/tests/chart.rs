@@ -43,11 +43,27 @@ fn argo_cd_gives_helm_what_the_object_says() {
         ("valueFiles: ['https://u:s3cr3t@h.example/v.yaml']", "its values come from https://h.example/v.yaml".to_owned()),
         ("valueFiles: ['secrets://v.yaml']", "its values come from secrets://v.yaml".to_owned()),
         ("valueFiles: ['*.yaml']", "`charts/web/*.yaml` is not the name of one file".to_owned()),
-        ("valueFiles: [$values/v.yaml]", "`$values/v.yaml` is not in this revision of this repository".to_owned()),
-        ("valueFiles: [v-$ARGOCD_APP_NAME.yaml]", "`charts/web/v-$ARGOCD_APP_NAME.yaml` is not the name of one file".to_owned()),
         (
-            "parameters: [{name: a, value: x}]",
-            "`helm.parameters` may change it, and is not read".to_owned(),
+            "valueFiles: [v-$ARGOCD_APP_NAME.yaml, '${ARGOCD_APP_NAMESPACE}/v.yaml', $none/v/a.yaml]",
+            format!("{usual} charts/web/v-web.yaml charts/web/prod/v.yaml v/a.yaml"),
+        ),
+        (
+            "valueFiles: [v-$ARGOCD_APP_REVISION.yaml]",
+            "`charts/web/v-$ARGOCD_APP_REVISION.yaml` is not the name of one file".to_owned(),
+        ),
+        // The last one of a name wins; a comma begins no other value, but in a list.
+        (
+            "parameters: [{name: b, value: '1,2\\,3'}, {name: a, value: x}, {name: a, value: $ARGOCD_APP_NAME}, {name: l, value: '{1,2}'}]",
+            format!("{usual} --set=a=web --set=b=1\\,2\\,3 --set=l={{1,2}}"),
+        ),
+        // Argo CD's image updater writes the key in small letters.
+        (
+            "parameters: [{name: s, value: '1', forcestring: true}, {name: t, value: '2', forceString: true}, {name: u, value: '3'}]",
+            format!("{usual} --set=u=3 --set-string=s=1 --set-string=t=2"),
+        ),
+        (
+            "parameters: [{name: a, value: $ARGOCD_APP_REVISION}]",
+            "`ARGOCD_APP_REVISION` is only known to Argo CD".to_owned(),
         ),
         (
             "fileParameters: [{name: a, path: x}]",
@@ -75,6 +91,8 @@ fn values_may_lie_in_another_source_of_this_revision() {
     let unknown = "`$v/v/a.yaml` is not in this revision of this repository";
     assert_eq!(given(HERE, "v1.0.0"), unknown);
     assert_eq!(given("https://github.com/acme/other", "main"), unknown);
+    let unnamed = object(HERE, "main").replace("[$v/", "[$w/");
+    assert_eq!(super::chart::given(&[("a.yaml", &unnamed), CHART]), unknown.replace("$v", "$w"));
 }
 
 #[test]

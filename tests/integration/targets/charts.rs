@@ -556,8 +556,9 @@ fn values_of_a_chart_that_is_not_rendered_name_its_target() {
     };
     let values =
         format!("sources: [{{{stable}, helm: {{valueFiles: [$v/values/redis.yaml, own.yaml]}}}}, {{{here}, ref: v}}]");
-    let filled =
-        format!("source: {{{here}, path: charts/web, helm: {{valueFiles: ['../../values/$ARGOCD_ENV_NAME/a.yaml']}}}}");
+    let filled = format!(
+        "source: {{{here}, path: charts/web, helm: {{valueFiles: ['../../values/$ARGOCD_APP_REVISION/a.yaml']}}}}"
+    );
     let set = format!(
         "apiVersion: argoproj.io/v1alpha1
 kind: ApplicationSet
@@ -590,7 +591,7 @@ spec:
     transcript.says(expect![[r#"
         $ git kustomize-localize diff HEAD --exit-code
         Argo CD Application filled (argo/filled.yaml:1): values/redis.yaml
-          not built: `values/$ARGOCD_ENV_NAME/a.yaml` is not the name of one file
+          not built: `values/$ARGOCD_APP_REVISION/a.yaml` is not the name of one file
         Argo CD Application redis (argo/redis.yaml:1): values/redis.yaml
           not built: it is the chart `redis` of https://charts.example/stable
         2 affected builds could not be compared since <0>; unknown: 2 targets
@@ -600,7 +601,7 @@ spec:
         0 of 0 kustomizations and 2 of 5 targets since <0>
         $ git kustomize-localize diff HEAD --exit-code
         Argo CD Application filled (argo/filled.yaml:1): values/staging/a.yaml
-          not built: `values/$ARGOCD_ENV_NAME/a.yaml` is not the name of one file
+          not built: `values/$ARGOCD_APP_REVISION/a.yaml` is not the name of one file
         1 affected build could not be compared since <0>; unknown: 1 target
         $ git kustomize-localize affected HEAD^
         Argo CD Application filled (argo/filled.yaml:1): values/staging/a.yaml

@@ -140,10 +140,16 @@ fn a_chart_is_rendered_alike_by_all() {
         let kind = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: web, namespace: argocd}\n";
         work.write("argo/web.yaml", format!("{kind}spec: {{project: default, source: {source}}}\n"));
         let helm = work.sandbox().path("bin/helm");
-        let mut template = work.sandbox().command(helm, work.path());
-        let expected = template.args(["template", "one", chart, "--set", "a=8"]).output().unwrap().stdout;
-        let rendered = work.run(&["build", "argocd/web"]);
-        assert_eq!(rendered.success().stdout, String::from_utf8(expected).unwrap());
+        let rendered_with = |option: &str, value: &str| {
+            let mut template = work.sandbox().command(&helm, work.path());
+            let output = template.args(["template", "one", chart, option, value]).output().unwrap();
+            assert_eq!(work.run(&["build", "argocd/web"]).success().stdout, String::from_utf8(output.stdout).unwrap());
+        };
+        rendered_with("--set", "a=8");
+        // Its image updater writes a file beside the chart, and parameters win over values.
+        let parameters = "helm: {parameters: [{name: a, value: '0x1,$ARGOCD_APP_NAME', forcestring: true}]}\n";
+        work.write(&format!("{chart}/.argocd-source-web.yaml"), parameters);
+        rendered_with("--set-string", "a=0x1\\,web");
     }
 }
 
