@@ -34,7 +34,7 @@ fn is_there(context: &Context<'_>, noted: &Noted, program: &str) -> bool {
 fn open(context: &Context<'_>, noted: &Noted) -> Option<Finding> {
     let kind = &noted.note.kind;
     let NoteKind::Code { kind: name, runs } = kind else { return None };
-    let (message, is_warning) = match (kind.open(), runs) {
+    let (message, is_warning) = match (kind.untracked_code(), runs) {
         (Some(message), _) => (message, false),
         (None, Runs::Program(path)) if path.contains("://") => {
             let shown = redact::url(path);

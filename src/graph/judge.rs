@@ -217,7 +217,7 @@ impl Walker {
             let lines = self.graph.lines_of(number);
             let subject = noted.note.kind.subject();
             let exception = subject.and_then(|subject| policy.exception(&self.graph, Rule::Function, &subject, lines));
-            let open = noted.note.kind.open().filter(|_| exception.is_none());
+            let open = noted.note.kind.untracked_code().filter(|_| exception.is_none());
             if let Some(message) = open {
                 let location = self.graph.note_location(number);
                 self.graph.findings.push(Finding::at(Rule::Function, location, Failure::new(message)));

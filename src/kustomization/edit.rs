@@ -44,11 +44,11 @@ pub fn edit(bytes: &[u8], edits: &[Edit<'_>]) -> Result<Vec<u8>, Problem> {
         return Ok(bytes.to_vec());
     };
     // The expected values, computed from the old text. An alias stays an alias only if its anchor gets the same value.
-    let old: Edited<'_> = wanted.iter().map(|(start, edit)| (*start, edit.value.as_str())).collect();
+    let by_old_offset: NewValues<'_> = wanted.iter().map(|(start, edit)| (*start, edit.value.as_str())).collect();
     let mut aliases = HashSet::new();
-    let expected = values_and_edits(text, &old, |value, new| {
+    let expected = values_and_edits(text, &by_old_offset, |value, new| {
         value.data = Data::Text(new.to_owned());
-        let anchored = value.alias_of.and_then(|anchor| old.get(&anchor));
+        let anchored = value.alias_of.and_then(|anchor| by_old_offset.get(&anchor));
         if anchored == Some(&new) {
             aliases.insert(value.range.start);
         } else {
@@ -57,35 +57,36 @@ pub fn edit(bytes: &[u8], edits: &[Edit<'_>]) -> Result<Vec<u8>, Problem> {
     })
     .map_err(|error| error.context("not valid YAML"))?;
     // The new text is put together from the old bytes, never printed from values: comments and style must survive.
-    let (mut after, mut at, mut new) = (String::with_capacity(text.len()), 0, Edited::new());
+    let (mut after, mut at, mut by_new_offset) = (String::with_capacity(text.len()), 0, NewValues::new());
     for (start, Edit { spot, value }) in wanted {
         let Some((before, scalar)) = text.get(at..start).zip(text.get(spot.range.clone())) else {
             return wrong(spot.start, "the file changed after its references were read");
         };
         after.push_str(before);
-        new.insert(after.len(), value);
+        by_new_offset.insert(after.len(), value);
         if aliases.contains(&start) {
             after.push_str(scalar);
         } else {
-            after.push_str(&written(value, scalar, spot.in_flow));
+            after.push_str(&styled_like(scalar, value, spot.in_flow));
         }
         at = spot.range.end;
     }
     after.push_str(&text[at..]);
     // More edited values than spots mean that an anchor carries an edit to a field that nobody asked to change.
-    match values_and_edits(&after, &new, |_, _| {}) {
+    match values_and_edits(&after, &by_new_offset, |_, _| {}) {
         Ok(actual) if actual == expected && actual.1 == spots.len() => Ok(after.into_bytes()),
         _ => wrong(first, "the edit could not be proven to change only this value: an anchor may share it"),
     }
 }
 
 /// New values, each by the offset of its scalar.
-type Edited<'a> = BTreeMap<usize, &'a str>;
+type NewValues<'a> = BTreeMap<usize, &'a str>;
 
-/// The values of a text after `change` got each one that is edited, and the number of fields that show an edited value.
+/// Parses a text, and applies `change` to each value that is edited. Returns the values, without the style of the edited
+/// ones, and the number of fields that show an edited value.
 fn values_and_edits(
     text: &str,
-    edited: &Edited<'_>,
+    edited: &NewValues<'_>,
     mut change: impl FnMut(&mut Value, &str),
 ) -> Result<(Vec<Value>, usize), Problem> {
     let mut documents = yaml::read_repeated(text, usize::MAX)?.documents;
@@ -108,8 +109,8 @@ fn values_and_edits(
     Ok((documents, count))
 }
 
-/// Writes a value in the style of the old one, as far as the value allows: plain, else single quotes, else double quotes.
-fn written(value: &str, old: &str, in_flow: bool) -> String {
+/// The new `value` in the style of the `old` one, as far as it allows: plain, else single quotes, else double quotes.
+fn styled_like(old: &str, value: &str, in_flow: bool) -> String {
     // YAML reads a version with three numbers as a string, although it begins with a digit.
     let is_plain = is_plain(value, in_flow) || is_version(old) && is_version(value);
     // An alias is replaced by a quoted value: quotes fit any later value, so that a restored URL restores the text.

@@ -14,15 +14,15 @@ pub(super) enum Role {
     /// The value is not read.
     Other,
     /// A path or URL.
-    Leads(Accepts),
+    Reference(Accepts),
     /// A generator's source: a file, or `key=file`.
     Source,
     /// A patch if it reads like one, else a file.
-    Patch,
+    PatchOrFile,
     /// A patch.
-    Inline,
-    /// A chart: the mapping, and the names of its name, version, repository and file of values.
-    Chart([&'static str; 4]),
+    InlinePatch,
+    /// A chart: a mapping with these keys.
+    Chart(ChartKeys),
     ChartHome,
     /// An argument of helm.
     Argument,
@@ -33,51 +33,68 @@ pub(super) enum Role {
 }
 
 use Accepts::{Component, Either, File, Plugin};
-use Role::{Argument, Chart, ChartHome, Inline, Leads, Other, Patch, Source, Unsupported, Variable};
+use Role::{Argument, Chart, ChartHome, InlinePatch, Other, PatchOrFile, Reference, Source, Unsupported, Variable};
 
 /// Fields, each with its path from the top, such as `patches[].path`.
 type Table = &'static [(&'static str, Role)];
 
-const CHART: Role = Chart(["name", "version", "repo", "valuesFile"]);
-const OLD_CHART: Role = Chart(["chartName", "chartVersion", "chartRepoUrl", "values"]);
+/// The keys of a chart, which differ between the fields that list charts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct ChartKeys {
+    name: &'static str,
+    pub version: &'static str,
+    pub repo: &'static str,
+    /// The key of the file of values.
+    pub values: &'static str,
+}
+
+impl ChartKeys {
+    pub(super) fn all(self) -> [&'static str; 4] {
+        [self.name, self.version, self.repo, self.values]
+    }
+}
+
+const CHART: Role = Chart(ChartKeys { name: "name", version: "version", repo: "repo", values: "valuesFile" });
+const OLD_CHART: Role =
+    Chart(ChartKeys { name: "chartName", version: "chartVersion", repo: "chartRepoUrl", values: "values" });
 const CONFIG_HOME: Role = Unsupported("remove it: configure helm where it runs");
 
 const KUSTOMIZATION: Table = &[
     ("apiVersion", Other),
     ("kind", Other),
-    ("resources[]", Leads(Either)),
+    ("resources[]", Reference(Either)),
     // Appended to `resources` (FixKustomization), so a file does as well as a root.
-    ("bases[]", Leads(Either)),
-    ("components[]", Leads(Component)),
-    ("crds[]", Leads(File)),
-    ("configurations[]", Leads(File)),
-    ("openapi.path", Leads(File)),
-    ("patches[].path", Leads(File)),
-    ("patches[].patch", Inline),
-    ("patchesStrategicMerge[]", Patch),
-    ("patchesJson6902[].path", Leads(File)),
-    ("patchesJson6902[].patch", Inline),
-    ("replacements[].path", Leads(File)),
+    ("bases[]", Reference(Either)),
+    ("components[]", Reference(Component)),
+    ("crds[]", Reference(File)),
+    ("configurations[]", Reference(File)),
+    ("openapi.path", Reference(File)),
+    ("patches[].path", Reference(File)),
+    ("patches[].patch", InlinePatch),
+    ("patchesStrategicMerge[]", PatchOrFile),
+    ("patchesJson6902[].path", Reference(File)),
+    ("patchesJson6902[].patch", InlinePatch),
+    ("replacements[].path", Reference(File)),
     ("configMapGenerator[].files[]", Source),
-    ("configMapGenerator[].envs[]", Leads(File)),
-    ("configMapGenerator[].env", Leads(File)),
+    ("configMapGenerator[].envs[]", Reference(File)),
+    ("configMapGenerator[].env", Reference(File)),
     ("secretGenerator[].files[]", Source),
-    ("secretGenerator[].envs[]", Leads(File)),
-    ("secretGenerator[].env", Leads(File)),
-    ("generators[]", Leads(Plugin)),
-    ("transformers[]", Leads(Plugin)),
-    ("validators[]", Leads(Plugin)),
+    ("secretGenerator[].envs[]", Reference(File)),
+    ("secretGenerator[].env", Reference(File)),
+    ("generators[]", Reference(Plugin)),
+    ("transformers[]", Reference(Plugin)),
+    ("validators[]", Reference(Plugin)),
     // Helm gets it as the namespace of charts here and in the bases.
     ("namespace", Argument),
     ("helmGlobals.chartHome", ChartHome),
     ("helmGlobals.configHome", CONFIG_HOME),
     ("helmCharts[]", CHART),
-    ("helmCharts[].valuesFile", Leads(File)),
-    ("helmCharts[].additionalValuesFiles[]", Leads(File)),
+    ("helmCharts[].valuesFile", Reference(File)),
+    ("helmCharts[].additionalValuesFiles[]", Reference(File)),
     ("helmChartInflationGenerator[]", OLD_CHART),
     ("helmChartInflationGenerator[].chartHome", ChartHome),
     ("helmChartInflationGenerator[].helmHome", CONFIG_HOME),
-    ("helmChartInflationGenerator[].values", Leads(File)),
+    ("helmChartInflationGenerator[].values", Reference(File)),
     // The fields below have no reference. They are listed so that a misspelt field can be reported.
     ("buildMetadata", Other),
     ("metadata", Other),
@@ -109,19 +126,19 @@ const BUILTIN: &[(&str, Table)] = &[
     ("SuffixTransformer", NO_FILES),
     ("ConfigMapGenerator", GENERATOR),
     ("SecretGenerator", GENERATOR),
-    ("PatchTransformer", &[("path", Leads(File)), ("patch", Inline)]),
-    ("PatchJson6902Transformer", &[("path", Leads(File)), ("jsonOp", Inline)]),
-    ("PatchStrategicMergeTransformer", &[("paths[]", Patch), ("patches", Inline)]),
-    ("ReplacementTransformer", &[("replacements[].path", Leads(File))]),
-    ("ValueAddTransformer", &[("targetFilePath", Leads(File))]),
+    ("PatchTransformer", &[("path", Reference(File)), ("patch", InlinePatch)]),
+    ("PatchJson6902Transformer", &[("path", Reference(File)), ("jsonOp", InlinePatch)]),
+    ("PatchStrategicMergeTransformer", &[("paths[]", PatchOrFile), ("patches", InlinePatch)]),
+    ("ReplacementTransformer", &[("replacements[].path", Reference(File))]),
+    ("ValueAddTransformer", &[("targetFilePath", Reference(File))]),
     (
         "HelmChartInflationGenerator",
         &[
             ("", CHART),
             ("chartHome", ChartHome),
             ("configHome", CONFIG_HOME),
-            ("valuesFile", Leads(File)),
-            ("additionalValuesFiles[]", Leads(File)),
+            ("valuesFile", Reference(File)),
+            ("additionalValuesFiles[]", Reference(File)),
         ],
     ),
 ];
@@ -129,7 +146,7 @@ const BUILTIN: &[(&str, Table)] = &[
 const NO_FILES: Table = &[("", Other)];
 
 // kustomize does not read `env` here.
-const GENERATOR: Table = &[("files[]", Source), ("envs[]", Leads(File))];
+const GENERATOR: Table = &[("files[]", Source), ("envs[]", Reference(File))];
 
 /// `runtimeutil.FunctionSpec`.
 const FUNCTION_SPEC: Table = &[

@@ -49,7 +49,7 @@ impl NoteKind {
     }
 
     /// A message about code that is not in the tree, or can change without a commit; `None` if it runs no such code.
-    pub fn open(&self) -> Option<String> {
+    pub fn untracked_code(&self) -> Option<String> {
         let NoteKind::Code { kind, runs } = self else { return None };
         Some(match runs {
             Runs::Program(path) if path.contains('/') => return None,
@@ -168,17 +168,17 @@ fn read_object(value: &Value, kind: String, reader: &mut KustomizationReader<'_>
     let api_version = value.get("apiVersion").and_then(Value::scalar).unwrap_or_default();
     if kind.ends_with("List") {
         let hint = "write each object in a document of its own, after `---`";
-        reader.problem(value.start, format!("not plain YAML: a `{kind}` of objects"), hint);
+        reader.add_problem(value.start, format!("not plain YAML: a `{kind}` of objects"), hint);
     } else if !matches!(api_version.as_str(), "builtin" | "/builtin") {
         // The group is empty in both spellings (`resid.ParseGroupVersion`).
         let runs = function(reader, value)
             .unwrap_or_else(|| Runs::Plugin(format!("{api_version}/{}/{kind}", kind.to_lowercase())));
-        reader.note(value.start, NoteKind::Code { kind, runs });
+        reader.add_note(value.start, NoteKind::Code { kind, runs });
     } else if let Some(tree) = BUILTIN_FIELDS.get(kind.as_str()) {
         reader.visit_plugin(tree, value);
     } else {
         let hint = did_you_mean(&kind, BUILTIN_FIELDS.keys().copied());
-        reader.problem(value.start, format!("there is no built-in plugin `{kind}`"), &hint);
+        reader.add_problem(value.start, format!("there is no built-in plugin `{kind}`"), &hint);
     }
 }
 
@@ -200,7 +200,7 @@ fn function(reader: &mut KustomizationReader<'_>, object: &Value) -> Option<Runs
     }
     let at = metadata.at(&["annotations", CONTAINER_ANNOTATION])?;
     let image = at.scalar().filter(|image| !image.is_empty())?;
-    reader.argument(at, &image, "docker");
+    reader.refuse_option(at, &image, "docker");
     Some(Runs::Image { image, network: false })
 }
 
@@ -209,7 +209,7 @@ fn read_function_spec(reader: &mut KustomizationReader<'_>, spec: &Value) -> Run
     reader.visit(&FUNCTION_FIELDS, spec);
     // As in kustomize, an image takes precedence over a program.
     if let Some((value, image)) = spec_field(spec, "container", "image").and_then(not_empty) {
-        reader.within("container.image", |reader| reader.argument(value, &image, "docker"));
+        reader.within("container.image", |reader| reader.refuse_option(value, &image, "docker"));
         let network = spec_field(spec, "container", "network").is_some_and(Value::is_on);
         return Runs::Image { image, network };
     }
@@ -218,7 +218,7 @@ fn read_function_spec(reader: &mut KustomizationReader<'_>, spec: &Value) -> Run
     };
     // Without a slash the program is looked up in `PATH`, so it is not a file of the tree.
     if path.contains('/') {
-        reader.within("exec.path", |reader| reader.reference(Accepts::Program, value, &path, None));
+        reader.within("exec.path", |reader| reader.add_reference(Accepts::Program, value, &path, None));
     }
     Runs::Program(path)
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use granit_parser::ScalarStyle;
 
-use super::fields::{FieldTree, KUSTOMIZATION_FIELDS, Role};
+use super::fields::{ChartKeys, FieldTree, KUSTOMIZATION_FIELDS, Role};
 use super::yaml::{self, Data, Stream, Value};
 use super::{
     Accepts, GeneratorKey, Kustomization, KustomizationKind, Note, NoteKind, Problem, ProblemKind, Reference, Refused,
@@ -47,10 +47,10 @@ pub fn read(bytes: &[u8]) -> Result<Kustomization, Refused> {
     });
     if reader.problems.is_empty() && !is_filled {
         let (message, hint) = ("kustomization.yaml is empty", "add a field; `resources: []` is enough");
-        reader.problem_of(ProblemKind::Empty, Position::new(1, 1), message, hint);
+        reader.add_problem_of(ProblemKind::Empty, Position::new(1, 1), message, hint);
     }
     if let Some(rest) = stream.rest {
-        reader.note(rest, NoteKind::ExtraDocument);
+        reader.add_note(rest, NoteKind::ExtraDocument);
     }
     reader.finish()
 }
@@ -193,15 +193,16 @@ impl KustomizationReader<'_> {
 
     /// Visits all values that are in the table, or on the way to a field of it.
     pub(super) fn visit(&mut self, tree: &FieldTree, value: &Value) {
-        let leads_on = !tree.names.is_empty();
-        if tree.role == Some(Role::Other) || (value.data == Data::Null && leads_on) {
+        let has_fields = !tree.names.is_empty();
+        // kustomize takes a null for a field that is missing.
+        if tree.role == Some(Role::Other) || (value.data == Data::Null && has_fields) {
             return;
         }
         // Readers of such a value may disagree about the reference in it.
         if let Some(problem) = plugin::ambiguity(value) {
             return self.add(problem.in_a("a field that leads to a reference"));
         }
-        // The table decides which type leads on: `[]` stands for the items of a list.
+        // The table decides which type is expected: `[]` stands for the items of a list.
         match (&value.data, tree.names.get("[]")) {
             (Data::List(items), Some(subtree)) => {
                 for (i, item) in items.iter().enumerate() {
@@ -209,16 +210,16 @@ impl KustomizationReader<'_> {
                 }
             }
             (_, Some(_)) => self.wrong_type(value, "a list", None),
-            (Data::Mapping(pairs), None) if leads_on => self.visit_fields(tree, pairs),
-            (_, None) if leads_on => {
+            (Data::Mapping(pairs), None) if has_fields => self.visit_fields(tree, pairs),
+            (_, None) if has_fields => {
                 // A bare path instead of `path: …` is a common mistake, so the hint shows the form.
                 let path = value.text().filter(|text| tree.names.contains_key("path") && !is_inline(text));
                 self.wrong_type(value, "a mapping", path.map(|path| format!("write `path: {path}`")))
             }
-            _ => self.leaf(tree.role.unwrap_or(Role::Other), value),
+            _ => self.visit_scalar(tree.role.unwrap_or(Role::Other), value),
         }
         if let Some(Role::Chart(names)) = tree.role {
-            self.note_chart(names, value);
+            self.add_chart(names, value);
         }
     }
 
@@ -227,21 +228,21 @@ impl KustomizationReader<'_> {
         let mut seen = HashMap::new();
         for (key, value) in pairs {
             // kustomize decodes with `encoding/json`, which ignores case: of two such fields it could take either.
-            let before = seen.insert(folded(key).collect::<String>(), value.key.line);
+            let earlier_line = seen.insert(folded(key).collect::<String>(), value.key.line);
             let known = tree.field(key);
             let name = known.map_or(key.as_str(), |(name, _)| name);
-            self.within(name, |reader| match (before, known) {
+            self.within(name, |reader| match (earlier_line, known) {
                 (Some(line), _) => {
                     let message = format!("duplicate of the field in line {line}");
                     let hint = "merge them, or remove one: kustomize ignores case";
-                    reader.problem(value.key, message, hint);
+                    reader.add_problem(value.key, message, hint);
                 }
                 (None, Some((_, subtree))) if value.data != Data::Null && value.text() != Some("") => {
                     reader.visit(subtree, value);
                 }
                 (None, None) if tree.is_complete => {
                     let hint = did_you_mean(key, tree.names.keys().copied());
-                    reader.problem(value.key, format!("unknown field `{key}`"), &hint);
+                    reader.add_problem(value.key, format!("unknown field `{key}`"), &hint);
                 }
                 _ => {}
             });
@@ -264,21 +265,22 @@ impl KustomizationReader<'_> {
                     let line = value.key.line;
                     // Every value of a chart is an argument of helm, also those that the table does not name.
                     if !matches!(tree, Some(FieldTree { role: Some(Role::Chart(_)), .. }))
-                        && subtree.is_none_or(|subtree| !leads(subtree, old))
+                        && subtree.is_none_or(|subtree| !may_have_reference(subtree, old))
                     {
-                        reader.note(old.key, NoteKind::Replaced { line });
+                        reader.add_note(old.key, NoteKind::Replaced { line });
                         continue;
                     }
                     // A value that may contain a reference is a problem, because not every reader takes the last one.
                     let message = format!("kustomize ignores this `{key}`: line {line} repeats it");
-                    reader.problem(old.key, message, &format!("merge it into line {line}, or remove it"));
+                    reader.add_problem(old.key, message, &format!("merge it into line {line}, or remove it"));
                 }
                 reader.check_replaced(subtree, value);
             });
         }
     }
 
-    fn leaf(&mut self, role: Role, value: &Value) {
+    /// Adds the reference in a scalar, or the problem of it, by the role of its field.
+    fn visit_scalar(&mut self, role: Role, value: &Value) {
         let text = match value.string() {
             Some(text) => text,
             None if value.data == Data::Null => "",
@@ -288,43 +290,43 @@ impl KustomizationReader<'_> {
         let position = value.start;
         // The order matters: an empty text is an empty entry before it is a path.
         match role {
-            Role::Unsupported(hint) => self.problem(position, "this field is not supported", hint),
+            Role::Unsupported(hint) => self.add_problem(position, "this field is not supported", hint),
             Role::Variable if !text.contains('=') => {
-                self.problem(position, "the value comes from the machine that builds", "write `NAME=VALUE`");
+                self.add_problem(position, "the value comes from the machine that builds", "write `NAME=VALUE`");
             }
-            Role::Leads(Accepts::Plugin) | Role::Patch if text.is_empty() => {}
-            Role::Leads(_) | Role::Source if text.is_empty() => {
-                self.problem(position, "empty entry", "remove it");
+            Role::Reference(Accepts::Plugin) | Role::PatchOrFile if text.is_empty() => {}
+            Role::Reference(_) | Role::Source if text.is_empty() => {
+                self.add_problem(position, "empty entry", "remove it");
             }
-            Role::Leads(Accepts::Plugin) if is_inline(text) => {
-                if let Some(stream) = self.inline(value) {
+            Role::Reference(Accepts::Plugin) if is_inline(text) => {
+                if let Some(stream) = self.read_inline(value) {
                     plugin::read_objects(&stream, self);
                 }
             }
-            Role::Patch if is_inline(text) => drop(self.inline(value)),
-            Role::Patch => self.reference(Accepts::File, value, text, None),
-            Role::Inline => {
+            Role::PatchOrFile if is_inline(text) => drop(self.read_inline(value)),
+            Role::PatchOrFile => self.add_reference(Accepts::File, value, text, None),
+            Role::InlinePatch => {
                 if let Err(problem) = yaml::refuse_expansion(text) {
                     self.add(Problem { position, ..problem });
                 }
             }
-            Role::Leads(accepts) => self.reference(accepts, value, text, None),
+            Role::Reference(accepts) => self.add_reference(accepts, value, text, None),
             Role::Source => self.file_source(value, text),
             Role::ChartHome if self.has_globals && self.field.ends_with("].chartHome") => {
                 let hint = "remove it, or write it as `helmGlobals.chartHome`";
-                self.problem(position, "kustomize ignores it if `helmGlobals` is set", hint);
+                self.add_problem(position, "kustomize ignores it if `helmGlobals` is set", hint);
             }
-            Role::Argument => self.argument(value, text, "helm"),
+            Role::Argument => self.refuse_option(value, text, "helm"),
             Role::Other | Role::Chart(_) | Role::ChartHome | Role::Variable => {}
         }
     }
 
     /// Refuses a text that a program would take for an option.
-    pub(super) fn argument(&mut self, value: &Value, text: &str, program: &str) {
+    pub(super) fn refuse_option(&mut self, value: &Value, text: &str, program: &str) {
         if text.starts_with('-') {
             let message = format!("{program} would take `{}` for an option", redact::url(text));
             let hint = "rewrite it, and check where it came from";
-            self.problem_of(ProblemKind::Option, value.start, message, hint);
+            self.add_problem_of(ProblemKind::Option, value.start, message, hint);
         }
     }
 
@@ -338,19 +340,19 @@ impl KustomizationReader<'_> {
             let shown = redact::url(text);
             let message = format!("expected a path, or `key=path` with one `=`, found `{shown}`");
             let hint = "write `key=path`, or only the path; download a file that has `=` in its name";
-            return self.problem(value.start, message, hint);
+            return self.add_problem(value.start, message, hint);
         }
         let name = name.to_owned();
-        self.reference(Accepts::File, value, path, Some(GeneratorKey { name, is_written }));
+        self.add_reference(Accepts::File, value, path, Some(GeneratorKey { name, is_written }));
     }
 
     /// Reads the inline configuration in a scalar; `None` if it is not one, which is reported.
-    fn inline<'v>(&mut self, value: &'v Value) -> Option<Stream<'v>> {
+    fn read_inline<'v>(&mut self, value: &'v Value) -> Option<Stream<'v>> {
         let stream = yaml::read_within(self.text, value);
         let why = match stream.as_ref().map(plugin::objects) {
             Ok(Ok(_)) if value.text().is_some_and(is_url) => {
                 let hint = "do not begin the configuration with a URL, or put it into a file";
-                self.problem(value.start, "kustomize takes this inline configuration for a URL", hint);
+                self.add_problem(value.start, "kustomize takes this inline configuration for a URL", hint);
                 return None;
             }
             Ok(Ok(_)) => return stream.ok(),
@@ -358,13 +360,13 @@ impl KustomizationReader<'_> {
             Err(error) => error.message.clone(),
         };
         let message = format!("neither a path nor an inline configuration: {why}");
-        self.problem(value.start, message, "");
+        self.add_problem(value.start, message, "");
         None
     }
 
-    pub(super) fn reference(&mut self, accepts: Accepts, value: &Value, text: &str, key: Option<GeneratorKey>) {
+    pub(super) fn add_reference(&mut self, accepts: Accepts, value: &Value, text: &str, key: Option<GeneratorKey>) {
         if text.len() > PATH.most {
-            return self.problem_of(ProblemKind::TooLarge, value.start, PATH.more(), PATH.hint);
+            return self.add_problem_of(ProblemKind::TooLarge, value.start, PATH.more(), PATH.hint);
         }
         let spot = spot(value, self.read.references.len());
         self.read.references.push(Reference {
@@ -377,41 +379,42 @@ impl KustomizationReader<'_> {
         });
     }
 
-    /// Notes a chart. `names` are the keys of its name, version, repository and file of values.
-    fn note_chart(&mut self, names: [&str; 4], value: &Value) {
+    /// Checks the values of a chart, and adds a note about it.
+    fn add_chart(&mut self, keys: ChartKeys, value: &Value) {
         for (key, value) in value.mapping().unwrap_or_default() {
             for word in value.list().unwrap_or(std::slice::from_ref(value)) {
-                self.within(key, |reader| reader.chart_argument(names, key, word));
+                self.within(key, |reader| reader.check_chart_value(keys, key, word));
             }
         }
-        let [name, version, repo, values] = names.map(|name| folded_text(value, name).to_owned());
+        let [name, version, repo, values] = keys.all().map(|key| folded_text(value, key).to_owned());
         // With `valuesMerge: replace` the chart's own values are not read. The build checks whether there are others.
         let values_file = folded_text(value, "valuesMerge") == "replace" || !values.is_empty();
         let devel = value.folded_field("devel").is_some_and(Value::is_on);
         if !name.is_empty() || !repo.is_empty() {
-            let repo_value = value.folded_field(names[2]).filter(|_| !repo.is_empty());
+            let repo_value = value.folded_field(keys.repo).filter(|_| !repo.is_empty());
             let position = repo_value.unwrap_or(value).start;
-            let version_at = value.folded_field(names[1]).filter(|_| !version.is_empty());
+            let version_at = value.folded_field(keys.version).filter(|_| !version.is_empty());
             let version_at = version_at.map(|version| spot(version, self.read.notes.len()));
             let home = self.chart_home.clone();
-            self.note(position, NoteKind::Chart { repo, name, version, version_at, values_file, home, devel });
+            self.add_note(position, NoteKind::Chart { repo, name, version, version_at, values_file, home, devel });
         }
     }
 
-    /// Checks a value of a chart.
-    fn chart_argument(&mut self, names: [&str; 4], key: &str, word: &Value) {
+    /// Checks a value of a chart, or an item of it.
+    fn check_chart_value(&mut self, keys: ChartKeys, key: &str, word: &Value) {
         let Some(text) = word.text() else {
-            let is_named = names.iter().any(|name| is_same_key(name, key));
-            if is_named && word.scalar().is_some() && word.data != Data::Null {
+            let is_text_field = keys.all().iter().any(|name| is_same_key(name, key));
+            if is_text_field && word.scalar().is_some() && word.data != Data::Null {
                 self.wrong_type(word, "a string", None);
             }
             return;
         };
         // kustomize passes each value to helm as an argument, whether the table names it or not.
-        self.argument(word, text, "helm");
-        let is_values = is_same_key(names[3], key) || is_same_key("additionalValuesFiles", key);
+        self.refuse_option(word, text, "helm");
+        let is_values = is_same_key(keys.values, key) || is_same_key("additionalValuesFiles", key);
+        let is_plugin = !self.field.starts_with("helmChart");
         // kyaml reads a date in a plugin's configuration, and writes it back with a time.
-        let misread = if !self.field.starts_with("helmChart") && word.style == ScalarStyle::Plain && is_date(text) {
+        let misread = if is_plugin && word.style == ScalarStyle::Plain && is_date(text) {
             Some(("a date in a chart: kustomize may add a time to it", "quote it"))
         } else if is_values && text.contains(',') {
             Some(("helm reads two files where `,` separates them", "rename the file"))
@@ -421,7 +424,7 @@ impl KustomizationReader<'_> {
             None
         };
         if let Some((message, hint)) = misread {
-            self.problem(word.start, message, hint);
+            self.add_problem(word.start, message, hint);
         }
         if let Some(problem) = plugin::ambiguity(word) {
             self.add(problem.in_a("a chart"));
@@ -443,7 +446,7 @@ impl KustomizationReader<'_> {
                 let message = format!("expected `{field}: {wanted}`, found `{actual}`");
                 let hint = format!("write `{field}: {wanted}`, or remove the line");
                 self.within(field, |reader| {
-                    reader.problem_of(ProblemKind::WrongKind, value.start, message, &hint);
+                    reader.add_problem_of(ProblemKind::WrongKind, value.start, message, &hint);
                 });
             }
         }
@@ -456,19 +459,19 @@ impl KustomizationReader<'_> {
             is = if value.text().is_some() { "a boolean" } else { is };
             hint = format!("quote it: `\"{word}\"`");
         }
-        self.problem(value.start, format!("expected {wanted}, found {is}"), &hint);
+        self.add_problem(value.start, format!("expected {wanted}, found {is}"), &hint);
     }
 
-    pub(super) fn note(&mut self, position: Position, kind: NoteKind) {
+    pub(super) fn add_note(&mut self, position: Position, kind: NoteKind) {
         let field = self.field.clone();
         self.read.notes.push(Note { position, field, kind });
     }
 
-    pub(super) fn problem(&mut self, position: Position, message: impl Into<String>, hint: &str) {
-        self.problem_of(ProblemKind::Other, position, message, hint);
+    pub(super) fn add_problem(&mut self, position: Position, message: impl Into<String>, hint: &str) {
+        self.add_problem_of(ProblemKind::Other, position, message, hint);
     }
 
-    fn problem_of(&mut self, kind: ProblemKind, position: Position, message: impl Into<String>, hint: &str) {
+    fn add_problem_of(&mut self, kind: ProblemKind, position: Position, message: impl Into<String>, hint: &str) {
         self.add(Problem::new(kind, position, message, hint));
     }
 
@@ -499,17 +502,17 @@ fn is_date(text: &str) -> bool {
 }
 
 /// Whether a value may contain a reference.
-fn leads(tree: &FieldTree, value: &Value) -> bool {
+fn may_have_reference(tree: &FieldTree, value: &Value) -> bool {
     match (&value.data, tree.role) {
-        (_, Some(Role::Other | Role::Argument | Role::Inline)) => false,
+        (_, Some(Role::Other | Role::Argument | Role::InlinePatch)) => false,
         _ if plugin::ambiguity(value).is_some() => true,
         (Data::Null, _) => false,
         (Data::List(items), None) => {
-            items.iter().any(|item| tree.names.get("[]").is_none_or(|subtree| leads(subtree, item)))
+            items.iter().any(|item| tree.names.get("[]").is_none_or(|subtree| may_have_reference(subtree, item)))
         }
-        (Data::Mapping(pairs), None) => {
-            pairs.iter().any(|(key, value)| tree.field(key).is_some_and(|(_, subtree)| leads(subtree, value)))
-        }
+        (Data::Mapping(pairs), None) => pairs
+            .iter()
+            .any(|(key, value)| tree.field(key).is_some_and(|(_, subtree)| may_have_reference(subtree, value))),
         _ => value.text() != Some(""),
     }
 }

@@ -25,7 +25,7 @@ fn names_are_in_the_order_of_kustomize() {
 
 /// Returns the fields of a table in which a string may name a file or a root.
 fn fields(tree: &FieldTree, path: &str) -> Vec<String> {
-    let refers = |role| matches!(role, Role::Leads(_) | Role::Source | Role::Patch | Role::ChartHome);
+    let refers = |role| matches!(role, Role::Reference(_) | Role::Source | Role::PatchOrFile | Role::ChartHome);
     let here = tree.role.is_some_and(refers).then(|| path.to_owned());
     let below = tree.names.iter().flat_map(|(name, of)| match (path, *name) {
         (path, "[]") => fields(of, &format!("{path}[]")),

@@ -144,7 +144,7 @@ struct Block {
 impl Block {
     /// `None` if the scalar is not a literal block, or its lines cannot be matched with those of the file.
     fn of(file: &str, scalar: &Value) -> Option<Block> {
-        Some(Block { start: scalar.start, lines: lines(file, scalar)? })
+        Some(Block { start: scalar.start, lines: block_lines(file, scalar)? })
     }
 
     /// The position in the file of a position in the text.
@@ -159,7 +159,8 @@ impl Block {
     }
 }
 
-fn lines(file: &str, scalar: &Value) -> Option<Vec<(usize, usize)>> {
+/// The lines of a [`Block`].
+fn block_lines(file: &str, scalar: &Value) -> Option<Vec<(usize, usize)>> {
     if scalar.style != ScalarStyle::Literal || scalar.alias_of.is_some() || scalar.range.is_empty() {
         return None;
     }
@@ -301,15 +302,15 @@ impl<'t> YamlReader<'t> {
                 value.data = Data::Mapping(pairs(self.values(style, depth)?, &mut self.repeated)?);
                 (anchor, tag)
             }
-            // The value is copied, and keeps the place of its anchor: an edit must change that.
+            // The value is a copy of the anchored value, and knows where that is, because an edit must change it there.
             Event::Alias(anchor) => {
                 self.marks.push((value.range.clone(), anchor));
-                let Some((target, size)) = self.anchors.get(&anchor) else {
+                let Some((anchored, size)) = self.anchors.get(&anchor) else {
                     return wrong(position, "this alias refers to a value that contains it");
                 };
                 count(&mut self.size, *size, position)?;
-                (value.data, value.style) = (target.data.clone(), target.style);
-                (value.tag, value.alias_of) = (target.tag.clone(), Some(target.range.start));
+                (value.data, value.style) = (anchored.data.clone(), anchored.style);
+                (value.tag, value.alias_of) = (anchored.tag.clone(), Some(anchored.range.start));
                 return Ok(value);
             }
             // The parser reports these only outside of documents.
@@ -369,6 +370,7 @@ fn pairs(values: Vec<Value>, repeated: &mut Option<Problem>) -> Result<Vec<(Stri
     Ok(pairs)
 }
 
+/// Adds `more` nodes to a size. Fails if a file may not have so many.
 fn count(size: &mut usize, more: usize, position: Position) -> Result<(), Problem> {
     *size += more;
     if *size > NODES.most {
@@ -379,19 +381,19 @@ fn count(size: &mut usize, more: usize, position: Position) -> Result<(), Proble
 
 /// Refuses a text in which aliases stand for more nodes than a file may have. A text that is not YAML is not refused.
 pub(crate) fn refuse_expansion(text: &str) -> Result<(), Problem> {
-    // As almost always: no second parser is needed.
+    // Almost no text has aliases, and the others need not be parsed.
     if !has_aliases(text) {
         return Ok(());
     }
     // The size of an anchored value is known at its end. An alias adds that size once more.
-    let (mut sizes, mut open) = (HashMap::new(), Vec::new());
+    let (mut anchored_sizes, mut open_collections) = (HashMap::new(), Vec::new());
     let (mut size, mut copied) = (0, 0);
     for event in Parser::new_from_str(text) {
         let Ok((event, span)) = event else { break };
         match event {
             Event::Alias(anchor) => {
                 // kustomize copies the anchored value for each alias.
-                let more = sizes.get(&anchor).copied().unwrap_or_default();
+                let more = anchored_sizes.get(&anchor).copied().unwrap_or_default();
                 size += more;
                 let counted = count(&mut copied, more, position_of(&span.start));
                 counted
@@ -400,14 +402,14 @@ pub(crate) fn refuse_expansion(text: &str) -> Result<(), Problem> {
             Event::Scalar(word, _, anchor, _) => {
                 let more = 1 + word.len() / LONG;
                 size += more;
-                sizes.insert(anchor, more);
+                anchored_sizes.insert(anchor, more);
             }
             Event::SequenceStart(_, anchor, _) | Event::MappingStart(_, anchor, _) => {
-                open.push((anchor, size));
+                open_collections.push((anchor, size));
                 size += 1;
             }
             Event::SequenceEnd | Event::MappingEnd => {
-                sizes.extend(open.pop().map(|(anchor, before)| (anchor, size - before)));
+                anchored_sizes.extend(open_collections.pop().map(|(anchor, before)| (anchor, size - before)));
             }
             _ => {}
         }
@@ -613,12 +615,12 @@ fn same(value: &Value, other: &Other) -> Result<(), Position> {
             return items.iter().zip(others).try_for_each(|(item, other)| same(item, other));
         }
         (Data::Mapping(pairs), Other::Mapping(others)) => {
+            // The other parser keeps all values of a repeated key, in the order of the text.
             let mut pairs: Vec<(&String, &Value)> = pairs.iter().map(|(key, value)| (key, value)).collect();
             for index in 0..pairs.len() {
                 let (key, value) = pairs[index];
                 pairs.extend(value.replaced.iter().map(|value| (key, value)));
             }
-            // By position, because the other parser keeps keys that this one has replaced.
             pairs.sort_by_key(|(_, value)| value.key);
             if pairs.len() != others.len() {
                 return Err(value.start);
@@ -632,6 +634,7 @@ fn same(value: &Value, other: &Other) -> Result<(), Position> {
     is_same.then_some(()).ok_or(value.start)
 }
 
+/// Whether a word can be a value of the other parser, which tells numbers and booleans from texts by its own rules.
 fn is_same_word(word: &str, other: &Other) -> bool {
     match other {
         Other::Text(other) => word == other,
