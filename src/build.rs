@@ -68,7 +68,7 @@ pub(crate) struct BuildOptions {
 }
 
 /// The roots of a plan to build, before and after.
-pub(crate) struct Job<'a> {
+pub(crate) struct PlanBuilds<'a> {
     pub plan: &'a Plan,
     /// The source commit, if both sides are parts of commits: the builds then see the files as a checkout writes them.
     pub checkout: Option<SharedTree>,
@@ -83,7 +83,8 @@ pub(crate) struct BuildCheck {
     #[serde(rename = "program", serialize_with = "program_of")]
     pub by: Option<BuildTool>,
     /// Why nothing was built.
-    pub without: Option<String>,
+    #[serde(rename = "without")]
+    pub not_built: Option<String>,
     /// How the network was closed for the builds; `None` if nothing was built.
     pub network: Option<Means>,
     /// The result of each target.
@@ -116,8 +117,8 @@ pub(crate) struct TargetCheck {
 
 impl BuildCheck {
     /// Nothing was built, for this reason.
-    pub(crate) fn without(reason: &str) -> BuildCheck {
-        BuildCheck { without: Some(reason.to_owned()), ..BuildCheck::default() }
+    pub(crate) fn not_built(reason: &str) -> BuildCheck {
+        BuildCheck { not_built: Some(reason.to_owned()), ..BuildCheck::default() }
     }
 
     /// Whether a result builds differently from its original.

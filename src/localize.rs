@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::build::memory::Memory;
 use crate::build::program::Programs;
 use crate::build::rendered::{MissingFiles, ProgramOptions};
-use crate::build::{self, BuildCheck, Job};
+use crate::build::{self, BuildCheck, PlanBuilds};
 use crate::check::build::CheckBuildOptions;
 use crate::check::localized::deployed;
 use crate::check::{fill, gate, unread_reference};
@@ -339,7 +339,7 @@ impl<'a> Run<'a> {
         plan.findings.extend(findings);
         // The builds prove that the result deploys the same.
         let builds = self.check_builds(&plan)?;
-        let without = builds.as_ref().and_then(|builds| builds.without.as_ref());
+        let without = builds.as_ref().and_then(|builds| builds.not_built.as_ref());
         if let Some(reason) = without.filter(|_| !self.request.no_verify) {
             // Files on disk are looked at before they are committed. A branch is not.
             if self.request.branch.is_some() {
@@ -453,7 +453,7 @@ impl<'a> Run<'a> {
         }
         let how = &self.request.how;
         if self.request.no_verify {
-            return Ok(Some(BuildCheck::without("--no-verify")));
+            return Ok(Some(BuildCheck::not_built("--no-verify")));
         }
         // A root that an earlier record still proves is not built again.
         let lock = self.tip.as_ref().map(|tip| &*tip.lock);
@@ -472,7 +472,7 @@ impl<'a> Run<'a> {
             memory,
             outputs: self.outputs(),
         };
-        build::check_builds(&Job { plan, checkout, earlier }, &options).map(Some)
+        build::check_builds(&PlanBuilds { plan, checkout, earlier }, &options).map(Some)
     }
 
     /// The branch of the result, with its tip and the tree of NEW_DIR on it. `None` on disk.

@@ -24,7 +24,7 @@ use crate::targets::generated::Generated;
 use crate::tree::path;
 use crate::workspace::Workspace;
 
-/// The subject of a build, or why there is none; `None` builds to nothing.
+/// The subject of a build, or why there is none; `Ok(None)` builds to nothing.
 pub(crate) type Wanted = Result<Option<BuildSpec>, Failures>;
 
 /// The source of the output of a subject: a program, or a known text.
@@ -39,8 +39,8 @@ struct ProgramRun {
     directory: String,
     /// The build, or why its root is not built.
     run: Result<BuildRun, Unbuilt>,
-    /// Why a cluster may get something else; `None` if nothing says so.
-    asks: Option<String>,
+    /// Why a cluster may get another output than this machine; `None` if nothing indicates that.
+    depends_on_cluster: Option<String>,
 }
 
 /// Subjects on disk, to be built side by side.
@@ -48,7 +48,7 @@ struct ProgramRun {
 pub(crate) struct Builds {
     program: Program,
     /// The arguments of all builds by kustomize.
-    more: Vec<String>,
+    arguments: Vec<String>,
     /// The files that all builds share.
     pool: Pool,
     /// The output of each subject.
@@ -90,8 +90,8 @@ impl Builds {
 
     /// Finds the program that the configuration wants.
     fn open(programs: Programs<'_>, config: &Config, repo: Option<&LocalRepo>) -> Result<Builds> {
-        let Programs { kustomize, helm, arguments: more } = programs;
-        refuse_arguments(more)?;
+        let Programs { kustomize, helm, arguments } = programs;
+        refuse_arguments(arguments)?;
         let program = program::find(kustomize)?
             .map_err(|reason| {
                 Failure::new(reason).hint("install kustomize, or name it in the environment variable KUSTOMIZE")
@@ -99,10 +99,10 @@ impl Builds {
             .configured(config, Memory::of(repo))?
             .with_helm(helm)?;
         let (outputs, edited) = (Vec::new(), BTreeMap::new());
-        Ok(Builds { program, more: more.to_vec(), pool: Pool::default(), outputs, edited })
+        Ok(Builds { program, arguments: arguments.to_vec(), pool: Pool::default(), outputs, edited })
     }
 
-    /// Writes subjects with everything that a walk reaches.
+    /// Prepares the outputs of subjects: `reach` walks from roots, and everything that it reaches is written for their builds.
     fn write(
         mut self,
         survey: &Survey,
@@ -110,21 +110,21 @@ impl Builds {
         mut reach: impl FnMut(&Survey, &[String]) -> Explored,
     ) -> Result<Builds> {
         let tree = &survey.tree();
-        // A generated kustomization or a chart has a tree of its own.
+        // Roots of this tree share their bases, so that one walk and one copy serve all of them. A generated kustomization or
+        // a chart has a tree of its own.
         let is_root = |subject: &&BuildSpec| matches!(subject.by, By::Kustomize) && Rc::ptr_eq(&subject.tree, tree);
         let roots = subjects.iter().flatten().flatten().filter(is_root).map(|subject| subject.directory.clone());
         let roots: Vec<String> = roots.collect::<BTreeSet<String>>().into_iter().collect();
-        // Roots share their bases, so that one walk and one copy serve all of them.
-        let dirs = if roots.is_empty() { BTreeMap::new() } else { self.add(&reach(survey, &roots), &roots)? };
+        let dirs = if roots.is_empty() { BTreeMap::new() } else { self.write_roots(&reach(survey, &roots), &roots)? };
         self.run_edits(subjects)?;
         for (number, subject) in subjects.iter().enumerate() {
             // An edit that failed explains the subject, whatever it would build to.
             let output = match (self.edited.get(&number), subject) {
                 (Some(Err(unbuilt)), _) => Err(unbuilt.clone()),
-                (_, Ok(Some(subject))) if is_root(&subject) => Ok(self.kustomize(subject, &dirs)),
+                (_, Ok(Some(subject))) if is_root(&subject) => Ok(self.run_of(subject, &dirs)),
                 (_, Ok(Some(subject))) => {
                     let subject = self.as_edited(number, subject);
-                    self.alone(&subject, &mut reach).map_err(Unbuilt::from)
+                    self.write_alone(&subject, &mut reach).map_err(Unbuilt::from)
                 }
                 (_, Ok(None)) => Ok(OutputSource::Known(Vec::new())),
                 (_, Err(failures)) => Err(Unbuilt::Unknown(failures.clone())),
@@ -155,13 +155,13 @@ impl Builds {
         }
     }
 
-    /// Writes roots of a walk.
-    fn add(&mut self, Explored { graph, troubles, .. }: &Explored, directories: &[String]) -> Result<RootDirs> {
+    /// Writes roots of a walk, with everything that they reach.
+    fn write_roots(&mut self, Explored { graph, troubles, .. }: &Explored, directories: &[String]) -> Result<RootDirs> {
         // Known reasons come first: the program would report them less clearly, or not at all.
-        let refusals = Refusals::of(graph, troubles, &self.more, &self.program);
+        let refusals = Refusals::of(graph, troubles, &self.arguments, &self.program);
         let roots = directories.iter().map(|directory| {
             let root = graph.user_root(directory);
-            let refused = root.and_then(|root| refusals.why(root));
+            let refused = root.and_then(|root| refusals.of_root(root));
             (directory.clone(), refused.map_or(Ok(root), Err))
         });
         // The walk has fetched all that a build may read, so that the network stays closed.
@@ -169,8 +169,8 @@ impl Builds {
         Ok(Roots::write(graph, roots.collect(), writing, &mut self.pool)?.dirs)
     }
 
-    /// Writes a subject that shares nothing.
-    fn alone(
+    /// Writes a subject that shares no file with others.
+    fn write_alone(
         &mut self,
         subject: &BuildSpec,
         reach: &mut impl FnMut(&Survey, &[String]) -> Explored,
@@ -181,32 +181,32 @@ impl Builds {
             By::Kustomize => {
                 // Its tree is one of its own, with a kustomization that the engine makes.
                 let directories = std::slice::from_ref(directory);
-                let dirs = self.add(&reach(&Survey::of(tree.clone()), directories), directories)?;
-                Ok(self.kustomize(subject, &dirs))
+                let dirs = self.write_roots(&reach(&Survey::of(tree.clone()), directories), directories)?;
+                Ok(self.run_of(subject, &dirs))
             }
-            By::Helm(values, asks) => {
+            By::Helm(values, depends_on_cluster) => {
                 let program = self.program.helm()?;
                 let (root, values) = roots::chart(tree, directory, values, &mut self.pool)?;
                 // By files, because other users of the machine can see a command line.
                 let values = values.iter().map(|file| format!("--values={}", file.display())).collect::<Vec<_>>();
-                Ok(ProgramRun::of(subject, Ok(root), &program, &values, asks.clone()))
+                Ok(ProgramRun::of(subject, Ok(root), &program, &values, depends_on_cluster.clone()))
             }
         }
     }
 
-    /// The build of a subject among roots by kustomize.
-    fn kustomize(&self, subject: &BuildSpec, dirs: &RootDirs) -> OutputSource {
-        ProgramRun::of(subject, dirs[&subject.directory].clone(), &self.program, &self.more, None)
+    /// The run of kustomize for a subject among roots.
+    fn run_of(&self, subject: &BuildSpec, dirs: &RootDirs) -> OutputSource {
+        ProgramRun::of(subject, dirs[&subject.directory].clone(), &self.program, &self.arguments, None)
     }
 
     /// The program, and how the network is closed.
-    pub(crate) fn by(&self) -> String {
+    pub(crate) fn program_and_network(&self) -> String {
         format!("{}, {}", self.program.name(), self.program.network)
     }
 
     /// The program for a record.
     pub(crate) fn tool(&self) -> BuildTool {
-        BuildTool { program: self.program.name(), arguments: self.more.clone() }
+        BuildTool { program: self.program.name(), arguments: self.arguments.clone() }
     }
 
     /// The programs that build.
@@ -215,9 +215,9 @@ impl Builds {
     }
 
     /// Why a cluster may get another output than a build here; `None` if nothing indicates that.
-    pub(crate) fn asks(&self, subject: usize) -> Option<&str> {
+    pub(crate) fn depends_on_cluster(&self, subject: usize) -> Option<&str> {
         match &self.outputs[subject] {
-            Ok(OutputSource::Run(run)) => run.asks.as_deref(),
+            Ok(OutputSource::Run(run)) => run.depends_on_cluster.as_deref(),
             _ => None,
         }
     }
@@ -227,7 +227,7 @@ impl Builds {
         self.output(subject, OutputForm::Objects, false)
     }
 
-    /// Does the same to the byte.
+    /// Builds a subject, with the exact bytes of its output.
     pub(crate) fn bytes(&self, subject: usize) -> Result<Vec<u8>, Failures> {
         let located = |failure: Failure| match &self.outputs[subject] {
             Ok(OutputSource::Run(run)) if failure.location.is_none() => {
@@ -241,8 +241,9 @@ impl Builds {
         }
     }
 
-    /// Builds a subject, and keeps the objects of engines in the output.
-    fn objects(&self, subject: usize, is_tested: bool) -> Built {
+    /// Builds a subject, and keeps only the objects of engines in the output. With `is_tested` it is built again, to see
+    /// whether the output is the same.
+    fn engine_objects(&self, subject: usize, is_tested: bool) -> Built {
         let build = self.output(subject, OutputForm::Objects, is_tested)?;
         Ok(BuildOutput { stdout: declaring(&build.stdout), ..build })
     }
@@ -263,13 +264,14 @@ impl Builds {
         }
     }
 
-    /// Builds all subjects at the same time, keeps the objects of engines, and tests whether a second build is equal.
-    pub(crate) fn all(&self, subjects: &[Wanted]) -> Result<Vec<Built>> {
+    /// Builds all subjects at the same time, keeps only the objects of engines, and tests whether a second build is equal.
+    pub(crate) fn all_engine_objects(&self, subjects: &[Wanted]) -> Result<Vec<Built>> {
         let numbers: Vec<usize> = (0..subjects.len()).collect();
         // Each build is a process, and most of the time is that of starting it.
-        let mut all = side_by_side(&numbers, processors(), |_, number| self.objects(*number, true));
+        let mut all = side_by_side(&numbers, processors(), |_, number| self.engine_objects(*number, true));
         for (number, ((built, output), subject)) in all.iter_mut().zip(&self.outputs).zip(subjects).enumerate() {
-            // It may have failed for a file that it was not known to read, so it is repeated among all files.
+            // A build of kustomize may have failed for a file that it was not known to read, so it is repeated among all
+            // files.
             if let (Err(Unbuilt::Failed(reason)), Ok(OutputSource::Run(run)), Ok(Some(subject))) =
                 (&*built, output, subject)
                 && let Ok(run) = &run.run
@@ -277,7 +279,7 @@ impl Builds {
             {
                 let tree = self.as_edited(number, subject).tree.clone();
                 let source = ScopedTree { tree, scope: String::new(), repository: None };
-                if let Some(messages) = run.among_all(&source, reason)? {
+                if let Some(messages) = run.retry_among_all(&source, reason)? {
                     *built = Err(Unbuilt::Unread(messages));
                 }
             }
@@ -293,16 +295,16 @@ impl ProgramRun {
         root: Result<RootDir, Unbuilt>,
         program: &Program,
         more: &[String],
-        asks: Option<String>,
+        depends_on_cluster: Option<String>,
     ) -> OutputSource {
         let BuildSpec { directory, arguments, variables, .. } = subject.clone();
         let run = root.map(|root| BuildRun::of(root, program, [&*arguments, more].concat(), variables));
-        OutputSource::Run(Box::new(ProgramRun { directory, run, asks }))
+        OutputSource::Run(Box::new(ProgramRun { directory, run, depends_on_cluster }))
     }
 }
 
-/// Builds kustomizations that engines generate for a tree at the same time, and keeps the objects of engines.
-pub(crate) fn build_all(
+/// Builds kustomizations that engines generate for a tree at the same time, and keeps only the objects of engines.
+pub(crate) fn build_generated(
     survey: &Survey,
     all: &[&Generated],
     config: &Config,
@@ -314,6 +316,6 @@ pub(crate) fn build_all(
     let subjects: Vec<Wanted> = all.iter().map(|made| Ok(Some(BuildSpec::made(survey.tree(), made)?))).collect();
     let builds = Builds::closed(survey, &subjects, Programs::default(), config, Some(repo));
     side_by_side(all, processors(), |number, _| {
-        Ok(builds.as_ref().map_err(Failure::clone)?.objects(number, false)?.stdout)
+        Ok(builds.as_ref().map_err(Failure::clone)?.engine_objects(number, false)?.stdout)
     })
 }

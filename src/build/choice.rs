@@ -65,7 +65,7 @@ impl Comparison {
 
 /// A build, and how it may differ.
 pub(crate) struct Choice {
-    what: What,
+    build: ChosenBuild,
     pub(crate) status: DiffStatus,
     /// One of the differences; `None` if it was not chosen for one.
     pub(crate) cause: Option<Cause>,
@@ -73,7 +73,7 @@ pub(crate) struct Choice {
     pub(crate) moved: BTreeSet<Upstream>,
 }
 
-enum What {
+enum ChosenBuild {
     /// The root in a directory.
     Root(String),
     /// A target, as it was and as it is.
@@ -85,15 +85,15 @@ impl Choices {
     pub(crate) fn all(repo: &Rc<LocalRepo>, workspace: &Workspace, only: &[String]) -> Result<Choices, Failures> {
         let (config, tree) = (&workspace.config, &*workspace.tree);
         let deployed = deployed(repo, workspace.survey(), config, &|| Identity::of_any_clone(repo, config))?;
-        // A word that selects nothing fails before anything is built.
-        let asked = Argument::all(repo, &[tree], &deployed.targets.targets, only)?;
+        // An argument that selects nothing fails before anything is built.
+        let arguments = Argument::read_all(repo, &[tree], &deployed.targets.targets, only)?;
         let listed = listed(tree, config, &deployed)?;
         let known = deployed.explored.graph.user_roots();
         let targets = deployed.targets.targets;
         // Targets come before roots: a root that a target deploys is built as that target.
         let mut all: Vec<Choice> = targets.iter().cloned().map(Choice::of_target).collect();
         all.extend(listed.roots.into_iter().map(|root| Choice::of_root(root, DiffStatus::Changed, None)));
-        let builds = requested(all, &asked, |directory| {
+        let builds = requested(all, &arguments, |directory| {
             known.contains_key(directory).then(|| Choice::of_root(directory.to_owned(), DiffStatus::Changed, None))
         });
         Ok(Choices {
@@ -106,7 +106,7 @@ impl Choices {
         })
     }
 
-    /// Takes out the targets that [no build of this tree has](Target::elsewhere), and that exist.
+    /// Takes out the targets that [no build of this tree has](Target::elsewhere), and returns those that still exist.
     pub(crate) fn take_elsewhere(&mut self) -> Vec<Target> {
         let elsewhere = self.builds.extract_if(.., |choice| choice.is_elsewhere());
         elsewhere.filter_map(|choice| choice.targets().new.cloned()).collect()
@@ -125,14 +125,15 @@ impl Choices {
         // A build counts if its inputs differ between the sides.
         let affected = affected(changes, config, deployed.as_ref())?;
         let graphs = deployed.as_ref().map(|side| &side.explored.graph);
-        let Sides { old: was, new: targets } = deployed.as_ref().map(|side| side.targets.targets.clone());
-        let Sides { old, new } = &changes.trees;
-        let asked = Argument::all(repo, &[&**new, &**old], &[was, targets.clone()].concat(), only)?;
+        let Sides { old: old_targets, new: targets } = deployed.as_ref().map(|side| side.targets.targets.clone());
+        // An argument may name something that only one side has.
+        let trees: [&dyn Tree; 2] = [&*changes.trees.new, &*changes.trees.old];
+        let arguments = Argument::read_all(repo, &trees, &[old_targets, targets.clone()].concat(), only)?;
         let mut all: Vec<Choice> = affected.targets.into_iter().map(Choice::of_affected).collect();
         let roots = affected.roots.into_iter();
         all.extend(roots.map(|root| Choice::of_root(root.directory, root.status, Some(root.cause))));
-        // An argument may name a base, which is built only as a part of others.
-        let mut builds = requested(all, &asked, |directory| {
+        // `all` lacks bases, which are built only as a part of others, unless an argument names them.
+        let mut builds = requested(all, &arguments, |directory| {
             let Sides { old, new } = graphs.map(|graph| graph.user_root(directory));
             let status = match (old, new) {
                 (Some(_), Some(_)) => DiffStatus::Changed,
@@ -162,33 +163,35 @@ fn needs_of(targets: &[Target]) -> Needs {
     needed
 }
 
-/// The builds that the arguments select, all without any. `base` gives the build of a root that others name.
-fn requested(mut all: Vec<Choice>, asked: &[Argument<'_>], base: impl Fn(&str) -> Option<Choice>) -> Vec<Choice> {
+/// The builds that the arguments select; all builds without an argument. `base` gives the build of a root that other
+/// roots name.
+fn requested(mut all: Vec<Choice>, arguments: &[Argument<'_>], base: impl Fn(&str) -> Option<Choice>) -> Vec<Choice> {
     // A root that a target deploys is built as that target.
-    let targets = all.iter().filter(|choice| matches!(choice.what, What::Target(_)));
-    let built: HashSet<String> = targets.flat_map(Choice::roots).map(str::to_owned).collect();
-    let is_built = |choice: &Choice| matches!(&choice.what, What::Root(directory) if built.contains(directory));
+    let targets = all.iter().filter(|choice| matches!(choice.build, ChosenBuild::Target(_)));
+    let deployed: HashSet<String> = targets.flat_map(Choice::roots).map(str::to_owned).collect();
     all.retain(|choice| {
-        !is_built(choice) && (asked.is_empty() || asked.iter().any(|argument| argument.selects(choice)))
+        choice.directory().is_none_or(|directory| !deployed.contains(directory))
+            && (arguments.is_empty() || arguments.iter().any(|argument| argument.selects(choice)))
     });
-    let listed: HashSet<String> = all.iter().filter_map(Choice::directory).map(str::to_owned).collect();
-    // A root that an argument names is built, too, although others name it.
-    let named = asked.iter().filter_map(|argument| argument.path.as_deref());
-    let bases = named.filter(|directory| !built.contains(*directory) && !listed.contains(*directory)).filter_map(base);
+    let chosen: HashSet<String> = all.iter().filter_map(Choice::directory).map(str::to_owned).collect();
+    // A root that an argument names is built, too, although other roots name it.
+    let named = arguments.iter().filter_map(|argument| argument.path.as_deref());
+    let bases =
+        named.filter(|directory| !deployed.contains(*directory) && !chosen.contains(*directory)).filter_map(base);
     all.extend(bases);
     all
 }
 
 impl Choice {
     fn of_root(directory: String, status: DiffStatus, cause: Option<Cause>) -> Choice {
-        Choice { what: What::Root(directory), status, cause, moved: BTreeSet::new() }
+        Choice { build: ChosenBuild::Root(directory), status, cause, moved: BTreeSet::new() }
     }
 
     /// A target that is the same on both sides.
     pub(super) fn of_target(target: Target) -> Choice {
-        let what = What::Target(Box::new(Sides { old: Some(target.clone()), new: Some(target) }));
+        let build = ChosenBuild::Target(Box::new(Sides { old: Some(target.clone()), new: Some(target) }));
         // The status says that it is on both sides, not that it differs.
-        Choice { what, status: DiffStatus::Changed, cause: None, moved: BTreeSet::new() }
+        Choice { build, status: DiffStatus::Changed, cause: None, moved: BTreeSet::new() }
     }
 
     fn of_affected(AffectedTarget { target, was, status, cause }: AffectedTarget) -> Choice {
@@ -196,14 +199,14 @@ impl Choice {
             DiffStatus::Removed => Sides { old: Some(target), new: None },
             _ => Sides { old: was, new: Some(target) },
         };
-        Choice { what: What::Target(Box::new(sides)), status, cause: Some(cause), moved: BTreeSet::new() }
+        Choice { build: ChosenBuild::Target(Box::new(sides)), status, cause: Some(cause), moved: BTreeSet::new() }
     }
 
     /// The directory of a root; `None` for a target.
     fn directory(&self) -> Option<&str> {
-        match &self.what {
-            What::Root(directory) => Some(directory),
-            What::Target(_) => None,
+        match &self.build {
+            ChosenBuild::Root(directory) => Some(directory),
+            ChosenBuild::Target(_) => None,
         }
     }
 
@@ -220,9 +223,9 @@ impl Choice {
     }
 
     pub(crate) fn title(&self) -> String {
-        match &self.what {
-            What::Root(directory) => path::shown(directory).to_owned(),
-            What::Target(_) => self.target().map_or(String::new(), Target::title),
+        match &self.build {
+            ChosenBuild::Root(directory) => path::shown(directory).to_owned(),
+            ChosenBuild::Target(_) => self.target().map_or(String::new(), Target::title),
         }
     }
 
@@ -238,9 +241,9 @@ impl Choice {
 
     /// The old and the new target; `None` for a root.
     pub(crate) fn targets(&self) -> Sides<Option<&Target>> {
-        match &self.what {
-            What::Root(_) => Sides::default(),
-            What::Target(sides) => sides.as_ref().as_ref().map(Option::as_ref),
+        match &self.build {
+            ChosenBuild::Root(_) => Sides::default(),
+            ChosenBuild::Target(sides) => sides.as_ref().as_ref().map(Option::as_ref),
         }
     }
 
@@ -259,9 +262,10 @@ impl Choice {
         self.targets().map(|target| Some((target?, target?.local_dir()?)))
     }
 
-    /// The directories of the roots that each of its builds is made of: each that is built with something else.
+    /// The directories of the roots that the engine builds on each side. Roots that it only lists in a kustomization which it
+    /// generates are [scanned](Self::scanned).
     pub(super) fn tops(&self) -> Sides<Vec<String>> {
-        if let What::Root(directory) = &self.what {
+        if let ChosenBuild::Root(directory) = &self.build {
             return self.exists().map(|exists| if exists { vec![directory.clone()] } else { Vec::new() });
         }
         let is_generated =
@@ -300,18 +304,20 @@ impl Choice {
 
     /// Whether each side has it.
     fn exists(&self) -> Sides<bool> {
-        match &self.what {
-            What::Root(_) => Sides { old: self.status != DiffStatus::Added, new: self.status != DiffStatus::Removed },
-            What::Target(sides) => sides.as_ref().as_ref().map(Option::is_some),
+        match &self.build {
+            ChosenBuild::Root(_) => {
+                Sides { old: self.status != DiffStatus::Added, new: self.status != DiffStatus::Removed }
+            }
+            ChosenBuild::Target(sides) => sides.as_ref().as_ref().map(Option::is_some),
         }
     }
 
     /// The subject of each side; `None` if it does not exist there.
     pub(crate) fn subjects(&self, workspaces: Sides<&Workspace>) -> Sides<Wanted> {
         workspaces.zip(self.exists().zip(self.targets())).map(|(workspace, (exists, target))| {
-            match (&self.what, target) {
-                (What::Root(directory), _) => Ok(exists.then(|| BuildSpec::root(workspace, directory))),
-                (What::Target(_), target) => {
+            match (&self.build, target) {
+                (ChosenBuild::Root(directory), _) => Ok(exists.then(|| BuildSpec::root(workspace, directory))),
+                (ChosenBuild::Target(_), target) => {
                     Ok(target.map(|target| BuildSpec::deployed(workspace, target)).transpose()?)
                 }
             }
@@ -337,11 +343,11 @@ impl<'a> Argument<'a> {
     /// # Errors
     ///
     /// If no tree has such a directory or target.
-    fn all(repo: &LocalRepo, trees: &[&dyn Tree], targets: &[Target], texts: &'a [String]) -> Result<Vec<Self>> {
-        texts.iter().map(|text| Argument::of(repo, trees, targets, text)).collect()
+    fn read_all(repo: &LocalRepo, trees: &[&dyn Tree], targets: &[Target], texts: &'a [String]) -> Result<Vec<Self>> {
+        texts.iter().map(|text| Argument::read(repo, trees, targets, text)).collect()
     }
 
-    fn of(repo: &LocalRepo, trees: &[&dyn Tree], targets: &[Target], text: &'a str) -> Result<Argument<'a>> {
+    fn read(repo: &LocalRepo, trees: &[&dyn Tree], targets: &[Target], text: &'a str) -> Result<Argument<'a>> {
         let path = trees.first().and_then(|tree| from_top(repo, *tree, text).ok());
         // The file of a kustomization means its directory.
         let path = path.map(|path| match path::name(&path) {
@@ -356,10 +362,10 @@ impl<'a> Argument<'a> {
             Some(path) if is_directory(&path)? => Some(path),
             _ => None,
         };
-        // A word that means nothing would select nothing, and look like a change without consequences.
-        if path.is_none() && !targets.iter().any(|target| is_meant(target, text)) {
+        // An argument that selects nothing would look like a change without consequences.
+        if path.is_none() && !targets.iter().any(|target| is_named_by(target, text)) {
             let fetch = format!("to compare with a commit, fetch it first: {}", command("git fetch origin", [text]));
-            let failure = unknown(targets, text);
+            let failure = unknown_target(targets, text);
             return Err(if trees.len() > 1 { failure.hint(fetch) } else { failure });
         }
         Ok(Argument { text, path })
@@ -373,38 +379,38 @@ impl<'a> Argument<'a> {
     /// Whether it names a build, or a directory that contains the root or the directory of the target.
     fn selects(&self, choice: &Choice) -> bool {
         let Some(target) = choice.target() else { return choice.directory().is_some_and(|root| self.contains(root)) };
-        is_meant(target, self.text)
+        is_named_by(target, self.text)
             || matches!(&target.location, TargetLocation::Local(dir) if self.contains(&dir.path))
     }
 }
 
 /// Whether a text names a target: by the name of the object, with or without its namespace, by its file and line, or by
-/// where it names one of several sources.
-pub(crate) fn is_meant(target: &Target, text: &str) -> bool {
+/// the position of one of several sources.
+pub(crate) fn is_named_by(target: &Target, text: &str) -> bool {
     let object = &target.object;
     // An entry of the configuration has no name but its directory.
     let is_named = !object.is_listed() && (object.name == text || object.full_name() == text);
-    is_named || places(target).iter().any(|name| name == text)
+    is_named || location_names(target).iter().any(|name| name == text)
 }
 
-/// Names of a target that are not directories, the shortest first.
-fn places(target: &Target) -> [String; 4] {
+/// Names of a target by its location, the shortest first.
+fn location_names(target: &Target) -> [String; 4] {
     let (file, Position { line, column }) = (&target.object.file, target.spot);
     [format!("{file}:{}", target.object.line), format!("{file}:{line}"), format!("{file}:{line}:{column}"), target.by()]
 }
 
-/// A name that means only this target.
-pub(crate) fn typed(target: &Target, all: &[Target]) -> String {
-    let places = places(target);
-    places
+/// A name that means only this target, for a command line.
+pub(crate) fn unique_name(target: &Target, all: &[Target]) -> String {
+    let names = location_names(target);
+    names
         .iter()
-        .find(|text: &&String| all.iter().filter(|target| is_meant(target, text)).count() == 1)
-        .unwrap_or(&places[0])
+        .find(|text: &&String| all.iter().filter(|target| is_named_by(target, text)).count() == 1)
+        .unwrap_or(&names[0])
         .clone()
 }
 
 /// The failure for a text that names nothing to build.
-pub(crate) fn unknown(targets: &[Target], text: &str) -> Failure {
+pub(crate) fn unknown_target(targets: &[Target], text: &str) -> Failure {
     let failure = Failure::new(format!("`{}` is neither a directory with a kustomization nor a target", shown(text)));
     let known = targets.iter().map(|target| &target.object);
     let known: Vec<String> = known.flat_map(|object| [object.name.clone(), object.full_name()]).collect();

@@ -126,11 +126,11 @@ pub(crate) fn compare(original: &[u8], localized: &[u8]) -> Verdict {
     // Two texts that differ only in the annotations of `buildMetadata` are the same; other bytes cannot be read for them.
     let is_text = str::from_utf8(original).is_ok() && str::from_utf8(localized).is_ok();
     let [original, localized] = [original, localized].map(String::from_utf8_lossy);
-    let [before, after] = [texts(&original), texts(&localized)];
+    let [before, after] = [document_texts(&original), document_texts(&localized)];
     if is_text && before == after {
         return Verdict::Identical;
     }
-    let mut objects = changed(&before, &after, Sides::default());
+    let mut objects = changed_objects(&before, &after, Sides::default());
     let diff = if objects.is_empty() {
         diff(&ids(&before), &ids(&after))
     } else {
@@ -144,57 +144,71 @@ fn ids(texts: &[DocumentText<'_>]) -> String {
     OutputObject::read(texts.iter()).map(|object| object.id + "\n").collect::<String>()
 }
 
-/// The objects of two outputs that differ, at any position. An object without a namespace may be in
-/// the one of its side, where that is not empty.
+/// The objects of two outputs that differ, at any position. An object without a namespace may be in the namespace of its
+/// side, unless that is empty.
 pub(crate) fn changes(outputs: Sides<&[u8]>, namespaces: Sides<&str>) -> Vec<ObjectChange> {
     if outputs.old == outputs.new {
         return Vec::new();
     }
     let Sides { old, new } = outputs.map(String::from_utf8_lossy);
-    changed(&texts(&old), &texts(&new), namespaces)
+    changed_objects(&document_texts(&old), &document_texts(&new), namespaces)
 }
 
 /// The objects that differ between the documents of two outputs.
-fn changed(before: &[DocumentText<'_>], after: &[DocumentText<'_>], namespaces: Sides<&str>) -> Vec<ObjectChange> {
-    // Only documents that differ are read: of a large output these are few.
-    let mut left: Sides<Vec<OutputObject<'_>>> = Sides { old: (before, after), new: (after, before) }
-        .map(|(texts, others)| OutputObject::read(without(texts, others)).collect());
+fn changed_objects(
+    before: &[DocumentText<'_>],
+    after: &[DocumentText<'_>],
+    namespaces: Sides<&str>,
+) -> Vec<ObjectChange> {
+    // Only documents that the other side lacks are parsed: of a large output these are few.
+    let differing = Sides {
+        old: OutputObject::read(documents_without(before, after)).collect(),
+        new: OutputObject::read(documents_without(after, before)).collect(),
+    };
     let mut all = Vec::new();
-    // First as they are written: an object without a namespace may be of a kind that has none.
-    for namespaces in [Sides::default(), namespaces] {
-        let mut by_key: BTreeMap<String, Sides<Vec<OutputObject<'_>>>> = BTreeMap::new();
-        let Sides { old, new } = std::mem::take(&mut left);
-        for object in old {
-            by_key.entry(in_namespace(key(&object.id), namespaces.old)).or_default().old.push(object);
-        }
-        for object in new {
-            by_key.entry(in_namespace(key(&object.id), namespaces.new)).or_default().new.push(object);
-        }
-        // Pair the objects of one key, and leave the others for the next try.
-        for Sides { mut old, mut new } in by_key.into_values() {
-            // If several differ only in hash or version, pair those of the same name first.
-            old.sort_by_key(|old| !new.iter().any(|new| new.id == old.id));
-            for old in old {
-                if new.is_empty() {
-                    left.old.push(old);
-                    continue;
-                }
-                let at = new.iter().position(|new| new.id == old.id).unwrap_or(0);
-                all.push(change(Sides { old: Some(old), new: Some(new.remove(at)) }));
-            }
-            left.new.extend(new);
-        }
-    }
-    all.extend(left.old.into_iter().map(|old| change(Sides { old: Some(old), new: None })));
-    all.extend(left.new.into_iter().map(|new| change(Sides { old: None, new: Some(new) })));
-    // By what they are, whichever side they are on.
+    // The namespaces come second: an object that is written without one may be of a kind that has none.
+    let unpaired = pair_objects(differing, Sides::default(), &mut all);
+    let Sides { old, new } = pair_objects(unpaired, namespaces, &mut all);
+    all.extend(old.into_iter().map(|old| object_change(Sides { old: Some(old), new: None })));
+    all.extend(new.into_iter().map(|new| object_change(Sides { old: None, new: Some(new) })));
+    // An object has its position by its identity, whether it was added, removed or changed.
     all.sort_by_cached_key(|change| key(&change.id));
     all
 }
 
-fn change(objects: Sides<Option<OutputObject<'_>>>) -> ObjectChange {
+/// Adds the changes of the objects that have one [`key`] on both sides, and returns the other objects.
+fn pair_objects<'a>(
+    objects: Sides<Vec<OutputObject<'a>>>,
+    namespaces: Sides<&str>,
+    changes: &mut Vec<ObjectChange>,
+) -> Sides<Vec<OutputObject<'a>>> {
+    let mut by_key: BTreeMap<String, Sides<Vec<OutputObject<'_>>>> = BTreeMap::new();
+    for object in objects.old {
+        by_key.entry(in_namespace(key(&object.id), namespaces.old)).or_default().old.push(object);
+    }
+    for object in objects.new {
+        by_key.entry(in_namespace(key(&object.id), namespaces.new)).or_default().new.push(object);
+    }
+    let mut unpaired: Sides<Vec<OutputObject<'_>>> = Sides::default();
+    for Sides { mut old, mut new } in by_key.into_values() {
+        // If several differ only in hash or version, pair those of the same name first.
+        old.sort_by_key(|old| !new.iter().any(|new| new.id == old.id));
+        for old in old {
+            if new.is_empty() {
+                unpaired.old.push(old);
+                continue;
+            }
+            let partner = new.iter().position(|new| new.id == old.id).unwrap_or(0);
+            changes.push(object_change(Sides { old: Some(old), new: Some(new.remove(partner)) }));
+        }
+        unpaired.new.extend(new);
+    }
+    unpaired
+}
+
+fn object_change(objects: Sides<Option<OutputObject<'_>>>) -> ObjectChange {
     let Sides { old, new } = objects.as_ref().map(Option::as_ref);
-    let what = match (old, new) {
+    let status = match (old, new) {
         (Some(_), Some(_)) => DiffStatus::Changed,
         (Some(_), None) => DiffStatus::Removed,
         (None, _) => DiffStatus::Added,
@@ -207,11 +221,12 @@ fn change(objects: Sides<Option<OutputObject<'_>>>) -> ObjectChange {
         none if none.is_empty() => "the difference is hidden: it may be in a Secret\n".to_owned(),
         diff => diff,
     };
-    ObjectChange { id, was, change: what, diff, values: objects.map(|object| object?.value) }
+    ObjectChange { id, was, change: status, diff, values: objects.map(|object| object?.value) }
 }
 
-/// The documents that `others` lacks, with multiplicity: a document that is here twice and there once is returned once.
-fn without<'a>(
+/// The documents that `others` lacks, with multiplicity: a document that is in `texts` twice and in `others` once is
+/// returned once.
+fn documents_without<'a>(
     texts: &'a [DocumentText<'a>],
     others: &'a [DocumentText<'a>],
 ) -> impl Iterator<Item = &'a DocumentText<'a>> {
@@ -265,7 +280,7 @@ fn limited(text: &str) -> String {
     }
 }
 
-/// A line, or the part of it around the first difference to the line in its place.
+/// A line; if it is too long, the part around its first difference from the other line of the pair.
 fn part(line: &str, other: Option<&&str>) -> String {
     // How many characters of a line are shown at most.
     const WIDTH: usize = 200;
@@ -310,7 +325,7 @@ struct OutputObject<'a> {
 }
 
 /// The documents of an output, without the annotations of `buildMetadata`.
-fn texts(output: &str) -> Vec<DocumentText<'_>> {
+fn document_texts(output: &str) -> Vec<DocumentText<'_>> {
     let documents = documents(output).enumerate();
     documents.map(|(number, document)| DocumentText { number, text: without_build_metadata(document) }).collect()
 }
@@ -456,24 +471,26 @@ pub(super) fn without_build_metadata(document: &str) -> Cow<'_, str> {
     if !ABOUT_BUILD.iter().any(|name| memchr::memmem::find(document.as_bytes(), name.as_bytes()).is_some()) {
         return Cow::Borrowed(document);
     }
-    // By its lines: `on` and `"on"` are the same string to us, and not to everybody.
-    let (mut kept, mut above, mut is_about_build) = (String::new(), ["", ""], false);
+    // Lines are dropped, because writing the object anew would unquote `"on"`, which is not a string to every reader.
+    let (mut text, mut parents, mut is_about_build) = (String::new(), ["", ""], false);
     for line in document.split_inclusive('\n') {
-        match line.find(|letter| letter != ' ') {
+        // A dropped annotation goes on over lines that are indented deeper.
+        let indentation = line.find(|letter| letter != ' ');
+        match indentation {
             Some(0) if line.trim().is_empty() => {}
-            Some(0) => (above, is_about_build) = ([line, ""], false),
-            Some(2) => (above[1], is_about_build) = (line, false),
+            Some(0) => (parents, is_about_build) = ([line, ""], false),
+            Some(2) => (parents[1], is_about_build) = (line, false),
             Some(4) => {
-                let is_annotation = above == ["metadata:\n", "  annotations:\n"];
+                let is_annotation = parents == ["metadata:\n", "  annotations:\n"];
                 is_about_build = is_annotation && ABOUT_BUILD.iter().any(|name| line.starts_with(name));
             }
             _ => {}
         }
         if !is_about_build {
-            kept.push_str(line);
+            text.push_str(line);
         }
     }
-    Cow::Owned(kept)
+    Cow::Owned(text)
 }
 
 #[cfg(test)]

@@ -67,12 +67,12 @@ rows! {
     "wildcard-role" |seen| seen.gains(facts::wildcards);
     "no-replicas" |seen| seen.old.and(seen.gains(facts::no_replicas));
     "suspended" |seen| seen.old.and(seen.gains(facts::waits));
-    "resumed" |seen| gains(seen.new, seen.old, facts::waits).filter(|_| seen.new.is_some()).map(|what| format!("no longer {what}"));
+    "resumed" |seen| gains(seen.new, seen.old, facts::waits).filter(|_| seen.new.is_some()).map(|state| format!("no longer {state}"));
     "below-suspended" |seen| seen.below_suspended();
     "prune-switched" |seen| seen.old.filter(|old| !facts::prunes(old).is_empty()).and(seen.gains(facts::prunes));
     "destination-moved" |seen| seen.old.and(seen.gains(if seen.shows_moves { facts::clusters } else { facts::destinations }));
-    "removed-target" |seen| seen.gone();
-    "removed-dependency" |seen| seen.needed();
+    "removed-target" |seen| seen.removed_target();
+    "removed-dependency" |seen| seen.removed_dependency();
     "major-version" |seen| facts::major_version(seen.old?, seen.new?);
     "moved-object" |seen| seen.moved();
 }
@@ -107,8 +107,8 @@ struct Seen<'a> {
     needed_by: Vec<&'a str>,
 }
 
-/// The facts about all builds.
-struct Around<'a> {
+/// The facts about all builds, which judging one of them needs.
+struct AllBuilds<'a> {
     /// The names of the builds in which objects are new, by the keys of these.
     added_to: HashMap<String, &'a str>,
     /// The targets whose builds show all objects that move to another namespace.
@@ -165,8 +165,8 @@ fn manifest(target: &Target) -> Option<Value> {
     object(target, &target.manifest)
 }
 
-/// The objects of a target on both sides, in one form.
-fn own_objects(target: Sides<Option<&Target>>) -> Sides<Option<Value>> {
+/// The objects of a target on both sides, in one form: as deployed, or as written.
+fn target_objects(target: Sides<Option<&Target>>) -> Sides<Option<Value>> {
     // If a build that failed may change one of them, both are taken as their files have them.
     let is_open = target.iter().flatten().any(|target| target.changed_by.is_some());
     target.map(|target| {
@@ -191,55 +191,38 @@ pub(crate) fn namespace(target: Option<&Target>) -> String {
     target.and_then(manifest).and_then(|by| ObjectPolicy::of(&by)).map_or(String::new(), |by| by.namespace)
 }
 
-/// Returns what each of these builds brings about. Adds to its objects what deploys it, if that changes and no build shows
-/// it.
+/// The object of a target, as it is judged beside the objects that the target deploys.
+#[derive(Default)]
+struct TargetObject {
+    values: Sides<Option<Value>>,
+    /// The number of changed objects that the target deploys.
+    changed_objects: usize,
+}
+
+/// The consequences of each build. If the object of a target changes, and no build shows that, its change is added to the
+/// objects of the target's build.
 pub(crate) fn consequences(all: &mut [BuildDiff<'_>], needs: &Needs) -> Vec<Vec<Consequence>> {
-    let own: Vec<_> = all.iter().map(|build| own_objects(build.target)).collect();
-    let changed = || all.iter().flat_map(|build| &build.objects);
-    // Values in outputs are shortened, so that those of the targets are compared in the same form.
-    let short: Vec<_> = own.iter().map(|own| own.clone().map(|value| value.map(compare::condensed))).collect();
-    let is_shown = |own: &Sides<Option<Value>>| changed().any(|object| is_of(&object.values, own));
+    let written: Vec<_> = all.iter().map(|build| target_objects(build.target)).collect();
+    // Values in outputs are condensed, so that objects of targets are compared with them in the same form.
+    let condensed: Vec<_> =
+        written.iter().map(|sides| sides.clone().map(|value| value.map(compare::condensed))).collect();
     // A build shows the object of a target if it makes that object.
-    let shown: Vec<bool> = short.iter().map(is_shown).collect();
+    let changed = || all.iter().flat_map(|build| &build.objects);
+    let shown: Vec<bool> =
+        condensed.iter().map(|target| changed().any(|object| are_built_from(&object.values, target))).collect();
     // If a set is shown, its applications would only repeat the difference.
-    let sets: BTreeSet<String> =
+    let shown_sets: BTreeSet<String> =
         changed().filter_map(|object| object.values.new.as_ref()).filter(is_set).map(full_name).collect();
-    let is_made = |target: Option<&Target>| {
-        target.is_some_and(|target| target.object.set.as_ref().is_some_and(|set| sets.contains(set)))
-    };
-    // The build itself shows each object that moves, because it writes another namespace.
-    let shows_moves = |(build, own): &(&BuildDiff<'_>, &Sides<Option<Value>>)| {
-        let Sides { old: was, new: is } = own.as_ref().map(Option::as_ref);
-        let is_moved = was.is_some() && is.is_some_and(|is| is_kind(is, policy::KUSTOMIZATION));
-        is_moved
-            && build.is_built
-            && build.objects.iter().all(|object| object.change == DiffStatus::Changed)
-            && gains(was, is, facts::destinations).is_some()
-    };
+    let showing_moves = all.iter().zip(&written).zip(condensed);
     let showing_moves: Vec<_> =
-        all.iter().zip(&own).zip(short).filter(|(pair, _)| shows_moves(pair)).map(|(_, short)| short).collect();
-    // Decide for each target whether its own object is added, and what counts of it.
-    let mut itself = Vec::new();
-    for ((build, is_shown), own) in all.iter_mut().zip(shown).zip(own) {
-        // The target's own object comes first: it explains the others.
-        let below = build.objects.len();
-        if let Sides { old: Some(was), new: Some(is) } = &own
-            && !is_shown
-            && !is_made(build.target.new)
-        {
-            build.objects.splice(0..0, build.own(was, is));
-        }
-        itself.push(match own {
-            Sides { old: Some(_), new: Some(is) } if !is_made(build.target.new) => {
-                (below, Sides { old: Some(is.clone()), new: Some(is) })
-            }
-            _ if is_shown => (0, Sides::default()),
-            own => (below, own),
-        });
+        showing_moves.filter(|((build, target), _)| build.shows_moves(target)).map(|(_, target)| target).collect();
+    let mut targets = Vec::new();
+    for ((build, is_shown), target) in all.iter_mut().zip(shown).zip(written) {
+        targets.push(build.take_target(target, is_shown, &shown_sets));
     }
     // Only now, because the objects that were added count, too.
-    let around = Around::of(all, showing_moves, needs);
-    all.iter().zip(&itself).map(|(build, itself): (&BuildDiff<'_>, _)| build.consequences(itself, &around)).collect()
+    let around = AllBuilds::of(all, showing_moves, needs);
+    all.iter().zip(&targets).map(|(build, target): (&BuildDiff<'_>, _)| build.consequences(target, &around)).collect()
 }
 
 /// Whether an object is an ApplicationSet.
@@ -247,27 +230,28 @@ fn is_set(object: &&Value) -> bool {
     is_kind(object, "argoproj.io/ApplicationSet")
 }
 
-/// Returns whether an object that differs is made of this one.
-fn is_of(made: &Sides<Option<Value>>, own: &Sides<Option<Value>>) -> bool {
-    own.iter().any(Option::is_some) && made.iter().zip(own.iter()).all(|(made, own)| is_made_of(made, own))
+/// Whether both sides of an object in outputs are built from those of a target.
+fn are_built_from(built: &Sides<Option<Value>>, target: &Sides<Option<Value>>) -> bool {
+    target.iter().any(Option::is_some)
+        && built.iter().zip(target.iter()).all(|(built, target)| is_built_from(built, target))
 }
 
-/// Whether one side of an object is made of the same side of another.
-fn is_made_of(made: &Option<Value>, own: &Option<Value>) -> bool {
-    match (made, own) {
+fn is_built_from(built: &Option<Value>, target: &Option<Value>) -> bool {
+    match (built, target) {
         (None, None) => true,
-        (Some(made), Some(own)) => {
+        (Some(built), Some(target)) => {
             let name = |object| text(object, "metadata.name");
             // A build may add a prefix or a suffix to the name.
-            name(made).contains(name(own)) && ["kind", "spec"].iter().all(|key| made.get(key) == own.get(key))
+            name(built).contains(name(target)) && ["kind", "spec"].iter().all(|key| built.get(key) == target.get(key))
         }
         _ => false,
     }
 }
 
-impl<'a> Around<'a> {
-    fn of(all: &'a [BuildDiff<'_>], showing_moves: Vec<Sides<Option<Value>>>, needs: &'a Needs) -> Around<'a> {
+impl<'a> AllBuilds<'a> {
+    fn of(all: &'a [BuildDiff<'_>], showing_moves: Vec<Sides<Option<Value>>>, needs: &'a Needs) -> AllBuilds<'a> {
         let mut added_to = HashMap::new();
+        // The build of a target that is removed deploys nothing any more.
         for build in all.iter().filter(|build| build.target.new.is_some() || build.target.old.is_none()) {
             for object in build.objects.iter().filter(|object| object.change == DiffStatus::Added) {
                 for key in build.keys(object) {
@@ -290,7 +274,7 @@ impl<'a> Around<'a> {
                 }
             }
         }
-        Around { added_to, showing_moves, needs, applications }
+        AllBuilds { added_to, showing_moves, needs, applications }
     }
 }
 
@@ -302,8 +286,42 @@ impl BuildDiff<'_> {
         [key(&object.id), in_namespace(key(&object.id), namespace)]
     }
 
-    /// The difference of its target.
-    fn own(&self, was: &Value, is: &Value) -> Vec<ObjectChange> {
+    /// Whether the build shows each object that moves to another namespace, because it writes the namespace itself.
+    fn shows_moves(&self, target: &Sides<Option<Value>>) -> bool {
+        let Sides { old, new } = target.as_ref().map(Option::as_ref);
+        old.is_some()
+            && new.is_some_and(|new| is_kind(new, policy::KUSTOMIZATION))
+            && self.is_built
+            && self.objects.iter().all(|object| object.change == DiffStatus::Changed)
+            && gains(old, new, facts::destinations).is_some()
+    }
+
+    /// The object of the target as it is judged by itself. If it changes, and neither a build nor a set shows that, the
+    /// change is added to the objects.
+    fn take_target(
+        &mut self,
+        values: Sides<Option<Value>>,
+        is_shown: bool,
+        shown_sets: &BTreeSet<String>,
+    ) -> TargetObject {
+        let changed_objects = self.objects.len();
+        let set = self.target.new.and_then(|target| target.object.set.as_ref());
+        match values {
+            // Its change is judged as one of the objects, so that only its present state is judged by itself.
+            Sides { old: Some(old), new: Some(new) } if set.is_none_or(|set| !shown_sets.contains(set)) => {
+                if !is_shown {
+                    // It comes first: it explains the others.
+                    self.objects.splice(0..0, self.target_changes(&old, &new));
+                }
+                TargetObject { values: Sides { old: Some(new.clone()), new: Some(new) }, changed_objects }
+            }
+            _ if is_shown => TargetObject::default(),
+            values => TargetObject { values, changed_objects },
+        }
+    }
+
+    /// The changes of the object of its target.
+    fn target_changes(&self, was: &Value, is: &Value) -> Vec<ObjectChange> {
         let texts = Sides { old: was, new: is }.map(|value| serde_yaml::to_string(value).unwrap_or_default());
         let mut changes = compare::changes(texts.as_ref().map(|text| text.as_bytes()), Sides::default());
         let id = compare::id(is).unwrap_or_else(|| self.name.to_owned());
@@ -318,46 +336,45 @@ impl BuildDiff<'_> {
         Some([file, namespace, name, built_by.as_deref().unwrap_or_default()])
     }
 
-    fn consequences(
-        &self,
-        (changed_objects, own): &(usize, Sides<Option<Value>>),
-        around: &Around<'_>,
-    ) -> Vec<Consequence> {
-        let Around { added_to, showing_moves, needs, applications } = around;
+    /// The consequences of the target, and of each object that differs.
+    fn consequences(&self, target: &TargetObject, around: &AllBuilds<'_>) -> Vec<Consequence> {
+        let AllBuilds { added_to, showing_moves, needs, applications } = around;
         let Sides { old: was, new: is } = self.target;
         let policy = self.target.newest().and_then(manifest).and_then(|object| ObjectPolicy::of(&object));
         let mut all: Vec<Consequence> = Vec::new();
+        // If another source of the application stays, its object does, too: then nothing happens to the target itself.
         let application = self.application().and_then(|name| applications.get(&name));
-        // An application has one source less.
         let stays = is.is_some() || application.is_some_and(|application| application.stays);
-        let own = own.as_ref().map(|value| value.as_ref().filter(|_| is.is_some() || !stays));
-        // The target comes before what it deploys.
-        let itself = Seen { changed_objects: *changed_objects, ..Seen::of(own, needs) };
+        let values = target.values.as_ref().map(|value| value.as_ref().filter(|_| is.is_some() || !stays));
+        let itself = Seen { changed_objects: target.changed_objects, ..Seen::of(values, needs) };
         let objects = self.objects.iter().map(|object| {
             let keys = self.keys(object);
-            // An object that moves from one source to another stays the same object of the same application.
+            // An object that moves from one source to another stays the same object of the same application: it is judged
+            // once, as a change of the source that it moves to.
             let moved = application.and_then(|application| application.objects.get(&keys[1]));
             let values = match (moved, object.change) {
                 (Some(Sides { old: Some(_), new: Some(_) }), DiffStatus::Removed) => Sides::default(),
-                (Some(both @ Sides { old: Some(_), new: Some(_) }), DiffStatus::Added) => *both,
+                (Some(moved @ Sides { old: Some(_), new: Some(_) }), DiffStatus::Added) => *moved,
                 _ => object.values.as_ref().map(Option::as_ref),
             };
             let seen = Seen {
                 policy: policy.as_ref(),
                 was_deployed: was.is_some(),
                 is_target_removed: was.is_some() && !stays,
-                shows_moves: showing_moves.iter().any(|own| is_of(&object.values, own)),
+                shows_moves: showing_moves.iter().any(|target| are_built_from(&object.values, target)),
                 added_to: keys.iter().find_map(|key| added_to.get(key)).copied(),
                 ..Seen::of(values, needs)
             };
             (object.id.as_str(), seen)
         });
+        // The target comes before the objects that it deploys.
         for (object, seen) in std::iter::once((self.name, itself)).chain(objects) {
             for row in TABLE {
-                let Some(what) = (row.of)(&seen) else { continue };
-                let text = concealed(&format!("{} ({what})", row.described().1));
-                // One chart is the label of many objects, and deployed by each object of an engine that names it.
-                let is_label = what.starts_with("chart ") && seen.new.and_then(ObjectPolicy::of).is_none();
+                let Some(detail) = (row.of)(&seen) else { continue };
+                let text = concealed(&format!("{} ({detail})", row.described().1));
+                // Many objects have one chart as a label, which is reported once. Objects of engines that deploy a chart are
+                // reported each.
+                let is_label = detail.starts_with("chart ") && seen.new.and_then(ObjectPolicy::of).is_none();
                 if is_label && all.iter().any(|other| other.text == text) {
                     continue;
                 }
@@ -396,28 +413,29 @@ impl<'a> Seen<'a> {
         gains(self.old, self.new, of)
     }
 
-    /// The fate of such an object that is removed.
+    /// The fate of the object, if it is removed and `is_such` accepts it.
     fn removed(&self, is_such: fn(&Value) -> bool) -> Option<String> {
         let old = self.old.filter(|old| self.new.is_none() && is_such(old))?;
-        let goes = self.is_target_removed;
-        let deletes = self.policy.and_then(|policy| if goes { policy.deletes_objects } else { policy.prunes });
-        let stays = goes && self.policy.is_some_and(|policy| policy.leaves_crds) && policy::is_crd(old);
+        // An engine deletes an object together with its target, or it prunes the object while the target stays.
+        let with_target = self.is_target_removed;
+        let deletes = self.policy.and_then(|policy| if with_target { policy.deletes_objects } else { policy.prunes });
+        let leaves_crd = with_target && self.policy.is_some_and(|policy| policy.leaves_crds) && policy::is_crd(old);
         // The order matters: an annotation of the object wins over its target, and the kind of removal over pruning.
-        let what = match deletes {
-            _ if policy::stays(old, goes) => return Some("orphaned: it opts out of pruning".to_owned()),
-            Some(false) if !goes => return Some("orphaned: the target does not prune".to_owned()),
-            _ if stays || deletes == Some(false) => return Some("orphaned: the target leaves it".to_owned()),
-            _ if policy::needs_confirmation(old, goes) => "deleted after confirmation",
-            Some(_) if goes => "deleted with the target",
+        let fate = match deletes {
+            _ if policy::stays(old, with_target) => return Some("orphaned: it opts out of pruning".to_owned()),
+            Some(false) if !with_target => return Some("orphaned: the target does not prune".to_owned()),
+            _ if leaves_crd || deletes == Some(false) => return Some("orphaned: the target leaves it".to_owned()),
+            _ if policy::needs_confirmation(old, with_target) => "deleted after confirmation",
+            Some(_) if with_target => "deleted with the target",
             Some(_) if self.added_to.is_some() => "the target prunes, so it is deleted",
             Some(_) => "deleted: the target prunes",
-            None if goes => "deleted or orphaned with the target",
+            None if with_target => "deleted or orphaned with the target",
             None => "deleted if the target prunes (unknown)",
         };
         Some(match self.added_to {
-            None => what.to_owned(),
-            Some(other) if deletes.is_none() && !goes => format!("{what}; {other} has it now"),
-            Some(other) => format!("{what}, unless {other} takes it over"),
+            None => fate.to_owned(),
+            Some(other) if deletes.is_none() && !with_target => format!("{fate}; {other} has it now"),
+            Some(other) => format!("{fate}, unless {other} takes it over"),
         })
     }
 
@@ -425,8 +443,8 @@ impl<'a> Seen<'a> {
         let (old, new) = self.old.zip(self.new)?;
         let fields = immutable::changed(old, new)?;
         let is_forced = policy::is_replaced(new) || self.policy.is_some_and(|policy| policy.forces);
-        let what = if is_forced { "deleted and recreated" } else { "the API server refuses it" };
-        Some(format!("{fields}: {what}"))
+        let fate = if is_forced { "deleted and recreated" } else { "the API server refuses it" };
+        Some(format!("{fields}: {fate}"))
     }
 
     fn below_suspended(&self) -> Option<String> {
@@ -438,22 +456,21 @@ impl<'a> Seen<'a> {
         }
     }
 
-    fn needed(&self) -> Option<String> {
+    fn removed_dependency(&self) -> Option<String> {
         let is_gone = self.new.is_none() && self.added_to.is_none();
-        let is_it = is_gone && !self.needed_by.is_empty();
-        is_it.then(|| format!("needed by {}", self.needed_by.join(", ")))
+        (is_gone && !self.needed_by.is_empty()).then(|| format!("needed by {}", self.needed_by.join(", ")))
     }
 
-    /// Returns what becomes of what such an object deploys that is removed.
-    fn gone(&self) -> Option<String> {
+    /// The fate of the objects that a removed target has deployed.
+    fn removed_target(&self) -> Option<String> {
         let old = self.old.filter(|_| self.new.is_none() && self.added_to.is_none())?;
-        let what = match (ObjectPolicy::of(old)?.deletes_objects?, text(old, "kind")) {
+        let fate = match (ObjectPolicy::of(old)?.deletes_objects?, text(old, "kind")) {
             (true, "ApplicationSet") => "its applications and their objects are deleted with it",
             (false, "ApplicationSet") => "its applications are deleted with it; their objects stay",
             (true, _) => "its objects are deleted with it",
             (false, _) => "its objects stay, and nothing updates them",
         };
-        Some(what.to_owned())
+        Some(fate.to_owned())
     }
 
     fn moved(&self) -> Option<String> {

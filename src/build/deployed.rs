@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::builds::build_all;
+use super::builds::build_generated;
 use crate::config::Config;
 use crate::git::LocalRepo;
 use crate::graph::{Explored, Survey};
@@ -52,7 +52,7 @@ fn outputs(repo: &LocalRepo, survey: &Survey, config: &Config, builders: &[&Buil
     let all: Vec<&Generated> =
         builders.iter().filter(|builder| builder.reaches.is_empty()).map(|builder| &builder.made).take(*left).collect();
     *left -= all.len();
-    let mut outputs = build_all(survey, &all, config, repo).into_iter();
+    let mut outputs = build_generated(survey, &all, config, repo).into_iter();
     let output = |builder: &&Builder| match builder.reaches.first() {
         Some(reached) => Err(Failure::new(format!("it reaches {}: {}", reached.name, reached.state))),
         None => {

@@ -24,8 +24,8 @@ enum DiskNode {
 }
 
 impl DiskNode {
-    /// Reads the node at a path. A link counts only if its target is in the tree. With a conversion the files are those of
-    /// a checkout. `None` if nothing is to be written.
+    /// Reads the node at a path. A link counts only if it leads to a path in the tree. With a conversion the files are those
+    /// of a checkout. `None` if nothing is to be written.
     fn read(tree: &dyn Tree, path: &str, conversion: Option<&Conversion>) -> Result<Option<DiskNode>> {
         Ok(match tree.entry(path)? {
             Some(Entry::File { executable }) => {
@@ -141,7 +141,7 @@ struct LaidFile {
 #[derive(Debug)]
 struct LaidLink {
     path: Box<str>,
-    target: String,
+    text: String,
 }
 
 impl Layout {
@@ -154,11 +154,11 @@ impl Layout {
     pub(super) fn add<P: AsRef<str>>(
         &mut self,
         tree: &dyn Tree,
-        places: impl IntoIterator<Item = P>,
+        paths: impl IntoIterator<Item = P>,
         conversion: Option<&Conversion>,
         pool: &mut Pool,
     ) -> Result<()> {
-        for path in places {
+        for path in paths {
             let path = path.as_ref();
             match DiskNode::read(tree, path, conversion)? {
                 Some(DiskNode::File { bytes, executable }) => {
@@ -166,21 +166,20 @@ impl Layout {
                     self.files.push(LaidFile { path: path.into(), content });
                 }
                 Some(DiskNode::Directory) => self.directories.push(path.into()),
-                Some(DiskNode::Link(target)) => self.links.push(LaidLink { path: path.into(), target }),
+                Some(DiskNode::Link(text)) => self.links.push(LaidLink { path: path.into(), text }),
                 None => {}
             }
         }
         Ok(())
     }
 
-    /// The digest of names, modes and bytes, or targets. It is that of a directory with the same files.
+    /// The digest of names, modes, and bytes or texts of links: the [digest](digest) of a directory with the same files.
     pub(super) fn digest(&self) -> String {
         let files = self.files.iter().map(|LaidFile { path, content }| {
             let FileKey { digest, executable } = &content.key;
             (path, Entry::File { executable: *executable }, digest.clone())
         });
-        let links =
-            self.links.iter().map(|LaidLink { path, target }| (path, Entry::Link, sha256_hex(target.as_bytes())));
+        let links = self.links.iter().map(|LaidLink { path, text }| (path, Entry::Link, sha256_hex(text.as_bytes())));
         let lines: BTreeSet<String> =
             files.chain(links).map(|(path, entry, digest)| line(path, Some(entry), &digest)).collect();
         sha256_hex(String::from_iter(lines).as_bytes())
@@ -207,27 +206,28 @@ impl Layout {
             content.write(&to)?;
         }
         // Links come last, so that nothing is written through a link.
-        self.links.iter().try_for_each(|LaidLink { path, target }| link(target, &self.top.join(&**path)))
+        self.links.iter().try_for_each(|LaidLink { path, text }| link(text, &self.top.join(&**path)))
     }
 }
 
-/// Writes the nodes at some paths of a tree below `top`: a directory empty, a link if its target is in the tree. With a
-/// conversion the files are those of a checkout. An unreadable node fails at once; the inner result is that of writing.
+/// Writes the nodes at some paths of a tree below `top`: a directory empty, a link if it leads to a path in the tree. With
+/// a conversion the files are those of a checkout. The outer error is one of reading the tree. The inner error is one of
+/// writing, for which a caller may have another message.
 pub(crate) fn write<P: AsRef<str>>(
     tree: &dyn Tree,
-    places: impl IntoIterator<Item = P>,
+    paths: impl IntoIterator<Item = P>,
     conversion: Option<&Conversion>,
     top: &Path,
 ) -> Result<Result<()>> {
     let mut links: Vec<LaidLink> = Vec::new();
-    for path in places {
+    for path in paths {
         let path = path.as_ref();
         let to = top.join(path);
         let written = match DiskNode::read(tree, path, conversion)? {
             Some(DiskNode::File { bytes, executable }) => file(&to, &bytes, executable),
             Some(DiskNode::Directory) => fs::create_dir_all(&to),
-            Some(DiskNode::Link(target)) => {
-                links.push(LaidLink { path: path.into(), target });
+            Some(DiskNode::Link(text)) => {
+                links.push(LaidLink { path: path.into(), text });
                 Ok(())
             }
             None => Ok(()),
@@ -237,19 +237,19 @@ pub(crate) fn write<P: AsRef<str>>(
         }
     }
     // Links come last, so that nothing is written through a link.
-    Ok(links.iter().try_for_each(|LaidLink { path, target }| {
-        link(target, &top.join(&**path)).map_err(|error| not_written(path, &error))
+    Ok(links.iter().try_for_each(|LaidLink { path, text }| {
+        link(text, &top.join(&**path)).map_err(|error| not_written(path, &error))
     }))
 }
 
 /// Like [`write`], below the temporary directory, which every error of writing calls unusable.
 pub(crate) fn write_temporary<P: AsRef<str>>(
     tree: &dyn Tree,
-    places: impl IntoIterator<Item = P>,
+    paths: impl IntoIterator<Item = P>,
     conversion: Option<&Conversion>,
     top: &Path,
 ) -> Result<()> {
-    write(tree, places, conversion, top)?.map_err(unusable)
+    write(tree, paths, conversion, top)?.map_err(unusable)
 }
 
 fn not_written(path: &str, error: &io::Error) -> Failure {
@@ -270,7 +270,7 @@ pub(super) fn copy(from: &Path, to: &Path) -> Result<()> {
     write_temporary(&tree, tree.below("")?, None, to)
 }
 
-/// The digest of all files and links below a directory: names, modes and bytes, or targets.
+/// The digest of all files and links below a directory: names, modes, and bytes or texts of links.
 pub(super) fn digest(top: &Path) -> Result<String> {
     let tree = DiskTree::of_directory(top, false)?;
     let mut lines = BTreeSet::new();
@@ -304,7 +304,7 @@ pub(crate) fn set_executable(disk_path: &Path, mut permissions: fs::Permissions,
     fs::set_permissions(disk_path, permissions)
 }
 
-/// The target of a link as a relative path; `None` if it is outside of the tree.
+/// The text of a link as a relative path; `None` if it leads out of the tree.
 fn link_text(tree: &dyn Tree, path: &str) -> Result<Option<String>> {
     let directory = path::parent(path);
     let Ok(text) = String::from_utf8(tree.read(path)?) else {

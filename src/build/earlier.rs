@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Job, Verdict};
+use super::{PlanBuilds, Verdict};
 use crate::graph::{Graph, RootId};
 use crate::message::failure::Result;
 use crate::plan::ComparedRoot;
@@ -23,7 +23,7 @@ pub(crate) struct Earlier {
 
 impl Earlier {
     /// The recorded verdict of each root, if `by` would build it from the same inputs now.
-    pub(super) fn verdicts(&self, job: &Job<'_>, by: &BuildTool) -> Result<Vec<Option<Verdict>>> {
+    pub(super) fn verdicts(&self, job: &PlanBuilds<'_>, by: &BuildTool) -> Result<Vec<Option<Verdict>>> {
         let (graph, affected) = (&job.plan.before, &job.plan.affected);
         let is_stale = self.stale(graph, affected.iter().map(|root| root.root))?;
         // Attributes above a copy decide how it is checked out.

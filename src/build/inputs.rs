@@ -37,14 +37,14 @@ pub(super) struct Answers {
 
 /// The sources of remote files for a build.
 pub(super) enum RemoteFiles {
-    /// From here. With `is_closed` from nowhere else, whatever it asks.
+    /// The proxy answers with fetched files. With `is_closed` the build reaches nothing else.
     Served { served: Arc<Served>, is_closed: bool },
-    /// From upstream once more: nothing here can answer in its place.
+    /// The build fetches them from upstream once more, because nothing on this machine can answer in the place of upstream.
     Upstream,
 }
 
 impl Answers {
-    /// The responses from a walk, whose repositories were [written](of_graph) below `top`.
+    /// The responses from a walk, whose repositories are [written](lay_out) below `top`.
     pub(super) fn of(graph: &Graph, offline: bool, top: &Path) -> Result<Answers> {
         let sources = graph.sources.iter().enumerate();
         let upstreams = sources.filter_map(|(number, source)| {
@@ -131,8 +131,8 @@ pub(super) fn tree_dir(graph: &Graph, number: usize, top: &Path) -> PathBuf {
 }
 
 /// Lays out the inputs of some roots of a graph, each with its number, and of all roots that they reach. With `checks_out`
-/// the user's files are those of a checkout. Files of upstreams are written at once.
-pub(super) fn of_graph(
+/// the user's files are those of a checkout. Returns the layout of each number; files of upstreams are written at once.
+pub(super) fn lay_out(
     graph: &Graph,
     roots: impl IntoIterator<Item = (usize, RootId)>,
     trusted: &HashSet<FileId>,
@@ -140,46 +140,46 @@ pub(super) fn of_graph(
     (top, pool): (&Path, &mut Pool),
 ) -> Result<BTreeMap<usize, Layout>> {
     let mut layouts = BTreeMap::new();
-    // Trees of upstreams are written once, the tree of the user once for each root.
-    let mut parts: Vec<TreeInputs> = graph.sources.iter().map(TreeInputs::of).collect();
+    // The files of all roots in one tree are collected for each source. The first source is the tree of the user.
+    let mut trees: Vec<TreeInputs> = graph.sources.iter().map(TreeInputs::of).collect();
     let mut inputs: BTreeMap<RootId, RootInputs> = BTreeMap::new();
     let conversion = conversion(checks_out);
     for (number, start) in roots {
         for id in graph.reach([start], |_, _| true) {
             let root = &graph.roots[id];
-            let read = match inputs.entry(id) {
+            // Roots of upstreams are collected once. Those of the user are collected for each number that reaches them.
+            let root_inputs = match inputs.entry(id) {
                 Entry::Vacant(new) => {
-                    read_remotely(graph, id, trusted, &mut parts)?;
+                    add_fetched_files(graph, id, trusted, &mut trees)?;
                     new.insert(graph.inputs(id)?)
                 }
-                // The user's files are written for each number again, those of upstreams are shared.
                 Entry::Occupied(known) if root.source == SourceId::FIRST => known.into_mut(),
                 Entry::Occupied(_) => continue,
             };
-            parts[root.source.0].add(&read.own)?;
-            parts[root.source.0].put_charts(graph, id);
+            trees[root.source.0].add(&root_inputs.own)?;
+            trees[root.source.0].put_charts(graph, id);
         }
-        // Start the next root with nothing, so that it sees no file of this one.
+        // The user's tree is collected anew for the next number, so that its build sees no file of this one.
         if graph.sources[0].repository.is_none() {
-            let part = std::mem::replace(&mut parts[0], TreeInputs::of(&graph.sources[0]));
-            layouts.insert(number, part.layout(conversion.as_ref(), &tree_dir(graph, number, top), pool)?);
+            let tree = std::mem::replace(&mut trees[0], TreeInputs::of(&graph.sources[0]));
+            layouts.insert(number, tree.layout(conversion.as_ref(), &tree_dir(graph, number, top), pool)?);
         }
     }
-    let fetched = parts.iter().enumerate().filter(|(_, part)| part.source.repository.is_some());
-    for (number, part) in fetched {
-        part.write(&upstream_dir(SourceId(number), top))?;
+    let fetched = trees.iter().enumerate().filter(|(_, tree)| tree.source.repository.is_some());
+    for (number, tree) in fetched {
+        tree.write(&upstream_dir(SourceId(number), top))?;
     }
     Ok(layouts)
 }
 
 /// Adds the fetched files that a root reads, and the links on the way to the directories of its URLs.
-fn read_remotely(graph: &Graph, id: RootId, trusted: &HashSet<FileId>, parts: &mut [TreeInputs]) -> Result<()> {
+fn add_fetched_files(graph: &Graph, id: RootId, trusted: &HashSet<FileId>, trees: &mut [TreeInputs]) -> Result<()> {
     for edge in &graph.roots[id].edges {
         if let Resolution::Root { id, remote: true } = edge.resolution
             && let Ok(spec) = RepoSpec::parse(&edge.reference.text)
         {
             let source = graph.roots[id].source;
-            parts[source.0].add(&of_directory_without_root(&*graph.sources[source].tree, &spec.directory(), &[])?)?;
+            trees[source.0].add(&of_directory_without_root(&*graph.sources[source].tree, &spec.directory(), &[])?)?;
         }
     }
     for id in graph.files_of_build(id) {
@@ -187,14 +187,15 @@ fn read_remotely(graph: &Graph, id: RootId, trusted: &HashSet<FileId>, parts: &m
         if let Origin::Tree { source, path } = &file.origin
             && graph.sources[*source].repository.is_some()
         {
-            parts[source.0].put(path, &graph.read(id)?, file.executable && trusted.contains(&id));
+            trees[source.0].put(path, &graph.read(id)?, file.executable && trusted.contains(&id));
         }
     }
     Ok(())
 }
 
-/// Why some roots, with all that they reach, cannot be built elsewhere; `None` if they can.
-pub(super) fn outside(graph: &Graph, roots: &BTreeSet<RootId>) -> Result<Option<String>> {
+/// Why some roots cannot be built from the files that the walk knows, because a program of theirs may read files outside of
+/// the tree; `None` if they can.
+pub(super) fn outside_reason(graph: &Graph, roots: &BTreeSet<RootId>) -> Result<Option<String>> {
     // A chart or code may read whatever a link in its directory leads to.
     for &id in roots {
         let ScopedTree { tree, repository, .. } = &graph.sources[graph.roots[id].source];
@@ -223,16 +224,16 @@ pub(super) fn whole(source: &ScopedTree, checks_out: bool, top: &Path) -> Result
 pub(super) fn of_copy(plan: &Plan, into: &str, checkout: Option<&SharedTree>, top: &Path) -> Result<()> {
     // Attributes of the commit above the copy decide how its files are checked out.
     let mut tree = OverlayTree::new(checkout.cloned().unwrap_or_else(|| Rc::new(OverlayTree::default())));
-    let mut places = Vec::new();
+    let mut paths = Vec::new();
     for (path, file) in &plan.changes {
         if let Some(file) = file
             && path::is_in(path, into)
         {
             tree.file(path, &file.bytes, file.executable);
-            places.push(path);
+            paths.push(path);
         }
     }
-    disk::write_temporary(&tree, places, conversion(checkout.is_some()).as_ref(), top)
+    disk::write_temporary(&tree, paths, conversion(checkout.is_some()).as_ref(), top)
 }
 
 /// The conversion to files of a checkout: line ends, `ident` and encodings follow the attributes of each directory.
@@ -246,7 +247,8 @@ struct TreeInputs<'a> {
     source: &'a ScopedTree,
     /// The tree; for a fetched tree with the files that the walk has read.
     tree: OverlayTree,
-    places: BTreeSet<String>,
+    /// The paths to write.
+    paths: BTreeSet<String>,
     /// The charts that were pulled.
     pulled: OverlayTree,
 }
@@ -254,22 +256,22 @@ struct TreeInputs<'a> {
 impl<'a> TreeInputs<'a> {
     fn of(source: &'a ScopedTree) -> TreeInputs<'a> {
         let tree = OverlayTree::new(source.tree.clone());
-        TreeInputs { source, tree, places: BTreeSet::new(), pulled: OverlayTree::default() }
+        TreeInputs { source, tree, paths: BTreeSet::new(), pulled: OverlayTree::default() }
     }
 
     fn add(&mut self, inputs: &[BuildInput]) -> Result<()> {
         let tree = &*self.source.tree;
         for input in inputs {
-            let places = match input {
+            let paths = match input {
                 BuildInput::At(path) => vec![path.clone()],
                 BuildInput::Below(directory) => tree.below(directory)?,
                 BuildInput::Remote(_) | BuildInput::Chart(_) => continue,
             };
-            for path in places {
+            for path in paths {
                 let is_file = || Ok(matches!(tree.entry(&path)?, Some(tree::Entry::File { .. })));
-                // A fetched tree may be partial: its files are those that the walk has read.
+                // A fetched tree may be partial, so its files are those that the walk has read: `put` adds these.
                 if path::is_in(&path, &self.source.scope) && !(self.source.repository.is_some() && is_file()?) {
-                    self.places.insert(path);
+                    self.paths.insert(path);
                 }
             }
         }
@@ -278,7 +280,7 @@ impl<'a> TreeInputs<'a> {
 
     fn put(&mut self, path: &str, bytes: &[u8], executable: bool) {
         self.tree.file(path, bytes, executable);
-        self.places.insert(path.to_owned());
+        self.paths.insert(path.to_owned());
     }
 
     /// Puts the charts that were pulled for a root where kustomize looks for them.
@@ -297,7 +299,7 @@ impl<'a> TreeInputs<'a> {
     /// The files of the user's tree, below `top`.
     fn layout(&self, conversion: Option<&Conversion>, top: &Path, pool: &mut Pool) -> Result<Layout> {
         let mut layout = Layout::new(top);
-        layout.add(&self.tree, &self.places, conversion, pool)?;
+        layout.add(&self.tree, &self.paths, conversion, pool)?;
         // No checkout gives pulled charts, so they are not converted.
         layout.add(&self.pulled, self.pulled.below("")?, None, pool)?;
         Ok(layout)
@@ -305,7 +307,7 @@ impl<'a> TreeInputs<'a> {
 
     /// Writes the files of an upstream.
     fn write(&self, top: &Path) -> Result<()> {
-        disk::write_temporary(&self.tree, &self.places, None, top)?;
+        disk::write_temporary(&self.tree, &self.paths, None, top)?;
         disk::write_temporary(&self.pulled, self.pulled.below("")?, None, top)
     }
 }

@@ -147,7 +147,7 @@ impl Memory {
 const INPUT: &str = "\u{1}INPUT\u{1}";
 
 impl BuildRun {
-    /// The output of the build, remembered or new. With `is_tested` it is built again, if it need not come to the same.
+    /// The output of the build, remembered or new. With `is_tested` a build that need not come to the same is run twice.
     pub(super) fn output(&self, form: OutputForm, is_tested: bool) -> Result<BuildOutput> {
         let digest = self.input_digest()?;
         if let Some(build) = self.remembered(digest.as_deref(), form) {
@@ -196,32 +196,28 @@ impl BuildRun {
             ["--enable-helm", "--load-restrictor", "--reorder", "--helm-api-versions", "--helm-kube-version"];
         let BuildRun { root: RootDir { files, directory, .. }, program, arguments, variables, .. } = self;
         let is_kustomize = program.kind != Tool::Helm;
-        if program.memory.is_none()
-            || is_kustomize
-                && !arguments
-                    .iter()
-                    .all(|argument: &String| PURE.contains(&argument.split('=').next().unwrap_or_default()))
-        {
+        let is_pure = |argument: &String| PURE.contains(&argument.split('=').next().unwrap_or_default());
+        if program.memory.is_none() || (is_kustomize && !arguments.iter().all(is_pure)) {
             return Ok(None);
         }
-        // Neither an unknown program nor unknown inputs have a digest.
-        let (Some(identity), Some(answers)) =
-            (program.identity(), files.answers.digest(&self.known.as_ref().unwrap_or(&self.root).digest()?)?)
-        else {
+        // A build among all files is a second try, whose failure is remembered by the inputs of the first.
+        let inputs = self.known.as_ref().unwrap_or(&self.root).digest()?;
+        // Without the program's identity or with files outside of the inputs, the digest would not cover everything.
+        let (Some(identity), Some(inputs)) = (program.identity(), files.answers.digest(&inputs)?) else {
             return Ok(None);
         };
         // Another version of this program may prepare the inputs otherwise.
-        let mut lines = format!("{} {identity} {:?} {answers}\n", env!("CARGO_PKG_VERSION"), program.network);
+        let mut lines = format!("{} {identity} {:?} {inputs}\n", env!("CARGO_PKG_VERSION"), program.network);
         lines += &format!("{directory:?} {variables:?}\n");
         lines += if self.known.is_some() { "among all files\n" } else { "" };
         for argument in arguments {
-            // Values lie beside a chart.
+            // `--values=FILE` names a file of the inputs, whose digest counts instead of its path.
             let file = argument.split_once('=').map(|(_, file)| Path::new(file));
             let bytes = file.filter(|file| file.starts_with(&files.input)).map(fs::read).transpose();
             let digest = bytes.map_err(unusable)?.map(|bytes| sha256_hex(&bytes));
             lines += &format!("{:?} {digest:?}\n", argument.replace(&files.input.display().to_string(), INPUT));
         }
-        // Variables of the environment steer programs, but `PATH` names them, and these are known.
+        // Variables of the environment change what programs do. `PATH` only finds them, and their identities are known.
         lines.extend(
             super::run::seen(false).filter(|(name, _)| name != "PATH").map(|variable| format!("{variable:?}\n")),
         );

@@ -74,41 +74,46 @@ pub(crate) fn parts(
     let mut known: Sides<Outputs> = Sides::default();
     // Level by level, from the top: a root that builds is not taken apart.
     for _ in 0..DEEPEST {
-        let mut next: Sides<BTreeSet<String>> = Sides::default();
+        // The failed builds may share parts, so the parts of all are built together.
+        let mut level: Sides<BTreeSet<String>> = Sides::default();
         for BuiltParts { todo, .. } in &all {
-            next = next.zip(todo.as_ref()).map(|(next, todo)| &next | todo);
+            level.old.extend(todo.old.iter().cloned());
+            level.new.extend(todo.new.iter().cloned());
         }
-        if next.iter().all(BTreeSet::is_empty) {
+        if level.iter().all(BTreeSet::is_empty) {
             break;
         }
-        let next = next.zip(known.as_ref()).map(|(mut next, known)| {
-            next.retain(|part| !known.contains_key(part));
-            next.into_iter().collect::<Vec<String>>()
-        });
-        if next.iter().any(|next| !next.is_empty()) {
-            let builds = build(next.as_ref().zip(workspaces).map(|(next, workspace)| {
-                next.iter().map(|part| Ok(Some(BuildSpec::part(workspace, part)))).collect()
+        level.old.retain(|part| !known.old.contains_key(part));
+        level.new.retain(|part| !known.new.contains_key(part));
+        if level.iter().any(|level| !level.is_empty()) {
+            let builds = build(level.as_ref().zip(workspaces).map(|(level, workspace)| {
+                level.iter().map(|part| Ok(Some(BuildSpec::part(workspace, part)))).collect()
             }))?;
-            known = known.zip(next.zip(builds)).map(|(mut known, (next, builds))| {
-                let outputs = side_by_side(&next, processors(), |number, _| {
-                    let built = builds.build(number).ok()?;
-                    Some(format!("---\n{}", String::from_utf8_lossy(&built.stdout)))
-                });
-                known.extend(next.into_iter().zip(outputs));
-                known
-            });
+            known.old.extend(outputs(level.old, &builds.old));
+            known.new.extend(outputs(level.new, &builds.new));
         }
         for parts in &mut all {
             tree.descend(parts, &known)?;
         }
     }
+    // Parts below the deepest level are not built, so their objects are unknown.
     for parts in &mut all {
         parts.mark_incomplete(parts.todo.as_ref().map(|todo| !todo.is_empty()));
     }
     Ok(all)
 }
 
-/// The directories of the roots of the tree that the root in one lists as resources.
+/// The outputs of the builds of a level, in its order.
+fn outputs(level: BTreeSet<String>, builds: &Builds) -> impl Iterator<Item = (String, Option<String>)> {
+    let level: Vec<String> = level.into_iter().collect();
+    let outputs = side_by_side(&level, processors(), |number, _| {
+        let built = builds.build(number).ok()?;
+        Some(format!("---\n{}", String::from_utf8_lossy(&built.stdout)))
+    });
+    level.into_iter().zip(outputs)
+}
+
+/// The directories of the roots of the tree that the root in a directory lists as resources.
 fn listed(graph: &Graph, directory: &str) -> Vec<String> {
     let root = graph.user_root(directory);
     let named = root.into_iter().flat_map(|root| named(graph, root));
@@ -121,15 +126,22 @@ fn named(graph: &Graph, root: RootId) -> impl Iterator<Item = (&Edge, &str)> {
     own.map(|(edge, named)| (&graph[edge], graph.roots[named].directory.as_str()))
 }
 
-/// What is left of a kustomization without the roots that it lists: its other fields, and the other entries of its lists.
-/// `None` if it cannot be read.
-fn remainder(graph: &Graph, root: RootId) -> Option<(Value, BTreeSet<String>)> {
+/// A kustomization without the roots that it lists.
+struct Remainder {
+    /// The fields that are not [`LISTS`].
+    fields: Value,
+    /// The other entries of the lists.
+    entries: BTreeSet<String>,
+}
+
+/// The [`Remainder`] of a kustomization; `None` if it cannot be read.
+fn remainder(graph: &Graph, root: RootId) -> Option<Remainder> {
     let parts: BTreeSet<&str> = named(graph, root).map(|(edge, _)| edge.reference.text.as_str()).collect();
     let mut fields = parsed(&graph.bytes(graph.roots[root].file))?;
     let lists = LISTS.iter().filter_map(|name| fields.remove(*name)).collect::<Vec<_>>();
     let entries = lists.iter().filter_map(Value::as_array).flatten().filter_map(Value::as_str);
     let entries = entries.filter(|entry| !parts.contains(entry)).map(str::to_owned).collect();
-    Some((Value::Object(fields), entries))
+    Some(Remainder { fields: Value::Object(fields), entries })
 }
 
 /// The roots of both sides, and how they differ.
@@ -148,12 +160,13 @@ impl PartTree<'_> {
         let mut parts = BuiltParts::default();
         parts.mark_incomplete(choice.without_parts());
         self.add(&mut parts, choice.tops());
-        // Its roots failed with what its engine adds to them.
+        // The top roots are not built again: they have failed, with what the engine adds to them. Without any output,
+        // descending takes them apart.
         self.descend(&mut parts, &Sides::default())?;
         let [roots, files] = choice.scanned();
         self.add(&mut parts, roots);
         for file in files.iter().flatten() {
-            parts.mark_incomplete(self.of_path(file)?);
+            parts.mark_incomplete(self.sides_with(file)?);
         }
         let is_other = choice.is_built_otherwise();
         parts.mark_incomplete(Sides { old: is_other, new: is_other });
@@ -165,6 +178,7 @@ impl PartTree<'_> {
         let todo = std::mem::take(&mut parts.todo);
         for part in &todo.old | &todo.new {
             let is_on = todo.as_ref().map(|todo| todo.contains(&part));
+            // A side without the part has no objects of it.
             let built = is_on.zip(known.as_ref()).map(|(is_on, known)| match known.get(&part) {
                 Some(output) if is_on => output.as_deref(),
                 None if is_on => None,
@@ -175,7 +189,7 @@ impl PartTree<'_> {
                 parts.outputs.new += new;
                 continue;
             }
-            // Its parts are many, and the first that can be loaded are nearly as large.
+            // An overloaded root is not taken apart: its parts are many, and nearly as large.
             if self.is_overloaded(&part) {
                 parts.mark_incomplete(is_on);
                 continue;
@@ -213,40 +227,41 @@ impl PartTree<'_> {
         if !self.differing.contains(part) {
             return Ok(Sides::default());
         }
-        let roots = self.graphs.as_ref().map(|graph| Some((graph, graph.user_root(part)?)));
-        let Sides { old: Some(old), new: Some((graph, root)) } = roots else { return Ok(BOTH) };
-        let Sides { old: Some((was, old)), new: Some((is, new)) } =
-            (Sides { old, new: (graph, root) }).map(|(graph, root)| remainder(graph, root))
-        else {
-            return Ok(BOTH);
-        };
-        // No build of its own shows the changes of a component, or of a configuration of plugins.
+        let remainders = self.graphs.as_ref().map(|graph| remainder(graph, graph.user_root(part)?));
+        let Sides { old: Some(old), new: Some(new) } = remainders else { return Ok(BOTH) };
+        let graph = &self.graphs.new;
+        let Some(root) = graph.user_root(part) else { return Ok(BOTH) };
+        // Other fields may change any object. No build of its own shows the changes of a component, or of a configuration of
+        // plugins.
         let mut others = named(graph, root).filter(|(edge, _)| edge.reference.accepts != Accepts::Either);
-        if was != is
+        if old.fields != new.fields
             || graph.roots[root].kind == Some(KustomizationKind::Component)
             || others.any(|(_, directory)| self.differing.contains(directory))
         {
             return Ok(BOTH);
         }
-        let mut rest = Sides { old: !old.is_subset(&new), new: !new.is_subset(&old) };
+        // An entry or a file that only one side has adds objects to that side.
+        let mut incomplete =
+            Sides { old: !old.entries.is_subset(&new.entries), new: !new.entries.is_subset(&old.entries) };
         for input in &graph.inputs(root)?.own {
             match input {
                 BuildInput::At(path) => {
-                    let is_read = path::parent(path) == part && FILE_NAMES.contains(&path::name(path))
-                        || named(graph, root).any(|(_, directory)| path::is_in(directory, path));
-                    if !is_read {
-                        rest = rest.zip(self.of_path(path)?).map(|(rest, is_there)| rest || is_there);
+                    let is_kustomization = path::parent(path) == part && FILE_NAMES.contains(&path::name(path));
+                    let is_above_part = named(graph, root).any(|(_, directory)| path::is_in(directory, path));
+                    if !is_kustomization && !is_above_part {
+                        let has_file = self.sides_with(path)?;
+                        incomplete = incomplete.zip(has_file).map(|(known, has_file)| known || has_file);
                     }
                 }
                 _ if self.changes.first_of(std::slice::from_ref(input))?.is_some() => return Ok(BOTH),
                 _ => {}
             }
         }
-        Ok(rest)
+        Ok(incomplete)
     }
 
     /// The sides that have something at a path, if it differs.
-    fn of_path(&self, path: &str) -> Result<Sides<bool>> {
+    fn sides_with(&self, path: &str) -> Result<Sides<bool>> {
         if self.changes.at(path)?.is_none() {
             return Ok(Sides::default());
         }

@@ -166,7 +166,7 @@ pub(super) fn find(given: Option<&Path>) -> Result<Result<Program, String>> {
         Some(given) => Some((given.to_owned(), "--kustomize")),
         None => from_environment().map(|path| (path, "KUSTOMIZE")),
     };
-    // Somebody chose it, so that another one must not be taken in its place.
+    // The user chose a named program, so that no other program is taken in its place.
     if let Some((path, by)) = named {
         let refused = |reason: String| {
             Failure::new(format!("`{}` ({by}) {reason}", path.display()))
@@ -177,7 +177,7 @@ pub(super) fn find(given: Option<&Path>) -> Result<Result<Program, String>> {
         let kind = if is_kubectl { Tool::Kubectl } else { Tool::Kustomize };
         return examine(&absolute, kind).map(Ok).map_err(refused);
     }
-    // Else the first on `PATH` that works.
+    // Without a named program, the first on `PATH` that works is taken.
     let mut reasons = Vec::new();
     for kind in [Tool::Kustomize, Tool::Kubectl] {
         if let Some(path) = on_path(kind.name()) {
@@ -261,7 +261,7 @@ fn run_version(path: &Path, kind: Tool) -> Result<(Means, Output), process::Erro
     let private = tempfile::tempdir().map_err(failed)?;
     let input = private.path().join("input");
     std::fs::create_dir(&input).map_err(failed)?;
-    let run = |means: Means| {
+    let run_with = |means: Means| {
         let mut command = Command::new(path);
         command.args(match kind {
             Tool::Kustomize => &["version"] as &[&str],
@@ -277,10 +277,10 @@ fn run_version(path: &Path, kind: Tool) -> Result<(Means, Output), process::Erro
         };
         Ok(sandbox::run(&mut command, isolation, Some(TIMEOUT))?.output)
     };
-    // The filter is tried with the program itself, whatever the system promises.
-    match run(Means::Filter) {
+    // Whether the filter works is tried with the program itself, whatever the system promises.
+    match run_with(Means::Filter) {
         Ok(output) if output.status.success() => Ok((Means::Filter, output)),
-        _ => Ok((Means::Nothing, run(Means::Nothing)?)),
+        _ => Ok((Means::Nothing, run_with(Means::Nothing)?)),
     }
 }
 

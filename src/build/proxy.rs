@@ -90,22 +90,22 @@ impl Served {
         for (text, bytes) in files {
             let Some(key) = key_of(text) else { continue };
             let known = contents.entry(key).or_insert_with(|| Some(bytes.into()));
-            // They differ in something that a request does not contain, such as a password.
+            // Two URLs with one key differ in something that a request does not contain, such as a password. If their contents
+            // differ, too, nobody can tell which is requested.
             known.take_if(|known| **known != *bytes);
         }
-        // A URL with several contents is not served, which is expected.
+        // A request for a URL without content fails, but it is known, and so not reported.
         let mut repositories: HashSet<String> = repositories.into_iter().filter_map(key_of).collect();
         repositories.extend(contents.iter().filter(|(_, bytes)| bytes.is_none()).map(|(key, _)| key.clone()));
         let files = contents.into_iter().filter_map(|(key, bytes)| Some((key, bytes?))).collect();
-        // The authority lives as long as the builds, and only they are told about it.
         let mut parameters = CertificateParams::default();
         parameters.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let authority = KeyPair::generate().and_then(|key| CertifiedIssuer::self_signed(parameters, key));
         let authority = authority.map_err(not_started)?;
         let certificate = directory.join("certificate.pem");
         std::fs::write(&certificate, authority.pem()).map_err(unusable)?;
-        // Other users of the machine reach the proxy, too, so that it needs a password.
-        // Whoever knows the key may read everything anyway.
+        // Other users of the machine reach the proxy, too, so that it needs a password. It is a digest of the key, because
+        // whoever knows the key may read everything anyway.
         let password = sha256_hex(&authority.key().serialize_der());
         Ok(Served { files, repositories, authority, password, certificate, hosts: Mutex::default() })
     }
@@ -235,7 +235,7 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
             Ok(stream) if Arc::strong_count(shared) <= CONNECTIONS => {
                 let worker = Arc::clone(shared);
                 // An error can only be reported to the client.
-                std::thread::Builder::new().spawn(move || worker.connection(stream).ok()).ok();
+                std::thread::Builder::new().spawn(move || worker.serve_connection(stream).ok()).ok();
             }
             Ok(_) => shared.note("too many connections to answer".to_owned()),
             // Out of descriptors, or gone before it was accepted: the next one may do better.
@@ -247,7 +247,8 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
 /// The head of a request.
 struct RequestHead {
     method: String,
-    target: String,
+    /// A URL; for CONNECT the host and the port, inside of a tunnel the path.
+    uri: String,
     /// Whether it has the password of the build.
     is_trusted: bool,
 }
@@ -274,10 +275,10 @@ fn request(stream: &mut impl Read, password: &str) -> io::Result<Option<RequestH
         }
     }
     let mut words = first.split_ascii_whitespace();
-    let (Some(method), Some(target), Some(_)) = (words.next(), words.next(), words.next()) else {
+    let (Some(method), Some(uri), Some(_version)) = (words.next(), words.next(), words.next()) else {
         return Ok(None);
     };
-    Ok(Some(RequestHead { method: method.to_owned(), target: target.to_owned(), is_trusted }))
+    Ok(Some(RequestHead { method: method.to_owned(), uri: uri.to_owned(), is_trusted }))
 }
 
 /// Writes an answer, after which the connection ends.
@@ -294,7 +295,8 @@ fn answer(stream: &mut impl Write, status: &str, body: &[u8], with_body: bool) -
 }
 
 impl Shared {
-    fn connection(&self, mut stream: TcpStream) -> io::Result<()> {
+    /// Answers the request of a connection, or the first in a tunnel.
+    fn serve_connection(&self, mut stream: TcpStream) -> io::Result<()> {
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(PATIENCE))?;
         let password = &self.served.password;
@@ -303,16 +305,16 @@ impl Shared {
             return answer(&mut stream, "400 Bad Request", b"", true);
         };
         if request.method != "CONNECT" {
-            let url = Url::parse(&request.target).ok();
-            return self.give(&mut stream, &request, url);
+            let url = Url::parse(&request.uri).ok();
+            return self.answer_request(&mut stream, &request, url);
         }
         // This request contains only host and port; the path follows after TLS has begun.
-        let url = Url::parse(&format!("https://{}/", request.target)).ok();
+        let url = Url::parse(&format!("https://{}/", request.uri)).ok();
         let named = url.as_ref().and_then(|url| Some((url, url.host_str()?)));
         let Some((url, host)) = named.filter(|_| IS_TRUSTED && request.is_trusted) else {
-            return self.give(&mut stream, &request, url);
+            return self.answer_request(&mut stream, &request, url);
         };
-        // Answer as the host, and read the request that the client believes to be between them.
+        // The client takes us for the host: it sends the request that only the host should see.
         let tls = self.served.tls(host)?;
         stream.write_all(b"HTTP/1.1 200 Connection Established\r\n\r\n")?;
         let connection = ServerConnection::new(tls).map_err(io::Error::other)?;
@@ -323,11 +325,11 @@ impl Shared {
                 let request = RequestHead { is_trusted: true, ..request };
                 // `join` would take `//host` for another host.
                 let origin = url.as_str().trim_end_matches('/');
-                let is_path = request.target.starts_with('/');
-                let url = Url::parse(&format!("{origin}{}", request.target)).ok().filter(|_| is_path);
-                self.give(&mut stream, &request, url)?;
+                let is_path = request.uri.starts_with('/');
+                let url = Url::parse(&format!("{origin}{}", request.uri)).ok().filter(|_| is_path);
+                self.answer_request(&mut stream, &request, url)?;
             }
-            // It may not believe who we are, and cannot have asked for anything.
+            // A client that does not trust our certificate requests nothing.
             _ => self.note(url.to_string()),
         }
         stream.conn.send_close_notify();
@@ -335,7 +337,7 @@ impl Shared {
     }
 
     /// Answers with a file that was fetched.
-    fn give(&self, stream: &mut impl Write, request: &RequestHead, url: Option<Url>) -> io::Result<()> {
+    fn answer_request(&self, stream: &mut impl Write, request: &RequestHead, url: Option<Url>) -> io::Result<()> {
         let key = url.as_ref().and_then(key).unwrap_or_default();
         let is_read = matches!(request.method.as_str(), "GET" | "HEAD");
         if let Some(file) = self.served.files.get(&key).filter(|_| is_read && request.is_trusted) {
@@ -346,14 +348,14 @@ impl Shared {
         // kustomize first tries the URL of a repository as a file, so that such a request is expected.
         let mut known = self.served.repositories.iter();
         if !known.any(|prefix| is_read && *prefix == key || is_tunnel && prefix.starts_with(&key)) {
-            self.note(url.map_or_else(|| request.target.clone(), |url| url.to_string()));
+            self.note(url.map_or_else(|| request.uri.clone(), |url| url.to_string()));
         }
         answer(stream, "403 Forbidden", b"this was not fetched\n", true)
     }
 
     /// Notes an unanswered request.
-    fn note(&self, what: String) {
-        locked(&self.refused).insert(redact::text(&what));
+    fn note(&self, request: String) {
+        locked(&self.refused).insert(redact::text(&request));
     }
 }
 

@@ -36,10 +36,10 @@ pub(crate) struct Rendered {
     /// The paths of the files of these targets; for one with an unknown name also the directory of its engine, for an
     /// unreadable file the top.
     unknown_files: BTreeSet<String>,
-    /// Why the files of some targets are missing, unless their repository is this one, which nothing tells.
-    perhaps_here: BTreeMap<String, String>,
+    /// Why the files of some targets are missing, although their repository may be this one: nothing tells whether it is.
+    perhaps_local: BTreeMap<String, String>,
     /// The files of an earlier run that [stay](Self::keep_earlier).
-    kept: BTreeSet<String>,
+    earlier_files: BTreeSet<String>,
     /// The targets of which a source is elsewhere, so that their files lack its objects.
     partial: BTreeSet<String>,
     /// The deployments that are elsewhere, so that no file has their objects.
@@ -68,8 +68,8 @@ impl FileNames<'_> {
         let objects: BTreeMap<&ObjectRef, &Target> = targets.iter().map(|target| (&target.object, target)).collect();
         let mut unnamed: Vec<&Target> = objects.into_values().collect();
         let mut names = HashMap::new();
-        // Objects of two clusters often have one name, and neither may overwrite the other's file. A line is no part of a
-        // name: a comment above an object would rename the file that is deployed.
+        // Objects of two clusters often have one name, and neither may overwrite the other's file: a target gets the short
+        // name if no other has it, else the name with the suffix if no other has that.
         for suffix in [|_: &Target| String::new(), suffix] {
             let mut by_file: BTreeMap<String, Vec<&Target>> = BTreeMap::new();
             for target in unnamed.drain(..) {
@@ -82,6 +82,8 @@ impl FileNames<'_> {
                 }
             }
         }
+        // The others are numbered. The line of the object would be a name, too, but then a comment above the object would
+        // rename the file that is deployed.
         let mut counts: HashMap<String, usize> = HashMap::new();
         for target in unnamed {
             let suffix = format!("{}, {}", suffix(target), target.object.kind);
@@ -152,8 +154,8 @@ impl Rendered {
         let mut rendered = Rendered { stopped: stopped(&unbuilt).cloned().collect(), ..Rendered::default() };
         let names = FileNames::of(&targets);
         let chosen = chosen.into_iter().filter(|choice| choice.status != DiffStatus::Removed).collect();
-        let builds = rendered.known(workspace, &with_all_sources(chosen, &targets, &names), &names);
-        // These may differ too, although the change touches no input of them.
+        let builds = rendered.known_builds(workspace, &with_all_sources(chosen, &targets, &names), &names);
+        // An unknown build may change these targets, although the change touches no input of them.
         for target in &unbuilt {
             let file = names.file(target);
             if !rendered.unknown_files.contains(&file) {
@@ -165,25 +167,26 @@ impl Rendered {
             rendered.unknown_files.insert(String::new());
         }
         rendered.build(workspace, builds, how)?;
-        // Deploying a file without the objects of one of its sources would delete them.
+        // Deploying a file without the objects of one of its sources would delete them, so a file is whole or missing.
         let Rendered { files, not_built, unknown_files, .. } = &mut rendered;
         files.retain(|file, _| !not_built.contains_key(file) && !unknown_files.contains(file));
         rendered.add_elsewhere(&elsewhere, &targets, &names);
+        // Without `repository` in the configuration, nothing tells for sure that another repository is not this one.
         if !workspace.config.names_repository() {
             let external = elsewhere.iter().filter_map(|target| match &target.location {
                 TargetLocation::External(why) => Some((names.file(target), visible(why))),
                 TargetLocation::Local(_) | TargetLocation::Templated(_) => None,
             });
-            rendered.perhaps_here = external.collect();
+            rendered.perhaps_local = external.collect();
         }
-        // A team that switched the rule off knows that some targets are unknown.
+        // A team that switched the rule off knows that some targets are unknown, so these are not a failure.
         let is_reported = workspace.config.level(Rule::UnknownTarget, Severity::Warning).is_some();
         rendered.fails = !rendered.not_built.is_empty() || is_reported && !rendered.unknown.is_empty();
         Ok(rendered)
     }
 
     /// The builds of some choices, each with its file. An unknown target is recorded instead.
-    fn known(&mut self, workspace: &Workspace, chosen: &[Choice], names: &FileNames<'_>) -> Vec<FileBuild> {
+    fn known_builds(&mut self, workspace: &Workspace, chosen: &[Choice], names: &FileNames<'_>) -> Vec<FileBuild> {
         let mut builds = Vec::new();
         for choice in chosen {
             let (file, spot) = match choice.targets().new {
@@ -258,28 +261,29 @@ impl Rendered {
     /// build is unknown that may be theirs, or make the objects that deploy them, or because only the paths in the tree
     /// told that their repository is this one, and do not any more.
     pub(crate) fn keep_earlier(&mut self, earlier: &dyn Tree) -> Result<()> {
-        let named = self.not_built.keys().chain(self.perhaps_here.keys());
+        let named = self.not_built.keys().chain(self.perhaps_local.keys());
         let mut unknown: BTreeSet<String> = named.chain(&self.unknown_files).cloned().collect();
-        let mut left = earlier.below("")?;
-        left.retain(|file| is_plain(file) && file.ends_with(".yaml") && !self.files.contains_key(file));
-        self.kept.clear();
+        let mut candidates = earlier.below("")?;
+        candidates.retain(|file| is_plain(file) && file.ends_with(".yaml") && !self.files.contains_key(file));
+        self.earlier_files.clear();
+        // A file that stays may have objects that deploy others: then all files of their engine may stay, too.
         loop {
             let stays = |file: &mut String| unknown.iter().any(|unknown| path::is_in(file, unknown));
-            let kept: Vec<String> = left.extract_if(.., stays).collect();
-            if kept.is_empty() {
+            let staying: Vec<String> = candidates.extract_if(.., stays).collect();
+            if staying.is_empty() {
                 return Ok(());
             }
-            for file in kept {
+            for file in staying {
                 unknown.extend(deploying_engines(&earlier.read(&file)?).map(engine_directory));
-                self.fails |= self.perhaps_here.contains_key(&file);
-                self.kept.insert(file);
+                self.fails |= self.perhaps_local.contains_key(&file);
+                self.earlier_files.insert(file);
             }
         }
     }
 
     /// Whether a file of an earlier run stays.
     pub(crate) fn keeps(&self, file: &str) -> bool {
-        self.kept.contains(file)
+        self.earlier_files.contains(file)
     }
 
     /// The deployments without a file, or with a part of one.
@@ -287,11 +291,11 @@ impl Rendered {
         let unknown = self.unknown.iter().map(|target| format!("unknown: {target}"));
         let not_built = self.not_built.iter().map(|(file, why)| format!("not built: {file}: {why}"));
         let partial = self.partial.iter().map(|target| format!("partial: {target}"));
-        // The others are those of the builds above.
-        let kept =
-            self.kept.iter().filter(|file| !self.not_built.contains_key(*file) && !self.unknown_files.contains(*file));
+        // Earlier files of builds in the lines above are not named again.
+        let kept = self.earlier_files.iter();
+        let kept = kept.filter(|file| !self.not_built.contains_key(*file) && !self.unknown_files.contains(*file));
         let kept = kept.map(|file| {
-            let why = self.perhaps_here.get(file).map_or(String::new(), |why| {
+            let why = self.perhaps_local.get(file).map_or(String::new(), |why| {
                 format!(": {why}; write the URL of this repository below `repository` in {FILE_NAME}")
             });
             format!("kept: {file}: its target may still exist{why}")
@@ -345,7 +349,9 @@ fn clear_secrets(output: &[u8]) -> Vec<String> {
     let mut clear = Vec::new();
     for document in compare::documents(text).filter(|document| secrets::may_hold(document.as_bytes())) {
         match serde_yaml::from_str::<Value>(document) {
-            Ok(mut object) => secrets::each_secret(&mut object, &mut |secret| clear.extend(clear_name(secret))),
+            Ok(mut object) => {
+                secrets::each_secret(&mut object, &mut |secret| clear.extend(name_of_clear_secret(secret)))
+            }
             Err(_) => clear.push(UNREAD.to_owned()),
         }
     }
@@ -354,7 +360,7 @@ fn clear_secrets(output: &[u8]) -> Vec<String> {
 }
 
 /// The name of a Secret. `None` if all of its values are encrypted.
-fn clear_name(secret: &Mapping) -> Option<String> {
+fn name_of_clear_secret(secret: &Mapping) -> Option<String> {
     let values = ["data", "stringData"].into_iter().filter_map(|field| secret.get(field)?.as_mapping());
     // As SOPS writes them.
     let is_encrypted = |value: &Value| value.as_str().is_some_and(|text| text.starts_with("ENC["));

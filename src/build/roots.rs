@@ -104,11 +104,11 @@ impl<'a> Refusals<'a> {
         Refusals { graph, troubles, overloaded, exploding, unrunnable: unrunnable(graph, arguments, program) }
     }
 
-    /// Returns why a root is not built; `None` if a build can be tried.
-    pub(super) fn why(&self, root: RootId) -> Option<Unbuilt> {
+    /// Why a root is not built; `None` if a build can be tried.
+    pub(super) fn of_root(&self, root: RootId) -> Option<Unbuilt> {
         let graph = self.graph;
         let reached = graph.reach([root], |_, _| true);
-        // All that is wrong is reported at once, and makes the result unknown.
+        // All failures are reported at once, and make the result unknown.
         let troubles = self.troubles.iter().filter(|trouble| graph.is_in(trouble.at, &reached));
         let mut failures: Vec<Failure> = troubles.map(|trouble| trouble.failure.clone()).collect();
         failures.dedup();
@@ -120,11 +120,11 @@ impl<'a> Refusals<'a> {
         if !failures.is_empty() {
             return Some(Unbuilt::Unknown(Failures(failures)));
         }
-        // After the troubles: an exception does not make a broken root whole.
+        // Exceptions come after the failures: a root with a failure is unknown even if an exception covers something else.
         if let Some(reason) = left_among(graph, &reached) {
             return Some(Unbuilt::Skipped(Failure::new(reason).because(FailureKind::Left)));
         }
-        match inputs::outside(graph, &reached).transpose() {
+        match inputs::outside_reason(graph, &reached).transpose() {
             None => {}
             Some(Ok(why)) => {
                 let failure = Failure::new(why).hint("put a copy of it there").because(FailureKind::NotBuilt);
@@ -132,6 +132,7 @@ impl<'a> Refusals<'a> {
             }
             Some(Err(failure)) => return Some(failure.into()),
         }
+        // The program itself would fail on these, but less clearly.
         let (roots, reason) = self.unrunnable.as_ref()?;
         roots.iter().any(|root| reached.contains(root)).then(|| Unbuilt::Failed(reason.clone()))
     }
@@ -185,8 +186,8 @@ pub(super) struct Roots {
 }
 
 impl Roots {
-    /// Writes the inputs of roots of a graph, each by its directory from the scope: `None` if that holds none, or why it is not
-    /// built.
+    /// Writes the inputs of roots of a graph. Each is given by its directory from the scope, with `None` if the directory
+    /// holds no root, or why the root is not built.
     pub(super) fn write(
         graph: &Graph,
         roots: BTreeMap<String, Result<Option<RootId>, Unbuilt>>,
@@ -194,15 +195,15 @@ impl Roots {
         pool: &mut Pool,
     ) -> Result<Roots> {
         let files = Arc::new(BuildFiles::of(graph, offline, checks_out, name)?);
-        let built =
+        let existing =
             roots.values().enumerate().filter_map(|(number, root)| Some((number, root.as_ref().ok()?.as_ref()?)));
-        let built: Vec<(usize, RootId)> = built.map(|(number, root)| (number, *root)).collect();
-        let mut layouts = inputs::of_graph(graph, built, trusted, checks_out, (&files.input, pool))?;
+        let existing: Vec<(usize, RootId)> = existing.map(|(number, root)| (number, *root)).collect();
+        let mut layouts = inputs::lay_out(graph, existing, trusted, checks_out, (&files.input, pool))?;
         let (source, mut dirs) = (&graph.sources[0], BTreeMap::new());
         for (number, (directory, root)) in roots.into_iter().enumerate() {
             let top = inputs::tree_dir(graph, number, &files.input);
             if let Ok(None) = &root {
-                // kustomize says why it is not a root.
+                // kustomize gets the files with the names of kustomizations, and reports why the directory is not a root.
                 fs::create_dir_all(&top).map_err(unusable)?;
                 let names = FILE_NAMES.map(|name| path::join(&directory, name));
                 disk::write_temporary(&*source.tree, names, None, &top)?;
@@ -240,7 +241,7 @@ impl Roots {
         Ok(Roots { dirs: dirs.collect(), files })
     }
 
-    /// Whether the root in a directory reaches one that names a file outside of itself.
+    /// Whether the root in a directory reaches one that names a file outside of its own directory.
     pub(super) fn leaves(&self, directory: &str) -> bool {
         matches!(self.dirs.get(directory), Some(Ok(RootDir { leaves: true, .. })))
     }
@@ -286,9 +287,10 @@ impl BuildRun {
         Ok(build)
     }
 
-    /// Builds a root that failed for a reason once more, among all files of its tree and wherever they lie. Returns what it asks
-    /// for there, and that it builds there; `None` if it does neither.
-    pub(super) fn among_all(&self, source: &ScopedTree, reason: &str) -> Result<Option<BTreeSet<String>>> {
+    /// Builds a root that failed for a `reason` once more, among all files of its tree and without the load restrictor.
+    /// Returns a message if it builds now, because then it reads a file that the walk does not know, and a message for each
+    /// unknown request; `None` if there are none.
+    pub(super) fn retry_among_all(&self, source: &ScopedTree, reason: &str) -> Result<Option<BTreeSet<String>>> {
         if source.repository.is_some() {
             return Ok(None);
         }
@@ -296,8 +298,9 @@ impl BuildRun {
         let RootDir { files, leaves, .. } = &self.root;
         let whole = files.input.join("whole");
         let top = whole.join(&source.scope);
-        // A root that leaves itself may lack no more than leave to do so.
-        let may_read = !leaves || self.arguments.iter().any(|argument| argument == ANY_FILE);
+        // If the first build had the load restrictor, and the root names a file outside of itself, success proves nothing: the
+        // restrictor may have been all that was wrong.
+        let is_proof = !leaves || self.arguments.iter().any(|argument| argument == ANY_FILE);
         let run = BuildRun {
             root: RootDir { top: top.clone(), layout: None, runs: false, ..self.root.clone() },
             arguments: [&*self.arguments, &[ANY_FILE.to_owned()]].concat(),
@@ -308,12 +311,11 @@ impl BuildRun {
             if !whole.exists() {
                 inputs::whole(source, files.checks_out, &whole)?;
             }
-            // Charts that were pulled lie among what is known alone.
+            // The known inputs are added: the tree does not have the charts that were pulled.
             disk::copy(self.root.on_disk()?, &top)?;
         }
-        // It builds here and not alone: then it reads a file that the reader did not see.
         match run.build(OutputForm::Objects, false) {
-            Ok(_) if may_read => Ok(Some([unread_file(reason)].into())),
+            Ok(_) if is_proof => Ok(Some([unread_file(reason)].into())),
             Ok(_) | Err(Unbuilt::Failed(_) | Unbuilt::Refused(_) | Unbuilt::Skipped(_)) => Ok(None),
             Err(Unbuilt::Unread(messages)) => Ok(Some(messages)),
             Err(Unbuilt::Unknown(Failures(failures))) => failures.into_iter().next().map_or(Ok(None), Err),
@@ -391,7 +393,7 @@ mod tests {
         assert_eq!(exploding, ["base/x.yaml:8:15: aliases stand for more than 500000 YAML nodes"]);
         let (overloaded, exploding) = (BTreeSet::new(), graph.exploding());
         let refusals = Refusals { graph: &graph, troubles: &[], overloaded, exploding, unrunnable: None };
-        let is_refused = |root| refusals.why(graph.user_root(root).unwrap()).is_some();
+        let is_refused = |root| refusals.of_root(graph.user_root(root).unwrap()).is_some();
         assert_eq!(["a", "b"].map(is_refused), [true, false]);
     }
 

@@ -226,16 +226,17 @@ impl BuildRun {
         BuildRun { root, program: program.clone(), arguments, variables, edits: false, known: None }
     }
 
-    /// Builds in a new directory of its own, whatever is remembered. A build that is ended early is a failure.
+    /// Runs the program in a new directory of its own, whatever is remembered. If the machine or a limit ends it early, that
+    /// is a failure; if the program itself fails, the output says so.
     pub(super) fn run(&self) -> Result<BuildOutput> {
-        let BuildRun { root: RootDir { files: on_disk, top, .. }, program, variables, .. } = self;
-        let BuildFiles { scratch, input, answers: Answers { files, .. }, .. } = &**on_disk;
-        let time = program.time()?;
+        let BuildRun { root: RootDir { files: build_files, top, .. }, program, variables, .. } = self;
+        let BuildFiles { scratch, input, answers: Answers { files: remote_files, .. }, .. } = &**build_files;
+        let time = program.time_for_build()?;
         self.root.on_disk()?;
         let private = tempfile::tempdir_in(scratch.path()).map_err(unusable)?;
         let private = private.path();
         let mut command = self.command(private)?;
-        let (proxy, network) = match files {
+        let (proxy, network) = match remote_files {
             RemoteFiles::Served { served, is_closed } => {
                 let proxy = Proxy::start(served)?;
                 proxy.serve(&mut command);
@@ -245,7 +246,7 @@ impl BuildRun {
             RemoteFiles::Upstream => (None, None),
         };
         let traces = failpoint::writable();
-        // The edited directory is not an input.
+        // `kustomize edit` writes into its directory, which is not among the inputs.
         let edited = Some(&**top).filter(|top| !top.starts_with(input));
         let writable: Vec<&Path> = [Some(private), edited, traces.as_deref()].into_iter().flatten().collect();
         let (means, local) = (program.network, self.runs_images());
@@ -263,29 +264,33 @@ impl BuildRun {
             error => Failure::new(error.to_string()),
         })?;
         let name = command.get_program().to_string_lossy().into_owned();
-        // By a signal that we did not send: most often memory ran out.
+        // Without a status, a signal that we did not send has ended it: most often memory ran out.
         if output.status.code().is_none() {
             return Err(stopped(format!("`{name}` was killed"), MORE_MEMORY));
         }
         let mut stderr = self.without_directories(&redact::text(&output.stderr), private);
         // The files are searched for Secrets only if the program says something that may quote them.
         if !stderr.is_empty() {
-            let all = if self.known.is_some() { &on_disk.all_secrets } else { &on_disk.secrets };
-            let own = if self.known.is_some() { Secrets::default() } else { Secrets::below(top) };
-            stderr = all.get_or_init(|| Secrets::shared(input)).hide(&own, &stderr);
+            let is_among_all = self.known.is_some();
+            let shared = if is_among_all { &build_files.all_secrets } else { &build_files.secrets };
+            let of_root = if is_among_all { Secrets::default() } else { Secrets::below(top) };
+            stderr = shared.get_or_init(|| Secrets::shared(input)).hide(&of_root, &stderr);
         }
-        // Ask all three who may have refused something: the proxy, the kernel, and the stand-ins.
-        let asked = proxy.as_ref().map(Proxy::refused).unwrap_or_default();
-        let refused = self.refused(asked, requests.as_ref(), &stderr, private);
+        // The proxy, the kernel and the stand-ins may each have refused something.
+        let by_proxy = proxy.as_ref().map(Proxy::refused).unwrap_or_default();
+        let refused = self.refused(by_proxy, requests.as_ref(), &stderr, private);
         let unobserved = self.unobserved(requests.is_some());
-        // Filling in parses the whole output, which may be large.
+        // Filling in parses the whole output, which may be large, so it is not done without variables.
         let filled = Filled { text: output.stdout, problems: Problems::default() };
         let Filled { text, problems } = if variables.is_empty() { filled } else { variables.fill_in(&filled.text) };
         let success = output.status.success();
         let build = BuildOutput { success, stderr, refused, problems, unobserved, ..BuildOutput::known(text) };
-        match shortage(&build.stderr).filter(|_| !success && build.refused.is_empty()) {
-            Some(way_on) => Err(stopped(format!("`{name}` fails: {}", build.reason()), way_on)),
-            None => Ok(build),
+        // A refused request explains a failure better than a shortage of the machine.
+        match shortage(&build.stderr) {
+            Some(hint) if !success && build.refused.is_empty() => {
+                Err(stopped(format!("`{name}` fails: {}", build.reason()), hint))
+            }
+            _ => Ok(build),
         }
     }
 
@@ -293,7 +298,7 @@ impl BuildRun {
     fn command(&self, private: &Path) -> Result<Command> {
         let BuildRun { root, program, arguments, .. } = self;
         let Answers { manifest, files, .. } = &root.files.answers;
-        let target = root.top.join(&root.directory);
+        let root_path = root.top.join(&root.directory);
         let [home, temporary, bin] = ["home", "tmp", BIN].map(|name| private.join(name));
         for directory in [&home, &temporary, &bin] {
             std::fs::create_dir_all(directory).map_err(unusable)?;
@@ -302,9 +307,10 @@ impl BuildRun {
         command.env_clear().envs(seen(matches!(files, RemoteFiles::Upstream)));
         stand_in::put(&mut command, manifest, &bin, program.helm.as_deref())
             .map_err(|error| Failure::new(format!("cannot replace git for the build: {error}")))?;
-        command.args(arguments).current_dir(if self.edits { &target } else { &home });
+        // `kustomize edit` edits the kustomization of its working directory.
+        command.args(arguments).current_dir(if self.edits { &root_path } else { &home });
         if !self.edits {
-            command.arg("--").arg(&target);
+            command.arg("--").arg(&root_path);
         }
         // The settings and caches of the user would make the output one of this machine.
         command.env("HOME", &home).env("TMPDIR", &temporary);
@@ -312,23 +318,24 @@ impl BuildRun {
         Ok(command)
     }
 
-    /// All that was refused: of the URLs that the proxy was `asked` for, of the `requests` that the machine shows, and of the
-    /// calls of programs that we stand in for.
+    /// All refused requests: those of the proxy, those among the `requests` that the sandbox has seen, and the calls of
+    /// programs that we stand in for.
     fn refused(
         &self,
-        asked: BTreeSet<String>,
+        by_proxy: BTreeSet<String>,
         requests: Option<&BTreeSet<Request>>,
         stderr: &str,
         private: &Path,
     ) -> BTreeSet<String> {
-        let mut refused = asked;
-        // kustomize also asks git for a URL that is not a file.
+        let mut refused = by_proxy;
+        // kustomize asks git for a URL that the proxy has refused as a file: that is reported once.
         let mut calls = stand_in::refused(&private.join(BIN));
         calls.retain(|call| !refused.iter().any(|url| call.split(' ').any(|word| word == url)));
         if let RemoteFiles::Served { served, .. } = &self.root.files.answers.files {
             calls.retain(|call| !call.split(' ').any(|word| served.is_asked_directly_below(word)));
+            // Where nobody sees requests, only the program's message tells one.
             if !served.is_asked_directly() && refused.is_empty() && calls.is_empty() {
-                refused.extend(direct(stderr));
+                refused.extend(direct_address(stderr));
             }
             let requests = requests.into_iter().flatten().filter(|request| !self.is_for_cluster(request));
             refused.extend(requests.filter(|request| !served.is_at(request, &calls)).map(ToString::to_string));
@@ -365,9 +372,13 @@ impl BuildRun {
         self.program.kind == Tool::Kubectl && address.ip().is_loopback() && address.port() == CLUSTER
     }
 
+    /// Why requests of functions are not seen; `None` if they are, or if no function runs.
     fn unobserved(&self, shows_requests: bool) -> Option<&'static str> {
+        let runs_functions = self.has_functions() && (self.root.runs || self.root.files.answers.has_images);
+        if !runs_functions {
+            return None;
+        }
         match self.program.network {
-            _ if !self.root.runs && !self.root.files.answers.has_images || !self.has_functions() => None,
             Means::Nothing => Some("only a proxy closes the network here"),
             _ if self.runs_images() => Some("a container engine runs an image"),
             _ => Some("this machine does not show what it refuses").filter(|_| !shows_requests),
@@ -376,15 +387,15 @@ impl BuildRun {
 }
 
 /// The failure of a build that came to nothing, whatever it builds.
-fn stopped(why: String, way_on: &str) -> Failure {
-    Failure::new(why).because(FailureKind::Stopped).hint(way_on)
+fn stopped(why: String, hint: &str) -> Failure {
+    Failure::new(why).because(FailureKind::Stopped).hint(hint)
 }
 
 const MORE_TIME: &str = "raise `build-timeout` in `.kustomize-localize`, and run the same command again";
 const MORE_MEMORY: &str = "see that the machine has memory left, and run the same command again";
 const MORE_ROOM: &str = "set TMPDIR to a directory that has room, and run the same command again";
 
-/// Returns how to go on where the machine was short of something, as programs say that; `None` if it was not.
+/// The hint if the machine was short of something, as the messages of programs tell it; `None` if it was not.
 fn shortage(stderr: &str) -> Option<&'static str> {
     const SHORT: [(&str, &str); 7] = [
         ("no space left on device", MORE_ROOM),
@@ -397,11 +408,11 @@ fn shortage(stderr: &str) -> Option<&'static str> {
         ("signal: killed", MORE_MEMORY),
     ];
     let stderr = stderr.to_lowercase();
-    SHORT.iter().find(|(short, _)| stderr.contains(short)).map(|(_, way_on)| *way_on)
+    SHORT.iter().find(|(short, _)| stderr.contains(short)).map(|(_, hint)| *hint)
 }
 
-/// The address that a build asked for without the proxy, as its messages name it.
-fn direct(stderr: &str) -> Option<String> {
+/// The address that a build connected to without the proxy, as its messages name it.
+fn direct_address(stderr: &str) -> Option<String> {
     // Go asks no proxy for what is on this machine.
     let (_, rest) = stderr.split_once("dial tcp ")?;
     Some(rest.split(": ").next().unwrap_or(rest).to_owned())
@@ -415,17 +426,17 @@ pub(super) struct Spent {
 }
 
 impl Spent {
-    /// Whether one more build may begin, which may take so long.
+    /// Whether one more build may begin, which may take up to `limit`.
     fn has_left(&self, limit: Duration) -> bool {
-        // A few may take as long as they may, and any number half of that.
+        // A few builds may take the whole limit, and any number of builds half of it each.
         const FULL: u32 = 5;
         self.time < limit * (2 * FULL + self.builds) / 2
     }
 }
 
 impl Program {
-    /// Returns how long a build that begins now may take.
-    fn time(&self) -> Result<Duration> {
+    /// How long a build that begins now may take.
+    fn time_for_build(&self) -> Result<Duration> {
         let limit = self.timeout.unwrap_or(TIMEOUT);
         let mut spent = locked(&self.spent);
         if !spent.has_left(limit) {

@@ -8,7 +8,7 @@ use super::memory::OutputForm;
 use super::program::{self, Program};
 use super::roots::{Refusals, Roots, Unbuilt, Writing};
 use super::run::{BuildOutput, BuildRun, RootDir};
-use super::{BuildCheck, BuildOptions, Job, TargetCheck, Verdict, compare};
+use super::{BuildCheck, BuildOptions, PlanBuilds, TargetCheck, Verdict, compare};
 use crate::fetch::Progress;
 use crate::graph::{Graph, RootId};
 use crate::message::failure::{Failure, Failures, Result};
@@ -21,12 +21,12 @@ use crate::targets::variables::Variables;
 use crate::tree::path;
 
 /// Builds original and result of each root that no earlier run has checked, and compares the outputs.
-pub(crate) fn check_builds(job: &Job<'_>, options: &BuildOptions) -> Result<BuildCheck> {
+pub(crate) fn check_builds(job: &PlanBuilds<'_>, options: &BuildOptions) -> Result<BuildCheck> {
     refuse_arguments(&options.arguments)?;
     let (graph, affected) = (&job.plan.before, &job.plan.affected);
     let program = match program::find(options.program.as_deref())? {
         Ok(program) => program.configured(&options.config, options.memory.clone())?,
-        Err(reason) => return Ok(BuildCheck::without(&reason)),
+        Err(reason) => return Ok(BuildCheck::not_built(&reason)),
     };
     let mut arguments = options.arguments.clone();
     if options.config.load_restrictor == LoadRestrictor::None {
@@ -34,41 +34,43 @@ pub(crate) fn check_builds(job: &Job<'_>, options: &BuildOptions) -> Result<Buil
     }
     let by = BuildTool { program: program.name(), arguments: arguments.clone() };
     let refusals = Refusals::of(graph, &[], &arguments, &program);
-    let refused = |root: &ComparedRoot| {
-        absolute(graph, root.root).map(|why| Unbuilt::Skipped(Failure::new(why))).or_else(|| refusals.why(root.root))
+    let refusal = |root: &ComparedRoot| {
+        let absolute = names_absolute_path(graph, root.root).map(|why| Unbuilt::Skipped(Failure::new(why)));
+        absolute.or_else(|| refusals.of_root(root.root))
     };
-    // Some roots are known not to build, whatever an earlier run has found.
+    // A root that is known not to build has its verdict before any build, whatever an earlier run has found.
     let mut verdicts: Vec<Option<Verdict>> = Vec::new();
     for root in affected {
-        verdicts.push(refused(root).map(verdict).transpose()?);
+        verdicts.push(refusal(root).map(verdict).transpose()?);
     }
-    // A proof of the same inputs by the same program holds.
+    // An earlier proof holds if the inputs and the program are the same.
     if let Some(earlier) = &job.earlier {
         for (verdict, recorded) in verdicts.iter_mut().zip(earlier.verdicts(job, &by)?) {
             *verdict = verdict.take().or(recorded);
         }
     }
-    let run = |todo: &[&ComparedRoot]| match todo {
+    let build = |roots: &[&ComparedRoot]| match roots {
         [] => Ok(Vec::new()),
-        _ => RootPairs::check(job, options, (&program, &arguments), todo)
+        _ => RootPairs::check(job, options, (&program, &arguments), roots)
             .map_err(|failure| failure.context("nothing was written")),
     };
-    // Build the others.
-    let todo = affected.iter().zip(&verdicts).filter(|(_, verdict)| verdict.is_none());
-    let todo: Vec<&ComparedRoot> = todo.map(|(root, _)| root).collect();
-    let network = (!todo.is_empty()).then_some(program.network);
-    let mut built = run(&todo)?.into_iter();
+    // The roots without a verdict are built, and their results put in their places.
+    let unjudged = affected.iter().zip(&verdicts).filter(|(_, verdict)| verdict.is_none());
+    let unjudged: Vec<&ComparedRoot> = unjudged.map(|(root, _)| root).collect();
+    let network = (!unjudged.is_empty()).then_some(program.network);
+    let mut built = build(&unjudged)?.into_iter();
     let targets = affected.iter().zip(verdicts).filter_map(|(root, verdict)| match verdict {
         Some(verdict) => Some(TargetCheck::new(root, verdict)),
         None => built.next(),
     });
-    let mut checked = BuildCheck { by: Some(by), network, targets: targets.collect(), without: None };
+    let mut checked = BuildCheck { by: Some(by), network, targets: targets.collect(), not_built: None };
     let mut known: BTreeMap<RootId, bool> = checked.targets.iter().map(sameness).collect();
-    // A build that failed may not have come to the bases of its root, so these are built by themselves.
-    while let Some(next) = unverified(job.plan, &known) {
-        let (out, todo): (Vec<_>, Vec<_>) = next.iter().partition(|root| refused(root).is_some());
-        let built = run(&todo)?;
-        known.extend(out.into_iter().map(|root| (root.root, false)).chain(built.iter().map(sameness)));
+    // A build that failed may not have come to the bases of its root, so these are built by themselves. Only a problem of a
+    // base is reported: nobody asked for the base.
+    while let Some(bases) = unverified(job.plan, &known) {
+        let (refused, buildable): (Vec<_>, Vec<_>) = bases.iter().partition(|root| refusal(root).is_some());
+        let built = build(&buildable)?;
+        known.extend(refused.into_iter().map(|root| (root.root, false)).chain(built.iter().map(sameness)));
         checked.targets.extend(built.into_iter().filter(|target: &TargetCheck| {
             target.verdict.differs() || matches!(target.verdict, Verdict::Unread { .. })
         }));
@@ -91,8 +93,8 @@ fn unverified(plan: &Plan, known: &BTreeMap<RootId, bool>) -> Option<Vec<Compare
     (plan.new_dir.is_none() && !next.is_empty()).then_some(next)
 }
 
-/// Returns where a root reads an absolute path; `None` if it reads none.
-fn absolute(graph: &Graph, root: RootId) -> Option<String> {
+/// The message if a root, or one that it reaches, names an absolute path; else `None`.
+fn names_absolute_path(graph: &Graph, root: RootId) -> Option<String> {
     let roots = graph.reach([root], |_, _| true);
     let edges = roots.iter().flat_map(|root| &graph.roots[*root].edges);
     let named = edges.map(|edge| (edge.from, &edge.reference.text));
@@ -121,45 +123,45 @@ struct RootPairs<'a> {
     arguments: &'a [String],
     original: Roots,
     localized: Roots,
-    /// The directory in which outputs that differ are kept.
-    kept: Scratch,
+    /// The directory in which outputs that differ are kept for the user.
+    outputs: Scratch,
 }
 
 impl<'a> RootPairs<'a> {
     /// Builds roots side by side, and compares.
     fn check(
-        job: &Job<'_>,
+        job: &PlanBuilds<'_>,
         options: &BuildOptions,
         by: (&'a Program, &'a [String]),
         roots: &[&ComparedRoot],
     ) -> Result<Vec<TargetCheck>> {
         let pairs = RootPairs::write(job, options, by, roots)?;
-        let check = |_, root: &&ComparedRoot| pairs.check_root(root).map_err(|failure| of(failure, root));
+        let check = |_, root: &&ComparedRoot| pairs.check_root(root).map_err(|failure| not_built(failure, root));
         let progress = Progress::new("building", options.quiet);
         let checked = progress.each(processors(), roots, |root: &&ComparedRoot| root.name.clone(), check);
         let mut targets = checked.into_iter().collect::<Result<Vec<TargetCheck>>>()?;
         for (root, target) in roots.iter().zip(&mut targets) {
-            // It may fail for a file that its reader lets it not read, which is a finding and not a failure.
+            // A root may fail for a file that no walk has found: then it builds among all files, which is a finding.
             let Verdict::NotBuilt { reason } = &target.verdict else { continue };
             let run = pairs.run(root, &pairs.original).or_else(|_| pairs.run(root, &pairs.localized));
             let Ok(BuildRun { root: dir, program, arguments, variables, .. }) = run else { continue };
-            // A root that does not change is only among the localized ones, and has the answers of the original here.
+            // A root that does not change is only on disk as localized. It still gets the responses of the original.
             let dir = RootDir { files: pairs.original.files.clone(), ..dir };
             let run = BuildRun::of(dir, &program, arguments, variables);
-            let messages = run.among_all(&job.plan.before.sources[0], reason);
-            if let Some(messages) = messages.map_err(|failure| of(failure, root))? {
+            let messages = run.retry_among_all(&job.plan.before.sources[0], reason);
+            if let Some(messages) = messages.map_err(|failure| not_built(failure, root))? {
                 *target = TargetCheck::new(root, Verdict::Unread { messages });
             }
         }
         if targets.iter().any(|target| target.outputs.is_some()) {
-            pairs.kept.keep();
+            pairs.outputs.keep();
         }
         Ok(targets)
     }
 
     /// Writes everything that the builds of these roots read.
     fn write(
-        Job { plan, checkout, .. }: &Job<'_>,
+        PlanBuilds { plan, checkout, .. }: &PlanBuilds<'_>,
         options: &BuildOptions,
         (program, arguments): (&'a Program, &'a [String]),
         roots: &[&ComparedRoot],
@@ -182,7 +184,7 @@ impl<'a> RootPairs<'a> {
                 None => Roots::write(&plan.after, localized.collect(), closed, &mut pool)?,
             },
             // Only the user can read the outputs, because they may hold secrets.
-            kept: Scratch::for_user(&options.outputs).map_err(unusable)?,
+            outputs: Scratch::for_user(&options.outputs).map_err(unusable)?,
         })
     }
 
@@ -193,7 +195,7 @@ impl<'a> RootPairs<'a> {
         let dir = side.dirs.get(directory).cloned();
         let dir = dir.unwrap_or_else(|| Err(Failure::new("a build was lost").into()))?;
         let mut arguments = self.arguments.to_vec();
-        // The engine that builds a root which leaves itself may let it.
+        // If a root names files outside of itself, the engine that builds it may allow that.
         let leaves = self.original.leaves(&root.original) || self.localized.leaves(&root.localized);
         if leaves && !arguments.iter().any(|argument| argument == ANY_FILE) {
             arguments.push(ANY_FILE.to_owned());
@@ -202,12 +204,12 @@ impl<'a> RootPairs<'a> {
     }
 
     fn check_root(&self, root: &ComparedRoot) -> Result<TargetCheck> {
-        // Remembered outputs have hashes for values of Secrets, and what is kept for the user has all values.
-        let checked = self.compared(root, OutputForm::Objects)?;
-        if checked.verdict.differs() { self.compared(root, OutputForm::Bytes) } else { Ok(checked) }
+        // Remembered outputs have hashes for values of Secrets, but the outputs that the user gets must have the values.
+        let checked = self.build_and_compare(root, OutputForm::Objects)?;
+        if checked.verdict.differs() { self.build_and_compare(root, OutputForm::Bytes) } else { Ok(checked) }
     }
 
-    fn compared(&self, root: &ComparedRoot, form: OutputForm) -> Result<TargetCheck> {
+    fn build_and_compare(&self, root: &ComparedRoot, form: OutputForm) -> Result<TargetCheck> {
         let localized = || self.run(root, &self.localized)?.build(form, false);
         // The same files give the same output: it is built only to see what it asks for.
         if !root.is_changed {
@@ -217,14 +219,14 @@ impl<'a> RootPairs<'a> {
             };
             return Ok(TargetCheck { size, ..TargetCheck::new(root, built) });
         }
-        // A changed root is built twice, before and after.
+        // Both sides are built at the same time: most of the time is that of starting programs.
         let run = self.run(root, &self.original);
-        // Side by side: most of the time is that of starting programs.
         let [original, localized] = std::thread::scope(|threads| {
             let localized = threads.spawn(localized);
             let original = run.as_ref().map_err(Unbuilt::clone).and_then(|run| run.build(form, false));
             [original, localized.join().unwrap_or_else(|_| Err(Failure::new("a build was lost").into()))]
         });
+        // Without two outputs there is nothing to compare. A result that fails is broken only if its original builds.
         let (original, localized) = match (original, localized) {
             (Ok(original), Ok(localized)) => (original, localized),
             (Err(Unbuilt::Unread(messages)), Err(Unbuilt::Unread(more))) => {
@@ -242,7 +244,7 @@ impl<'a> RootPairs<'a> {
             }
         };
         let verdict = match (compare::compare(&original.stdout, &localized.stdout), run) {
-            // Only now, because building a third time costs as much again.
+            // The original is built again to see whether it differs from itself, only now because that costs a build.
             (Verdict::Differs(difference), Ok(run)) if form == OutputForm::Bytes && !run.is_steady(&original)? => {
                 Verdict::Unsteady(difference)
             }
@@ -250,16 +252,16 @@ impl<'a> RootPairs<'a> {
         };
         let mut checked = TargetCheck { size: original.size, ..TargetCheck::new(root, verdict) };
         if checked.verdict.differs() && form == OutputForm::Bytes {
-            let kept = self.keep(root, [("original", &original), ("localized", &localized)]);
-            let kept = kept.map_err(|error| Failure::new(format!("cannot keep the outputs: {error}")))?;
-            checked.outputs = Some(kept.display().to_string());
+            let directory = self.keep(root, [("original", &original), ("localized", &localized)]);
+            let directory = directory.map_err(|error| Failure::new(format!("cannot keep the outputs: {error}")))?;
+            checked.outputs = Some(directory.display().to_string());
         }
         Ok(checked)
     }
 
     /// Keeps the outputs, for the user to look at.
     fn keep(&self, root: &ComparedRoot, builds: [(&str, &BuildOutput); 2]) -> std::io::Result<PathBuf> {
-        let directory = self.kept.path().join(&root.localized);
+        let directory = self.outputs.path().join(&root.localized);
         std::fs::create_dir_all(&directory)?;
         for (name, build) in builds {
             std::fs::write(directory.join(format!("{name}.yaml")), &build.stdout)?;
@@ -268,8 +270,8 @@ impl<'a> RootPairs<'a> {
     }
 }
 
-/// Says which root could not be built.
-fn of(failure: Failure, root: &ComparedRoot) -> Failure {
+/// The failure with the name of its root.
+fn not_built(failure: Failure, root: &ComparedRoot) -> Failure {
     failure.context(&root.name).hint("to skip verification: --no-verify")
 }
 

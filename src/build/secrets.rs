@@ -254,11 +254,11 @@ impl Secrets {
         }
     }
 
-    /// Adds the values that a patch writes, unless its target has another kind.
+    /// Adds the values that a patch writes, unless it selects objects of another kind.
     fn add_patch(&mut self, patch: &Mapping, directory: &Path) {
-        let Some(target) = patch.get("target") else { return };
-        let kind = target.get("kind").and_then(Value::as_str).unwrap_or_default();
-        // A target without a kind may be a Secret, and a pattern such as `.*` matches Secrets, too.
+        let Some(selector) = patch.get("target") else { return };
+        let kind = selector.get("kind").and_then(Value::as_str).unwrap_or_default();
+        // A selector without a kind may select a Secret, and a pattern such as `.*` matches Secrets, too.
         if kind != "Secret" && !kind.is_empty() && kind.chars().all(char::is_alphanumeric) {
             return;
         }

@@ -103,6 +103,7 @@ pub(super) fn put(command: &mut Command, manifest: &Path, directory: &Path, helm
         #[cfg(not(unix))]
         fs::hard_link(&program, &link).or_else(|_| fs::copy(&program, &link).map(drop))?;
     }
+    // The script comes first, and calls our executable in a directory below if it has no answer of its own.
     #[cfg(unix)]
     if let Some(script) = manifest.parent().map(|beside| beside.join("git")).filter(|script| script.is_file()) {
         let inner = directory.join("program");
@@ -110,7 +111,8 @@ pub(super) fn put(command: &mut Command, manifest: &Path, directory: &Path, helm
         fs::rename(directory.join("git"), inner.join("git"))?;
         std::os::unix::fs::symlink(script, directory.join("git"))?;
     }
-    // The named helm comes right after ours, which calls the next one.
+    // Ours come first, so that kustomize finds them instead of the real ones. The named helm comes right after ours, which
+    // calls the next one.
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut all = vec![directory.to_owned()];
     let helm = helm.map(Path::canonicalize).transpose()?;
@@ -121,9 +123,8 @@ pub(super) fn put(command: &mut Command, manifest: &Path, directory: &Path, helm
         std::os::unix::fs::symlink(helm, named.join("helm"))?;
         all.push(named);
     }
-    // Ours come first, so that kustomize finds them instead of the real ones.
     all.extend(std::env::split_paths(&path));
-    // Directories of `PATH` may be read.
+    // The sandbox lets a build read the directories of `PATH`, which helm's own must be among.
     all.extend(helm.as_deref().and_then(Path::parent).map(Path::to_owned));
     command.env("PATH", std::env::join_paths(all).unwrap_or_else(|_| directory.as_os_str().to_owned()));
     command.env(MANIFEST, manifest).env(REFUSED, directory.join("refused"));
@@ -147,14 +148,14 @@ pub(super) fn refused(directory: &Path) -> Vec<String> {
 pub(crate) fn run() -> Option<ExitCode> {
     let mut arguments = std::env::args_os();
     let name = PathBuf::from(arguments.next()?);
-    // Without it nobody replaced a program, whatever we are called.
+    // Without the variable nobody replaced a program, whatever our name is.
     let manifest = PathBuf::from(std::env::var_os(MANIFEST)?);
     let name = PROGRAMS.into_iter().find(|program| name.file_stem().is_some_and(|name| name == *program))?;
     let arguments: Vec<String> = arguments.map(|argument| argument.to_string_lossy().into_owned()).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let done = match (name, words.as_slice()) {
-        ("git", _) => answer(&manifest, Path::new("."), &words),
-        // Without a helm kustomize would ask no further.
+    let response = match (name, words.as_slice()) {
+        ("git", _) => answer_git(&manifest, Path::new("."), &words),
+        // Without the version kustomize would not try to pull the chart, and the request would not be seen.
         ("helm", ["version", ..]) => real(name, &words).or_else(|refusal| match refusal {
             Refusal::Answer(_) => writeln!(io::stdout(), "v3.0.0").map_err(Refusal::because),
             other => Err(other),
@@ -167,8 +168,8 @@ pub(crate) fn run() -> Option<ExitCode> {
         }
         _ => Err(Refusal::Request("builds have no network".to_owned())),
     };
-    let Err(refusal) = done else { return Some(ExitCode::SUCCESS) };
-    // A call may hold a login, and a control character would end the line in the list.
+    let Err(refusal) = response else { return Some(ExitCode::SUCCESS) };
+    // A call may have a login, which is hidden, or a control character, which would end its line in the list.
     let call = redact::text(&format!("{name} {}", arguments.join(" "))).replace(char::is_control, " ");
     let reason = match refusal {
         Refusal::Request(reason) => {
@@ -226,9 +227,10 @@ impl Refusal {
 }
 
 /// Answers one call of git, in the directory `clone`.
-fn answer(manifest: &Path, clone: &Path, arguments: &[&str]) -> Result<(), Refusal> {
-    // The clone remembers the URL of `origin`, and the directory with submodules if that has other files.
-    let [origin, more] = [".git-origin", ".git-submodules"].map(|name| clone.join(name));
+fn answer_git(manifest: &Path, clone: &Path, arguments: &[&str]) -> Result<(), Refusal> {
+    // Each call is a process of its own. The clone remembers the URL of `origin`, and the directory of the same commit with
+    // submodules if that is another one.
+    let [origin, with_submodules] = [".git-origin", ".git-submodules"].map(|name| clone.join(name));
     // kustomize 4.0 to 5.8 makes these calls only (`api/internal/git/cloner.go`).
     match arguments {
         ["init"] | ["checkout", "FETCH_HEAD"] => Ok(()),
@@ -241,12 +243,12 @@ fn answer(manifest: &Path, clone: &Path, arguments: &[&str]) -> Result<(), Refus
                 return Err(Refusal::Request(format!("{} at {reference} was not fetched", redact::url(url))));
             };
             if let Some(other) = commits.get(1) {
-                fs::write(more, other.directory.as_os_str().as_encoded_bytes()).map_err(Refusal::because)?;
+                fs::write(with_submodules, other.directory.as_os_str().as_encoded_bytes()).map_err(Refusal::because)?;
             }
-            // A fetch checks out at once.
+            // The files are checked out now, so that `checkout FETCH_HEAD` has nothing to do.
             disk::copy(&first.directory, clone).map_err(Refusal::because)
         }
-        ["submodule", "update", "--init", "--recursive"] => match fs::read_to_string(more) {
+        ["submodule", "update", "--init", "--recursive"] => match fs::read_to_string(with_submodules) {
             Ok(directory) => disk::copy(Path::new(&directory), clone).map_err(Refusal::because),
             Err(_) => Ok(()),
         },
@@ -304,7 +306,7 @@ mod tests {
         fs::create_dir(&clone).unwrap();
         let refusal = calls.iter().try_for_each(|call| {
             let words: Vec<&str> = call.split(' ').collect();
-            answer(&top.join(manifest), &clone, &words)
+            answer_git(&top.join(manifest), &clone, &words)
         });
         match refusal.unwrap_err() {
             Refusal::Request(reason) => (reason, true),

@@ -13,7 +13,7 @@ use crate::tree::overlay::OverlayTree;
 use crate::tree::{SharedTree, path};
 use crate::workspace::Workspace;
 
-/// A kustomization or a chart, in the tree that whoever builds it gets to see.
+/// The subject of a build: a kustomization or a chart, in the tree that whoever builds it gets to see.
 #[derive(Clone)]
 pub(crate) struct BuildSpec {
     pub(super) tree: SharedTree,
@@ -33,7 +33,7 @@ pub(crate) struct BuildSpec {
 #[derive(Clone)]
 pub(super) enum By {
     Kustomize,
-    /// helm, with values, and why a cluster may get something else.
+    /// helm, with values, and why a cluster may get another output; `None` if nothing indicates that.
     Helm(Vec<Vec<u8>>, Option<String>),
     /// No program: the engine applies these bytes as they are.
     Plain(Vec<u8>),
@@ -62,36 +62,36 @@ impl BuildSpec {
     /// The build of a target by its engine, or why it cannot be built here.
     pub(crate) fn deployed(workspace: &Workspace, target: &Target) -> Result<BuildSpec> {
         let tree = &workspace.tree;
-        let there = match &target.location {
-            TargetLocation::Local(there) => there,
+        let dir = match &target.location {
+            TargetLocation::Local(dir) => dir,
             TargetLocation::External(why) | TargetLocation::Templated(why) => return Err(Failure::new(why)),
         };
         if let Some(why) = target.elsewhere().or_else(|| target.open()) {
             return Err(Failure::new(why));
         }
-        // Only Flux packs its source. Any other target shares the tree with the roots.
+        // Only Flux packs its source, without ignored files. Any other target shares the tree with the roots.
         let all = if target.engine.packs() { tree.below("")? } else { Vec::new() };
         let (mut packed, mut hides) = (OverlayTree::new(tree.clone()), false);
         for path in all {
-            if tree.entry(&path)?.is_some_and(|entry| target.hides(there, &path, entry)) {
+            if tree.entry(&path)?.is_some_and(|entry| target.hides(dir, &path, entry)) {
                 packed.remove(&path);
                 hides = true;
             }
         }
         let seen: SharedTree = if hides { Rc::new(packed) } else { tree.clone() };
-        // Flux writes a kustomization only where it finds none, and only among the files that it sees.
-        if let Some(made) = generated(&*seen, target, there)? {
+        // Flux generates a kustomization only where it finds none, and only among the files that it sees.
+        if let Some(made) = generated(&*seen, target, dir)? {
             return BuildSpec::made(seen, &made);
         }
         // Charts come before plain manifests, as engines take them.
-        if let PathContent::Chart(directory) = &there.content {
+        if let PathContent::Chart(directory) = &dir.content {
             return BuildSpec::chart(&workspace.config, seen, target, directory);
         }
-        let plain = plain(&*seen, target, there)?.ok_or_else(|| match &there.content {
+        let plain = plain(&*seen, target, dir)?.ok_or_else(|| match &dir.content {
             PathContent::Nothing(why) => Failure::new(why),
-            _ => Failure::new(format!("kustomize does not build `{}`", path::shown(&there.path))),
+            _ => Failure::new(format!("kustomize does not build `{}`", path::shown(&dir.path))),
         })?;
-        Ok(BuildSpec::new(seen, &there.path, Vec::new(), By::Plain(plain)))
+        Ok(BuildSpec::new(seen, &dir.path, Vec::new(), By::Plain(plain)))
     }
 
     pub(crate) fn is_chart(&self) -> bool {
@@ -105,8 +105,8 @@ impl BuildSpec {
                 .hint(format!("write `helm: true` into {FILE_NAME}")));
         }
         let release = chart::release(target)?;
-        let asks = chart::asks(&*tree, target, &release, directory)?;
-        let by = By::Helm(chart::values(&*tree, target, &release, directory)?, asks);
+        let depends_on_cluster = chart::asks(&*tree, target, &release, directory)?;
+        let by = By::Helm(chart::values(&*tree, target, &release, directory)?, depends_on_cluster);
         let mut seen = OverlayTree::new(tree);
         // helm reads the values of the chart whenever the file is there.
         if release.replaces_own {

@@ -351,8 +351,8 @@ impl<'a> CheckBuilds<'a> {
     fn run(&self, survey: &Survey, subjects: &[Wanted]) -> Result<Vec<Built>, Failures> {
         let (programs, config) = (self.how.run.programs, &self.workspace.config);
         let written = builds::Builds::closed(survey, subjects, programs, config, Some(&*self.repo))?;
-        self.results.borrow_mut().summary.by = written.by();
-        Ok(written.all(subjects)?)
+        self.results.borrow_mut().summary.by = written.program_and_network();
+        Ok(written.all_engine_objects(subjects)?)
     }
 }
 

@@ -10,7 +10,7 @@ use super::localize::KustomizeArgs;
 use super::messages::{NAMED, first, lines};
 use super::output::{Done, OutputArgs, Page, print, say};
 use crate::build::builds::{Builds, Wanted};
-use crate::build::choice::{is_meant, typed, unknown};
+use crate::build::choice::{is_named_by, unique_name, unknown_target};
 use crate::build::deployed;
 use crate::build::rendered::append;
 use crate::build::subject::BuildSpec;
@@ -96,7 +96,7 @@ fn subjects(workspace: &Workspace, text: &str, quiet: bool) -> Result<Vec<BuildS
         deployed::find(&repo, workspace.survey())?.targets
     };
     let targets = &deployed.targets;
-    let named: Vec<&Target> = targets.iter().filter(|target| is_meant(target, text)).collect();
+    let named: Vec<&Target> = targets.iter().filter(|target| is_named_by(target, text)).collect();
     let there: Vec<&Target> = targets
         .iter()
         .filter(|target: &&Target| matches!(&target.location, TargetLocation::Local(dir) if dir.path == path))
@@ -115,7 +115,7 @@ fn subjects(workspace: &Workspace, text: &str, quiet: bool) -> Result<Vec<BuildS
         {
             deployed_sources(workspace, sources, quiet)
         }
-        (None, [], []) => Err(unknown(targets, text).into()),
+        (None, [], []) => Err(unknown_target(targets, text).into()),
         (root, named, there) => {
             let all = if named.is_empty() { there } else { named };
             Err(ambiguous(text, root.is_some(), all, targets).into())
@@ -158,7 +158,7 @@ fn root_at(tree: &dyn Tree, path: &str) -> Result<Option<String>> {
 
 /// A note how to build a directory as its engine does.
 fn as_deployed(target: &Target, all: &[Target]) -> String {
-    format!("note: to build it as {} does: {}", target.by(), command(BUILD, [typed(target, all)]))
+    format!("note: to build it as {} does: {}", target.by(), command(BUILD, [unique_name(target, all)]))
 }
 
 const BUILD: &str = "git kustomize-localize build";
@@ -177,5 +177,5 @@ fn choice(all: &[Target], target: &Target) -> String {
         TargetLocation::Local(dir) => format!(", {}", dir.shown()),
         _ => String::new(),
     };
-    format!("{}{there}: {}", target.by(), command(BUILD, [typed(target, all)]))
+    format!("{}{there}: {}", target.by(), command(BUILD, [unique_name(target, all)]))
 }

@@ -344,7 +344,7 @@ fn build_and_compare(builds: &Sides<Builds>, number: usize, namespaces: &Sides<S
                 needs(&after.stdout, &mut needed);
             }
             // Equal here, but a cluster may answer a chart in another way.
-            let why = builds.iter().filter(|_| objects.is_empty()).find_map(|side| side.asks(number));
+            let why = builds.iter().filter(|_| objects.is_empty()).find_map(|side| side.depends_on_cluster(number));
             let unknown: Vec<Failure> = why.map(Failure::new).into_iter().collect();
             Outputs { objects, needed, not_built: Sides { old: unknown.clone(), new: unknown } }
         }

@@ -5,7 +5,7 @@ use serde_yaml::{Mapping, Value};
 use crate::build::secrets;
 use crate::targets::policy::{at, is_kind, text};
 
-/// Kinds with fields that cannot be changed: `?` where the cluster may fill it in, `=` what one is that is not there.
+/// Kinds with fields that cannot be changed. A cluster may fill in a field with `?`; after `=` is the default of a field.
 const FIELDS: &str = "
     apps/Deployment spec.selector
     apps/DaemonSet spec.selector

@@ -11,7 +11,7 @@ const NAMED: usize = 10;
 
 /// The result of the builds. Roots that were not built for the same reason share a line.
 pub(super) fn proof(checked: &BuildCheck, verbose: bool) -> Vec<String> {
-    if let Some(reason) = &checked.without {
+    if let Some(reason) = &checked.not_built {
         return vec![format!("  not verified: {reason}")];
     }
     let by = checked.by.iter().map(|by| by.program.clone());
