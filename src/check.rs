@@ -3,7 +3,7 @@
 //!
 //! [`check`] walks every kustomization of a tree once, without a [`graph::Remotes`], and passes the result (`Context`) to
 //! each rule. A trouble of the walk becomes a finding with the walk's own text; one table (`context::rule`) assigns its
-//! rule. Rules find the rest. Lines and ends of spans are filled in last (`fill`).
+//! rule. Rules find the rest. Lines and ends of spans are filled in last (`fill_in_lines`).
 
 mod base;
 pub(crate) mod build;
@@ -123,24 +123,28 @@ pub(crate) fn surveyed(survey: &Survey, input: Input<'_>) -> Result<Checked> {
     failures.extend(failed.map(|trouble| trouble.failure.clone()));
     let context = Context::new(&explored, &input, &targets, &left_out, &locks);
     // Rules only find. Exceptions, severities and source lines are added below, once for all of them.
-    let mut findings = find(&context, &RULES);
+    let mut findings = apply_rules(&context, &RULES);
     failures.extend(context.deployed.stored_otherwise(&*input.tree));
     failures.append(&mut context.failures.borrow_mut());
     // After all rules, because none of them depends on who deploys a root.
-    failures.extend(context.deployed.name(&mut findings).err());
+    failures.extend(context.deployed.fill_in_targets(&mut findings).err());
+    // Only with a base it matters what leads to a finding.
     if input.change_config.is_some() {
         let written = written.as_ref().map(|targets| DeployedTargets::new(targets, &explored.graph, input.paths));
-        starts::name(&context, written.as_ref().unwrap_or(&context.deployed), &mut findings);
+        starts::fill_in(&context, written.as_ref().unwrap_or(&context.deployed), &mut findings);
     }
-    suppression::allow(&context, &mut findings, failures.is_empty());
+    // After a failure nobody knows whether an exception is unused.
+    let is_complete = failures.is_empty() && input.paths.is_empty();
+    suppression::allow(&context, &mut findings, is_complete);
     // Counted before findings of rules that are off are dropped.
     let remote = RemoteReferences::of(&findings);
     input.config.judge(&mut findings);
-    // With a base this waits until its findings are gone: both findings at a reference are compared with it.
+    // With a base, `judge` does this once the findings of the base are dropped: both findings at a reference are compared with
+    // those of the base.
     if input.change_config.is_none() {
         floating_ref::leave_out_remote(&mut findings);
     }
-    fill(&*input.tree, &mut findings);
+    fill_in_lines(&*input.tree, &mut findings);
     finding::sort(&mut findings);
     let checked = Checked {
         kustomizations: explored.graph.roots.len() - flux.len(),
@@ -163,7 +167,7 @@ pub(crate) fn engine(input: &Input<'_>, explored: &Explored, targets: &Targets) 
     let locks = locks(input, &mut Vec::new())?;
     let left_out = BTreeSet::new();
     let context = Context::new(explored, input, targets, &left_out, &locks);
-    let mut findings = find(&context, &[engine::find]);
+    let mut findings = apply_rules(&context, &[engine::find]);
     suppression::allow(&context, &mut findings, false);
     input.config.judge(&mut findings);
     findings.retain(|finding| finding.rule == Rule::Engine && finding.allowed.is_none());
@@ -203,13 +207,13 @@ const RULES: [Find; 20] = [
     deployed_remote::find,
     edited_copy::find,
     stale_lock::find,
-    stale_allow::unmatched,
+    stale_allow::stale_patterns,
     unlocked_dependency::find,
     sources::find,
 ];
 
 /// Applies rules, and drops findings about files that nobody here can edit and findings that say the same twice.
-fn find(context: &Context<'_>, rules: &[Find]) -> Vec<Finding> {
+fn apply_rules(context: &Context<'_>, rules: &[Find]) -> Vec<Finding> {
     let mut findings: Vec<Finding> = rules.iter().flat_map(|find| find(context)).collect();
     // Localized files are not trusted, so their errors count, but not their warnings: upstream may have its reasons.
     findings.retain(|finding| finding.severity == Severity::Error || !context.is_owned(&finding.path));
@@ -230,7 +234,7 @@ fn find(context: &Context<'_>, rules: &[Find]) -> Vec<Finding> {
 
 /// Fills in the source line of each finding in a tree, and the end of its span if only the start is known. Findings on one
 /// line share its text.
-pub(crate) fn fill(tree: &dyn Tree, findings: &mut [Finding]) {
+pub(crate) fn fill_in_lines(tree: &dyn Tree, findings: &mut [Finding]) {
     // Each file is read once, however many findings it has.
     let mut by_path: BTreeMap<String, Vec<&mut Finding>> = BTreeMap::new();
     for finding in findings {
@@ -358,8 +362,7 @@ pub struct Checked {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub builds: Option<BuildSummary>,
     /// The base, if there is one.
-    #[serde(rename = "base")]
-    pub known: Option<BaseFindings>,
+    pub base: Option<BaseFindings>,
     /// With a base: the lines of the configuration that the change adds (`+`) or removes (`-`). They count from the next
     /// change on.
     pub new_config: Vec<String>,
@@ -387,7 +390,7 @@ impl Checked {
         }
         let new = new_exception::find(&self.findings, config);
         self.findings.extend(new.into_iter().chain(unlocked));
-        fill(tree, &mut self.findings);
+        fill_in_lines(tree, &mut self.findings);
         finding::sort(&mut self.findings);
         left_out
     }
@@ -396,7 +399,7 @@ impl Checked {
     pub(crate) fn add(&mut self, mut findings: Vec<Finding>, config: &Config, tree: &dyn Tree) {
         config.judge(&mut findings);
         self.findings.extend(findings);
-        fill(tree, &mut self.findings);
+        fill_in_lines(tree, &mut self.findings);
         finding::sort(&mut self.findings);
     }
 

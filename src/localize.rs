@@ -15,7 +15,7 @@ use crate::build::rendered::{MissingFiles, ProgramOptions};
 use crate::build::{self, BuildCheck, PlanBuilds};
 use crate::check::build::CheckBuildOptions;
 use crate::check::localized::deployed;
-use crate::check::{fill, gate, unread_reference};
+use crate::check::{fill_in_lines, gate, unread_reference};
 use crate::config::Config;
 use crate::destination::{self, BranchOptions, ChangedFiles, Delivered, Destination, Discarded, OnBranch, working};
 use crate::fetch::{self, Fetcher, Move, Tip};
@@ -353,7 +353,7 @@ impl<'a> Run<'a> {
         // The report mentions it in any case.
         plan.findings.retain(|finding| finding.rule != Rule::NotBuilt || finding.fails());
         finding::sort(&mut plan.findings);
-        fill(&*self.workspace.tree, &mut plan.findings);
+        fill_in_lines(&*self.workspace.tree, &mut plan.findings);
         let localized = self.finish(plan, builds, &deployed)?;
         Ok(LocalizeOutcome { uncommitted, ..localized })
     }
@@ -407,7 +407,7 @@ impl<'a> Run<'a> {
         let repo = self.workspace.repo();
         let is_killed = || repo.is_some_and(|repo| interrupt::has_directory(&repo.git_dir, interrupt::TEMPORARY));
         let restores = resolves && (self.request.overwrite || is_killed());
-        let mut findings = gate::before(&self.workspace, targets, how, planned)?;
+        let mut findings = gate::before_localizing(&self.workspace, targets, how, planned)?;
         findings.retain(|finding| match (finding.rule.mended_by(), finding.rule, &finding.subject) {
             (MendedBy::Nothing, ..) => true,
             (MendedBy::Localizing, ..) => false,

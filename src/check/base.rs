@@ -16,7 +16,7 @@ use crate::message::finding::{Finding, Rule, Severity, Starts, Subject};
 use crate::reference::{Upstream, file_pin};
 use crate::tree::path;
 
-/// Adds to the findings of a base those that they would be after renames. `renames` maps old paths to new ones.
+/// The findings of a base, and each of them again as it would be after renames. `renames` maps old paths to new ones.
 pub(crate) fn renamed(mut findings: Vec<Finding>, renames: &HashMap<String, String>) -> Vec<Finding> {
     let roots = renames.iter().filter(|(old, _)| FILE_NAMES.contains(&path::name(old)));
     let roots: HashMap<&str, &str> = roots.map(|(old, new)| (path::parent(old), path::parent(new))).collect();
@@ -135,30 +135,37 @@ impl Checked {
                 *severity = finding.severity.min(*severity);
             }
         }
+        // A finding that the change still has is not gone.
         for finding in self.findings.iter().filter(|finding| known.contains_key(&identity(finding))) {
             if let Some((count, _)) = gone_with_comment.get_mut(&unversioned(finding)) {
                 *count -= 1;
             }
         }
-        // Identity is the rule and the location, never the text: a message may change with the version of an upstream.
         let before = self.findings.len();
         self.findings.retain_mut(|finding| {
-            let is_covered = finding.allowed.as_ref().is_some_and(|allowed| !allowed.is_new);
-            // An error is new if the base has it as a warning.
+            let is_allowed_by_base = finding.allowed.as_ref().is_some_and(|allowed| !allowed.is_new);
+            // An error is new if the base has it as a warning. Findings without a reference are known as often as the base has
+            // them.
             let matches =
                 |old: &&KnownFindings| old.severity <= finding.severity && (finding.is_named() || old.count.get() > 0);
             let old = known.get(&identity(finding)).filter(matches);
             let old = old.or_else(|| versions.get(&unversioned(finding)).filter(matches));
-            // A known finding matters again if something new leads to it: a target now deploys a directory that nobody used.
-            let new_start = old.and_then(|old| old.new_start(&finding.starts));
-            let is_known = old.map(|old| old.count.set(old.count.get().saturating_sub(1))).is_some()
-                || gone_with_comment.get_mut(&unversioned(finding)).is_some_and(|(count, severity)| {
+            // Each finding uses up one of the base, also if it stays.
+            let is_known = match old {
+                Some(old) => {
+                    old.count.set(old.count.get().saturating_sub(1));
+                    true
+                }
+                None => gone_with_comment.get_mut(&unversioned(finding)).is_some_and(|(count, severity)| {
                     *count -= 1;
                     *count >= 0 && *severity <= finding.severity
-                });
-            if is_covered || finding.unread || !is_known {
+                }),
+            };
+            if is_allowed_by_base || finding.unread || !is_known {
                 return true;
             }
+            // A known finding matters again if something new leads to it: a target now deploys a directory that nobody used.
+            let new_start = old.and_then(|old| old.new_start(&finding.starts));
             // An exception that covers an old finding lets nothing new in.
             match (&mut finding.allowed, new_start) {
                 (Some(allowed), _) => allowed.is_new = false,

@@ -91,14 +91,14 @@ impl BuildResults {
         self.summary.unknown.push(format!("{by}: {why}"));
     }
 
-    /// Adds the result of a build, with `hint` for a failure. Returns why it is unknown whether it builds; `None` if
-    /// that is known.
+    /// Adds the result of a build, with `hint` for a failure of the program. Returns the failures that stopped the build before
+    /// its result was known, for the caller to judge; else `None`.
     fn add(&mut self, file: &str, by: &str, built: &Built, hint: Option<&str>) -> Option<Failures> {
         match built {
             Ok(build) => {
                 self.summary.built += 1;
                 self.findings.extend(build.unobserved.map(|why| not_observed(file, why, by)));
-                // Two outputs of one input: no comparison with either would prove anything.
+                // If one input has two outputs, no comparison with either proves anything.
                 if build.is_unsteady {
                     self.add_unknown(by, "it builds to something else each time");
                 }
@@ -128,7 +128,7 @@ impl BuildResults {
     /// Decides about the builds that did not run, now that the findings of the check are known.
     fn judge_unlocked(&mut self, findings: &[Finding]) {
         for Unlocked { file, by, failures } in std::mem::take(&mut self.unlocked) {
-            if is_told(&failures, findings) {
+            if are_reported(&failures, findings) {
                 self.add_unknown(&by, &reason(&failures));
             } else {
                 let hint = failures.0.iter().flat_map(|failure| &failure.hints).next();
@@ -138,17 +138,17 @@ impl BuildResults {
     }
 }
 
-/// The base of a change.
-pub(crate) struct Before {
+/// The tree of the base of a change.
+pub(crate) struct BaseTree {
     pub commit: CommitId,
     pub files: Files,
     pub survey: Survey,
 }
 
-impl Before {
-    pub(crate) fn open(repo: &Rc<LocalRepo>, commit: &CommitId) -> Result<Before> {
+impl BaseTree {
+    pub(crate) fn open(repo: &Rc<LocalRepo>, commit: &CommitId) -> Result<BaseTree> {
         let files = Files::open(repo, &Snapshot::of(Some(&commit.commit)))?;
-        Ok(Before { commit: commit.clone(), survey: Survey::of(files.checked_out()), files })
+        Ok(BaseTree { commit: commit.clone(), survey: Survey::of(files.checked_out()), files })
     }
 }
 
@@ -158,7 +158,7 @@ impl<'a> CheckBuilds<'a> {
         repo: &Rc<LocalRepo>,
         (files, survey): (&Files, &Rc<Survey>),
         (paths, policy): (&'a [String], &'a Config),
-        base: Option<&Before>,
+        base: Option<&BaseTree>,
         how: &'a CheckBuildOptions<'a>,
     ) -> Result<CheckBuilds<'a>, Failures> {
         let mut workspace = Workspace::surveyed(survey)?;
@@ -172,8 +172,8 @@ impl<'a> CheckBuilds<'a> {
             let surveys = Sides { old: &base.survey, new: &**survey };
             let changes = Changes::since(repo, &base.commit, files, surveys.map(Survey::tree))?;
             let deployed = surveys.try_map(|survey| -> Result<_> {
-                let (explored, found) = written(survey, config, &|| Identity::of_any_clone(repo, config))?;
-                let targets = found.resolve_changers(&explored.graph);
+                let (explored, unresolved) = written(survey, config, &|| Identity::of_any_clone(repo, config))?;
+                let targets = unresolved.resolve_changers(&explored.graph);
                 Ok(DeployedTree { explored, targets })
             })?;
             affected(&changes, config, deployed.as_ref())
@@ -185,39 +185,41 @@ impl<'a> CheckBuilds<'a> {
     }
 
     /// Uses an existing plan.
-    pub(crate) fn of_plan(self, planned: Option<&'a Plan>) -> CheckBuilds<'a> {
+    pub(crate) fn with_plan(self, planned: Option<&'a Plan>) -> CheckBuilds<'a> {
         CheckBuilds { planned, ..self }
     }
 
-    /// Builds, and returns the targets as their objects came out.
-    pub(crate) fn targets(&self, unsettled: UnresolvedTargets) -> Result<Targets> {
+    /// Builds, and returns the targets with the objects of the outputs.
+    pub(crate) fn targets(&self, unresolved: UnresolvedTargets) -> Result<Targets> {
         let config = &self.workspace.config;
         let explored = self.workspace.survey().explore_all_inputs()?;
-        let (tree, deployed) = (&self.workspace.tree, unsettled.as_written().roots());
+        let (tree, deployed) = (&self.workspace.tree, unresolved.as_written().roots());
         let starts = self.policy.starting_points(&**tree, self.paths, &tree.kustomizations()?, deployed)?;
-        let begun = self.workspace.survey().graph(&starts);
+        let checked = self.workspace.survey().graph(&starts);
+        // The run builds these targets as roots.
         let is_compared = |target: &Target| self.how.compares_roots && is_built_as_root(&**tree, target);
-        let is_wanted = |target: &Target| self.wants(target, &begun) && !is_compared(target);
+        let is_wanted = |target: &Target| self.includes(target, &checked) && !is_compared(target);
         let named = if self.how.compares_roots { &[] } else { self.paths };
         let identity = || Identity::of_any_clone(&self.repo, config);
         let build = |builders: &[&Builder]| self.build(builders);
-        let targets = unsettled.built(&explored, config, &identity, &is_wanted, named, build)?;
-        if let Err(failures) = self.render(&targets, &begun) {
+        let targets = unresolved.built(&explored, config, &identity, &is_wanted, named, build)?;
+        // Charts come last, because a build may make the object of an engine that deploys one.
+        if let Err(failures) = self.render_charts(&targets, &checked) {
             self.results.borrow_mut().stop(&failures);
         }
         Ok(targets)
     }
 
-    /// Renders the deployed charts. Targets that nothing here builds are unknown.
-    fn render(&self, found: &Targets, begun: &Graph) -> Result<(), Failures> {
-        let wanted = found.targets.iter().filter(|target: &&Target| {
-            needs_no_kustomize(target) && self.wants(target, begun) && target.unknown().is_none()
+    /// Renders the deployed charts. Other targets that kustomize does not build, and that nothing here builds, are unknown.
+    fn render_charts(&self, targets: &Targets, checked: &Graph) -> Result<(), Failures> {
+        let wanted = targets.targets.iter().filter(|target: &&Target| {
+            is_built_without_kustomize(target) && self.includes(target, checked) && target.unknown().is_none()
         });
         let subjects = wanted.map(|target| (target, BuildSpec::deployed(&self.workspace, target)));
-        // The files of a plain directory are deployed as they are.
-        let others = subjects.filter(|(_, subject)| subject.as_ref().map_or(true, BuildSpec::is_chart));
+        // The files of a plain directory are deployed as they are, so they need no build. A failure is kept: it is the result.
+        let subjects = subjects.filter(|(_, subject)| subject.as_ref().map_or(true, BuildSpec::is_chart));
         let (targets, subjects): (Vec<&Target>, Vec<Wanted>) =
-            others.map(|(target, subject)| (target, subject.map(Some).map_err(Failures::from))).unzip();
+            subjects.map(|(target, subject)| (target, subject.map(Some).map_err(Failures::from))).unzip();
         if targets.is_empty() {
             return Ok(());
         }
@@ -255,10 +257,11 @@ impl<'a> CheckBuilds<'a> {
         checked.add(findings, self.policy, &*self.workspace.tree);
     }
 
-    /// Whether to build a target: no object deploys it, and it is below the starting points of the run.
-    fn wants(&self, target: &Target, begun: &Graph) -> bool {
+    /// Whether to build a target: the check covers it, and the change affects it. A target without an object must also be
+    /// in `checked`, the graph from the starting points.
+    fn includes(&self, target: &Target, checked: &Graph) -> bool {
         let Some(dir) = target.local_dir() else { return false };
-        if !target.engine.has_objects() && !target.roots(dir).any(|root| begun.user_root(root).is_some()) {
+        if !target.engine.has_objects() && !target.roots(dir).any(|root| checked.user_root(root).is_some()) {
             return false;
         }
         if !path::is_in_any(&dir.path, self.paths) && !path::is_in_any(&target.object.file, self.paths) {
@@ -266,11 +269,12 @@ impl<'a> CheckBuilds<'a> {
         }
         let Some(affected) = &self.affected else { return true };
         let mut objects = affected.targets.iter().map(|other| &other.target.object);
-        // By its location: a build may have given it another name.
+        // Objects are compared by their locations: a build may have given one another name.
         objects.any(|object| (&object.file, object.line) == (&target.object.file, target.object.line))
             || target.roots(dir).any(|root| affected.directories.contains(root))
     }
 
+    /// Localizes the roots of some builds, and builds them.
     fn build(&self, builders: &[&Builder]) -> Vec<Output> {
         let mut roots = builders.iter().flat_map(|builder| builder.roots());
         let planned = self.planned.filter(|plan| roots.all(|root| plan.before.user_root(root).is_some()));
@@ -278,14 +282,14 @@ impl<'a> CheckBuilds<'a> {
             Some(plan) => self.outputs(builders, plan),
             None => self.localized(builders).and_then(|plan| self.outputs(builders, &plan)),
         };
-        // One unlocked reference would hide the results of all other builds.
         match outputs {
             Ok(outputs) => outputs,
-            // The base may have that, too. The others are built all the same.
+            // An unlocked reference stops the localizing of all. The base of a change may have it, too, so that the others must
+            // be built: each is tried by itself.
             Err(failures) if self.affected.is_some() && failures.are_all(FailureKind::NotLocked) => match builders {
                 [builder] => {
                     let output = Err(failures.clone().joined());
-                    let unlocked = Unlocked { file: file(builder), by: builder.by.clone(), failures };
+                    let unlocked = Unlocked { file: kustomization_of(builder), by: builder.by.clone(), failures };
                     self.results.borrow_mut().unlocked.push(unlocked);
                     vec![output]
                 }
@@ -337,7 +341,7 @@ impl<'a> CheckBuilds<'a> {
             // A build that the object makes impossible is mended in the object, any other in the kustomization.
             let file = match &built {
                 Err(Unbuilt::Refused(_)) => builder.target.object.file.clone(),
-                _ => file(builder),
+                _ => kustomization_of(builder),
             };
             if let Some(failures) = results.add(&file, &builder.by, &built, None) {
                 results.fail(&file, failures);
@@ -368,7 +372,7 @@ fn is_built_as_root(tree: &dyn Tree, target: &Target) -> bool {
 }
 
 /// Whether a target is built by something else than kustomize.
-fn needs_no_kustomize(target: &Target) -> bool {
+fn is_built_without_kustomize(target: &Target) -> bool {
     // Rules report missing targets and those that are unknown before a build. kustomize has built the others.
     match target.local_dir().map(|dir| &dir.content) {
         None | Some(PathContent::Nothing(_) | PathContent::Kustomization(_)) => false,
@@ -378,16 +382,16 @@ fn needs_no_kustomize(target: &Target) -> bool {
 }
 
 /// The kustomization that is built.
-fn file(builder: &Builder) -> String {
+fn kustomization_of(builder: &Builder) -> String {
     path::join(&builder.made.directory, builder.made.file_name)
 }
 
-/// Whether findings tell of all that is not locked, at its line.
-fn is_told(failures: &Failures, findings: &[Finding]) -> bool {
+/// Whether the findings already report each unlocked reference, at its line.
+fn are_reported(failures: &Failures, findings: &[Finding]) -> bool {
     let unlocked = findings.iter().filter(|finding| finding.rule == Rule::RemoteReference);
-    let told: HashSet<_> = unlocked.filter_map(|finding| Some((&*finding.path, finding.span?.start))).collect();
+    let reported: HashSet<_> = unlocked.filter_map(|finding| Some((&*finding.path, finding.span?.start))).collect();
     let mut locations = failures.0.iter().map(|failure| failure.location.as_deref());
-    locations.all(|location| location.is_some_and(|at| told.contains(&(at.file.as_str(), at.position))))
+    locations.all(|location| location.is_some_and(|at| reported.contains(&(at.file.as_str(), at.position))))
 }
 
 fn reason(failures: &Failures) -> String {

@@ -41,7 +41,7 @@ pub(super) struct Context<'a> {
     pub(super) deployed: DeployedTargets<'a>,
     /// The directories of the roots to which only a build leads, so that nothing localizes them.
     left_out: &'a BTreeSet<String>,
-    /// The paths of the `localized-files` directories whose files a lock lists.
+    /// The paths of the `localized-files` directories whose files a lock lists: findings in them get other help.
     homes: HashSet<String>,
     /// The reasons why rules could not look at something.
     pub(super) failures: RefCell<Vec<Failure>>,
@@ -55,7 +55,7 @@ impl<'a> Context<'a> {
         left_out: &'a BTreeSet<String>,
         locks: &'a Locks,
     ) -> Self {
-        // The directories of localized files, in which findings get other help.
+        // A copy has a lock of its own, with paths from its directory.
         let homes = locks.iter().flat_map(|(directory, lock)| {
             let homes: HashSet<&str> = lock.files.iter().filter_map(|file| stored::home(&file.path)).collect();
             homes.into_iter().map(move |home| path::join(directory, home))
@@ -117,17 +117,18 @@ impl<'a> Context<'a> {
         let findings = self.troubles.iter().filter_map(|trouble| {
             let unread = trouble.kind.hides_references();
             let is_template = trouble.kind == TroubleKind::Problem(ProblemKind::Template);
-            Some(Finding { unread, is_template, ..self.trouble(rule(&trouble.kind)?, trouble)? })
+            Some(Finding { unread, is_template, ..self.trouble_finding(rule(&trouble.kind)?, trouble)? })
         });
         findings.collect()
     }
 
-    fn trouble(&self, rule: Rule, trouble: &Trouble) -> Option<Finding> {
+    /// The finding for a trouble, where it has a location.
+    fn trouble_finding(&self, rule: Rule, trouble: &Trouble) -> Option<Finding> {
         let mut failure = trouble.failure.clone();
         if let TroubleKind::BadKustomization { path } = &trouble.kind {
             return Some(Finding::new(rule, path, failure));
         }
-        // Every finding has a way out; for a text that kustomize refuses it is the message itself.
+        // Every finding has a help. The message about a text that kustomize refuses says itself what is wrong.
         if failure.hints.is_empty() {
             failure = failure.hint("fix it: `kustomize build` refuses it");
         }
@@ -145,7 +146,7 @@ impl<'a> Context<'a> {
             }
             At::Nothing => return None,
         };
-        // The subject is a path that an exception can name; the other troubles are about their reference.
+        // An exception names the subject of a finding. These are about a path, and the other troubles about their reference.
         let path = match &trouble.kind {
             TroubleKind::Missing { path, .. } | TroubleKind::Submodule { path } => path.clone(),
             TroubleKind::NoKustomization { directory, .. } => path::join(directory, FILE_NAMES[0]),

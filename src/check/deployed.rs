@@ -33,11 +33,11 @@ pub(super) fn walk(
     policy: graph::WalkPolicy<'_>,
     failures: &mut Vec<Failure>,
 ) -> Result<Walked> {
-    let starts = |deployed| input.config.starting_points(&*input.tree, input.paths, kustomizations, deployed);
-    let all: BTreeSet<&str> = kustomizations.iter().map(|file| path::parent(file)).collect();
-    let all: Vec<String> = all.into_iter().map(str::to_owned).collect();
-    let find = |identity| targets::find_in(survey, input.paths, kustomizations, input.config, identity);
-    let unresolved = input.identity.map_or_else(|| Ok(UnresolvedTargets::default()), find);
+    let starts_with = |deployed| input.config.starting_points(&*input.tree, input.paths, kustomizations, deployed);
+    let unresolved = match input.identity {
+        Some(identity) => targets::find_in(survey, input.paths, kustomizations, input.config, identity),
+        None => Ok(UnresolvedTargets::default()),
+    };
     // With builds the objects are known as they are deployed. The written ones are kept to name the way to a root.
     let found = unresolved.and_then(|unresolved| match &input.build {
         Some(build) => {
@@ -46,36 +46,41 @@ pub(super) fn walk(
         }
         None => Ok((unresolved, None, None)),
     });
+    // Without targets the kustomizations are checked all the same.
     let (unresolved, built, written) = found.unwrap_or_else(|failure| {
         failures.push(failure);
         Default::default()
     });
     let targets = built.as_ref().unwrap_or_else(|| unresolved.as_written());
-    let all_starts = starts(targets.roots())?;
-    // A root that an engine builds without the load restrictor may leave its directory, so that is decided before the
-    // troubles are.
-    let graph = survey.walk(&all_starts);
+    let starts = starts_with(targets.roots())?;
+    // A reference out of its root is no trouble in roots that an engine builds without the load restrictor. These are known
+    // only after a walk, and troubles are judged after that.
+    let graph = survey.walk(&starts);
     let deployed = survey.leaves_roots().then(|| DeployedTargets::new(targets, &graph, &[]));
     let unrestricted = deployed.map(|deployed| deployed.unrestricted()).unwrap_or_default();
     drop(graph);
-    let explored = survey.judged(&all_starts, &graph::WalkPolicy { unrestricted, ..policy });
+    let explored = survey.judged(&starts, &graph::WalkPolicy { unrestricted, ..policy });
+    // Without builds it is unknown which kustomizations change an object: any may, also one that this walk does not reach.
+    let directories: BTreeSet<&str> = kustomizations.iter().map(|file| path::parent(file)).collect();
     let targets = match built {
         Some(built) => built,
-        None if targets.targets.is_empty() || all_starts.len() >= all.len() => {
+        None if targets.targets.is_empty() || starts.len() >= directories.len() => {
             unresolved.resolve_changers(&explored.graph)
         }
-        // Any kustomization may change a target, also one from which this walk does not start.
-        None => unresolved.resolve_changers(&survey.explore_inputs(&all).graph),
+        None => {
+            let all: Vec<String> = directories.into_iter().map(str::to_owned).collect();
+            unresolved.resolve_changers(&survey.explore_inputs(&all).graph)
+        }
     };
     let left_out = match &written {
-        Some(written) => left_out(&explored.graph, &starts(written.roots())?),
+        Some(written) => roots_left_out(&explored.graph, &starts_with(written.roots())?),
         None => BTreeSet::new(),
     };
     Ok(Walked { targets, written, left_out, explored })
 }
 
 /// The directories of the user's roots that none of these starts leads to.
-fn left_out(graph: &Graph, starts: &[String]) -> BTreeSet<String> {
+fn roots_left_out(graph: &Graph, starts: &[String]) -> BTreeSet<String> {
     let reached = graph.reach(starts.iter().filter_map(|start| graph.user_root(start)), |_, _| true);
     let left_out = graph.user_roots().into_iter().filter(|(_, root)| !reached.contains(root));
     left_out.map(|(directory, _)| directory.to_owned()).collect()
@@ -179,7 +184,7 @@ impl<'a> DeployedTargets<'a> {
     /// # Errors
     ///
     /// If the texts of the findings exceed their limit: the rest is dropped, and the failure says so.
-    pub(super) fn name(&self, findings: &mut Vec<Finding>) -> Result<()> {
+    pub(super) fn fill_in_targets(&self, findings: &mut Vec<Finding>) -> Result<()> {
         if findings.is_empty() {
             return Ok(());
         }

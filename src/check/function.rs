@@ -14,7 +14,7 @@ use crate::message::finding::{Finding, Rule, Subject};
 use crate::message::redact;
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
-    context.graph.notes.iter().filter_map(|noted| open(context, noted)).collect()
+    context.graph.notes.iter().filter_map(|noted| code(context, noted)).collect()
 }
 
 /// The help for a function in localized files, which are not edited here.
@@ -25,23 +25,25 @@ const OBSERVE: &str = "to see what it asks for: git kustomize-localize check --b
                        --build-arg=--enable-exec";
 
 /// Whether the program that a function names is a file of the tree.
-fn is_there(context: &Context<'_>, noted: &Noted, program: &str) -> bool {
+fn is_in_tree(context: &Context<'_>, noted: &Noted, program: &str) -> bool {
     let edges = &context.graph.roots[noted.root].edges;
     let mut named = edges.iter().filter(|edge| edge.from == noted.file && edge.reference.text == program);
     named.any(|edge| matches!(edge.resolution, Resolution::File(_)))
 }
 
-fn open(context: &Context<'_>, noted: &Noted) -> Option<Finding> {
+/// The finding for code that a note of the walk names; `None` if the tree has it, pinned.
+fn code(context: &Context<'_>, noted: &Noted) -> Option<Finding> {
     let kind = &noted.note.kind;
     let NoteKind::Code { kind: name, runs } = kind else { return None };
     let (message, is_warning) = match (kind.untracked_code(), runs) {
+        // The code reaches outside of the tree.
         (Some(message), _) => (message, false),
         (None, Runs::Program(path)) if path.contains("://") => {
             let shown = redact::url(path);
             let why = "which kustomize does not download: only a localized copy contains it";
             (format!("the function `{name}` runs `{shown}`, {why}"), true)
         }
-        (None, Runs::Program(path)) if is_there(context, noted, path) => {
+        (None, Runs::Program(path)) if is_in_tree(context, noted, path) => {
             (format!("the function `{name}` runs `{path}`, a program of this repository"), true)
         }
         _ => return None,

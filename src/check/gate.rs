@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::build::{Before, CheckBuildOptions, CheckBuilds};
+use super::build::{BaseTree, CheckBuildOptions, CheckBuilds};
 use super::{BaseFindings, BuildTargets, Checked, Claim, Input, merged_back, renamed, surveyed};
 use crate::config::{Config, FILE_NAME};
 use crate::git::{LocalRepo, Snapshot};
@@ -20,12 +20,12 @@ use crate::workspace::{Files, Workspace, from_top, merge_base};
 /// The base of a check: it decides whose configuration counts, and which findings are old.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Base {
-    /// Nothing: the configuration of the checked files counts, and every finding is reported.
-    Own,
+    /// There is none: the configuration of the checked files counts, and every finding is reported.
+    None,
     /// A revision.
-    Of(String),
+    Rev(String),
     /// The empty tree: the default configuration counts, and every exception is new.
-    Nothing,
+    EmptyTree,
 }
 
 /// Checks `paths`, given relative to the current directory, or everything if `paths` is empty. Builds if `how` is given.
@@ -51,12 +51,12 @@ pub(crate) fn checked(
     how: Option<&CheckBuildOptions<'_>>,
 ) -> Result<Checked, Failures> {
     let tree = survey.tree();
-    // Read it even if another one counts: a change that breaks it would stop every change after it.
+    // The configuration is read even if that of the base counts: a change that breaks it would stop every change after it.
     let own_config = Config::of(&*tree, "")?;
     let base_config = match base {
-        Base::Own => None,
-        Base::Nothing => Some(Config::default()),
-        Base::Of(rev) => {
+        Base::None => None,
+        Base::EmptyTree => Some(Config::default()),
+        Base::Rev(rev) => {
             let base = Files::open(repo, &Snapshot::of(Some(rev)));
             let config = base.and_then(|base| Config::of(&*base.checked_out(), ""));
             let context = format_args!("cannot read the configuration of `{}`", shown(rev));
@@ -67,14 +67,14 @@ pub(crate) fn checked(
     let config = base_config.as_ref().unwrap_or(&own_config);
     let change_config = base_config.as_ref().map(|_| &own_config);
     // The merge base, not the tip of the base: later changes of others are not a part of this change.
-    let since = match (base, files) {
-        (Base::Of(rev), Files::Commit { id, .. }) => Some(merge_base(repo, rev, Some(&id.commit))?),
-        (Base::Of(rev), _) => Some(merge_base(repo, rev, None)?),
-        (Base::Own | Base::Nothing, _) => None,
+    let merge_base = match (base, files) {
+        (Base::Rev(rev), Files::Commit { id, .. }) => Some(merge_base(repo, rev, Some(&id.commit))?),
+        (Base::Rev(rev), _) => Some(merge_base(repo, rev, None)?),
+        (Base::None | Base::EmptyTree, _) => None,
     };
-    let before = since.as_ref().map(|since| Before::open(repo, since)).transpose()?;
-    // Builds are prepared before the check, because they show objects that files do not.
-    let building = how.map(|how| CheckBuilds::open(repo, (files, survey), (&paths, config), before.as_ref(), how));
+    let base_tree = merge_base.as_ref().map(|commit| BaseTree::open(repo, commit)).transpose()?;
+    // Builds are prepared before the check, which runs them: they show objects that files do not.
+    let building = how.map(|how| CheckBuilds::open(repo, (files, survey), (&paths, config), base_tree.as_ref(), how));
     let building = building.transpose()?;
     let checked = check_tree(files, survey, &paths, config, change_config, building.as_ref());
     let mut checked = checked.map_err(|failure| match count_unseen(files, &paths) {
@@ -92,21 +92,21 @@ pub(crate) fn checked(
         path == FILE_NAME || path::name(path) == LOCK_NAME || is_read
     });
     // Exceptions of the change count only for findings that the base had.
-    match (base, &before) {
-        (Base::Of(rev), Some(before)) => {
-            let locked = judge(repo, (files, &tree), &mut checked, rev, before, config)?;
-            verify_claims(&tree, &mut checked, rev, &locked, config, building.as_ref());
+    match (base, &base_tree) {
+        (Base::Rev(rev), Some(base_tree)) => {
+            let base_lock = judge_change(repo, (files, &tree), &mut checked, rev, base_tree, config)?;
+            verify_claims(&tree, &mut checked, rev, &base_lock, config, building.as_ref());
         }
-        (Base::Nothing, _) => {
+        (Base::EmptyTree, _) => {
             let left_out = checked.judge(&[], config, &Lock::default(), &*tree);
-            checked.known = Some(BaseFindings { rev: String::new(), commit: String::new(), left_out });
+            checked.base = Some(BaseFindings { rev: String::new(), commit: String::new(), left_out });
         }
         _ => {}
     }
     if let Some(building) = building {
         building.add_to(&mut checked);
     }
-    // The fix may be there, and not staged yet.
+    // The fix may be in the working tree, and not staged yet.
     if checked.source == Snapshot::Index && checked.status() != 0 {
         let kustomizations = tree.kustomizations()?.into_iter().collect();
         checked.differing = repo.unstaged_paths(&kustomizations)?.len();
@@ -116,7 +116,7 @@ pub(crate) fn checked(
 
 /// Checks the tree before `branch` and `vendor` localize it: `paths` from the top, or everything if there are none.
 /// `planned` is an existing plan, whose result is then built.
-pub(crate) fn before(
+pub(crate) fn before_localizing(
     workspace: &Workspace,
     paths: &[String],
     how: Option<&CheckBuildOptions<'_>>,
@@ -126,15 +126,15 @@ pub(crate) fn before(
     let Some(repo) = files.repo().filter(|_| files.snapshot().is_some()) else { return Ok(Vec::new()) };
     let tree = files.checked_out();
     // A build reads the checked-out bytes. They are the stored ones, and surveyed already, unless attributes convert them.
-    let is_known = Rc::ptr_eq(&tree, &workspace.tree);
-    let survey = if is_known { workspace.survey().clone() } else { Rc::new(Survey::of(tree)) };
+    let is_surveyed = Rc::ptr_eq(&tree, &workspace.tree);
+    let survey = if is_surveyed { workspace.survey().clone() } else { Rc::new(Survey::of(tree)) };
     let mut config = workspace.config.clone();
     if !paths.is_empty() {
         // A path that the user names counts, also if the configuration excludes it.
         (config.include, config.exclude) = Default::default();
     }
     let building = how.map(|how| CheckBuilds::open(repo, (files, &survey), (paths, &config), None, how)).transpose()?;
-    let building = building.map(|building| building.of_plan(planned));
+    let building = building.map(|building| building.with_plan(planned));
     let mut checked = check_tree(files, &survey, paths, &config, None, building.as_ref())?;
     if let Some(building) = building {
         building.add_to(&mut checked);
@@ -154,16 +154,16 @@ pub(crate) fn once_written(workspace: &Workspace, changes: &Changes, config: &Co
 
 /// Drops the findings that the merge base with `base` has too, and records the additions of the change to the configuration and the
 /// locks. Returns the lock of the merge base.
-fn judge(
+fn judge_change(
     repo: &Rc<LocalRepo>,
     (files, tree): (&Files, &SharedTree),
     checked: &mut Checked,
     base: &str,
-    before: &Before,
+    base_tree: &BaseTree,
     config: &Config,
 ) -> Result<Rc<Lock>, Failures> {
-    let (since, old_tree) = (&before.commit.commit, before.survey.tree());
-    // A file that cannot be read hides the same references in both trees if its content is the same.
+    let (since, old_tree) = (&base_tree.commit.commit, base_tree.survey.tree());
+    // A file that cannot be read may hide new references, so that its finding stays, unless the base has the same content.
     for finding in checked.findings.iter_mut().filter(|finding| finding.unread && finding.url.is_empty()) {
         let state = |tree: &dyn Tree| (tree.entry(&finding.path).ok(), tree.read(&finding.path).ok());
         finding.unread = state(&**tree) != state(&*old_tree);
@@ -177,18 +177,18 @@ fn judge(
     let mut old = Vec::new();
     if !checked.findings.is_empty() {
         // A finding of the base is not new, also if the base allows it.
-        let base_check = check_tree(&before.files, &before.survey, &[], config, Some(config), None)?;
+        let base_check = check_tree(&base_tree.files, &base_tree.survey, &[], config, Some(config), None)?;
         if let Some(failure) = base_check.failures.into_iter().next() {
             return Err(failure.context(format_args!("cannot tell what is new since {since}")).into());
         }
         old = renamed(base_check.findings, &repo.renames(since, &checked.source)?);
     }
     // A lock of the base that cannot be read has no entries.
-    let locked = Lock::at(&*old_tree, LOCK_NAME).ok().flatten().unwrap_or_default();
-    merged_back(files, tree, checked, Some(&locked), config)?;
-    let left_out = checked.judge(&old, config, &locked, &**tree);
-    checked.known = Some(BaseFindings { rev: base.to_owned(), commit: since.clone(), left_out });
-    Ok(locked)
+    let base_lock = Lock::at(&*old_tree, LOCK_NAME).ok().flatten().unwrap_or_default();
+    merged_back(files, tree, checked, Some(&base_lock), config)?;
+    let left_out = checked.judge(&old, config, &base_lock, &**tree);
+    checked.base = Some(BaseFindings { rev: base.to_owned(), commit: since.clone(), left_out });
+    Ok(base_lock)
 }
 
 /// Verifies the signatures of the commits that the change locks. Without builds nothing may be fetched, and each of them is

@@ -14,7 +14,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
         let failure = failure.hint(hint_vendor(context, remote.root));
         context.at_reference(Rule::LockedReference, remote.edge, failure)
     });
-    findings.chain(remote_chart::chart_findings(context, true)).collect()
+    findings.chain(remote_chart::chart_findings(context, Rule::LockedReference)).collect()
 }
 
 #[cfg(test)]

@@ -20,20 +20,21 @@ pub(super) fn is_made_by_branch(lock: &Lock) -> bool {
 /// The finding for localized files of `branch` in a source branch. With `before`, the lock of the base, only a change that
 /// brings them in has a finding, and that is an error by default.
 pub(crate) fn find(repo: &Rc<LocalRepo>, source: &Snapshot, before: Option<&Lock>) -> Result<Option<Finding>> {
-    let (rev, last) = match source {
+    // For files that no commit has yet, the history is that of HEAD.
+    let (rev, last_commit) = match source {
         Snapshot::Commit { rev, commit } => (rev.as_str(), commit.as_str()),
         Snapshot::Index | Snapshot::WorkingTree => ("HEAD", "HEAD"),
     };
     // A base that has localized files, or a branch whose history made them, did not get them by a mistaken merge.
-    let is_meant = match before {
+    let is_deliberate = match before {
         Some(before) => !before.files.is_empty(),
         None => history::is_localized(repo, rev)?,
     };
-    if is_meant {
+    if is_deliberate {
         return Ok(None);
     }
-    // Only a merge that is already committed has to be undone with another command.
-    let head = repo.commit(last)?;
+    // A merge that is committed is undone with another command than one in progress.
+    let head = repo.commit(last_commit)?;
     let head = head.map(|head| Ok((GitTree::of_commit(repo, &head)?, head.commit))).transpose()?;
     let has_files =
         |tree: &GitTree| Lock::at(tree, LOCK_NAME).is_ok_and(|lock| lock.is_some_and(|lock| is_made_by_branch(&lock)));

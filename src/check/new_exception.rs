@@ -65,10 +65,11 @@ pub(super) fn find(findings: &[Finding], config: &Config) -> Vec<Finding> {
             covered.entry(exception).or_default().push((allowed, finding));
         }
     }
-    covered.into_values().map(|all| new(&all, severity)).collect()
+    covered.into_values().map(|all| exception_finding(&all, severity)).collect()
 }
 
-fn new(covered: &[(&Allowed, &Finding)], severity: Severity) -> Finding {
+/// The finding for an exception that covers these findings.
+fn exception_finding(covered: &[(&Allowed, &Finding)], severity: Severity) -> Finding {
     let (allowed, first) = covered[0];
     // The exception is not worse than the findings that it covers.
     let worst = covered.iter().map(|(_, finding)| finding.severity).min();

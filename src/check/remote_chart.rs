@@ -21,7 +21,7 @@ use crate::tree::path;
 
 /// Finds the charts that a build would download, and the files that engines download for charts of the tree.
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
-    let mut findings = chart_findings(context, false);
+    let mut findings = chart_findings(context, Rule::RemoteChart);
     // A chart that an engine renders is in no kustomization, so the graph does not know it.
     for local in &context.deployed.local {
         let PathContent::Chart(directory) = &local.directory.content else { continue };
@@ -62,14 +62,16 @@ fn is_locked(context: &Context<'_>, wanted: &ChartRef) -> bool {
     context.deciding_lock().is_some_and(|lock| wanted.locked(lock).is_some())
 }
 
-/// The findings for charts that a build would download: for `locked-reference` those that the lock has (`locked`), for
-/// `remote-chart` those that it lacks.
-pub(super) fn chart_findings(context: &Context<'_>, locked: bool) -> Vec<Finding> {
+/// The findings of a rule for charts that a build would download: of `locked-reference` for those that the lock has, of
+/// `remote-chart` for the others.
+pub(super) fn chart_findings(context: &Context<'_>, rule: Rule) -> Vec<Finding> {
     let graph = context.graph;
     let charts = graph.charts.iter().filter_map(|chart| {
         let wanted = chart.wanted.as_ref()?;
+        // An entry of the lock does not help a root that nothing localizes.
         let left_out = context.left_out(chart.root, &chart.name);
-        if (is_locked(context, wanted) && left_out.is_none()) != locked {
+        let is_locked = is_locked(context, wanted) && left_out.is_none();
+        if is_locked != (rule == Rule::LockedReference) {
             return None;
         }
         let (name, repo) = (&chart.name, wanted.repo.shown());
@@ -89,10 +91,10 @@ pub(super) fn chart_findings(context: &Context<'_>, locked: bool) -> Vec<Finding
                 format!("the chart `{name}` {version} of {repo} is not in the tree: helm downloads it to `{directory}`")
             }
         });
-        let (rule, failure) = match left_out {
-            Some(left_out) => (Rule::RemoteChart, left_out),
-            None if locked => (Rule::LockedReference, failure.hint(hint_vendor(context, chart.root))),
-            None => (Rule::RemoteChart, failure.hint(hint(context, chart))),
+        let failure = match left_out {
+            Some(left_out) => left_out,
+            None if is_locked => failure.hint(hint_vendor(context, chart.root)),
+            None => failure.hint(hint(context, chart)),
         };
         Some(Finding {
             reference: [&repo, name, &wanted.version].map(|part| part.trim()).join(" ").trim_end().to_owned(),

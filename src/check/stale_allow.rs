@@ -18,34 +18,39 @@ use crate::tree::{LOCK_COMMAND, path};
 pub(super) const FORM: &str = "write `# kustomize-localize: allow[RULE]`, followed by the reason";
 
 /// Finds the patterns of `include` that match no directory of a kustomization, and those of `exclude` that match no directory of
-/// a file, or only roots that the walk reaches from others.
-pub(super) fn unmatched(context: &Context<'_>) -> Vec<Finding> {
+/// a file, or only roots that the walk reaches from others: removing them would change nothing.
+pub(super) fn stale_patterns(context: &Context<'_>) -> Vec<Finding> {
     let (config, written) = (context.config, context.input.change_config.unwrap_or(context.config));
     if !context.input.paths.is_empty() || written.include.is_empty() && written.exclude.is_empty() {
         return Vec::new();
     }
     // If the tree cannot be listed, the check has failed already.
     let roots = context.tree.kustomizations().unwrap_or_default();
-    // A pattern is stale if removing it would change nothing.
     let included = covering(&written.include, &roots);
+    let mut stale: Vec<(&Glob, Failure)> = Vec::new();
+    for (index, glob) in written.include.iter().enumerate() {
+        if !included.contains(&index) {
+            stale.push((glob, matches_nothing(glob)));
+        }
+    }
+    // All files are listed only if some pattern excludes no root.
     let effects = effects(context, &written.exclude, &roots);
-    let in_use = if effects.iter().all(|effect| effect.has_roots) {
+    let excluding_files = if effects.iter().all(|effect| effect.has_roots) {
         BTreeSet::new()
     } else {
         covering(&written.exclude, &context.tree.below("").unwrap_or_default())
     };
+    for (index, (glob, effect)) in written.exclude.iter().zip(&effects).enumerate() {
+        if !effect.has_roots && !excluding_files.contains(&index) {
+            stale.push((glob, matches_nothing(glob)));
+        } else {
+            stale.extend(effect.failure_without_effect(glob).map(|failure| (glob, failure)));
+        }
+    }
     // A pattern that the change adds may be for files of a later change.
     let known: HashSet<&str> = config.include.iter().chain(config.exclude.iter()).map(|glob| &*glob.text).collect();
-    let include = written.include.iter().enumerate().map(|(index, glob)| {
-        let unmatched = (!included.contains(&index)).then(|| matches_nothing(glob));
-        (glob, unmatched)
-    });
-    let exclude = written.exclude.iter().zip(&effects).enumerate().map(|(index, (glob, effect))| {
-        let is_unmatched = !effect.has_roots && !in_use.contains(&index);
-        (glob, if is_unmatched { Some(matches_nothing(glob)) } else { effect.without(glob) })
-    });
-    let known = include.chain(exclude).filter(|(glob, _)| known.contains(&*glob.text));
-    known.filter_map(|(glob, failure)| Some(stale(&written.file, glob.span, &glob.text, failure?))).collect()
+    stale.retain(|(glob, _)| known.contains(&*glob.text));
+    stale.into_iter().map(|(glob, failure)| stale_finding(&written.file, glob.span, &glob.text, failure)).collect()
 }
 
 /// The failure of a pattern that matches nothing.
@@ -81,7 +86,7 @@ fn effects(context: &Context<'_>, exclude: &Globs, roots: &[String]) -> Vec<Effe
         }
     }
     // The searches below read many files, so they run only if a pattern may be stale.
-    if !effects.iter().any(Effect::may_be_none) {
+    if !effects.iter().any(Effect::may_be_stale) {
         return effects;
     }
     // Targets in excluded directories were not read, so their objects cannot reach anything.
@@ -90,14 +95,15 @@ fn effects(context: &Context<'_>, exclude: &Globs, roots: &[String]) -> Vec<Effe
         Err(_) => effects.iter_mut().for_each(|effect| effect.keeps_out = true),
     }
     for (id, edge) in graph.edges() {
-        let Resolution::Root { id: target, remote: false } = edge.resolution else { continue };
+        let Resolution::Root { id: named, remote: false } = edge.resolution else { continue };
         let root = &graph.roots[id.root];
-        if root.source != SourceId::FIRST || !effects.iter().any(Effect::may_be_none) {
+        if root.source != SourceId::FIRST || !effects.iter().any(Effect::may_be_stale) {
             continue;
         }
-        let directory = &graph.roots[target].directory;
-        let by = exclude.covering(&root.directory);
-        for index in exclude.covering(directory).difference(&by) {
+        // A reference between two directories that one pattern matches does not lead into it.
+        let directory = &graph.roots[named].directory;
+        let same = exclude.covering(&root.directory);
+        for index in exclude.covering(directory).difference(&same) {
             let reference = || format!("{}:{} references it", context.path(edge.from), edge.reference.span.start.line);
             effects[*index].reached.get_or_insert_with(|| (directory.clone(), reference()));
         }
@@ -117,13 +123,13 @@ fn effects(context: &Context<'_>, exclude: &Globs, roots: &[String]) -> Vec<Effe
 
 impl Effect {
     /// Whether every kustomization that the pattern matches is reached anyway, as far as that is known.
-    fn may_be_none(&self) -> bool {
+    fn may_be_stale(&self) -> bool {
         self.has_roots && !self.keeps_out
     }
 
     /// The failure of a pattern that keeps nothing out. `None` if it has an effect.
-    fn without(&self, glob: &Glob) -> Option<Failure> {
-        let (directory, by) = self.reached.as_ref().filter(|_| self.may_be_none())?;
+    fn failure_without_effect(&self, glob: &Glob) -> Option<Failure> {
+        let (directory, by) = self.reached.as_ref().filter(|_| self.may_be_stale())?;
         let message = format!("`exclude: {}` has no effect on `{}`: {by}", shown(&glob.text), path::shown(directory));
         Some(Failure::new(message).hint("remove the pattern, or stop referencing the directory"))
     }
@@ -131,7 +137,7 @@ impl Effect {
 
 /// The finding for an entry of the configuration without a reason. `None` if it has one.
 pub(super) fn unreasoned(config: &Config, entry: &Allow) -> Option<Finding> {
-    Some(stale(&config.file, entry.span, &entry.text, placeholder(&entry.reason)?))
+    Some(stale_finding(&config.file, entry.span, &entry.text, placeholder(&entry.reason)?))
 }
 
 /// The failure of a reason that is only a placeholder. `None` if it is a reason.
@@ -160,7 +166,7 @@ pub(super) fn stale_comment(
             }
         },
     };
-    Some(stale(path, comment.span, "", failure))
+    Some(stale_finding(path, comment.span, "", failure))
 }
 
 /// The failure of rules that a comment allows in vain. `None` if there are none.
@@ -179,7 +185,7 @@ fn unused_rules(unused: &[Rule], is_locked: bool) -> Option<Failure> {
     Some(failure.hint(format!("remove {unused} from the comment")))
 }
 
-pub(super) fn stale(path: &str, span: Span, about: &str, failure: Failure) -> Finding {
+pub(super) fn stale_finding(path: &str, span: Span, about: &str, failure: Failure) -> Finding {
     Finding { span: Some(span), ..Finding::new(Rule::StaleAllow, path, failure).about(about) }
 }
 

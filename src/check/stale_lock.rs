@@ -27,9 +27,9 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let unused = unused.map(|source| (source, format!("nothing references `{source}`"), "drop it"));
     let changed = lock.remotes.iter().filter(|(source, pinned)| pinned.is_stale() && needed.contains(source));
     let changed = changed.map(|(source, pinned)| {
-        let of = pinned.paths_of.as_deref().unwrap_or_default();
+        let read_at = pinned.paths_of.as_deref().unwrap_or_default();
         let now = short(pinned.digest.hex());
-        (source, format!("`{source}` is at {now} now, but what it names was read at {of}"), "read it again")
+        (source, format!("`{source}` is at {now} now, but what it names was read at {read_at}"), "read it again")
     });
     let stale: Vec<_> = unused.chain(changed).collect();
     let bytes = if stale.is_empty() { Vec::new() } else { context.tree.read(LOCK_NAME).unwrap_or_default() };

@@ -10,7 +10,7 @@ use crate::graph::{RootId, reach};
 use crate::message::finding::{Finding, Starts};
 
 /// Fills in the starts of each finding. `deployed` has the objects as they are written, since nothing of a base is built.
-pub(super) fn name(context: &Context<'_>, deployed: &DeployedTargets<'_>, findings: &mut [Finding]) {
+pub(super) fn fill_in(context: &Context<'_>, deployed: &DeployedTargets<'_>, findings: &mut [Finding]) {
     let graph = context.graph;
     let mut roots: HashMap<&str, BTreeSet<RootId>> = HashMap::new();
     for id in graph.root_ids() {
@@ -22,20 +22,21 @@ pub(super) fn name(context: &Context<'_>, deployed: &DeployedTargets<'_>, findin
     let users = graph.referrers();
     let mut known: HashMap<String, Arc<Starts>> = HashMap::new();
     for finding in findings {
-        let Some(holders) = roots.get(&*finding.path) else { continue };
+        let Some(readers) = roots.get(&*finding.path) else { continue };
         let starts_of_file =
-            known.entry(finding.path.clone()).or_insert_with(|| starts(context, deployed, &users, holders).into());
+            known.entry(finding.path.clone()).or_insert_with(|| starts(context, deployed, &users, readers).into());
         finding.starts = starts_of_file.clone();
     }
 }
 
+/// The starts of a file that the roots `readers` read. `users` has for each root those that reference it.
 fn starts(
     context: &Context<'_>,
     deployed: &DeployedTargets<'_>,
     users: &[Vec<RootId>],
-    holders: &BTreeSet<RootId>,
+    readers: &BTreeSet<RootId>,
 ) -> Starts {
-    let above = reach(holders.iter().copied(), |root| users[root.0].iter().copied());
+    let above = reach(readers.iter().copied(), |root| users[root.0].iter().copied());
     let directory = |root: &RootId| context.graph.roots[*root].directory.clone();
     // A root that lists itself is still a top root. In a cycle no root is above the others, so all of them are.
     let roots: BTreeSet<String> = above.iter().map(directory).collect();
@@ -43,7 +44,7 @@ fn starts(
     let tops: BTreeSet<String> = above.iter().filter(is_top).map(directory).collect();
     let tops = if tops.is_empty() { roots.clone() } else { tops };
     let mut targets: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for local in deployed.local.iter().filter(|local| !local.roots.is_disjoint(holders)) {
+    for local in deployed.local.iter().filter(|local| !local.roots.is_disjoint(readers)) {
         targets.entry(local.target.name()).or_default().push(local.target.title());
     }
     Starts { roots, tops, targets }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
-use super::stale_allow::{stale, stale_comment, unreasoned};
+use super::stale_allow::{stale_comment, stale_finding, unreasoned};
 use super::{Context, unlocked_dependency};
 use crate::config::{Allow, Comments, Config, Exceptions};
 use crate::message::failure::{Failure, shown};
@@ -32,23 +32,27 @@ fn comments(context: &Context<'_>, findings: &[Finding]) -> HashMap<String, Rc<C
 }
 
 /// Marks the findings that comments and the configuration allow, and adds findings for stale exceptions. Unused exceptions
-/// are stale only if `is_sure`, which tells that the check could look at everything.
-pub(super) fn allow(context: &Context<'_>, findings: &mut Vec<Finding>, is_sure: bool) {
-    let complete = is_sure && context.input.paths.is_empty();
+/// are stale only if `is_complete`, which tells that the check has looked at everything.
+pub(super) fn allow(context: &Context<'_>, findings: &mut Vec<Finding>, is_complete: bool) {
     let (config, change_config) = (context.config, context.input.change_config);
+    // With a base, the configuration of the change does not count yet, but its exceptions are marked as new.
     let written = change_config.unwrap_or(config);
     let files = comments(context, findings);
+    // By file, with the position of the comment in it: comments that allow a finding of a rule, and comments beside a locked
+    // reference.
     let mut used: HashMap<&str, BTreeSet<(usize, Rule)>> = HashMap::new();
     let mut locked: BTreeSet<(&str, usize)> = BTreeSet::new();
     // Entries for upstreams behind locked ones have no finding of their own, but are in use.
-    let mut used_entries = unlocked_dependency::entries(context, written);
+    let mut used_entries = unlocked_dependency::entries_in_use(context, written);
     for finding in findings.iter_mut().filter(|finding| !finding.unread) {
         let mut comment = None;
         if let Some((path, comments)) = files.get_key_value(finding.path.as_str()) {
+            // Once a reference is locked, a comment that lets it stay remote allows nothing more.
             if finding.rule == Rule::LockedReference {
-                let remote = [Rule::RemoteReference, Rule::RemoteChart].into_iter();
-                let waiting = remote.flat_map(|rule| comments.allowing(rule, finding.span));
-                locked.extend(waiting.map(|(index, _)| (path.as_str(), index)));
+                for rule in [Rule::RemoteReference, Rule::RemoteChart] {
+                    let beside = comments.allowing(rule, finding.span);
+                    locked.extend(beside.map(|(index, _)| (path.as_str(), index)));
+                }
             }
             for (index, directive) in comments.allowing(finding.rule, finding.span) {
                 used.entry(path.as_str()).or_default().insert((index, finding.rule));
@@ -60,31 +64,32 @@ pub(super) fn allow(context: &Context<'_>, findings: &mut Vec<Finding>, is_sure:
                 });
             }
         }
-        let entry = |of: &Config| of.allowed_by(finding.rule, &finding.subject, &finding.path);
-        let by_written = entry(written);
-        used_entries.extend(by_written);
-        let base = change_config.and_then(|_| entry(config)).map(|index| by_entry(config, index, false));
-        let by_written = by_written.map(|index| by_entry(written, index, change_config.is_some()));
+        let entry_of = |config: &Config| config.allowed_by(finding.rule, &finding.subject, &finding.path);
+        let entry = entry_of(written);
+        used_entries.extend(entry);
         // An exception of the base comes first: it was reviewed before.
-        finding.allowed = base.or(comment).or(by_written);
+        let by_base = change_config.and_then(|_| entry_of(config)).map(|index| by_entry(config, index, false));
+        let by_written = entry.map(|index| by_entry(written, index, change_config.is_some()));
+        finding.allowed = by_base.or(comment).or(by_written);
     }
     // Only now it is known which comments allowed nothing.
     for (path, comments) in &files {
         let used = used.remove(path.as_str()).unwrap_or_default();
         for (index, comment) in comments.comments.iter().enumerate() {
             let is_locked = locked.contains(&(path.as_str(), index));
-            findings.extend(stale_comment(path, comment, complete, is_locked, |rule| {
+            findings.extend(stale_comment(path, comment, is_complete, is_locked, |rule| {
                 rule == Rule::YoungSource || used.contains(&(index, rule))
             }));
         }
     }
-    let (mut stale, mut below) = (Vec::new(), None);
+    // The entries follow, of which the help counts what they would cover with `refs: any`: only if there is a stale one.
+    let (mut stale, mut with_any_ref) = (Vec::new(), None);
     // An entry that the change adds may be for a later change, so it is not stale yet.
     let known: HashSet<_> = config.allow.iter().map(Allow::meaning).collect();
     for (index, entry) in written.allow.iter().enumerate() {
-        if complete && !used_entries.contains(&index) && known.contains(&entry.meaning()) {
-            let below = below.get_or_insert_with(|| count_below(&written.allow, findings));
-            stale.push(unused(written, entry, below[index]));
+        if is_complete && !used_entries.contains(&index) && known.contains(&entry.meaning()) {
+            let counts = with_any_ref.get_or_insert_with(|| count_with_any_ref(&written.allow, findings));
+            stale.push(unused_entry(written, entry, counts[index]));
         } else {
             stale.extend(unreasoned(written, entry));
         }
@@ -93,7 +98,7 @@ pub(super) fn allow(context: &Context<'_>, findings: &mut Vec<Finding>, is_sure:
 }
 
 /// For each entry that names one reference: how many findings it would cover with `refs: any`.
-fn count_below(allow: &Exceptions, findings: &[Finding]) -> Vec<usize> {
+fn count_with_any_ref(allow: &Exceptions, findings: &[Finding]) -> Vec<usize> {
     let (wide, mut below) = (allow.widened(), vec![BTreeSet::new(); allow.len()]);
     for finding in findings {
         for index in wide.covering(finding.rule, &finding.subject, "") {
@@ -104,7 +109,7 @@ fn count_below(allow: &Exceptions, findings: &[Finding]) -> Vec<usize> {
 }
 
 /// The finding for an entry that covers nothing. With `refs: any` it would cover `below` references.
-fn unused(config: &Config, entry: &Allow, below: usize) -> Finding {
+fn unused_entry(config: &Config, entry: &Allow, below: usize) -> Finding {
     let text = shown(&redact::url(&entry.text));
     let failure = |rest: &str| Failure::new(format!("unused exception: `{text}` matches no finding{rest}"));
     // Most unused entries lack `refs`: they are exact without it.
@@ -117,7 +122,7 @@ fn unused(config: &Config, entry: &Allow, below: usize) -> Finding {
                 .hint("write the whole reference as the kustomization has it, or add `refs`")
         }
     };
-    stale(&config.file, entry.span, &entry.text, failure)
+    stale_finding(&config.file, entry.span, &entry.text, failure)
 }
 
 fn by_entry(config: &Config, index: usize, is_new: bool) -> Allowed {

@@ -127,7 +127,7 @@ fn chain(upstreams: &[Upstream], steps: &[BTreeMap<usize, Step>], from: usize, t
 
 /// The indices of the `allow` entries that the check cannot judge by the tree alone, so that they are not stale: those that
 /// cover an upstream behind a locked reference, or one that may be too young.
-pub(super) fn entries(context: &Context<'_>, config: &Config) -> BTreeSet<usize> {
+pub(super) fn entries_in_use(context: &Context<'_>, config: &Config) -> BTreeSet<usize> {
     if config.allow.is_empty() {
         return BTreeSet::new();
     }

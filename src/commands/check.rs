@@ -68,7 +68,7 @@ pub(super) struct CheckArgs {
 impl CheckArgs {
     pub(super) fn run(&self, output: &OutputArgs) -> Done {
         let what = if self.staged { Snapshot::Index } else { Snapshot::of(self.rev.as_deref()) };
-        let base = self.base.clone().map_or(Base::Own, Base::Of);
+        let base = self.base.clone().map_or(Base::None, Base::Rev);
         let how = CheckBuildOptions { run: self.with.how(self.offline, output.quiet), compares_roots: false };
         // A failure before the check is reported in the requested format as well.
         let checked = repository_offline().map_err(Into::into);

@@ -129,7 +129,7 @@ impl Status {
         let survey = files.as_ref().map(|files| Rc::new(Survey::of(files.checked_out())));
         let mut checked = match files.as_ref().zip(survey.as_ref()) {
             None => Checked::failed(source, Vec::new()),
-            Some((files, survey)) => gate::checked(repo, files, survey, &[], &gate::Base::Own, None)?,
+            Some((files, survey)) => gate::checked(repo, files, survey, &[], &gate::Base::None, None)?,
         };
         let branch = if head.is_some() { BranchStatus::of(repo, false) } else { BranchStatus::missing() };
         let rendered = head.map(|_| BranchStatus::of(repo, true));

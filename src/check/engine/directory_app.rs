@@ -20,12 +20,12 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
         .filter(|generator: &&GitGenerator| context.input.paths.is_empty() && generator.revision.is_this)
         .peekable();
     if generators.peek().is_some()
-        && let Some(made) = context.value_or_failure(made(context))
+        && let Some(written) = context.value_or_failure(written_paths(context))
     {
-        findings.extend(generators.filter_map(|generator| generated(context, generator, &made)));
+        findings.extend(generators.filter_map(|generator| generated(context, generator, &written)));
     }
     let local = context.deployed.local.iter();
-    findings.extend(local.filter_map(|local| context.value_or_failure(recursive(context, local))?));
+    findings.extend(local.filter_map(|local| context.value_or_failure(reads_localized(context, local))?));
     findings
 }
 
@@ -36,23 +36,23 @@ struct WrittenPaths {
     files: BTreeSet<String>,
 }
 
-fn made(context: &Context<'_>) -> Result<WrittenPaths> {
-    let mut made = WrittenPaths::default();
+fn written_paths(context: &Context<'_>) -> Result<WrittenPaths> {
+    let mut written = WrittenPaths::default();
     let copies = context.locks.iter().filter(|(_, lock)| lock.target.is_some());
     let copies: Vec<&str> = copies.map(|(copy, _)| copy.as_str()).collect();
     for file in context.tree.below("")? {
         if is_vendored(&file) || copies.iter().any(|copy| path::is_in(&file, copy)) {
-            made.files.insert(file);
+            written.files.insert(file);
         }
     }
     // Directories on the way to localized files are the user's, unless localizing made them.
-    let directories = path::directories(made.files.iter().map(String::as_str));
-    made.directories = directories
+    let directories = path::directories(written.files.iter().map(String::as_str));
+    written.directories = directories
         .into_iter()
         .filter(|directory: &&str| is_vendored(directory) || context.locks.contains_key(*directory))
         .map(str::to_owned)
         .collect();
-    Ok(made)
+    Ok(written)
 }
 
 fn is_vendored(path: &str) -> bool {
@@ -60,28 +60,30 @@ fn is_vendored(path: &str) -> bool {
 }
 
 /// The finding for a generator that makes an application of localized files.
-fn generated(context: &Context<'_>, generator: &GitGenerator, made: &WrittenPaths) -> Option<Finding> {
-    let takes = generator.matcher()?;
-    let from = |path| path::below(path, &generator.base);
-    // A copy is meant to be deployed, but not together with its original.
+fn generated(context: &Context<'_>, generator: &GitGenerator, written: &WrittenPaths) -> Option<Finding> {
+    // The patterns of a generator match paths from its base.
+    let matches = generator.matcher()?;
+    let from_base = |path| path::below(path, &generator.base);
+    // A copy is meant to be deployed, but not together with its original: is the same path in the original matched?
     let is_copied = |path: &str| {
         context.locks.iter().any(|(copy, lock)| {
-            let inside = from(copy).and_then(|copy| path::below(path, copy));
-            let original = lock.target.as_deref().and_then(from).zip(inside);
-            original.is_some_and(|(original, inside)| takes(&path::join(original, inside)))
+            let inside = from_base(copy).and_then(|copy| path::below(path, copy));
+            let original = lock.target.as_deref().and_then(from_base).zip(inside);
+            original.is_some_and(|(original, inside)| matches(&path::join(original, inside)))
         })
     };
-    let (all, kind) = if generator.is_files { (&made.files, "files") } else { (&made.directories, "directories") };
-    let taken = all.iter().filter_map(|path| from(path));
-    let taken: BTreeSet<&str> = taken.filter(|path| takes(path) && (is_vendored(path) || is_copied(path))).collect();
-    // One finding for each generator: it is one entry that excludes all of them.
-    let first = taken.first()?;
-    let more = match taken.len() {
+    let (all, kind) =
+        if generator.is_files { (&written.files, "files") } else { (&written.directories, "directories") };
+    let matched = all.iter().filter_map(|path| from_base(path)).filter(|path| matches(path));
+    let localized: BTreeSet<&str> = matched.filter(|path| is_vendored(path) || is_copied(path)).collect();
+    // Each generator has one finding, because one entry excludes all of its paths.
+    let first = localized.first()?;
+    let more = match localized.len() {
         1 => String::new(),
         count => format!(" and of {} more", count - 1),
     };
     let object = &generator.object;
-    let excluded: BTreeSet<String> = taken.iter().map(|path| generator.exclusion(path)).collect();
+    let excluded: BTreeSet<String> = localized.iter().map(|path| generator.exclusion(path)).collect();
     let excluded: Vec<String> = excluded.into_iter().collect();
     let failure = Failure::new(format!("Argo CD {object} makes an application of the localized `{first}`{more}"))
         .hint(format!("exclude it in `git.{kind}`: {}", excluded.join(", ")));
@@ -90,7 +92,7 @@ fn generated(context: &Context<'_>, generator: &GitGenerator, made: &WrittenPath
 }
 
 /// The finding for an application that reads localized files as manifests.
-fn recursive(context: &Context<'_>, local: &LocalTarget<'_>) -> Result<Option<Finding>> {
+fn reads_localized(context: &Context<'_>, local: &LocalTarget<'_>) -> Result<Option<Finding>> {
     let files = manifests(context.tree, local.target, local.directory)?;
     let (PathContent::Directory(directory), Some(files)) = (&local.directory.content, files) else { return Ok(None) };
     let Some(first) = files.iter().find(|file: &&String| {

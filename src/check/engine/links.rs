@@ -13,10 +13,10 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
         return Vec::new();
     }
     let links = context.value_or_failure(out_of_bounds(context)).unwrap_or_default().into_iter();
-    let findings = links.map(|(link, target)| {
+    let findings = links.map(|(link, text)| {
         let message = format!(
             "the link leads out of the repository, to `{}`: Argo CD builds no application from this repository ({argo} here)",
-            visible(&target)
+            visible(&text)
         );
         let failure = Failure::new(message).hint(
             "replace the link with a copy of its target, or with a relative link that stays in the repository",
@@ -26,17 +26,17 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     findings.collect()
 }
 
-/// The links that are absolute or leave the repository, each with its target. Argo CD (`CheckOutOfBoundsSymlinks`) looks only
-/// at the texts of links, whether their targets exist or not.
+/// The links that are absolute or leave the repository, each with its text. Argo CD (`CheckOutOfBoundsSymlinks`) looks only
+/// at the texts of links, whether they lead to something or not.
 fn out_of_bounds(context: &Context<'_>) -> Result<Vec<(String, String)>> {
     let mut links = Vec::new();
     for link in context.tree.below("")? {
         if context.tree.entry(&link)? != Some(Entry::Link) {
             continue;
         }
-        let target = String::from_utf8_lossy(&context.tree.read(&link)?).into_owned();
-        if target.starts_with('/') || path::resolve(path::parent(&link), &target).is_none() {
-            links.push((link, target));
+        let text = String::from_utf8_lossy(&context.tree.read(&link)?).into_owned();
+        if text.starts_with('/') || path::resolve(path::parent(&link), &text).is_none() {
+            links.push((link, text));
         }
     }
     Ok(links)

@@ -115,14 +115,14 @@ fn summary(checked: &Checked) -> String {
     // These two are counted apart: they name things that nobody could look at, not mistakes.
     let warnings = warnings - unknown - not_built;
     // It is also shown if nothing is new, because that is not the same as no problems.
-    let left_out = checked.known.as_ref().map_or(0, |known| known.left_out);
+    let left_out = checked.base.as_ref().map_or(0, |base| base.left_out);
     // Failures are printed on stderr, so only their number is in the summary.
     let failed = checked.failures.len();
     let parts = [
         (errors, counted(errors, "error")),
         (warnings, counted(warnings, "warning")),
         (allowed, format!("{allowed} allowed")),
-        (left_out, format!("{} already in {}", counted(left_out, "finding"), base(checked.known.as_ref()))),
+        (left_out, format!("{} already in {}", counted(left_out, "finding"), base_text(checked.base.as_ref()))),
         (failed, format!("{failed} could not be checked")),
     ];
     let parts = present(parts);
@@ -137,8 +137,8 @@ fn summary(checked: &Checked) -> String {
 }
 
 /// The commit that a change was compared with, and the requested base, if that is another commit.
-fn base(known: Option<&BaseFindings>) -> String {
-    let Some(BaseFindings { rev, commit, .. }) = known else { return String::new() };
+fn base_text(base: Option<&BaseFindings>) -> String {
+    let Some(BaseFindings { rev, commit, .. }) = base else { return String::new() };
     let name = if is_object_id(rev) { short(rev).to_owned() } else { visible(rev) };
     match visible(short(commit)) {
         id if id.is_empty() => name,

@@ -74,7 +74,7 @@ fn telling(text: &str) -> Checked {
     allowed.path = text.to_owned();
     allowed.allowed.as_mut().unwrap().reason = text.to_owned();
     Checked {
-        known: Some(BaseFindings { rev: text.to_owned(), commit: text.to_owned(), left_out: 1 }),
+        base: Some(BaseFindings { rev: text.to_owned(), commit: text.to_owned(), left_out: 1 }),
         failures: vec![failure(text)],
         ..reporting(vec![whole, told, allowed])
     }
@@ -199,7 +199,7 @@ fn the_last_line_names_the_source_and_the_result() {
     }
     let unknown = Finding { rule: Rule::UnknownTarget, severity: Severity::Warning, ..finding() };
     let checked = Checked {
-        known: Some(BaseFindings { rev: "1".repeat(40), commit: "2".repeat(40), left_out: 7 }),
+        base: Some(BaseFindings { rev: "1".repeat(40), commit: "2".repeat(40), left_out: 7 }),
         failures: vec![failure("x")],
         differing: 2,
         ..reporting([many(10_000), vec![unknown; 2]].concat())

@@ -28,7 +28,7 @@ impl PendingCheck {
     /// The files that are about to be committed.
     pub(super) fn index(repo: &LocalRepo) -> Result<PendingCheck> {
         let since = repo.commit("HEAD")?.map(|head| head.commit);
-        Ok(PendingCheck { snapshot: Snapshot::Index, base: Base::Own, refs: Vec::new(), is_new: false, since })
+        Ok(PendingCheck { snapshot: Snapshot::Index, base: Base::None, refs: Vec::new(), is_new: false, since })
     }
 
     /// The filter for the findings to show.
@@ -52,7 +52,7 @@ pub(super) fn pushed(repo: &LocalRepo, lines: &str) -> Result<Vec<PendingCheck>>
         let (old, name, new) = (fields.next()?, fields.next()?, fields.next()?);
         fields.next().map(|_| [old, new, name])
     })?;
-    pending_checks(repo, &updates, |_| Ok(Base::Own))
+    pending_checks(repo, &updates, |_| Ok(Base::None))
 }
 
 /// The commits that a server is about to receive, from the lines that git gives to `pre-receive`, checked by the
@@ -73,10 +73,10 @@ pub(super) fn received(repo: &LocalRepo, lines: &str) -> Result<Vec<PendingCheck
     pending_checks(repo, &updates, |old| {
         for name in [old, "HEAD"].into_iter().filter(|name| !is_none(name)) {
             if let Some(old) = repo.commit(name)? {
-                return Ok(Base::Of(old.commit));
+                return Ok(Base::Rev(old.commit));
             }
         }
-        Ok(Base::Nothing)
+        Ok(Base::EmptyTree)
     })
 }
 
