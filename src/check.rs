@@ -110,7 +110,7 @@ pub(crate) fn surveyed(survey: &Survey, input: Input<'_>) -> Result<Checked> {
         absences: input.absences,
         ..graph::WalkPolicy::default()
     };
-    failures.extend(top.and_then(|lock| lock.refuse_without(&kustomizations).err()));
+    failures.extend(top.and_then(|lock| lock.require_kustomizations(&kustomizations).err()));
     let Walked { targets, written, left_out, mut explored } =
         deployed::walk(&input, survey, &kustomizations, policy, &mut failures)?;
     // An object of Flux is not a kustomization, so its troubles as one are noise.

@@ -316,7 +316,7 @@ impl Walker {
         FILE.check(bytes.len(), || self.graph.label(file))?;
         // Comments count only in the user's own files: localized files were written upstream.
         let is_user_tree = self.graph.sources[0].repository.is_none();
-        if self.graph.user_path(file).is_some_and(|path| is_user_tree && stored::home(path).is_none()) {
+        if self.graph.user_path(file).is_some_and(|path| is_user_tree && stored::localized_dir(path).is_none()) {
             let comments = Comments::of(&bytes);
             Rc::make_mut(&mut self.graph.files)[file].comments =
                 Some(Rc::new(comments)).filter(|comments| !comments.comments.is_empty());

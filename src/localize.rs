@@ -418,7 +418,9 @@ impl<'a> Run<'a> {
             (MendedBy::Vendoring, Rule::OutOfScope, _) => !(resolves && path::is_absolute(&finding.reference)),
             (MendedBy::Vendoring, ..) => !resolves,
             // A localized file is restored.
-            (MendedBy::Overwriting, _, finding::Subject::Path { path }) => !(restores && stored::home(path).is_some()),
+            (MendedBy::Overwriting, _, finding::Subject::Path { path }) => {
+                !(restores && stored::localized_dir(path).is_some())
+            }
             (MendedBy::Overwriting, rule, _) => !(restores && rule == Rule::EditedCopy),
         });
         Ok(findings)

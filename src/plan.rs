@@ -102,7 +102,7 @@ impl ComparedRoot {
 /// the configuration excludes them.
 fn starts(workspace: &Workspace) -> Result<Vec<String>> {
     let kustomizations = workspace.kustomizations()?;
-    workspace.lock.as_ref().map_or(Ok(()), |lock| lock.refuse_without(kustomizations))?;
+    workspace.lock.as_ref().map_or(Ok(()), |lock| lock.require_kustomizations(kustomizations))?;
     let deployed = deployed(workspace)?.iter().cloned();
     workspace.config.starting_points(&*workspace.tree, &[], kustomizations, deployed)
 }

@@ -48,7 +48,7 @@ pub(crate) fn verify(repo: &Rc<LocalRepo>, rev: &str, ask: Option<&Ask<'_>>) -> 
         });
     }
     // Only on a localized branch must each lock have a message: elsewhere it may have been squashed away.
-    let is_ours = name.as_deref().is_some_and(history::is_ours);
+    let is_ours = name.as_deref().is_some_and(history::is_localized_branch);
     let locks = verifier.locks(&lock_paths, history.is_in_place())?;
     // Each lock is compared with its files, and with the message that has the other copy of its record.
     let mut records = Vec::new();

@@ -57,7 +57,7 @@ impl<'a> Context<'a> {
     ) -> Self {
         // A copy has a lock of its own, with paths from its directory.
         let homes = locks.iter().flat_map(|(directory, lock)| {
-            let homes: HashSet<&str> = lock.files.iter().filter_map(|file| stored::home(&file.path)).collect();
+            let homes: HashSet<&str> = lock.files.iter().filter_map(|file| stored::localized_dir(&file.path)).collect();
             homes.into_iter().map(move |home| path::join(directory, home))
         });
         let (graph, lock) = (&explored.graph, locks.get("").map(|lock| &**lock));

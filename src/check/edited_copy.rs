@@ -39,7 +39,7 @@ fn with_hints(
         FileDifference::Missing if context.input.absences.is_some_and(|absences| absences.is_on_disk(path)) => {
             failure.hint(stage([path]))
         }
-        FileDifference::Missing | FileDifference::NoFile | FileDifference::Mode => {
+        FileDifference::Missing | FileDifference::NotAFile | FileDifference::Mode => {
             failure.hints(again(context, directory, lock, path))
         }
         FileDifference::Edited { .. } => {
@@ -70,7 +70,7 @@ fn again(context: &Context<'_>, directory: &str, lock: &Lock, path: &str) -> Vec
         return Some(undo).filter(|_| !committed).into_iter().chain([branch]).collect();
     }
     // Name the root beside the files: without an argument, `vendor` would localize the whole repository.
-    let root = path::parent(stored::home(path).unwrap_or(directory));
+    let root = path::parent(stored::localized_dir(path).unwrap_or(directory));
     vec![match tree::kustomization_in(context.tree, root) {
         Ok(Some(_)) => command("git kustomize-localize vendor --overwrite", [format!(":/{root}")]),
         _ => format!("restore the kustomization in `{}`, which uses these files", path::shown(root)),

@@ -58,7 +58,7 @@ pub(crate) fn find(repo: &Rc<LocalRepo>, source: &Snapshot, before: Option<&Lock
 /// it.
 fn undo(repo: &LocalRepo, repository: &Repository, head: &str) -> Result<Option<String>> {
     let locks = [LOCK_NAME.to_owned()];
-    let commit = match records::newest(repository, head, &locks, |record| record.target.into.is_none())? {
+    let commit = match records::newest(repository, head, &locks, |record| record.target.new_dir.is_none())? {
         RecordLookup::Record(record) => Some(record.commit),
         // A squash contains the whole branch.
         _ => repo.last_change(head, LOCK_NAME)?,

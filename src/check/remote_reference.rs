@@ -54,7 +54,7 @@ fn with_hints(context: &Context<'_>, remote: &RemoteUse<'_>, mut failure: Failur
 pub(super) fn hint_vendor(context: &Context<'_>, root: RootId) -> String {
     let directory = &context.graph.roots[root].directory;
     let within = path::join(directory, LOCK_NAME);
-    let directory = stored::home(&within).map_or(&**directory, path::parent);
+    let directory = stored::localized_dir(&within).map_or(&**directory, path::parent);
     // The command must work in any directory: git runs a hook at the top, but the user may be in a subdirectory.
     format!("vendor it: {}", command("git kustomize-localize vendor", [format!(":/{directory}")]))
 }

@@ -22,7 +22,7 @@ fn comments(context: &Context<'_>, findings: &[Finding]) -> HashMap<String, Rc<C
         }
     }
     for Finding { path, .. } in findings {
-        let is_ours = path::name(path) == LOCK_NAME || stored::home(path).is_some();
+        let is_ours = path::name(path) == LOCK_NAME || stored::localized_dir(path).is_some();
         if !is_ours && !all.contains_key(path) && matches!(context.tree.entry(path), Ok(Some(Entry::File { .. }))) {
             let bytes = context.tree.read(path).unwrap_or_default();
             all.insert(path.clone(), Rc::new(Comments::of(&bytes)));

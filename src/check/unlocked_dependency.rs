@@ -25,7 +25,7 @@ const SHOWN: usize = 5;
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let Some(lock) = context.deciding_lock() else { return Vec::new() };
-    let named = lock.named().into_iter().filter(|upstream| !lock.holds(upstream));
+    let named = lock.referenced().into_iter().filter(|upstream| !lock.holds(upstream));
     let unlocked: BTreeSet<&Upstream> = named.filter(|upstream| covered(context.config, upstream).is_none()).collect();
     if unlocked.is_empty() {
         return Vec::new();
@@ -131,7 +131,7 @@ pub(super) fn entries_in_use(context: &Context<'_>, config: &Config) -> BTreeSet
     if config.allow.is_empty() {
         return BTreeSet::new();
     }
-    let named = context.locks.values().flat_map(|lock| lock.named());
+    let named = context.locks.values().flat_map(|lock| lock.referenced());
     let behind = named.filter_map(|upstream| covered(config, upstream));
     let locked = context.locks.values().flat_map(|lock| lock.upstreams()).map(|upstream| upstream.subject());
     let named = context.remotes.iter().filter_map(|remote| Some(remote.edge.remote.as_ref()?.subject()));

@@ -64,7 +64,7 @@ fn hinted(text: &str) -> String {
 pub(super) fn commit(paths: &[String]) -> String {
     // Below the top directories are named, because new files there mostly belong together.
     let mut all: Vec<&str> =
-        paths.iter().map(|path| stored::home(path).unwrap_or_else(|| directory_or_path(path))).collect();
+        paths.iter().map(|path| stored::localized_dir(path).unwrap_or_else(|| directory_or_path(path))).collect();
     all.sort_unstable();
     all.dedup_by(|later, kept| path::is_in(later, kept));
     if all.len() > NAMED {
@@ -73,7 +73,7 @@ pub(super) fn commit(paths: &[String]) -> String {
         all = tops.into_iter().collect();
     }
     // Localized files belong to the kustomization and the lock that changed with them.
-    let changed = if paths.iter().any(|path| stored::home(path).is_some()) { " -a" } else { "" };
+    let changed = if paths.iter().any(|path| stored::localized_dir(path).is_some()) { " -a" } else { "" };
     format!("{} && git commit{changed}", command("git add --", all.into_iter().map(pathspec)))
 }
 

@@ -17,7 +17,7 @@ use crate::git::{LocalRepo, Snapshot, branch_of};
 use crate::graph::Survey;
 use crate::message::failure::{Failure, Failures, Result, command};
 use crate::message::finding::Severity;
-use crate::record::history::{is_ours, named_source};
+use crate::record::history::{is_localized_branch, named_source};
 use crate::record::{LOCK_NAME, Lock, stored};
 use crate::targets::{ExternalInput, Installed, ObjectRef, Target, TargetState, Unread};
 use crate::tree::disk::DiskTree;
@@ -176,7 +176,7 @@ impl Status {
     /// The command that must run before `branch`; `None` if `branch` is next. `read` are the files that kustomizations
     /// use.
     fn before_branch(&self, repo: &Rc<LocalRepo>, read: BTreeSet<String>) -> Result<Option<String>> {
-        let head = repo.head()?.filter(|head| is_ours(head));
+        let head = repo.head()?.filter(|head| is_localized_branch(head));
         // On a localized branch nothing is edited: each next step starts at its source.
         if let Some(source) = head.as_deref().and_then(branch_of).and_then(named_source) {
             return Ok(Some(command("git switch", [source])));
@@ -210,7 +210,7 @@ impl Status {
             let RemoteReferences { locked, allowed, .. } = self.remote_references;
             let has = |name: &str| changed.iter().any(|file| file == name);
             let subject = match () {
-                () if changed.iter().any(|file| stored::home(file).is_some()) => "Vendor remote references",
+                () if changed.iter().any(|file| stored::localized_dir(file).is_some()) => "Vendor remote references",
                 () if locked > 0 && has(LOCK_NAME) => "Lock remote references",
                 () if allowed > 0 && (has(LOCK_NAME) || has(FILE_NAME)) => "Allow remote references",
                 () if has(LOCK_NAME) || has(FILE_NAME) => "Set up git kustomize-localize",

@@ -76,7 +76,7 @@ fn is_named(url: &str, reference: &str) -> bool {
 
 /// The entries of a lock that lead to the entries that a URL means.
 fn leading_to(url: &str, lock: &Lock) -> BTreeSet<Upstream> {
-    let named_by = lock.named_by();
+    let named_by = lock.referrers();
     let above = |upstream: &Upstream| named_by.get(upstream).cloned().unwrap_or_default();
     let meant: Vec<Upstream> = lock.upstreams().filter(|upstream| is_named(url, &upstream.to_string())).collect();
     reach(meant.iter().flat_map(above), above).into_iter().map(|upstream| upstream.source()).collect()

@@ -105,7 +105,7 @@ impl Selection {
     /// The entries whose references in the user's files cannot be resolved now.
     fn unanswered(&self, before: &Lock, fetcher: &mut Fetcher) -> Vec<Stays> {
         // For entries behind others only a walk finds the reference, and so the login to use.
-        let behind: BTreeSet<Upstream> = before.named().into_iter().map(Upstream::source).collect();
+        let behind: BTreeSet<Upstream> = before.referenced().into_iter().map(Upstream::source).collect();
         let direct = self.sources.iter().filter(|source| !behind.contains(source));
         let wanted = direct.filter_map(|source| Some((source.clone(), Rc::new(update::wanted(source)?))));
         let (sources, wanted): (Vec<Upstream>, Vec<Rc<RemoteRef>>) = wanted.unzip();

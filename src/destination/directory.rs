@@ -72,7 +72,7 @@ impl NewDirectory {
 
     /// Refuses an existing directory, unless it is a NEW_DIR of the same target without edits by hand.
     pub(super) fn claim(&self, tree: &dyn Tree, target: &str, overwrite: bool) -> Result<()> {
-        let Some(lock) = tip::claim(tree, &self.into, target, "")? else { return Ok(()) };
+        let Some(lock) = tip::claim_new_dir(tree, &self.into, target, "")? else { return Ok(()) };
         if self.disk_path.join(".git").symlink_metadata().is_ok() {
             return Err(Failure::new(format!("`{}` has become a git repository of its own", self.shown))
                 .hint("choose another NEW_DIR, and copy its files there"));

@@ -49,7 +49,7 @@ impl OnBranch {
             return Ok(None);
         }
         // The newest commit may be about another NEW_DIR.
-        let newest = records::newest(&self.repository, &tip.commit, &[], |record| record.target.into == self.into)?;
+        let newest = records::newest(&self.repository, &tip.commit, &[], |record| record.target.new_dir == self.into)?;
         Ok(match newest {
             RecordLookup::Record(recorded) => Some(recorded.trailers),
             RecordLookup::Unreadable { .. } | RecordLookup::Nothing => None,

@@ -73,7 +73,7 @@ pub(crate) fn commit(repo: &LocalRepo, changed: &[String]) -> Result<String> {
     // `git add` fails for a path that is neither on disk nor in the index.
     let unstaged = repo.unstaged_paths(&changed.iter().cloned().collect())?;
     let to_add = changed.iter().filter(|name| top.join(name).exists() || unstaged.contains(*name));
-    let paths: BTreeSet<&str> = to_add.map(|name| stored::home(name).unwrap_or(name)).collect();
+    let paths: BTreeSet<&str> = to_add.map(|name| stored::localized_dir(name).unwrap_or(name)).collect();
     Ok(if paths.is_empty() { "git commit".to_owned() } else { format!("{} && git commit", stage(paths)) })
 }
 
@@ -237,7 +237,7 @@ impl OnBranch {
     pub(crate) fn state(&self) -> Result<State> {
         let Some(tip) = &self.tip else { return Ok(State::Missing) };
         let source = &self.source.commit;
-        Ok(match tip.made.source.as_ref().map(Digest::hex) {
+        Ok(match tip.record.source.as_ref().map(Digest::hex) {
             _ if !tip.edited.is_empty() => State::Edited { paths: tip.edited.clone() },
             Some(made) if made == source => match self.branch.unseen_by.clone() {
                 Some(remote) => State::Ahead { remote },
@@ -256,12 +256,13 @@ impl OnBranch {
     pub(crate) fn is_made_of_source(&self, arguments: Option<&[String]>) -> Result<bool> {
         let is_simple = self.into.is_none() && self.worktree.is_none() && self.pushed().is_none();
         let Some(tip) = self.tip.as_ref().filter(|_| is_simple) else { return Ok(false) };
-        let TipState { commit, made, matches_record, .. } = tip;
+        let TipState { commit, record, matches_record, .. } = tip;
         let is_same = *matches_record
-            && made.tool == TOOL
-            && made.source.as_ref().map(Digest::hex) == Some(&self.source.commit)
+            && record.tool == TOOL
+            && record.source.as_ref().map(Digest::hex) == Some(&self.source.commit)
             && self.branch.local.as_ref() == Some(commit)
-            && arguments.is_none_or(|arguments| made.verified.as_ref().is_some_and(|by| by.by.arguments == arguments));
+            && arguments
+                .is_none_or(|arguments| record.verified.as_ref().is_some_and(|by| by.by.arguments == arguments));
         Ok(is_same && (self.repo.top.is_none() || self.repo.is_clean()?))
     }
 
@@ -294,7 +295,7 @@ impl OnBranch {
     /// names the source.
     fn refuse_older(&self, tip: &TipState) -> Result<()> {
         let (repo, source) = (&self.repo, &self.source.commit);
-        let Some(recorded) = tip.made.source.as_ref().map(Digest::hex) else {
+        let Some(recorded) = tip.record.source.as_ref().map(Digest::hex) else {
             return Ok(());
         };
         // A shallow clone may not have the recorded commit; then the order is unknown.
@@ -348,17 +349,17 @@ impl OnBranch {
         };
         let source = GitTree::of_local(self.repo.clone(), self.source_tree)?;
         let in_source = " in the source commit";
-        tip::claim(&source, into, target, in_source)?;
+        tip::claim_new_dir(&source, into, target, in_source)?;
         let Some(tip) = &self.tip else {
             return Ok(());
         };
         // With `--overwrite` the record is enough, because the files may have been edited.
-        let made = &tip.made.target;
-        if !(overwrite && made.into.as_ref() == Some(into) && made.target == target) {
-            tip::claim(&source.beside(tip.tree), into, target, &format!(" in `{}`", self.branch.name))?;
+        let made = &tip.record.target;
+        if !(overwrite && made.new_dir.as_ref() == Some(into) && made.target == target) {
+            tip::claim_new_dir(&source.beside(tip.tree), into, target, &format!(" in `{}`", self.branch.name))?;
         }
         for (directory, other) in tip.new_dirs.iter().filter(|(other, _)| *other != into) {
-            tip::claim(&source, directory, other.lock.target.as_deref().unwrap_or_default(), in_source)?;
+            tip::claim_new_dir(&source, directory, other.lock.target.as_deref().unwrap_or_default(), in_source)?;
         }
         Ok(())
     }
@@ -369,7 +370,12 @@ impl OnBranch {
         CommitContent {
             base: self.source_tree,
             changes: Cow::Borrowed(&plan.changes),
-            target: TargetTrailer { target, scope: plan.lock.scope.clone(), into: self.into.clone(), rendered: false },
+            target: TargetTrailer {
+                target,
+                scope: plan.lock.scope.clone(),
+                new_dir: self.into.clone(),
+                rendered: false,
+            },
             lock: None,
             remotes: plan.lock.remote_trailers(),
             verified: builds.and_then(BuildCheck::verified),
@@ -425,7 +431,7 @@ impl OnBranch {
     /// Writes the trees of a commit, and compares them with the tip.
     fn write(&self, repository: &gix::Repository, content: &CommitContent<'_>) -> Result<(WrittenTrees, ChangedFiles)> {
         // The other NEW_DIRs of the tip do not change.
-        let new_dir = content.target.into.as_deref();
+        let new_dir = content.target.new_dir.as_deref();
         let others = self.tip.iter().zip(new_dir).flat_map(|(tip, into)| tip.others(into));
         let written = objects::write(repository, content.base, others, &content.changes, new_dir)?;
         let before = self.tip.as_ref().map_or(content.base, |tip| tip.tree);
@@ -447,7 +453,7 @@ impl OnBranch {
     /// Whether a tip contains its source. In a shallow clone the commits do not show that, but the record does.
     fn contains_source(&self, tip: &TipState) -> Result<bool> {
         let source = &self.source.commit;
-        let is_recorded = tip.made.source.as_ref().is_some_and(|recorded| recorded.hex() == source);
+        let is_recorded = tip.record.source.as_ref().is_some_and(|recorded| recorded.hex() == source);
         Ok(self.repo.is_ancestor(source, &tip.commit)? || (is_recorded && self.repo.is_shallow()?))
     }
 

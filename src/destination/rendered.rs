@@ -111,7 +111,7 @@ impl OnBranch {
     pub(crate) fn rendered(&self, workspace: &Workspace, rendered: &mut Rendered) -> Result<CommitContent<'static>> {
         let repository = &self.repository;
         let base = self.tip.as_ref().map_or(ObjectId::empty_tree(repository.object_hash()), |tip| {
-            object_id(tip.made.tree.hex()).ok().filter(|id| entries(repository, *id).is_ok()).unwrap_or(tip.tree)
+            object_id(tip.record.tree.hex()).ok().filter(|id| entries(repository, *id).is_ok()).unwrap_or(tip.tree)
         });
         let tree = GitTree::of_local(self.repo.clone(), base)?;
         let not_built = rendered.not_built.keys().cloned().collect();

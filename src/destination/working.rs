@@ -92,7 +92,7 @@ fn rank(path: &str, to: Option<&ResultFile>) -> u8 {
     // early the next one recognizes its files.
     match to {
         Some(_) if path == LOCK_NAME => 2,
-        Some(_) if stored::home(path).is_none() => 3,
+        Some(_) if stored::localized_dir(path).is_none() => 3,
         Some(_) => 0,
         None => 1,
     }

@@ -18,7 +18,7 @@ use crate::git::{LocalRepo, object_id};
 use crate::graph::{Archive, ChartRef, archive};
 use crate::kustomization::{self, Edit, Reference};
 use crate::message::failure::{Failure, Result};
-use crate::record::history::{is_ours, tip};
+use crate::record::history::{is_localized_branch, tip};
 use crate::record::{Lock, Mode, StoredFile, sha256_hex};
 use crate::reference::localized_path::LOCALIZED_FILES;
 use crate::reference::{RepoSpec, Upstream};
@@ -59,7 +59,7 @@ impl Tip {
     pub(super) fn of_branches(repo: &Rc<LocalRepo>) -> Result<Vec<Tip>> {
         let refs = repo.refs(&["refs/heads", "refs/remotes"])?;
         let ours: BTreeSet<String> =
-            refs.into_iter().filter(|(name, _)| is_ours(name)).map(|(_, tip)| tip.id).collect();
+            refs.into_iter().filter(|(name, _)| is_localized_branch(name)).map(|(_, tip)| tip.id).collect();
         let mut tips = Vec::new();
         for commit in ours {
             let Some(id) = repo.commit(&commit)? else { continue };

@@ -26,7 +26,7 @@ impl LayoutBuilder<'_> {
                     let home = self.chart_home(instance, root, &chart.home).map_err(at_chart)?;
                     let directory = path::join(&home, &archive.chart.directory());
                     // A chart in a directory `localized-files` belongs to the lock, not to the user.
-                    self.vendored.extend(stored::home(&directory).is_none().then(|| directory.clone()));
+                    self.vendored.extend(stored::localized_dir(&directory).is_none().then(|| directory.clone()));
                     directory
                 }
                 (_, None) => {

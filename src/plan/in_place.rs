@@ -19,7 +19,7 @@ use super::{Changes, ComparedRoot, Plan, PlanOptions, hydrator, lock, proof, rem
 use crate::graph::{self, At, Explored, FileId, Graph, Remotes, RootId, Survey};
 use crate::message::failure::{Failure, Failures, Result, listed};
 use crate::message::finding::{Rule, Severity};
-use crate::record::stored::home;
+use crate::record::stored::localized_dir;
 use crate::record::{LOCK_NAME, Lock, StoredFile};
 use crate::reference::Upstream;
 use crate::tree::overlay::OverlayTree;
@@ -55,7 +55,7 @@ pub(crate) fn plan(
 /// The localized files that a lock lists. A lock comes with a pull request, so a file outside of `localized-files` is
 /// never ours, although it is listed.
 fn ours(old_lock: &Lock) -> impl Iterator<Item = &StoredFile> {
-    old_lock.files.iter().filter(|file| home(&file.path).is_some())
+    old_lock.files.iter().filter(|file| localized_dir(&file.path).is_some())
 }
 
 /// The files of the user as they are on disk.
@@ -103,7 +103,8 @@ fn planned(
     proof::assert_whole(Some(graph), &after, &localized)?;
     // Localized files that were not made again stay in the lock if something may still use them.
     let placed: BTreeSet<&str> = placed.iter().map(|root| graph.roots[*root].directory.as_str()).collect();
-    let is_beside = |file: &StoredFile| home(&file.path).is_some_and(|home| placed.contains(path::parent(home)));
+    let is_beside =
+        |file: &StoredFile| localized_dir(&file.path).is_some_and(|home| placed.contains(path::parent(home)));
     let mut remaining: Vec<&StoredFile> =
         ours(&old_lock).filter(|file| !localized.files.contains_key(&file.path)).collect();
     if let Files::WorkingTree { tree, .. } = &workspace.files {
@@ -253,7 +254,7 @@ fn relocked(
 /// The top roots of the user that reach a changed file, or with `all` all top roots. They are built to see that the
 /// output is the same and that nothing is fetched.
 fn affected(graph: &Graph, changes: &Changes, all: bool) -> Vec<ComparedRoot> {
-    let beside: BTreeSet<&str> = changes.keys().filter_map(|path| home(path)).map(path::parent).collect();
+    let beside: BTreeSet<&str> = changes.keys().filter_map(|path| localized_dir(path)).map(path::parent).collect();
     let referrers = graph.referrers();
     let changed = graph.leading_to(graph.root_ids().filter(|id: &RootId| {
         let mut paths = graph.files_of_build(*id).into_iter().filter_map(|file: FileId| graph.user_path(file));
@@ -283,6 +284,6 @@ fn to_stage(workspace: &Workspace, changes: &Changes, localized: &LocalizedRoots
     let untracked = lock.files.iter().map(|file| file.path.as_str()).filter(|path| !tree.is_tracked(path));
     let paths = changed.chain(untracked);
     let paths: BTreeSet<&str> =
-        paths.map(|path| home(path).or_else(|| localized.vendored(path)).unwrap_or(path)).collect();
+        paths.map(|path| localized_dir(path).or_else(|| localized.vendored(path)).unwrap_or(path)).collect();
     Ok(paths.into_iter().map(str::to_owned).collect())
 }

@@ -19,7 +19,7 @@ pub(crate) fn named_source(branch: &str) -> Option<&str> {
 }
 
 /// Whether a ref, by its full name, is a localized or rendered branch, local or remote-tracking.
-pub(crate) fn is_ours(name: &str) -> bool {
+pub(crate) fn is_localized_branch(name: &str) -> bool {
     branch_of(name).and_then(named_source).is_some()
 }
 
@@ -33,7 +33,9 @@ pub(crate) fn not_a_source(branch: &str) -> Failure {
 pub(crate) fn refuse_checked_out(repo: &LocalRepo) -> Result<()> {
     // The next run would find edits on the branch.
     match repo.head()? {
-        Some(name) if is_ours(&name) => Err(on_source_branch(not_a_source(name.trim_start_matches("refs/heads/")))),
+        Some(name) if is_localized_branch(&name) => {
+            Err(on_source_branch(not_a_source(name.trim_start_matches("refs/heads/"))))
+        }
         Some(_) => Ok(()),
         None => match repo.commit("HEAD")? {
             Some(head) => refuse_tip(repo, &head.commit, "HEAD"),
@@ -54,13 +56,13 @@ fn is_tip(repo: &LocalRepo, commit: &str) -> Result<bool> {
     let mut refs = repo.refs(&["refs/heads/", "refs/remotes/"])?;
     // A commit that a branch was fast-forwarded to is a source again, so symbolic refs do not count.
     refs.retain(|_, tip| tip.id == commit && tip.other_name.is_none());
-    Ok(!refs.is_empty() && refs.keys().all(|name| is_ours(name)))
+    Ok(!refs.is_empty() && refs.keys().all(|name| is_localized_branch(name)))
 }
 
 /// Whether a revision is a localized branch, or the tip of localized branches only.
 pub(crate) fn is_localized(repo: &LocalRepo, rev: &str) -> Result<bool> {
     match repo.named(rev)? {
-        Some((_, Some(name))) => Ok(is_ours(&name)),
+        Some((_, Some(name))) => Ok(is_localized_branch(&name)),
         Some((id, None)) => is_tip(repo, &id.commit),
         None => Ok(false),
     }

@@ -61,7 +61,7 @@ use std::rc::Rc;
 
 use serde::{Deserialize, Serialize};
 
-use super::stored::home;
+use super::stored::localized_dir;
 use super::{Digest, sha256_hex};
 use crate::message::failure::{Failure, Result, short};
 use crate::reference::Upstream;
@@ -69,7 +69,7 @@ use crate::tree::{Entry, Tree, path};
 
 pub(crate) use crate::tree::LOCK_NAME;
 pub(crate) use merge::{LockConflict, Merged};
-pub(crate) use text::{LeftKeys, left as serialize_left, remote as serialize_remote, remotes as serialize_remotes};
+pub(crate) use text::{LeftKeys, serialize_left, serialize_remote, serialize_remotes};
 pub(crate) use validate::can_be_named;
 
 /// The content of a lock.
@@ -213,11 +213,11 @@ impl Lock {
         Ok(lock)
     }
 
-    /// Refuses a tree whose only kustomizations are localized ones, unless the lock is empty.
-    pub(crate) fn refuse_without(&self, kustomizations: &[String]) -> Result<()> {
+    /// Fails if all kustomizations of a tree are localized ones, although the lock has entries.
+    pub(crate) fn require_kustomizations(&self, kustomizations: &[String]) -> Result<()> {
         // A tree whose kustomizations were not found must not look like one that needs no entry.
         let is_empty = self.remotes.is_empty() && self.left.is_empty() && self.files.is_empty();
-        if is_empty || kustomizations.iter().any(|path| home(path).is_none()) {
+        if is_empty || kustomizations.iter().any(|path| localized_dir(path).is_none()) {
             return Ok(());
         }
         Err(Failure::new(format!("no kustomization found, although `{LOCK_NAME}` has entries"))
@@ -226,9 +226,11 @@ impl Lock {
 
     /// Sets `trailers` for a lock that a commit of the user will have.
     pub fn written_after(&mut self, old: &Lock) {
-        // It stays set only if the lock equals the old one: then no new commit writes it.
+        // It stays set only if everything else equals the old lock, because then no new commit writes the lock.
         self.trailers = old.trailers;
-        self.trailers = *self == *old && old.trailers;
+        if self != old {
+            self.trailers = false;
+        }
     }
 
     /// The entry of a source. It may lack the directory that `upstream` names.
@@ -253,19 +255,19 @@ impl Lock {
     }
 
     /// The upstreams that entries reference, each once.
-    pub fn named(&self) -> HashSet<&Upstream> {
+    pub fn referenced(&self) -> HashSet<&Upstream> {
         self.remotes.values().flat_map(|pinned| pinned.paths.values()).flatten().collect()
     }
 
     /// For each upstream that is referenced, the upstreams that reference it.
-    pub fn named_by(&self) -> BTreeMap<&Upstream, Vec<Upstream>> {
-        let mut named_by: BTreeMap<&Upstream, Vec<Upstream>> = BTreeMap::new();
+    pub fn referrers(&self) -> BTreeMap<&Upstream, Vec<Upstream>> {
+        let mut referrers: BTreeMap<&Upstream, Vec<Upstream>> = BTreeMap::new();
         for (source, pinned) in &self.remotes {
             for (path, names) in &pinned.paths {
-                names.iter().for_each(|named| named_by.entry(named).or_default().push(source.at(path)));
+                names.iter().for_each(|named| referrers.entry(named).or_default().push(source.at(path)));
             }
         }
-        named_by
+        referrers
     }
 
     /// `starts` and all upstreams that they reach, locked or not.

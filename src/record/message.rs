@@ -28,7 +28,7 @@ pub(crate) fn render_message(text: &str, trailers: &Trailers) -> Result<String> 
     if lines.concat().is_empty() {
         return Err(Failure::new("the commit message is empty"));
     }
-    if lines.iter().any(|line| is_ours(line) && is_trailer(line)) {
+    if lines.iter().any(|line| is_record_line(line) && is_trailer(line)) {
         return Err(Failure::new(format!(
             "the commit message contains `{PREFIX}…` lines, which only this program may write"
         )));
@@ -69,7 +69,7 @@ pub(super) fn is_trailer(line: &str) -> bool {
 }
 
 /// Whether a line is a trailer of a record.
-pub(super) fn is_ours(line: &str) -> bool {
+pub(super) fn is_record_line(line: &str) -> bool {
     // git ignores the case of keys.
     line.split_at_checked(PREFIX.len()).is_some_and(|(start, _)| start.eq_ignore_ascii_case(PREFIX))
 }

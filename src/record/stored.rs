@@ -21,7 +21,7 @@ pub(crate) enum FileDifference {
     /// It is listed, but does not exist.
     Missing,
     /// It is listed, but is a link, a directory or a submodule.
-    NoFile,
+    NotAFile,
     /// Its bytes differ.
     Edited {
         /// The SHA-256 of its bytes, in hex.
@@ -39,7 +39,7 @@ impl fmt::Display for FileDifference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             FileDifference::Missing => f.write_str("is missing, although the lock lists it"),
-            FileDifference::NoFile => f.write_str("is not a file, although the lock lists it as one"),
+            FileDifference::NotAFile => f.write_str("is not a file, although the lock lists it as one"),
             FileDifference::Edited { sha256 } => write!(f, "was changed: its sha256 {sha256} differs from the lock"),
             FileDifference::Mode => f.write_str("has a different mode than in the lock"),
             FileDifference::Added => f.write_str("was added: the lock does not list it"),
@@ -53,17 +53,17 @@ pub(crate) fn differences(tree: &dyn Tree, directory: &str, lock: &Lock) -> Resu
     let mut differences = Vec::new();
     let mut listed = BTreeSet::new();
     // Files that no lock lists are differences too, but only in directories that belong to the lock.
-    let mut homes = BTreeSet::new();
+    let mut owned_dirs = BTreeSet::new();
     if lock.target.is_some() {
         // A lock with a target owns its whole directory.
-        homes.insert(directory.to_owned());
+        owned_dirs.insert(directory.to_owned());
         listed.insert(path::join(directory, LOCK_NAME));
     }
     for file in &lock.files {
         let path = path::join(directory, &file.path);
         if lock.target.is_none() {
             // Without a target the lock owns only the directories `localized-files` of its files.
-            homes.extend(home(&path).map(str::to_owned));
+            owned_dirs.extend(localized_dir(&path).map(str::to_owned));
         }
         let difference = match tree.entry(&path)? {
             None => Some(FileDifference::Missing),
@@ -83,13 +83,13 @@ pub(crate) fn differences(tree: &dyn Tree, directory: &str, lock: &Lock) -> Resu
                     unlisted.map(|remote| FileDifference::Unlisted { remote })
                 }
             }
-            Some(_) => Some(FileDifference::NoFile),
+            Some(_) => Some(FileDifference::NotAFile),
         };
         differences.extend(difference.map(|difference| (path.clone(), difference)));
         listed.insert(path);
     }
-    for home in homes {
-        for path in tree.below(&home)? {
+    for owned_dir in owned_dirs {
+        for path in tree.below(&owned_dir)? {
             // An entry below the path of a listed file is reported with that file.
             if !path::and_above(&path).any(|above| listed.contains(above)) {
                 differences.push((path, FileDifference::Added));
@@ -101,7 +101,7 @@ pub(crate) fn differences(tree: &dyn Tree, directory: &str, lock: &Lock) -> Resu
 }
 
 /// The outermost directory `localized-files` that a path is in. `None` if it is in none.
-pub(crate) fn home(path: &str) -> Option<&str> {
+pub(crate) fn localized_dir(path: &str) -> Option<&str> {
     path::and_above(path::parent(path)).filter(|above| path::name(above) == LOCALIZED_FILES).last()
 }
 
@@ -150,9 +150,9 @@ mod tests {
             (X, |tree| tree.remove(X), FileDifference::Missing),
             (X, |tree| tree.file(X, b"y", false), edited),
             (X, |tree| tree.file(X, b"x", true), FileDifference::Mode),
-            (X, |tree| tree.link(X, "run.sh"), FileDifference::NoFile),
+            (X, |tree| tree.link(X, "run.sh"), FileDifference::NotAFile),
             // The files in it are not reported again.
-            (X, inside, FileDifference::NoFile),
+            (X, inside, FileDifference::NotAFile),
             ("a/localized-files/new", |tree| tree.file("a/localized-files/new", b"", false), FileDifference::Added),
             ("a/localized-files/link", |tree| tree.link("a/localized-files/link", "h"), FileDifference::Added),
         ];
@@ -184,7 +184,7 @@ mod tests {
             ("a/localized-files-2/c", None),
             ("a/my-localized-files/c", None),
         ] {
-            assert_eq!(home(path), expected, "{path}");
+            assert_eq!(localized_dir(path), expected, "{path}");
         }
     }
 }

@@ -60,7 +60,7 @@ pub struct TargetTrailer {
     /// The scope, if it was given: a path from the top, `.` for the top.
     pub scope: Option<String>,
     /// The NEW_DIR of a copy, as a path from the top. `None` if the repository was localized in place.
-    pub into: Option<String>,
+    pub new_dir: Option<String>,
     /// Whether the tree holds the builds of the repository.
     pub rendered: bool,
 }
@@ -102,15 +102,15 @@ impl Trailers {
         // git looks for trailers in the last paragraph only.
         let lines: Vec<&str> = message.trim_end().lines().collect();
         let mut last: Vec<&str> = lines.rsplit(|line| line.trim().is_empty()).next().unwrap_or_default().to_vec();
-        // git reads an indented line as a continuation of the line above.
-        let mut is_ours = false;
+        // Other trailers are dropped, each with its indented lines: git reads these as a continuation of the line above.
+        let mut is_record = false;
         last.retain(|line| {
             if !line.starts_with([' ', '\t']) {
-                is_ours = message::is_ours(line);
+                is_record = message::is_record_line(line);
             }
-            is_ours
+            is_record
         });
-        if !last.iter().any(|line| message::is_ours(line) && message::is_trailer(line)) {
+        if !last.iter().any(|line| message::is_record_line(line) && message::is_trailer(line)) {
             return Ok(None);
         }
         // Rendered again and compared: a line that was not read would be a record that nobody checks.
@@ -142,18 +142,19 @@ impl Trailers {
     }
 
     fn check(&self) -> Result<()> {
-        let TargetTrailer { target, scope, into, rendered } = &self.target;
+        // Whoever can commit can write any trailers, so each value is checked before a path or a command is made from
+        // it.
+        let TargetTrailer { target, scope, new_dir, rendered } = &self.target;
         valid::target(target).map_err(invalid("target"))?;
         if let Some(scope) = scope {
             valid::path_or_top(scope).map_err(invalid("scope"))?;
         }
-        if let Some(into) = into {
-            valid::path_or_top(into).map_err(invalid("new directory"))?;
+        if let Some(new_dir) = new_dir {
+            valid::path_or_top(new_dir).map_err(invalid("new directory"))?;
         }
-        // Whoever can commit can write any trailers, so each value is checked before a path or a command is made from
-        // it.
+        // Only a copy has a target below the top, and only a repository can be rendered.
         let is_top = target == "." && scope.is_none();
-        if into.is_none() && !is_top || into.is_some() && *rendered {
+        if new_dir.is_none() && !is_top || new_dir.is_some() && *rendered {
             return Err(Failure::new("the target is neither a copy nor the repository"));
         }
         if let Some(source) = &self.source {
@@ -202,8 +203,8 @@ impl TargetTrailer {
         if let Some(scope) = &self.scope {
             value.push_str(&format!(" scope={}", encode(scope)));
         }
-        match &self.into {
-            Some(into) => value.push_str(&format!(" into={}", encode(into))),
+        match &self.new_dir {
+            Some(new_dir) => value.push_str(&format!(" into={}", encode(new_dir))),
             None if self.rendered => value.push_str(" rendered"),
             None => value.push_str(" in-place"),
         }
@@ -218,7 +219,7 @@ impl TargetTrailer {
         for field in fields {
             match field.split_once('=') {
                 Some(("scope", scope)) => trailer.scope = Some(decode(scope)?),
-                Some(("into", into)) => trailer.into = Some(decode(into)?),
+                Some(("into", into)) => trailer.new_dir = Some(decode(into)?),
                 None if field == "rendered" => trailer.rendered = true,
                 _ => {}
             }

@@ -37,7 +37,7 @@ impl<'a> History<'a> {
 
     /// Whether the newest record is about a repository that was localized in place.
     pub(super) fn is_in_place(&self) -> bool {
-        matches!(&self.newest, RecordLookup::Record(newest) if newest.trailers.target.into.is_none())
+        matches!(&self.newest, RecordLookup::Record(newest) if newest.trailers.target.new_dir.is_none())
     }
 
     /// The newest record, if it is about rendered files.
@@ -220,7 +220,7 @@ impl<'a> History<'a> {
             }
         };
         // In place, the tree of the message covers everything already.
-        let Some(directory) = &newest.trailers.target.into else {
+        let Some(directory) = &newest.trailers.target.new_dir else {
             return Ok(());
         };
         // A copy without its lock can no longer be verified, and whoever removed it may have changed it.
@@ -243,7 +243,7 @@ impl<'a> History<'a> {
         let (before, after) = (object_id(&ours.tree)?, object_id(&self.id.tree)?);
         let since = differences(self.repository, before, after, &BTreeSet::new())?;
         self.changed(verifier, since, by);
-        match tip::against_source(self.repo, self.repository, before, trailers)? {
+        match tip::differences_from_source(self.repo, self.repository, before, trailers)? {
             Some(paths) => self.changed(verifier, paths, by),
             None if self.repo.is_shallow()? => {
                 let failure = Failure::new(format!(
@@ -266,5 +266,5 @@ fn unreadable(verifier: &mut Verifier, commit: &str, failure: &Failure) {
 
 /// Whether a record is about a directory.
 fn is_about(trailers: &Trailers, directory: &str) -> bool {
-    trailers.target.into.as_deref().unwrap_or_default() == directory
+    trailers.target.new_dir.as_deref().unwrap_or_default() == directory
 }

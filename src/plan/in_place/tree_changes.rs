@@ -6,7 +6,7 @@ use super::{Result, ours, user_tree};
 use crate::message::failure::{Failure, Failures, listed, stage};
 use crate::plan::Changes;
 use crate::plan::files::LocalizedRoots;
-use crate::record::stored::home;
+use crate::record::stored::localized_dir;
 use crate::record::{Lock, Mode, StoredFile, sha256_hex};
 use crate::tree::Entry;
 use crate::workspace::{Files, Workspace};
@@ -59,7 +59,7 @@ pub(super) fn changes(
     }
     // A new directory `localized-files` must be empty.
     let fetched = localized.files.keys().filter(|path| localized.is_fetched(path));
-    let homes: BTreeSet<&str> = fetched.filter_map(|path| home(path)).collect();
+    let homes: BTreeSet<&str> = fetched.filter_map(|path| localized_dir(path)).collect();
     for home in homes.into_iter().filter(|home| !workspace.owns(home)) {
         let is_free = matches!(tree.entry(home)?, None | Some(Entry::Directory));
         let others = tree.below(home)?.into_iter();

@@ -33,8 +33,8 @@ pub(crate) struct Recorded {
     pub after: Vec<String>,
 }
 
-/// Finds the newest record that `accepts` accepts in the history of `tip`, a commit id. `locks` are paths from the
-/// top: the search follows the parent that a merge took one of them from, else the first.
+/// Finds the newest record that `accepts` accepts in the history of `tip`, a commit id. At a merge the search follows
+/// the parent from which the merge took `locks` (paths from the top).
 pub(crate) fn newest(
     repository: &gix::Repository,
     tip: &str,
@@ -59,21 +59,26 @@ pub(crate) fn newest(
             Ok(_) => {}
         }
         after.push(short(&id).to_owned());
-        // The parent whose lock the merge took has the record of that lock.
-        let parents: Vec<ObjectId> = commit.parent_ids().map(|id| id.detach()).collect();
-        let mut taken = 0;
-        for lock in locks.iter().filter(|_| parents.len() > 1) {
-            let merged = lock_of(repository, commit.id, lock)?;
-            for (index, parent) in parents.iter().enumerate() {
-                if lock_of(repository, *parent, lock)? == merged {
-                    taken = taken.max(index);
-                    break;
-                }
-            }
-        }
-        next = parents.get(taken).copied().filter(|_| after.len() < MOST_COMMITS);
+        next = if after.len() < MOST_COMMITS { parent_with(repository, &commit, locks)? } else { None };
     }
     Ok(RecordLookup::Nothing)
+}
+
+/// The parent from which a commit took `locks`. It has the record of these locks.
+fn parent_with(repository: &gix::Repository, commit: &gix::Commit<'_>, locks: &[String]) -> Result<Option<ObjectId>> {
+    let parents: Vec<ObjectId> = commit.parent_ids().map(|id| id.detach()).collect();
+    // The first parent, unless a lock came from a later one.
+    let mut taken = 0;
+    for lock in locks.iter().filter(|_| parents.len() > 1) {
+        let merged = lock_of(repository, commit.id, lock)?;
+        for (index, parent) in parents.iter().enumerate() {
+            if lock_of(repository, *parent, lock)? == merged {
+                taken = taken.max(index);
+                break;
+            }
+        }
+    }
+    Ok(parents.get(taken).copied())
 }
 
 /// The object id of a lock in a commit. `None` if the commit has no such lock.

@@ -27,7 +27,7 @@ pub(crate) struct TipState {
     /// The tree of the commit.
     pub tree: ObjectId,
     /// The record of the newest localized commit.
-    pub made: Trailers,
+    pub record: Trailers,
     /// Every NEW_DIR that the source does not have, by path. Empty for a branch that is localized in place.
     pub new_dirs: BTreeMap<String, NewDir>,
     /// The lock at the top of a branch that is localized in place. `None` if it was edited by hand.
@@ -67,17 +67,34 @@ pub(crate) enum Content {
 }
 
 impl Content {
-    pub(crate) fn of(made: &TargetTrailer) -> Content {
-        match made.into {
+    pub(crate) fn of(target: &TargetTrailer) -> Content {
+        match target.new_dir {
             Some(_) => Content::Copies,
-            None if made.rendered => Content::Rendered,
+            None if target.rendered => Content::Rendered,
             None => Content::InPlace,
+        }
+    }
+
+    /// Its name in messages.
+    fn noun(self) -> &'static str {
+        match self {
+            Content::InPlace => "the localized repository",
+            Content::Copies => "copies",
+            Content::Rendered => "rendered files",
         }
     }
 }
 
-/// Examines the tip of a localized branch. `source_tree` is the tree of the commit to be localized, `content` what the
-/// branch must hold.
+/// The differences between a tip and its record.
+struct TipEdits {
+    /// The paths that differ from the record.
+    edited: Vec<String>,
+    /// The paths that localizing writes: an edit at one of them would be lost.
+    localized: Vec<String>,
+}
+
+/// Examines the tip of a localized branch. `source_tree` is the tree of the commit to be localized, `content` the kind of
+/// content that the branch must have.
 pub(crate) fn examine(
     repo: &Rc<LocalRepo>,
     repository: &gix::Repository,
@@ -92,34 +109,29 @@ pub(crate) fn examine(
     // A branch of another program must not be overwritten.
     let recorded = newest(repo, repository, branch, commit)?;
     // A branch holds one kind of result: another kind would delete the files of this one.
-    match (content, Content::of(&recorded.trailers.target)) {
-        (wanted, there) if wanted == there => {}
-        (_, Content::Copies) => return Err(holds_copies(branch, recorded.trailers.target)),
-        (_, there) => {
-            let there = if there == Content::Rendered { "rendered files" } else { "the localized repository" };
-            let wanted = match content {
-                Content::InPlace => "the localized repository",
-                Content::Copies => "copies",
-                Content::Rendered => "rendered files",
-            };
-            return Err(Failure::new(format!("branch `{branch}` contains {there}, not {wanted}"))
-                .hint(format!("commit {wanted} to another branch: `--branch NAME`")));
+    match Content::of(&recorded.trailers.target) {
+        actual if actual == content => {}
+        Content::Copies => return Err(holds_copies(branch, recorded.trailers.target)),
+        actual => {
+            let (actual, expected) = (actual.noun(), content.noun());
+            return Err(Failure::new(format!("branch `{branch}` contains {actual}, not {expected}"))
+                .hint(format!("commit {expected} to another branch: `--branch NAME`")));
         }
     }
     let in_place = content != Content::Copies;
-    let Recorded { commit: made, trailers, after } = recorded;
-    // First everything that differs from the record, then what of it would be lost.
+    // First everything that differs from the record, then the part of it that localizing again would lose.
     let mut new_dirs = BTreeMap::new();
-    let (mut edited, ours) = if in_place {
-        edited_in_place(repo, repository, &trailers, tree)?
+    let TipEdits { mut edited, localized } = if in_place {
+        edited_in_place(repo, repository, &recorded.trailers, tree)?
     } else {
         new_dirs = self::new_dirs(repo, tree, source_tree)?;
-        edited_copies(repo, repository, (&made, &trailers), tree, &new_dirs)?
+        edited_copies(repo, repository, &recorded, tree, &new_dirs)?
     };
+    let Recorded { trailers, after, .. } = recorded;
     let matches_record = edited.is_empty();
-    let apart = new_dirs.keys().chain(&trailers.target.into).map(String::as_str).collect();
-    let elsewhere = differences(repository, source_tree, tree, &apart)?;
-    edited.retain(|path| is_lost(path, &ours, &elsewhere));
+    let excluded = new_dirs.keys().chain(&trailers.target.new_dir).map(String::as_str).collect();
+    let unlike_source = differences(repository, source_tree, tree, &excluded)?;
+    edited.retain(|path| is_lost(path, &localized, &unlike_source));
     edited.sort();
     // An edited lock proves nothing about the branch, and the next run must not take digests from it.
     let is_lock_intact = in_place && !edited.iter().any(|path| path == LOCK_NAME);
@@ -127,11 +139,11 @@ pub(crate) fn examine(
     let mut state = TipState {
         commit: commit.to_owned(),
         tree,
-        made: trailers,
+        record: trailers,
         new_dirs,
         lock,
         edited: Vec::new(),
-        // Nothing was edited after a merge without changes, or after an empty commit.
+        // Commits without an edit, such as an empty one or a merge without changes, are not named.
         edited_by: if edited.is_empty() { Vec::new() } else { after },
         matches_record,
     };
@@ -144,29 +156,29 @@ pub(crate) fn examine(
     Ok(state)
 }
 
-fn holds_copies(branch: &str, made: TargetTrailer) -> Failure {
-    Failure::new(format!("branch `{branch}` contains copies, for example `{}`", made.into.unwrap_or(made.target)))
+fn holds_copies(branch: &str, target: TargetTrailer) -> Failure {
+    let example = target.new_dir.unwrap_or(target.target);
+    Failure::new(format!("branch `{branch}` contains copies, for example `{example}`"))
         .hint("commit the repository to another branch: `--branch NAME`")
         .hint(format!("or delete this one, if its copies are not in use: {}", command("git branch -D", [branch])))
 }
 
-/// The paths that were edited since the newest localized commit, or in it, in NEW_DIRs and beside them; and the
-/// directories that localizing writes.
+/// The edits since the newest localized commit, or in it, in NEW_DIRs and beside them. Localizing writes the NEW_DIRs.
 fn edited_copies(
     repo: &Rc<LocalRepo>,
     repository: &gix::Repository,
-    (made, trailers): (&str, &Trailers),
+    Recorded { commit, trailers, .. }: &Recorded,
     tree: ObjectId,
     new_dirs: &BTreeMap<String, NewDir>,
-) -> Result<(Vec<String>, Vec<String>)> {
+) -> Result<TipEdits> {
     // Edits since the commit, then edits that were amended into it.
-    let made_tree = repo.commit(made)?.map_or(Ok(tree), |id| object_id(&id.tree))?;
-    let mut edited = differences(repository, made_tree, tree, &BTreeSet::new())?;
+    let recorded_tree = repo.commit(commit)?.map_or(Ok(tree), |id| object_id(&id.tree))?;
+    let mut edited = differences(repository, recorded_tree, tree, &BTreeSet::new())?;
     // A shallow clone may not have the source any more. Then there is nothing to compare with.
-    edited.extend(against_source(repo, repository, made_tree, trailers)?.unwrap_or_default());
+    edited.extend(differences_from_source(repo, repository, recorded_tree, trailers)?.unwrap_or_default());
     // Each NEW_DIR is compared with its own lock. For the recorded one the tree id is enough.
     for (directory, new_dir) in new_dirs {
-        let is_recorded = trailers.target.into.as_ref() == Some(directory);
+        let is_recorded = trailers.target.new_dir.as_ref() == Some(directory);
         if is_recorded && object_id(trailers.tree.hex())? == new_dir.tree {
             continue;
         }
@@ -178,36 +190,37 @@ fn edited_copies(
         }
         edited.extend(edits.iter().map(|(path, _)| path::join(directory, path)));
     }
-    Ok((edited, new_dirs.keys().chain(&trailers.target.into).cloned().collect()))
+    let localized = new_dirs.keys().chain(&trailers.target.new_dir).cloned().collect();
+    Ok(TipEdits { edited, localized })
 }
 
-/// The paths that differ from the tree of the record, and the paths at which that tree differs from its source. The
-/// latter are all paths if the source is unknown.
+/// The edits since the tree of the record. Localizing writes the paths at which that tree differs from its source, or any
+/// path if the source is unknown.
 fn edited_in_place(
     repo: &Rc<LocalRepo>,
     repository: &gix::Repository,
     trailers: &Trailers,
     tree: ObjectId,
-) -> Result<(Vec<String>, Vec<String>)> {
+) -> Result<TipEdits> {
     let everywhere = vec![String::new()];
     let recorded = object_id(trailers.tree.hex())?;
     if entries(repository, recorded).is_err() {
         // Not even the commit of the record has its tree, so it was rewritten.
-        return Ok((vec![LOCK_NAME.to_owned()], everywhere));
+        return Ok(TipEdits { edited: vec![LOCK_NAME.to_owned()], localized: everywhere });
     }
     let edited = differences(repository, recorded, tree, &BTreeSet::new())?;
-    let ours = match source_of(repo, trailers)? {
+    let localized = match source_of(repo, trailers)? {
         Some(source) => differences(repository, object_id(&source.tree)?, recorded, &BTreeSet::new())?,
         None => everywhere,
     };
-    Ok((edited, ours))
+    Ok(TipEdits { edited, localized })
 }
 
-/// Whether localizing the source again would lose an edit of the tip. `ours` are the paths that localizing changed,
-/// `elsewhere` those at which the tip differs from the source.
-fn is_lost(path: &str, ours: &[String], elsewhere: &[String]) -> bool {
+/// Whether localizing the source again would lose an edit of the tip: it is at a path that localizing writes, or at which
+/// the tip is `unlike_source`.
+fn is_lost(path: &str, localized: &[String], unlike_source: &[String]) -> bool {
     // An edit of the user's own file is not lost if the source has it by now, after a rebase or a cherry-pick.
-    let mut others = ours.iter().chain(elsewhere);
+    let mut others = localized.iter().chain(unlike_source);
     others.any(|other| path::is_in(path, other) || path::is_in(other, path))
 }
 
@@ -244,7 +257,7 @@ fn source_of(repo: &LocalRepo, trailers: &Trailers) -> Result<Option<CommitId>> 
 
 /// The paths of a localized commit with the tree `tree` that differ from its source outside of NEW_DIRs, and the lock
 /// of its NEW_DIR if that is missing. `None` if this clone does not have the source.
-pub(crate) fn against_source(
+pub(crate) fn differences_from_source(
     repo: &Rc<LocalRepo>,
     repository: &gix::Repository,
     tree: ObjectId,
@@ -254,13 +267,13 @@ pub(crate) fn against_source(
     // NEW_DIRs are compared with their own locks.
     let source = object_id(&source.tree)?;
     let new_dirs = self::new_dirs(repo, tree, source)?;
-    let apart = new_dirs.keys().chain(&trailers.target.into).map(String::as_str).collect();
-    let mut edited = differences(repository, source, tree, &apart)?;
+    let excluded = new_dirs.keys().chain(&trailers.target.new_dir).map(String::as_str).collect();
+    let mut edited = differences(repository, source, tree, &excluded)?;
     // A NEW_DIR without its lock cannot be compared, so the lock counts as edited.
-    if let Some(into) = &trailers.target.into
-        && !new_dirs.contains_key(into)
+    if let Some(new_dir) = &trailers.target.new_dir
+        && !new_dirs.contains_key(new_dir)
     {
-        edited.push(path::join(into, LOCK_NAME));
+        edited.push(path::join(new_dir, LOCK_NAME));
     }
     Ok(Some(edited))
 }
@@ -291,45 +304,45 @@ fn new_dirs(repo: &Rc<LocalRepo>, tree: ObjectId, source: ObjectId) -> Result<BT
 pub(crate) fn new_dir_at(repo: &Rc<LocalRepo>, tree: ObjectId, directory: &str) -> Result<Option<NewDir>> {
     let files = GitTree::of_local(repo.clone(), tree)?;
     let id = lookup(files.repository(), tree, directory)?;
-    Ok(id.zip(lock_of(&files, directory)?).map(|((_, tree), lock)| NewDir { tree, lock }))
+    Ok(id.zip(lock_of_copy(&files, directory)?).map(|((_, tree), lock)| NewDir { tree, lock }))
 }
 
 /// The lock of a NEW_DIR. `None` if `directory` has none, or one without a target.
-fn lock_of(tree: &dyn Tree, directory: &str) -> Result<Option<Rc<Lock>>> {
+fn lock_of_copy(tree: &dyn Tree, directory: &str) -> Result<Option<Rc<Lock>>> {
     let lock = Lock::at(tree, &path::join(directory, LOCK_NAME))?;
     Ok(lock.filter(|lock| lock.target.is_some()))
 }
 
-/// Refuses to write NEW_DIR over anything but a copy of the same target, whose lock it returns. `in_whose` names `tree`
-/// in messages.
-pub(crate) fn claim(tree: &dyn Tree, new_dir: &str, target: &str, in_whose: &str) -> Result<Option<Rc<Lock>>> {
+/// Refuses to write NEW_DIR over anything but a copy of the same target, whose lock it returns. `in_tree` names `tree` in
+/// messages: a phrase that begins with a space, such as ` in the source commit`.
+pub(crate) fn claim_new_dir(tree: &dyn Tree, new_dir: &str, target: &str, in_tree: &str) -> Result<Option<Rc<Lock>>> {
     let shown = tree.label(new_dir);
     // Nothing above may be a file, a link or another copy.
     for directory in path::and_above(path::parent(new_dir)) {
         let (above, entry) = (tree.label(directory), tree.entry(directory)?);
         let kind = match entry {
             None => continue,
-            Some(Entry::Directory) => match lock_of(tree, directory)?.and_then(|lock| lock.target.clone()) {
+            Some(Entry::Directory) => match lock_of_copy(tree, directory)?.and_then(|lock| lock.target.clone()) {
                 None => continue,
                 Some(owner) => {
-                    return Err(taken(format!("`{shown}` is in `{above}`, which contains `{owner}`{in_whose}")));
+                    return Err(taken(format!("`{shown}` is in `{above}`, which contains `{owner}`{in_tree}")));
                 }
             },
             Some(Entry::Link) => "a link",
             Some(Entry::Submodule) => "a submodule",
             Some(Entry::File { .. }) => "a file",
         };
-        return Err(taken(format!("`{above}` is {kind}{in_whose}, so `{shown}` cannot be below it")));
+        return Err(taken(format!("`{above}` is {kind}{in_tree}, so `{shown}` cannot be below it")));
     }
     // Only a copy of the same target may be replaced: anything else may be the work of somebody.
     if tree.entry(new_dir)?.is_none() {
         return Ok(None);
     }
-    let lock = lock_of(tree, new_dir)?;
+    let lock = lock_of_copy(tree, new_dir)?;
     match lock.as_ref().and_then(|lock| lock.target.as_deref()) {
         Some(owner) if owner == target => Ok(lock),
-        Some(owner) => Err(taken(format!("`{shown}`{in_whose} contains another target, `{owner}`"))),
-        None => Err(taken(format!("`{shown}` already exists{in_whose}, and was not made by this tool"))),
+        Some(owner) => Err(taken(format!("`{shown}`{in_tree} contains another target, `{owner}`"))),
+        None => Err(taken(format!("`{shown}` already exists{in_tree}, and was not made by this tool"))),
     }
 }
 

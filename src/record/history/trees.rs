@@ -37,13 +37,13 @@ pub(crate) fn lookup(repository: &gix::Repository, tree: ObjectId, path: &str) -
     Ok(Some(current))
 }
 
-/// The paths at which two trees differ, as deep as both have directories. Paths in the directories `apart` of the new
+/// The paths at which two trees differ, as deep as both have directories. Paths in the `excluded` directories of the new
 /// tree are not compared.
 pub(crate) fn differences(
     repository: &gix::Repository,
     old: ObjectId,
     new: ObjectId,
-    apart: &BTreeSet<&str>,
+    excluded: &BTreeSet<&str>,
 ) -> Result<Vec<String>> {
     let mut paths = Vec::new();
     // A work list: trees come from anybody, and may be nested deeply.
@@ -59,15 +59,15 @@ pub(crate) fn differences(
         };
         for (name, (mode, id)) in entries(repository, new)? {
             let path = path::join(&directory, &String::from_utf8_lossy(&name));
-            let was = old.remove(&name);
-            if was == Some((mode, id)) || apart.contains(path.as_str()) {
+            let old_entry = old.remove(&name);
+            if old_entry == Some((mode, id)) || excluded.contains(path.as_str()) {
                 continue;
             }
-            let was = was.filter(|(mode, _)| mode.is_tree()).map(|(_, id)| id);
-            // A directory that exists only because of one in `apart` may have other entries too.
-            let contains_apart = apart.iter().any(|apart| path::is_in(apart, &path));
-            if mode.is_tree() && (was.is_some() || contains_apart) {
-                todo.push((path, was, id))
+            let old_directory = old_entry.filter(|(mode, _)| mode.is_tree()).map(|(_, id)| id);
+            // A new directory is one difference, unless an excluded directory is in it: then its other entries count.
+            let has_excluded = excluded.iter().any(|excluded| path::is_in(excluded, &path));
+            if mode.is_tree() && (old_directory.is_some() || has_excluded) {
+                todo.push((path, old_directory, id))
             } else {
                 paths.push(path)
             }

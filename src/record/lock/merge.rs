@@ -37,9 +37,11 @@ impl Lock {
                 None => drop(lock.remotes.insert(source.clone(), their.clone())),
                 Some(our) => {
                     let (ours, theirs) = (our.digest.clone(), their.digest.clone());
-                    let is_clear = ours == theirs || base_digest == Some(&ours) || base_digest == Some(&theirs);
-                    join(our, their, base_digest);
-                    conflicts.extend((!is_clear).then(|| LockConflict { upstream: source.clone(), ours, theirs }));
+                    merge_entry(our, their, base_digest);
+                    // Each side that equals the base has not changed the entry.
+                    if ours != theirs && base_digest != Some(&ours) && base_digest != Some(&theirs) {
+                        conflicts.push(LockConflict { upstream: source.clone(), ours, theirs });
+                    }
                 }
             }
         }
@@ -56,7 +58,7 @@ impl Lock {
 }
 
 /// Joins their entry into ours.
-fn join(ours: &mut Pinned, theirs: &Pinned, base_digest: Option<&Digest>) {
+fn merge_entry(ours: &mut Pinned, theirs: &Pinned, base_digest: Option<&Digest>) {
     // Entries of one commit get the directories of both. Otherwise the side that changed the entry counts.
     if ours.digest == theirs.digest {
         ours.join(theirs);

@@ -249,7 +249,7 @@ fn what_is_named_in_turn_is_reached() {
     let held = ["https://h/o/a//y", "https://h/o/named//x", "https://h/o/named//y", "https://h/o/other//x"];
     assert_eq!(lock.upstreams().map(|one| one.to_string()).collect::<Vec<_>>(), held);
     assert!(lock.holds(&named("https://h/o/a//y")) && !lock.holds(&named("https://h/o/a//z")));
-    let above = lock.named_by();
+    let above = lock.referrers();
     let above: Vec<String> = above[&named("https://h/o/a//y")].iter().map(ToString::to_string).collect();
     assert_eq!(above, ["https://h/o/named//x", "https://h/o/other//x"]);
 }

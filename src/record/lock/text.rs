@@ -39,7 +39,7 @@ impl Lock {
     /// have written: unknown or repeated keys, another version, anchors and aliases, repeated entries, paths that lead
     /// out of the directory, malformed digests, or passwords.
     pub fn parse(bytes: &[u8], file: &str) -> Result<Lock> {
-        let (keys, _) = as_written(bytes, file).map_err(|failure| match &*failure.message {
+        let (keys, _) = parse_keys(bytes, file).map_err(|failure| match &*failure.message {
             CONFLICT if file == LOCK_NAME => failure.hint(LOCK_COMMAND),
             _ => failure.hint(HINT_RESTORE),
         })?;
@@ -49,7 +49,7 @@ impl Lock {
     /// The position at which each of [`Lock::remotes`] begins in the text of the lock. Empty if the text cannot be
     /// parsed.
     pub fn positions(bytes: &[u8]) -> BTreeMap<Upstream, Position> {
-        let Ok((keys, root)) = as_written(bytes, "") else {
+        let Ok((keys, root)) = parse_keys(bytes, "") else {
             return BTreeMap::new();
         };
         let positions = keys.remotes.iter().zip(format::positions(&root, "remotes"));
@@ -71,7 +71,7 @@ impl Lock {
         })?;
         let mut text = HEADER.to_owned();
         match serde_yaml::to_value(&keys) {
-            Ok(Value::Mapping(mapping)) => write(&mut text, &mapping, "", ""),
+            Ok(Value::Mapping(mapping)) => write_mapping(&mut text, &mapping, "", ""),
             Ok(_) => {}
             Err(error) => return Err(Failure::new(error.to_string()).context(&context)),
         }
@@ -80,7 +80,7 @@ impl Lock {
 }
 
 /// Parses and validates a lock. The order of its lists stays as written.
-fn as_written(bytes: &[u8], file: &str) -> Result<(LockKeys, Yaml)> {
+fn parse_keys(bytes: &[u8], file: &str) -> Result<(LockKeys, Yaml)> {
     let text = format::text(bytes, file, LOCK)?;
     let (keys, root): (LockKeys, Yaml) = format::parse(text, file)?;
     validate(&keys).map_err(|LockProblem { list, index, message }| {
@@ -180,17 +180,23 @@ pub(crate) struct LeftKeys {
 }
 
 /// Serializes an entry for JSON with the keys of a lock.
-pub(crate) fn remote<S: Serializer>(of: &(Upstream, Pinned), serializer: S) -> std::result::Result<S::Ok, S::Error> {
+pub(crate) fn serialize_remote<S: Serializer>(
+    of: &(Upstream, Pinned),
+    serializer: S,
+) -> std::result::Result<S::Ok, S::Error> {
     RemoteKeys::from((&of.0, &of.1)).serialize(serializer)
 }
 
 /// Serializes entries for JSON with the keys of a lock.
-pub(crate) fn remotes<S: Serializer>(remotes: &Remotes, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+pub(crate) fn serialize_remotes<S: Serializer>(
+    remotes: &Remotes,
+    serializer: S,
+) -> std::result::Result<S::Ok, S::Error> {
     serializer.collect_seq(remotes.iter().map(RemoteKeys::from))
 }
 
 /// Serializes upstreams that stay remote for JSON with the keys of a lock.
-pub(crate) fn left<S: Serializer>(
+pub(crate) fn serialize_left<S: Serializer>(
     left: &BTreeMap<Upstream, String>,
     serializer: S,
 ) -> std::result::Result<S::Ok, S::Error> {
@@ -198,7 +204,8 @@ pub(crate) fn left<S: Serializer>(
 }
 
 impl RemoteKeys {
-    fn locked(remote: (&Upstream, &Pinned)) -> RemoteKeys {
+    /// The keys of an entry in a lock. JSON shows it without `paths-of`.
+    fn with_paths_of(remote: (&Upstream, &Pinned)) -> RemoteKeys {
         RemoteKeys { paths_of: remote.1.paths_of.clone(), ..RemoteKeys::from(remote) }
     }
 
@@ -229,17 +236,16 @@ impl RemoteKeys {
         self.paths.keys().map(move |path| source.at(path::of_shown(path))).chain(whole)
     }
 
-    /// The content of the entry. `meant` resolves the texts of `names`.
-    fn pinned(self, meant: impl Fn(&String) -> Upstream) -> Pinned {
-        let upstreams = |names: &[String]| -> BTreeSet<Upstream> { names.iter().map(&meant).collect() };
+    /// The content of the entry. `entries` resolves the texts of `names`.
+    fn pinned(self, entries: &EntryTexts) -> Pinned {
         let (digest, paths) = match (self.commit, self.sha256) {
             (Some(commit), _) => {
                 let paths = self.paths.iter();
-                let paths = paths.map(|(shown, keys)| (path::of_shown(shown).to_owned(), upstreams(&keys.names)));
+                let paths = paths.map(|(shown, keys)| (path::of_shown(shown).to_owned(), entries.named(&keys.names)));
                 (Digest::GitCommit(commit), paths.collect())
             }
             (None, sha256) => {
-                let names = [(String::new(), upstreams(&self.names))];
+                let names = [(String::new(), entries.named(&self.names))];
                 (Digest::Sha256(sha256.unwrap_or_default()), names.into())
             }
         };
@@ -319,7 +325,7 @@ impl From<&Lock> for LockKeys {
             target: lock.target.clone(),
             scope: lock.scope.clone(),
             trailers: lock.trailers,
-            remotes: lock.remotes.iter().map(RemoteKeys::locked).collect(),
+            remotes: lock.remotes.iter().map(RemoteKeys::with_paths_of).collect(),
             left: lock.left.iter().map(LeftKeys::from).collect(),
             files,
         }
@@ -331,30 +337,44 @@ impl From<LockKeys> for Lock {
         let LockKeys { target, scope, trailers, remotes, left, mut files, .. } = keys;
         files.sort_by(|a, b| a.path.cmp(&b.path));
         let left: BTreeMap<Upstream, String> = left.into_iter().map(|keys| (keys.upstream(), keys.reason)).collect();
-        // A text in `names` means the entry that is rendered like it, even if it could be read as another URL.
-        let known = remotes.iter().flat_map(RemoteKeys::upstreams).chain(left.keys().cloned());
-        let known = known.chain(remotes.iter().map(RemoteKeys::source));
-        let known: HashMap<String, Upstream> = known.map(|upstream| (upstream.to_string(), upstream)).collect();
-        let or_known = |upstream: Upstream| known.get(&upstream.to_string()).cloned().unwrap_or(upstream);
-        let meant = |text: &String| known.get(text).cloned().unwrap_or_else(|| or_known(Upstream::named(text)));
+        let upstreams = remotes.iter().flat_map(RemoteKeys::upstreams).chain(left.keys().cloned());
+        let upstreams = upstreams.chain(remotes.iter().map(RemoteKeys::source));
+        let entries = EntryTexts(upstreams.map(|upstream| (upstream.to_string(), upstream)).collect());
         for file in &mut files {
-            file.remote = file.remote.take().map(or_known);
+            file.remote = file.remote.take().map(|upstream| entries.entry_of(upstream));
         }
-        let mut all = Remotes::new();
+        let mut pinned_by_source = Remotes::new();
         for keys in remotes {
-            let (source, pinned) = (keys.source(), keys.pinned(meant));
+            let (source, pinned) = (keys.source(), keys.pinned(&entries));
             // Two entries become one if a bot raises both refs to the same.
-            all.entry(source).and_modify(|known| known.join(&pinned)).or_insert(pinned);
+            pinned_by_source.entry(source).and_modify(|known| known.join(&pinned)).or_insert(pinned);
         }
-        Lock { target, scope, trailers, remotes: all, left, files }
+        Lock { target, scope, trailers, remotes: pinned_by_source, left, files }
+    }
+}
+
+/// The upstreams of all entries of a lock, by their texts. A text in `names` means the entry with this text, even if it
+/// could be read as another URL.
+struct EntryTexts(HashMap<String, Upstream>);
+
+impl EntryTexts {
+    /// The entry with the text of `upstream`. Without one, `upstream` itself.
+    fn entry_of(&self, upstream: Upstream) -> Upstream {
+        self.0.get(&upstream.to_string()).cloned().unwrap_or(upstream)
+    }
+
+    /// The upstreams that `names` mean.
+    fn named(&self, names: &[String]) -> BTreeSet<Upstream> {
+        let known = names.iter().map(|text| (text, self.0.get(text).cloned()));
+        known.map(|(text, known)| known.unwrap_or_else(|| self.entry_of(Upstream::named(text)))).collect()
     }
 }
 
 /// Appends a mapping in block style. `first` is the indentation of the first key, `indent` that of the others.
-fn write(out: &mut String, mapping: &Mapping, first: &str, indent: &str) {
+fn write_mapping(out: &mut String, mapping: &Mapping, first: &str, indent: &str) {
     let mut before = first;
     for (key, value) in mapping {
-        let key = inline(key);
+        let key = key_text(key);
         // YAML takes a key of more than 1024 characters, which some parsers count in bytes, only after `?`.
         if key.len() < LONGEST_KEY {
             let _ = write!(out, "{before}{key}:");
@@ -367,38 +387,38 @@ fn write(out: &mut String, mapping: &Mapping, first: &str, indent: &str) {
             Value::Mapping(mapping) => {
                 out.push('\n');
                 let indent = format!("{indent}  ");
-                write(out, mapping, &indent, &indent);
+                write_mapping(out, mapping, &indent, &indent);
             }
             Value::Sequence(items) => {
                 out.push('\n');
                 for item in items {
                     match item {
                         Value::Mapping(mapping) => {
-                            write(out, mapping, &format!("{indent}  - "), &format!("{indent}    "));
+                            write_mapping(out, mapping, &format!("{indent}  - "), &format!("{indent}    "));
                         }
                         item => {
-                            let _ = writeln!(out, "{indent}  - {}", scalar(item));
+                            let _ = writeln!(out, "{indent}  - {}", value_text(item));
                         }
                     }
                 }
             }
             value => {
-                let _ = writeln!(out, " {}", scalar(value));
+                let _ = writeln!(out, " {}", value_text(value));
             }
         }
     }
 }
 
-/// A value that is the last on its line.
-fn scalar(value: &Value) -> String {
+/// The text of a value at the end of its line.
+fn value_text(value: &Value) -> String {
     match value {
         Value::String(text) if needs_no_quotes(text) => text.clone(),
-        value => inline(value),
+        value => key_text(value),
     }
 }
 
-/// A value in the form of a key.
-fn inline(value: &Value) -> String {
+/// The text of a key, or of a value that YAML needs in the same form.
+fn key_text(value: &Value) -> String {
     match value {
         // Some parsers give `:` and `?` in a plain key a meaning.
         Value::String(text) if needs_no_quotes(text) && !text.contains([':', '?']) => text.clone(),

@@ -27,7 +27,7 @@ pub(super) fn validate(lock: &LockKeys) -> Result<(), LockProblem> {
         checked.map_err(problem("target", 0))?;
     }
     if let Some(scope) = &lock.scope {
-        of("scope", scope, valid::path_or_top).map_err(problem("scope", 0))?;
+        check_text("scope", scope, valid::path_or_top).map_err(problem("scope", 0))?;
     }
     let mut locked = BTreeSet::new();
     let mut sources: HashMap<Upstream, &RemoteKeys> = HashMap::new();
@@ -36,7 +36,7 @@ pub(super) fn validate(lock: &LockKeys) -> Result<(), LockProblem> {
     for (index, entry) in lock.remotes.iter().enumerate() {
         let source = entry.source();
         check_remote(entry, &mut checked_names)
-            .and_then(|()| once(raised_to_one(sources.insert(source.clone(), entry), entry), "remote", &source))
+            .and_then(|()| refuse_repeated(may_repeat(sources.insert(source.clone(), entry), entry), "remote", &source))
             .map_err(problem("remotes", index))?;
         locked.extend(entry.paths.keys().map(|path| source.at(path::of_shown(path))));
         // A file or a chart has no paths: its entry is the whole upstream.
@@ -46,8 +46,8 @@ pub(super) fn validate(lock: &LockKeys) -> Result<(), LockProblem> {
     let mut stays_remote = BTreeSet::new();
     for (index, entry) in lock.left.iter().enumerate() {
         let upstream = entry.upstream();
-        left(entry)
-            .and_then(|()| once(stays_remote.insert(upstream.clone()), "entry", &upstream))
+        check_left(entry)
+            .and_then(|()| refuse_repeated(stays_remote.insert(upstream.clone()), "entry", &upstream))
             .map_err(problem("left", index))?;
         if locked.contains(&upstream) {
             let message = format!("`{}` is in both `remotes` and `left`", shown(&upstream.to_string()));
@@ -57,7 +57,9 @@ pub(super) fn validate(lock: &LockKeys) -> Result<(), LockProblem> {
     let mut paths = BTreeSet::new();
     for (index, entry) in lock.files.iter().enumerate() {
         let is_new = paths.insert(entry.path.as_str());
-        check_file(entry).and_then(|()| once(is_new, "file", &entry.path)).map_err(problem("files", index))?;
+        check_file(entry)
+            .and_then(|()| refuse_repeated(is_new, "file", &entry.path))
+            .map_err(problem("files", index))?;
     }
     // Every entry is a file, so no path may be the directory of another.
     for (index, StoredFile { path, .. }) in lock.files.iter().enumerate() {
@@ -77,36 +79,37 @@ fn problem(list: &'static str, index: usize) -> impl FnOnce(String) -> LockProbl
 /// Validates an entry. Names that are in `checked` already are not validated again.
 fn check_remote<'a>(keys: &'a RemoteKeys, checked: &mut HashSet<&'a str>) -> Checked {
     // The keys of another kind would be ignored, so they are refused.
-    let of_git = keys.reference.is_some() || keys.submodules.is_some() || keys.signed.is_some();
-    let of_git = of_git || !keys.paths.is_empty() || keys.paths_of.is_some();
-    let of_chart = keys.version.is_some() || keys.resolved.is_some();
+    let has_ref_keys = keys.reference.is_some() || keys.submodules.is_some() || keys.signed.is_some();
+    let has_git_keys = has_ref_keys || !keys.paths.is_empty() || keys.paths_of.is_some();
+    let has_chart_keys = keys.version.is_some() || keys.resolved.is_some();
     match (&keys.commit, &keys.chart, &keys.sha256, keys.size) {
-        (Some(commit), None, None, None) if !of_chart && keys.names.is_empty() => {
+        (Some(commit), None, None, None) if !has_chart_keys && keys.names.is_empty() => {
             if !is_object_id(commit) {
                 return Err(format!("the commit `{}` must have 40 or 64 lower-case hex digits", shown(commit)));
             }
         }
-        (None, None, Some(sha256), Some(_)) if !of_git && !of_chart => check_digest(sha256)?,
-        (None, Some(_), Some(sha256), Some(_)) if !of_git => check_digest(sha256)?,
+        (None, None, Some(sha256), Some(_)) if !has_git_keys && !has_chart_keys => check_digest(sha256)?,
+        (None, Some(_), Some(sha256), Some(_)) if !has_git_keys => check_digest(sha256)?,
         _ => return Err("a remote must have a commit, or a sha256 and a size (of a file or a chart)".to_owned()),
     }
-    upstream(&keys.source())?;
-    keys.resolved.iter().try_for_each(|version| of("version", version, valid::chart_version))?;
-    keys.signed.iter().try_for_each(|signed| of("signer", signed, valid::text_without_controls))?;
-    keys.paths_of.iter().try_for_each(|of| of_commit(of))?;
-    keys.paths.keys().try_for_each(|path| of("path", path, valid::path_or_top))?;
+    check_upstream(&keys.source())?;
+    keys.resolved.iter().try_for_each(|version| check_text("version", version, valid::chart_version))?;
+    keys.signed.iter().try_for_each(|signed| check_text("signer", signed, valid::text_without_controls))?;
+    keys.paths_of.iter().try_for_each(|of| check_paths_of(of))?;
+    keys.paths.keys().try_for_each(|path| check_text("path", path, valid::path_or_top))?;
     let names = keys.paths.values().flat_map(|path| &path.names).chain(&keys.names);
     // Many entries name the same upstream, and parsing a URL takes time.
-    names.filter(|name| checked.insert(name)).try_for_each(|name| upstream(&Upstream::named(name)))
+    names.filter(|name| checked.insert(name)).try_for_each(|name| check_upstream(&Upstream::named(name)))
 }
 
-/// Whether an entry is the only one of its source, or an edit of ref and commit has made two entries equal.
-fn raised_to_one(other: Option<&RemoteKeys>, entry: &RemoteKeys) -> bool {
+/// Whether an entry may stand beside another one of the same source: an edit of ref and commit has made the two equal.
+/// Also true without another entry.
+fn may_repeat(other: Option<&RemoteKeys>, entry: &RemoteKeys) -> bool {
     // A bot that raises ref and commit leaves `paths-of` as it was.
     other.is_none_or(|other| other.commit == entry.commit && (other.is_stale() || entry.is_stale()))
 }
 
-fn of_commit(text: &str) -> Checked {
+fn check_paths_of(text: &str) -> Checked {
     if text.len() == SHORT && text.chars().all(|digit| digit.is_ascii_digit() || ('a'..='f').contains(&digit)) {
         return Ok(());
     }
@@ -116,26 +119,26 @@ fn of_commit(text: &str) -> Checked {
 /// Whether a lock can list an upstream as a name or in `left`.
 pub(crate) fn can_be_named(name: &Upstream) -> bool {
     // An upstream may reference anything.
-    upstream(name).is_ok()
+    check_upstream(name).is_ok()
 }
 
-fn upstream(upstream: &Upstream) -> Checked {
+fn check_upstream(upstream: &Upstream) -> Checked {
     match upstream {
         Upstream::Git { url, reference, .. } => {
-            reference.iter().try_for_each(|text| of("ref", text, valid::reference))?;
-            address(url)
+            reference.iter().try_for_each(|text| check_text("ref", text, valid::reference))?;
+            check_url(url)
         }
-        Upstream::File { url } => address(url),
+        Upstream::File { url } => check_url(url),
         Upstream::Chart { url, chart, version } => {
-            address(url)?;
-            of("chart", chart, valid::chart)?;
-            version.iter().try_for_each(|version| of("version", version, valid::chart_version))
+            check_url(url)?;
+            check_text("chart", chart, valid::chart)?;
+            version.iter().try_for_each(|version| check_text("version", version, valid::chart_version))
         }
-        Upstream::Image { image } => of("image", image, valid::text_without_controls),
+        Upstream::Image { image } => check_text("image", image, valid::text_without_controls),
     }
 }
 
-fn left(left: &LeftKeys) -> Checked {
+fn check_left(left: &LeftKeys) -> Checked {
     match (&left.url, &left.chart, &left.version, &left.image) {
         (Some(_), None, None, None) | (Some(_), Some(_), _, None) | (None, None, None, Some(_)) => {}
         _ => return Err("an entry of `left` must have a url, a url and a chart, or an image".to_owned()),
@@ -145,16 +148,16 @@ fn left(left: &LeftKeys) -> Checked {
     if left.chart.is_none() && left.image.is_none() && !matches!(entry, Upstream::Git { .. } | Upstream::File { .. }) {
         return Err("an entry of `left` has a chart or an image in its url".to_owned());
     }
-    upstream(&entry)?;
-    of("reason", &left.reason, valid::text_without_controls)
+    check_upstream(&entry)?;
+    check_text("reason", &left.reason, valid::text_without_controls)
 }
 
 fn check_file(file: &StoredFile) -> Checked {
     // The files are written and deleted by these paths.
-    of("path", &file.path, valid::path)?;
+    check_text("path", &file.path, valid::path)?;
     check_digest(&file.sha256)?;
-    file.remote.iter().try_for_each(|remote| address(&remote.to_string()))?;
-    file.source.iter().try_for_each(|source| of("source", source, valid::path))?;
+    file.remote.iter().try_for_each(|remote| check_url(&remote.to_string()))?;
+    file.source.iter().try_for_each(|source| check_text("source", source, valid::path))?;
     // Neither side of a rewritten reference is followed: one is shown, the other is written back as text.
     if file.rewritten.iter().any(|(now, upstream)| now.is_empty() || upstream.is_empty()) {
         return Err(format!("a rewritten reference of `{}` is empty", shown(&file.path)));
@@ -171,16 +174,17 @@ fn check_digest(sha256: &str) -> Checked {
 }
 
 /// Validates a URL, which the message does not show.
-fn address(url: &str) -> Checked {
+fn check_url(url: &str) -> Checked {
     // It may have a secret.
     valid::url(url).map_err(|reason| format!("the url {reason}"))
 }
 
-fn of(name: &str, text: &str, rule: impl Fn(&str) -> Result<(), &'static str>) -> Checked {
+/// Checks the text of the key `name` by a rule of [`valid`].
+fn check_text(name: &str, text: &str, rule: impl Fn(&str) -> Result<(), &'static str>) -> Checked {
     rule(text).map_err(|reason| format!("the {name} `{}` {reason}", shown(text)))
 }
 
-fn once(is_new: bool, kind: &str, name: &dyn std::fmt::Display) -> Checked {
+fn refuse_repeated(is_new: bool, kind: &str, name: &dyn std::fmt::Display) -> Checked {
     if !is_new {
         return Err(format!("the {kind} `{}` appears twice", shown(&name.to_string())));
     }

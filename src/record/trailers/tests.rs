@@ -22,7 +22,7 @@ fn example() -> Trailers {
         target: TargetTrailer {
             target: "example/overlay".into(),
             scope: Some("example".into()),
-            into: Some("localized-overlay".into()),
+            new_dir: Some("localized-overlay".into()),
             rendered: false,
         },
         source: Some(Digest::GitCommit("34f0".repeat(10))),
@@ -249,7 +249,7 @@ fn values_that_would_not_be_read_are_not_written() {
         |t| t.target.target = "../a".into(),
         |t| t.target.target = "https://t0ken@h/x".into(),
         |t| t.target.scope = Some("/".into()),
-        |t| t.target.into = Some("a\nb".into()),
+        |t| t.target.new_dir = Some("a\nb".into()),
         |t| t.source = Some(Digest::GitTree("a".repeat(40))),
         |t| t.source = Some(Digest::GitCommit("a".repeat(39))),
         |t| t.tree = Digest::GitCommit("a".repeat(40)),

@@ -237,7 +237,7 @@ fn sources(Sides { old, new }: Sides<&Lock>) -> BTreeSet<Upstream> {
 /// These sources, and those that lead to one of them.
 fn moved(locks: Sides<&Lock>, changed: &BTreeSet<Upstream>) -> Lock {
     let Sides { old, new } = locks;
-    let above = locks.map(Lock::named_by);
+    let above = locks.map(Lock::referrers);
     let starts = old.upstreams().chain(new.upstreams()).filter(|upstream| changed.contains(&upstream.source()));
     let sources: BTreeSet<Upstream> = reach(starts, |upstream: &Upstream| {
         above.iter().filter_map(|above| above.get(upstream)).flatten().cloned().collect::<Vec<_>>()

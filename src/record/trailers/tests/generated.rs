@@ -43,7 +43,7 @@ fn all() -> impl Strategy<Value = Trailers> {
             let (target, scope, into) = target;
             let rendered = same % 2 == 0;
             let whole = TargetTrailer { target: ".".to_owned(), rendered, ..TargetTrailer::default() };
-            let into = into.map(|into| TargetTrailer { target, scope, into: Some(into), rendered: false });
+            let into = into.map(|into| TargetTrailer { target, scope, new_dir: Some(into), rendered: false });
             let is_rendered = into.is_none() && rendered;
             Trailers {
                 lock: is_rendered.then(|| Digest::Sha256("ab".repeat(32))),
