@@ -11,7 +11,7 @@ use super::program::{self, Program, Programs, Tool};
 use super::roots::{self, Built, Refusals, RootDirs, Roots, Unbuilt, Writing};
 use super::run::{BuildOutput, BuildRun, RootDir};
 use super::runner::refuse_arguments;
-use super::subject::{BuildSpec, By};
+use super::subject::{BuildSpec, By, objects};
 use crate::config::Config;
 use crate::git::LocalRepo;
 use crate::graph::{Explored, Remotes, ScopedTree, Survey};
@@ -19,8 +19,7 @@ use crate::message::failure::{Failure, Failures, Result};
 use crate::os::parallel::{processors, side_by_side};
 use crate::plan;
 use crate::record::BuildTool;
-use crate::targets::built::declaring;
-use crate::targets::generated::Generated;
+use crate::targets::built::{Builder, declaring};
 use crate::tree::path;
 use crate::workspace::Workspace;
 
@@ -303,19 +302,22 @@ impl ProgramRun {
     }
 }
 
-/// Builds kustomizations that engines generate for a tree at the same time, and keeps only the objects of engines.
-pub(crate) fn build_generated(
+/// Runs the builds of a tree that make objects of engines at the same time, and keeps only these objects.
+pub(crate) fn build_all(
     survey: &Survey,
-    all: &[&Generated],
+    all: &[&Builder],
     config: &Config,
     repo: &LocalRepo,
 ) -> Vec<Result<Vec<u8>, Failures>> {
     if all.is_empty() {
         return Vec::new();
     }
-    let subjects: Vec<Wanted> = all.iter().map(|made| Ok(Some(BuildSpec::made(survey.tree(), made)?))).collect();
+    let tree = survey.tree();
+    let subjects: Vec<Wanted> = all.iter().map(|builder| Ok(Some(BuildSpec::of(builder, &tree, config)?))).collect();
     let builds = Builds::closed(survey, &subjects, Programs::default(), config, Some(repo));
-    side_by_side(all, processors(), |number, _| {
-        Ok(builds.as_ref().map_err(Failure::clone)?.engine_objects(number, false)?.stdout)
-    })
+    let numbers: Vec<usize> = (0..all.len()).collect();
+    let built = side_by_side(&numbers, processors(), |_, number| {
+        builds.as_ref().map_err(Failure::clone)?.engine_objects(*number, false)
+    });
+    built.into_iter().zip(&subjects).map(|(built, subject)| objects(subject, built)).collect()
 }

@@ -317,9 +317,9 @@ impl Choice {
         workspaces.zip(self.exists().zip(self.targets())).map(|(workspace, (exists, target))| {
             match (&self.build, target) {
                 (ChosenBuild::Root(directory), _) => Ok(exists.then(|| BuildSpec::root(workspace, directory))),
-                (ChosenBuild::Target(_), target) => {
-                    Ok(target.map(|target| BuildSpec::deployed(workspace, target)).transpose()?)
-                }
+                (ChosenBuild::Target(_), target) => Ok(target
+                    .map(|target| BuildSpec::deployed(&workspace.tree, &workspace.config, target))
+                    .transpose()?),
             }
         })
     }

@@ -2,13 +2,12 @@
 
 use std::rc::Rc;
 
-use super::builds::build_generated;
+use super::builds::build_all;
 use crate::config::Config;
 use crate::git::LocalRepo;
 use crate::graph::{Explored, Survey};
 use crate::message::failure::{Failure, Failures, Result};
 use crate::targets::built::{Builder, Output};
-use crate::targets::generated::Generated;
 use crate::targets::{self, DeployedTree, Identity, UnresolvedTargets};
 
 /// The most builds that are run for the objects that they make.
@@ -49,10 +48,10 @@ pub(crate) fn deployed(
 
 /// Runs the builds that need only the tree, as long as some are `left`.
 fn outputs(repo: &LocalRepo, survey: &Survey, config: &Config, builders: &[&Builder], left: &mut usize) -> Vec<Output> {
-    let all: Vec<&Generated> =
-        builders.iter().filter(|builder| builder.reaches.is_empty()).map(|builder| &builder.made).take(*left).collect();
+    let all: Vec<&Builder> =
+        builders.iter().filter(|builder| builder.reaches.is_empty()).take(*left).copied().collect();
     *left -= all.len();
-    let mut outputs = build_generated(survey, &all, config, repo).into_iter();
+    let mut outputs = build_all(survey, &all, config, repo).into_iter();
     let output = |builder: &&Builder| match builder.reaches.first() {
         Some(reached) => Err(Failure::new(format!("it reaches {}: {}", reached.name, reached.state))),
         None => {

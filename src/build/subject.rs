@@ -2,9 +2,12 @@
 
 use std::rc::Rc;
 
+use super::builds::Wanted;
+use super::roots::Built;
 use crate::config::{Config, FILE_NAME};
-use crate::message::failure::{Failure, FailureKind, Result};
+use crate::message::failure::{Failure, FailureKind, Failures, Result};
 use crate::record::LoadRestrictor;
+use crate::targets::built::Builder;
 use crate::targets::generated::{ANY_FILE, Generated, generated};
 use crate::targets::plain::plain;
 use crate::targets::variables::Variables;
@@ -39,6 +42,14 @@ pub(super) enum By {
     Plain(Vec<u8>),
 }
 
+/// The objects of engines in the output of a build; fails if a cluster may get others.
+pub(crate) fn objects(subject: &Wanted, built: Built) -> Result<Vec<u8>, Failures> {
+    match subject {
+        Ok(Some(BuildSpec { by: By::Helm(_, Some(why)), .. })) => Err(Failure::new(why).into()),
+        _ => Ok(built?.stdout),
+    }
+}
+
 impl BuildSpec {
     /// Takes the root in a directory as it is.
     pub(crate) fn root(workspace: &Workspace, directory: &str) -> BuildSpec {
@@ -59,9 +70,16 @@ impl BuildSpec {
         BuildSpec { tree, directory, file, edits: Vec::new(), arguments, by, variables }
     }
 
-    /// The build of a target by its engine, or why it cannot be built here.
-    pub(crate) fn deployed(workspace: &Workspace, target: &Target) -> Result<BuildSpec> {
-        let tree = &workspace.tree;
+    /// The build of objects of engines in a tree, or why it cannot be built here.
+    pub(crate) fn of(builder: &Builder, tree: &SharedTree, config: &Config) -> Result<BuildSpec> {
+        match &builder.made {
+            Some(made) => BuildSpec::made(tree.clone(), made),
+            None => BuildSpec::deployed(tree, config, &builder.target),
+        }
+    }
+
+    /// The build of a target in a tree by its engine, or why it cannot be built here.
+    pub(crate) fn deployed(tree: &SharedTree, config: &Config, target: &Target) -> Result<BuildSpec> {
         let dir = match &target.location {
             TargetLocation::Local(dir) => dir,
             TargetLocation::External(why) | TargetLocation::Templated(why) => return Err(Failure::new(why)),
@@ -85,17 +103,13 @@ impl BuildSpec {
         }
         // Charts come before plain manifests, as engines take them.
         if let PathContent::Chart(directory) = &dir.content {
-            return BuildSpec::chart(&workspace.config, seen, target, directory);
+            return BuildSpec::chart(config, seen, target, directory);
         }
         let plain = plain(&*seen, target, dir)?.ok_or_else(|| match &dir.content {
             PathContent::Nothing(why) => Failure::new(why),
             _ => Failure::new(format!("kustomize does not build `{}`", path::shown(&dir.path))),
         })?;
         Ok(BuildSpec::new(seen, &dir.path, Vec::new(), By::Plain(plain)))
-    }
-
-    pub(crate) fn is_chart(&self) -> bool {
-        matches!(self.by, By::Helm(..))
     }
 
     /// The build of a chart by its engine.

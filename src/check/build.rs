@@ -11,7 +11,7 @@ use super::{BuildSummary, Checked, Claim, not_built, not_observed, refused, unre
 use crate::build::builds::{self, Wanted};
 use crate::build::deployed::written;
 use crate::build::rendered::ProgramOptions;
-use crate::build::subject::BuildSpec;
+use crate::build::subject::{BuildSpec, objects};
 use crate::build::{Built, Unbuilt, missing_flag};
 use crate::config::Config;
 use crate::fetch::Fetcher;
@@ -203,39 +203,22 @@ impl<'a> CheckBuilds<'a> {
         let identity = || Identity::of_any_clone(&self.repo, config);
         let build = |builders: &[&Builder]| self.build(builders);
         let targets = unresolved.built(&explored, config, &identity, &is_wanted, named, build)?;
-        // Charts come last, because a build may make the object of an engine that deploys one.
-        if let Err(failures) = self.render_charts(&targets, &checked) {
-            self.results.borrow_mut().stop(&failures);
-        }
+        self.add_unbuilt(&targets, &checked);
         Ok(targets)
     }
 
-    /// Renders the deployed charts. Other targets that kustomize does not build, and that nothing here builds, are unknown.
-    fn render_charts(&self, targets: &Targets, checked: &Graph) -> Result<(), Failures> {
-        let wanted = targets.targets.iter().filter(|target: &&Target| {
-            is_built_without_kustomize(target) && self.includes(target, checked) && target.unknown().is_none()
+    /// Adds the targets that nothing here builds, as unknown.
+    fn add_unbuilt(&self, targets: &Targets, checked: &Graph) {
+        let Workspace { tree, config, .. } = &self.workspace;
+        let unbuilt = targets.targets.iter().filter(|target: &&Target| {
+            is_built_without_kustomize(target) && !(config.helm && target.is_chart()) && target.unknown().is_none()
         });
-        let subjects = wanted.map(|target| (target, BuildSpec::deployed(&self.workspace, target)));
-        // The files of a plain directory are deployed as they are, so they need no build. A failure is kept: it is the result.
-        let subjects = subjects.filter(|(_, subject)| subject.as_ref().map_or(true, BuildSpec::is_chart));
-        let (targets, subjects): (Vec<&Target>, Vec<Wanted>) =
-            subjects.map(|(target, subject)| (target, subject.map(Some).map_err(Failures::from))).unzip();
-        if targets.is_empty() {
-            return Ok(());
-        }
-        // The object names the chart and its values, so failures are reported there.
-        let built = self.run(self.workspace.survey(), &subjects)?;
-        let results = &mut *self.results.borrow_mut();
-        for (target, built) in targets.iter().zip(built) {
-            let (file, by) = (&target.object.file, target.by());
-            let hint = "fix the chart, or the values that its object gives";
-            match results.add(file, &by, &built, Some(hint)) {
-                Some(failures) if failures.are_all(FailureKind::Stopped) => results.fail(file, failures),
-                Some(failures) => results.add_unknown(&by, &reason(&failures)),
-                None => {}
+        // The files of a plain directory are deployed as they are, so they need no build.
+        for target in unbuilt.filter(|target| self.includes(target, checked)) {
+            if let Err(why) = BuildSpec::deployed(tree, config, target) {
+                self.results.borrow_mut().add_unknown(&target.by(), &why.message);
             }
         }
-        Ok(())
     }
 
     /// Verifies the signer of an entry that a change locks.
@@ -274,8 +257,50 @@ impl<'a> CheckBuilds<'a> {
             || target.roots(dir).any(|root| affected.directories.contains(root))
     }
 
-    /// Localizes the roots of some builds, and builds them.
+    /// Builds kustomizations, and renders charts.
     fn build(&self, builders: &[&Builder]) -> Vec<Output> {
+        let (kustomizations, charts): (Vec<&Builder>, Vec<&Builder>) =
+            builders.iter().partition(|builder| builder.made.is_some());
+        let (mut built, mut rendered) =
+            (self.kustomizations(&kustomizations).into_iter(), self.charts(&charts).into_iter());
+        let output = |builder: &&Builder| if builder.made.is_some() { built.next() } else { rendered.next() };
+        builders.iter().filter_map(output).collect()
+    }
+
+    /// Renders charts, in which nothing is localized.
+    fn charts(&self, builders: &[&Builder]) -> Vec<Output> {
+        if builders.is_empty() {
+            return Vec::new();
+        }
+        let Workspace { tree, config, .. } = &self.workspace;
+        let subjects = builders.iter().map(|builder| -> Wanted { Ok(Some(BuildSpec::of(builder, tree, config)?)) });
+        let subjects: Vec<Wanted> = subjects.collect();
+        let rendered = match self.run(self.workspace.survey(), &subjects) {
+            Ok(rendered) => rendered,
+            Err(failures) => {
+                self.results.borrow_mut().stop(&failures);
+                return vec![Err(failures.joined()); builders.len()];
+            }
+        };
+        let results = &mut *self.results.borrow_mut();
+        let outputs = builders.iter().zip(rendered).zip(&subjects).map(|((builder, rendered), subject)| {
+            let file = builder.file();
+            let hint = "fix the chart, or the values that its object gives";
+            match results.add(&file, &builder.by, &rendered, Some(hint)) {
+                Some(failures) if failures.are_all(FailureKind::Stopped) => results.fail(&file, failures),
+                Some(failures) => results.add_unknown(&builder.by, &reason(&failures)),
+                None => {}
+            }
+            objects(subject, rendered).map_err(Failures::joined)
+        });
+        outputs.collect()
+    }
+
+    /// Localizes the roots of some builds, and builds them.
+    fn kustomizations(&self, builders: &[&Builder]) -> Vec<Output> {
+        if builders.is_empty() {
+            return Vec::new();
+        }
         let mut roots = builders.iter().flat_map(|builder| builder.roots());
         let planned = self.planned.filter(|plan| roots.all(|root| plan.before.user_root(root).is_some()));
         let outputs = match planned {
@@ -289,11 +314,11 @@ impl<'a> CheckBuilds<'a> {
             Err(failures) if self.affected.is_some() && failures.are_all(FailureKind::NotLocked) => match builders {
                 [builder] => {
                     let output = Err(failures.clone().joined());
-                    let unlocked = Unlocked { file: kustomization_of(builder), by: builder.by.clone(), failures };
+                    let unlocked = Unlocked { file: builder.file(), by: builder.by.clone(), failures };
                     self.results.borrow_mut().unlocked.push(unlocked);
                     vec![output]
                 }
-                all => all.iter().flat_map(|builder| self.build(&[builder])).collect(),
+                all => all.iter().flat_map(|builder| self.kustomizations(&[builder])).collect(),
             },
             Err(failures) => {
                 self.results.borrow_mut().stop(&failures);
@@ -341,7 +366,7 @@ impl<'a> CheckBuilds<'a> {
             // A build that the object makes impossible is mended in the object, any other in the kustomization.
             let file = match &built {
                 Err(Unbuilt::Refused(_)) => builder.target.object.file.clone(),
-                _ => kustomization_of(builder),
+                _ => builder.file(),
             };
             if let Some(failures) = results.add(&file, &builder.by, &built, None) {
                 results.fail(&file, failures);
@@ -379,11 +404,6 @@ fn is_built_without_kustomize(target: &Target) -> bool {
         Some(PathContent::Directory(_)) => !target.engine.packs(),
         Some(PathContent::Chart(_) | PathContent::Plugin(_) | PathContent::Submodule(_)) => true,
     }
-}
-
-/// The kustomization that is built.
-fn kustomization_of(builder: &Builder) -> String {
-    path::join(&builder.made.directory, builder.made.file_name)
 }
 
 /// Whether the findings already report each unlocked reference, at its line.

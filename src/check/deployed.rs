@@ -11,7 +11,7 @@ use crate::message::finding::Finding;
 use crate::os::limits::FINDING_BYTES;
 use crate::record::LoadRestrictor;
 use crate::targets::deployments::Deployments;
-use crate::targets::{self, ObjectRef, Target, TargetDir, Targets, Unread, UnresolvedTargets};
+use crate::targets::{self, ObjectRef, Target, TargetDir, Targets, Unread, UnresolvedTargets, Why};
 use crate::tree::{Tree, path};
 
 /// The graph of a tree and the targets in it.
@@ -145,6 +145,13 @@ impl<'a> DeployedTargets<'a> {
     /// The objects that cannot be read. With paths, only those in one of them.
     pub(super) fn unread(&self) -> impl Iterator<Item = &'a Unread> {
         self.targets.unread_objects(self.graph).filter(|unread| self.is_wanted(&unread.file))
+    }
+
+    /// The target whose chart has a template that could not be read; `None` if it is another file.
+    pub(super) fn renderer(&self, unread: &Unread) -> Option<&'a Target> {
+        let mut targets = self.targets.local_targets().filter(|_| unread.why == Why::Template);
+        let renders = |(target, dir): &(&Target, &TargetDir)| target.is_chart() && target.takes(dir, &unread.file);
+        targets.find(renders).map(|(target, _)| target)
     }
 
     /// The directories of the roots that an engine builds without the load restrictor.

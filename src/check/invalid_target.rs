@@ -4,14 +4,15 @@ use super::Context;
 use crate::message::failure::{Failure, Location};
 use crate::message::finding::{Finding, Rule};
 use crate::message::position::Position;
-use crate::targets::{PathContent, Unread, Why};
-use crate::tree::path;
+use crate::targets::{Unread, Why};
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut unavailable = Vec::new();
     for unread in context.deployed.unread() {
         match &unread.why {
+            // A build tells what its objects are.
+            Why::Template if context.config.helm && context.deployed.renderer(unread).is_some() => {}
             Why::Invalid | Why::Template => findings.push(unreadable(context, unread)),
             Why::Limit => context.failures.borrow_mut().push(too_much(unread)),
             Why::Away(hints) => unavailable.push((unread, hints)),
@@ -40,14 +41,10 @@ fn too_much(unread: &Unread) -> Failure {
 
 fn unreadable(context: &Context<'_>, unread: &Unread) -> Finding {
     let Unread { file, line, message, why } = unread;
-    let mut charts = context.deployed.targets.local_targets().filter_map(|(_, dir)| match &dir.content {
-        PathContent::Chart(directory) => Some(directory),
-        _ => None,
-    });
-    let failure = if *why == Why::Template && charts.any(|directory| path::is_in(file, directory)) {
+    let failure = if context.deployed.renderer(unread).is_some() {
         Failure::new("a chart that is deployed renders this template: what its objects deploy is unknown")
-            .hint("write the objects out, without a template")
-            .hint("or list what they deploy in `targets` of .kustomize-localize, and the chart in `exclude`")
+            .hint("let helm render it: write `helm: true` into .kustomize-localize")
+            .hint("or list what they deploy in `targets` there, and the chart in `exclude`")
     } else {
         Failure::new(match why {
             Why::Template => "this template is deployed without being rendered".to_owned(),

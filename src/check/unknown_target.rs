@@ -3,6 +3,7 @@
 use super::Context;
 use crate::message::failure::Failure;
 use crate::message::finding::{Common, Finding, Rule};
+use crate::message::position::Position;
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let unknown = context.deployed.unknown();
@@ -24,7 +25,23 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
         let common = Some(Common { all, each: format!("{by}: {why}") });
         Finding { common, ..context.at_target(Rule::UnknownTarget, target, failure) }
     });
-    findings.collect()
+    findings.chain(templates(context)).collect()
+}
+
+/// The templates of deployed charts that helm makes objects of engines of, and has not rendered.
+fn templates<'c>(context: &'c Context<'_>) -> impl Iterator<Item = Finding> + 'c {
+    let templates = context.deployed.unread().filter(|_| context.config.helm);
+    templates.filter_map(|unread| {
+        let by = context.deployed.renderer(unread)?.by();
+        let failure = match context.input.build {
+            None => Failure::new(format!("cannot tell what the objects of this template deploy: {by} renders it"))
+                .hint("build it: git kustomize-localize check --build"),
+            Some(_) => Failure::new(format!("cannot tell what its objects deploy: {}", unread.message))
+                .hint("list what they deploy in `targets` of .kustomize-localize, and the chart in `exclude`"),
+        };
+        let position = Position::new(unread.line.max(1), 1);
+        Some(context.at_position(Rule::UnknownTarget, &unread.file, position, failure))
+    })
 }
 
 #[cfg(test)]

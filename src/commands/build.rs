@@ -134,7 +134,7 @@ fn deployed_sources(workspace: &Workspace, sources: &[&Target], quiet: bool) -> 
         say(&lines(first(notes, NAMED)));
     }
     let built = here.into_iter().map(|source| {
-        BuildSpec::deployed(workspace, source)
+        BuildSpec::deployed(&workspace.tree, &workspace.config, source)
             .map_err(|failure: Failure| failure.context(format!("{} cannot be built here", source.by())))
     });
     Ok(built.collect::<Result<Vec<_>>>()?)

@@ -1,5 +1,6 @@
 //! The objects that builds make from those in the tree: an overlay for an app of apps patches the paths of its
-//! applications, a parent those of its children. Several overlays of one base make several objects from one.
+//! applications, a parent those of its children, and a chart renders them from templates. Several overlays of one base
+//! make several objects from one.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -9,8 +10,10 @@ use super::deployments::Deployments;
 use super::external_inputs::beyond;
 use super::generated::{Generated, generated};
 use super::scan::{self, Document, Scan};
-use super::unread::read_as;
-use super::{EngineName, ExternalInput, Identity, ObjectRef, Target, Targets, Unread, UnresolvedTargets};
+use super::unread::{Why, read_as};
+use super::{
+    EngineName, ExternalInput, Identity, ObjectRef, PathContent, Target, TargetDir, Targets, Unread, UnresolvedTargets,
+};
 use crate::config::Config;
 use crate::graph::named::Namer;
 use crate::graph::{Explored, Graph, RootId, reach};
@@ -37,8 +40,10 @@ pub(crate) struct Builder {
     maker: String,
     /// The target that is built.
     pub target: Target,
-    /// The kustomization that is built.
-    pub made: Generated,
+    /// The kustomization that is built; `None` if a chart is rendered.
+    pub made: Option<Generated>,
+    /// The directory of the kustomization or chart.
+    directory: String,
     /// A unique key.
     key: String,
     /// The inputs that the tree lacks.
@@ -139,13 +144,17 @@ impl Targets {
             changed.flat_map(Target::object_files).chain(self.builds.files.iter().map(String::as_str)).collect();
         let all = self.buildable(graph, config, alone)?;
         let wanted: Vec<usize> = (0..all.len()).filter(|index| wanted(&all[*index])).collect();
+        let charts: Vec<usize> = (0..all.len()).filter(|index| all[*index].is_chart()).collect();
         // As most trees are: no build is needed to know the targets.
-        if changed.is_empty() && wanted.is_empty() {
+        if changed.is_empty() && wanted.is_empty() && charts.is_empty() {
             return Ok(Vec::new());
         }
         let tree = &*graph.sources[0].tree;
         // Options of Argo CD are read as they are written, so files with nothing else need no build.
         let objects = self.files.iter().filter(|(_, is_object)| **is_object).map(|(file, _)| file.as_str());
+        let templates = self.unread.iter().filter(|unread| unread.why == Why::Template);
+        let objects = objects.chain(templates.map(|unread| unread.file.as_str()));
+        let objects = objects.chain(self.builds.files.iter().map(String::as_str));
         let deployments = Deployments::of(graph, &all, &objects.collect());
         // Whoever reads a file of these may read another one with objects.
         let readers = |files: &BTreeSet<&str>| -> Vec<usize> {
@@ -153,34 +162,55 @@ impl Targets {
         };
         let namer = Namer::of(explored)?;
         let mut builders = BTreeMap::new();
-        let starts = readers(&changed).into_iter().chain(wanted);
+        // Only helm tells the objects that a chart has templates for.
+        let charts = charts.into_iter().filter(|index| !deployments.files(*index).is_empty());
+        let starts = readers(&changed).into_iter().chain(wanted).chain(charts);
         for index in reach(starts, |index| readers(deployments.files(*index))) {
             let target = &all[index];
             let Some(dir) = target.local_dir() else { continue };
-            let Some(made) = generated(tree, target, dir)? else { continue };
-            let file = path::join(&made.directory, made.file_name);
+            let made = generated(tree, target, dir)?;
+            let directory = match (&made, &dir.content) {
+                (Some(made), _) => made.directory.clone(),
+                (None, PathContent::Chart(directory)) => directory.clone(),
+                _ => continue,
+            };
             // The builder of an object is not named by the result of that object, because objects may deploy
             // themselves.
-            let (by, name, maker, location) = match &target.object {
-                object if made.is_of_engine() => {
-                    (target.builder(), target.title(), target.name_and_file(), (object.file.clone(), object.line))
+            let (by, name, maker, location) = match &made {
+                Some(made) if !made.is_of_engine() => {
+                    let file = path::join(&directory, made.file_name);
+                    (tree.label(&file), tree.label(&file), tree.label(&file), (file, 1))
                 }
-                _ => (tree.label(&file), tree.label(&file), tree.label(&file), (file, 1)),
+                _ => {
+                    let ObjectRef { file, line, .. } = &target.object;
+                    (target.builder(), target.title(), target.name_and_file(), (file.clone(), *line))
+                }
             };
             let files = deployments.files(index).iter().map(|file| (*file).to_owned()).collect();
             let reaches = beyond(&namer, target.walked(dir, graph));
             // The same build in a later round has the same key, and is not run again.
-            let key = format!("{by} {} {}", made.directory, sha256_hex(format!("{made:?}").as_bytes()));
+            let settings = format!("{made:?} {:?}", target.build.release);
+            let key = format!("{by} {directory} {}", sha256_hex(settings.as_bytes()));
             let (entry, target) = (builders.entry(key.clone()), target.clone());
-            entry.or_insert(Builder { by, name, maker, target, made, key, reaches, location, files });
+            entry.or_insert(Builder { by, name, maker, target, made, directory, key, reaches, location, files });
         }
         Ok(builders.into_values().collect())
+    }
+
+    /// Whether the objects that the chart in a directory makes are known, for all targets that deploy it.
+    pub(super) fn is_rendered(&self, directory: &str) -> bool {
+        let deploys =
+            |(target, dir): &(&Target, &TargetDir)| target.is_chart() && dir.content.real_path() == Some(directory);
+        let mut deploying = self.local_targets().filter(deploys).peekable();
+        deploying.peek().is_some() && deploying.all(|(target, _)| self.builds.done.contains(&target.builder()))
     }
 
     /// The targets as written, and targets for the top roots that nothing deploys and for those that are `alone`.
     fn buildable(&self, graph: &Graph, config: &Config, alone: &BTreeSet<RootId>) -> Result<Vec<Target>> {
         let deployed = self.local_targets();
-        let deployed = deployed.filter(|(target, dir)| target.changed_by.is_none() && target.is_built(dir));
+        let deployed = deployed.filter(|(target, dir)| {
+            target.changed_by.is_none() && (target.is_built(dir) || config.helm && target.is_chart())
+        });
         let mut all: Vec<Target> = deployed.clone().map(|(target, _)| target.clone()).collect();
         let roots: HashSet<&str> = deployed.flat_map(|(target, dir)| target.roots(dir)).collect();
         let users = graph.referrers();
@@ -238,6 +268,13 @@ fn find_built<'a>(
         let file = &document.object.file;
         document.has_options() || !replaced.contains(file.as_str()) || builds.failed.contains_key(file)
     });
+    scan.unread.retain_mut(|unread| {
+        let failed = builds.failed.get(&unread.file).filter(|_| unread.why == Why::Template);
+        if let Some(why) = failed {
+            unread.message = format!("a template, which is not rendered: {}", why.message);
+        }
+        failed.is_some() || unread.why != Why::Template || !replaced.contains(unread.file.as_str())
+    });
     // After the written objects of these files are gone, or each would be there twice.
     made.into_iter().for_each(|own| scan.extend(own));
     let mut targets = super::of_scan(tree, config, identity, scan)?;
@@ -255,6 +292,12 @@ impl Builder {
     /// The kustomization that it builds in another tree.
     pub(crate) fn made_in(&self, tree: &dyn Tree) -> Result<Option<Generated>> {
         self.target.local_dir().map_or(Ok(None), |dir| generated(tree, &self.target, dir))
+    }
+
+    /// The file in which a build that fails is to be mended: the kustomization, or the object that names the chart.
+    pub(crate) fn file(&self) -> String {
+        let made = self.made.as_ref();
+        made.map_or_else(|| self.target.object.file.clone(), |made| path::join(&made.directory, made.file_name))
     }
 
     /// The objects in its output, each at the place of the one in the tree that it was made of.
@@ -295,7 +338,7 @@ impl Builder {
             object.built_by = Some(self.name.clone());
             object.maker = Some(self.maker.clone());
             document.written = source.map(|source| source.value.json().to_string().into());
-            document.home.clone_from(&self.made.directory);
+            document.home.clone_from(&self.directory);
             // Positions in an output tell nobody where to edit.
             match source {
                 Some(source) => document.value.copy_positions(&source.value),

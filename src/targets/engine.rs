@@ -151,7 +151,7 @@ impl Deref for EngineName {
 
 impl Target {
     /// Whether its engine renders a file as a part of a chart, or applies it as it is.
-    pub(super) fn takes(&self, dir: &TargetDir, file: &str) -> bool {
+    pub(crate) fn takes(&self, dir: &TargetDir, file: &str) -> bool {
         match &dir.content {
             PathContent::Chart(directory) => path::is_in(file, directory),
             _ => self.engine.applies(dir, &self.build.directory, file),

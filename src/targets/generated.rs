@@ -104,6 +104,11 @@ impl Target {
             _ => false,
         }
     }
+
+    /// Whether its engine renders it with helm, from a chart in this repository.
+    pub(crate) fn is_chart(&self) -> bool {
+        self.local_dir().is_some_and(|dir| matches!(dir.content, PathContent::Chart(_)))
+    }
 }
 
 /// The arguments of kustomize that change its output.

@@ -1,5 +1,6 @@
 mod affected;
 mod agree;
+mod chart_objects;
 mod charts;
 mod command;
 mod diff;

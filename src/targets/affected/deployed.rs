@@ -113,7 +113,7 @@ impl Causes<'_> {
             // Nothing names its file any more.
             let is_unnamed = turned.is_unnamed(at);
             if is_unnamed {
-                change = self.gone(change, turned.may_name(at))?;
+                change = self.gone(change, turned.may_name(at), is.targets)?;
             }
             if change.status == DiffStatus::Changed {
                 match self.of_target(&change.target, Some(&old[at]), is.targets, config)? {
@@ -130,7 +130,8 @@ impl Causes<'_> {
             if is_open && is_view(&old[at], old, new) {
                 continue;
             }
-            let mut change = self.gone(AffectedTarget::changed(&old[at], &old[at]), turned.may_name(at))?;
+            let change = AffectedTarget::changed(&old[at], &old[at]);
+            let mut change = self.gone(change, turned.may_name(at), is.targets)?;
             if change.status == DiffStatus::Changed
                 && let Some(cause) = self.of_target(&change.target, Some(&old[at]), is.targets, config)?
             {
@@ -141,13 +142,13 @@ impl Causes<'_> {
         Ok(affected)
     }
 
-    /// A target that nothing deploys any more: it is removed, unless something that is unknown may still name it: a
+    /// A target that nothing deploys any more: it is removed, unless something that is unknown `now` may still name it: a
     /// chart that differs and makes objects of that kind, or the `changer`.
-    fn gone(&self, change: AffectedTarget, changer: Option<Changer>) -> Result<AffectedTarget> {
+    fn gone(&self, change: AffectedTarget, changer: Option<Changer>, now: &Targets) -> Result<AffectedTarget> {
         let Some(old) = change.was.as_ref() else { return Ok(change) };
         let changer = match changer {
             Some(changer) => Some(changer),
-            None => self.chart(old)?.map(Changer::new),
+            None => self.chart(old, now)?.map(Changer::new),
         };
         let Some(changer) = changer else {
             let (target, status, cause) = (old.clone(), DiffStatus::Removed, object_file(old));
@@ -158,15 +159,17 @@ impl Causes<'_> {
         Ok(change)
     }
 
-    /// The first chart that differs and has a template for objects of the kind of a target that was not in it.
-    fn chart(&self, target: &Target) -> Result<Option<String>> {
+    /// The first chart that differs and has a template for objects of the kind of a target that was not in it, unless it
+    /// is known what the chart makes `now`.
+    fn chart(&self, target: &Target, now: &Targets) -> Result<Option<String>> {
         let (tree, kind) = (&self.changes.trees.new, format!("kind: {}", target.object.written_kind()));
         let mut looked = BTreeSet::new();
         for changed in self.changes.files(|_| true)? {
             for directory in path::and_above(path::parent(&changed)) {
                 let file = path::join(directory, "Chart.yaml");
                 let is_own = path::is_in(&target.object.file, directory);
-                if is_own || tree.entry(&file)?.is_none() || !looked.insert(directory.to_owned()) {
+                let is_known = is_own || now.is_rendered(directory);
+                if is_known || tree.entry(&file)?.is_none() || !looked.insert(directory.to_owned()) {
                     continue;
                 }
                 for template in tree.below(&path::join(directory, "templates"))? {

@@ -162,7 +162,7 @@ impl fmt::Debug for Output {
 }
 
 /// The commands of several runs and what they printed, to be compared whole.
-#[derive(Default)]
+#[derive(Debug, Default, PartialEq)]
 pub(crate) struct Transcript(Vec<(Vec<String>, String)>);
 
 impl Transcript {
