@@ -16,7 +16,7 @@ use crate::message::position::Position;
 use crate::reference::Upstream;
 use crate::targets::affected::changes::Changes;
 use crate::targets::affected::{AffectedTarget, Cause, DiffStatus, Sides, affected, listed};
-use crate::targets::{Identity, Target, TargetDir, TargetLocation, Unread};
+use crate::targets::{Identity, ObjectRef, Target, TargetDir, TargetLocation, Unread};
 use crate::tree::{Entry, Tree, path};
 use crate::workspace::{Workspace, commit, from_top, merge_base};
 
@@ -151,6 +151,7 @@ impl Choices {
             let roots = choice.roots().filter_map(|directory| known.get(directory).copied());
             choice.moved = changes.moved_below(graphs.new, roots, &mut named)?;
         }
+        let builds = with_all_sources(builds, &targets);
         let (unbuilt, unread, differing) = (affected.unbuilt, affected.unread, affected.directories);
         Ok(Choices { builds, unbuilt, needs: needs_of(&targets), unread, targets, differing })
     }
@@ -169,10 +170,16 @@ fn requested(mut all: Vec<Choice>, arguments: &[Argument<'_>], base: impl Fn(&st
     // A root that a target deploys is built as that target.
     let targets = all.iter().filter(|choice| matches!(choice.build, ChosenBuild::Target(_)));
     let deployed: HashSet<String> = targets.flat_map(Choice::roots).map(str::to_owned).collect();
-    all.retain(|choice| {
-        choice.directory().is_none_or(|directory| !deployed.contains(directory))
-            && (arguments.is_empty() || arguments.iter().any(|argument| argument.selects(choice)))
-    });
+    all.retain(|choice| choice.directory().is_none_or(|directory| !deployed.contains(directory)));
+    if !arguments.is_empty() {
+        // The sources of an application are compared as one.
+        let is_selected = |number: &usize| arguments.iter().any(|argument| argument.selects(&all[*number]));
+        let applications = as_one(all.iter().map(Choice::targets)).into_iter();
+        let selected: HashSet<usize> =
+            applications.filter(|sources| sources.iter().any(is_selected)).flatten().collect();
+        let mut numbers = 0..;
+        all.retain(|_| numbers.next().is_some_and(|number| selected.contains(&number)));
+    }
     let chosen: HashSet<String> = all.iter().filter_map(Choice::directory).map(str::to_owned).collect();
     // A root that an argument names is built, too, although other roots name it.
     let named = arguments.iter().filter_map(|argument| argument.path.as_deref());
@@ -180,6 +187,42 @@ fn requested(mut all: Vec<Choice>, arguments: &[Argument<'_>], base: impl Fn(&st
         named.filter(|directory| !deployed.contains(*directory) && !chosen.contains(*directory)).filter_map(base);
     all.extend(bases);
     all
+}
+
+/// The chosen builds, and the sources of their applications that the change does not touch.
+pub(super) fn with_all_sources(mut chosen: Vec<Choice>, targets: &[Target]) -> Vec<Choice> {
+    let built = chosen.iter().filter_map(|choice| choice.targets().new);
+    // The applications of a set have one location, so only their objects tell them apart.
+    let (objects, sources): (HashSet<&ObjectRef>, HashSet<(&ObjectRef, Position)>) =
+        built.map(|target| (&target.object, (&target.object, target.spot))).unzip();
+    let others = targets
+        .iter()
+        .filter(|target| objects.contains(&target.object) && !sources.contains(&(&target.object, target.spot)));
+    let others: Vec<Choice> = others.cloned().map(Choice::of_target).collect();
+    chosen.extend(others.into_iter().filter(|choice| !choice.is_elsewhere()));
+    chosen
+}
+
+/// The numbers of the targets that are compared as one: the sources of an application, in its order, and each other target
+/// or root by itself.
+pub(crate) fn as_one<'a>(targets: impl Iterator<Item = Sides<Option<&'a Target>>>) -> Vec<Vec<usize>> {
+    let mut known: HashMap<Sides<Option<&ObjectRef>>, usize> = HashMap::new();
+    let mut all: Vec<Vec<(Option<Position>, usize)>> = Vec::new();
+    for (number, target) in targets.enumerate() {
+        let Sides { old, new } = target.map(|target| target.map(|target| &target.object));
+        // A source that is gone has only the old object, which may be on another line.
+        let objects = [Sides { old, new: None }, Sides { old: None, new }];
+        let objects = objects.into_iter().filter(|object| *object != Sides::default());
+        let at = objects.clone().find_map(|object| known.get(&object).copied()).unwrap_or(all.len());
+        known.extend(objects.map(|object| (object, at)));
+        let source = (target.newest().map(|target| target.spot), number);
+        match all.get_mut(at) {
+            Some(sources) => sources.push(source),
+            None => all.push(vec![source]),
+        }
+    }
+    all.iter_mut().for_each(|sources| sources.sort_unstable());
+    all.into_iter().map(|sources| sources.into_iter().map(|(_, number)| number).collect()).collect()
 }
 
 impl Choice {
@@ -194,11 +237,9 @@ impl Choice {
         Choice { build, status: DiffStatus::Changed, cause: None, moved: BTreeSet::new() }
     }
 
-    fn of_affected(AffectedTarget { target, was, status, cause }: AffectedTarget) -> Choice {
-        let sides = match status {
-            DiffStatus::Removed => Sides { old: Some(target), new: None },
-            _ => Sides { old: was, new: Some(target) },
-        };
+    fn of_affected(affected: AffectedTarget) -> Choice {
+        let sides = affected.sides().map(Option::<&Target>::cloned);
+        let AffectedTarget { status, cause, .. } = affected;
         Choice { build: ChosenBuild::Target(Box::new(sides)), status, cause: Some(cause), moved: BTreeSet::new() }
     }
 

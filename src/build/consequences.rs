@@ -16,9 +16,9 @@ use serde_yaml::{Deserializer, Value};
 
 use super::compare::{self, ObjectChange, in_namespace, key};
 use crate::message::redact::concealed;
+use crate::targets::Target;
 use crate::targets::affected::{DiffStatus, Sides};
 use crate::targets::policy::{self, ObjectPolicy, full_name, is_kind, text};
-use crate::targets::{ObjectRef, Target};
 
 /// The rows with their groups and what they find, an empty line, and what all of them have in common.
 pub(crate) const PAGE: &str = include_str!("consequences.md");
@@ -114,19 +114,6 @@ struct AllBuilds<'a> {
     /// The targets whose builds show all objects that move to another namespace.
     showing_moves: Vec<Sides<Option<Value>>>,
     needs: &'a Needs,
-    applications: Applications<'a>,
-}
-
-/// Applications of Argo CD by their identity.
-type Applications<'a> = HashMap<[&'a str; 4], Application<'a>>;
-
-/// An application, of perhaps several sources.
-#[derive(Default)]
-struct Application<'a> {
-    /// Whether one of its sources stays.
-    stays: bool,
-    /// The objects that come to or leave one of its sources.
-    objects: HashMap<String, Sides<Option<&'a Value>>>,
 }
 
 /// The old and the new build of one name, and their difference.
@@ -259,22 +246,7 @@ impl<'a> AllBuilds<'a> {
                 }
             }
         }
-        // An application with several sources has a build for each: an object may move between them.
-        let mut applications: Applications<'_> = HashMap::new();
-        for build in all {
-            let Some(application) = build.application() else { continue };
-            let known = applications.entry(application).or_default();
-            known.stays |= build.target.new.is_some();
-            for object in &build.objects {
-                let [_, key] = build.keys(object);
-                match object.change {
-                    DiffStatus::Added => known.objects.entry(key).or_default().new = object.values.new.as_ref(),
-                    DiffStatus::Removed => known.objects.entry(key).or_default().old = object.values.old.as_ref(),
-                    DiffStatus::Changed => {}
-                }
-            }
-        }
-        AllBuilds { added_to, showing_moves, needs, applications }
+        AllBuilds { added_to, showing_moves, needs }
     }
 }
 
@@ -329,41 +301,23 @@ impl BuildDiff<'_> {
         changes
     }
 
-    /// The identity of the application of Argo CD of which it is a source, perhaps of several.
-    fn application(&self) -> Option<[&str; 4]> {
-        let target = self.target.newest().filter(|target| target.engine.takes_sources())?;
-        let ObjectRef { file, namespace, name, built_by, .. } = &target.object;
-        Some([file, namespace, name, built_by.as_deref().unwrap_or_default()])
-    }
-
     /// The consequences of the target, and of each object that differs.
     fn consequences(&self, target: &TargetObject, around: &AllBuilds<'_>) -> Vec<Consequence> {
-        let AllBuilds { added_to, showing_moves, needs, applications } = around;
+        let AllBuilds { added_to, showing_moves, needs } = around;
         let Sides { old: was, new: is } = self.target;
         let policy = self.target.newest().and_then(manifest).and_then(|object| ObjectPolicy::of(&object));
         let mut all: Vec<Consequence> = Vec::new();
-        // If another source of the application stays, its object does, too: then nothing happens to the target itself.
-        let application = self.application().and_then(|name| applications.get(&name));
-        let stays = is.is_some() || application.is_some_and(|application| application.stays);
-        let values = target.values.as_ref().map(|value| value.as_ref().filter(|_| is.is_some() || !stays));
+        let values = target.values.as_ref().map(Option::as_ref);
         let itself = Seen { changed_objects: target.changed_objects, ..Seen::of(values, needs) };
         let objects = self.objects.iter().map(|object| {
             let keys = self.keys(object);
-            // An object that moves from one source to another stays the same object of the same application: it is judged
-            // once, as a change of the source that it moves to.
-            let moved = application.and_then(|application| application.objects.get(&keys[1]));
-            let values = match (moved, object.change) {
-                (Some(Sides { old: Some(_), new: Some(_) }), DiffStatus::Removed) => Sides::default(),
-                (Some(moved @ Sides { old: Some(_), new: Some(_) }), DiffStatus::Added) => *moved,
-                _ => object.values.as_ref().map(Option::as_ref),
-            };
             let seen = Seen {
                 policy: policy.as_ref(),
                 was_deployed: was.is_some(),
-                is_target_removed: was.is_some() && !stays,
+                is_target_removed: was.is_some() && is.is_none(),
                 shows_moves: showing_moves.iter().any(|target| are_built_from(&object.values, target)),
                 added_to: keys.iter().find_map(|key| added_to.get(key)).copied(),
-                ..Seen::of(values, needs)
+                ..Seen::of(object.values.as_ref().map(Option::as_ref), needs)
             };
             (object.id.as_str(), seen)
         });

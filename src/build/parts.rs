@@ -33,6 +33,8 @@ const LISTS: [&str; 2] = ["resources", "bases"];
 pub(crate) struct BuiltParts {
     /// Their outputs.
     pub(crate) outputs: Sides<String>,
+    /// Whether nothing of the tree tells its objects, so that it has no parts.
+    pub(crate) is_opaque: bool,
     /// Whether a side may have objects that none of its parts has, and that the other side lacks.
     is_incomplete: Sides<bool>,
     /// The directories of the next level.
@@ -157,8 +159,9 @@ struct PartTree<'a> {
 impl PartTree<'_> {
     /// The first level below a failed build.
     fn begin(&self, choice: &Choice) -> Result<BuiltParts> {
-        let mut parts = BuiltParts::default();
-        parts.mark_incomplete(choice.without_parts());
+        let without = choice.without_parts();
+        let mut parts = BuiltParts { is_opaque: without.old || without.new, ..BuiltParts::default() };
+        parts.mark_incomplete(without);
         self.add(&mut parts, choice.tops());
         // The top roots are not built again: they have failed, with what the engine adds to them. Without any output,
         // descending takes them apart.

@@ -109,21 +109,6 @@ fn suffix(target: &Target) -> String {
     format!("@{file}{set}{}{maker}", target.object.own_directory())
 }
 
-/// The chosen builds, and the other sources of their targets.
-fn with_all_sources(mut chosen: Vec<Choice>, targets: &[Target], names: &FileNames<'_>) -> Vec<Choice> {
-    let built = chosen.iter().filter_map(|choice| choice.targets().new);
-    // The applications of a set have one location, so only their objects tell them apart.
-    let (files, sources): (HashSet<String>, HashSet<(&ObjectRef, Position)>) =
-        built.map(|target| (names.file(target), (&target.object, target.spot))).unzip();
-    // A change may touch only one source, but the file has the objects of all.
-    let others = targets
-        .iter()
-        .filter(|target| files.contains(&names.file(target)) && !sources.contains(&(&target.object, target.spot)));
-    let others: Vec<Choice> = others.cloned().map(Choice::of_target).collect();
-    chosen.extend(others.into_iter().filter(|choice| !choice.is_elsewhere()));
-    chosen
-}
-
 /// The deployments without a file, or with a part of one, each with the reason.
 #[derive(Debug, Clone, Default, Serialize)]
 #[serde(transparent)]
@@ -153,8 +138,9 @@ impl Rendered {
         let Choices { builds: chosen, unbuilt, unread, targets, .. } = choices;
         let mut rendered = Rendered { stopped: stopped(&unbuilt).cloned().collect(), ..Rendered::default() };
         let names = FileNames::of(&targets);
-        let chosen = chosen.into_iter().filter(|choice| choice.status != DiffStatus::Removed).collect();
-        let builds = rendered.known_builds(workspace, &with_all_sources(chosen, &targets, &names), &names);
+        // A change may touch only one source of an application, but the file has the objects of all.
+        let chosen = chosen.into_iter().filter(|choice| choice.status != DiffStatus::Removed);
+        let builds = rendered.known_builds(workspace, chosen, &names);
         // An unknown build may change these targets, although the change touches no input of them.
         for target in &unbuilt {
             let file = names.file(target);
@@ -186,7 +172,12 @@ impl Rendered {
     }
 
     /// The builds of some choices, each with its file. An unknown target is recorded instead.
-    fn known_builds(&mut self, workspace: &Workspace, chosen: &[Choice], names: &FileNames<'_>) -> Vec<FileBuild> {
+    fn known_builds(
+        &mut self,
+        workspace: &Workspace,
+        chosen: impl Iterator<Item = Choice>,
+        names: &FileNames<'_>,
+    ) -> Vec<FileBuild> {
         let mut builds = Vec::new();
         for choice in chosen {
             let (file, spot) = match choice.targets().new {
@@ -426,6 +417,7 @@ mod tests {
     use expect_test::expect;
 
     use super::*;
+    use crate::build::choice::with_all_sources;
     use crate::config::{Config, FILE_NAME};
     use crate::graph::testing;
     use crate::targets::{Identity, find};
@@ -531,7 +523,7 @@ mod tests {
         // A change touches the first source of one, and the second of the other.
         let path = |target: &Target| target.local_dir().unwrap().path.clone();
         let touched = targets.iter().filter(|target| ["x/a", "y/b"].contains(&&*path(target)));
-        let all = with_all_sources(touched.cloned().map(Choice::of_target).collect(), targets, &names);
+        let all = with_all_sources(touched.cloned().map(Choice::of_target).collect(), targets);
         let built = all.iter().filter_map(|choice| choice.targets().new);
         let built: BTreeSet<String> = built.map(|target| format!("{} {}", names.file(target), path(target))).collect();
         let expected = ["argocd/a.yaml x/a", "argocd/a.yaml y/a", "argocd/b.yaml x/b", "argocd/b.yaml y/b"];

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::messages::{counted, fitting, named};
 use super::output::{Done, Outcome, OutputArgs, Shown};
+use crate::build::choice::as_one;
 use crate::build::deployed::deployed;
 use crate::config::Config;
 use crate::git::object_id;
@@ -15,7 +16,7 @@ use crate::graph::Survey;
 use crate::message::failure::{Failure, short};
 use crate::message::redact::visible;
 use crate::targets::affected::changes::Changes;
-use crate::targets::affected::{self, Affected, Cause, DiffStatus, Sides};
+use crate::targets::affected::{self, Affected, AffectedTarget, Cause, DiffStatus, Sides};
 use crate::targets::{Changer, Identity, Target, Unread, stopped};
 use crate::tree::git::GitTree;
 use crate::tree::path;
@@ -65,14 +66,20 @@ impl AffectedArgs {
 }
 
 impl Outcome for Touched {
-    /// One line for each root and each target.
+    /// One line for each root and each target; the sources of an application are one.
     fn text(&self, _shown: Shown) -> String {
         let roots = self.affected.roots.iter().map(|root| {
             let directory = path::shown(&root.directory).to_owned();
             (directory, root.status, &root.cause)
         });
-        let targets = self.affected.targets.iter().map(|target| (target.target.by(), target.status, &target.cause));
-        roots.chain(targets).map(touched_line).collect()
+        let targets = &self.affected.targets;
+        let applications = as_one(targets.iter().map(AffectedTarget::sides)).into_iter().map(|sources| {
+            let sources: Vec<&AffectedTarget> = sources.iter().map(|source| &targets[*source]).collect();
+            let first = sources.iter().find(|source| source.status != DiffStatus::Removed).unwrap_or(&sources[0]);
+            let is_alike = sources.iter().all(|source| source.status == first.status);
+            (first.target.by(), if is_alike { first.status } else { DiffStatus::Changed }, &first.cause)
+        });
+        roots.chain(applications).map(touched_line).collect()
     }
 
     /// The counts, and the files that could not be read.

@@ -16,12 +16,12 @@ use super::affected::unknown;
 use super::messages::{self, counted, cut, fitting, grouped};
 use super::output::{Done, Format, Json as _, Outcome, OutputArgs, Shown};
 use crate::build::builds::{Builds, Wanted};
-use crate::build::choice::{Choice, Choices, Comparison};
+use crate::build::choice::{Choice, Choices, Comparison, as_one};
 use crate::build::compare::{self, ObjectChange};
 use crate::build::consequences::{BuildDiff, Consequence, Needs, consequences, namespace, needs, rank};
 use crate::build::parts::{BuiltParts, parts};
 use crate::build::program::Programs;
-use crate::build::rendered::ProgramOptions;
+use crate::build::rendered::{ProgramOptions, append};
 use crate::destination::message::moves;
 use crate::fetch::{Fetcher, Move, Progress};
 use crate::git::LocalRepo;
@@ -124,7 +124,7 @@ pub(super) struct Diff {
 }
 
 /// A build, before and after.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 struct Compared {
     /// The directory of a kustomization root, or the name of a target.
     name: String,
@@ -150,6 +150,9 @@ struct Compared {
     /// The name of the set that generates the target.
     #[serde(skip)]
     set: Option<String>,
+    /// The changed entries of the lock that its build reads.
+    #[serde(skip)]
+    moved: BTreeSet<Upstream>,
 }
 
 impl DiffArgs {
@@ -267,7 +270,7 @@ impl Diff {
             .collect();
         // Without builds nothing is fetched, and no program is needed.
         if chosen.is_empty() {
-            let moved = Moved::of(&sources, &[], &[]);
+            let moved = Moved::of(&sources, &[]);
             return Ok(Diff { commit, unbuilt, unread, now_remote, moved, ..Diff::default() });
         }
         let (before, after) =
@@ -302,7 +305,7 @@ impl Diff {
                 (None, None) => String::new(),
             };
         }
-        let (affected, moved) = (chosen.len(), Moved::of(&sources, &chosen, &all));
+        let (affected, moved) = (all.len(), Moved::of(&sources, &all));
         let all = all.into_iter().filter(|build| build.has_news() || build.is_unknown());
         let mut builds = renamed(all.collect());
         // The worst comes first, in every format.
@@ -332,36 +335,14 @@ impl Diff {
     }
 }
 
-/// Builds a choice on both sides, and compares the outputs. `namespaces` are those of objects that name none.
-fn build_and_compare(builds: &Sides<Builds>, number: usize, namespaces: &Sides<String>) -> Outputs {
-    match builds.as_ref().map(|side| side.build(number)) {
-        Sides { old: Ok(before), new: Ok(after) } => {
-            let outputs = Sides { old: &*before.stdout, new: &*after.stdout };
-            let objects = compare::changes(outputs, namespaces.as_ref().map(String::as_str));
-            let mut needed = Needs::new();
-            // The needs of the objects that stay matter only if an object goes.
-            if objects.iter().any(|object| object.change == DiffStatus::Removed) {
-                needs(&after.stdout, &mut needed);
-            }
-            // Equal here, but a cluster may answer a chart in another way.
-            let why = builds.iter().filter(|_| objects.is_empty()).find_map(|side| side.depends_on_cluster(number));
-            let unknown: Vec<Failure> = why.map(Failure::new).into_iter().collect();
-            Outputs { objects, needed, not_built: Sides { old: unknown.clone(), new: unknown } }
-        }
-        failed => {
-            let mut failed = failed.map(|result| result.err().map_or(Vec::new(), |unbuilt| Failures::from(unbuilt).0));
-            // The lock of the base cannot change any more, so no hint asks for that.
-            failed
-                .old
-                .iter_mut()
-                .filter(|failure: &&mut Failure| failure.kind == FailureKind::NotLocked)
-                .for_each(|failure| failure.hints.clear());
-            Outputs { not_built: failed, ..Outputs::default() }
-        }
-    }
+/// A source of a target, or a root: the number of its build.
+struct Source {
+    number: usize,
+    /// Whether it is the same on both sides: only other sources of its target differ.
+    is_same: bool,
 }
 
-/// How two outputs of a build differ.
+/// How the outputs of all sources of a target, or of a root, differ.
 #[derive(Default)]
 struct Outputs {
     objects: Vec<ObjectChange>,
@@ -369,6 +350,78 @@ struct Outputs {
     needed: Needs,
     /// Why a side was not built.
     not_built: Sides<Vec<Failure>>,
+    /// The numbers of the sources that were not built on both sides.
+    failed: Vec<usize>,
+    /// The outputs of the others.
+    built: Sides<Vec<u8>>,
+}
+
+impl Outputs {
+    /// Builds some sources on both sides, and compares the outputs. `namespaces` are those of objects that name none.
+    fn of(builds: &Sides<Builds>, sources: &[Source], namespaces: &Sides<String>) -> Outputs {
+        let mut all = Outputs::default();
+        let namespaces = namespaces.as_ref().map(String::as_str);
+        for Source { number, is_same } in sources {
+            match builds.as_ref().map(|side| side.build(*number)) {
+                Sides { old: Ok(before), new: Ok(after) } => {
+                    let outputs = Sides { old: before.stdout, new: after.stdout };
+                    let why = builds.iter().find_map(|side| side.depends_on_cluster(*number)).filter(|_| !is_same);
+                    // Equal here, but a cluster may answer a chart in another way.
+                    if let Some(why) = why
+                        && compare::changes(outputs.as_ref().map(Vec::as_slice), namespaces).is_empty()
+                    {
+                        all.fail(Sides { old: vec![Failure::new(why)], new: vec![Failure::new(why)] });
+                    }
+                    all.append(outputs);
+                }
+                _ if *is_same => {}
+                failed => {
+                    all.failed.push(*number);
+                    let mut failures =
+                        failed.map(|result| result.err().map_or(Vec::new(), |why| Failures::from(why).0));
+                    // The lock of the base cannot change any more, so no hint asks for that.
+                    let unlocked = failures.old.iter_mut().filter(|failure| failure.kind == FailureKind::NotLocked);
+                    unlocked.for_each(|failure| failure.hints.clear());
+                    all.fail(failures);
+                }
+            }
+        }
+        let outputs = all.built.as_ref().map(Vec::as_slice);
+        all.objects = compare::changes(outputs, namespaces);
+        // The needs of the objects that stay matter only if an object goes.
+        if all.objects.iter().any(|object| object.change == DiffStatus::Removed) {
+            needs(outputs.new, &mut all.needed);
+        }
+        // Outputs are large.
+        if all.failed.is_empty() {
+            all.built = Sides::default();
+        }
+        all
+    }
+
+    fn append(&mut self, more: Sides<Vec<u8>>) {
+        append(&mut self.built.old, &more.old);
+        append(&mut self.built.new, &more.new);
+    }
+
+    fn fail(&mut self, Sides { old, new }: Sides<Vec<Failure>>) {
+        self.not_built.old.extend(old);
+        self.not_built.new.extend(new);
+    }
+
+    /// Compares the sources that were built, together with the parts of the others.
+    fn compare_with(&mut self, parts: &[BuiltParts], namespaces: Sides<&str>) {
+        for parts in parts {
+            self.append(parts.outputs.as_ref().map(|output| output.clone().into_bytes()));
+        }
+        let mut objects = compare::changes(self.built.as_ref().map(Vec::as_slice), namespaces);
+        objects.retain(|object| {
+            let is_of_built = self.objects.iter().any(|built| built.id == object.id && built.change == object.change);
+            // A source that fails here may have had the object, or have it now.
+            parts.iter().all(|parts| parts.proves(object.change) || parts.is_opaque && is_of_built)
+        });
+        self.objects = objects;
+    }
 }
 
 fn is_left(failure: &Failure) -> bool {
@@ -377,6 +430,12 @@ fn is_left(failure: &Failure) -> bool {
 
 fn is_stopped(failure: &Failure) -> bool {
     failure.kind == FailureKind::Stopped
+}
+
+/// The old and the new target of some sources; `None` for a root.
+fn of_sources<'a>(sources: &[&'a Choice]) -> Sides<Option<&'a Target>> {
+    let targets = sources.iter().map(|choice| choice.targets());
+    targets.fold(Sides::default(), |all, more| all.zip(more).map(|(first, more)| first.or(more)))
 }
 
 impl Compared {
@@ -388,50 +447,64 @@ impl Compared {
         parts: impl FnOnce(&[&Choice]) -> Result<Vec<BuiltParts>>,
         quiet: bool,
     ) -> Result<Vec<Compared>> {
+        let groups = as_one(chosen.iter().map(Choice::targets));
+        let choices: Vec<Vec<&Choice>> =
+            groups.iter().map(|sources| sources.iter().map(|number| &chosen[*number]).collect()).collect();
+        let targets: Vec<_> = choices.iter().map(|sources| of_sources(sources)).collect();
+        let namespaces: Vec<_> = targets.iter().map(|target| target.map(namespace)).collect();
+        let mut all: Vec<Compared> = choices.iter().map(|sources| Compared::of(sources)).collect();
+        let sources = groups.into_iter().zip(&all).map(|(numbers, Compared { cause, .. })| {
+            let sources = numbers.into_iter().map(|number| (number, cause.is_some() && chosen[number].cause.is_none()));
+            sources.map(|(number, is_same)| Source { number, is_same }).collect()
+        });
+        let sources: Vec<Vec<Source>> = sources.collect();
         // The outputs are large, so they are compared in parallel.
-        let names: Vec<String> = chosen.iter().map(Choice::title).collect();
-        let namespaces: Vec<_> = chosen.iter().map(|choice| choice.targets().map(namespace)).collect();
+        let names: Vec<String> = all.iter().map(|compared| compared.name.clone()).collect();
         let mut built = Progress::new("building", quiet).each(processors(), &names, String::clone, |number, _| {
-            build_and_compare(builds, number, &namespaces[number])
+            Outputs::of(builds, &sources[number], &namespaces[number])
         });
         // A build that fails as a whole is compared in parts.
-        let failed: Vec<usize> = (0..chosen.len())
-            .filter(|number| built[*number].not_built.iter().any(|failures| !failures.is_empty()))
-            .collect();
+        let failed: Vec<&Choice> =
+            built.iter().flat_map(|outputs| &outputs.failed).map(|number| &chosen[*number]).collect();
         if !failed.is_empty() {
-            let choices: Vec<&Choice> = failed.iter().map(|number| &chosen[*number]).collect();
-            for (number, parts) in failed.into_iter().zip(parts(&choices)?) {
-                let namespaces = namespaces[number].as_ref().map(String::as_str);
-                let outputs = parts.outputs.as_ref().map(|output| output.as_bytes());
-                let objects = compare::changes(outputs, namespaces);
-                built[number].objects.extend(objects.into_iter().filter(|object| parts.proves(object.change)));
+            let mut parts = parts(&failed)?.into_iter();
+            let built = built.iter_mut().zip(&namespaces).filter(|(outputs, _)| !outputs.failed.is_empty());
+            for (outputs, namespaces) in built {
+                let parts: Vec<BuiltParts> = parts.by_ref().take(outputs.failed.len()).collect();
+                outputs.compare_with(&parts, namespaces.as_ref().map(String::as_str));
             }
         }
-        let (mut all, mut failed) = (Vec::new(), Vec::new());
-        let built = chosen.iter().zip(&names).zip(namespaces).zip(built);
-        for (((choice, name), namespaces), Outputs { objects, needed: more, not_built }) in built {
-            let is_built = not_built.iter().all(Vec::is_empty);
-            all.push(BuildDiff { name, target: choice.targets(), objects, is_built, namespaces });
-            failed.push(not_built);
+        let mut diffs = Vec::new();
+        for ((((name, target), namespaces), outputs), compared) in
+            names.iter().zip(targets).zip(namespaces).zip(built).zip(&mut all)
+        {
+            let Outputs { objects, needed: more, not_built, .. } = outputs;
+            diffs.push(BuildDiff { name, target, objects, is_built: not_built.iter().all(Vec::is_empty), namespaces });
+            compared.not_built = not_built;
             needed.extend(more);
         }
-        let consequences_of_builds = consequences(&mut all, &needed);
-        let all = all.into_iter().map(|build| build.objects).zip(consequences_of_builds).zip(failed).zip(chosen);
-        Ok(all
-            .map(|(((objects, consequences), not_built), choice): (_, &Choice)| Compared {
-                name: choice.title(),
-                built_by: choice.built_by(),
-                was: None,
-                because: String::new(),
-                status: choice.status,
-                cause: choice.cause.clone(),
-                objects,
-                not_built,
-                consequences,
-                is_target: choice.targets() != Sides::default(),
-                set: choice.set(),
-            })
-            .collect())
+        let consequences_of_builds = consequences(&mut diffs, &needed);
+        for ((compared, diff), consequences) in all.iter_mut().zip(diffs).zip(consequences_of_builds) {
+            (compared.objects, compared.consequences) = (diff.objects, consequences);
+        }
+        Ok(all)
+    }
+
+    /// The build of some sources, or of a root, before its sides are compared.
+    fn of(sources: &[&Choice]) -> Compared {
+        let (targets, stays) = (of_sources(sources), |choice: &&&Choice| choice.status != DiffStatus::Removed);
+        let Some(first) = sources.iter().find(stays).or(sources.first()) else { return Compared::default() };
+        let is_alike = sources.iter().all(|choice| choice.status == first.status);
+        Compared {
+            name: first.title(),
+            built_by: first.built_by(),
+            status: if is_alike { first.status } else { DiffStatus::Changed },
+            cause: sources.iter().find_map(|choice| choice.cause.clone()),
+            is_target: targets != Sides::default(),
+            set: first.set(),
+            moved: sources.iter().flat_map(|choice| choice.moved.clone()).collect(),
+            ..Compared::default()
+        }
     }
 
     /// Whether anything is known to differ.

@@ -64,6 +64,16 @@ pub(crate) struct AffectedTarget {
     pub cause: Cause,
 }
 
+impl AffectedTarget {
+    /// The old and the new target.
+    pub(crate) fn sides(&self) -> Sides<Option<&Target>> {
+        match self.status {
+            DiffStatus::Removed => Sides { old: Some(&self.target), new: None },
+            _ => Sides { old: self.was.as_ref(), new: Some(&self.target) },
+        }
+    }
+}
+
 /// A root whose build can differ.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub(crate) struct AffectedRoot {

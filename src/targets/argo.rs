@@ -114,10 +114,6 @@ impl Engine for ArgoCd {
         true
     }
 
-    fn takes_sources(&self) -> bool {
-        true
-    }
-
     fn takes_patterns(&self) -> bool {
         true
     }

@@ -81,11 +81,6 @@ pub(crate) trait Engine: Sync {
         false
     }
 
-    /// Whether one object may deploy several sources.
-    fn takes_sources(&self) -> bool {
-        false
-    }
-
     /// Whether the components of an object may be patterns.
     fn takes_patterns(&self) -> bool {
         false

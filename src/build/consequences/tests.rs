@@ -604,32 +604,6 @@ fn what_a_set_makes_says_it_too() {
 }
 
 #[test]
-fn what_moves_within_an_application_is_the_same() {
-    let app = target("a", "sources: [{repoURL: x, path: a}, {repoURL: x, path: b}]");
-    let other = target("b", "source: {repoURL: x, path: .}");
-    let pod = "spec: {containers: [{name: c, securityContext: {privileged: true}}]}";
-    let (claim, pod) = (text(PVC, "spec: {accessModes: [x]}"), text("v1 Pod", pod));
-    let refused = claim.replace("[x]", "[y]");
-    let found = |from: Sides<Option<&Target>>, to: &Target, new: &str| {
-        let (old, to) = (format!("{claim}---\n{pod}"), sides(Some(to), Some(to)));
-        let leaves = BuildDiff { name: "from", target: from, objects: objects(&old, ""), ..BuildDiff::default() };
-        let comes = BuildDiff { name: "to", target: to, objects: objects("", new), ..BuildDiff::default() };
-        let found = consequences(&mut [comes, leaves], &Needs::new());
-        found.into_iter().flatten().map(|one| format!("{} {}", one.target, one.id)).collect::<Vec<_>>()
-    };
-    let same = format!("{claim}---\n{pod}");
-    let app_is = Some(&app);
-    assert_eq!(found(sides(app_is, app_is), &app, &same), [""; 0]);
-    // The source that had it is dropped, and not the application.
-    assert_eq!(found(sides(app_is, None), &app, &same), [""; 0]);
-    assert_eq!(found(sides(app_is, None), &app, &pod), ["from removed-pvc"]);
-    assert_eq!(found(sides(app_is, app_is), &app, &format!("{refused}---\n{pod}")), ["to immutable-field"]);
-    let elsewhere = ["to privileged", "from removed-pvc", "from moved-object", "from moved-object"];
-    assert_eq!(found(sides(Some(&other), Some(&other)), &app, &same), elsewhere);
-    assert_eq!(found(sides(Some(&other), None), &app, &same).len(), 5);
-}
-
-#[test]
 fn what_says_no_namespace_lies_in_that_of_the_target() {
     let claim = |namespace: &str| text(PVC, "").replace("  namespace: n\n", namespace);
     let (silent, x, other) = (claim(""), claim("  namespace: x\n"), claim("  namespace: y\n"));

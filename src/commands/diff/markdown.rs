@@ -152,7 +152,7 @@ fn code(text: &str) -> String {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::targets::affected::{Cause, DiffStatus, Sides};
+    use crate::targets::affected::{Cause, DiffStatus};
 
     pub(in crate::commands::diff) fn build(name: &str, diffs: &[&str]) -> Compared {
         let change = |diff: &&str| ObjectChange {
@@ -167,12 +167,7 @@ pub(super) mod tests {
             cause: Some(Cause::Path(String::new())),
             because: "a`b&c\u{202e}".to_owned(),
             objects: diffs.iter().map(change).collect(),
-            not_built: Sides::default(),
-            built_by: None,
-            was: None,
-            consequences: Vec::new(),
-            is_target: false,
-            set: None,
+            ..Compared::default()
         }
     }
 

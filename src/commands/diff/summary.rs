@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::{Compared, Diff};
-use crate::build::choice::Choice;
 use crate::build::consequences::facts::moved_images;
 use crate::commands::messages::{self, NAMED, counted, fitting, present};
 use crate::message::failure::short;
@@ -80,12 +79,11 @@ fn has_digest(image: &str) -> bool {
 
 impl Moved {
     /// The effects of each of these entries, summed up over the builds that reach it.
-    pub(super) fn of(sources: &[&Upstream], chosen: &[Choice], all: &[Compared]) -> Vec<Moved> {
+    pub(super) fn of(sources: &[&Upstream], all: &[Compared]) -> Vec<Moved> {
         sources
             .iter()
             .map(|remote: &&Upstream| {
-                let builds = chosen.iter().zip(all).filter(|(choice, _)| choice.moved.contains(*remote));
-                let builds: Vec<&Compared> = builds.map(|(_, build)| build).collect();
+                let builds: Vec<&Compared> = all.iter().filter(|build| build.moved.contains(*remote)).collect();
                 Moved {
                     objects: builds.iter().map(|build| build.objects.len()).sum(),
                     consequences: builds.iter().map(|build| build.consequences.len()).sum(),

@@ -23,9 +23,11 @@ fn name(target: &Target) -> Name<'_> {
 }
 
 /// Ways to recognize a target among several with the same name, the most precise first: each cluster may have one.
-const LIKE: [fn(&Target, &Target) -> bool; 6] = [
+const LIKE: [fn(&Target, &Target) -> bool; 7] = [
     |old, new| old.digest == new.digest && is_there(old, new),
     |old, new| old.digest == new.digest && is_of_same_build(old, new),
+    // Several sources of one application.
+    |old, new| is_there(old, new) && is_of_same_directory(old, new),
     is_of_same_build,
     |old, new| old.digest == new.digest,
     is_there,
@@ -38,6 +40,13 @@ fn is_of_same_build(old: &Target, new: &Target) -> bool {
 
 fn is_there(old: &Target, new: &Target) -> bool {
     old.object.file == new.object.file && old.object.built_by == new.object.built_by
+}
+
+fn is_of_same_directory(old: &Target, new: &Target) -> bool {
+    match (&old.location, &new.location) {
+        (TargetLocation::Local(old), TargetLocation::Local(new)) => old.path == new.path,
+        (old, new) => old == new,
+    }
 }
 
 /// Whether two targets are views of one object, and it is not known how it names what it defines.

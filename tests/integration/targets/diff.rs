@@ -1,5 +1,6 @@
 //! `diff`: what a change deploys.
 
+use expect_test::expect;
 use serde_json::Value;
 
 use crate::support::{Repo, Sandbox, Transcript, World, config_map, deployment};
@@ -1547,4 +1548,84 @@ spec: {source: {repoURL: 'https://github.com/acme/fleet', path: web, directory: 
     work.write("web/x.jsonnet", "{}");
     let output = work.run(&["diff", "HEAD", "--stat"]);
     assert!(format!("{}{}", output.stdout, output.stderr).contains("Jsonnet"), "{}{}", output.stdout, output.stderr);
+}
+
+const SOURCES: &str = "apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {name: web, namespace: argocd}
+spec:
+  destination: {namespace: web}
+  sources:
+  - {repoURL: 'https://github.com/acme/fleet', path: base}
+  - {repoURL: 'https://github.com/acme/fleet', path: over}
+  - {repoURL: 'https://github.com/acme/other', path: x}
+";
+
+/// Returns ConfigMaps, each from `NAME=VALUE`.
+fn maps(all: &str) -> String {
+    let pairs = all.split(' ').filter_map(|pair| pair.split_once('='));
+    pairs.map(|(name, value)| config_map(name) + &format!("data:\n  k: v{value}\n---\n")).collect()
+}
+
+#[test]
+fn the_sources_of_an_application_are_compared_as_one() {
+    let sandbox = Sandbox::new();
+    let Some(_) = sandbox.builds() else { return };
+    let work = sandbox.repo("fleet");
+    work.git(&["remote", "add", "origin", "https://github.com/acme/fleet"]);
+    work.commit_files(&[
+        ("argo/web.yaml", SOURCES),
+        ("base/kustomization.yaml", "resources: [x.yaml]\n"),
+        ("base/x.yaml", &maps("own=1 both=1 moves=1")),
+        ("over/kustomization.yaml", "resources: [x.yaml]\n"),
+        ("over/x.yaml", &maps("both=2")),
+    ]);
+    work.write("base/x.yaml", maps("own=2 both=3"));
+    work.write("over/x.yaml", maps("both=2 moves=1"));
+    work.run(&["diff", "HEAD"]).success().says(expect![[r#"
+        Argo CD Application web (argo/web.yaml:1): base/x.yaml
+        --- v1 ConfigMap own
+        +++ v1 ConfigMap own
+        @@ -1,6 +1,6 @@
+         apiVersion: v1
+         data:
+        -  k: v1
+        +  k: v2
+         kind: ConfigMap
+         metadata:
+           name: own
+        1 object (1 changed) in 1 of 1 affected build since <0>
+    "#]]);
+    work.run(&["diff", "HEAD", "base", "--stat"]).success().says(expect![[r#"
+        Argo CD Application web (argo/web.yaml:1): base/x.yaml
+          changed v1 ConfigMap own
+        1 object (1 changed) in 1 of 1 affected build since <0>
+    "#]]);
+    // A source that does not build is compared in parts, and the others are as before.
+    work.write("over/kustomization.yaml", "resources: [x.yaml, gone.yaml]\n");
+    work.run(&["diff", "HEAD", "--stat"]).success().says(expect![[r#"
+        Argo CD Application web (argo/web.yaml:1): base/x.yaml
+          not built (new side): accumulating resources: accumulation err='accumulating resources from 'gone.yaml': evalsymlink failure on 'ove…over/gone.yaml' : lstat over/gone.yaml: no such file or directory
+          changed v1 ConfigMap both
+          changed v1 ConfigMap own
+        2 objects (2 changed) in 1 of 1 affected build since <0>; unknown: 1 target
+    "#]]);
+    work.write("over/kustomization.yaml", "resources: [x.yaml]\n");
+    work.commit("both");
+    work.write(
+        "argo/web.yaml",
+        format!("# moved\n{}", SOURCES.replace("  - {repoURL: 'https://github.com/acme/fleet', path: base}\n", "")),
+    );
+    work.run(&["diff", "HEAD", "--stat"]).success().says(expect![[r#"
+        Argo CD Application web (argo/web.yaml:2): argo/web.yaml
+          not built: it is in https://github.com/acme/other
+          changed argoproj.io/v1alpha1 Application argocd/web
+          removed v1 ConfigMap own
+        2 objects (1 changed, 1 removed) in 1 of 1 affected build since <0>; unknown: 1 target
+    "#]]);
+    work.commit("less");
+    work.run(&["affected", "HEAD~"]).success().says(expect![[r#"
+        Argo CD Application web (argo/web.yaml:2): argo/web.yaml
+        0 of 2 kustomizations and 2 of 2 targets (1 removed) since <0>
+    "#]]);
 }
