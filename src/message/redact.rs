@@ -147,6 +147,9 @@ enum SchemeKind {
     Bare,
 }
 
+/// The prefix with which kustomize takes any text for a git URL.
+const FORCED_GIT: &str = "git::";
+
 /// The number of passes over a text after which it is hidden completely.
 const MOST_TIMES: usize = 8;
 
@@ -184,6 +187,10 @@ impl Redacted {
 
     /// Goes through a text from authority to authority.
     fn mask_reference(&mut self, text: &str) {
+        // kustomize takes everything behind this prefix for the URL: its `git` is no user, and what follows no password.
+        let is_forced = text.get(..FORCED_GIT.len()).is_some_and(|head| head.eq_ignore_ascii_case(FORCED_GIT));
+        let (prefix, text) = text.split_at(if is_forced { FORCED_GIT.len() } else { 0 });
+        self.text.push_str(prefix);
         // The query is redacted by its keys, so authorities are only looked for before it.
         let last_at = end_of_last_at(text);
         let mut end = location_end(text, 0);

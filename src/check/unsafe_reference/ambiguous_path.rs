@@ -203,6 +203,8 @@ mod tests {
             "github.com/o/other/dir?ref=v1",
             "git@github.com:o/r?ref=v1",
             "git@github.com/o/r?ref=v1",
+            "git::git@github.com:o/r?ref=v1",
+            "git::git@gitlab.com/o/r?ref=v1",
             "https://github.com/o/r.git/dir?ref=v1",
             "https://github.com/o/r.git//dir?ref=v1",
             "https://github.com/o/r//.github/dir?ref=v1",

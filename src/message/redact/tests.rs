@@ -54,6 +54,8 @@ fn what_is_shown() {
         ("ssh://git@host:22/o/r", "ssh://git@host:22/o/r"),
         ("ssh://git:hunter2@host/o/r", "ssh://git@host/o/r"),
         ("git::ssh://git@host/o/r", "git::ssh://git@host/o/r"),
+        ("git::git@github.com:o/r?ref=v1", "git::git@github.com:o/r?ref=v1"),
+        ("GIT::git:hunter2@github.com:o/r", "GIT::git@github.com:o/r"),
         ("git+ssh://git:hunter2@host/o/r", "git+ssh://git@host/o/r"),
         ("ftp://anonymous:hunter2@host/", "ftp://host/"),
         ("file:///srv/repo//p", "file:///srv/repo//p"),
