@@ -84,7 +84,7 @@ fn planned(
     let is_named = !targets.is_empty();
     let starts = if is_named { targets } else { united(starts_on_disk(workspace)?, &restored_urls.roots) };
     // If no URL was restored, the survey of the workspace is valid.
-    let is_unchanged = !is_update && restored_urls.files.is_empty();
+    let is_unchanged = restored_urls.files.is_empty();
     let survey = if is_unchanged { workspace.survey() } else { &Rc::new(Survey::of(restored_urls.tree.clone())) };
     let explored = walk(workspace, survey, &starts, Some(remotes));
     let troubles = Troubles::of(&explored);
