@@ -8,3 +8,5 @@ pub(crate) mod process;
 pub(crate) mod sandbox;
 #[cfg(target_os = "linux")]
 mod supervisor;
+#[cfg(test)]
+pub(crate) mod testing;
