@@ -57,7 +57,7 @@ impl WriteOutcome {
 
 /// What to localize, how, and the destination.
 pub(crate) struct LocalizeRequest<'a> {
-    pub what: LocalizeMode,
+    pub mode: LocalizeMode,
     /// The commit to localize. HEAD if `None`.
     pub rev: Option<&'a str>,
     /// The branch to commit to. If `None`, files on disk are localized, and the result is written to disk.
@@ -261,7 +261,7 @@ impl<'a> PreparedRun<'a> {
     /// Finds the target of a request.
     pub(crate) fn of(request: &'a LocalizeRequest<'a>) -> Result<PreparedRun<'a>, Failures> {
         let workspace = request.workspace()?;
-        let (subject, new_dir) = LocalizeSource::find(&request.what, &workspace)?;
+        let (subject, new_dir) = LocalizeSource::find(&request.mode, &workspace)?;
         Ok(PreparedRun { request, workspace, subject, new_dir })
     }
 
@@ -562,7 +562,7 @@ impl<'a> Run<'a> {
 impl LocalizeRequest<'_> {
     /// Opens the files that the run starts from.
     fn workspace(&self) -> Result<Workspace, Failures> {
-        match (&self.branch, &self.what) {
+        match (&self.branch, &self.mode) {
             (None, LocalizeMode::InPlace(_)) => Workspace::of_working_tree(false),
             (None, LocalizeMode::Copy { .. }) => Workspace::of_disk(),
             (Some(_), _) => {

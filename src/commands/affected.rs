@@ -85,7 +85,7 @@ impl Outcome for Touched {
     /// The counts, and the files that could not be read.
     fn stderr(&self, output: &OutputArgs) -> String {
         let affected = &self.affected;
-        let mut text = unknown(&affected.unbuilt, &affected.unread, output.verbose);
+        let mut text = unknown_lines(&affected.unbuilt, &affected.unread, output.verbose);
         text += &numbers(affected.roots.iter().map(|root| root.status), affected.total, "kustomization");
         if affected.targets_total > 0 || !affected.targets.is_empty() {
             let targets = affected.targets.iter().map(|target| target.status);
@@ -110,7 +110,7 @@ fn touched_line((what, status, cause): (String, DiffStatus, &Cause)) -> String {
 }
 
 /// Lines about targets whose deployment is unknown. Targets with the same reason share a line.
-pub(super) fn unknown(unbuilt: &[Target], unread: &[Unread], verbose: bool) -> String {
+pub(super) fn unknown_lines(unbuilt: &[Target], unread: &[Unread], verbose: bool) -> String {
     let mut changed: BTreeMap<(&str, Option<&str>), Vec<String>> = BTreeMap::new();
     for target in unbuilt {
         if let Some(Changer { name, not_built, .. }) = &target.changed_by {

@@ -27,7 +27,7 @@ pub(super) struct BuildArgs {
     /// A directory with a kustomization, or a target: its path, FILE:LINE, NAME or NAMESPACE/NAME [default: the current
     /// directory]
     #[arg(value_name = "PATH|TARGET", value_hint = ValueHint::DirPath)]
-    what: Vec<String>,
+    names: Vec<String>,
 
     /// Write a file for each target and topmost root into DIR, or for those that are named [default: one to standard
     /// output]
@@ -60,7 +60,7 @@ impl BuildArgs {
         if let Some(directory) = &self.output {
             return files::write(self, &workspace, directory, output);
         }
-        let text = match self.what.as_slice() {
+        let text = match self.names.as_slice() {
             [] => ".",
             [text] => text,
             _ => {
@@ -81,7 +81,7 @@ impl BuildArgs {
     }
 }
 
-/// The root or target that the argument names: of a target all sources that are here.
+/// The root or target that the argument names: of a target all sources in this tree.
 fn subjects(workspace: &Workspace, text: &str, quiet: bool) -> Result<Vec<BuildSpec>, Failures> {
     let repo = workspace.repo().map_or_else(repository_offline, |repo| Ok(repo.clone()))?;
     let tree = &workspace.tree;
@@ -97,43 +97,45 @@ fn subjects(workspace: &Workspace, text: &str, quiet: bool) -> Result<Vec<BuildS
     };
     let targets = &deployed.targets;
     let named: Vec<&Target> = targets.iter().filter(|target| is_named_by(target, text)).collect();
-    let there: Vec<&Target> = targets
+    let deploying: Vec<&Target> = targets
         .iter()
         .filter(|target: &&Target| matches!(&target.location, TargetLocation::Local(dir) if dir.path == path))
         .collect();
     // A text that may mean a root and a target, or several targets, is refused: nothing is guessed.
-    match (root, named.as_slice(), there.as_slice()) {
-        (Some(root), [], there) => {
-            // kustomize builds the directory as it is.
-            let others = there.iter().filter(|target| !quiet && target.engine != EngineName::Kustomize);
+    match (root, named.as_slice(), deploying.as_slice()) {
+        // A directory is built as it is, with a note about the engines that build it in another way.
+        (Some(root), [], deploying) => {
+            let others = deploying.iter().filter(|target| !quiet && target.engine != EngineName::Kustomize);
             let notes = others.map(|target| as_deployed(target, targets));
             say(&lines(first(notes, NAMED)));
             Ok(vec![BuildSpec::root(workspace, &root)])
         }
+        // Several sources of one object are one target.
         (None, sources @ [target, ..], _) | (None, [], sources @ [target])
             if sources.iter().all(|source| source.object == target.object) =>
         {
             deployed_sources(workspace, sources, quiet)
         }
         (None, [], []) => Err(unknown_target(targets, text).into()),
-        (root, named, there) => {
-            let all = if named.is_empty() { there } else { named };
+        (root, named, deploying) => {
+            let all = if named.is_empty() { deploying } else { named };
             Err(ambiguous(text, root.is_some(), all, targets).into())
         }
     }
 }
 
-/// The sources of one target that are here, with a note for each other one.
+/// The sources of one target in this tree, with a note for each other source.
 fn deployed_sources(workspace: &Workspace, sources: &[&Target], quiet: bool) -> Result<Vec<BuildSpec>, Failures> {
-    let mut here: Vec<&Target> = sources.iter().copied().filter(|source| source.local_dir().is_some()).collect();
-    if here.is_empty() {
-        // Its failure says why nothing can be built.
-        here.extend(sources.first());
+    let mut local: Vec<&Target> = sources.iter().copied().filter(|source| source.local_dir().is_some()).collect();
+    if local.is_empty() {
+        // The failure of any source says why nothing can be built.
+        local.extend(sources.first());
     } else {
-        let notes = sources.iter().filter(|_| !quiet).filter_map(|source| Some(format!("note: {}", without(source)?)));
+        let notes = sources.iter().filter(|_| !quiet);
+        let notes = notes.filter_map(|source| Some(format!("note: {}", unbuilt_source(source)?)));
         say(&lines(first(notes, NAMED)));
     }
-    let built = here.into_iter().map(|source| {
+    let built = local.into_iter().map(|source| {
         BuildSpec::deployed(&workspace.tree, &workspace.config, source)
             .map_err(|failure: Failure| failure.context(format!("{} cannot be built here", source.by())))
     });
@@ -141,7 +143,7 @@ fn deployed_sources(workspace: &Workspace, sources: &[&Target], quiet: bool) -> 
 }
 
 /// Says that a source of a target is not built, and why; `None` if it is of this tree.
-fn without(source: &Target) -> Option<String> {
+fn unbuilt_source(source: &Target) -> Option<String> {
     let why = source.elsewhere().or_else(|| source.open().filter(|_| source.local_dir().is_none()))?;
     Some(format!("without its source at {}:{}: {}", source.object.file, source.spot.line, visible(&why)))
 }
@@ -168,14 +170,14 @@ fn ambiguous(text: &str, is_root: bool, named: &[&Target], all: &[Target]) -> Fa
     if is_root {
         failure = failure.hint(format!("the directory: {}", command(BUILD, [format!("./{text}")])));
     }
-    named.iter().map(|target| choice(all, target)).fold(failure, Failure::hint)
+    named.iter().map(|target| choice_line(all, target)).fold(failure, Failure::hint)
 }
 
 /// A target that the text may mean, with the command that names it alone.
-fn choice(all: &[Target], target: &Target) -> String {
-    let there = match &target.location {
+fn choice_line(all: &[Target], target: &Target) -> String {
+    let directory = match &target.location {
         TargetLocation::Local(dir) => format!(", {}", dir.shown()),
         _ => String::new(),
     };
-    format!("{}{there}: {}", target.by(), command(BUILD, [unique_name(target, all)]))
+    format!("{}{directory}: {}", target.by(), command(BUILD, [unique_name(target, all)]))
 }

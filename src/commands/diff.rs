@@ -12,7 +12,7 @@ use std::rc::Rc;
 use clap::{Args, ValueHint};
 use serde::Serialize;
 
-use super::affected::unknown;
+use super::affected::unknown_lines;
 use super::messages::{self, counted, cut, fitting, grouped};
 use super::output::{Done, Format, Json as _, Outcome, OutputArgs, Shown};
 use crate::build::builds::{Builds, Wanted};
@@ -263,31 +263,32 @@ impl Diff {
             _ => Vec::new(),
         };
         let lock = new.lock.as_ref();
-        let sources: Vec<&Upstream> = changes
+        let changed_entries: Vec<&Upstream> = changes
             .sources
             .iter()
             .filter(|source: &&Upstream| lock.is_some_and(|lock| lock.remotes.contains_key(*source)))
             .collect();
         // Without builds nothing is fetched, and no program is needed.
         if chosen.is_empty() {
-            let moved = Moved::of(&sources, &[]);
+            let moved = Moved::of(&changed_entries, &[]);
             return Ok(Diff { commit, unbuilt, unread, now_remote, moved, ..Diff::default() });
         }
-        let (before, after) =
-            chosen.iter().map(|choice| choice.subjects(workspaces)).map(|side| (side.old, side.new)).unzip();
         // Without a lock, a side deploys the current versions of its references.
         let mut fetchers = workspaces.try_map(|side| -> Result<Fetcher> {
             let locks = side.lock.as_ref().or(lock);
             let fetcher = fetcher_of(locks, Some(repo), &side.config, how.new.offline, quiet)?;
             Ok(fetcher.locked(side.lock.is_some()))
         })?;
-        let mut build = |Sides { old: before, new: after }: Sides<Vec<Wanted>>| -> Result<Sides<Builds>> {
+        let mut build = |subjects: Sides<Vec<Wanted>>| -> Result<Sides<Builds>> {
             Ok(Sides {
-                old: Builds::of(old, &before, &mut fetchers.old, how.old.programs)?,
-                new: Builds::of(new, &after, &mut fetchers.new, how.new.programs)?,
+                old: Builds::of(old, &subjects.old, &mut fetchers.old, how.old.programs)?,
+                new: Builds::of(new, &subjects.new, &mut fetchers.new, how.new.programs)?,
             })
         };
-        let builds = build(Sides { old: before, new: after })?;
+        let subjects = chosen.iter().map(|choice| choice.subjects(workspaces)).map(|side| (side.old, side.new));
+        let (old_subjects, new_subjects) = subjects.unzip();
+        let builds = build(Sides { old: old_subjects, new: new_subjects })?;
+        // If both sides are one tree, its programs are compared.
         let names = builds.as_ref().map(Builds::programs);
         let programs = Some(names).filter(|_| std::ptr::eq(old, new));
         let parts = |failed: &[&Choice]| parts(failed, workspaces, (&differing, changes), build);
@@ -296,16 +297,19 @@ impl Diff {
             Some(Cause::Remote(source)) => Some(source.clone()),
             Some(Cause::Path(_)) | None => None,
         });
-        let moves = moved(workspaces, &fetchers.new, &causes.collect());
+        let move_lines = move_lines(workspaces, &fetchers.new, &causes.collect());
         for build in &mut all {
             build.because = match (&build.cause, &programs) {
                 (Some(Cause::Path(file)), _) => path::shown(file).to_owned(),
-                (Some(Cause::Remote(source)), _) => moves.get(source).cloned().unwrap_or_else(|| source.to_string()),
+                (Some(Cause::Remote(source)), _) => {
+                    move_lines.get(source).cloned().unwrap_or_else(|| source.to_string())
+                }
                 (None, Some(Sides { old, new })) => format!("{old} -> {new}"),
                 (None, None) => String::new(),
             };
         }
-        let (affected, moved) = (all.len(), Moved::of(&sources, &all));
+        // Builds without a difference are counted, and not shown.
+        let (affected, moved) = (all.len(), Moved::of(&changed_entries, &all));
         let all = all.into_iter().filter(|build| build.has_news() || build.is_unknown());
         let mut builds = renamed(all.collect());
         // The worst comes first, in every format.
@@ -439,7 +443,7 @@ fn of_sources<'a>(sources: &[&'a Choice]) -> Sides<Option<&'a Target>> {
 }
 
 impl Compared {
-    /// Builds both sides of all.
+    /// Builds both sides of all choices, and compares them. `parts` builds the parts of those that fail as a whole.
     fn all(
         chosen: &[Choice],
         mut needed: Needs,
@@ -474,6 +478,7 @@ impl Compared {
                 outputs.compare_with(&parts, namespaces.as_ref().map(String::as_str));
             }
         }
+        // The consequences of one build depend on all others: an object may move between them.
         let mut diffs = Vec::new();
         for ((((name, target), namespaces), outputs), compared) in
             names.iter().zip(targets).zip(namespaces).zip(built).zip(&mut all)
@@ -598,38 +603,35 @@ fn in_common(old: &str, other: &str) -> usize {
 
 /// Merges a removed and an added build with the same objects into one renamed build.
 fn renamed(mut all: Vec<Compared>) -> Vec<Compared> {
-    let of = |all: &[Compared], status| {
-        all.iter()
-            .enumerate()
-            .filter(move |(_, build): &(usize, &Compared)| {
-                build.status == status && !build.objects.is_empty() && !build.is_unknown()
-            })
-            .map(|(number, build)| (objects_of(build), number))
-            .collect::<Vec<_>>()
-    };
-    let mut gone: HashMap<_, Vec<usize>> = HashMap::new();
-    of(&all, DiffStatus::Removed)
-        .into_iter()
-        .for_each(|(objects, number)| gone.entry(objects).or_default().push(number));
+    // Removed and added builds with the same objects are pairs, by their positions in `all`.
+    let comparable = |build: &Compared| !build.objects.is_empty() && !build.is_unknown();
+    let mut removed: HashMap<_, Vec<usize>> = HashMap::new();
+    for (old, build) in all.iter().enumerate() {
+        if build.status == DiffStatus::Removed && comparable(build) {
+            removed.entry(objects_of(build)).or_default().push(old);
+        }
+    }
     let mut pairs = Vec::new();
-    for (objects, number) in of(&all, DiffStatus::Added) {
-        let like = gone.get(&objects).into_iter().flatten();
-        pairs.extend(like.map(|&before| (in_common(&all[before].name, &all[number].name), before, number)));
+    for (new, build) in all.iter().enumerate() {
+        if build.status == DiffStatus::Added && comparable(build) {
+            let equal = removed.get(&objects_of(build)).into_iter().flatten();
+            pairs.extend(equal.map(|&old| (in_common(&all[old].name, &build.name), old, new)));
+        }
     }
     // If several are equal, those with the most similar endings of names belong together.
     pairs.sort_by_key(|pair| std::cmp::Reverse(pair.0));
-    let (mut merged, mut named) = (BTreeSet::new(), BTreeSet::new());
-    for (_, before, number) in pairs {
-        if merged.contains(&before) || !named.insert(number) {
+    let (mut merged, mut renamed) = (BTreeSet::new(), BTreeSet::new());
+    for (_, old, new) in pairs {
+        if merged.contains(&old) || !renamed.insert(new) {
             continue;
         }
-        merged.insert(before);
-        let mut consequences = std::mem::take(&mut all[before].consequences);
-        // Nothing deploys a root but targets.
-        consequences.retain(|consequence| consequence.id != "moved-object" && all[number].is_target);
-        all[number].was = Some(all[before].name.clone());
-        all[number].objects.clear();
-        all[number].consequences = consequences;
+        merged.insert(old);
+        let mut consequences = std::mem::take(&mut all[old].consequences);
+        // Only a target deploys: nothing happens in a cluster because of a root.
+        consequences.retain(|consequence| consequence.id != "moved-object" && all[new].is_target);
+        all[new].was = Some(all[old].name.clone());
+        all[new].objects.clear();
+        all[new].consequences = consequences;
     }
     let mut numbers = 0..;
     all.retain(|_| numbers.next().is_some_and(|number| !merged.contains(&number)));
@@ -648,7 +650,7 @@ fn objects_of(build: &Compared) -> (bool, Vec<(String, Option<serde_yaml::Value>
 }
 
 /// The old and the new version of each changed upstream; for the repositories among `asked` also the number of commits.
-fn moved(sides: Sides<&Workspace>, fetcher: &Fetcher, asked: &BTreeSet<Upstream>) -> BTreeMap<Upstream, String> {
+fn move_lines(sides: Sides<&Workspace>, fetcher: &Fetcher, asked: &BTreeSet<Upstream>) -> BTreeMap<Upstream, String> {
     // A side without a lock pins nothing.
     let Sides { old: was, new: is } = sides.map(|side| side.lock.as_deref().cloned().unwrap_or_default());
     let changes = Lock::changes(&was, &is).into_iter().filter(|change| change.old != change.new);
@@ -700,7 +702,7 @@ impl Outcome for Diff {
         let unlocked: String = unlocked.collect();
         let left = messages::lines(self.left(output.verbose));
         let now_remote = messages::lines(self.now_remote.iter().map(NowRemote::line).collect());
-        let unknown = unknown(&self.unbuilt, &self.unread, output.verbose);
+        let unknown = unknown_lines(&self.unbuilt, &self.unread, output.verbose);
         let since = match &self.programs {
             Some(Sides { old, new }) => format!(" ({old} -> {new})"),
             None if self.since.is_empty() => String::new(),

@@ -36,7 +36,7 @@ pub(super) fn of_localizing(findings: &[Finding], source: Option<&str>, verbose:
     // The command that locks is printed once, below them.
     let locks = findings.iter().any(is_lockable);
     let findings: &[Finding] = &findings.iter().cloned().map(without_lock_command).collect::<Vec<_>>();
-    let mut out = each(&wanted(findings, verbose), shown);
+    let mut out = findings_text(&wanted(findings, verbose), shown);
     let errors: Vec<&Finding> = findings.iter().filter(|finding| finding.fails()).collect();
     let rules: BTreeSet<Rule> = errors.iter().map(|error| error.rule).collect();
     if rules.is_empty() {
@@ -107,7 +107,7 @@ pub(super) fn blocks<'a>(findings: &[&'a Finding], verbose: bool) -> Vec<Vec<&'a
 }
 
 /// The number of warnings; `None` if there are none.
-pub(super) fn number(findings: &[Finding], verbose: bool) -> Option<String> {
+pub(super) fn warning_count(findings: &[Finding], verbose: bool) -> Option<String> {
     let shown = wanted(findings, verbose).len();
     let more = if shown < findings.len() { format!(", {shown} of them shown: -v shows all") } else { String::new() };
     (!findings.is_empty()).then(|| format!("  {}{more}", counted_by_rule(findings, "warning")))
@@ -115,7 +115,7 @@ pub(super) fn number(findings: &[Finding], verbose: bool) -> Option<String> {
 
 /// The findings with their lines. Without `verbose`, a message about several lines of a file is printed once, and help
 /// is not repeated.
-pub(super) fn each(findings: &[&Finding], shown: Shown) -> String {
+pub(super) fn findings_text(findings: &[&Finding], shown: Shown) -> String {
     let (mut out, mut is_shortened) = (String::new(), false);
     // The same help for twenty findings would hide the findings.
     let mut given: HashSet<Vec<&str>> = HashSet::new();
@@ -136,13 +136,13 @@ pub(super) fn each(findings: &[&Finding], shown: Shown) -> String {
         let word = if others.len() == 1 { "line" } else { "lines" };
         let others = (!others.is_empty()).then(|| format!("and in {word} {}", named(&others, false)));
         let (first, notes) = common.unwrap_or_else(|| (finding.clone(), Vec::from_iter(others)));
-        // Help with another path is the same way out, so only the words before the first colon count.
+        // Help that differs only in a path or command is the same help, so only the words before the first colon count.
         let ways = finding.help.iter().map(|line| line.split_once(": ").map_or(&**line, |(way, _)| way));
-        let is_given = finding.allowed.is_none() && !given.insert(ways.collect()) && !shown.verbose;
-        is_shortened |= is_given && !finding.help.is_empty();
-        write_finding(&mut out, &first, &notes, if is_given { &[] } else { &finding.help }, shown.color);
+        let is_repeated = finding.allowed.is_none() && !given.insert(ways.collect()) && !shown.verbose;
+        is_shortened |= is_repeated && !finding.help.is_empty();
+        write_finding(&mut out, &first, &notes, if is_repeated { &[] } else { &finding.help }, shown.color);
     }
-    // Nobody should look for help that is above, far away.
+    // Without the note, a finding without help would look as if there were no help.
     if is_shortened && !shown.quiet {
         let mark = painted("note:", "cyan.bold", shown.color);
         out += &format!("{mark} repeated help is omitted: -v shows it\n");

@@ -128,7 +128,7 @@ fn report_of(repo: &Rc<LocalRepo>, pending: PendingCheck) -> RefReport {
     // Nothing can have been merged into a new ref.
     checked.findings.retain(|finding| finding.rule != Rule::MergedBack || !pending.is_new);
     if checked.failures.is_empty() {
-        match pending.shows(repo, &checked.source) {
+        match pending.finding_filter(repo, &checked.source) {
             Ok(is_shown) => checked.findings.retain(is_shown),
             Err(failure) => checked.failures.push(failure),
         }

@@ -38,10 +38,10 @@ pub(super) struct InitArgs {
 impl InitArgs {
     pub(super) fn run(&self, output: &OutputArgs) -> Done {
         let mut setup = Setup::open(self.offline, output.quiet)?;
-        setup.unrestrict()?;
+        setup.lift_load_restrictor()?;
         setup.leave_out_templates()?;
         setup.lock()?;
-        setup.allow_what_is_gone()?;
+        setup.allow_gone()?;
         Ok(Box::new(setup.finish(self.dry_run)?))
     }
 }
@@ -49,14 +49,14 @@ impl InitArgs {
 /// A repository, and the changes that are going to be written.
 struct Setup {
     workspace: Workspace,
-    /// The lock that is there.
-    before: Lock,
+    old_lock: Lock,
     fetcher: Fetcher,
     relocked: Relocked,
     /// The lock to write; `None` if it does not change.
-    file: Option<ResultFile>,
-    /// The configuration that is there, and the one to write.
-    texts: [String; 2],
+    new_lock: Option<ResultFile>,
+    old_config: String,
+    /// The text of the configuration to write. `workspace` has the same configuration.
+    new_config: String,
     /// The new entries of the lock.
     added: Vec<AddedKey>,
     /// The result of `check` after these changes.
@@ -66,35 +66,35 @@ struct Setup {
 impl Setup {
     fn open(offline: bool, quiet: bool) -> Result<Setup, Failures> {
         let workspace = Workspace::of_working_tree(true)?;
-        let before = workspace.lock.clone().unwrap_or_default();
+        let old_lock = workspace.lock.clone().unwrap_or_default();
         let config = &workspace.config;
-        let locks = vec![without_charts(Some(&before), config.helm).into()];
+        let locks = vec![without_charts(Some(&old_lock), config.helm).into()];
         let fetcher = fetcher(workspace.repo(), fetching(config, offline, quiet), locks, None)?;
         let text = match workspace.tree.entry(FILE_NAME)? {
             Some(Entry::File { .. }) => String::from_utf8_lossy(&workspace.tree.read(FILE_NAME)?).into_owned(),
             _ => String::new(),
         };
-        // For a lock with a conflict, the entries of both sides are the old lock.
-        let file = workspace.merged.is_some().then(|| ResultFile::of(&before)).transpose()?;
-        // Nothing is written before all of it is known, so the first state is the old one.
+        // The file of a lock with a conflict cannot be read, so it is checked with the entries of both sides.
+        let new_lock = workspace.merged.is_some().then(|| ResultFile::of(&old_lock)).transpose()?;
         let mut setup = Setup {
-            before: (*before).clone(),
+            old_lock: (*old_lock).clone(),
             fetcher,
             relocked: Relocked::default(),
-            file,
-            texts: [text.clone(), text],
+            new_lock,
+            old_config: text.clone(),
+            new_config: text,
             added: Vec::new(),
             checked: Checked::default(),
             workspace,
         };
-        setup.checked = setup.check_with(&setup.texts[1], &setup.workspace.config)?;
+        setup.checked = setup.check_with(&setup.new_config, &setup.workspace.config)?;
         Ok(setup)
     }
 
     /// The changes to the files, with this configuration.
     fn changes_to(&self, text: &str) -> Changes {
-        let text = (text != self.texts[0]).then(|| ResultFile::plain(text.as_bytes().to_vec()));
-        let files = [(FILE_NAME, text), (LOCK_NAME, self.file.clone())];
+        let config = (text != self.old_config).then(|| ResultFile::plain(text.as_bytes().to_vec()));
+        let files = [(FILE_NAME, config), (LOCK_NAME, self.new_lock.clone())];
         files.into_iter().filter_map(|(name, file)| Some((name.to_owned(), Some(file?)))).collect()
     }
 
@@ -104,18 +104,17 @@ impl Setup {
     }
 
     /// A configuration with the result of `check`; `None` if something could not be checked.
-    fn tried(&self, text: &str) -> Result<Option<(Config, Checked)>> {
+    fn try_config(&self, text: &str) -> Result<Option<(Config, Checked)>> {
         let config = Config::parse(text.as_bytes(), FILE_NAME)?;
         // A configuration that excludes everything has no findings, so that a failure counts as no result.
         Ok(self.check_with(text, &config).ok().map(|checked| (config, checked)))
     }
 
-    /// Takes a configuration, if it mends errors and makes none.
+    /// Takes a configuration, if it mends errors and makes no new ones.
     fn take_if_it_mends(&mut self, text: String, (config, checked): (Config, Checked), added: Vec<AddedKey>) {
-        // A change that mends one error and makes another is not taken.
         let (old, new) = (errors(&self.checked), errors(&checked));
         if new.len() < old.len() && new.is_subset(&old) {
-            self.texts[1] = text;
+            self.new_config = text;
             self.workspace.config = config;
             self.added.extend(added);
             self.checked = checked;
@@ -123,11 +122,11 @@ impl Setup {
     }
 
     /// Lets roots load files from outside, if that fixes errors.
-    fn unrestrict(&mut self) -> Result<()> {
+    fn lift_load_restrictor(&mut self) -> Result<()> {
         let (key, value) = ("load-restrictor", "none");
-        if let Some(text) = Config::with(&self.texts[1], key, value)
+        if let Some(text) = Config::with(&self.new_config, key, value)
             && failing(&self.checked).any(|finding| finding.rule == Rule::OutOfScope)
-            && let Some(tried) = self.tried(&text)?
+            && let Some(tried) = self.try_config(&text)?
         {
             self.take_if_it_mends(text, tried, vec![AddedKey::of(format!("{key}: {value}"))]);
         }
@@ -141,7 +140,7 @@ impl Setup {
         let mut templates: BTreeSet<String> = directories.filter(|directory| !directory.is_empty()).collect();
         // A directory with a readable root is not a template as a whole.
         let roots = self.workspace.roots()?;
-        let roots = roots.into_iter().filter(|root| !templates.contains(*root) && !is_filled_in(root));
+        let roots = roots.into_iter().filter(|root| !templates.contains(*root) && !has_variable(root));
         let roots: Vec<String> = roots.map(str::to_owned).collect();
         templates.retain(|directory| !roots.iter().any(|root| path::is_in(root, directory)));
         // Excluding a directory may show that another one is still reached. A second attempt leaves that one in.
@@ -151,41 +150,40 @@ impl Setup {
             if entries.is_empty() {
                 return Ok(());
             }
-            let text = append(&self.texts[1], "exclude", &entries)?;
+            let text = append(&self.new_config, "exclude", &entries)?;
             let added = entries
                 .iter()
                 .map(|entry| AddedKey::of(format!("exclude: {}", entry.trim_start_matches("- "))))
                 .collect();
-            let Some(tried) = self.tried(&text)? else { return Ok(()) };
-            let still: BTreeSet<String> = failing(&tried.1).map(directory).collect();
-            if templates.is_disjoint(&still) {
+            let Some(tried) = self.try_config(&text)? else { return Ok(()) };
+            let still_failing: BTreeSet<String> = failing(&tried.1).map(directory).collect();
+            if templates.is_disjoint(&still_failing) {
                 self.take_if_it_mends(text, tried, added);
                 return Ok(());
             }
-            templates.retain(|directory| !still.contains(directory));
+            templates.retain(|directory| !still_failing.contains(directory));
         }
         Ok(())
     }
 
     /// Locks the references that the configuration does not allow to stay remote.
     fn lock(&mut self) -> Result<(), Failures> {
-        let old_lock = without_charts(Some(&self.before), self.workspace.config.helm);
+        let resolved_before = without_charts(Some(&self.old_lock), self.workspace.config.helm);
         self.relocked = match up_to_date(&self.workspace)? {
             Some(relocked) => relocked,
-            None => relock(&self.workspace, &old_lock, &mut self.fetcher)?,
+            None => relock(&self.workspace, &resolved_before, &mut self.fetcher)?,
         };
-        self.file = lock::to_write(&self.workspace, &self.before, &mut self.relocked)?;
-        self.checked = self.check_with(&self.texts[1], &self.workspace.config)?;
+        self.new_lock = lock::changed_lock(&self.workspace, &self.old_lock, &mut self.relocked)?;
+        self.checked = self.check_with(&self.new_config, &self.workspace.config)?;
         Ok(())
     }
 
-    /// Allows references that the server says are gone, as long as new ones are found behind them, and removes those
-    /// that need no exception.
-    fn allow_what_is_gone(&mut self) -> Result<(), Failures> {
-        // Each entry with its cause.
-        let (text, mut entries) = (self.texts[1].clone(), BTreeMap::new());
+    /// Allows the references that are gone, as their servers say, with as few entries as possible.
+    fn allow_gone(&mut self) -> Result<(), Failures> {
+        let (text, mut entries) = (self.new_config.clone(), BTreeMap::new());
+        // Each round allows the references that are gone, and may reach further references behind others. An entry is kept
+        // with its cause.
         loop {
-            // Each round allows the references that are gone, and may reach further references behind them.
             let known = entries.len();
             for failure in self.relocked.unresolved.iter().filter(|failure| failure.kind.is_gone()) {
                 for entry in Config::entries(&Vec::from_iter(failure.exception.as_deref())) {
@@ -197,18 +195,19 @@ impl Setup {
             }
             self.allow(&text, entries.keys().cloned().collect())?;
         }
-        // An entry is kept only if something uses it: the last rounds may have made an earlier one superfluous.
-        let allow = &self.workspace.config.allow[..entries.len()];
-        let allowed = self.checked.findings.iter().filter_map(|finding| finding.allowed.as_ref());
-        let spans: HashSet<Span> = allowed.filter(|by| by.path == FILE_NAME).map(|by| by.span).collect();
-        let left = self.relocked.lock.left.keys();
-        let left = left.filter_map(|left| self.workspace.config.allowed_by(left.rule(), &left.subject(), ""));
-        let left: HashSet<usize> = left.collect();
+        // The last rounds may have made an earlier entry superfluous. An entry is in use if it allows a finding, or lets
+        // something behind a locked reference stay remote. New entries come first in the list.
         let count = entries.len();
+        let allow = &self.workspace.config.allow[..count];
+        let allowed = self.checked.findings.iter().filter_map(|finding| finding.allowed.as_ref());
+        let in_findings: HashSet<Span> = allowed.filter(|by| by.path == FILE_NAME).map(|by| by.span).collect();
+        let left = self.relocked.lock.left.keys();
+        let in_lock = left.filter_map(|left| self.workspace.config.allowed_by(left.rule(), &left.subject(), ""));
+        let in_lock: HashSet<usize> = in_lock.collect();
         let used: Vec<(String, String)> = entries
             .into_iter()
             .enumerate()
-            .filter(|(index, _)| left.contains(index) || spans.contains(&allow[*index].span))
+            .filter(|(index, _)| in_lock.contains(index) || in_findings.contains(&allow[*index].span))
             .map(|(_, entry)| entry)
             .collect();
         if used.len() < count {
@@ -223,14 +222,14 @@ impl Setup {
 
     /// Adds entries of `allow` to a configuration, and locks by that.
     fn allow(&mut self, text: &str, entries: Vec<String>) -> Result<(), Failures> {
-        self.texts[1] = if entries.is_empty() { text.to_owned() } else { append(text, "allow", &entries)? };
-        self.workspace.config = Config::parse(self.texts[1].as_bytes(), FILE_NAME)?;
+        self.new_config = if entries.is_empty() { text.to_owned() } else { append(text, "allow", &entries)? };
+        self.workspace.config = Config::parse(self.new_config.as_bytes(), FILE_NAME)?;
         self.lock()
     }
 
     fn finish(self, dry_run: bool) -> Result<Initialized, Failures> {
         // Nothing is written before this line.
-        let changes = self.changes_to(&self.texts[1]);
+        let changes = self.changes_to(&self.new_config);
         let outcome = write(&self.workspace, &changes, &[], dry_run)?;
         // A dry run writes nothing that the state could show.
         let is_planned = outcome == WriteOutcome::DryRun;
@@ -240,12 +239,12 @@ impl Setup {
             edit: self.edits(),
             files: changes.into_keys().collect(),
             remote_references: self.checked.remote,
-            changes: Lock::changes(&self.before, &self.relocked.lock),
-            now_remote: NowRemote::between(&self.before, &self.relocked.lock, &self.workspace.config),
+            changes: Lock::changes(&self.old_lock, &self.relocked.lock),
+            now_remote: NowRemote::between(&self.old_lock, &self.relocked.lock, &self.workspace.config),
             configuration: self.added,
             conflicts: self.workspace.merged.clone().unwrap_or_default(),
             status: self.checked.status(),
-            has_configuration: !self.texts[1].is_empty(),
+            has_configuration: !self.new_config.is_empty(),
             unverified: status.as_ref().and_then(|status| status.unverified),
             next: status.map_or_else(|| Some(INIT.to_owned()), |status| status.next),
         })
@@ -306,11 +305,11 @@ fn errors(checked: &Checked) -> BTreeSet<(Rule, &str, Option<Span>, &str)> {
 /// Whether a finding is caused by a template, which another program fills in before the build.
 fn is_template(finding: &Finding) -> bool {
     // A file that can be read is a kustomization, even if one of its references has a variable.
-    finding.is_template || is_filled_in(&finding.path)
+    finding.is_template || has_variable(&finding.path)
 }
 
 /// Whether a path contains a variable of a template.
-fn is_filled_in(path: &str) -> bool {
+fn has_variable(path: &str) -> bool {
     ["{{", "{%", "${"].iter().any(|mark| path.contains(mark))
 }
 
@@ -443,7 +442,7 @@ struct Initialized {
 impl Initialized {
     /// The references that must be edited, by rule and by their ways out, with common help once.
     fn edits(&self) -> Vec<String> {
-        // People fix causes, not places: fifty references to one repository are one edit for them.
+        // People fix causes, not locations: fifty references to one repository are one edit for them.
         let mut headings: BTreeMap<(Rule, bool), Vec<&RequiredEdit>> = BTreeMap::new();
         for edit in &self.edit {
             headings.entry((edit.rule, edit.is_unlocked)).or_default().push(edit);
@@ -474,8 +473,8 @@ impl Initialized {
         let mut out: Vec<String> = (by_repository(group).into_iter())
             .flat_map(|(repository, edits)| match repository {
                 Some(url) if edits.len() > NAMED => {
-                    let places = listed(edits.iter().map(|edit| edit.location_text()), NAMED);
-                    vec![format!("  {} of {url}: {places}", counted(edits.len(), "chart reference"))]
+                    let locations = listed(edits.iter().map(|edit| edit.location_text()), NAMED);
+                    vec![format!("  {} of {url}: {locations}", counted(edits.len(), "chart reference"))]
                 }
                 _ => edits.iter().map(|edit| format!("  {}{}", edit.location_text(), line(edit))).collect(),
             })

@@ -69,14 +69,14 @@ impl HowArgs {
     /// Localizes: the commit `rev`, else HEAD, onto a branch; or without one the files on disk, where they are.
     pub(super) fn localize(
         &self,
-        what: LocalizeMode,
+        mode: LocalizeMode,
         rev: Option<&str>,
         branch: Option<BranchOptions>,
         quiet: bool,
     ) -> Done {
         let HowArgs { overwrite, no_verify, dry_run, .. } = *self;
         let request = LocalizeRequest {
-            what,
+            mode,
             rev,
             branch,
             overwrite,
@@ -89,8 +89,8 @@ impl HowArgs {
         if request.branch.as_ref().is_some_and(|branch| branch.rendered) {
             return Ok(Box::new(LocalizeReport { localized: rendered::render(&request)?, locking }));
         }
-        let prepared = PreparedRun::of(&request).map_err(|failures| match &request.what {
-            // A word that may be meant as a command is answered first.
+        let prepared = PreparedRun::of(&request).map_err(|failures| match &request.mode {
+            // The word of a copy may be meant as a command, which explains the failure best.
             LocalizeMode::Copy { target, new_dir, .. } => {
                 unknown_word(target, new_dir.as_slice()).map_or(failures, Into::into)
             }

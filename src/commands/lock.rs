@@ -59,7 +59,7 @@ pub(super) fn finish(
     mut relocked: Relocked,
     mut changes: Changes,
 ) -> Result<LocalizeReport, Failures> {
-    let file = to_write(workspace, before, &mut relocked)?;
+    let file = changed_lock(workspace, before, &mut relocked)?;
     // A lock that did not change is not written, so that its time stamp stays.
     if file.is_some() || !changes.is_empty() {
         let file = file.map_or_else(|| ResultFile::of(&relocked.lock), Ok)?;
@@ -88,7 +88,11 @@ pub(super) fn finish(
 }
 
 /// The lock to write; `None` if it equals `before`.
-pub(super) fn to_write(workspace: &Workspace, before: &Lock, relocked: &mut Relocked) -> Result<Option<ResultFile>> {
+pub(super) fn changed_lock(
+    workspace: &Workspace,
+    before: &Lock,
+    relocked: &mut Relocked,
+) -> Result<Option<ResultFile>> {
     relocked.lock.written_after(before);
     let is_same = relocked.lock == *before && workspace.merged.is_none();
     // A first lock that holds nothing tells nothing.

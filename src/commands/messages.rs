@@ -136,8 +136,8 @@ pub(super) fn first_failures(failures: &[Failure], verbose: bool) -> String {
             out += &format!("{mark} {}\n", visible(&failure.to_string()));
         } else {
             out += &format!("{mark} {}\n", visible(&failure.message));
-            let places = group.iter().map(|failure| format!("  at {}", failure.location_text().unwrap_or_default()));
-            out += &lines(first(places, NAMED));
+            let locations = group.iter().map(|failure| format!("  at {}", failure.location_text().unwrap_or_default()));
+            out += &lines(first(locations, NAMED));
         }
         if !failure.chain.is_empty() {
             let chain: Vec<String> = failure.chain.iter().map(ToString::to_string).collect();

@@ -128,7 +128,7 @@ fn components(
         let component = component::of_image(image, run_by.clone());
         all.insert((component.source.clone(), component.purl.clone()), component);
     }
-    // Two locks may have the same upstream: one component, which is in several places.
+    // Two locks may have the same upstream: one component, which has several locations.
     for (directory, lock) in locks {
         for component in component::components(&*tree, directory, lock)? {
             let known = all.entry((component.source.clone(), component.purl.clone()));
@@ -140,11 +140,11 @@ fn components(
     }
     // The lock does not know lines, so the locations come from the files.
     let mut all: Vec<Component> = all.into_values().collect();
-    let named = ReferenceTree::survey(repo, tree.clone(), &Config::of(&*tree, "")?, &[])?;
+    let tree = ReferenceTree::survey(repo, tree.clone(), &Config::of(&*tree, "")?, &[])?;
     let mut named_by: BTreeMap<Option<&Upstream>, BTreeSet<String>> = BTreeMap::new();
-    for link in named.links.iter().filter(|link| link.from.remote.is_none()) {
-        let location = format!("{}:{}", link.location.file, link.location.position.line);
-        named_by.entry(link.to.remote.as_ref()).or_default().insert(location);
+    for reference in tree.references.iter().filter(|reference| reference.from.remote.is_none()) {
+        let location = format!("{}:{}", reference.location.file, reference.location.position.line);
+        named_by.entry(reference.to.remote.as_ref()).or_default().insert(location);
     }
     for component in &mut all {
         component.named_by.extend(named_by.remove(&Some(&component.source)).unwrap_or_default());

@@ -149,7 +149,7 @@ impl Status {
         let has_locked = checked.remote.locked > 0;
         let unverified = program::missing().filter(|_| has_locked);
         let next = branch.next(has_locked);
-        // Without a build, only that leads on.
+        // Without a program that builds, `branch` would end with an error.
         let next = if unverified.is_some() {
             next.map(|next: String| if next.starts_with(BRANCH) { next + " --no-verify" } else { next })
         } else {
@@ -173,15 +173,15 @@ impl Status {
         }
     }
 
-    /// The command that must run before `branch`; `None` if `branch` is next. `read` are the files that kustomizations
+    /// The command that must run before `branch`; `None` if `branch` is next. `used` are the files that kustomizations
     /// use.
-    fn before_branch(&self, repo: &Rc<LocalRepo>, read: BTreeSet<String>) -> Result<Option<String>> {
+    fn before_branch(&self, repo: &Rc<LocalRepo>, used: BTreeSet<String>) -> Result<Option<String>> {
         let head = repo.head()?.filter(|head| is_localized_branch(head));
         // On a localized branch nothing is edited: each next step starts at its source.
         if let Some(source) = head.as_deref().and_then(branch_of).and_then(named_source) {
             return Ok(Some(command("git switch", [source])));
         }
-        // `init` writes a configuration for both, so that there is one next step.
+        // `init` mends errors, and locks or allows references, so that both have one next step.
         let is_red = self.errors > 0 || self.remote_references.neither > 0;
         if self.kustomizations == 0 && self.failures == 0 {
             let next = if is_red { "git kustomize-localize check" } else { "git kustomize-localize help" };
@@ -198,13 +198,13 @@ impl Status {
         let has_remote = self.remote_references.locked + self.remote_references.allowed > 0;
         let head = head_tree(repo)?;
         let stored = [listed_files(&DiskTree::of_directory(top, true)?), listed_files(&*head)].concat();
-        // Without remote references `branch` does not read these files, so they need not be committed.
-        let mut in_use: BTreeSet<String> = if has_remote { read.clone() } else { BTreeSet::new() };
-        in_use.extend(stored.iter().cloned());
-        let mut changed = uncommitted(repo, &*head, in_use)?;
+        // Without remote references `branch` does not read the files of kustomizations, so they need not be committed.
+        let mut needed: BTreeSet<String> = if has_remote { used.clone() } else { BTreeSet::new() };
+        needed.extend(stored.iter().cloned());
+        let mut changed = uncommitted(repo, &*head, needed)?;
         // A commit of a part would have a lock that its kustomizations do not match.
         if !changed.is_empty() && !stored.is_empty() {
-            changed = uncommitted(repo, &*head, read.into_iter().chain(stored).collect())?;
+            changed = uncommitted(repo, &*head, used.into_iter().chain(stored).collect())?;
         }
         if self.failures == 0 && !changed.is_empty() {
             let RemoteReferences { locked, allowed, .. } = self.remote_references;
@@ -288,7 +288,7 @@ impl BranchStatus {
     fn of(repo: &Rc<LocalRepo>, rendered: bool) -> BranchStatus {
         // A branch that cannot be examined is a state, not the end of `status`.
         let look = || -> Result<Option<BranchStatus>, Failures> {
-            // By name, so that uncommitted changes do not matter.
+            // A named revision is opened as a commit, so that uncommitted changes do not matter.
             let workspace = Workspace::of_rev(repo.clone(), Some("HEAD"))?;
             let options = BranchOptions { rendered, ..BranchOptions::default() };
             let destination = Destination::open(&workspace, Some(&options), None, true)?;
@@ -324,8 +324,8 @@ impl BranchStatus {
         Some(next.to_owned())
     }
 
-    /// The state in a line; `what` stands for a name that is not known.
-    fn text(&self, what: &str) -> String {
+    /// The state in a line; `noun` stands for an unknown name.
+    fn text(&self, noun: &str) -> String {
         let state = match &self.state {
             BranchState::Missing => "missing".to_owned(),
             BranchState::UpToDate => "up to date".to_owned(),
@@ -337,7 +337,7 @@ impl BranchStatus {
         };
         match &self.name {
             Some(name) => format!("branch {name}: {state}"),
-            None => format!("{what}: {state}"),
+            None => format!("{noun}: {state}"),
         }
     }
 }

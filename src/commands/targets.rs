@@ -113,22 +113,22 @@ pub(super) fn surveyed(repo: &Rc<LocalRepo>, survey: &Survey) -> Result<TargetSu
     // A target of a localized branch deploys the content of that branch, which is inspected if it exists.
     let config = Config::of(&**tree, "")?;
     let engines = targets::installed(&**tree, &config, &targets)?;
-    let places = targets.targets.iter().filter_map(|target| match &target.location {
-        TargetLocation::Local(there) => Some(there.revision.clone()),
+    let revisions = targets.targets.iter().filter_map(|target| match &target.location {
+        TargetLocation::Local(dir) => Some(dir.revision.clone()),
         TargetLocation::External(_) | TargetLocation::Templated(_) => None,
     });
-    let revisions: HashSet<Revision> = places.collect();
+    let revisions: HashSet<Revision> = revisions.collect();
     for revision in revisions.iter().filter(|revision| revision.is_localized()) {
         if let Some(tip) = Identity::of(repo, &config)?.tip(revision)? {
-            let there = targets.reaches(&explore_all(Rc::new(tip))?, |other| other == revision)?;
-            reaches
-                .iter_mut()
-                .zip(there)
-                .filter(|(_, there)| there.is_some())
-                .for_each(|(tree_inputs, there)| *tree_inputs = there);
+            let of_tip = targets.reaches(&explore_all(Rc::new(tip))?, |other| other == revision)?;
+            for (inputs, tip_inputs) in reaches.iter_mut().zip(of_tip) {
+                if tip_inputs.is_some() {
+                    *inputs = tip_inputs;
+                }
+            }
         }
     }
-    // They are counted, because silence would look like a repository without deployments.
+    // Files of Fleet are counted, because silence would look like a repository without deployments.
     let mut fleet_files = tree.files_named(&|name| ["fleet.yaml", "fleet.yml"].contains(&name))?;
     fleet_files.retain(|file| !config.leaves_out(path::parent(file)));
     Ok(TargetSurvey { targets, reaches, engines, fleet_files: fleet_files.len() })

@@ -88,8 +88,7 @@ pub(super) struct ReferenceTree {
     /// The nodes at the top.
     starts: Vec<Node>,
     /// The references, in the order of the file for each node.
-    #[serde(rename = "references")]
-    pub(super) links: Vec<NamedReference>,
+    pub(super) references: Vec<NamedReference>,
 }
 
 impl ReferenceTree {
@@ -113,17 +112,17 @@ impl ReferenceTree {
         roots.retain(|root| !flux.contains(&graph.roots[*root].file));
         let starts = graph.top_roots(&roots, graph.root_ids());
         let namer = Namer::of(&explored)?;
-        let links = graph.root_ids().flat_map(|root| namer.references_of(root)).collect();
-        Ok(ReferenceTree { starts: starts.into_iter().map(|root| namer.root(root)).collect(), links })
+        let references = graph.root_ids().flat_map(|root| namer.references_of(root)).collect();
+        Ok(ReferenceTree { starts: starts.into_iter().map(|root| namer.root(root)).collect(), references })
     }
 
     /// The nodes that each node references, each once, in the order of the references.
     fn below(&self) -> HashMap<&Node, Vec<&Node>> {
         let mut below: HashMap<&Node, Vec<&Node>> = HashMap::new();
         let mut seen = HashSet::new();
-        for link in &self.links {
-            if seen.insert((&link.from, &link.to)) {
-                below.entry(&link.from).or_default().push(&link.to);
+        for reference in &self.references {
+            if seen.insert((&reference.from, &reference.to)) {
+                below.entry(&reference.from).or_default().push(&reference.to);
             }
         }
         below
@@ -133,7 +132,7 @@ impl ReferenceTree {
     /// leads to the nodes that reference them.
     fn invert(&mut self, url: &str, lock: &Lock) -> Result<()> {
         let sources = leading_to(url, lock);
-        let named = self.links.iter().map(|link| &link.to).chain(&self.starts);
+        let named = self.references.iter().map(|reference| &reference.to).chain(&self.starts);
         let meant: BTreeSet<Node> = named
             .filter(|node: &&Node| {
                 (node.is_remote() || node.remote.is_some())
@@ -145,18 +144,18 @@ impl ReferenceTree {
             .cloned()
             .collect();
         let mut above: HashMap<&Node, Vec<&Node>> = HashMap::new();
-        for link in &self.links {
-            above.entry(&link.to).or_default().push(&link.from);
+        for reference in &self.references {
+            above.entry(&reference.to).or_default().push(&reference.from);
         }
-        // Everything that leads to the URL, at any distance: a change of it touches all of that.
+        // Everything that leads to the URL is shown, at any distance: a change at the URL touches all of it.
         let leading = reach(&meant, |node| above.get(node).cloned().unwrap_or_default());
         let leading: HashSet<Node> = leading.into_iter().cloned().collect();
-        self.links.retain(|link| leading.contains(&link.to));
+        self.references.retain(|reference| leading.contains(&reference.to));
         self.starts = meant.into_iter().collect();
-        // Turned around, so that the printer of the tree serves both directions.
-        for link in &mut self.links {
-            let from = Rc::new(link.to.clone());
-            link.to = std::mem::replace(&mut link.from, from).as_ref().clone();
+        // The references are turned around, so that the printer of the tree serves both directions.
+        for reference in &mut self.references {
+            let from = Rc::new(reference.to.clone());
+            reference.to = std::mem::replace(&mut reference.from, from).as_ref().clone();
         }
         if self.starts.is_empty() {
             return Err(Failure::new(format!("nothing names `{}`", redact::url(url)))

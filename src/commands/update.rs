@@ -67,11 +67,11 @@ impl UpdateArgs {
 struct Update<'a> {
     args: &'a UpdateArgs,
     quiet: bool,
-    /// With `--to` its tree names the new ref, and has the URLs back.
+    /// With `--to`, its tree has URLs in the place of localized paths, with the new ref.
     workspace: Workspace,
-    before: Rc<Lock>,
+    old_lock: Rc<Lock>,
     /// The survey of the files before the edits.
-    there: Rc<Survey>,
+    old_survey: Rc<Survey>,
     restored_urls: RestoredUrls,
     /// The edits of the user's files by `--to`.
     edits: Changes,
@@ -103,9 +103,9 @@ impl Selection {
     }
 
     /// The entries whose references in the user's files cannot be resolved now.
-    fn unanswered(&self, before: &Lock, fetcher: &mut Fetcher) -> Vec<Stays> {
+    fn unanswered(&self, old_lock: &Lock, fetcher: &mut Fetcher) -> Vec<Stays> {
         // For entries behind others only a walk finds the reference, and so the login to use.
-        let behind: BTreeSet<Upstream> = before.referenced().into_iter().map(Upstream::source).collect();
+        let behind: BTreeSet<Upstream> = old_lock.referenced().into_iter().map(Upstream::source).collect();
         let direct = self.sources.iter().filter(|source| !behind.contains(source));
         let wanted = direct.filter_map(|source| Some((source.clone(), Rc::new(update::wanted(source)?))));
         let (sources, wanted): (Vec<Upstream>, Vec<Rc<RemoteRef>>) = wanted.unzip();
@@ -133,10 +133,10 @@ type Stays = (Upstream, Failure);
 type Resolved = (Option<Plan>, Relocked);
 
 impl<'a> Update<'a> {
-    /// Selects, and writes another ref where that was asked for.
+    /// Selects the entries to resolve, and with `--to` edits the references in memory.
     fn open(args: &'a UpdateArgs, quiet: bool) -> Result<Update<'a>, Failures> {
         let workspace = Workspace::of_working_tree(false)?;
-        let before = match workspace.lock.clone() {
+        let old_lock = match workspace.lock.clone() {
             Some(lock) => lock,
             // Without remote references there is nothing to update, which is not an error.
             None if has_nothing_to_lock(&workspace)? => Rc::default(),
@@ -146,36 +146,37 @@ impl<'a> Update<'a> {
             }
         };
         let (paths, urls) = match &args.to {
-            Some(to) => split(&workspace, &args.url, to)?,
+            Some(to) => paths_and_urls(&workspace, &args.url, to)?,
             None => (Vec::new(), args.url.clone()),
         };
-        let selection = Selection { sources: update::select(&before, &urls)?, ..Selection::default() };
-        let options = fetch::FetchOptions { before: Some(before.clone()), ..fetching(&workspace.config, false, quiet) };
+        let selection = Selection { sources: update::select(&old_lock, &urls)?, ..Selection::default() };
+        let options =
+            fetch::FetchOptions { before: Some(old_lock.clone()), ..fetching(&workspace.config, false, quiet) };
         let mut update = Update {
             args,
             quiet,
-            there: workspace.survey().clone(),
-            restored_urls: in_place::restored(&workspace, &before)?,
+            old_survey: workspace.survey().clone(),
+            restored_urls: in_place::restored(&workspace, &old_lock)?,
             edits: Changes::new(),
             is_partial: !paths.is_empty(),
             selection,
-            fetcher: fetcher(workspace.repo(), options, vec![before.clone()], None)?,
-            before,
+            fetcher: fetcher(workspace.repo(), options, vec![old_lock.clone()], None)?,
+            old_lock,
             workspace,
         };
-        // Last: the new ref is chosen with the fetcher, among the tags that the server lists.
+        // This is last, because the fetcher chooses the new ref among the tags that the server lists.
         if let Some(to) = &args.to {
-            update.retarget(to, &urls, &paths)?;
+            update.write_ref(to, &urls, &paths)?;
         }
         Ok(update)
     }
 
     /// Writes another ref into the references to `urls`, below some paths or everywhere, in the tree of the workspace.
-    fn retarget(&mut self, to: &str, urls: &[String], paths: &[String]) -> Result<(), Failures> {
+    fn write_ref(&mut self, to: &str, urls: &[String], paths: &[String]) -> Result<(), Failures> {
         self.workspace.set_tree(self.restored_urls.tree.clone());
         let names: Vec<UrlArgument> = urls.iter().map(|url| UrlArgument::of(url)).collect();
         let mut changes = if is_pattern(to) {
-            self.newest(to, &names, paths)?
+            self.write_newest(to, &names, paths)?
         } else {
             update::retargeted(&self.workspace, &names, paths, &mut |_| Ok(Some(to.to_owned())))?
         };
@@ -192,7 +193,7 @@ impl<'a> Update<'a> {
 
     /// Writes the newest release of each repository and chart that matches a pattern and may be locked, and selects the
     /// entries that it replaces.
-    fn newest(&mut self, pattern: &str, names: &[UrlArgument], paths: &[String]) -> Result<Changes, Failures> {
+    fn write_newest(&mut self, pattern: &str, names: &[UrlArgument], paths: &[String]) -> Result<Changes, Failures> {
         let glob = Glob::new(pattern);
         let glob = glob.map_err(|error| Failure::new(format!("`{pattern}` is not a pattern: {}", error.kind())))?;
         let (glob, mut known) = (glob.compile_matcher(), BTreeMap::new());
@@ -212,7 +213,7 @@ impl<'a> Update<'a> {
             known.insert(source, newest.clone());
             Ok(newest)
         })?;
-        known.retain(|source, newest| newest.is_some() && self.before.get(source).is_some());
+        known.retain(|source, newest| newest.is_some() && self.old_lock.get(source).is_some());
         selection.sources = known.into_keys().collect();
         Ok(changes)
     }
@@ -220,26 +221,27 @@ impl<'a> Update<'a> {
     /// Resolves the selected entries, and again without those that must stay.
     fn resolve(&mut self) -> Result<Resolved, Failures> {
         loop {
-            match self.round()? {
+            match self.try_to_resolve()? {
                 Ok(resolved) => return Ok(resolved),
                 Err(stays) => self.selection.leave_out(stays),
             }
         }
     }
 
-    /// Resolves all selected entries, or returns those that may not move.
-    fn round(&mut self) -> Result<Result<Resolved, Vec<Stays>>, Failures> {
+    /// Resolves all selected entries. The inner error has those that must stay as they are, so that the others are to be
+    /// resolved without them.
+    fn try_to_resolve(&mut self) -> Result<Result<Resolved, Vec<Stays>>, Failures> {
         self.lock_the_rest();
-        let is_stored = update::is_stored(&self.before, &self.selection.sources);
+        let is_stored = update::is_stored(&self.old_lock, &self.selection.sources);
         if self.args.to.is_none() && is_stored {
             // Stored files stay as they are if their upstream does not respond.
-            let unanswered = self.selection.unanswered(&self.before, &mut self.fetcher);
+            let unanswered = self.selection.unanswered(&self.old_lock, &mut self.fetcher);
             if !unanswered.is_empty() {
                 return Ok(Err(unanswered));
             }
         }
         // Failures about trust only drop their entries; any other failure ends the update.
-        let resolved = self.resolved(is_stored);
+        let resolved = self.resolve_selected(is_stored);
         let failures = resolved.as_ref().map_or_else(|failures| &failures.0, |(_, relocked)| &relocked.unresolved);
         let distrusted = self.selection.distrusted(failures);
         if !distrusted.is_empty() {
@@ -247,16 +249,16 @@ impl<'a> Update<'a> {
         }
         let (plan, mut relocked) = resolved?;
         if self.args.to.is_some() && !relocked.unresolved.is_empty() {
-            // A ref that is not there is not to stay.
+            // The user asked for this ref, so no exception for a missing one is proposed.
             for failure in &mut relocked.unresolved {
                 failure.exception = None;
             }
             return Err(Failures(relocked.unresolved));
         }
-        let changes = Lock::changes(&self.before, &relocked.lock);
+        let changes = Lock::changes(&self.old_lock, &relocked.lock);
         let moved: Vec<Stays> =
             update::moved_versions(&changes, |upstream| self.fetcher.is_version(upstream)).collect();
-        // If the user names an entry, it is meant to move.
+        // A version must not move, unless the user names its entry.
         if self.args.url.is_empty() && !moved.is_empty() {
             return Ok(Err(moved));
         }
@@ -266,21 +268,21 @@ impl<'a> Update<'a> {
     /// Locks everything that is not selected to its current entry or its stored files.
     fn lock_the_rest(&mut self) {
         let nothing = BTreeSet::new();
-        let again = if self.is_partial { &nothing } else { &self.selection.sources };
+        let resolved_again = if self.is_partial { &nothing } else { &self.selection.sources };
         let tip = Tip {
-            tree: self.there.tree(),
+            tree: self.old_survey.tree(),
             directory: String::new(),
-            lock: Rc::new(update::without_files(&self.before, again)),
+            lock: Rc::new(update::without_files(&self.old_lock, resolved_again)),
             has_licenses: true,
         };
-        self.fetcher.relock(update::without(&self.before, again), tip);
+        self.fetcher.relock(update::without(&self.old_lock, resolved_again), tip);
     }
 
     /// Resolves entries that no lock contains: for the lock only, or for stored files, which are then written again.
-    fn resolved(&mut self, is_stored: bool) -> Result<Resolved, Failures> {
+    fn resolve_selected(&mut self, is_stored: bool) -> Result<Resolved, Failures> {
         let (workspace, fetcher) = (&self.workspace, &mut self.fetcher);
         if !is_stored {
-            return Ok((None, relock(workspace, &self.before, fetcher)?));
+            return Ok((None, relock(workspace, &self.old_lock, fetcher)?));
         }
         let request = in_place::InPlaceRequest {
             updated: Some(self.restored_urls.clone()),
@@ -293,12 +295,12 @@ impl<'a> Update<'a> {
 
     /// Writes the lock, and with it the stored files.
     fn finish(self, (plan, relocked): Resolved) -> Result<LocalizeReport, Failures> {
-        // Before anything is written, because the histories come from the network.
-        let (mut rewritten, news) = histories(&self.fetcher, &self.before, &relocked.lock);
-        let diff = self.args.diff.then(|| self.compared(plan.as_ref(), &relocked.lock)).transpose();
+        // The network may fail, so it is asked before anything is written.
+        let (mut rewritten, news) = histories(&self.fetcher, &self.old_lock, &relocked.lock);
+        let diff = self.args.diff.then(|| self.diff(plan.as_ref(), &relocked.lock)).transpose();
         let diff = diff.map_err(|failures| failures.context("nothing was written"))?;
         // The files are written last, all of them or none.
-        let (workspace, before, dry_run) = (self.workspace, self.before, self.args.dry_run);
+        let (workspace, old_lock, dry_run) = (self.workspace, self.old_lock, self.args.dry_run);
         let mut outcome = match plan {
             Some(mut plan) => {
                 plan.findings.extend(rewritten);
@@ -307,11 +309,11 @@ impl<'a> Update<'a> {
                 workspace.config.judge(&mut plan.findings);
                 let status = write(&workspace, &plan.changes, &plan.findings, dry_run)?;
                 let files = ChangedFiles::of(&plan.changes);
-                LocalizeReport { localized: on_disk(status, plan, files, &before), locking: Locking::default() }
+                LocalizeReport { localized: on_disk(status, plan, files, &old_lock), locking: Locking::default() }
             }
             None => {
                 workspace.config.judge(&mut rewritten);
-                lock::finish(&workspace, dry_run, rewritten, &before, relocked, self.edits)?
+                lock::finish(&workspace, dry_run, rewritten, &old_lock, relocked, self.edits)?
             }
         };
         let locking = &mut outcome.locking;
@@ -321,14 +323,14 @@ impl<'a> Update<'a> {
     }
 
     /// Compares the builds that this touches.
-    fn compared(&self, plan: Option<&Plan>, lock: &Lock) -> Result<Diff, Failures> {
+    fn diff(&self, plan: Option<&Plan>, lock: &Lock) -> Result<Diff, Failures> {
         let Some(repo) = self.workspace.repo() else { return Ok(Diff::default()) };
         // Both sides are trees in memory: the comparison must not depend on the writing.
         let mut changes = self.edits.clone();
         changes.insert(LOCK_NAME.to_owned(), Some(ResultFile::of(lock)?));
         changes.extend(plan.iter().flat_map(|plan| plan.changes.clone()));
-        let tree = changed(OverlayTree::new(self.there.tree()), &changes);
-        let (old, new) = (Workspace::surveyed(&self.there)?, Workspace::of_tree(Rc::new(tree))?);
+        let tree = changed(OverlayTree::new(self.old_survey.tree()), &changes);
+        let (old, new) = (Workspace::surveyed(&self.old_survey)?, Workspace::of_tree(Rc::new(tree))?);
         let sides = Sides { old: &old, new: &new };
         let changes = Changed::among(sides.map(|side| side.tree.clone()), changes.into_keys())?;
         let choices = Choices::of(repo, &new.config, &changes, sides.map(|side| &**side.survey()), &[])?;
@@ -342,7 +344,7 @@ impl<'a> Update<'a> {
 }
 
 /// Splits the words of the command line: a word that exists in the working tree is a path, every other word a URL.
-fn split(workspace: &Workspace, words: &[String], to: &str) -> Result<(Vec<String>, Vec<String>), Failures> {
+fn paths_and_urls(workspace: &Workspace, words: &[String], to: &str) -> Result<(Vec<String>, Vec<String>), Failures> {
     let (mut paths, mut urls) = (Vec::new(), Vec::new());
     // A path is tried first: a URL without a scheme looks like one, but does not exist.
     for word in words {

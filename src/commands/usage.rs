@@ -39,7 +39,7 @@ fn commands() -> impl Iterator<Item = &'static str> {
 }
 
 /// The command that a word means; `None` if it is unknown.
-fn word(word: &str) -> Option<&'static str> {
+fn meaning_of(word: &str) -> Option<&'static str> {
     OTHER_WORDS
         .into_iter()
         .chain(commands().map(|name| (name, name)))
@@ -93,7 +93,7 @@ pub(super) fn unknown_word(text: &str, rest: &[String]) -> Option<Failure> {
         return None;
     }
     let failure = Failure::new(format!("`{text}` is neither a command nor a directory"));
-    Some(failure.hint(match word(text).or_else(|| nearest(text, commands().filter(|name| *name != COPY))) {
+    Some(failure.hint(match meaning_of(text).or_else(|| nearest(text, commands().filter(|name| *name != COPY))) {
         Some(COPY) if !rest.is_empty() => format!("did you mean `{}`?", command(PROGRAM, rest)),
         Some(COPY) | None => {
             "for a copy, name the directory that contains the kustomization; for all commands: git kustomize-localize -h"
@@ -144,10 +144,12 @@ pub(super) fn point_elsewhere(error: &mut clap::Error) {
     }
     // An option may come with its value.
     let option = unknown.split('=').next().unwrap_or_default();
-    let meant = match word(option.trim_start_matches('-')) {
+    let meant = match meaning_of(option.trim_start_matches('-')) {
         // For a copy, another program's option for its output.
-        Some("--format json") if first.is_none() && option != "--json" => instead(option, ""),
-        Some(meant) if meant.starts_with("--") && takes(first.unwrap_or(COPY), meant) => instead(option, meant),
+        Some("--format json") if first.is_none() && option != "--json" => corrected_line(option, ""),
+        Some(meant) if meant.starts_with("--") && has_option(first.unwrap_or(COPY), meant) => {
+            corrected_line(option, meant)
+        }
         Some(meant) if meant.starts_with("--") => None,
         Some(meant) => Some(format!("{PROGRAM} {meant}")),
         None if !unknown.starts_with('-') && first == Some("branch") => {
@@ -166,7 +168,7 @@ pub(super) fn point_elsewhere(error: &mut clap::Error) {
 
 /// The command line with `meant` instead of an option, and with its value if it takes one; `None` if the option is not
 /// a word of it.
-fn instead(option: &str, meant: &str) -> Option<String> {
+fn corrected_line(option: &str, meant: &str) -> Option<String> {
     // The user can copy the line, so that nothing else of it changes.
     let words: Vec<String> = shown().into_iter().skip(1).collect();
     let (at, value) = words.iter().enumerate().find_map(|(at, word)| match word.strip_prefix(option)? {
@@ -179,7 +181,7 @@ fn instead(option: &str, meant: &str) -> Option<String> {
 }
 
 /// Whether a command has an option.
-fn takes(command: &str, option: &str) -> bool {
+fn has_option(command: &str, option: &str) -> bool {
     let words = ["git-kustomize-localize", command].into_iter().chain(option.split_whitespace());
     let kind = Cli::try_parse_from(words).err().map(|error| error.kind());
     !matches!(kind, Some(ErrorKind::UnknownArgument | ErrorKind::InvalidSubcommand))
@@ -229,9 +231,9 @@ mod tests {
         for (other, command) in OTHER_WORDS.into_iter().filter(|(_, command)| *command != COPY) {
             let (first, rest) = command.split_once(' ').unwrap_or((command, ""));
             let is_known = if first.starts_with("--") {
-                first == "--version" || PAGES.iter().any(|(page, _)| takes(page, command))
+                first == "--version" || PAGES.iter().any(|(page, _)| has_option(page, command))
             } else {
-                PAGES.iter().any(|(page, _)| *page == first) && takes(first, rest)
+                PAGES.iter().any(|(page, _)| *page == first) && has_option(first, rest)
             };
             assert!(is_known, "{other}: {command}");
             assert!(PAGES.iter().all(|(name, _)| *name != other), "{other} is a command");

@@ -57,6 +57,7 @@ impl VerifyArgs {
             .upstream
             .then(|| remote_git(repo.as_deref()).map(|remote_git| fetch::Network::new(remote_git, &options)))
             .transpose()?;
+        // Only with `--upstream` are servers asked.
         let ask = upstream
             .as_ref()
             .map(|upstream| |config: &Config, entries: &[(&Upstream, &Pinned)]| upstream.ask(config, entries));
@@ -113,17 +114,17 @@ impl Outcome for VerifyOutcome {
         if !out.is_empty() {
             out.push(String::new());
         }
-        out.extend(self.records.iter().map(told));
+        out.extend(self.records.iter().map(record_line));
         let left = self.left.iter();
         out.extend(left.map(|entry| format!("stays remote (allowed): {}: {}", entry.upstream, entry.left.reason)));
-        out.extend(self.upstream.iter().flat_map(|all| upstream(all)));
+        out.extend(self.upstream.iter().flat_map(|all| upstream_lines(all)));
         let result = match self.differences.len() {
             0 if !self.failures.is_empty() => "not everything could be checked".to_owned(),
             0 if self.records.is_empty() => "as locked".to_owned(),
             0 => [&["as recorded"], self.also.as_slice()].concat().join(", "),
             count => counted(count, "difference"),
         };
-        // In capitals, because the line is often read in a long log, and one word is easily overlooked.
+        // The line is often read in a long log, where one word is easily overlooked, so a failure is in capitals.
         let verified =
             if self.differences.is_empty() && self.failures.is_empty() { "verified" } else { "NOT verified" };
         let rev = &self.rev;
@@ -145,7 +146,7 @@ impl Outcome for VerifyOutcome {
     }
 }
 
-fn told(record: &Record) -> String {
+fn record_line(record: &Record) -> String {
     let directory = path::shown(&record.directory);
     let from = record.target.as_ref().map(|target| format!(" from {target}")).unwrap_or_default();
     if let (true, Some(commit)) = (record.rendered, &record.recorded_by) {
@@ -162,26 +163,26 @@ fn told(record: &Record) -> String {
 }
 
 /// One line for each remote, and a line with the counts.
-fn upstream(all: &[EntryStatus]) -> Vec<String> {
+fn upstream_lines(all: &[EntryStatus]) -> Vec<String> {
     let mut out = Vec::new();
     for EntryStatus { lock, line, entry: (source, pinned), answer } in all {
         let was = short(pinned.digest.hex());
-        let mut told = match &answer.now {
+        let mut versions = match &answer.now {
             Some(now) if *now == pinned.digest => format!("is {was}"),
             Some(now) => format!("was {was}, is {}", short(now.hex())),
             None => format!("was {was}"),
         };
         // The error below says why it is unreachable.
         if answer.failure.is_none() && !answer.why.is_empty() {
-            told += &format!(": {}", answer.why);
+            versions += &format!(": {}", answer.why);
         }
         // Merges are not counted, because nobody reads them: `git log --no-merges` shows the same.
         match answer.commits {
-            Some(0) => told += " by merges only",
-            Some(commits) => told += &format!(" by {}", counted(commits, "commit")),
+            Some(0) => versions += " by merges only",
+            Some(commits) => versions += &format!(" by {}", counted(commits, "commit")),
             None => {}
         }
-        out.push(format!("{lock}:{line}: {}: {source} {told}", answer.verdict));
+        out.push(format!("{lock}:{line}: {}: {source} {versions}", answer.verdict));
         let newest = answer.newest.iter();
         out.extend(newest.map(|(commit, subject)| format!("    {} {subject}", short(commit))));
         let more = answer.commits.unwrap_or_default().saturating_sub(answer.newest.len());
@@ -193,12 +194,12 @@ fn upstream(all: &[EntryStatus]) -> Vec<String> {
     let counts = present(UpstreamVerdict::ALL.map(|label| (count(&label), format!("{} {label}", count(&label)))));
     let counts = if counts.is_empty() { "nothing to check".to_owned() } else { counts.join(", ") };
     out.push(format!("upstream of {}: {counts}", counted(all.len(), "remote")));
-    out.extend(updates(all));
+    out.extend(update_hints(all));
     out
 }
 
 /// The commands that take upstream's changes into the lock.
-fn updates(all: &[EntryStatus]) -> Vec<String> {
+fn update_hints(all: &[EntryStatus]) -> Vec<String> {
     let of = |update| all.iter().filter(move |entry| entry.answer.update == update);
     // The lock at the top is updated, that of a copy only by another copy.
     let (any, mut out) = (of(UpdateKind::Any), Vec::new());

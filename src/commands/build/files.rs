@@ -40,8 +40,8 @@ pub(super) fn write(args: &BuildArgs, workspace: &Workspace, directory: &Path, o
     let repo = workspace.repo().map_or_else(repository_offline, |repo| Ok(repo.clone()))?;
     refuse_in_tree(&repo, workspace, directory)?;
     let choices = match &args.base {
-        Some(base) => Comparison::since(&repo, base, workspace)?.choices(&repo, workspace, &args.what)?,
-        None => Choices::all(&repo, workspace, &args.what)?,
+        Some(base) => Comparison::since(&repo, base, workspace)?.choices(&repo, workspace, &args.names)?,
+        None => Choices::all(&repo, workspace, &args.names)?,
     };
     let how = args.with.how(args.offline, output.quiet);
     let rendered = Rendered::of(workspace, choices, how)?;

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::check::{BaseFindings, BuildSummary, Checked};
-use crate::commands::findings::{blocks, each, explain, painted};
+use crate::commands::findings::{blocks, explain, findings_text, painted};
 use crate::commands::messages::{commit, counted, first, named, present};
 use crate::commands::output::Shown;
 use crate::git::{Snapshot, is_object_id};
@@ -35,7 +35,7 @@ pub fn human(checked: &Checked, shown: Shown) -> String {
     // Hundreds of findings would scroll their own summary away.
     let is_brief =
         blocks(&wanted, shown.verbose).len() > MANY && shown.width.is_some() && !shown.verbose && !shown.quiet;
-    let mut out = if is_brief { overview(&wanted, shown.color) } else { each(&wanted, shown) };
+    let mut out = if is_brief { overview(&wanted, shown.color) } else { findings_text(&wanted, shown) };
     if shown.quiet {
         return out;
     }

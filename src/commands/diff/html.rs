@@ -8,7 +8,7 @@ use super::human::built_by;
 use super::{Compared, Diff, Title, titles};
 use crate::build::compare::ObjectChange;
 use crate::build::consequences::Consequence;
-use crate::commands::affected::unknown;
+use crate::commands::affected::unknown_lines;
 use crate::commands::messages::{counted, html};
 use crate::message::redact::visible;
 
@@ -28,7 +28,7 @@ impl Diff {
         let page = Page { groups, kinds: kinds.into_iter().collect(), is_short: self.is_short };
         let numbers = || 0..page.groups.len();
         let consequences = summary("Consequences", numbers().flat_map(|number| page.consequences(number)).collect());
-        let unbuilt = unknown(&self.unbuilt, &self.unread, true);
+        let unbuilt = unknown_lines(&self.unbuilt, &self.unread, true);
         let unknown = unbuilt.lines().map(str::to_owned).chain(self.unlocked(true));
         let unknown = summary("Not known", unknown.map(|line| item(&text(&line))).collect());
         let remote = self.now_remote.iter().map(|upstream| item(&text(&upstream.line()))).collect();

@@ -48,8 +48,8 @@ impl Outcome for ChangedHooks {
 
 /// Puts hooks where git looks for them: all or none.
 pub(super) fn install(repo: &LocalRepo, names: &[String]) -> Result<ChangedHooks, Failures> {
-    // Links are followed, because the file would be written to their target.
-    let (directory, common) = (real(&repo.hooks()?), real(&repo.common));
+    // Links are followed, because a hook would be written where they lead.
+    let (directory, common) = (without_links(&repo.hooks()?), without_links(&repo.common));
     // A bare repository gets pushes, and has hooks of another kind.
     let Some(top) = &repo.top else {
         return Err(Failure::new("this repository has no working tree, so no commits are made here")
@@ -57,7 +57,7 @@ pub(super) fn install(repo: &LocalRepo, names: &[String]) -> Result<ChangedHooks
             .into());
     };
     // A global `core.hooksPath` is shared by all repositories of this person.
-    if !directory.starts_with(&common) && !directory.starts_with(real(top)) {
+    if !directory.starts_with(&common) && !directory.starts_with(without_links(top)) {
         let shown = directory.display();
         let hooks = common.join("hooks").display().to_string();
         let failure = Failure::new(format!(
@@ -65,7 +65,7 @@ pub(super) fn install(repo: &LocalRepo, names: &[String]) -> Result<ChangedHooks
         ));
         let set = command("git config --local core.hooksPath", [hooks]);
         let failure = failure.hint(format!("to use hooks of this repository only: {set}"));
-        let all = names.iter().map(|name| format!("to run it in all of them, {}", line(name)));
+        let all = names.iter().map(|name| format!("to run it in all of them, {}", hook_line(name)));
         return Err(all.fold(failure, Failure::hint).into());
     }
     // All hooks are examined first: a half installed set would check only some of the ways to commit.
@@ -78,7 +78,7 @@ pub(super) fn install(repo: &LocalRepo, names: &[String]) -> Result<ChangedHooks
         }
         failures.push(
             Failure::new(format!("not overwriting the existing hook `{}`", path.display()))
-                .hint(format!("to run both, {}", line(name)))
+                .hint(format!("to run both, {}", hook_line(name)))
                 .hint("for a hook of husky, lefthook, pre-commit or prek: git kustomize-localize help hook"),
         );
     }
@@ -102,7 +102,7 @@ pub(super) fn install(repo: &LocalRepo, names: &[String]) -> Result<ChangedHooks
 /// Removes the hooks of [`install`].
 pub(super) fn uninstall(repo: &LocalRepo, names: &[String]) -> Result<ChangedHooks> {
     // All paths are read before the first file is removed.
-    let directory = real(&repo.hooks()?);
+    let directory = without_links(&repo.hooks()?);
     let mut files = Vec::new();
     for (name, _) in named(names) {
         let path = directory.join(name);
@@ -122,13 +122,13 @@ fn named(names: &[String]) -> impl Iterator<Item = (&'static str, &'static str)>
 }
 
 /// The line to add to a hook of another program.
-fn line(name: &str) -> String {
+fn hook_line(name: &str) -> String {
     let copy = if name == "pre-push" { ", with a copy of its standard input" } else { "" };
     format!("add to it{copy}: git kustomize-localize hook run {name} \"$@\" || exit $?")
 }
 
 /// The path with all links followed; its last component may be missing.
-fn real(path: &Path) -> PathBuf {
+fn without_links(path: &Path) -> PathBuf {
     fs::canonicalize(path)
         .ok()
         .or_else(|| Some(fs::canonicalize(path.parent()?).ok()?.join(path.file_name()?)))

@@ -32,7 +32,11 @@ impl PendingCheck {
     }
 
     /// The filter for the findings to show.
-    pub(super) fn shows(&self, repo: &LocalRepo, snapshot: &Snapshot) -> Result<impl Fn(&Finding) -> bool + use<>> {
+    pub(super) fn finding_filter(
+        &self,
+        repo: &LocalRepo,
+        snapshot: &Snapshot,
+    ) -> Result<impl Fn(&Finding) -> bool + use<>> {
         let touched = self.since.as_ref().map(|since| repo.changed_since(since, snapshot)).transpose()?;
         let touched: Option<HashSet<String>> = touched.map(|paths| paths.into_iter().collect());
         // A change of the configuration or the lock can cause findings anywhere.
@@ -50,7 +54,7 @@ pub(super) fn pushed(repo: &LocalRepo, lines: &str) -> Result<Vec<PendingCheck>>
         // The first field is the name that the user gave, and may contain spaces.
         let mut fields = line.rsplitn(4, ' ');
         let (old, name, new) = (fields.next()?, fields.next()?, fields.next()?);
-        fields.next().map(|_| [old, new, name])
+        fields.next().map(|_| RefUpdate { old, new, name })
     })?;
     pending_checks(repo, &updates, |_| Ok(Base::None))
 }
@@ -61,17 +65,16 @@ pub(super) fn received(repo: &LocalRepo, lines: &str) -> Result<Vec<PendingCheck
     // The ref comes last.
     let updates = updates(lines, "<old object> <new object> <ref>", |line| {
         let mut fields = line.splitn(3, ' ');
-        Some([fields.next()?, fields.next()?, fields.next()?])
+        Some(RefUpdate { old: fields.next()?, new: fields.next()?, name: fields.next()? })
     })?;
-    if let Some([_, _, name]) =
-        updates.iter().find(|update: &&Update| !is_none(update[1]) && update[2].starts_with("refs/replace/"))
-    {
+    let is_replacing = |update: &&RefUpdate| !is_absent(update.new) && update.name.starts_with("refs/replace/");
+    if let Some(RefUpdate { name, .. }) = updates.iter().find(is_replacing) {
         return Err(Failure::new(format!("`{}` would replace the files of a commit here", shown(name)))
             .hint("push the changed files as a commit"));
     }
     // The configuration of the base: a push must not switch off its own check.
     pending_checks(repo, &updates, |old| {
-        for name in [old, "HEAD"].into_iter().filter(|name| !is_none(name)) {
+        for name in [old, "HEAD"].into_iter().filter(|name| !is_absent(name)) {
             if let Some(old) = repo.commit(name)? {
                 return Ok(Base::Rev(old.commit));
             }
@@ -97,20 +100,28 @@ fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// A ref that is moved: its object before and from now on, and its name.
-type Update<'a> = [&'a str; 3];
+/// A ref that is moved from an old object to a new one.
+struct RefUpdate<'a> {
+    old: &'a str,
+    new: &'a str,
+    name: &'a str,
+}
 
-/// Whether a line of git says that a ref does not exist.
-fn is_none(id: &str) -> bool {
+/// Whether a line of git says with this object that the ref does not exist.
+fn is_absent(id: &str) -> bool {
     id.bytes().all(|byte| byte == b'0')
 }
 
 /// Reads the lines that git passes to a hook.
-fn updates<'a>(lines: &'a str, form: &str, read: impl Fn(&'a str) -> Option<Update<'a>>) -> Result<Vec<Update<'a>>> {
+fn updates<'a>(
+    lines: &'a str,
+    form: &str,
+    read: impl Fn(&'a str) -> Option<RefUpdate<'a>>,
+) -> Result<Vec<RefUpdate<'a>>> {
     let updates = lines
         .lines()
         .filter(|line| !line.is_empty())
-        .map(|line| read(line).filter(|[old, new, _]: &Update| is_object_id(old) && is_object_id(new)));
+        .map(|line| read(line).filter(|update: &RefUpdate| is_object_id(update.old) && is_object_id(update.new)));
     updates
         .collect::<Option<_>>()
         .ok_or_else(|| Failure::new("unexpected line on standard input").hint(format!("expected: {form}")))
@@ -119,11 +130,11 @@ fn updates<'a>(lines: &'a str, form: &str, read: impl Fn(&'a str) -> Option<Upda
 /// The commits of the updates, each once. Other objects have no kustomizations.
 fn pending_checks(
     repo: &LocalRepo,
-    updates: &[Update<'_>],
+    updates: &[RefUpdate<'_>],
     base: impl Fn(&str) -> Result<Base>,
 ) -> Result<Vec<PendingCheck>> {
     let mut all: Vec<PendingCheck> = Vec::new();
-    for [old, new, name] in updates.iter().filter(|[_, new, _]| !is_none(new)) {
+    for RefUpdate { old, new, name } in updates.iter().filter(|update| !is_absent(update.new)) {
         // A tag of a blob or a tree has no kustomizations, but a commit that cannot be read is an error.
         let Some(tip) = repo.commit(new)? else {
             match repo.kind(new)?.as_str() {
@@ -132,8 +143,8 @@ fn pending_checks(
             }
         };
         let (snapshot, refs) = (Snapshot::of(Some(&tip.commit)), vec![(*name).to_owned()]);
-        let since = if is_none(old) { None } else { repo.commit(old)?.map(|old| old.commit) };
-        let pending = PendingCheck { snapshot, base: base(old)?, refs, is_new: is_none(old), since };
+        let since = if is_absent(old) { None } else { repo.commit(old)?.map(|old| old.commit) };
+        let pending = PendingCheck { snapshot, base: base(old)?, refs, is_new: is_absent(old), since };
         // Several refs of one commit are checked once.
         match all.iter_mut().find(|other| (&other.snapshot, &other.base) == (&pending.snapshot, &pending.base)) {
             Some(other) => {

@@ -17,7 +17,10 @@ impl Outcome for LocalizeReport {
         match (self.localized.status, &self.localized.builds) {
             (WriteOutcome::Differs, Some(builds)) => lines(differences(builds)),
             _ if shown.quiet => String::new(),
-            _ => lines(self.told(shown)) + &self.locking.diff.as_ref().map_or(String::new(), |diff| diff.text(shown)),
+            _ => {
+                lines(self.report_lines(shown))
+                    + &self.locking.diff.as_ref().map_or(String::new(), |diff| diff.text(shown))
+            }
         }
     }
 
@@ -54,9 +57,9 @@ impl Outcome for LocalizeReport {
 }
 
 impl LocalizeReport {
-    fn told(&self, shown: Shown) -> Vec<String> {
+    fn report_lines(&self, shown: Shown) -> Vec<String> {
         let (LocalizeReport { localized, locking }, verbose) = (self, shown.verbose);
-        let what = localized.what();
+        let result = localized.result_name();
         let (done, tail) = match localized.made {
             ResultKind::Lock | ResultKind::FirstLock => {
                 let count = counted(localized.remotes.len(), "remote reference");
@@ -66,8 +69,8 @@ impl LocalizeReport {
             ResultKind::Copy(_) | ResultKind::InPlace => (["localized", "would localize"], localized.numbers()),
         };
         let mut out = vec![match localized.status {
-            WriteOutcome::Written => format!("{} {what}{tail}", done[0]),
-            WriteOutcome::DryRun => format!("{} {what}{tail}", done[1]),
+            WriteOutcome::Written => format!("{} {result}{tail}", done[0]),
+            WriteOutcome::DryRun => format!("{} {result}{tail}", done[1]),
             WriteOutcome::Unchanged => self.unchanged(),
             WriteOutcome::Warned | WriteOutcome::Differs => return Vec::new(),
         }];
@@ -93,7 +96,7 @@ impl LocalizeReport {
         }));
         out.extend(localized.builds.iter().flat_map(|builds| proof(builds, verbose)));
         out.extend(left(&localized.left, verbose));
-        out.extend(findings::number(&localized.findings, verbose));
+        out.extend(findings::warning_count(&localized.findings, verbose));
         // These are errors of the tree itself, which `check` explains.
         if !locking.unread.is_empty() {
             let count = counted(locking.unread.len(), "reference");
@@ -162,7 +165,7 @@ impl LocalizeOutcome {
         self.branch.as_ref().map(|branch| branch.source.as_str())
     }
 
-    fn what(&self) -> String {
+    fn result_name(&self) -> String {
         match (&self.made, self.targets.as_slice(), &self.branch) {
             (ResultKind::Lock | ResultKind::FirstLock, ..) => LOCK_NAME.to_owned(),
             (ResultKind::Copy(copy), ..) => format!("{} into {}", copy.target, copy.new_directory),

@@ -33,7 +33,7 @@ pub(super) struct Component {
     pub left: Option<String>,
     /// The builds that run an image.
     pub run_by: BTreeSet<String>,
-    /// The places in the tree that name it.
+    /// The locations in the tree that name it.
     pub named_by: BTreeSet<String>,
     /// The upstreams that it references.
     pub names: BTreeSet<Upstream>,

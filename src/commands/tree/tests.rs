@@ -84,7 +84,7 @@ fn every_shape_is_drawn() {
         "https://github.com/acme/app//deploy?ref=v1.2.0 (tag, not locked)\n└── c\n"
     );
     // Every reference is listed, also the repeated ones.
-    assert_eq!(survey(&parts, &[]).links.len(), 7);
+    assert_eq!(survey(&parts, &[]).references.len(), 7);
 }
 
 #[test]
@@ -185,7 +185,7 @@ fn tree() -> ReferenceTree {
         link(node("https://example.com/a.yaml", NodeKind::Http)),
         link(Node { why: Some("not there"), ..node("missing", NodeKind::Broken) }),
     ];
-    ReferenceTree { starts: vec![(*start).clone()], links }
+    ReferenceTree { starts: vec![(*start).clone()], references: links }
 }
 
 #[test]

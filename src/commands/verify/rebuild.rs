@@ -20,7 +20,7 @@ use crate::workspace::{Workspace, fetcher, fetching};
 
 /// Adds the differences from localizing again, or the reasons why that failed.
 pub(super) fn compare(verified: &mut VerifyOutcome) -> Result<(), Failures> {
-    // Not the offline repository: this one has the settings for fetching.
+    // The repository is opened again, because the one of `verify` is offline, and this one has the settings for fetching.
     let repo = Rc::new(LocalRepo::discover()?.ok_or_else(|| Failure::new("this is not a git repository"))?);
     let (mut differences, mut failures) = (Vec::new(), Vec::new());
     // Success without anything to localize would look like a proof.
@@ -34,7 +34,7 @@ pub(super) fn compare(verified: &mut VerifyOutcome) -> Result<(), Failures> {
     let rev = verified.commit.as_deref().unwrap_or_default();
     let whole = repo.commit(rev)?.ok_or_else(|| Failure::new(format!("{} cannot be read", verified.rev)))?;
     for record in &verified.records {
-        match of(&repo, &whole.tree, record) {
+        match differences_of(&repo, &whole.tree, record) {
             Ok(more) => differences.extend(more),
             Err(error) => {
                 let shown = path::shown(&record.directory);
@@ -49,8 +49,8 @@ pub(super) fn compare(verified: &mut VerifyOutcome) -> Result<(), Failures> {
     Ok(())
 }
 
-/// The differences between a tree and the result of localizing again as its record describes.
-fn of(repo: &Rc<LocalRepo>, whole: &str, record: &Record) -> Result<Vec<Difference>, Failures> {
+/// The differences between the tree of a commit (`whole`) and the result of localizing again as a record in it describes.
+fn differences_of(repo: &Rc<LocalRepo>, whole: &str, record: &Record) -> Result<Vec<Difference>, Failures> {
     let source = record.source.as_deref().ok_or_else(|| {
         Failure::new("no commit message names the source commit")
             .hint("verify the branch itself, for example: git kustomize-localize verify localized/main")
@@ -76,7 +76,7 @@ fn of(repo: &Rc<LocalRepo>, whole: &str, record: &Record) -> Result<Vec<Differen
     let source_tree = object_id(&source.tree)?;
     let workspace = Workspace::of_rev(repo.clone(), Some(&source.commit))?;
     let options = PlanOptions { overwrite: false, trailers: lock.trailers };
-    // Only locked digests, or else a moved tag would look like an edited commit.
+    // Only locked digests count, or else a moved tag would look like an edited commit.
     let fetching = fetch::FetchOptions { locked: true, ..fetching(&workspace.config, false, false) };
     let mut fetcher = fetcher(Some(repo), fetching, vec![lock.clone()], None)?;
     let plan = match &lock.target {
@@ -92,19 +92,21 @@ fn of(repo: &Rc<LocalRepo>, whole: &str, record: &Record) -> Result<Vec<Differen
         }
         None => in_place::plan(&workspace, in_place::InPlaceRequest::default(), &options, &mut fetcher)?,
     };
-    let made = objects::write(&repository, source_tree, [], &plan.changes, plan.new_dir.as_deref())?.directory;
-    let there = match record.target {
-        Some(_) => lookup(&repository, whole, &record.directory)?.map(|(_, id)| id),
-        // In place, commits of other people have other trees. It was already checked that our own commit has this tree.
+    let rebuilt_tree = objects::write(&repository, source_tree, [], &plan.changes, plan.new_dir.as_deref())?.directory;
+    let recorded_tree = match record.target {
+        // A copy is compared by its directory, if that exists.
+        Some(_) => match lookup(&repository, whole, &record.directory)? {
+            Some((_, id)) => id,
+            None => return Ok(Vec::new()),
+        },
+        // In place, the commit may also have later changes of people, so the tree of the trailer is compared, which `verify`
+        // has compared with the commit that we made.
         None => match record.tree.as_deref().map(object_id).transpose()? {
-            Some(tree) if entries(&repository, tree).is_ok() => Some(tree),
-            _ => Some(whole),
+            Some(tree) if entries(&repository, tree).is_ok() => tree,
+            _ => whole,
         },
     };
-    let Some(there) = there else {
-        return Ok(Vec::new());
-    };
-    let paths = differences(&repository, made, there, &BTreeSet::new())?;
+    let paths = differences(&repository, rebuilt_tree, recorded_tree, &BTreeSet::new())?;
     Ok(paths.iter().map(|path| rebuilt(record, path)).collect())
 }
 
