@@ -242,7 +242,7 @@ const PUSHES: usize = 3;
 pub(crate) struct PreparedRun<'a> {
     request: &'a LocalizeRequest<'a>,
     workspace: Workspace,
-    subject: LocalizeSource,
+    source: LocalizeSource,
     /// NEW_DIR of a copy.
     new_dir: Option<String>,
 }
@@ -251,7 +251,7 @@ pub(crate) struct PreparedRun<'a> {
 struct Run<'a> {
     request: &'a LocalizeRequest<'a>,
     workspace: Workspace,
-    subject: LocalizeSource,
+    source: LocalizeSource,
     destination: Destination,
     tip: Option<Tip>,
     fetcher: Fetcher,
@@ -261,8 +261,8 @@ impl<'a> PreparedRun<'a> {
     /// Finds the target of a request.
     pub(crate) fn of(request: &'a LocalizeRequest<'a>) -> Result<PreparedRun<'a>, Failures> {
         let workspace = request.workspace()?;
-        let (subject, new_dir) = LocalizeSource::find(&request.mode, &workspace)?;
-        Ok(PreparedRun { request, workspace, subject, new_dir })
+        let (source, new_dir) = LocalizeSource::find(&request.mode, &workspace)?;
+        Ok(PreparedRun { request, workspace, source, new_dir })
     }
 
     /// Localizes the target.
@@ -272,12 +272,12 @@ impl<'a> PreparedRun<'a> {
 }
 
 impl<'a> Run<'a> {
-    fn open(PreparedRun { request, workspace, subject, new_dir }: PreparedRun<'a>) -> Result<Run<'a>, Failures> {
+    fn open(PreparedRun { request, workspace, source, new_dir }: PreparedRun<'a>) -> Result<Run<'a>, Failures> {
         let destination =
             Destination::open(&workspace, request.branch.as_ref(), new_dir.as_deref(), request.overwrite)?;
         destination.branch().map_or(Ok(()), OnBranch::refuse_unseen)?;
         let tip = destination.previous_tip(&workspace)?;
-        let is_in_place = matches!(subject, LocalizeSource::InPlace(_));
+        let is_in_place = matches!(source, LocalizeSource::InPlace(_));
         // The lock of the source decides first. A copy resolves the rest, unless the lock of an earlier copy has it.
         let tip_lock = tip.as_ref().filter(|_| !is_in_place).map(|tip| tip.lock.clone());
         // The lock decides about a branch in place, so nothing is resolved for it.
@@ -287,7 +287,7 @@ impl<'a> Run<'a> {
         };
         let locks = workspace.lock.clone().into_iter().chain(tip_lock).collect();
         let fetcher = fetcher(workspace.repo(), options, locks, tip.clone())?;
-        Ok(Run { request, workspace, subject, destination, tip, fetcher })
+        Ok(Run { request, workspace, source, destination, tip, fetcher })
     }
 
     /// Plans, builds and delivers.
@@ -295,18 +295,19 @@ impl<'a> Run<'a> {
         if let Some(unchanged) = self.unchanged()? {
             return Ok(unchanged);
         }
-        // The comparison of builds finds all errors of roots, unless these rules are errors.
+        // `check` builds what engines deploy. It also builds the roots if these rules are errors; otherwise the comparison of
+        // builds, which comes later, finds all errors of roots.
         let config = &self.workspace.config;
         let mut rules = [Rule::NotBuilt, Rule::NotObserved].into_iter();
-        let is_built = rules.any(|rule| config.level(rule, Severity::Warning) == Some(Severity::Error));
-        let how = CheckBuildOptions { run: self.request.how, compares_roots: !is_built };
+        let checks_roots = rules.any(|rule| config.level(rule, Severity::Warning) == Some(Severity::Error));
+        let how = CheckBuildOptions { run: self.request.how, compares_roots: !checks_roots };
         let how = (self.request.branch.is_some() && !self.request.no_verify).then_some(&how);
+        // Builds are slow, so `check` first runs without them. A build may show that an error does not apply.
         let mut findings = self.findings(None, None)?;
         if how.is_some() && findings.iter().any(Finding::fails) {
-            // A build may show that an error does not apply.
             findings = self.findings(how, None)?;
         }
-        let uncommitted = match &self.subject {
+        let uncommitted = match &self.source {
             LocalizeSource::InPlace(_) => self.workspace.uncommitted("")?,
             LocalizeSource::Local { directory, scope } => {
                 self.workspace.uncommitted(scope.as_ref().unwrap_or(directory))?
@@ -319,7 +320,7 @@ impl<'a> Run<'a> {
         }
         let mut plan = self.plan()?;
         // A copy is not deployed yet: `check` judges it where it is committed.
-        let deployed = match self.subject {
+        let deployed = match self.source {
             LocalizeSource::InPlace(_) => {
                 // `check` has reported the functions and charts in the user's own files already.
                 plan.findings.retain(|finding| {
@@ -330,7 +331,8 @@ impl<'a> Run<'a> {
             }
             LocalizeSource::Local { .. } | LocalizeSource::Remote { .. } => Targets::default(),
         };
-        if how.is_some() && (is_built || !deployed.targets.is_empty()) {
+        // With a plan, the result itself is built.
+        if how.is_some() && (checks_roots || !deployed.targets.is_empty()) {
             findings = self.findings(how, Some(&plan))?;
             if findings.iter().any(Finding::fails) {
                 return self.refused(findings, uncommitted);
@@ -339,9 +341,9 @@ impl<'a> Run<'a> {
         plan.findings.extend(findings);
         // The builds prove that the result deploys the same.
         let builds = self.check_builds(&plan)?;
-        let without = builds.as_ref().and_then(|builds| builds.not_built.as_ref());
-        if let Some(reason) = without.filter(|_| !self.request.no_verify) {
-            // Files on disk are looked at before they are committed. A branch is not.
+        let not_built = builds.as_ref().and_then(|builds| builds.not_built.as_ref());
+        if let Some(reason) = not_built.filter(|_| !self.request.no_verify) {
+            // People look at files on disk before they commit them, but not at a branch.
             if self.request.branch.is_some() {
                 return Err(unverified(reason).into());
             }
@@ -350,7 +352,7 @@ impl<'a> Run<'a> {
         }
         plan.findings.extend(builds.iter().flat_map(|builds| unread_references(&plan, builds)).collect::<Vec<_>>());
         self.workspace.config.judge(&mut plan.findings);
-        // The report mentions it in any case.
+        // The report has a line about builds that did not run, also without a finding.
         plan.findings.retain(|finding| finding.rule != Rule::NotBuilt || finding.fails());
         finding::sort(&mut plan.findings);
         fill_in_lines(&*self.workspace.tree, &mut plan.findings);
@@ -364,7 +366,7 @@ impl<'a> Run<'a> {
         if !self.workspace.has_lock_as_read() {
             return Err(changed_meanwhile().into());
         }
-        let (status, targets) = (WriteOutcome::Warned, self.subject.targets().to_vec());
+        let (status, targets) = (WriteOutcome::Warned, self.source.targets().to_vec());
         let branch = self.branch(None, None, &Targets::default());
         Ok(LocalizeOutcome { status, targets, findings, uncommitted, branch, ..LocalizeOutcome::default() })
     }
@@ -398,12 +400,12 @@ impl<'a> Run<'a> {
     /// The findings of `check` in a repository that is localized in place, without those that localizing fixes. With
     /// `how` it also builds, from `planned` if there is a plan.
     fn findings(&self, how: Option<&CheckBuildOptions<'_>>, planned: Option<&Plan>) -> Result<Vec<Finding>, Failures> {
-        let LocalizeSource::InPlace(targets) = &self.subject else {
+        let LocalizeSource::InPlace(targets) = &self.source else {
             return Ok(Vec::new());
         };
         // For a branch the lock decides, so nothing is resolved.
         let resolves = self.request.branch.is_none();
-        // A run that was killed is completed.
+        // Localized files are restored after a run that was killed, too: this run completes it.
         let repo = self.workspace.repo();
         let is_killed = || repo.is_some_and(|repo| interrupt::has_directory(&repo.git_dir, interrupt::TEMPORARY));
         let restores = resolves && (self.request.overwrite || is_killed());
@@ -431,19 +433,19 @@ impl<'a> Run<'a> {
         let overwrite = self.request.overwrite;
         let trailers = self.request.branch.is_some();
         let options = PlanOptions { overwrite: overwrite && !trailers, trailers };
-        let plan = match self.subject.copied(workspace, fetcher)? {
+        let plan = match self.source.copied(workspace, fetcher)? {
             Some(target) => {
-                // Before the walk fetches anything for a directory that cannot be written.
+                // This comes before the walk, which would fetch everything for a directory that cannot be written.
                 destination.claim(workspace, &target.name, overwrite)?;
                 plan::copy::plan(workspace, target, destination.new_dir().to_owned(), &options, fetcher)?
             }
             None => {
-                let targets = self.subject.targets().to_vec();
+                let targets = self.source.targets().to_vec();
                 let request = plan::in_place::InPlaceRequest { targets, updated: None };
                 plan::in_place::plan(workspace, request, &options, fetcher)?
             }
         };
-        // Only now it is known which files the result depends on.
+        // Only the plan knows which files the result depends on.
         destination::refuse_changed(workspace, &plan.before)?;
         Ok(plan)
     }
@@ -472,7 +474,7 @@ impl<'a> Run<'a> {
             offline: how.offline,
             quiet: how.quiet,
             memory,
-            outputs: self.outputs(),
+            outputs: self.outputs_name(),
         };
         build::check_builds(&PlanBuilds { plan, checkout, earlier }, &options).map(Some)
     }
@@ -487,7 +489,7 @@ impl<'a> Run<'a> {
 
     /// The name under which differing outputs are kept: one for the repository, or for the current directory without
     /// one.
-    fn outputs(&self) -> String {
+    fn outputs_name(&self) -> String {
         let directory = match self.workspace.repo() {
             Some(repo) => repo.git_dir.clone(),
             None => std::env::current_dir().unwrap_or_default(),
@@ -509,16 +511,15 @@ impl<'a> Run<'a> {
         let (delivered, discarded) = self.deliver(&plan, builds.as_ref(), withheld.is_some())?;
         let status = withheld.unwrap_or(WriteOutcome::of(delivered.is_written));
         let branch = self.branch(delivered.commit, delivered.tree, deployed);
-        // The old lock, before the plan is taken apart.
-        let before = self.before(&plan);
+        let old_lock = self.old_lock(&plan);
         let copy = plan.new_dir.is_some().then(|| Copy {
             target: plan.lock.target.clone().unwrap_or_default(),
             new_directory: self.destination.shown().to_owned(),
         });
         let made = copy.map_or(ResultKind::InPlace, ResultKind::Copy);
-        let targets = self.subject.targets().to_vec();
-        let now_remote = NowRemote::between(&before, &plan.lock, &self.workspace.config);
-        let on_disk = on_disk(status, plan, delivered.changed, &before);
+        let targets = self.source.targets().to_vec();
+        let now_remote = NowRemote::between(&old_lock, &plan.lock, &self.workspace.config);
+        let on_disk = on_disk(status, plan, delivered.changed, &old_lock);
         Ok(LocalizeOutcome { made, branch, builds, targets, discarded, now_remote, ..on_disk })
     }
 
@@ -537,7 +538,7 @@ impl<'a> Run<'a> {
             if is_withheld {
                 return Ok((destination.pending(plan)?, discarded));
             }
-            let (before, histories) = (self.before(plan), |moves: &[Move<'_>]| self.fetcher.histories(moves));
+            let (before, histories) = (self.old_lock(plan), |moves: &[Move<'_>]| self.fetcher.histories(moves));
             if let Some(delivered) = destination.deliver(workspace, plan, builds, &before, &histories)? {
                 return Ok((delivered, discarded));
             }
@@ -550,7 +551,7 @@ impl<'a> Run<'a> {
     }
 
     /// The lock that the result is compared with.
-    fn before(&self, plan: &Plan) -> Rc<Lock> {
+    fn old_lock(&self, plan: &Plan) -> Rc<Lock> {
         // Upstreams that the source has vendored are not new on its branch.
         let vendored = self.workspace.lock.as_ref();
         let vendored = vendored.filter(|lock| plan.new_dir.is_none() && !lock.files.is_empty());

@@ -44,7 +44,7 @@ pub(crate) fn verify(repo: &Rc<LocalRepo>, rev: &str, ask: Option<&Ask<'_>>) -> 
         return Ok(VerifyOutcome {
             rev: rev.to_owned(),
             commit: Some(id.commit),
-            ..verifier.verified(vec![record], ask)?
+            ..verifier.into_outcome(vec![record], ask)?
         });
     }
     // Only on a localized branch must each lock have a message: elsewhere it may have been squashed away.
@@ -53,11 +53,11 @@ pub(crate) fn verify(repo: &Rc<LocalRepo>, rev: &str, ask: Option<&Ask<'_>>) -> 
     // Each lock is compared with its files, and with the message that has the other copy of its record.
     let mut records = Vec::new();
     for (directory, lock) in &locks {
-        verifier.files(directory, lock)?;
-        let recorded = history.message(&mut verifier, directory, lock, name.is_some() && !is_ours)?;
+        verifier.compare_files(directory, lock)?;
+        let recorded = history.compare_record(&mut verifier, directory, lock, name.is_some() && !is_ours)?;
         records.push(Record::of(directory, lock, recorded.as_deref()));
     }
-    history.whole(&mut verifier, &locks, is_ours)?;
+    history.compare_rest(&mut verifier, &locks, is_ours)?;
     // Without a record there is nothing to verify, unless upstream was asked about the lock at the top.
     let is_enough = ask.is_some() && verifier.is_locked;
     if records.is_empty() && verifier.differences.is_empty() && verifier.failures.is_empty() && !is_enough {
@@ -69,8 +69,8 @@ pub(crate) fn verify(repo: &Rc<LocalRepo>, rev: &str, ask: Option<&Ask<'_>>) -> 
         return Err(Failure::new(message).hint(hint).into());
     }
     let source = Snapshot::Commit { rev: id.commit.clone(), commit: id.commit.clone() };
-    verifier.findings(&locks, &source, &checked_out, Some(repo))?;
-    Ok(VerifyOutcome { rev: rev.to_owned(), commit: Some(id.commit), ..verifier.verified(records, ask)? })
+    verifier.add_findings(&locks, &source, &checked_out, Some(repo))?;
+    Ok(VerifyOutcome { rev: rev.to_owned(), commit: Some(id.commit), ..verifier.into_outcome(records, ask)? })
 }
 
 /// Compares rendered files with their record, and that with the lock of the source.
@@ -135,15 +135,15 @@ pub(crate) fn verify_directory(
     let lock_paths = if has_lock { vec![LOCK_NAME.to_owned()] } else { Vec::new() };
     let locks = verifier.locks(&lock_paths, false)?;
     for (directory, lock) in &locks {
-        verifier.files(directory, lock)?;
+        verifier.compare_files(directory, lock)?;
     }
     let records: Vec<Record> = locks.iter().map(|(directory, lock)| Record::of(directory, lock, None)).collect();
     if records.is_empty() && !(has_lock && ask.is_some()) {
         let message = format!("`{}` has no `{LOCK_NAME}` that lists localized files", shown(directory));
         return Err(Failure::new(message).hint("name a directory that `--no-commit` wrote, or a commit").into());
     }
-    verifier.findings(&locks, &Snapshot::WorkingTree, &tree, None)?;
-    Ok(VerifyOutcome { rev: directory.to_owned(), ..verifier.verified(records, ask)? })
+    verifier.add_findings(&locks, &Snapshot::WorkingTree, &tree, None)?;
+    Ok(VerifyOutcome { rev: directory.to_owned(), ..verifier.into_outcome(records, ask)? })
 }
 
 /// The failure of an unknown revision, with a remote-tracking ref that may have been meant.
@@ -178,7 +178,7 @@ impl Verifier {
     }
 
     /// The result, with the present state of the upstreams.
-    fn verified(self, records: Vec<Record>, ask: Option<&Ask<'_>>) -> Result<VerifyOutcome> {
+    fn into_outcome(self, records: Vec<Record>, ask: Option<&Ask<'_>>) -> Result<VerifyOutcome> {
         let (mut differences, mut failures) = (self.differences, self.failures);
         let mut upstream = self.listed;
         if let (Some(ask), Some(listed)) = (ask, &mut upstream) {
@@ -232,7 +232,7 @@ impl Verifier {
     }
 
     /// Adds a difference for every file that differs from the lock.
-    fn files(&mut self, directory: &str, lock: &Lock) -> Result<()> {
+    fn compare_files(&mut self, directory: &str, lock: &Lock) -> Result<()> {
         for (path, difference) in stored::differences(&*self.tree, directory, lock)? {
             self.add(DifferenceKind::File, &path, difference.to_string());
         }
@@ -240,7 +240,7 @@ impl Verifier {
     }
 
     /// Adds a difference for everything that fails `check`. `tree` has the files that a build reads.
-    fn findings(
+    fn add_findings(
         &mut self,
         locks: &[(String, Lock)],
         source: &Snapshot,

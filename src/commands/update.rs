@@ -178,7 +178,7 @@ impl<'a> Update<'a> {
         let mut changes = if is_pattern(to) {
             self.write_newest(to, &names, paths)?
         } else {
-            update::retargeted(&self.workspace, &names, paths, &mut |_| Ok(Some(to.to_owned())))?
+            update::with_new_refs(&self.workspace, &names, paths, &mut |_| Ok(Some(to.to_owned())))?
         };
         let restored_urls = &mut self.restored_urls;
         restored_urls.tree = Rc::new(changed(OverlayTree::new(restored_urls.tree.clone()), &changes));
@@ -198,7 +198,7 @@ impl<'a> Update<'a> {
         let glob = glob.map_err(|error| Failure::new(format!("`{pattern}` is not a pattern: {}", error.kind())))?;
         let (glob, mut known) = (glob.compile_matcher(), BTreeMap::new());
         let (workspace, selection) = (&self.workspace, &mut self.selection);
-        let changes = update::retargeted(workspace, names, paths, &mut |versioned| {
+        let changes = update::with_new_refs(workspace, names, paths, &mut |versioned| {
             let source = versioned.source();
             if let Some(known) = known.get(&source) {
                 return Ok(Option::clone(known));

@@ -29,7 +29,7 @@ impl LocalizeSource {
         match mode {
             LocalizeMode::Copy { target, new_dir, scope } => {
                 // A URL is recognized before a path, as kustomize does, so that no directory can shadow it.
-                let (subject, default) = match remote(target, scope.is_some())? {
+                let (source, default) = match remote(target, scope.is_some())? {
                     Some(spec) => {
                         let default = spec.reference.is_some().then(|| default_new_dir(None, Some(&spec)));
                         (LocalizeSource::Remote { url: target.clone(), spec }, default)
@@ -49,12 +49,12 @@ impl LocalizeSource {
                     let failure = Failure::new(format!("missing NEW_DIR for `{}`", redact::url(target)));
                     let named = command("git kustomize-localize", [&redact::url(target), "localized"]);
                     let failure = failure.hint(format!("name it: {named}"));
-                    match subject {
+                    match source {
                         LocalizeSource::Remote { .. } => failure.hint("or add a ref to the URL: `?ref=TAG-OR-COMMIT`"),
                         _ => failure.hint("to localize the whole repository: git kustomize-localize branch"),
                     }
                 })?;
-                Ok((subject, Some(new_dir)))
+                Ok((source, Some(new_dir)))
             }
             LocalizeMode::InPlace(targets) => {
                 let targets: BTreeSet<String> =

@@ -151,7 +151,7 @@ enum SchemeKind {
 const FORCED_GIT: &str = "git::";
 
 /// The number of passes over a text after which it is hidden completely.
-const MOST_TIMES: usize = 8;
+const MOST_PASSES: usize = 8;
 
 impl Redacted {
     /// Redacts a text until nothing changes, because a redacted text can look like another URL with a secret.
@@ -161,12 +161,12 @@ impl Redacted {
             return Redacted { text: text.to_owned(), secret: false };
         }
         // Most texts hold no URL, so one pass tells that nothing is hidden.
-        let mut shown = Redacted::once(text);
+        let mut shown = Redacted::in_one_pass(text);
         if shown.text == text {
             return shown;
         }
-        for _ in 0..MOST_TIMES {
-            let again = Redacted::once(&shown.text);
+        for _ in 0..MOST_PASSES {
+            let again = Redacted::in_one_pass(&shown.text);
             let secret = shown.secret || again.secret;
             if again.text == shown.text {
                 return Redacted { secret, ..again };
@@ -176,7 +176,7 @@ impl Redacted {
         Redacted { text: HIDDEN.to_owned(), secret: true }
     }
 
-    fn once(text: &str) -> Self {
+    fn in_one_pass(text: &str) -> Self {
         let text: String = text.chars().filter(|c| !c.is_control()).collect();
         let mut shown = Redacted { text: String::with_capacity(text.len()), secret: false };
         shown.mask_reference(text.trim());
@@ -185,38 +185,39 @@ impl Redacted {
         shown
     }
 
-    /// Goes through a text from authority to authority.
+    /// Adds the redacted form of a text: from authority to authority, then the query and the fragment.
     fn mask_reference(&mut self, text: &str) {
         // kustomize takes everything behind this prefix for the URL: its `git` is no user, and what follows no password.
         let is_forced = text.get(..FORCED_GIT.len()).is_some_and(|head| head.eq_ignore_ascii_case(FORCED_GIT));
         let (prefix, text) = text.split_at(if is_forced { FORCED_GIT.len() } else { 0 });
         self.text.push_str(prefix);
-        // The query is redacted by its keys, so authorities are only looked for before it.
+        // `start` is the end of the text that was added, `end` the beginning of the query. Authorities are only looked for
+        // before the query, which is redacted by its keys.
         let last_at = end_of_last_at(text);
         let mut end = location_end(text, 0);
         let head = authority_start(&text[..end]).map_or(text.len(), |(length, _)| length);
         let mut start = 0;
-        // The first authority may follow the path of a directory to which the reference was joined.
+        // The first authority may follow the path of a directory to which the reference was joined: each of its segments may
+        // begin an scp-like text with a login.
         let path = text[..head.min(end)].trim_end_matches(['/', '\\']);
         for (slash, _) in path.match_indices('/') {
-            start = self.userinfo(&text[..head], start, SchemeKind::Bare, last_at);
-            self.location(&text[start..=slash]);
+            start = self.mask_userinfo(&text[..head], start, SchemeKind::Bare, last_at);
+            self.push_location(&text[start..=slash]);
             start = slash + 1;
         }
-        start = self.userinfo(&text[..head], start, SchemeKind::Bare, last_at);
-        // A userinfo may hold `?` or `#`, so the query can begin later than it seemed.
+        start = self.mask_userinfo(&text[..head], start, SchemeKind::Bare, last_at);
+        // There may be several authorities, as in `git::https://…`, `'https://…` or `https://proxy/https://…`, and each can
+        // hold a password. A userinfo may hold `?` or `#`, so the query can begin later than it seemed.
         let mut is_url = false;
-        // There may be several, as in `git::https://…`, `'https://…` or `https://proxy/https://…`, and each can hold
-        // a password.
         while let Some((length, kind)) = authority_start(&text[start..end]) {
-            self.location(&text[start..start + length]);
-            start = self.userinfo(text, start + length, kind, last_at);
+            self.push_location(&text[start..start + length]);
+            start = self.mask_userinfo(text, start + length, kind, last_at);
             if start > end {
                 end = location_end(text, start);
             }
             is_url = true;
         }
-        self.location(&text[start..end]);
+        self.push_location(&text[start..end]);
         // The query and the fragment are redacted by keys and by tokens.
         let tail = &text[end..];
         let (query, fragment) = tail.split_once('#').unwrap_or((tail, ""));
@@ -226,19 +227,20 @@ impl Redacted {
         }
         // Only a URL has a fragment; in a local path `#` is an ordinary character. After a secret it
         // may be a part of the secret.
-        let keep = !is_url && !self.secret && tail.contains('#');
+        let is_path = !is_url && !self.secret && tail.contains('#');
         let before = self.text.len();
         self.text.push('#');
         let secret = query::redact(fragment, &mut self.text);
-        if secret || !keep {
+        if secret || !is_path {
             self.text.truncate(before);
         }
         self.secret |= secret;
     }
 
-    /// Adds the redacted form of the userinfo that begins at `start`, and returns the offset of the host.
-    fn userinfo(&mut self, text: &str, start: usize, kind: SchemeKind, last_at: usize) -> usize {
-        // The userinfo ends at the last `@` of the authority.
+    /// Adds the redacted form of the userinfo that begins at `start`, and returns the offset of the host. `last_at` is the
+    /// end of the last `@` in the text.
+    fn mask_userinfo(&mut self, text: &str, start: usize, kind: SchemeKind, last_at: usize) -> usize {
+        // The userinfo ends at the last `@` of the authority. Without an `@` there is none.
         let rest = &text[start..];
         let authority = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];
         let at = end_of_last_at(authority);
@@ -260,7 +262,8 @@ impl Redacted {
         let is_token = is_known_token(name) || (kind == SchemeKind::Url && is_no_user(name));
         let is_shown = kind != SchemeKind::Url && !is_token && is_plain_name(name);
         let is_secret = colon.is_some() || is_token || (kind != SchemeKind::Bare && !is_shown);
-        // Without a secret this may be the name of a file, and with a digest that of an image: `name:tag@sha256:…`.
+        // Without a scheme and a secret this may be the name of a file, and with a digest that of an image:
+        // `name:tag@sha256:…`. Nothing is added: the caller goes on with the text as a location.
         if kind == SchemeKind::Bare && (!is_secret || is_digest(&authority[at..])) {
             return start;
         }
@@ -272,7 +275,8 @@ impl Redacted {
         end
     }
 
-    fn location(&mut self, text: &str) {
+    /// Adds a text that is neither a userinfo nor a query, without tokens.
+    fn push_location(&mut self, text: &str) {
         self.secret |= hide_tokens(text, &mut self.text);
     }
 }

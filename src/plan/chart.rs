@@ -9,7 +9,7 @@ use crate::tree::{checkout, path};
 
 impl LayoutBuilder<'_> {
     /// Lays out the charts of a root.
-    pub(super) fn place_charts(&mut self, instance: &Instance, root: RootId) -> Result<()> {
+    pub(super) fn lay_out_charts(&mut self, instance: &Instance, root: RootId) -> Result<()> {
         let graph = self.graph;
         let source = graph.roots[root].source;
         let stays = self.stays(source);
@@ -40,7 +40,7 @@ impl LayoutBuilder<'_> {
             let is_user_chart = chart.archive.is_none() && graph.sources[source].repository.is_none();
             let files = chart.files.iter();
             for (name, file) in files.filter(|(name, _)| is_user_chart || path::name(name) != checkout::FILE_NAME) {
-                self.place_file(&path::join(&directory, name), *file).map_err(at_chart)?;
+                self.lay_out_file(&path::join(&directory, name), *file).map_err(at_chart)?;
             }
         }
         Ok(())

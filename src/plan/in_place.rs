@@ -94,26 +94,27 @@ fn planned(
     let graph = &explored.graph;
     let mut roots: Vec<RootId> = explored.starts.iter().flatten().copied().collect();
     roots.retain(|root| !is_update || restored_urls.roots.contains(&graph.roots[*root].directory));
-    let mut placed = graph.reach(roots.iter().copied(), |_, _| true);
-    placed.retain(|root| graph.is_user_root(*root));
+    let mut user_roots = graph.reach(roots.iter().copied(), |_, _| true);
+    user_roots.retain(|root| graph.is_user_root(*root));
     // The result is walked too: that proves that nothing in it is remote.
-    let mut localized = localized(workspace, graph, &roots, &placed, &restored_urls)?;
+    let mut localized = localized(workspace, graph, &roots, &user_roots, &restored_urls)?;
     let survey = Rc::new(Survey::of(Rc::new(localized.on(OverlayTree::new(restored_urls.tree.clone())))));
     let after = walk_after(workspace, &survey, &starts)?;
     proof::assert_whole(Some(graph), &after, &localized)?;
     // Localized files that were not made again stay in the lock if something may still use them.
-    let placed: BTreeSet<&str> = placed.iter().map(|root| graph.roots[*root].directory.as_str()).collect();
-    let is_beside =
-        |file: &StoredFile| localized_dir(&file.path).is_some_and(|home| placed.contains(path::parent(home)));
+    let directories: BTreeSet<&str> = user_roots.iter().map(|root| graph.roots[*root].directory.as_str()).collect();
+    let is_beside = |file: &StoredFile| localized_dir(&file.path).is_some_and(|home| directories.contains(path::parent(home)));
     let mut remaining: Vec<&StoredFile> =
         ours(&old_lock).filter(|file| !localized.files.contains_key(&file.path)).collect();
     if let Files::WorkingTree { tree, .. } = &workspace.files {
         let has_unread = Troubles::of(&after).has_unread;
         refuse_unclear(&remaining, &after.graph, has_unread && is_update)?;
-        // Localized files beside roots that the user did not name are not touched.
+        // Any other file is removed: the roots were localized again, and did not make it. Files beside roots that the user did
+        // not name are not touched.
         remaining.retain(|file| has_unread || tree.is_left_out(&file.path) || (is_named && !is_beside(file)));
     }
-    // In a working tree a chart is the user's afterwards. On a branch it is taken from there again.
+    // In a working tree a chart belongs to the user afterwards, so the lock does not list it. A branch takes it from there
+    // again.
     let fetched = localized.files.iter().filter(|(path, _)| localized.is_fetched(path));
     let fetched = fetched.filter(|(path, _)| options.trailers || localized.vendored(path).is_none());
     let fetched = fetched.map(|(_, (_, entry))| entry);
@@ -126,6 +127,7 @@ fn planned(
     changes.extend(hydrator::change(workspace, &lock)?);
     let mut findings = graph.findings.clone();
     findings.append(&mut localized.findings);
+    // A reference that was localized before and got the same text again is not reported.
     localized.rewritten.retain(|rewritten| {
         let Rewritten { path, location, to, .. } = rewritten;
         let reference = (path.clone(), location.field.clone(), to.clone());
@@ -182,19 +184,19 @@ fn walk_after(workspace: &Workspace, survey: &Survey, starts: &[String]) -> Resu
     Ok(walk(workspace, survey, &starts, None))
 }
 
-/// Localizes the walked roots, and adds the files whose URLs were restored and stay.
+/// Localizes roots, and adds the files of the `user_roots` that they reach whose URLs were restored and stay.
 fn localized(
     workspace: &Workspace,
     graph: &Graph,
     roots: &[RootId],
-    placed: &BTreeSet<RootId>,
+    user_roots: &BTreeSet<RootId>,
     restored_urls: &RestoredUrls,
 ) -> Result<LocalizedRoots, Failures> {
     let old_lock = workspace.lock.as_deref().cloned().unwrap_or_default();
     let mut localized = localize(graph, roots, &workspace.config, &old_lock, true)?;
-    let files = placed.iter().flat_map(|root| graph.roots[*root].files());
+    let files = user_roots.iter().flat_map(|root| graph.roots[*root].files());
     let walked: BTreeSet<&str> = files.filter_map(|file| graph.user_path(file)).collect();
-    // They were edited back to URLs for the walk; those that were not rewritten again are written so.
+    // These files were edited back to URLs for the walk. Those that were not rewritten again are written with the URLs.
     for path in restored_urls.files.iter().filter(|path| walked.contains(path.as_str())) {
         if localized.local_files.insert(path.clone()) {
             let file = edited(&*restored_urls.tree, path, &[])?;
@@ -229,12 +231,13 @@ fn relocked(
     localized: &LocalizedRoots,
     after: &Explored,
     options: &PlanOptions,
-    keep: bool,
+    has_unread: bool,
 ) -> Result<Lock> {
     let before = Lock { files, ..old_lock.clone() };
     let user_remotes = remotes::user_remotes(&after.graph, &workspace.config, old_lock);
     // The files of the user no longer name what was just localized, but the lock must still say where it came from.
-    let mut user_remotes = lock::keep_locked(user_remotes, &before, keep);
+    // An unread file may name anything in the lock, so then everything stays.
+    let mut user_remotes = lock::keep_locked(user_remotes, &before, has_unread);
     let fetched = localized.remotes.iter();
     let fetched = fetched.flat_map(|(source, pinned)| pinned.paths.keys().map(|path| source.at(path)));
     user_remotes.to_localize.extend(fetched);

@@ -135,23 +135,23 @@ pub(super) fn reachable_lock(
             lock.left.insert(upstream, reason);
             continue;
         }
+        // The digest comes from the fetched entry, unless the old one is kept. A fetched entry with the same digest may list
+        // references that the kept one does not know.
         let source = upstream.source();
         let old = old_lock.remotes.get(&source);
         let new = fetched.get(&source).filter(|new| {
-            // Only a new digest is refused for an entry that is kept. The same one may list references that were
-            // unknown.
-            let is_other = old.is_some_and(|old| old.digest != new.digest);
-            !(is_other && kept_entries.contains(&source))
+            let has_new_digest = old.is_some_and(|old| old.digest != new.digest);
+            !(has_new_digest && kept_entries.contains(&source))
         });
         let pinned = new.or(old);
-        // The references of another commit are unknown.
-        let same = old.filter(|old| pinned.is_some_and(|pinned| pinned.digest == old.digest));
-        let entries = [new, same].into_iter().flatten();
-        let known = entries.into_iter().find_map(|entry| Some((entry, entry.paths.get(upstream.path())?)));
-        let (Some(pinned), Some((known, names))) = (pinned, known) else { continue };
+        // The references come from either entry, if it is of the same commit and has the directory.
+        let old_of_same_commit = old.filter(|old| pinned.is_some_and(|pinned| pinned.digest == old.digest));
+        let mut entries = [new, old_of_same_commit].into_iter().flatten();
+        let read_entry = entries.find_map(|entry| Some((entry, entry.paths.get(upstream.path())?)));
+        let (Some(pinned), Some((read_entry, names))) = (pinned, read_entry) else { continue };
         todo.extend(names.iter().cloned());
         // An entry whose commit a bot changed stays stale until its references are read again.
-        let paths_of = known.paths_of.clone().filter(|_| known.is_stale()).or_else(|| {
+        let paths_of = read_entry.paths_of.clone().filter(|_| read_entry.is_stale()).or_else(|| {
             let is_url = user_remotes.urls.contains(&source);
             is_url.then(|| self::paths_of(pinned, &source, old_lock)).flatten()
         });

@@ -26,12 +26,12 @@ pub(super) struct Instance {
 /// A file of the result, and the edits in it.
 pub(super) struct LaidOutFile {
     pub(super) file: FileId,
-    pub(super) edits: Vec<PlacedEdit>,
+    pub(super) edits: Vec<LaidOutEdit>,
     /// The reference that runs it. `None` if it is not a program.
     pub(super) run_at: Option<Location>,
 }
 
-pub(super) struct PlacedEdit {
+pub(super) struct LaidOutEdit {
     pub(super) edge: EdgeId,
     pub(super) value: String,
     /// The path in the new value.
@@ -48,19 +48,19 @@ pub(super) struct LayoutBuilder<'a> {
     /// The paths below `localized-files` of each root, by reference.
     names: HashMap<EdgeId, String>,
     pub(super) visited: HashSet<(Instance, RootId)>,
-    pub(super) placed: BTreeMap<String, LaidOutFile>,
+    pub(super) laid_out: BTreeMap<String, LaidOutFile>,
     pub(super) allowed_missing: HashSet<String>,
     /// The directories of fetched charts.
     pub(super) vendored: BTreeSet<String>,
     pub(super) failures: Vec<Failure>,
 }
 
-/// The target of a reference, at its path in the result.
-enum PlacedTarget {
+/// The root or file that a reference leads to, at its path in the result.
+enum LaidOutReference {
     /// A root, in its tree at that path.
     Root(Instance, RootId),
     File(FileId, String),
-    /// A target without a path.
+    /// Nothing that has a path.
     None,
 }
 
@@ -75,7 +75,7 @@ impl<'a> LayoutBuilder<'a> {
             in_place,
             names: graph.root_ids().flat_map(|root| layout::names(graph, root)).collect(),
             visited: HashSet::new(),
-            placed: BTreeMap::new(),
+            laid_out: BTreeMap::new(),
             allowed_missing: HashSet::new(),
             vendored: BTreeSet::new(),
             failures: Vec::new(),
@@ -95,7 +95,8 @@ impl LayoutBuilder<'_> {
         }
     }
 
-    pub(super) fn place_root(&mut self, instance: &Instance, root: RootId) {
+    /// Lays out a root, and everything that it reaches.
+    pub(super) fn lay_out_from(&mut self, instance: &Instance, root: RootId) {
         // A work list instead of recursion: upstreams decide how deep roots are nested.
         let mut todo = vec![(instance.clone(), root)];
         while let Some((instance, root)) = todo.pop() {
@@ -125,25 +126,26 @@ impl LayoutBuilder<'_> {
     fn kustomization(&self, instance: &Instance, root: RootId) -> String {
         let node = &self.graph.roots[root];
         match &self.graph.files[node.file].origin {
-            // A kustomization that is a link is edited at its target.
+            // A kustomization that is a link is edited where the link leads.
             Origin::Tree { path, .. } if self.stays(node.source) => path.clone(),
             _ => path::join(&self.destination(instance, &node.directory), node.file_name),
         }
     }
 
-    fn target(&self, instance: &Instance, edge: EdgeId) -> PlacedTarget {
+    /// The root or file that a reference leads to, if its root is laid out in an instance.
+    fn destination_of(&self, instance: &Instance, edge: EdgeId) -> LaidOutReference {
         let graph = self.graph;
-        // `layout` names the target of every remote reference.
+        // `layout` has a name for the upstream of every remote reference.
         let localized_path = || {
             let name = self.names.get(&edge).map(String::as_str).unwrap_or_default();
             let directory = self.destination(instance, &graph.roots[edge.root].directory);
             path::join(&path::join(&directory, LOCALIZED_FILES), name)
         };
         match graph[edge].resolution {
-            Resolution::Root { id, remote: false } => PlacedTarget::Root(instance.clone(), id),
+            Resolution::Root { id, remote: false } => LaidOutReference::Root(instance.clone(), id),
             // An upstream that two kustomizations reference is laid out below each of them, as an instance of its own.
             Resolution::Root { id, remote: true } => {
-                PlacedTarget::Root(Instance { source: graph.roots[id].source, base: localized_path() }, id)
+                LaidOutReference::Root(Instance { source: graph.roots[id].source, base: localized_path() }, id)
             }
             Resolution::File(file) => match &graph.files[file].origin {
                 Origin::Tree { path, .. } => {
@@ -151,45 +153,45 @@ impl LayoutBuilder<'_> {
                     // A program may depend on the name that it is called by, so it goes to the path of the link.
                     let is_program = reference.accepts == Accepts::Program;
                     let link = graph.local_path(edge.root, &reference.text).filter(|_| is_program);
-                    PlacedTarget::File(file, self.destination(instance, link.as_ref().unwrap_or(path)))
+                    LaidOutReference::File(file, self.destination(instance, link.as_ref().unwrap_or(path)))
                 }
-                Origin::Remote(_) | Origin::Archive { .. } => PlacedTarget::File(file, localized_path()),
+                Origin::Remote(_) | Origin::Archive { .. } => LaidOutReference::File(file, localized_path()),
             },
-            Resolution::Unchanged | Resolution::Remote | Resolution::Broken => PlacedTarget::None,
+            Resolution::Unchanged | Resolution::Remote | Resolution::Broken => LaidOutReference::None,
         }
     }
 
     /// The paths of a root's kustomization, and of the plugin configurations that it lists, as files or as resources of
     /// roots.
-    fn holders(&self, instance: &Instance, root: RootId) -> ReferringFiles {
+    fn referring_files(&self, instance: &Instance, root: RootId) -> ReferringFiles {
         let graph = self.graph;
         let node = &graph.roots[root];
         let kustomization = self.kustomization(instance, root);
-        let mut holders = ReferringFiles::from([(node.file, BTreeSet::from([kustomization]))]);
+        let mut files = ReferringFiles::from([(node.file, BTreeSet::from([kustomization]))]);
         // Most roots list no plugin configurations, and need no walk.
         if node.edges.iter().all(|edge| edge.from == node.file) {
-            return holders;
+            return files;
         }
         let mut seen = HashSet::new();
+        // The first root lists plugin configurations as plugins. A root in such a list has them among its resources.
         let mut todo = vec![(instance.clone(), root, true)];
-        while let Some((instance, root, is_lister)) = todo.pop() {
+        while let Some((instance, root, is_first)) = todo.pop() {
             for (id, edge) in graph.edges_of(root) {
-                // A kustomization lists plugin configurations; a root in such a list has them among its resources.
-                if (edge.reference.accepts == Accepts::Plugin) != is_lister {
+                if (edge.reference.accepts == Accepts::Plugin) != is_first {
                     continue;
                 }
-                match self.target(&instance, id) {
-                    PlacedTarget::File(file, path) if is_lister || edge.reference.accepts == Accepts::Either => {
-                        holders.entry(file).or_default().insert(path);
+                match self.destination_of(&instance, id) {
+                    LaidOutReference::File(file, path) if is_first || edge.reference.accepts == Accepts::Either => {
+                        files.entry(file).or_default().insert(path);
                     }
-                    PlacedTarget::Root(instance, root) if seen.insert((instance.clone(), root)) => {
+                    LaidOutReference::Root(instance, root) if seen.insert((instance.clone(), root)) => {
                         todo.push((instance, root, false));
                     }
                     _ => {}
                 }
             }
         }
-        holders
+        files
     }
 
     fn lay_out_root(&mut self, instance: &Instance, root: RootId, todo: &mut Vec<(Instance, RootId)>) -> Result<()> {
@@ -199,32 +201,33 @@ impl LayoutBuilder<'_> {
         let stays = self.stays(node.source);
         if !stays {
             let kustomization = self.kustomization(instance, root);
-            self.place_file(&kustomization, node.file)?;
+            self.lay_out_file(&kustomization, node.file)?;
         }
-        let holders = self.holders(instance, root);
-        self.place_charts(instance, root)?;
-        // Every reference is laid out with its target, and edited in each file that has it.
+        let referring_files = self.referring_files(instance, root);
+        self.lay_out_charts(instance, root)?;
+        // The file or root that a reference leads to is laid out, and the reference edited in each file that has it.
         for (id, edge) in graph.edges_of(root) {
-            // Without a path in the result, the file that has it does not change.
-            let Some(paths) = holders.get(&edge.from) else { continue };
-            let destination = self.place_edge(instance, id, todo)?;
+            // A file without a path in the result does not change.
+            let Some(paths) = referring_files.get(&edge.from) else { continue };
+            let destination = self.lay_out_edge(instance, id, todo)?;
             let text = destination.and_then(|destination| new_text(edge, &directory, &destination));
             let Some(text) = text else { continue };
             let value = edge.reference.with_path(&text);
             let original = self.original(id).filter(|original| *original != value);
-            for holder in paths {
+            for path in paths {
                 let edit =
-                    PlacedEdit { edge: id, original: original.clone(), value: value.clone(), text: text.clone() };
-                // Not fatal: the same run reports what is wrong elsewhere.
-                let added = self.add_edit(holder, edit);
+                    LaidOutEdit { edge: id, original: original.clone(), value: value.clone(), text: text.clone() };
+                // A failure does not end the run, which reports all failures.
+                let added = self.add_edit(path, edit);
                 self.failures.extend(added.err());
             }
         }
         Ok(())
     }
 
-    /// Lays out the target of a reference. Returns its path; `None` if the reference does not change.
-    fn place_edge(
+    /// Lays out the file that a reference leads to, or adds the root to `todo`. Returns its path; `None` if the reference
+    /// does not change.
+    fn lay_out_edge(
         &mut self,
         instance: &Instance,
         id: EdgeId,
@@ -234,39 +237,39 @@ impl LayoutBuilder<'_> {
         let (node, edge) = (&graph.roots[id.root], &graph[id]);
         let stays = self.stays(node.source);
         let location = || graph.location(edge);
-        Ok(match self.target(instance, id) {
-            // A root that stays at its place keeps its text, unless it is in another instance.
-            PlacedTarget::Root(inner, root) => {
+        Ok(match self.destination_of(instance, id) {
+            // A reference between two roots of a tree that stays keeps its text.
+            LaidOutReference::Root(inner, root) => {
                 let is_local = inner == *instance;
                 let destination = self.destination(&inner, &graph.roots[root].directory);
                 todo.push((inner, root));
                 Some(destination).filter(|_| !(stays && is_local))
             }
-            PlacedTarget::File(file, destination) => {
+            LaidOutReference::File(file, destination) => {
                 if stays && matches!(graph.files[file].origin, Origin::Tree { .. }) {
                     // A relative path still leads to a file that stays. An absolute one holds on this machine only.
                     if !path::is_absolute(&edge.reference.text) {
                         return Ok(None);
                     }
-                } else if let Err(failure) = self.place_file(&destination, file) {
+                } else if let Err(failure) = self.lay_out_file(&destination, file) {
                     self.failures.push(failure.at(location()));
                     return Ok(None);
                 }
                 // A finding about the execute bit names the first reference that runs the program.
                 if edge.reference.accepts == Accepts::Program
-                    && let Some(placed) = self.placed.get_mut(&destination)
+                    && let Some(placed) = self.laid_out.get_mut(&destination)
                 {
                     placed.run_at.get_or_insert_with(location);
                 }
                 Some(destination)
             }
-            PlacedTarget::None if edge.resolution == Resolution::Unchanged => {
+            LaidOutReference::None if edge.resolution == Resolution::Unchanged => {
                 let directory = self.destination(instance, &node.directory);
                 self.allowed_missing.extend(path::resolve(&directory, &edge.reference.text));
                 None
             }
-            PlacedTarget::None if stays || graph.stays_remote.contains_key(&id) => None,
-            PlacedTarget::None => {
+            LaidOutReference::None if stays || graph.stays_remote.contains_key(&id) => None,
+            LaidOutReference::None => {
                 return Err(Failure::new("a reference was not resolved").at(location()));
             }
         })
@@ -289,7 +292,8 @@ impl LayoutBuilder<'_> {
         Some(edge.reference.with_path(&text))
     }
 
-    pub(super) fn place_file(&mut self, destination: &str, file: FileId) -> Result<()> {
+    /// Lays out a file at a path. Fails if the path cannot be written, or another file is laid out there.
+    pub(super) fn lay_out_file(&mut self, destination: &str, file: FileId) -> Result<()> {
         let options = gix::validate::path::component::Options {
             protect_windows: false,
             ..gix::validate::path::component::Options::default()
@@ -302,10 +306,10 @@ impl LayoutBuilder<'_> {
             }
         }
         // Two different files for one path would silently lose one; equal ones are the same file to a build.
-        match self.placed.get(destination) {
+        match self.laid_out.get(destination) {
             None => {
                 let laid_out = LaidOutFile { file, edits: Vec::new(), run_at: None };
-                self.placed.insert(destination.to_owned(), laid_out);
+                self.laid_out.insert(destination.to_owned(), laid_out);
                 Ok(())
             }
             Some(placed) if placed.file == file => Ok(()),
@@ -319,11 +323,11 @@ impl LayoutBuilder<'_> {
     }
 
     /// Lays out the file that has a reference at a path, with an edit of the reference.
-    fn add_edit(&mut self, holder: &str, edit: PlacedEdit) -> Result<()> {
+    fn add_edit(&mut self, path: &str, edit: LaidOutEdit) -> Result<()> {
         let graph = self.graph;
         let edge = &graph[edit.edge];
-        self.place_file(holder, edge.from)?;
-        let Some(placed) = self.placed.get_mut(holder) else { return Ok(()) };
+        self.lay_out_file(path, edge.from)?;
+        let Some(placed) = self.laid_out.get_mut(path) else { return Ok(()) };
         // Two kustomizations that list one plugin configuration edit the same scalar.
         match placed.edits.iter().find(|edit| graph[edit.edge].reference.spot == edge.reference.spot) {
             None => placed.edits.push(edit),

@@ -29,7 +29,7 @@ pub(super) fn localize(
     let mut builder = LayoutBuilder::new(graph, config, in_place);
     let top = Instance { source: SourceId::FIRST, base: String::new() };
     for start in starts {
-        builder.place_root(&top, *start);
+        builder.lay_out_from(&top, *start);
     }
     builder.collect(old_lock)
 }
@@ -59,8 +59,8 @@ impl LayoutBuilder<'_> {
             ..LocalizedRoots::default()
         };
         let mut failures = std::mem::take(&mut self.failures);
-        for (path, placed) in &self.placed {
-            failures.extend(self.file(path, placed, &mut localized).err());
+        for (path, placed) in &self.laid_out {
+            failures.extend(self.add_file(path, placed, &mut localized).err());
         }
         if !self.config.no_licenses {
             failures.extend(self.add_licenses(&mut localized.files, &mut localized.findings).err());
@@ -89,7 +89,7 @@ impl LayoutBuilder<'_> {
     }
 
     /// Adds a file to the result, with its findings.
-    fn file(&self, path_in_result: &str, placed: &LaidOutFile, localized: &mut LocalizedRoots) -> Result<()> {
+    fn add_file(&self, path_in_result: &str, placed: &LaidOutFile, localized: &mut LocalizedRoots) -> Result<()> {
         let graph = self.graph;
         let from = &graph.files[placed.file];
         let remote = graph.pinned(placed.file).map(|(source, _)| source);
@@ -107,7 +107,7 @@ impl LayoutBuilder<'_> {
         if is_local {
             localized.local_files.insert(path_in_result.to_owned());
         }
-        // A fetched program must not run by accident.
+        // A fetched program loses its execute bit, unless the configuration trusts it: it must not run by accident.
         let may_run = run_at.filter(|_| !is_local);
         let is_trusted = may_run.is_some() && self.config.trusts(path_in_result);
         let bytes = graph.read(placed.file).map_err(|failure| graph.unreadable(placed.file, failure))?;
@@ -119,7 +119,7 @@ impl LayoutBuilder<'_> {
             stored.stripped = true;
             localized.findings.push(stripped(&stored, location.clone()));
         }
-        // Last, because the stored object of the original is used again unless something is rewritten.
+        // The edits come last: without edits, the entry and the stored object of the original stay valid.
         if let Some(bytes) = self.edited(path_in_result, placed, &file.bytes, &mut localized.rewritten)? {
             stored.sha256 = sha256_hex(&bytes);
             file = ResultFile { bytes: bytes.into(), blob: None, ..file };

@@ -176,18 +176,18 @@ impl Versioned<'_> {
 }
 
 /// The ref or version that a reference should name. `None` if it should not change.
-pub(crate) type Retarget<'a> = dyn FnMut(&Versioned<'_>) -> Result<Option<String>> + 'a;
+pub(crate) type NewRef<'a> = dyn FnMut(&Versioned<'_>) -> Result<Option<String>> + 'a;
 
 /// The edits that give references a new ref or version: those that `urls` name and that are below `paths`. An empty list
 /// selects all.
-pub(crate) fn retargeted(
+pub(crate) fn with_new_refs(
     workspace: &Workspace,
     urls: &[UrlArgument],
     paths: &[String],
-    to: &mut Retarget<'_>,
+    new_ref: &mut NewRef<'_>,
 ) -> Result<Changes> {
     let starts = super::starts(workspace)?;
-    // Without a lock or exceptions: a reference that stays remote has a ref that can be raised, too.
+    // The walk has no lock and no exceptions: a reference that stays remote has a ref that can be raised, too.
     let graph = &workspace.survey().judged(&starts, &WalkPolicy::default()).graph;
     let mut edits: BTreeMap<&str, Vec<Edit<'_>>> = BTreeMap::new();
     // An argument that selects nothing is an error, or else a typing error would look like success.
@@ -200,7 +200,7 @@ pub(crate) fn retargeted(
         }
         is_named = true;
         let located = |failure: Failure| failure.at(graph.note_location(chart.note));
-        if let Some(to) = to(&Versioned::Chart(wanted)).map_err(located)? {
+        if let Some(to) = new_ref(&Versioned::Chart(wanted)).map_err(located)? {
             edits.entry(file).or_default().extend(with_version(wanted, &note.kind, &to).map_err(located)?);
         }
     }
@@ -215,7 +215,7 @@ pub(crate) fn retargeted(
         }
         is_named = true;
         let located = |failure: Failure| failure.at(graph.location(edge));
-        let Some(to) = to(&Versioned::Repository(spec)).map_err(located)? else { continue };
+        let Some(to) = new_ref(&Versioned::Repository(spec)).map_err(located)? else { continue };
         // kustomize ignores a ref in some spellings of a URL, so each edit is read back.
         let new = with_ref(text, spec, &to).ok_or_else(|| {
             located(Failure::new(format!("`{}` cannot be written with the ref `{to}`", redact::url(text))))
@@ -227,9 +227,9 @@ pub(crate) fn retargeted(
         }
     }
     if !is_named && !urls.is_empty() {
-        let there = if paths.is_empty() { "" } else { " there" };
+        let in_paths = if paths.is_empty() { "" } else { " there" };
         return Err(Failure::new(format!(
-            "no kustomization{there} references a git repository or chart with this URL"
+            "no kustomization{in_paths} references a git repository or chart with this URL"
         ))
         .hint("list the references: git kustomize-localize tree"));
     }

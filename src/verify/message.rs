@@ -48,22 +48,22 @@ impl<'a> History<'a> {
         }
     }
 
-    /// Compares a lock and its directory with the message that has the same record. Returns that record. With
-    /// `is_other` the branch is not a localized one, and the message may be missing.
-    pub(super) fn message(
+    /// Compares a lock and its directory with the message that has the same record, and returns that record. With
+    /// `may_lack_message` the commit is on a branch of somebody else, where a squash may have removed the message.
+    pub(super) fn compare_record(
         &mut self,
         verifier: &mut Verifier,
         directory: &str,
         lock: &Lock,
-        is_other: bool,
+        may_lack_message: bool,
     ) -> Result<Option<Box<Recorded>>> {
         let name = path::join(directory, LOCK_NAME);
         let locks = std::slice::from_ref(&name);
         match records::newest(self.repository, &self.id.commit, locks, |trailers| is_about(trailers, directory))? {
             RecordLookup::Record(record) => {
-                self.lock(verifier, directory, lock, &record)?;
-                self.tree(verifier, directory, &record)?;
-                self.source(verifier, &record)?;
+                self.compare_lock(verifier, directory, lock, &record)?;
+                self.compare_tree(verifier, directory, &record)?;
+                self.compare_source(verifier, &record)?;
                 Ok(Some(record))
             }
             // An older message is not taken instead, because the newest one counts.
@@ -72,9 +72,9 @@ impl<'a> History<'a> {
                 Ok(None)
             }
             RecordLookup::Nothing => {
-                // A squash on another branch removes the message: the lock is then the record.
-                if lock.trailers && !is_other {
-                    self.missing(verifier, &name)?;
+                // Without a message the lock is the only record.
+                if lock.trailers && !may_lack_message {
+                    self.report_missing(verifier, &name)?;
                 }
                 Ok(None)
             }
@@ -82,7 +82,7 @@ impl<'a> History<'a> {
     }
 
     /// Reports that no message has a record although one must.
-    fn missing(&mut self, verifier: &mut Verifier, name: &str) -> Result<()> {
+    fn report_missing(&mut self, verifier: &mut Verifier, name: &str) -> Result<()> {
         // A shallow clone is one reason for all locks, so it is reported once.
         let is_first = !std::mem::replace(&mut self.is_missing, true);
         match tip::cut_off(self.repo, self.rev)? {
@@ -94,7 +94,7 @@ impl<'a> History<'a> {
         Ok(())
     }
 
-    fn lock(&self, verifier: &mut Verifier, directory: &str, lock: &Lock, record: &Recorded) -> Result<()> {
+    fn compare_lock(&self, verifier: &mut Verifier, directory: &str, lock: &Lock, record: &Recorded) -> Result<()> {
         let Recorded { commit, trailers, .. } = record;
         let name = path::join(directory, LOCK_NAME);
         let by = short(commit);
@@ -117,7 +117,7 @@ impl<'a> History<'a> {
     }
 
     /// Compares the directory with the tree that the message names.
-    fn tree(&mut self, verifier: &mut Verifier, directory: &str, record: &Recorded) -> Result<()> {
+    fn compare_tree(&mut self, verifier: &mut Verifier, directory: &str, record: &Recorded) -> Result<()> {
         let Recorded { commit, trailers, .. } = record;
         let (repository, by) = (self.repository, short(commit));
         let whole = object_id(&self.id.tree)?;
@@ -131,12 +131,13 @@ impl<'a> History<'a> {
         let Some(tree) = tree.filter(|tree| *tree != recorded) else {
             return Ok(());
         };
+        // With the recorded tree, each path that differs is reported.
         if entries(repository, recorded).is_ok() {
             let paths = differences(repository, recorded, tree, &BTreeSet::new())?;
             let paths = paths.iter().map(|path| path::join(directory, path));
-            self.changed(verifier, paths, by);
+            self.report_changed(verifier, paths, by);
         }
-        // If the repository lacks the recorded tree, or every path is reported already, only the ids can be compared.
+        // If no path is reported, for example because the repository lacks the recorded tree, the ids are.
         let is_reported = verifier.differences.iter().any(|difference| {
             difference.kind != DifferenceKind::Trailers
                 && !difference.path.is_empty()
@@ -151,7 +152,7 @@ impl<'a> History<'a> {
     }
 
     /// Reports a source that the commit of the record does not contain.
-    fn source(&mut self, verifier: &mut Verifier, record: &Recorded) -> Result<()> {
+    fn compare_source(&mut self, verifier: &mut Verifier, record: &Recorded) -> Result<()> {
         let Recorded { commit, trailers, .. } = record;
         let by = short(commit);
         let Some(source) = trailers.source.as_ref().map(Digest::hex) else {
@@ -187,7 +188,7 @@ impl<'a> History<'a> {
     }
 
     /// Reports the paths that differ from the localized commit, unless they are reported already.
-    fn changed(&mut self, verifier: &mut Verifier, paths: impl IntoIterator<Item = String>, by: &str) {
+    fn report_changed(&mut self, verifier: &mut Verifier, paths: impl IntoIterator<Item = String>, by: &str) {
         let reported: BTreeSet<String> =
             verifier.differences.iter().map(|difference| difference.path.clone()).collect();
         for path in paths {
@@ -203,7 +204,12 @@ impl<'a> History<'a> {
     }
 
     /// Reports the rest, which no lock covers: a missing record, and changes beside the copies.
-    pub(super) fn whole(&mut self, verifier: &mut Verifier, locks: &[(String, Lock)], is_ours: bool) -> Result<()> {
+    pub(super) fn compare_rest(
+        &mut self,
+        verifier: &mut Verifier,
+        locks: &[(String, Lock)],
+        is_ours: bool,
+    ) -> Result<()> {
         // Only the newest record counts, so a malformed one is reported and no older one is read.
         let newest = match std::mem::replace(&mut self.newest, RecordLookup::Nothing) {
             RecordLookup::Record(newest) => newest,
@@ -214,7 +220,7 @@ impl<'a> History<'a> {
             RecordLookup::Nothing => {
                 // A missing record is reported once, with its lock if there is one.
                 if is_ours && !self.is_missing {
-                    self.missing(verifier, "")?;
+                    self.report_missing(verifier, "")?;
                 }
                 return Ok(());
             }
@@ -230,11 +236,11 @@ impl<'a> History<'a> {
         if exists && !has_lock {
             verifier.add(DifferenceKind::Lock, &name, "is gone, or no longer lists files");
         }
-        self.beside_copies(verifier, &newest)
+        self.compare_beside_copies(verifier, &newest)
     }
 
     /// Reports files outside of the copies that differ from the source, in the commit of the record or since.
-    fn beside_copies(&mut self, verifier: &mut Verifier, newest: &Recorded) -> Result<()> {
+    fn compare_beside_copies(&mut self, verifier: &mut Verifier, newest: &Recorded) -> Result<()> {
         let Recorded { commit, trailers, .. } = newest;
         let by = short(commit);
         let Some(ours) = self.repo.commit(commit)? else {
@@ -242,9 +248,9 @@ impl<'a> History<'a> {
         };
         let (before, after) = (object_id(&ours.tree)?, object_id(&self.id.tree)?);
         let since = differences(self.repository, before, after, &BTreeSet::new())?;
-        self.changed(verifier, since, by);
+        self.report_changed(verifier, since, by);
         match tip::differences_from_source(self.repo, self.repository, before, trailers)? {
-            Some(paths) => self.changed(verifier, paths, by),
+            Some(paths) => self.report_changed(verifier, paths, by),
             None if self.repo.is_shallow()? => {
                 let failure = Failure::new(format!(
                     "cannot compare the files beside the copies: this shallow clone lacks the source commit of {by}"

@@ -11,6 +11,14 @@ use crate::record::{Lock, Mode, StoredFile, sha256_hex};
 use crate::tree::Entry;
 use crate::workspace::{Files, Workspace};
 
+/// How a file of the tree compares with an entry of a lock.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum FileState {
+    Missing,
+    Same,
+    Differs,
+}
+
 /// The files to write and to remove, so that the tree has the localized files, and no other files of `old_lock` than
 /// those in `lock`. Fails if somebody would lose work.
 pub(super) fn changes(
@@ -26,14 +34,16 @@ pub(super) fn changes(
         _ => true,
     };
     let tree = user_tree(workspace);
-    // Whether the file at a path is as its entry says. `None` if there is none.
-    let compare = |file: &StoredFile| -> Result<Option<bool>> {
+    let compare = |file: &StoredFile| -> Result<FileState> {
         Ok(match tree.entry(&file.path)? {
-            None => None,
-            Some(Entry::File { executable }) if !modes || executable == (file.mode == Mode::Executable) => {
-                Some(sha256_hex(&tree.read(&file.path)?) == file.sha256)
+            None => FileState::Missing,
+            Some(Entry::File { executable })
+                if (!modes || executable == (file.mode == Mode::Executable))
+                    && sha256_hex(&tree.read(&file.path)?) == file.sha256 =>
+            {
+                FileState::Same
             }
-            Some(_) => Some(false),
+            Some(_) => FileState::Differs,
         })
     };
     let owned: BTreeMap<&str, &StoredFile> = ours(old_lock).map(|file| (file.path.as_str(), file)).collect();
@@ -41,17 +51,19 @@ pub(super) fn changes(
     let (mut edited, mut in_the_way, mut user_edits) = (BTreeSet::new(), Vec::new(), BTreeSet::new());
     // Files to write: an edited localized file, or a foreign one, must not be overwritten.
     for (path, (file, entry)) in &localized.files {
-        let is_same = compare(entry)?;
-        if is_same == Some(true) {
+        let state = compare(entry)?;
+        if state == FileState::Same {
             continue;
         }
         // A user's file can be restored only from the index, so unstaged edits of it are refused below.
         if !localized.is_fetched(path) {
             user_edits.insert(path.clone());
-        } else if is_same.is_some() {
+        } else if state == FileState::Differs {
             match owned.get(path.as_str()) {
                 None => in_the_way.push(path.clone()),
-                Some(owned) if !overwrite && compare(owned)? == Some(false) => drop(edited.insert(path.clone())),
+                Some(owned) if !overwrite && compare(owned)? == FileState::Differs => {
+                    edited.insert(path.clone());
+                }
                 Some(_) => {}
             }
         }
@@ -71,17 +83,17 @@ pub(super) fn changes(
     let mut gone = owned;
     gone.retain(|path, _| !listed_paths.contains(path) && !localized.files.contains_key(*path));
     for (path, file) in &gone {
-        let is_same = compare(file)?;
-        if is_same == Some(false) && !overwrite {
+        let state = compare(file)?;
+        if state == FileState::Differs && !overwrite {
             edited.insert((*path).to_owned());
         }
-        if is_same.is_some() {
+        if state != FileState::Missing {
             changes.insert((*path).to_owned(), None);
         }
     }
     let edited = Vec::from_iter(edited);
     let mut failures: Vec<Failure> = refuse_unstaged(workspace, user_edits)?.into_iter().collect();
-    // All reasons at once: with one for each run, people would mend them one by one.
+    // All reasons are reported at once, or else people would need a run to see each.
     let mut refuse = |paths: Vec<String>, problem: &str, hint: &str| {
         if !paths.is_empty() {
             failures.push(Failure::new(format!("{problem}: {}", listed(&paths))).hint(hint));

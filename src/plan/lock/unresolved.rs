@@ -23,8 +23,9 @@ pub(super) fn take_out(explored: &mut Explored, old_lock: &Lock) -> BTreeSet<Ups
     kept_entries
 }
 
-/// Whether a failed reference does not affect what leads to it: it is the user's, or the lock has it.
-fn ends_here(graph: &Graph, edge: EdgeId, old_lock: &Lock) -> bool {
+/// Whether the failure of a reference ends at it, and does not spread to the references that lead to it: it is the user's,
+/// or the lock has it.
+fn failure_ends_at(graph: &Graph, edge: EdgeId, old_lock: &Lock) -> bool {
     let edge = &graph[edge];
     !graph.is_fetched(edge.from) || edge.remote.as_ref().is_some_and(|wanted| wanted.is_locked(old_lock))
 }
@@ -39,7 +40,7 @@ fn failed(explored: &Explored, old_lock: &Lock) -> BTreeSet<EdgeId> {
             continue;
         }
         match trouble.at {
-            At::Edge(edge) if graph[edge].remote.is_some() && ends_here(graph, edge, old_lock) => {
+            At::Edge(edge) if graph[edge].remote.is_some() && failure_ends_at(graph, edge, old_lock) => {
                 failed.insert(edge);
             }
             _ => broken.extend(graph.file_at(trouble.at)),
@@ -56,7 +57,7 @@ fn failed(explored: &Explored, old_lock: &Lock) -> BTreeSet<EdgeId> {
         let mut next = Vec::new();
         for id in above.get(file).into_iter().flatten().copied() {
             let edge = &graph[id];
-            if edge.remote.is_some() && ends_here(graph, id, old_lock) {
+            if edge.remote.is_some() && failure_ends_at(graph, id, old_lock) {
                 failed.insert(id);
             } else {
                 next.push(edge.from);
