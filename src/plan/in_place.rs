@@ -103,7 +103,8 @@ fn planned(
     proof::assert_whole(Some(graph), &after, &localized)?;
     // Localized files that were not made again stay in the lock if something may still use them.
     let directories: BTreeSet<&str> = user_roots.iter().map(|root| graph.roots[*root].directory.as_str()).collect();
-    let is_beside = |file: &StoredFile| localized_dir(&file.path).is_some_and(|home| directories.contains(path::parent(home)));
+    let is_beside =
+        |file: &StoredFile| localized_dir(&file.path).is_some_and(|home| directories.contains(path::parent(home)));
     let mut remaining: Vec<&StoredFile> =
         ours(&old_lock).filter(|file| !localized.files.contains_key(&file.path)).collect();
     if let Files::WorkingTree { tree, .. } = &workspace.files {
