@@ -109,9 +109,9 @@ impl TargetSurvey {
 /// Finds the targets, and the inputs that each build lacks.
 pub(super) fn surveyed(repo: &Rc<LocalRepo>, survey: &Survey) -> Result<TargetSurvey, Failures> {
     let (tree, DeployedTree { explored, targets }) = (&survey.tree(), find(repo, survey)?);
-    let mut reaches = targets.reaches(&explored, |_| true)?;
-    // A target of a localized branch deploys the content of that branch, which is inspected if it exists.
     let config = Config::of(&**tree, "")?;
+    let mut reaches = targets.reaches(&explored, &config, |_| true)?;
+    // A target of a localized branch deploys the content of that branch, which is inspected if it exists.
     let engines = targets::installed(&**tree, &config, &targets)?;
     let revisions = targets.targets.iter().filter_map(|target| match &target.location {
         TargetLocation::Local(dir) => Some(dir.revision.clone()),
@@ -120,7 +120,7 @@ pub(super) fn surveyed(repo: &Rc<LocalRepo>, survey: &Survey) -> Result<TargetSu
     let revisions: HashSet<Revision> = revisions.collect();
     for revision in revisions.iter().filter(|revision| revision.is_localized()) {
         if let Some(tip) = Identity::of(repo, &config)?.tip(revision)? {
-            let of_tip = targets.reaches(&explore_all(Rc::new(tip))?, |other| other == revision)?;
+            let of_tip = targets.reaches(&explore_all(Rc::new(tip))?, &config, |other| other == revision)?;
             for (inputs, tip_inputs) in reaches.iter_mut().zip(of_tip) {
                 if tip_inputs.is_some() {
                     *inputs = tip_inputs;

@@ -111,7 +111,7 @@ impl ReferenceTree {
         let mut roots: Vec<RootId> = explored.starts.iter().copied().flatten().collect();
         roots.retain(|root| !flux.contains(&graph.roots[*root].file));
         let starts = graph.top_roots(&roots, graph.root_ids());
-        let namer = Namer::of(&explored)?;
+        let namer = Namer::of(&explored, config)?;
         let references = graph.root_ids().flat_map(|root| namer.references_of(root)).collect();
         Ok(ReferenceTree { starts: starts.into_iter().map(|root| namer.root(root)).collect(), references })
     }

@@ -5,9 +5,13 @@ use std::rc::Rc;
 
 use serde::{Serialize, Serializer};
 
-use super::{At, Chart, ChartLookup, EdgeId, Explored, FileId, Graph, RemoteRef, Resolution, RootId, TroubleKind};
+use super::{
+    At, Chart, ChartLookup, EdgeId, Explored, FileId, Graph, Lines, RemoteRef, Resolution, RootId, TroubleKind,
+};
+use crate::config::Config;
 use crate::kustomization::KustomizationKind;
 use crate::message::failure::{Location, Result, short};
+use crate::message::finding::Rule;
 use crate::message::redact;
 use crate::record::{Digest, LOCK_NAME, Lock};
 use crate::reference::{Pin, Upstream};
@@ -27,7 +31,8 @@ pub(crate) struct Node {
     pub pin: Option<Pin>,
     /// The digest in the lock. `None` if the lock has none, or for a local node.
     pub locked: Option<Digest>,
-    /// Why it cannot be followed, or why its references are unknown, in a word or two.
+    /// Why it cannot be followed, or why its references are unknown, in a word or two; of a remote node that no lock has
+    /// whether an exception allows it.
     pub why: Option<&'static str>,
 }
 
@@ -69,7 +74,7 @@ impl Node {
         let origin = match (&self.locked, &self.remote) {
             (Some(digest), _) => Some(format!("locked {}", short(digest.hex()))),
             (None, Some(label)) => Some(format!("from {label}")),
-            (None, None) => self.is_remote().then(|| "not locked".to_owned()),
+            (None, None) => (self.is_remote() && self.why.is_none()).then(|| NOT_LOCKED.to_owned()),
         };
         let parts = [
             self.component.then(|| "component".to_owned()),
@@ -81,6 +86,10 @@ impl Node {
         parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
     }
 }
+
+/// The states of something remote that no lock has: without and with an exception.
+pub(crate) const NOT_LOCKED: &str = "not locked";
+pub(crate) const ALLOWED: &str = "allowed";
 
 /// A reference, as reports show it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -103,6 +112,8 @@ fn name<S: Serializer>(node: &Rc<Node>, serializer: S) -> std::result::Result<S:
 /// Names the roots and references of a walk that had no network.
 pub(crate) struct Namer<'a> {
     graph: &'a Graph,
+    /// The configuration with exceptions.
+    config: &'a Config,
     /// The lock at the top of the tree.
     lock: Rc<Lock>,
     /// The upstreams of localized files, by path from the top of the tree.
@@ -112,7 +123,7 @@ pub(crate) struct Namer<'a> {
 }
 
 impl<'a> Namer<'a> {
-    pub(crate) fn of(explored: &'a Explored) -> Result<Namer<'a>> {
+    pub(crate) fn of(explored: &'a Explored, config: &'a Config) -> Result<Namer<'a>> {
         let graph = &explored.graph;
         let tree = &*graph.sources[0].tree;
         let mut localized_from = HashMap::new();
@@ -128,7 +139,7 @@ impl<'a> Namer<'a> {
         }
         // The first trouble at a location counts, so they are collected from the last to the first.
         let reasons = explored.troubles.iter().rev().map(|trouble| (trouble.at, reason(&trouble.kind)));
-        Ok(Namer { graph, lock: top_lock, localized_from, reasons: reasons.collect() })
+        Ok(Namer { graph, config, lock: top_lock, localized_from, reasons: reasons.collect() })
     }
 
     /// The nodes that `roots` reach and that are not in the tree: remote or broken.
@@ -183,7 +194,7 @@ impl<'a> Namer<'a> {
             (Resolution::File(file), _) if reason.is_none() => {
                 Node { name: self.graph.label(file), remote: self.origin(file), ..Node::default() }
             }
-            (Resolution::Remote | Resolution::Unchanged, Some(wanted)) => self.remote_node(wanted),
+            (Resolution::Remote | Resolution::Unchanged, Some(wanted)) => self.remote_node(wanted, edge.lines()),
             (_, remote) => {
                 let text = &edge.reference.text;
                 let name = match path::resolve(&self.graph.roots[id.root].directory, text) {
@@ -196,7 +207,12 @@ impl<'a> Namer<'a> {
         }
     }
 
-    fn remote_node(&self, wanted: &RemoteRef) -> Node {
+    /// Returns [`ALLOWED`] if an exception from `rule` at these lines covers an upstream.
+    fn allowed(&self, rule: Rule, upstream: &Upstream, lines: Lines) -> Option<&'static str> {
+        self.graph.exception(self.config, rule, &upstream.subject(), lines).map(|_| ALLOWED)
+    }
+
+    fn remote_node(&self, wanted: &RemoteRef, lines: Lines) -> Node {
         let locked = wanted.locked(&self.lock);
         // The lock tells whether a URL is a file or a repository; without it only the text does.
         let spec = match locked {
@@ -206,7 +222,9 @@ impl<'a> Namer<'a> {
         };
         let kind = spec.map_or(NodeKind::Http, |_| NodeKind::Git);
         let pin = spec.map(|spec| Pin::of(spec.reference.as_deref()));
-        Node { pin, ..Node::on_host(wanted.text.shown(), kind, locked, &self.lock) }
+        let allowed = self.allowed(Rule::RemoteReference, &wanted.meant(), lines);
+        let why = allowed.filter(|_| locked.is_none());
+        Node { pin, why, ..Node::on_host(wanted.text.shown(), kind, locked, &self.lock) }
     }
 
     fn chart_node(&self, chart: &Chart) -> Node {
@@ -220,7 +238,9 @@ impl<'a> Namer<'a> {
             }
             (_, Some(wanted)) => {
                 let upstream = wanted.upstream();
-                Node::on_host(upstream.to_string(), NodeKind::Chart, Some(upstream), &self.lock)
+                let allowed = self.allowed(Rule::RemoteChart, &upstream, self.graph.lines_of(chart.note));
+                let why = allowed.filter(|_| wanted.locked(&self.lock).is_none());
+                Node { why, ..Node::on_host(upstream.to_string(), NodeKind::Chart, Some(upstream), &self.lock) }
             }
             (ChartLookup::Missing(path), None) => Node::broken(path.clone(), "missing"),
             (ChartLookup::Submodule(path), None) => Node::broken(path.clone(), "in a submodule"),

@@ -160,7 +160,7 @@ impl Targets {
         let readers = |files: &BTreeSet<&str>| -> Vec<usize> {
             files.iter().flat_map(|file| deployments.by(file)).copied().collect()
         };
-        let namer = Namer::of(explored)?;
+        let namer = Namer::of(explored, config)?;
         let mut builders = BTreeMap::new();
         // Only helm tells the objects that a chart has templates for.
         let charts = charts.into_iter().filter(|index| !deployments.files(*index).is_empty());

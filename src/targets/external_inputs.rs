@@ -5,11 +5,13 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use super::{ExternalInput, PathContent, Revision, Target, TargetDir, TargetLocation, Targets, at_other_revision};
-use crate::graph::named::Namer;
+use crate::config::Config;
+use crate::graph::named::{ALLOWED, NOT_LOCKED, Namer};
 use crate::graph::{Explored, RootId};
 use crate::message::failure::Result;
+use crate::message::finding::Rule;
 use crate::message::redact;
-use crate::reference::is_url;
+use crate::reference::{Upstream, is_url};
 
 impl Targets {
     /// For each target at a revision that `is_it` accepts, the inputs of its build that the tree lacks: empty if there
@@ -17,9 +19,10 @@ impl Targets {
     pub(crate) fn reaches(
         &self,
         explored: &Explored,
+        config: &Config,
         is_it: impl Fn(&Revision) -> bool,
     ) -> Result<Vec<Option<Vec<ExternalInput>>>> {
-        let namer = Namer::of(explored)?;
+        let namer = Namer::of(explored, config)?;
         let of_target = |target: &Target| {
             // The tree says nothing about another revision.
             let dir = target.local_dir().filter(|dir| is_it(&dir.revision))?;
@@ -29,7 +32,11 @@ impl Targets {
             // The object adds them, so that the graph of the directory does not have them.
             for component in target.build.components() {
                 let state = match &component.content {
-                    None if is_url(&component.text.text) => "not locked".to_owned(),
+                    None if is_url(&component.text.text) => {
+                        let subject = Upstream::named(&redact::url(&component.text.text)).subject();
+                        let reason = config.reason(Rule::RemoteReference, &subject);
+                        reason.map_or(NOT_LOCKED, |_| ALLOWED).to_owned()
+                    }
                     Some(PathContent::Directory(_)) => "without a kustomization".to_owned(),
                     Some(PathContent::Nothing(why)) => why.clone(),
                     Some(PathContent::Submodule(_)) => "in a submodule".to_owned(),
@@ -163,11 +170,11 @@ remotes:
 
     /// The targets of a tree with their external inputs, after the builds that may change them are known.
     fn of_tree(tree: &Rc<OverlayTree>) -> (Targets, Vec<Option<Vec<ExternalInput>>>) {
-        let config = Config::default();
+        let config = Config::of(&**tree, "").unwrap();
         let found = targets::find(tree, &config, &|| Ok(identity(&config))).unwrap();
         let explored = explore_all(tree.clone()).unwrap();
         let targets = found.resolve_changers(&explored.graph);
-        let reaches = targets.reaches(&explored, |_| true).unwrap();
+        let reaches = targets.reaches(&explored, &config, |_| true).unwrap();
         (targets, reaches)
     }
 
@@ -221,6 +228,35 @@ remotes:
             ("web/kustomization.yaml", "resources:\n- https://github.com/acme/bases//other?ref=v1\n"),
         ]);
         assert_eq!(reached(&targets, "web").unwrap(), ["https://github.com/acme/bases//other?ref=v1: tag, not locked"]);
+    }
+
+    #[test]
+    fn an_exception_counts_where_no_lock_decides() {
+        let allow = "allow: [{url: 'https://github.com/acme/', refs: any, reason: ours}, {chart: 'https://charts.example.com/stable#web@1.0.0', reason: r}]\nhelm: true\n";
+        let root = "components: ['https://github.com/acme/other//a?ref=v1']
+resources:
+- https://github.com/acme/bases//web?ref=v1
+- https://example.com/x.yaml # kustomize-localize: allow[remote-reference] a mirror
+- https://example.com/y.yaml
+helmCharts: [{name: web, repo: 'https://charts.example.com/stable', version: 1.0.0}]
+";
+        let targets = surveyed(&[
+            (".kustomize-localize", allow),
+            (
+                "apps.yaml",
+                &target("web", "web").replace("---\n", "  components: ['https://github.com/acme/parts?ref=v1']\n"),
+            ),
+            ("kustomize-localize.lock", LOCK),
+            ("web/kustomization.yaml", root),
+        ]);
+        expect![[r#"
+            https://charts.example.com/stable#web@1.0.0: chart, allowed
+            https://example.com/x.yaml: allowed
+            https://example.com/y.yaml: not locked
+            https://github.com/acme/bases//web?ref=v1: tag, locked 012345678901
+            https://github.com/acme/other//a?ref=v1: tag, allowed
+            https://github.com/acme/parts?ref=v1: component of the object, allowed"#]]
+        .assert_eq(&reached(&targets, "web").unwrap().join("\n"));
     }
 
     #[test]
