@@ -213,7 +213,6 @@ impl<'a> CheckBuilds<'a> {
         let unbuilt = targets.targets.iter().filter(|target: &&Target| {
             is_built_without_kustomize(target) && !(config.helm && target.is_chart()) && target.unknown().is_none()
         });
-        // The files of a plain directory are deployed as they are, so they need no build.
         for target in unbuilt.filter(|target| self.includes(target, checked)) {
             if let Err(why) = BuildSpec::deployed(tree, config, target) {
                 self.results.borrow_mut().add_unknown(&target.by(), &why.message);
@@ -398,10 +397,10 @@ fn is_built_as_root(tree: &dyn Tree, target: &Target) -> bool {
 
 /// Whether a target is built by something else than kustomize.
 fn is_built_without_kustomize(target: &Target) -> bool {
-    // Rules report missing targets and those that are unknown before a build. kustomize has built the others.
+    // Rules report missing targets and those that are unknown before a build. kustomize has built the others, and Argo CD
+    // deploys the files of a plain directory as they are.
     match target.local_dir().map(|dir| &dir.content) {
-        None | Some(PathContent::Nothing(_) | PathContent::Kustomization(_)) => false,
-        Some(PathContent::Directory(_)) => !target.engine.packs(),
+        None | Some(PathContent::Nothing(_) | PathContent::Kustomization(_) | PathContent::Directory(_)) => false,
         Some(PathContent::Chart(_) | PathContent::Plugin(_) | PathContent::Submodule(_)) => true,
     }
 }
