@@ -11,7 +11,7 @@ pub(crate) mod working;
 mod worktree;
 
 pub(crate) use directory::NewDirectory;
-pub(crate) use on_branch::{BranchOptions, OnBranch, State, commit, refuse_changed, uncommitted};
+pub(crate) use on_branch::{BranchOptions, OnBranch, State, commit_command, refuse_changed, uncommitted};
 
 use std::collections::BTreeMap;
 
@@ -124,7 +124,7 @@ impl Destination {
     pub(crate) fn new_dir(&self) -> &str {
         match self {
             Destination::Branch(branch) => branch.new_dir(),
-            Destination::Directory(directory) => &directory.into,
+            Destination::Directory(directory) => &directory.tree_path,
             Destination::WorkingTree => "",
         }
     }
@@ -149,7 +149,9 @@ impl Destination {
     pub(crate) fn previous_tip(&self, workspace: &Workspace) -> Result<Option<Tip>> {
         let lock = match self {
             Destination::Branch(branch) => return branch.previous_tip(),
-            Destination::Directory(directory) => Lock::at(&*workspace.tree, &path::join(&directory.into, LOCK_NAME))?,
+            Destination::Directory(directory) => {
+                Lock::at(&*workspace.tree, &path::join(&directory.tree_path, LOCK_NAME))?
+            }
             Destination::WorkingTree => workspace.lock.clone(),
         };
         Ok(lock.map(|lock| Tip {

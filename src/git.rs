@@ -21,7 +21,7 @@ pub(crate) use date::{date, made};
 pub(crate) use key::{Key, hex};
 pub use local_repo::Snapshot;
 pub(crate) use local_repo::{CommitId, LocalRepo, Staged, branch_of, is_branch_name};
-pub(crate) use remote_git::untied;
+pub(crate) use remote_git::untie;
 pub(crate) use remote_git::{Exchange, Fetch, FetchFilter, Login, Peer, RemoteGit, is_http, take_login};
 pub(crate) use signature::Signers;
 
@@ -56,7 +56,7 @@ fn command() -> Command {
 /// A git that reads no configuration of the user or the system, and is not tied to this repository.
 fn isolated() -> Command {
     let mut command = command();
-    untied(&mut command);
+    untie(&mut command);
     for name in ["GIT_CONFIG_COUNT", "GIT_CONFIG_PARAMETERS"] {
         command.env_remove(name);
     }
@@ -70,7 +70,7 @@ fn run(git: &mut Command, input: Option<&[u8]>) -> Result<Output> {
 }
 
 /// The stdout of git; fails with its message if git failed.
-fn done(output: Output) -> Result<Vec<u8>> {
+fn stdout_of(output: Output) -> Result<Vec<u8>> {
     if output.status.success() { Ok(output.stdout) } else { Err(Failure::new(error_message(&output))) }
 }
 

@@ -42,7 +42,7 @@ pub trait Tree {
     /// The sorted names of the nodes in a directory; empty if the path is not a directory.
     fn names(&self, directory: &str) -> Result<Vec<String>>;
 
-    /// The bytes of the file at `path`, as in a checkout; for a link its target.
+    /// The bytes of the file at `path`, as in a checkout; for a link its text.
     fn read(&self, path: &str) -> Result<Vec<u8>>;
 
     /// The bytes of the file at `path` as git stores them; `None` if a checkout does not change them.
@@ -65,8 +65,8 @@ pub trait Tree {
         None
     }
 
-    /// The path in this tree of the target of an absolute link. `None` if this is not the whole file system.
-    fn linked(&self, _target: &str) -> Option<String> {
+    /// The path in this tree to which the text of an absolute link leads. `None` if this is not the whole file system.
+    fn linked(&self, _text: &str) -> Option<String> {
         None
     }
 
@@ -178,10 +178,10 @@ fn files_below<T: Tree + ?Sized>(tree: &T, directory: &str) -> Result<Vec<String
     Ok(files)
 }
 
-/// Starts to test for each member of `all` whether its bytes contain one of the marks; a thread takes `share` of them at a
-/// time. `reader` makes a function for one share, which reads a member and passes its bytes to the given test.
-fn hold<T, R, F>(
-    all: Vec<T>,
+/// Starts to test for each of `items` whether its bytes contain one of the marks; a thread takes `share` items at a time.
+/// `reader` makes a function for one share, which reads an item and passes its bytes to the given test.
+fn start_search<T, R, F>(
+    items: Vec<T>,
     share: usize,
     marks: &[&'static [u8]],
     reader: F,
@@ -195,13 +195,11 @@ where
     meanwhile(move || {
         // Preparing a search takes longer than searching one small file.
         let finders: Vec<Finder<'_>> = marks.iter().map(Finder::new).collect();
-        let shares: Vec<&[T]> = all.chunks(share).collect();
+        let shares: Vec<&[T]> = items.chunks(share).collect();
         let marked = side_by_side(&shares, processors(), |_, share| {
-            let mut holds = reader();
-            let members = share
-                .iter()
-                .map(|member| holds(member, &|bytes: &[u8]| finders.iter().any(|finder| finder.find(bytes).is_some())));
-            members.collect::<Vec<bool>>()
+            let mut read_and_test = reader();
+            let has_mark = |bytes: &[u8]| finders.iter().any(|finder| finder.find(bytes).is_some());
+            share.iter().map(|item| read_and_test(item, &has_mark)).collect::<Vec<bool>>()
         });
         marked.concat()
     })
@@ -275,8 +273,8 @@ pub(crate) enum Resolved {
     Leaves {
         /// The path of that link.
         link: String,
-        /// The target of the link.
-        target: String,
+        /// The text of the link: the path that it points to.
+        pointee: String,
     },
     /// Links lead to each other.
     Loop {
@@ -305,14 +303,16 @@ pub(crate) fn resolve(tree: &dyn Tree, path: &str) -> Result<Resolved> {
     // If no directory on the way is a link, only the last component can be one. A path may be too long to ask.
     let is_plain = directory.len() < PATH.most && tree.entry(directory)? == Some(Entry::Directory);
     let (mut real, rest) = if is_plain { (directory.to_owned(), name) } else { (String::new(), path) };
+    // The components that are still to be followed, the next one last.
     let mut rest: Vec<String> = path::components(rest).rev().map(str::to_owned).collect();
-    let mut links = 0;
-    let (mut executable, mut last) = (None, (String::new(), String::new()));
+    // `executable` is set while `real` is a file.
+    let (mut links, mut executable) = (0, None);
+    let (mut last_link, mut last_pointee) = (String::new(), String::new());
     while let Some(component) = rest.pop() {
         if component == ".." {
-            // Only links bring these in; `real` holds no link, so its parent is the true one.
+            // Only the texts of links have `..`. No component of `real` is a link, so its parent is the true one.
             if real.is_empty() {
-                return Ok(Resolved::Leaves { link: last.0, target: last.1 });
+                return Ok(Resolved::Leaves { link: last_link, pointee: last_pointee });
             }
             real = path::parent(&real).to_owned();
             executable = None;
@@ -338,21 +338,21 @@ pub(crate) fn resolve(tree: &dyn Tree, path: &str) -> Result<Resolved> {
                 if links > LINKS {
                     return Ok(Resolved::Loop { link: next });
                 }
-                let bytes = tree.read(&next)?;
-                let Ok(target) = String::from_utf8(bytes) else {
+                let Ok(pointee) = String::from_utf8(tree.read(&next)?) else {
                     return Ok(missing_at(&next, &rest));
                 };
                 // An absolute link starts again at the top of the file system.
-                let inside = if path::is_absolute(&target) {
-                    tree.linked(&target).inspect(|_| real.clear())
+                let inside = if path::is_absolute(&pointee) {
+                    tree.linked(&pointee).inspect(|_| real.clear())
                 } else {
-                    path::resolve(&real, &target).map(|_| target.clone())
+                    path::resolve(&real, &pointee).map(|_| pointee.clone())
                 };
                 let Some(inside) = inside else {
-                    return Ok(Resolved::Leaves { link: next, target });
+                    return Ok(Resolved::Leaves { link: next, pointee });
                 };
-                last = (next, target);
+                // The components of its text take the place of the link.
                 rest.extend(path::components(&inside).rev().filter(|component| *component != ".").map(str::to_owned));
+                (last_link, last_pointee) = (next, pointee);
             }
         }
     }
@@ -421,7 +421,7 @@ mod tests {
                 }
                 Resolved::Directory { path } => format!("directory {path}"),
                 Resolved::Missing { path } => format!("missing {path}"),
-                Resolved::Leaves { link, target } => format!("{link} leaves to {target}"),
+                Resolved::Leaves { link, pointee } => format!("{link} leaves to {pointee}"),
                 Resolved::Loop { .. } => "loop".to_owned(),
                 other => format!("{other:?}"),
             };

@@ -32,7 +32,7 @@ use upstream_status::{Ask, EntryStatus};
 
 /// Verifies a commit. `ask` asks upstream. A lock at the top without localized files is then enough of a record.
 pub(crate) fn verify(repo: &Rc<LocalRepo>, rev: &str, ask: Option<&Ask<'_>>) -> Result<VerifyOutcome, Failures> {
-    let (id, name) = repo.named(rev)?.ok_or_else(|| unknown_revision(repo, rev))?;
+    let (id, name) = repo.resolve_rev(rev)?.ok_or_else(|| unknown_revision(repo, rev))?;
     let tree = Rc::new(GitTree::of_commit(repo, &id)?);
     let checked_out: Rc<dyn Tree> = Rc::new(tree.checked_out(true));
     let mut verifier = Verifier::new(tree, ask);

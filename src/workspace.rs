@@ -110,7 +110,7 @@ impl Files {
 
     /// Opens the commit that `rev` names, or HEAD without one.
     fn of_commit(repo: Rc<LocalRepo>, rev: Option<&str>) -> Result<Files> {
-        let commit = repo.named(rev.unwrap_or("HEAD"))?;
+        let commit = repo.resolve_rev(rev.unwrap_or("HEAD"))?;
         let (id, name) = commit.ok_or_else(|| unknown_revision(rev.unwrap_or("HEAD")))?;
         let tree = Rc::new(GitTree::of_commit(&repo, &id)?);
         Ok(Files::Commit { repo, id, rev: rev.unwrap_or("HEAD").to_owned(), name, is_head: rev.is_none(), tree })

@@ -12,7 +12,7 @@ use super::targets::{named, surveyed};
 use crate::build::program;
 use crate::check::{Checked, RemoteReferences, gate};
 use crate::config::FILE_NAME;
-use crate::destination::{BranchOptions, Destination, State as BranchState, commit, uncommitted};
+use crate::destination::{BranchOptions, Destination, State as BranchState, commit_command, uncommitted};
 use crate::git::{LocalRepo, Snapshot, branch_of};
 use crate::graph::Survey;
 use crate::message::failure::{Failure, Failures, Result, command};
@@ -216,7 +216,7 @@ impl Status {
                 () if has(LOCK_NAME) || has(FILE_NAME) => "Set up git kustomize-localize",
                 () => "Change kustomizations",
             };
-            return Ok(Some(format!("{} -m '{subject}'", commit(repo, &changed)?)));
+            return Ok(Some(format!("{} -m '{subject}'", commit_command(repo, &changed)?)));
         }
         Ok((self.failures > 0).then(|| "git kustomize-localize check".to_owned()))
     }

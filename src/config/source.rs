@@ -104,7 +104,7 @@ impl Config {
         // Without an entry in the lock nothing is signed yet: the fetch verifies it.
         let (signers, pinned) = source.signed_by.as_ref().zip(pinned)?;
         let why = match &pinned.signed {
-            Some(signed) if signers.know(signed) => return None,
+            Some(signed) if signers.include(signed) => return None,
             Some(signed) => format!("is signed by {signed}, whose key is not in `{}`", signers.file),
             None => format!("is not signed by a key of `{}`, according to the lock", signers.file),
         };

@@ -1,6 +1,6 @@
 //! Chooses the branch to commit to, and finds its tip.
 
-use super::worktree::Linked;
+use super::worktree::LinkedWorktree;
 use crate::fetch::Published;
 use crate::git::{self, LocalRepo};
 use crate::message::failure::{Failure, Result, command};
@@ -18,13 +18,13 @@ pub(crate) struct Branch {
     pub tip: Option<String>,
     /// The remote that does not have the local branch yet, as far as this clone knows; `None` if it has it, or if there is
     /// no remote.
-    pub unseen_by: Option<String>,
+    pub unpushed_to: Option<String>,
 }
 
 /// Chooses the name of the branch to commit to. `source` is the branch that named the source commit; `None` if it
 /// was named otherwise or HEAD is detached. `is_local` is whether that is a branch of this repository, not of a remote.
 /// `prefix` comes before the name of the source.
-pub(super) fn choose(asked: Option<&str>, source: Option<&str>, is_local: bool, prefix: &str) -> Result<String> {
+pub(super) fn choose_name(asked: Option<&str>, source: Option<&str>, is_local: bool, prefix: &str) -> Result<String> {
     // A localized branch of a localized branch would lose what the first one remembers of its source.
     if let Some(source) = source
         && named_source(source).is_some()
@@ -47,11 +47,11 @@ pub(super) fn choose(asked: Option<&str>, source: Option<&str>, is_local: bool, 
 }
 
 /// Finds the branch, and fails if it must not be moved. `worktree` may have the branch checked out. `published` is the
-/// branch at the remote; if it `is_fetched`, the local branch follows it.
+/// branch at the remote; if it `is_fetched`, the commit continues from it although the local branch is behind.
 pub(super) fn open(
     repo: &LocalRepo,
     name: &str,
-    worktree: Option<&Linked>,
+    worktree: Option<&LinkedWorktree>,
     published: Option<&Published>,
     is_fetched: bool,
 ) -> Result<Branch> {
@@ -73,11 +73,11 @@ pub(super) fn open(
             .hint("or commit to another branch: `--branch NAME`"));
     }
     let existing = refs.get(&full);
-    if let Some(target) = existing.and_then(|branch| branch.other_name.as_ref()) {
-        return Err(Failure::new(format!("branch `{name}` is a symbolic ref to `{target}`"))
+    if let Some(pointee) = existing.and_then(|branch| branch.other_name.as_ref()) {
+        return Err(Failure::new(format!("branch `{name}` is a symbolic ref to `{pointee}`"))
             .hint(command("git symbolic-ref --delete", [&full])));
     }
-    // HEAD may be on a branch that does not exist yet.
+    // Also for a branch that does not exist yet: HEAD may be on it.
     refuse_checked_out(repo, name, worktree)?;
     // The local branch must not lose commits of the remote branch.
     let local = existing.map(|branch| branch.id.clone());
@@ -96,16 +96,16 @@ pub(super) fn open(
                 .hint(command("git fetch .", [format!("{tracking}:{full}")])));
         }
         let (tip, local) = (Some(remote.clone()), Some(local.clone()));
-        return Ok(Branch { name: name.to_owned(), tip, local, unseen_by: None });
+        return Ok(Branch { name: name.to_owned(), tip, local, unpushed_to: None });
     }
-    // The clone knows only what it fetched last.
+    // This is judged by the remote-tracking ref, that is, by the last fetch.
     let published = published.filter(|_| local.is_some() && local != remote);
-    let unseen_by = published.map(|published| published.remote().to_owned());
-    Ok(Branch { name: name.to_owned(), tip: local.clone().or(remote), local, unseen_by })
+    let unpushed_to = published.map(|published| published.remote().to_owned());
+    Ok(Branch { name: name.to_owned(), tip: local.clone().or(remote), local, unpushed_to })
 }
 
 /// Refuses to move a branch that is checked out in a worktree other than `worktree`, because its files would not follow.
-pub(super) fn refuse_checked_out(repo: &LocalRepo, name: &str, worktree: Option<&Linked>) -> Result<()> {
+pub(super) fn refuse_checked_out(repo: &LocalRepo, name: &str, worktree: Option<&LinkedWorktree>) -> Result<()> {
     let full = format!("refs/heads/{name}");
     let worktrees = repo.worktrees()?;
     let index = worktrees.iter().position(|listed| {
@@ -134,21 +134,21 @@ mod tests {
 
     #[test]
     fn the_branch_is_named_after_the_source() {
-        assert_eq!(choose(None, Some("main"), true, "localized/").unwrap(), "localized/main");
-        assert_eq!(choose(None, Some("a/b"), true, "localized/").unwrap(), "localized/a/b");
-        assert_eq!(choose(Some("x"), Some("main"), true, "localized/").unwrap(), "x");
-        assert_eq!(choose(Some("refs/heads/x"), None, false, "localized/").unwrap(), "x");
+        assert_eq!(choose_name(None, Some("main"), true, "localized/").unwrap(), "localized/main");
+        assert_eq!(choose_name(None, Some("a/b"), true, "localized/").unwrap(), "localized/a/b");
+        assert_eq!(choose_name(Some("x"), Some("main"), true, "localized/").unwrap(), "x");
+        assert_eq!(choose_name(Some("refs/heads/x"), None, false, "localized/").unwrap(), "x");
     }
 
     #[test]
     fn a_source_that_cannot_name_a_branch_is_refused() {
-        assert!(choose(None, None, false, "localized/").is_err());
-        assert!(choose(None, Some("main"), false, "localized/").is_err());
+        assert!(choose_name(None, None, false, "localized/").is_err());
+        assert!(choose_name(None, Some("main"), false, "localized/").is_err());
         for is_local in [true, false] {
-            assert!(choose(Some("x"), Some("localized/main"), is_local, "localized/").is_err());
-            assert!(choose(None, Some("localized/main"), is_local, "localized/").is_err());
+            assert!(choose_name(Some("x"), Some("localized/main"), is_local, "localized/").is_err());
+            assert!(choose_name(None, Some("localized/main"), is_local, "localized/").is_err());
             for asked in ["main", "refs/heads/main"] {
-                let failure = choose(Some(asked), Some("main"), is_local, "localized/").unwrap_err();
+                let failure = choose_name(Some(asked), Some("main"), is_local, "localized/").unwrap_err();
                 assert!(failure.to_string().contains("the source branch `main`"));
             }
         }

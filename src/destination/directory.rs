@@ -23,7 +23,7 @@ pub(crate) struct NewDirectory {
     /// Its path on disk, without links except for its last component, which need not exist yet.
     disk_path: PathBuf,
     /// Its path in the tree of the workspace.
-    pub(super) into: String,
+    pub(super) tree_path: String,
     /// As the user named it.
     pub(super) shown: String,
     /// Whether it is in a repository, so that its files may come from a checkout.
@@ -66,13 +66,13 @@ impl NewDirectory {
             }
             _ => disk_path.parent().unwrap_or(cwd).to_owned(),
         };
-        let (into, converts, claimed) = (tree.path(&disk_path)?, repo.is_some(), OnceCell::new());
-        Ok(NewDirectory { into, disk_path, shown: shown.to_owned(), converts, staging, claimed })
+        let (tree_path, converts, claimed) = (tree.path(&disk_path)?, repo.is_some(), OnceCell::new());
+        Ok(NewDirectory { tree_path, disk_path, shown: shown.to_owned(), converts, staging, claimed })
     }
 
     /// Refuses an existing directory, unless it is a NEW_DIR of the same target without edits by hand.
     pub(super) fn claim(&self, tree: &dyn Tree, target: &str, overwrite: bool) -> Result<()> {
-        let Some(lock) = tip::claim_new_dir(tree, &self.into, target, "")? else { return Ok(()) };
+        let Some(lock) = tip::claim_new_dir(tree, &self.tree_path, target, "")? else { return Ok(()) };
         if self.disk_path.join(".git").symlink_metadata().is_ok() {
             return Err(Failure::new(format!("`{}` has become a git repository of its own", self.shown))
                 .hint("choose another NEW_DIR, and copy its files there"));
@@ -96,7 +96,7 @@ impl NewDirectory {
         let tree = changed(OverlayTree::default(), changes);
         failpoint::before("make NEW_DIR beside its place");
         disk::write(&tree, changes.keys(), None, scratch.path())?.map_err(|failure| self.not_written(failure))?;
-        let fresh = scratch.path().join(&self.into);
+        let fresh = scratch.path().join(&self.tree_path);
         if self.disk_path.symlink_metadata().is_ok() {
             self.refuse_changed(&self.disk_path)?;
             return self.replace(&fresh, scratch);
@@ -121,7 +121,7 @@ impl NewDirectory {
         let _signals = interrupt::hold();
         failpoint::before("let NEW_DIR change places with the old one");
         let old = exchange(fresh, &self.disk_path, &scratch.path().join("old")).map_err(failed)?;
-        // Only now nobody else can write to it: what changed before goes back.
+        // Nobody can write to the old directory any more, so only now it is certain whether it has changed.
         let Err(changed) = self.refuse_changed(&old) else { return Ok(()) };
         failpoint::before("let NEW_DIR change places again");
         match exchange(&old, &self.disk_path, &scratch.path().join("new")) {
@@ -194,7 +194,7 @@ fn exchange(fresh: &Path, disk_path: &Path, old: &Path) -> io::Result<PathBuf> {
     #[cfg(any(target_os = "linux", target_vendor = "apple"))]
     {
         use rustix::fs::{CWD, RenameFlags, renameat_with};
-        // So neither is missing at any moment.
+        // Both paths exist at any moment.
         if renameat_with(CWD, fresh, CWD, disk_path, RenameFlags::EXCHANGE).is_ok() {
             return Ok(fresh.to_owned());
         }
@@ -224,7 +224,7 @@ mod tests {
         write(&disk_path, "old");
         let directory = NewDirectory {
             disk_path: disk_path.clone(),
-            into: "copy".to_owned(),
+            tree_path: "copy".to_owned(),
             shown: "copy".to_owned(),
             converts: false,
             staging: top.path().to_owned(),

@@ -38,7 +38,7 @@ impl OnBranch {
                 return Ok(None);
             }
         }
-        let Some(named) = directories_named(old, &source)? else { return Ok(None) };
+        let Some(named) = reached_directories(old, &source)? else { return Ok(None) };
         let remotes = old_lock.map(|lock| lock.remotes.clone()).unwrap_or_default();
         Ok(Some(Earlier { verified, remotes, source, named }))
     }
@@ -49,7 +49,8 @@ impl OnBranch {
             return Ok(None);
         }
         // The newest commit may be about another NEW_DIR.
-        let newest = records::newest(&self.repository, &tip.commit, &[], |record| record.target.new_dir == self.into)?;
+        let newest =
+            records::newest(&self.repository, &tip.commit, &[], |record| record.target.new_dir == self.new_dir)?;
         Ok(match newest {
             RecordLookup::Record(recorded) => Some(recorded.trailers),
             RecordLookup::Unreadable { .. } | RecordLookup::Nothing => None,
@@ -58,7 +59,7 @@ impl OnBranch {
 }
 
 /// The directories that changed kustomizations reach in the old tree; `None` if a kustomization cannot be read.
-fn directories_named(tree: SharedTree, changes: &Changes) -> Result<Option<BTreeSet<String>>> {
+fn reached_directories(tree: SharedTree, changes: &Changes) -> Result<Option<BTreeSet<String>>> {
     let mut starts = Vec::new();
     for path in tree.kustomizations()? {
         if changes.at(&path)?.is_some() {

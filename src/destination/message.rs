@@ -23,11 +23,11 @@ pub(super) fn text(
 ) -> String {
     let moves = moves(before, after);
     // A repository with another ref is listed as moved, not as removed and added.
-    let told: BTreeSet<&Upstream> = moves.iter().flat_map(|moved| [moved.old.0, moved.new.0]).collect();
+    let moved_upstreams: BTreeSet<&Upstream> = moves.iter().flat_map(|moved| [moved.old.0, moved.new.0]).collect();
     let histories = histories(&moves);
     let mut moved: Vec<String> =
-        moves.iter().zip(histories).map(|(moved, history)| told_move(moved, history.as_ref())).collect();
-    // The remaining changes are entries that were not told as a move of their repository.
+        moves.iter().zip(histories).map(|(moved, history)| move_line(moved, history.as_ref())).collect();
+    // The remaining changes: files and charts with another digest, and entries that are no part of a move.
     let (mut added, mut removed) = (Vec::new(), Vec::new());
     for change in Lock::changes(before, after) {
         let LockChange { kind, upstream, old, new, .. } = change;
@@ -35,10 +35,10 @@ pub(super) fn text(
             (ChangeKind::Moved, Some(old), Some(new)) if !matches!(new, Digest::GitCommit(_)) => {
                 moved.push(format!("{upstream} from {} to {}", short(old.hex()), short(new.hex())));
             }
-            (_, None, Some(new)) if !told.contains(&upstream) => {
+            (_, None, Some(new)) if !moved_upstreams.contains(&upstream) => {
                 added.push(format!("{upstream} at {}", short(new.hex())));
             }
-            (_, Some(_), None) if !told.contains(&upstream) => removed.push(upstream.to_string()),
+            (_, Some(_), None) if !moved_upstreams.contains(&upstream) => removed.push(upstream.to_string()),
             _ => {}
         }
     }
@@ -106,7 +106,7 @@ fn repositories(lock: &Lock) -> Repositories<'_> {
     remotes.map(|(source, pinned)| (source, pinned.digest.hex())).collect()
 }
 
-fn told_move(Move { old, new }: &Move<'_>, history: Option<&Ancestry>) -> String {
+fn move_line(Move { old, new }: &Move<'_>, history: Option<&Ancestry>) -> String {
     let mut text = if old.0 == new.0 {
         format!("{} from {} to {}", new.0, short(old.1), short(new.1))
     } else {
@@ -133,7 +133,7 @@ fn ref_and_commit((source, commit): (&Upstream, &str)) -> String {
 /// The newest commits of a history, one per line, and the number of the others.
 pub(crate) fn subjects(history: &Ancestry) -> Vec<String> {
     let newest = history.newest.iter();
-    let mut lines: Vec<String> = newest.map(|(id, subject)| format!("{} {}", short(id), tamed(subject))).collect();
+    let mut lines: Vec<String> = newest.map(|(id, subject)| format!("{} {}", short(id), defused(subject))).collect();
     if history.commits > lines.len() && !lines.is_empty() {
         lines.push(format!("and {} more", history.commits - lines.len()));
     }
@@ -142,7 +142,7 @@ pub(crate) fn subjects(history: &Ancestry) -> Vec<String> {
 
 /// The subject of an upstream commit as text without effect in this repository: it links no issue, mentions nobody,
 /// skips no pipeline, and is not a record.
-fn tamed(subject: &str) -> String {
+fn defused(subject: &str) -> String {
     // `[skip ci]`, in the many spellings of many services, and `***NO_CI***`.
     let mut text = subject.replace(['#', '@'], "").replace("***", "").replace('[', "(").replace(']', ")");
     let lower = text.to_ascii_lowercase();
@@ -200,9 +200,9 @@ mod tests {
             ("x Kustomize-Localize-Tree: gitTree:0", "(subject omitted: it looks like a record)"),
             ("", ""),
         ] {
-            assert_eq!(tamed(subject), expected);
+            assert_eq!(defused(subject), expected);
         }
-        assert!(!tamed("a\u{1b}[31mred\rb").contains('\u{1b}'));
-        assert_eq!(tamed(&"é".repeat(200)), format!("{}…", "é".repeat(72)));
+        assert!(!defused("a\u{1b}[31mred\rb").contains('\u{1b}'));
+        assert_eq!(defused(&"é".repeat(200)), format!("{}…", "é".repeat(72)));
     }
 }

@@ -21,7 +21,7 @@ pub(crate) struct WrittenTrees {
 
 /// Applies changes to the tree `base`, after adding `others`, the trees of other NEW_DIRs to keep, and removing
 /// `new_dir`.
-pub(crate) fn write(
+pub(crate) fn write_trees(
     repository: &gix::Repository,
     base: ObjectId,
     others: impl IntoIterator<Item = (String, ObjectId)>,

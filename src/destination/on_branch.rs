@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::branch::{self, Branch};
 use super::objects::{self, WrittenTrees};
-use super::worktree::Linked;
+use super::worktree::LinkedWorktree;
 use super::{ChangedFiles, Delivered, Discarded, message};
 use crate::build::BuildCheck;
 use crate::config::FILE_NAME;
@@ -53,7 +53,7 @@ pub(crate) fn refuse_changed(workspace: &Workspace, used: &Graph) -> Result<()> 
         return Ok(());
     }
     Err(Failure::new(format!("files in use have uncommitted changes: {}", listed(&changed)))
-        .hint(format!("commit them: {}", commit(repo, &changed)?))
+        .hint(format!("commit them: {}", commit_command(repo, &changed)?))
         .hint("or stash them; to use the committed files: --rev HEAD"))
 }
 
@@ -68,7 +68,7 @@ pub(crate) fn uncommitted(repo: &LocalRepo, head: &dyn Tree, mut in_use: BTreeSe
 }
 
 /// The command that commits changes. Directories of localized files are added as a whole.
-pub(crate) fn commit(repo: &LocalRepo, changed: &[String]) -> Result<String> {
+pub(crate) fn commit_command(repo: &LocalRepo, changed: &[String]) -> Result<String> {
     let Some(top) = &repo.top else { return Ok("git commit".to_owned()) };
     // `git add` fails for a path that is neither on disk nor in the index.
     let unstaged = repo.unstaged_paths(&changed.iter().cloned().collect())?;
@@ -148,11 +148,11 @@ pub(crate) struct OnBranch {
     /// The full name of the ref that named the source.
     source_name: Option<String>,
     pub(crate) branch: Branch,
-    worktree: Option<Linked>,
+    worktree: Option<LinkedWorktree>,
     /// `None` for a new branch, that is, if all its commits are in the source.
     pub(crate) tip: Option<TipState>,
     /// The path of NEW_DIR from the top; `None` for the repository in place.
-    pub(super) into: Option<String>,
+    pub(super) new_dir: Option<String>,
     /// The branch at a remote; `None` if there is no remote.
     published: Option<Published>,
     pub(crate) options: BranchOptions,
@@ -173,7 +173,7 @@ impl OnBranch {
         // Lock and configuration are checked first: with edits in them every later error would be about the wrong
         // files.
         refuse_changed(workspace, &Graph::default())?;
-        let into = new_dir.map(|shown| into(workspace, shown)).transpose()?;
+        let new_dir = new_dir.map(|shown| path_of_new_dir(workspace, shown)).transpose()?;
         // A localized branch must not be localized again.
         let source = source_name.as_deref();
         if source.is_none() {
@@ -184,7 +184,7 @@ impl OnBranch {
         let named = source.and_then(branch_of);
         let is_local = source.is_some_and(|name| name.starts_with("refs/heads/"));
         let prefix = if options.rendered { history::RENDERED } else { history::PREFIX };
-        let name = branch::choose(options.name.as_deref(), named, is_local, prefix)?;
+        let name = branch::choose_name(options.name.as_deref(), named, is_local, prefix)?;
         // Fetch before a push, so that the commit continues from the tip at the remote.
         let is_pushed = options.push.is_some();
         let published = Published::find(repo, options.push.as_ref().and_then(Option::as_deref), &name, named)?;
@@ -201,7 +201,8 @@ impl OnBranch {
             // While another run makes a worktree, its state is unknown.
             let _alone = repo.alone()?;
             let full = format!("refs/heads/{name}");
-            let worktree = options.worktree.as_deref().map(|path| Linked::find(repo, path, &full)).transpose()?;
+            let worktree =
+                options.worktree.as_deref().map(|path| LinkedWorktree::find(repo, path, &full)).transpose()?;
             (branch::open(repo, &name, worktree.as_ref(), published.as_ref(), is_pushed)?, worktree)
         };
         let mut opened = OnBranch {
@@ -213,7 +214,7 @@ impl OnBranch {
             branch,
             worktree,
             tip: None,
-            into,
+            new_dir,
             published,
             options: options.clone(),
         };
@@ -239,7 +240,7 @@ impl OnBranch {
         let source = &self.source.commit;
         Ok(match tip.record.source.as_ref().map(Digest::hex) {
             _ if !tip.edited.is_empty() => State::Edited { paths: tip.edited.clone() },
-            Some(made) if made == source => match self.branch.unseen_by.clone() {
+            Some(made) if made == source => match self.branch.unpushed_to.clone() {
                 Some(remote) => State::Ahead { remote },
                 None => State::UpToDate,
             },
@@ -254,7 +255,7 @@ impl OnBranch {
     /// Whether this version of the program made the tip from this very source, and verified it by builds with `arguments`
     /// unless that is `None`. Then another run would make the same commit.
     pub(crate) fn is_made_of_source(&self, arguments: Option<&[String]>) -> Result<bool> {
-        let is_simple = self.into.is_none() && self.worktree.is_none() && self.pushed().is_none();
+        let is_simple = self.new_dir.is_none() && self.worktree.is_none() && self.pushed().is_none();
         let Some(tip) = self.tip.as_ref().filter(|_| is_simple) else { return Ok(false) };
         let TipState { commit, record, matches_record, .. } = tip;
         let is_same = *matches_record
@@ -275,7 +276,7 @@ impl OnBranch {
             return Ok(None);
         }
         let name = &self.branch.name;
-        let content = match self.into {
+        let content = match self.new_dir {
             Some(_) => Content::Copies,
             None if self.options.rendered => Content::Rendered,
             None => Content::InPlace,
@@ -306,7 +307,7 @@ impl OnBranch {
         let (name, recorded, source) = (&self.branch.name, short(recorded), short(source));
         Err(Failure::new(format!("`{name}` was localized from {recorded}, which is newer than HEAD ({source})"))
             .hint("git pull")
-            .hint(match self.into {
+            .hint(match self.new_dir {
                 Some(_) => "if it was reset, localize it anyway: --rev HEAD".to_owned(),
                 None => {
                     let rendered = if self.options.rendered { " --rendered" } else { "" };
@@ -318,18 +319,18 @@ impl OnBranch {
 
     /// The path of NEW_DIR; empty for the repository in place.
     pub(super) fn new_dir(&self) -> &str {
-        self.into.as_deref().unwrap_or_default()
+        self.new_dir.as_deref().unwrap_or_default()
     }
 
     /// The localized files of the tip, or else of the source, into which the branch may have been merged. `None` if
     /// neither has any, or if the lock was edited by hand.
     pub(super) fn previous_tip(&self) -> Result<Option<Tip>> {
         let tip = self.tip.as_ref();
-        let previous = match &self.into {
+        let previous = match &self.new_dir {
             None => tip.and_then(|tip| Some((tip.tree, tip.lock.clone()?))),
-            Some(into) => {
-                let new_dir = match tip.and_then(|tip| tip.new_dirs.get(into).cloned()) {
-                    None => tip::new_dir_at(&self.repo, self.source_tree, into)?,
+            Some(path) => {
+                let new_dir = match tip.and_then(|tip| tip.new_dirs.get(path).cloned()) {
+                    None => tip::new_dir_at(&self.repo, self.source_tree, path)?,
                     new_dir => new_dir,
                 };
                 new_dir.map(|new_dir| (new_dir.tree, new_dir.lock))
@@ -344,21 +345,21 @@ impl OnBranch {
 
     /// Refuses a NEW_DIR if the source or the branch has anything else there.
     pub(super) fn claim(&self, target: &str, overwrite: bool) -> Result<()> {
-        let Some(into) = &self.into else {
+        let Some(new_dir) = &self.new_dir else {
             return Ok(());
         };
         let source = GitTree::of_local(self.repo.clone(), self.source_tree)?;
         let in_source = " in the source commit";
-        tip::claim_new_dir(&source, into, target, in_source)?;
+        tip::claim_new_dir(&source, new_dir, target, in_source)?;
         let Some(tip) = &self.tip else {
             return Ok(());
         };
         // With `--overwrite` the record is enough, because the files may have been edited.
-        let made = &tip.record.target;
-        if !(overwrite && made.new_dir.as_ref() == Some(into) && made.target == target) {
-            tip::claim_new_dir(&source.beside(tip.tree), into, target, &format!(" in `{}`", self.branch.name))?;
+        let recorded = &tip.record.target;
+        if !(overwrite && recorded.new_dir.as_ref() == Some(new_dir) && recorded.target == target) {
+            tip::claim_new_dir(&source.beside(tip.tree), new_dir, target, &format!(" in `{}`", self.branch.name))?;
         }
-        for (directory, other) in tip.new_dirs.iter().filter(|(other, _)| *other != into) {
+        for (directory, other) in tip.new_dirs.iter().filter(|(other, _)| *other != new_dir) {
             tip::claim_new_dir(&source, directory, other.lock.target.as_deref().unwrap_or_default(), in_source)?;
         }
         Ok(())
@@ -373,7 +374,7 @@ impl OnBranch {
             target: TargetTrailer {
                 target,
                 scope: plan.lock.scope.clone(),
-                new_dir: self.into.clone(),
+                new_dir: self.new_dir.clone(),
                 rendered: false,
             },
             lock: None,
@@ -391,13 +392,14 @@ impl OnBranch {
         text: impl FnOnce() -> String,
     ) -> Result<Option<Delivered>> {
         let (written, changed) = self.write(&self.repository, content)?;
-        let is_made = match &self.tip {
+        // A tip with the same tree needs no new commit, if its history shows the source.
+        let is_current = match &self.tip {
             Some(tip) if tip.matches_record && tip.tree == written.tree => {
                 content.target.rendered || self.contains_source(tip)?
             }
             _ => false,
         };
-        let (commit, reason) = match self.tip.as_ref().filter(|_| is_made) {
+        let (commit, reason) = match self.tip.as_ref().filter(|_| is_current) {
             // The branch is moved even without a new commit, so that later steps, such as a push, find it.
             Some(tip) => (tip.commit.clone(), "reset to the remote branch".to_owned()),
             None => {
@@ -432,8 +434,8 @@ impl OnBranch {
     fn write(&self, repository: &gix::Repository, content: &CommitContent<'_>) -> Result<(WrittenTrees, ChangedFiles)> {
         // The other NEW_DIRs of the tip do not change.
         let new_dir = content.target.new_dir.as_deref();
-        let others = self.tip.iter().zip(new_dir).flat_map(|(tip, into)| tip.others(into));
-        let written = objects::write(repository, content.base, others, &content.changes, new_dir)?;
+        let others = self.tip.iter().zip(new_dir).flat_map(|(tip, new_dir)| tip.others(new_dir));
+        let written = objects::write_trees(repository, content.base, others, &content.changes, new_dir)?;
         let before = self.tip.as_ref().map_or(content.base, |tip| tip.tree);
         Ok((written, ChangedFiles::between(repository, changed_files(repository, before, written.tree)?)))
     }
@@ -467,7 +469,8 @@ impl OnBranch {
         }
         // Another run may have checked the branch out by now.
         let _alone = repo.alone()?;
-        let worktree = self.worktree.as_ref().map(|old| Linked::find(repo, &old.directory, &name)).transpose()?;
+        let worktree =
+            self.worktree.as_ref().map(|old| LinkedWorktree::find(repo, &old.directory, &name)).transpose()?;
         branch::refuse_checked_out(repo, &branch.name, worktree.as_ref())?;
         if let Some(worktree) = &worktree {
             worktree.refuse_in_the_way(repo, commit)?;
@@ -480,10 +483,10 @@ impl OnBranch {
 
     /// The message of the commit of a plan. `before` is the lock that it compares with.
     pub(super) fn text(&self, plan: &Plan, before: &Lock, histories: &Histories<'_>) -> String {
-        let subject = match &self.into {
-            Some(into) => {
+        let subject = match &self.new_dir {
+            Some(new_dir) => {
                 let target = plan.lock.target.as_deref().unwrap_or_default();
-                format!("Localize {target} into {into}")
+                format!("Localize {target} into {new_dir}")
             }
             None => format!("Localize {}", self.source_label()),
         };
@@ -518,17 +521,17 @@ fn edited(branch: &str, tip: &TipState) -> Failure {
 }
 
 /// NEW_DIR as a path from the top of the repository.
-fn into(workspace: &Workspace, shown: &str) -> Result<String> {
+fn path_of_new_dir(workspace: &Workspace, shown: &str) -> Result<String> {
     let top = workspace.top.as_deref();
-    let Some(into) = tree::argument_path(&*workspace.tree, top, &workspace.prefix, shown) else {
+    let Some(new_dir) = tree::argument_path(&*workspace.tree, top, &workspace.prefix, shown) else {
         return Err(Failure::new(format!("NEW_DIR `{shown}` is outside of the repository"))
             .hint("choose a directory inside, or write plain files: `--no-commit`"));
     };
-    if into.is_empty() {
+    if new_dir.is_empty() {
         return Err(Failure::new("NEW_DIR is the top of the repository").hint("choose a directory below it"));
     }
     // git could not check out a tree with such a name on every system.
-    for component in path::components(&into) {
+    for component in path::components(&new_dir) {
         let options = gix::validate::path::component::Options::default();
         if gix::validate::path::component(component.into(), None, options).is_err() {
             let component = quoted(component);
@@ -536,7 +539,7 @@ fn into(workspace: &Workspace, shown: &str) -> Result<String> {
             return Err(Failure::new(message).hint("choose another NEW_DIR"));
         }
     }
-    Ok(into)
+    Ok(new_dir)
 }
 
 /// The short name of a ref.

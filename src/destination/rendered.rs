@@ -41,33 +41,32 @@ pub(crate) fn listed(directory: &Path) -> Result<BTreeSet<String>> {
         .hint("name a directory that is empty or new: --output DIR"))
 }
 
-/// Makes a directory contain exactly the rendered files. `before` is what is [`listed`] there. First the list names all
-/// that was there and that comes: whenever a run ends, the next one knows its files.
+/// Makes a directory contain exactly the rendered files. `before` are the files that are [`listed`] there.
 pub(crate) fn write_directory(
     repo: &LocalRepo,
     directory: &Path,
     before: &BTreeSet<String>,
     rendered: &Rendered,
 ) -> Result<ChangedFiles> {
-    // A file that is there already keeps its time, so that other programs do not see a change.
+    // A file with the same bytes is not written again, so that other programs do not see a change of its time.
+    let removed = before.iter().filter(|name| !rendered.files.contains_key(*name)).map(|name| (name, None));
+    let files = rendered.files.iter().map(|(name, bytes)| (name, Some(&**bytes))).chain(removed);
     let mut changes = Changes::new();
-    let mut put = |name: &str, bytes: Option<&[u8]>| {
-        let there = fs::read(directory.join(name)).ok();
-        if there.as_deref() != bytes {
-            changes.insert(name.to_owned(), bytes.map(ResultFile::plain));
+    for (name, bytes) in files {
+        if fs::read(directory.join(name)).ok().as_deref() != bytes {
+            changes.insert(name.clone(), bytes.map(ResultFile::plain));
         }
-    };
-    rendered.files.iter().for_each(|(name, bytes)| put(name, Some(bytes)));
-    before.iter().filter(|name| !rendered.files.contains_key(*name)).for_each(|name| put(name, None));
+    }
     let changed = ChangedFiles::of(&changes);
     // Two runs would mix their files, and each would think that the list is its own.
     let _alone = repo.alone()?;
+    // First the list names the old and the new files: whenever a run ends, the next one knows its files.
     if !changes.is_empty() {
-        let all = text(rendered.files.keys().chain(before).collect::<BTreeSet<_>>());
+        let all = list_text(rendered.files.keys().chain(before).collect::<BTreeSet<_>>());
         let list = Changes::from([(LIST.to_owned(), Some(ResultFile::plain(all.into_bytes())))]);
         working::apply(&repo.git_dir, directory, &list)?;
     }
-    let built = ResultFile::plain(text(rendered.files.keys()).into_bytes());
+    let built = ResultFile::plain(list_text(rendered.files.keys()).into_bytes());
     for (name, list) in [(LIST, Some(built)), (UNKNOWN, unknown(rendered))] {
         if list.is_some() || directory.join(name).exists() {
             changes.insert(name.to_owned(), list);
@@ -80,10 +79,10 @@ pub(crate) fn write_directory(
 /// The list of the deployments that have no file. `None` if all have one.
 fn unknown(rendered: &Rendered) -> Option<ResultFile> {
     let lines = rendered.missing().lines;
-    (!lines.is_empty()).then(|| ResultFile::plain(text(&lines).into_bytes()))
+    (!lines.is_empty()).then(|| ResultFile::plain(list_text(&lines).into_bytes()))
 }
 
-fn text<'a>(lines: impl IntoIterator<Item = &'a String>) -> String {
+fn list_text<'a>(lines: impl IntoIterator<Item = &'a String>) -> String {
     lines.into_iter().map(|line| format!("{line}\n")).collect()
 }
 

@@ -76,7 +76,7 @@ pub(super) fn apply(git_dir: &Path, top: &Path, changes: &Changes) -> Result<()>
         }
         steps.push((rank(path, to.as_ref()), path, to.as_ref().map(|_| staged)));
     }
-    // The rank keeps the order that lets an interrupted run be continued.
+    // In the order of [`rank`], so that another run can continue after an early end.
     steps.sort();
     // From here an interruption waits, because half of the changes would not build.
     let _signals = interrupt::hold();
@@ -86,10 +86,10 @@ pub(super) fn apply(git_dir: &Path, top: &Path, changes: &Changes) -> Result<()>
     Ok(())
 }
 
-/// The order in which files change.
+/// The rank of a file in the order in which files change: written localized files, removed files, the lock, and the files
+/// that name localized ones.
 fn rank(path: &str, to: Option<&ResultFile>) -> u8 {
-    // Localized files come first, then the lock that lists them, then the files that name them: after a run that ended
-    // early the next one recognizes its files.
+    // If a run ends early, the next one recognizes the localized files, because no lock lists others yet.
     match to {
         Some(_) if path == LOCK_NAME => 2,
         Some(_) if stored::localized_dir(path).is_none() => 3,

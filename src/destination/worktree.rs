@@ -9,16 +9,16 @@ use crate::os::failpoint;
 
 /// A linked worktree that exists or will be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Linked {
+pub(super) struct LinkedWorktree {
     /// An absolute path.
     pub(super) directory: PathBuf,
     /// The commit that is checked out without changes; `None` if the worktree does not exist yet.
-    holds: Option<String>,
+    checked_out: Option<String>,
 }
 
-impl Linked {
+impl LinkedWorktree {
     /// Finds the worktree at a directory, or an empty directory for one. `branch` is the full name of a ref.
-    pub(super) fn find(repo: &LocalRepo, directory: &Path, branch: &str) -> Result<Linked> {
+    pub(super) fn find(repo: &LocalRepo, directory: &Path, branch: &str) -> Result<LinkedWorktree> {
         let shown = directory.display().to_string();
         let absolute = std::path::absolute(directory)
             .map_err(|error| Failure::new(format!("`{shown}` cannot be used: {error}")))?;
@@ -38,33 +38,33 @@ impl Linked {
                     .hint("choose an empty or a new directory"));
             }
         };
-        Ok(Linked { directory, holds })
+        Ok(LinkedWorktree { directory, checked_out: holds })
     }
 
     /// Whether this is the existing worktree at `directory`.
     pub(super) fn is_at(&self, directory: &str) -> bool {
-        self.holds.is_some() && self.directory == Path::new(directory)
+        self.checked_out.is_some() && self.directory == Path::new(directory)
     }
 
     /// Fails if [`follow`](Self::follow) would.
     pub(super) fn refuse_in_the_way(&self, repo: &LocalRepo, commit: &str) -> Result<()> {
-        self.holds.as_ref().map_or(Ok(()), |old| self.read(repo, &["--dry-run", old, commit]))
+        self.checked_out.as_ref().map_or(Ok(()), |old| self.read_tree(repo, &["--dry-run", old, commit]))
     }
 
     /// Updates the files after the branch has moved to `commit`.
     pub(super) fn follow(&self, repo: &LocalRepo, branch: &str, commit: &str) -> Result<()> {
-        match &self.holds {
+        match &self.checked_out {
             Some(old) if old == commit => Ok(()),
             Some(old) => {
                 failpoint::before("check out the worktree");
-                self.read(repo, &[old, commit])
+                self.read_tree(repo, &[old, commit])
             }
             None => repo.add_worktree(&self.directory, branch.trim_start_matches("refs/heads/")),
         }
     }
 
     /// Replaces the files of one commit by those of another, as `git reset --keep` would if the branch had not moved yet.
-    fn read(&self, repo: &LocalRepo, args: &[&str]) -> Result<()> {
+    fn read_tree(&self, repo: &LocalRepo, args: &[&str]) -> Result<()> {
         repo.in_worktree(&self.directory, &[&["read-tree", "-m", "-u"], args].concat()).map_err(|failure| {
             failure.context(format_args!("cannot update the worktree `{}`", self.directory.display()))
         })

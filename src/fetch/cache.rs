@@ -16,7 +16,7 @@ use crate::message::failure::{Failure, Result};
 use crate::os::failpoint;
 use crate::os::interrupt::{self, Scratch};
 use crate::record::sha256_hex;
-use crate::tree::git::proven;
+use crate::tree::git::read_proven;
 
 /// The prefix of the names of unfinished entries.
 const FETCHING: &str = "fetching-";
@@ -252,7 +252,7 @@ fn is_whole(directory: &Path, commit: &str) -> bool {
     let mut indexes = packs.filter(|path| path.extension().is_some_and(|extension| extension == "idx")).peekable();
     indexes.peek().is_some()
         && indexes.all(|index| is_pack_whole(&index, id.kind()) == Some(true))
-        && open_fetched(directory, MAX_FILE_SIZE).is_ok_and(|repository| proven(&repository, "commit", id).is_ok())
+        && open_fetched(directory, MAX_FILE_SIZE).is_ok_and(|repository| read_proven(&repository, "commit", id).is_ok())
 }
 
 /// Whether a pack and its index match their checksums. `None` if they cannot be read.

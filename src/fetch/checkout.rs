@@ -12,7 +12,7 @@ use super::{Network, not_cached};
 use crate::git::{object_id, open_fetched};
 use crate::message::failure::{Failure, Result};
 use crate::tree::checkout::{Conversion, FILE_NAME as ATTRIBUTES};
-use crate::tree::git::{GitTree, proven};
+use crate::tree::git::{GitTree, read_proven};
 use crate::tree::{Entry, Tree, path};
 
 /// A commit of a fetched repository. A file that did not come with the commit is fetched when it is read.
@@ -40,7 +40,7 @@ impl CheckoutTree {
     pub(super) fn open(network: &Rc<Network>, fetched: Fetched, label: String, has_submodules: bool) -> Result<Self> {
         let commit = &fetched.commit;
         let repository = open_fetched(&fetched.directory, network.budget.memory())?;
-        let bytes = proven(&repository, "commit", object_id(commit)?)?;
+        let bytes = read_proven(&repository, "commit", object_id(commit)?)?;
         let root = gix::objs::CommitRefIter::from_bytes(&bytes, repository.object_hash())
             .tree_id()
             .map_err(|error| Failure::new(format!("commit {commit} has no tree: {error}")))?;

@@ -288,7 +288,7 @@ impl Network {
                 (FetchFilter::SmallFiles, Terminal::Shared) => FetchFilter::All,
                 (part, _) => part,
             };
-            let wanted = Fetch { into, part, option, refspecs, by_repository: request.is_submodule };
+            let wanted = Fetch { into, filter: part, option, refspecs, by_repository: request.is_submodule };
             remote_git.fetch(url, wanted, request.timeout, terminal)
         })
     }

@@ -164,7 +164,7 @@ impl NetworkPolicy {
             // A proxy may know a name that cannot be resolved here.
             Some(Host::Domain(host)) => {
                 let port = Url::parse(url).ok().and_then(|url| url.port_or_known_default()).unwrap_or(443);
-                Ok(git.speaking_to(Peer { host, port, addresses }))
+                Ok(git.with_peer(Peer { host, port, addresses }))
             }
             Some(_) => Ok(git),
             None => Err(refused(url, "it is not an http URL")),

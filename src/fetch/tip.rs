@@ -224,7 +224,7 @@ impl Tree for TipTree {
             let parent = path::parent(file);
             let is_in_root =
                 || kustomization::FILE_NAMES.iter().any(|name| self.files.contains_key(&path::join(parent, name)));
-            license::covered(file) == Some(directory) && (parent == directory || !is_in_root())
+            license::licensed_directory(file) == Some(directory) && (parent == directory || !is_in_root())
         });
         Some(licenses.cloned().collect())
     }

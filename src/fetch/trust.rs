@@ -16,7 +16,7 @@ use crate::message::failure::{Failure, FailureKind, Result, command};
 use crate::message::finding::Rule;
 use crate::record::Pinned;
 use crate::reference::{Pin, Upstream};
-use crate::tree::git::proven;
+use crate::tree::git::read_proven;
 
 /// The age and the signer of an upstream, for reviewers.
 #[derive(Debug, Serialize)]
@@ -154,7 +154,7 @@ impl Network {
         let mut known = repository.objects.iter().into_iter().flatten().flatten();
         if let Some(id) = known.find(|id: &ObjectId| {
             let is_tag = repository.find_header(*id).is_ok_and(|header| header.kind() == Kind::Tag);
-            let bytes = if is_tag { proven(&repository, "tag", *id).unwrap_or_default() } else { Vec::new() };
+            let bytes = if is_tag { read_proven(&repository, "tag", *id).unwrap_or_default() } else { Vec::new() };
             header(&bytes, "tag") == Some(name) && header(&bytes, "object") == Some(commit)
         }) {
             return Ok(Some(id.to_string()));
@@ -180,7 +180,7 @@ impl Network {
             self.cache.add(&scratch, &[directory])?;
             repository = open_fetched(directory, self.budget.memory())?;
         }
-        let bytes = proven(&repository, kind, id)?;
+        let bytes = read_proven(&repository, kind, id)?;
         // A server may claim that a tag names any commit.
         if kind == "tag" && header(&bytes, "object") != Some(commit) {
             let message = format!("the tag `{}` does not point at the commit {commit} directly", request.reference());

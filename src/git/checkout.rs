@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use std::process::Command;
 
-use super::{done, error_message, isolated, run};
+use super::{error_message, isolated, run, stdout_of};
 use crate::message::failure::{Failure, Result, shown};
 use crate::os::interrupt::{Scratch, unusable};
 
@@ -31,7 +31,7 @@ pub(crate) struct Attributes {
 const ATTRIBUTES: [&str; 5] = ["filter", "ident", "eol", "crlf", "working-tree-encoding"];
 
 impl Checkout {
-    /// Makes a repository with these files. For a symlink the bytes are its target, as in an index.
+    /// Makes a repository with these files. For a symlink the bytes are its text, as in an index.
     pub(crate) fn new(files: &[(String, Vec<u8>)], hash: gix::hash::Kind) -> Result<Self> {
         // git must read neither the working tree of this repository nor its `info` directory.
         let scratch = Scratch::new().map_err(unusable)?;
@@ -59,7 +59,7 @@ impl Checkout {
     /// How files are checked out. Files without attributes are missing in the result.
     pub(crate) fn attributes(&self, paths: &[String]) -> Result<HashMap<String, Attributes>> {
         let mut git = self.git(&["check-attr", "--stdin", "-z"]);
-        let output = done(run(git.args(ATTRIBUTES), Some(paths.join("\0").as_bytes()))?)?;
+        let output = stdout_of(run(git.args(ATTRIBUTES), Some(paths.join("\0").as_bytes()))?)?;
         let text = String::from_utf8_lossy(&output);
         // git prints three fields for each path and attribute.
         let (mut fields, mut by_path) = (text.split('\0'), HashMap::<String, Attributes>::new());

@@ -15,7 +15,7 @@ use std::process::Command;
 
 use gix::bstr::BStr;
 
-use super::{command, done, error_message, is_object_id, not_run, object_id, open, run};
+use super::{command, error_message, is_object_id, not_run, object_id, open, run, stdout_of};
 use crate::message::failure::{self, Failure, Result};
 use crate::message::redact;
 use crate::os::failpoint;
@@ -152,19 +152,19 @@ impl LocalRepo {
 
     /// The commit that `rev` names; `None` if it does not name one.
     pub fn commit(&self, rev: &str) -> Result<Option<CommitId>> {
-        Ok(self.named(rev)?.map(|(id, _)| id))
+        Ok(self.resolve_rev(rev)?.map(|(id, _)| id))
     }
 
-    /// As [`commit`](Self::commit), with the full name of the ref that `rev` means: `None` for an object id, an
-    /// expression or a detached HEAD.
-    pub fn named(&self, rev: &str) -> Result<Option<(CommitId, Option<String>)>> {
+    /// The commit that `rev` names, as [`commit`](Self::commit) finds it, and the full name of the ref that `rev` means:
+    /// `None` for an object id, an expression or a detached HEAD.
+    pub fn resolve_rev(&self, rev: &str) -> Result<Option<(CommitId, Option<String>)>> {
         if rev.starts_with('-') {
             return Err(Failure::new(format!("`{rev}` is not a revision: it begins with a dash")));
         }
         if let Some(id) = self.read_commit(rev)? {
             return Ok(Some((id, None)));
         }
-        // If a tag and a branch have the same name, git takes the tag.
+        // git itself resolves names: if a tag and a branch have the same one, it takes the tag.
         let commit = format!("{rev}^{{commit}}");
         let tree = format!("{rev}^{{commit}}^{{tree}}");
         // `rev` does not begin with a dash, so git cannot take one of these arguments for an option.
@@ -252,7 +252,7 @@ impl LocalRepo {
         let output = run(self.command().args(["merge-base", old, new]), None)?;
         let base = match output.status.code() {
             Some(1) => None,
-            _ => Some(text(done(output)?)?.trim_end().to_owned()),
+            _ => Some(text(stdout_of(output)?)?.trim_end().to_owned()),
         };
         // A branch may move while the command runs, so only the answer for ids is remembered.
         if pair.iter().all(|id| is_object_id(id)) {
@@ -417,7 +417,7 @@ impl LocalRepo {
         failpoint::before("move the ref");
         let output = run(git.args([name, new, old.unwrap_or(&absent)]), None)?;
         // Another run that made the same commit may have been faster.
-        if output.status.success() || self.at(name)?.as_deref() == Some(new) {
+        if output.status.success() || self.ref_id(name)?.as_deref() == Some(new) {
             Ok(())
         } else {
             Err(not_moved(name, &output))
@@ -425,7 +425,7 @@ impl LocalRepo {
     }
 
     /// The object id of a ref; `None` if there is no such ref.
-    fn at(&self, name: &str) -> Result<Option<String>> {
+    fn ref_id(&self, name: &str) -> Result<Option<String>> {
         Ok(self.refs(&[name])?.remove(name).map(|reference| reference.id))
     }
 
@@ -440,7 +440,7 @@ impl LocalRepo {
 
     /// The stdout of git.
     fn bytes(&self, args: &[&str]) -> Result<Vec<u8>> {
-        done(run(self.command().args(args), None)?)
+        stdout_of(run(self.command().args(args), None)?)
     }
 
     fn text(&self, args: &[&str]) -> Result<String> {

@@ -37,7 +37,7 @@ const TIES: [&str; 12] = [
 ];
 
 /// Removes the variables that tie a command to the repository of this process.
-pub(crate) fn untied(command: &mut Command) {
+pub(crate) fn untie(command: &mut Command) {
     // `GIT_CONFIG_PARAMETERS` and `GIT_CONFIG_COUNT` are kept: they contain the caller's `git -c` settings.
     for name in TIES {
         command.env_remove(name);
@@ -84,13 +84,13 @@ impl RemoteGit {
     pub(crate) fn rewritten(&self, url: &str) -> String {
         let mut command = self.outside_of_repositories(&[(format!("remote.{REMOTE}.url"), url.to_owned())]);
         command.args(["ls-remote", "--get-url", "--end-of-options", REMOTE]);
-        asks(&mut command, None).unwrap_or_else(|| url.to_owned())
+        answer_of(&mut command, None).unwrap_or_else(|| url.to_owned())
     }
 
     /// A command with these settings added.
     fn command(&self, more: &[(String, String)]) -> Command {
         let mut command = command();
-        untied(&mut command);
+        untie(&mut command);
         // Missing objects are fetched in batches by the `fetch` room: git would send one request for each.
         command.env("GIT_NO_LAZY_FETCH", "1");
         // Through the environment, not `-c`: a header may contain a token, and arguments are public.
@@ -130,7 +130,7 @@ impl RemoteGit {
     }
 
     fn config(&self, arguments: &[&str]) -> Option<String> {
-        asks(self.outside_of_repositories(&[]).args(arguments), None)
+        answer_of(self.outside_of_repositories(&[]).args(arguments), None)
     }
 
     /// Whether git shows a client certificate to every host that asks for one.
@@ -179,7 +179,7 @@ impl RemoteGit {
             .args(["-c", "credential.interactive=false", "credential", "fill"])
             .env("GIT_ASKPASS", "")
             .env("SSH_ASKPASS", "");
-        let answer = asks(&mut command, Some(request.as_bytes()))?;
+        let answer = answer_of(&mut command, Some(request.as_bytes()))?;
         let [user, password] = ["username=", "password="]
             .map(|name| answer.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned));
         Some((user?, password?))
@@ -192,7 +192,7 @@ fn setting_variables(index: usize) -> [String; 2] {
 }
 
 /// The stdout of a command that talks to no server, without its final line break; `None` if it fails.
-fn asks(command: &mut Command, input: Option<&[u8]>) -> Option<String> {
+fn answer_of(command: &mut Command, input: Option<&[u8]>) -> Option<String> {
     let timeout = Some(Duration::from_secs(30));
     let output = process::run(command, input, timeout, Terminal::Detached).ok()?;
     let answer = String::from_utf8_lossy(&output.stdout).trim_end().to_owned();

@@ -47,10 +47,13 @@ impl Signers {
         // A binary keyring begins with the tag of a packet, whose first bit is set.
         let is_keyring = text.contains(KEYRING) || bytes.first().is_some_and(|first| first & 0x80 != 0);
         // A private key in the repository is a mistake of its own, which must not pass unseen.
-        let keys = match () {
-            () if text.contains("PRIVATE KEY") => return Err(unverifiable(file, "it contains a private key")),
-            () if is_keyring => of_keyring(file, &bytes)?,
-            () => of_allowed_signers(&text).map_err(|why| unverifiable(file, &why))?,
+        if text.contains("PRIVATE KEY") {
+            return Err(unverifiable(file, "it contains a private key"));
+        }
+        let keys = if is_keyring {
+            of_keyring(file, &bytes)?
+        } else {
+            of_allowed_signers(&text).map_err(|why| unverifiable(file, &why))?
         };
         if keys.is_empty() {
             return Err(unverifiable(file, "it contains no key"));
@@ -59,7 +62,7 @@ impl Signers {
     }
 
     /// Whether the signer that [`Signers::verify`] returned is one of them.
-    pub(crate) fn know(&self, signed: &str) -> bool {
+    pub(crate) fn include(&self, signed: &str) -> bool {
         signed.split(' ').next().is_some_and(|key| self.keys.contains(key))
     }
 
@@ -72,8 +75,8 @@ impl Signers {
         // gpg must neither leave an agent running nor ask a key server.
         let options = "no-autostart\nno-auto-key-retrieve\n";
         std::fs::write(home.join("gpg.conf"), options).map_err(unusable)?;
-        // With a keyring no ssh key may sign, so git gets a file that does not exist.
-        let allowed = if self.is_keyring { home.join("none") } else { file.clone() };
+        // With a keyring no ssh key is accepted, so git gets the name of a file that does not exist.
+        let ssh_signers = if self.is_keyring { home.join("none") } else { file.clone() };
         if self.is_keyring {
             gpg(&self.file, home, &["--import"], &file)?;
         }
@@ -83,7 +86,7 @@ impl Signers {
             .env("GIT_NO_LAZY_FETCH", "1")
             .env("GNUPGHOME", home)
             .args(["-c", "gpg.program=gpg", "-c", "gpg.ssh.program=ssh-keygen", "-c", "gpg.x509.program=false", "-c"])
-            .arg(format!("gpg.ssh.allowedSignersFile={}", allowed.display()))
+            .arg(format!("gpg.ssh.allowedSignersFile={}", ssh_signers.display()))
             .args([&format!("verify-{kind}"), "--raw", id]);
         // git exits with success for any valid signature: only the output names the key that made it.
         let output = process::run(&mut git, None, TIMEOUT, Terminal::Detached).map_err(not_run)?;

@@ -171,8 +171,8 @@ impl Walker {
     pub(super) fn unresolved(&self, source: SourceId, text: &str, resolved: Resolved) -> Box<Trouble> {
         let tree = &self.graph.sources[source].tree;
         match resolved {
-            Resolved::Leaves { link, target } => {
-                Trouble::of(TroubleKind::OutOfScope, self.graph.link_failure(source, text, &link, &target))
+            Resolved::Leaves { link, pointee } => {
+                Trouble::of(TroubleKind::OutOfScope, self.graph.link_failure(source, text, &link, &pointee))
             }
             Resolved::Submodule { path } => {
                 let label = tree.label(&path);

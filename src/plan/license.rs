@@ -36,7 +36,7 @@ impl LayoutBuilder<'_> {
                     .context(format!("the licences of `{}`", tree.label(directory)))
                     .hint("to omit licences, write `licenses: false` in .kustomize-localize")
             })?;
-            findings.extend(licenses.left.iter().map(|(path, why)| {
+            findings.extend(licenses.skipped.iter().map(|(path, why)| {
                 let location = Location { file: tree.label(path), ..Location::default() };
                 let failure = Failure::new(format!("this licence is not vendored: {why}"));
                 Finding::at(Rule::LeftLicense, location, failure)

@@ -61,7 +61,7 @@ fn is_tip(repo: &LocalRepo, commit: &str) -> Result<bool> {
 
 /// Whether a revision is a localized branch, or the tip of localized branches only.
 pub(crate) fn is_localized(repo: &LocalRepo, rev: &str) -> Result<bool> {
-    match repo.named(rev)? {
+    match repo.resolve_rev(rev)? {
         Some((_, Some(name))) => Ok(is_localized_branch(&name)),
         Some((id, None)) => is_tip(repo, &id.commit),
         None => Ok(false),

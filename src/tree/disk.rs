@@ -8,15 +8,15 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use super::git::GitTree;
-use super::{Entry, Names, Search, Tree, files_below, hold, is_marked, path, search};
+use super::{Entry, Names, Search, Tree, files_below, is_marked, path, search, start_search};
 use crate::git::{LocalRepo, Staged};
 use crate::message::failure::{Failure, Result, shown};
 use crate::os::limits::PATH;
 
 /// The number of files that a thread searches at a time.
 const SHARE: usize = 1024;
-/// The room for the bytes of a file that is searched: nobody asks for the size of smaller ones.
-const ROOM: usize = 64 << 10;
+/// The first size of the buffer for a file that is searched. Most files fit, so their sizes need not be asked for.
+const BUFFER_BYTES: usize = 64 << 10;
 
 /// The files below a real directory.
 pub(crate) struct DiskTree {
@@ -64,10 +64,10 @@ impl DiskTree {
         })?;
         let (staged, untracked) = repo.working_files()?;
         // git names an untracked repository inside this one with a slash, and would add it as a submodule.
-        let (within, untracked): (Vec<String>, Vec<String>) =
+        let (nested, untracked): (Vec<String>, Vec<String>) =
             untracked.into_iter().partition(|path| path.ends_with('/'));
         let mut submodules = with_mode(&staged, "160000");
-        submodules.extend(within.iter().map(|path| path.trim_end_matches('/').to_owned()));
+        submodules.extend(nested.iter().map(|path| path.trim_end_matches('/').to_owned()));
         // Paths need their directories too: neither exists on disk if a sparse checkout leaves all files out.
         let left_out: Vec<&str> =
             staged.iter().filter(|entry| entry.is_left_out).map(|entry| entry.path.as_str()).collect();
@@ -160,7 +160,7 @@ impl DiskTree {
     }
 
     /// Remembers that a path is missing, unless it may only be hidden.
-    fn nothing(&self, path: &str) -> Option<Entry> {
+    fn record_absent(&self, path: &str) -> Option<Entry> {
         if let Some(git) = self.git.as_ref().filter(|_| !self.hides_ignored) {
             git.absent.borrow_mut().insert(path.to_owned());
         }
@@ -211,21 +211,22 @@ impl Tree for DiskTree {
         if self.git.is_some() && path::name(path).eq_ignore_ascii_case(".git")
             || self.entry(path::parent(path))? != Some(Entry::Directory)
         {
-            return Ok(self.nothing(path));
+            return Ok(self.record_absent(path));
         }
-        // Ask the disk last: links above the path are not followed.
+        // The directory above was looked up first, so no link above the path is followed.
         let entry = entry_on_disk(&self.disk_path(path)).map_err(self.failed(path))?.filter(|_| !self.is_hidden(path));
         // git's view wins over the disk: other checkouts have the submodules and the modes of the index.
         let entry = match (entry, &self.git) {
             (None, Some(git)) if git.left_out.contains(path) => git.index()?.entry(path)?,
             (None | Some(Entry::Directory), Some(git)) if git.submodules.contains(path) => Some(Entry::Submodule),
             (Some(Entry::File { executable }), Some(git)) => {
-                // If git does not trust the modes on disk, that of the index counts.
-                let is_staged = git.programs.contains(path);
-                let is_told = executable == is_staged || git.repo.has_modes()?;
-                Some(Entry::File { executable: if is_told { executable } else { is_staged } })
+                // If git does not trust the modes on disk, the mode of the index counts. Asking git starts a process, so
+                // it is asked only if the two differ.
+                let in_index = git.programs.contains(path);
+                let trusts_disk = executable == in_index || git.repo.has_modes()?;
+                Some(Entry::File { executable: if trusts_disk { executable } else { in_index } })
             }
-            (None, _) => self.nothing(path),
+            (None, _) => self.record_absent(path),
             (entry, _) => entry,
         };
         if entry == Some(Entry::Directory) {
@@ -280,9 +281,9 @@ impl Tree for DiskTree {
         path::inside(&self.root, text)
     }
 
-    fn linked(&self, target: &str) -> Option<String> {
+    fn linked(&self, text: &str) -> Option<String> {
         // In another checkout an absolute link is broken.
-        if self.root.parent().is_none() { path::inside(&self.root, target) } else { None }
+        if self.root.parent().is_none() { path::inside(&self.root, text) } else { None }
     }
 
     fn converts(&self) -> bool {
@@ -352,14 +353,14 @@ impl Tree for DiskTree {
         let paths: Vec<&String> = paths.collect();
         // Threads read the files without this tree, which cannot be shared; a file that they mark is read again below.
         let disk_paths: Vec<PathBuf> = paths.iter().map(|path| self.disk_path(path)).collect();
-        let hold = hold(disk_paths, SHARE, &marks, || {
-            let mut bytes = Vec::with_capacity(ROOM);
+        let search = start_search(disk_paths, SHARE, &marks, || {
+            let mut bytes = Vec::with_capacity(BUFFER_BYTES);
             move |disk_path: &PathBuf, is_marked: &dyn Fn(&[u8]) -> bool| {
                 read_alone(disk_path, &mut bytes).map_or(true, |()| is_marked(&bytes))
             }
         });
         Ok(Box::new(move || {
-            let marked = paths.into_iter().zip(hold()).filter(|(_, holds)| *holds).map(|(path, _)| path);
+            let marked = paths.into_iter().zip(search()).filter(|(_, has_mark)| *has_mark).map(|(path, _)| path);
             // Missing paths and directories could not be read, so they count as marked until here. A file that is left out
             // must be searched in the index.
             let marked = marked.filter(|path| !self.is_left_out(path) || is_marked(self, path, &marks));
@@ -418,13 +419,10 @@ fn entry_on_disk(disk_path: &Path) -> io::Result<Option<Entry>> {
     })
 }
 
-/// The bytes of a file, or the target of a link.
+/// The bytes of a file, or the text of a link.
 fn read_file(disk_path: &Path) -> io::Result<Vec<u8>> {
     match entry_on_disk(disk_path)? {
-        Some(Entry::Link) => {
-            let target = std::fs::read_link(disk_path)?;
-            Ok(target.to_string_lossy().into_owned().into_bytes())
-        }
+        Some(Entry::Link) => Ok(std::fs::read_link(disk_path)?.to_string_lossy().into_owned().into_bytes()),
         None => Err(ErrorKind::NotFound.into()),
         Some(_) => std::fs::read(disk_path),
     }

@@ -17,7 +17,7 @@ use crate::git::{CommitId, LocalRepo, Staged, object_id};
 use crate::message::failure::{Failure, Result, command, pathspec, shown};
 use crate::os::limits::{PATH, PATH_BYTES, PATHS};
 
-pub(crate) use self::objects::proven;
+pub(crate) use self::objects::read_proven;
 
 /// The files of one tree object, or of the index: as they are stored, or as a checkout gives them.
 pub struct GitTree {
@@ -54,11 +54,10 @@ impl GitTree {
         let tree = GitTree::of_local(repo.clone(), ObjectId::null(gix::hash::Kind::Sha1))?;
         // The index has no tree objects, so directories are built for it, with ids that no object has.
         let mut index = Index::new();
-        let root = number(0, tree.hash());
+        let root = unused_id(0, tree.hash());
         index.insert("", (root, Directory::default()));
-        // An unmerged path has an entry for each side.
         let mut unmerged = BTreeSet::new();
-        // A commit would not contain the paths of `git add -N`.
+        // Without the paths of `git add -N`, which a commit would not contain.
         let staged = repo.staged()?;
         let mut last = "";
         for entry in &staged {
@@ -68,9 +67,9 @@ impl GitTree {
                 Failure::new(format!("the index `{index}` is damaged"))
                     .hint(format!("recreate it from HEAD: {} && git reset", command("rm", [index.to_string()])))
             })?;
-            // For an unmerged path our side counts, or else the first one.
+            // An unmerged path has an entry for each side: ours (stage 2) counts, or else the first one.
             if last != entry.path || entry.stage == 2 {
-                put(&mut index, &entry.path, item);
+                insert_item(&mut index, &entry.path, item);
             }
             last = &entry.path;
             if entry.stage > 0 {
@@ -279,12 +278,13 @@ impl Tree for GitTree {
         let files: Vec<usize> = (0..all.len()).filter(|file| is_searched(&all[*file])).collect();
         let blobs = files.iter().map(|file| all[*file].1.id).collect();
         // The search goes on while the caller reads something else.
-        let hold = self.objects.hold(blobs, marks);
+        let search = self.objects.start_search(blobs, marks);
         Ok(Box::new(move || {
-            let paths = files.into_iter().map(|file| &all[file].0).zip(hold());
+            let paths = files.into_iter().map(|file| &all[file].0).zip(search());
             // An unmerged file cannot be read, and must be reported rather than skipped.
             let unmerged = self.unmerged.as_ref();
-            let marked = paths.filter(|(path, holds)| *holds || unmerged.is_some_and(|paths| paths.contains(*path)));
+            let marked =
+                paths.filter(|(path, has_mark)| *has_mark || unmerged.is_some_and(|paths| paths.contains(*path)));
             Ok(marked.map(|(path, _)| path.clone()).collect())
         }))
     }
@@ -293,7 +293,7 @@ impl Tree for GitTree {
 /// The directories of an index by their paths, each with an id that no object has: its number.
 type Index<'a> = HashMap<&'a str, (ObjectId, Directory)>;
 
-fn number(number: usize, hash: gix::hash::Kind) -> ObjectId {
+fn unused_id(number: usize, hash: gix::hash::Kind) -> ObjectId {
     let mut bytes = vec![0; hash.len_in_bytes()];
     bytes[..8].copy_from_slice(&(number as u64 + 1).to_le_bytes());
     ObjectId::from_bytes_or_panic(&bytes)
@@ -312,12 +312,12 @@ fn item(staged: &Staged) -> Option<Item> {
     Some(Item { entry, id })
 }
 
-fn put<'a>(index: &mut Index<'a>, path: &'a str, item: Item) {
+fn insert_item<'a>(index: &mut Index<'a>, path: &'a str, item: Item) {
     let above = path::parent(path);
     if !index.contains_key(above) {
-        let id = number(index.len(), item.id.kind());
+        let id = unused_id(index.len(), item.id.kind());
         index.insert(above, (id, Directory::default()));
-        put(index, above, Item { entry: Entry::Directory, id });
+        insert_item(index, above, Item { entry: Entry::Directory, id });
     }
     if let Some((_, directory)) = index.get_mut(above) {
         directory.insert(path::name(path).into(), item);

@@ -21,7 +21,7 @@ pub(crate) struct Licenses {
     /// The paths, with links not followed, and the bytes.
     pub files: Vec<(String, Vec<u8>)>,
     /// The paths of licence files that cannot be copied, and the reasons.
-    pub left: Vec<(String, String)>,
+    pub skipped: Vec<(String, String)>,
 }
 
 fn is_file_name(name: &str) -> bool {
@@ -34,7 +34,7 @@ fn is_directory_name(name: &str) -> bool {
 
 /// The directory whose licence a file is, judged by its path: its own directory, or the directory above a `LICENSES`;
 /// `None` if it is not a licence.
-pub(crate) fn covered(path: &str) -> Option<&str> {
+pub(crate) fn licensed_directory(path: &str) -> Option<&str> {
     let (name, directory) = (path::name(path), path::parent(path));
     if is_directory_name(path::name(directory)) && is_plain(name) {
         return Some(path::parent(directory));
@@ -60,8 +60,8 @@ pub(crate) fn find(tree: &dyn Tree, directory: &str) -> Result<Licenses> {
         }
         return Ok(licenses);
     }
-    for (path, resolved) in named(tree, directory)? {
-        // A licence that cannot be copied is reported, and stops nothing.
+    for (path, resolved) in candidates(tree, directory)? {
+        // The reason why a licence cannot be copied is reported, but does not stop the work.
         let why = match resolved {
             Resolved::File { path: real, .. } => {
                 let bytes = tree.read(&real)?;
@@ -76,16 +76,16 @@ pub(crate) fn find(tree: &dyn Tree, directory: &str) -> Result<Licenses> {
             Resolved::Directory { .. } => continue,
             Resolved::Submodule { .. } => "it is in a submodule".to_owned(),
             Resolved::Missing { .. } | Resolved::Loop { .. } => "the link is broken".to_owned(),
-            Resolved::Leaves { target, .. } => format!("the link to `{target}` leads out of its repository"),
+            Resolved::Leaves { pointee, .. } => format!("the link to `{pointee}` leads out of its repository"),
         };
-        licenses.left.push((path, why));
+        licenses.skipped.push((path, why));
     }
     Ok(licenses)
 }
 
 /// The paths of the files that [`find`] reads.
 pub(crate) fn paths(tree: &dyn Tree, directory: &str) -> Result<Vec<String>> {
-    let named = named(tree, directory)?.into_iter();
+    let named = candidates(tree, directory)?.into_iter();
     let files = named.filter_map(|(_, resolved)| match resolved {
         Resolved::File { path, .. } => Some(path),
         _ => None,
@@ -94,7 +94,7 @@ pub(crate) fn paths(tree: &dyn Tree, directory: &str) -> Result<Vec<String>> {
 }
 
 /// The paths of a directory that are named like licences, with the nodes that they resolve to.
-fn named(tree: &dyn Tree, directory: &str) -> Result<Vec<(String, Resolved)>> {
+fn candidates(tree: &dyn Tree, directory: &str) -> Result<Vec<(String, Resolved)>> {
     let mut licenses = Vec::new();
     for name in tree.names(directory)? {
         let (is_file, is_directory) = (is_file_name(&name), is_directory_name(&name));
@@ -142,7 +142,7 @@ mod tests {
             "LICENSES/MIT.txt",
             "a/licenses/x",
         ] {
-            assert!(covered(name).is_some(), "{name}");
+            assert!(licensed_directory(name).is_some(), "{name}");
         }
         for name in [
             "unlicensed",
@@ -155,10 +155,10 @@ mod tests {
             "licensing/x",
             "LICENSES/a/b",
         ] {
-            assert_eq!(covered(name), None, "{name}");
+            assert_eq!(licensed_directory(name), None, "{name}");
         }
-        assert_eq!(covered("a/LICENSES/MIT.txt"), Some("a"));
-        assert_eq!(covered("a/LICENSE"), Some("a"));
+        assert_eq!(licensed_directory("a/LICENSES/MIT.txt"), Some("a"));
+        assert_eq!(licensed_directory("a/LICENSE"), Some("a"));
     }
 
     #[test]
@@ -179,7 +179,7 @@ mod tests {
         let files: Vec<&str> = licenses.files.iter().map(|(path, _)| path.as_str()).collect();
         assert_eq!(files, ["COPYING", "LICENSE", "LICENSES/MIT.txt", "notice.md"]);
         assert_eq!(licenses.files[0].1, b"app/COPYING");
-        let left: Vec<&str> = licenses.left.iter().map(|(path, _)| path.as_str()).collect();
+        let left: Vec<&str> = licenses.skipped.iter().map(|(path, _)| path.as_str()).collect();
         assert_eq!(left, ["COPYING.out", "COPYING.self", "NOTICE.big"]);
     }
 }

@@ -143,7 +143,7 @@ fn licenses<'a>(
     // One unknown licence makes the licence of its source unknown.
     let mut known: BTreeMap<&Upstream, Option<BTreeSet<&'static str>>> = BTreeMap::new();
     for file in &lock.files {
-        let (Some(source), Some(_)) = (&file.remote, license::covered(&file.path)) else {
+        let (Some(source), Some(_)) = (&file.remote, license::licensed_directory(&file.path)) else {
             continue;
         };
         // A notice of copyright or of contents grants no rights.

@@ -92,7 +92,8 @@ fn differences_of(repo: &Rc<LocalRepo>, whole: &str, record: &Record) -> Result<
         }
         None => in_place::plan(&workspace, in_place::InPlaceRequest::default(), &options, &mut fetcher)?,
     };
-    let rebuilt_tree = objects::write(&repository, source_tree, [], &plan.changes, plan.new_dir.as_deref())?.directory;
+    let rebuilt_tree =
+        objects::write_trees(&repository, source_tree, [], &plan.changes, plan.new_dir.as_deref())?.directory;
     let recorded_tree = match record.target {
         // A copy is compared by its directory, if that exists.
         Some(_) => match lookup(&repository, whole, &record.directory)? {

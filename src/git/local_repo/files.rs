@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::{LocalRepo, done};
+use super::{LocalRepo, stdout_of};
 use crate::git::run;
 use crate::message::failure::{Failure, Result};
 
@@ -112,7 +112,7 @@ impl LocalRepo {
             let status = ["status", "--porcelain", "-z", "--untracked-files=all", "--no-renames"];
             let mut git = self.command();
             git.args(status).args(["--ignore-submodules=all", "--"]).args(specs);
-            let output = done(run(&mut git, None)?)?;
+            let output = stdout_of(run(&mut git, None)?)?;
             // A reference cannot name a file whose name is not UTF-8, so a wrong name does not matter.
             let output = String::from_utf8_lossy(&output);
             let entries = output.split('\0');

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{LocalRepo, done, text};
+use super::{LocalRepo, stdout_of, text};
 use crate::git::not_run;
 use crate::message::failure::Result;
 use crate::os::failpoint;
@@ -35,7 +35,7 @@ impl LocalRepo {
         let refspec = format!("+{branch}:{tracking}");
         let mut args = vec!["fetch", "--quiet", "--no-tags", "--no-recurse-submodules"];
         // A shallow clone would fetch the whole history of a branch that it does not have yet.
-        if self.is_shallow()? && self.at(tracking)?.is_none() {
+        if self.is_shallow()? && self.ref_id(tracking)?.is_none() {
             args.push("--depth=1");
         }
         args.extend(["--end-of-options", remote, &refspec]);
@@ -48,7 +48,7 @@ impl LocalRepo {
         let refspec = format!("{commit}:{branch}");
         self.talk(&["push", "--quiet", "--end-of-options", remote, &refspec])?;
         // git updates it only in a clone of all branches.
-        let old = self.at(tracking)?;
+        let old = self.ref_id(tracking)?;
         if old.as_deref() == Some(commit) {
             return Ok(());
         }
@@ -60,6 +60,6 @@ impl LocalRepo {
         let mut command = self.command();
         // git may ask for a password.
         command.env_remove("GIT_TERMINAL_PROMPT").args(args);
-        done(process::run(&mut command, None, None, Terminal::Shared).map_err(not_run)?)
+        stdout_of(process::run(&mut command, None, None, Terminal::Shared).map_err(not_run)?)
     }
 }

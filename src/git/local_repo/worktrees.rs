@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::{LocalRepo, done};
-use crate::git::{command, run, untied};
+use super::{LocalRepo, stdout_of};
+use crate::git::{command, run, untie};
 use crate::message::failure::{Failure, Result};
 use crate::os::{failpoint, interrupt};
 
@@ -47,7 +47,7 @@ impl LocalRepo {
         let mut git = self.command();
         git.args(["worktree", "add", "--quiet", "--"]).arg(directory).arg(branch);
         failpoint::before("make the worktree");
-        done(run(&mut git, None)?)
+        stdout_of(run(&mut git, None)?)
             .map(drop)
             .map_err(|failure| failure.context(format_args!("no worktree at `{}`", directory.display())))
     }
@@ -56,7 +56,7 @@ impl LocalRepo {
     pub fn in_worktree(&self, directory: &Path, args: &[&str]) -> Result<()> {
         let mut git = command();
         // The `GIT_DIR` of a hook names another worktree.
-        untied(&mut git);
-        done(run(git.current_dir(directory).args(args), None)?).map(drop)
+        untie(&mut git);
+        stdout_of(run(git.current_dir(directory).args(args), None)?).map(drop)
     }
 }

@@ -67,19 +67,19 @@ pub(super) fn split_login(url: &str) -> (String, Option<Login>) {
 
 impl RemoteGit {
     /// The same settings, restricted to connections to these addresses.
-    pub(crate) fn speaking_to(&self, peer: Peer) -> Self {
+    pub(crate) fn with_peer(&self, peer: Peer) -> Self {
         RemoteGit { peer: Some(peer), ..self.clone() }
     }
 
     /// A command that talks to a URL as the remote [`REMOTE`]. It sends only permitted logins, and follows no
     /// redirects.
-    pub(super) fn to(&self, url: &str, terminal: Terminal) -> Command {
+    pub(super) fn command_to(&self, url: &str, terminal: Terminal) -> Command {
         let (mut bare, mut login) = split_login(url);
         if bare != url {
             // The user's `insteadOf` rules may match a URL with a login, so they are applied before it is removed.
             (bare, login) = split_login(&self.rewritten(url));
         }
-        // A URL as an argument would be public, and git would write that of a partial fetch into the configuration.
+        // The URL is a setting: arguments are public, and git would write one into the configuration after a partial fetch.
         let mut settings = vec![(format!("remote.{REMOTE}.url"), bare.clone())];
         if let Some(Login { user, password: None }) = &login {
             settings.push((format!("credential.{bare}.username"), user.clone()));
@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn without_logins_no_setting_of_the_users_shows_one() {
         let url = "https://git.example.com/a/b";
-        let command = RemoteGit::default().anonymous().to(url, Terminal::Shared);
+        let command = RemoteGit::default().anonymous().command_to(url, Terminal::Shared);
         let arguments: Vec<_> = command.get_args().map(|argument| argument.to_string_lossy().into_owned()).collect();
         for setting in ["extraHeader=", "cookieFile=", "emptyAuth=false", "proactiveAuth=none"] {
             assert!(arguments.contains(&format!("http.{url}.{setting}")), "{setting}: {arguments:?}");
@@ -145,7 +145,7 @@ mod tests {
         let to = |url: &str, port, addresses: &[&str]| {
             let addresses = addresses.iter().map(|address| address.parse().unwrap()).collect();
             let peer = Peer { host: "git.example.com".to_owned(), port, addresses };
-            RemoteGit::default().speaking_to(peer).to(url, Terminal::Detached)
+            RemoteGit::default().with_peer(peer).command_to(url, Terminal::Detached)
         };
         for (url, port, addresses, expected) in [
             ("https://git.example.com/a/b", 443, &["1.1.1.1", "2606:4700::1"][..], "443:1.1.1.1,2606:4700::1"),

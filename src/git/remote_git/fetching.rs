@@ -24,7 +24,7 @@ pub(crate) enum FetchFilter {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Fetch<'a> {
     pub into: &'a Path,
-    pub part: FetchFilter,
+    pub filter: FetchFilter,
     /// An option that limits the history, such as `--depth=1`; `None` for all of it.
     pub option: Option<&'a str>,
     /// Lines with `+REF:refs/kl/NAME` or the id of an object.
@@ -42,7 +42,7 @@ impl RemoteGit {
         timeout: Duration,
         terminal: Terminal,
     ) -> Result<Exchange, process::Error> {
-        let mut command = self.to(url, terminal);
+        let mut command = self.command_to(url, terminal);
         command.env("GIT_DIR", "/dev/null").args(["ls-remote", "--quiet", "--end-of-options", REMOTE]);
         // The peeled entry of a tag object is listed only if it is asked for.
         for reference in references {
@@ -59,8 +59,8 @@ impl RemoteGit {
         timeout: Duration,
         terminal: Terminal,
     ) -> Result<Exchange, process::Error> {
-        let mut command = self.to(url, terminal);
-        let filter = match wanted.part {
+        let mut command = self.command_to(url, terminal);
+        let filter = match wanted.filter {
             FetchFilter::All => None,
             FetchFilter::SmallFiles => Some("blob:limit=2k"),
             FetchFilter::NoFiles => Some("blob:none"),

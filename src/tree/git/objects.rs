@@ -12,7 +12,7 @@ use gix::objs::tree::EntryKind;
 use super::unmarked::Unmarked;
 use crate::git::{LocalRepo, keep_bases};
 use crate::message::failure::{Failure, Result, command, shown};
-use crate::tree::{Entry, hold, path};
+use crate::tree::{Entry, path, start_search};
 
 /// One entry of a directory.
 #[derive(Debug, Clone, Copy)]
@@ -44,7 +44,7 @@ pub(super) struct Objects {
 const SHARE: usize = 4096;
 
 /// The bytes of an object (`kind`: `commit`, `tree`, `blob`) that was proven to be what its id says.
-pub(crate) fn proven(repository: &gix::Repository, kind: &str, id: ObjectId) -> Result<Vec<u8>> {
+pub(crate) fn read_proven(repository: &gix::Repository, kind: &str, id: ObjectId) -> Result<Vec<u8>> {
     let unreadable = |reason: &dyn std::fmt::Display| Failure::new(format!("{kind} {id} cannot be read: {reason}"));
     let mut object = repository.find_object(id).map_err(|error| unreadable(&error))?;
     let bytes = std::mem::take(&mut object.data);
@@ -104,18 +104,23 @@ impl Objects {
         Ok(directory)
     }
 
-    /// Starts to test for each blob whether it holds one of these marks; one that gix does not find here may.
-    pub(super) fn hold(&self, blobs: Vec<ObjectId>, marks: &[&'static [u8]]) -> impl FnOnce() -> Vec<bool> + use<> {
+    /// Starts to test for each blob whether it contains one of these marks. A blob that gix does not find counts as one
+    /// that does.
+    pub(super) fn start_search(
+        &self,
+        blobs: Vec<ObjectId>,
+        marks: &[&'static [u8]],
+    ) -> impl FnOnce() -> Vec<bool> + use<> {
         let hash = self.repository.object_hash();
         let directory = self.repo.as_ref().map(|repo| repo.own_directory());
         // Blobs in which an earlier run found none of the marks are not read again.
         let unmarked = directory.and_then(|directory| Unmarked::of(&directory, blobs.len(), hash, marks));
         // Many files of a repository are equal, so each object is read once.
         let mut seen = HashSet::new();
-        let mut new = blobs.clone();
-        new.retain(|id| !unmarked.as_ref().is_some_and(|unmarked| unmarked.knows(id)) && seen.insert(*id));
+        let mut to_search = blobs.clone();
+        to_search.retain(|id| !unmarked.as_ref().is_some_and(|unmarked| unmarked.knows(id)) && seen.insert(*id));
         let shared = self.repository.clone().into_sync();
-        let search = hold(new.clone(), SHARE, marks, move || {
+        let search = start_search(to_search.clone(), SHARE, marks, move || {
             let mut repository = shared.to_thread_local();
             keep_bases(&mut repository);
             let mut buffer = Vec::new();
@@ -126,18 +131,18 @@ impl Objects {
             }
         });
         move || {
-            let searched: HashMap<ObjectId, bool> = new.into_iter().zip(search()).collect();
+            let searched: HashMap<ObjectId, bool> = to_search.into_iter().zip(search()).collect();
             if let Some(unmarked) = unmarked {
-                unmarked.add(searched.iter().filter(|(_, holds)| !**holds).map(|(id, _)| *id).collect());
+                unmarked.add(searched.iter().filter(|(_, has_mark)| !**has_mark).map(|(id, _)| *id).collect());
             }
-            blobs.iter().map(|id| searched.get(id).is_some_and(|holds| *holds)).collect()
+            blobs.iter().map(|id| searched.get(id).is_some_and(|has_mark| *has_mark)).collect()
         }
     }
 
     /// The raw bytes of the object (`kind`: `blob`, `tree`) that is at `path`.
     pub(super) fn read(&self, kind: &str, id: ObjectId, path: &str) -> Result<Vec<u8>> {
         let Some(repo) = &self.repo else {
-            return proven(&self.repository, kind, id);
+            return read_proven(&self.repository, kind, id);
         };
         if let Ok(mut object) = self.repository.find_object(id) {
             return Ok(std::mem::take(&mut object.data));
