@@ -35,7 +35,7 @@ use crate::fetch::{self, Provenance};
 use crate::message::failure::{FAILED, Failure};
 use crate::reference::Upstream;
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum as _};
-use output::{Format, OutputArgs, ended, failed, finish, print, say};
+use output::{Format, OutputArgs, ended, print, print_failures, print_outcome, say};
 use serde::Serialize;
 
 /// Vendor the remote bases of kustomizations, and prove that the build is the same
@@ -147,7 +147,7 @@ pub(crate) fn run() -> ExitCode {
     let output = cli.output;
     output.apply();
     if let Some(failure) = wrong_format(output.format) {
-        return failed(&output, &failure.into());
+        return print_failures(&output, &failure.into());
     }
     let done = match cli.command {
         // Without any word, it tells where the repository stands, as `git status` does.
@@ -172,7 +172,7 @@ pub(crate) fn run() -> ExitCode {
         Some(Command::Generate(command)) => command.run(),
         Some(Command::Help(args)) => args.run(),
     };
-    let status = finish(&output, done);
+    let status = print_outcome(&output, done);
     // Last, when all requests are done.
     if output.verbose {
         say(&fetch::traffic());

@@ -209,7 +209,7 @@ impl Verifier {
             if let Some(listed) = &mut self.listed
                 && (is_record || directory.is_empty())
             {
-                listed.extend(upstream_status::listed(&*self.tree, &directory, &lock)?);
+                listed.extend(upstream_status::unasked_entries(&*self.tree, &directory, &lock)?);
             }
             if is_record {
                 locks.push((directory, lock));

@@ -148,7 +148,7 @@ impl Choices {
         // For the summary, which says for each upstream how many builds its change touches.
         let (known, mut named) = (graphs.new.user_roots(), HashMap::new());
         for choice in &mut builds {
-            let roots = choice.roots().filter_map(|directory| known.get(directory).copied());
+            let roots = choice.built_roots().filter_map(|directory| known.get(directory).copied());
             choice.moved = changes.moved_below(graphs.new, roots, &mut named)?;
         }
         let builds = with_all_sources(builds, &targets);
@@ -169,7 +169,7 @@ fn needs_of(targets: &[Target]) -> Needs {
 fn requested(mut all: Vec<Choice>, arguments: &[Argument<'_>], base: impl Fn(&str) -> Option<Choice>) -> Vec<Choice> {
     // A root that a target deploys is built as that target.
     let targets = all.iter().filter(|choice| matches!(choice.build, ChosenBuild::Target(_)));
-    let deployed: HashSet<String> = targets.flat_map(Choice::roots).map(str::to_owned).collect();
+    let deployed: HashSet<String> = targets.flat_map(Choice::built_roots).map(str::to_owned).collect();
     all.retain(|choice| choice.directory().is_none_or(|directory| !deployed.contains(directory)));
     if !arguments.is_empty() {
         // The sources of an application are compared as one.
@@ -252,7 +252,7 @@ impl Choice {
     }
 
     /// The directories of the roots that are built as it is.
-    fn roots(&self) -> impl Iterator<Item = &str> {
+    fn built_roots(&self) -> impl Iterator<Item = &str> {
         let target = self.targets().new.and_then(|target| Some((target, target.local_dir()?)));
         self.directory().into_iter().chain(target.into_iter().flat_map(|(target, dir)| target.roots(dir)))
     }

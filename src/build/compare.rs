@@ -172,11 +172,11 @@ fn changed_objects(
     all.extend(old.into_iter().map(|old| object_change(Sides { old: Some(old), new: None })));
     all.extend(new.into_iter().map(|new| object_change(Sides { old: None, new: Some(new) })));
     // An object has its position by its identity, whether it was added, removed or changed.
-    all.sort_by_cached_key(|change| key(&change.id));
+    all.sort_by_cached_key(|change| identity_key(&change.id));
     all
 }
 
-/// Adds the changes of the objects that have one [`key`] on both sides, and returns the other objects.
+/// Adds the changes of the objects that have one [`identity_key`] on both sides, and returns the other objects.
 fn pair_objects<'a>(
     objects: Sides<Vec<OutputObject<'a>>>,
     namespaces: Sides<&str>,
@@ -184,10 +184,10 @@ fn pair_objects<'a>(
 ) -> Sides<Vec<OutputObject<'a>>> {
     let mut by_key: BTreeMap<String, Sides<Vec<OutputObject<'_>>>> = BTreeMap::new();
     for object in objects.old {
-        by_key.entry(in_namespace(key(&object.id), namespaces.old)).or_default().old.push(object);
+        by_key.entry(in_namespace(identity_key(&object.id), namespaces.old)).or_default().old.push(object);
     }
     for object in objects.new {
-        by_key.entry(in_namespace(key(&object.id), namespaces.new)).or_default().new.push(object);
+        by_key.entry(in_namespace(identity_key(&object.id), namespaces.new)).or_default().new.push(object);
     }
     let mut unpaired: Sides<Vec<OutputObject<'_>>> = Sides::default();
     for Sides { mut old, mut new } in by_key.into_values() {
@@ -416,7 +416,7 @@ fn outline(schema: &Value) -> Mapping {
 }
 
 /// Its identity on both sides: without the version of its group, and the hash that a generator adds.
-pub(super) fn key(id: &str) -> String {
+pub(super) fn identity_key(id: &str) -> String {
     let (group, rest) = group_and_name(id);
     // kustomize adds a hash to the names of these kinds only.
     let is_generated = rest.starts_with("ConfigMap ") || rest.starts_with("Secret ");

@@ -14,7 +14,7 @@ use std::collections::{BTreeSet, HashMap};
 use serde::{Deserialize as _, Serialize};
 use serde_yaml::{Deserializer, Value};
 
-use super::compare::{self, ObjectChange, in_namespace, key};
+use super::compare::{self, ObjectChange, identity_key, in_namespace};
 use crate::message::redact::concealed;
 use crate::targets::Target;
 use crate::targets::affected::{DiffStatus, Sides};
@@ -255,7 +255,7 @@ impl BuildDiff<'_> {
     fn keys(&self, object: &ObjectChange) -> [String; 2] {
         let Sides { old, new } = &self.namespaces;
         let namespace = if object.change == DiffStatus::Added { new } else { old };
-        [key(&object.id), in_namespace(key(&object.id), namespace)]
+        [identity_key(&object.id), in_namespace(identity_key(&object.id), namespace)]
     }
 
     /// Whether the build shows each object that moves to another namespace, because it writes the namespace itself.

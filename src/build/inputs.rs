@@ -67,7 +67,7 @@ impl Answers {
     }
 
     /// The digest of all that a build may read that has files with this digest; `None` if it may read or ask elsewhere.
-    pub(super) fn digest(&self, files: &str) -> Result<Option<String>> {
+    pub(super) fn digest_with(&self, files: &str) -> Result<Option<String>> {
         if self.reads_outside {
             return Ok(None);
         }

@@ -203,7 +203,7 @@ impl BuildRun {
         // A build among all files is a second try, whose failure is remembered by the inputs of the first.
         let inputs = self.known.as_ref().unwrap_or(&self.root).digest()?;
         // Without the program's identity or with files outside of the inputs, the digest would not cover everything.
-        let (Some(identity), Some(inputs)) = (program.identity(), files.answers.digest(&inputs)?) else {
+        let (Some(identity), Some(inputs)) = (program.identity(), files.answers.digest_with(&inputs)?) else {
             return Ok(None);
         };
         // Another version of this program may prepare the inputs otherwise.

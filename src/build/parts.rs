@@ -116,7 +116,7 @@ fn outputs(level: BTreeSet<String>, builds: &Builds) -> impl Iterator<Item = (St
 }
 
 /// The directories of the roots of the tree that the root in a directory lists as resources.
-fn listed(graph: &Graph, directory: &str) -> Vec<String> {
+fn listed_roots(graph: &Graph, directory: &str) -> Vec<String> {
     let root = graph.user_root(directory);
     let named = root.into_iter().flat_map(|root| named(graph, root));
     named.filter(|(edge, _)| edge.reference.accepts == Accepts::Either).map(|(_, part)| part.to_owned()).collect()
@@ -199,7 +199,7 @@ impl PartTree<'_> {
             }
             parts.mark_incomplete(if is_on.old && is_on.new { self.incomplete_sides(&part)? } else { is_on });
             let below = is_on.zip(self.graphs.as_ref());
-            self.add(parts, below.map(|(is_on, graph)| if is_on { listed(graph, &part) } else { Vec::new() }));
+            self.add(parts, below.map(|(is_on, graph)| if is_on { listed_roots(graph, &part) } else { Vec::new() }));
         }
         Ok(())
     }

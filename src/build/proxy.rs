@@ -60,7 +60,7 @@ pub(super) struct Served {
 }
 
 /// The identity of a file: its URL without userinfo, fragment and encoding.
-fn key(url: &Url) -> Option<String> {
+fn file_key(url: &Url) -> Option<String> {
     // A client may encode more than necessary.
     let (scheme, host, port) = (url.scheme(), url.host_str()?, url.port_or_known_default()?);
     let path = percent_decode_str(&url[Position::BeforePath..Position::AfterQuery]).decode_utf8_lossy();
@@ -88,14 +88,14 @@ impl Served {
     ) -> Result<Served> {
         let mut contents: HashMap<String, Option<Arc<[u8]>>> = HashMap::new();
         for (text, bytes) in files {
-            let Some(key) = key_of(text) else { continue };
+            let Some(key) = key_of_text(text) else { continue };
             let known = contents.entry(key).or_insert_with(|| Some(bytes.into()));
             // Two URLs with one key differ in something that a request does not contain, such as a password. If their contents
             // differ, too, nobody can tell which is requested.
             known.take_if(|known| **known != *bytes);
         }
         // A request for a URL without content fails, but it is known, and so not reported.
-        let mut repositories: HashSet<String> = repositories.into_iter().filter_map(key_of).collect();
+        let mut repositories: HashSet<String> = repositories.into_iter().filter_map(key_of_text).collect();
         repositories.extend(contents.iter().filter(|(_, bytes)| bytes.is_none()).map(|(key, _)| key.clone()));
         let files = contents.into_iter().filter_map(|(key, bytes)| Some((key, bytes?))).collect();
         let mut parameters = CertificateParams::default();
@@ -118,7 +118,7 @@ impl Served {
     /// Whether a file of a host on this machine is below a URL.
     pub(super) fn is_asked_directly_below(&self, url: &str) -> bool {
         // A build cannot get it through the proxy, so kustomize takes it for a part of a repository there.
-        let Some(above) = Url::parse(url).ok().as_ref().and_then(key) else { return false };
+        let Some(above) = Url::parse(url).ok().as_ref().and_then(file_key) else { return false };
         is_direct(url)
             && self
                 .files
@@ -166,9 +166,9 @@ impl Served {
     }
 }
 
-/// The [key] of a URL; `None` if the text is not one.
-fn key_of(text: &str) -> Option<String> {
-    Url::parse(text).ok().as_ref().and_then(key)
+/// The [key](file_key) of a URL; `None` if the text is not one.
+fn key_of_text(text: &str) -> Option<String> {
+    Url::parse(text).ok().as_ref().and_then(file_key)
 }
 
 /// The proxy of one build, which runs until it is dropped.
@@ -338,7 +338,7 @@ impl Shared {
 
     /// Answers with a file that was fetched.
     fn answer_request(&self, stream: &mut impl Write, request: &RequestHead, url: Option<Url>) -> io::Result<()> {
-        let key = url.as_ref().and_then(key).unwrap_or_default();
+        let key = url.as_ref().and_then(file_key).unwrap_or_default();
         let is_read = matches!(request.method.as_str(), "GET" | "HEAD");
         if let Some(file) = self.served.files.get(&key).filter(|_| is_read && request.is_trusted) {
             return answer(stream, "200 OK", file, request.method == "GET");

@@ -255,7 +255,7 @@ impl Rendered {
         let named = self.not_built.keys().chain(self.perhaps_local.keys());
         let mut unknown: BTreeSet<String> = named.chain(&self.unknown_files).cloned().collect();
         let mut candidates = earlier.below("")?;
-        candidates.retain(|file| is_plain(file) && file.ends_with(".yaml") && !self.files.contains_key(file));
+        candidates.retain(|file| is_file_name(file) && file.ends_with(".yaml") && !self.files.contains_key(file));
         self.earlier_files.clear();
         // A file that stays may have objects that deploy others: then all files of their engine may stay, too.
         loop {
@@ -408,7 +408,7 @@ fn name_part(text: &str) -> String {
 }
 
 /// Whether a path can be one of [`Rendered::files`].
-pub(crate) fn is_plain(file: &str) -> bool {
+pub(crate) fn is_file_name(file: &str) -> bool {
     file.split('/').all(|name: &str| !name.is_empty() && name_part(&name.replace('%', "-")) == name.replace('%', "-"))
 }
 
@@ -436,8 +436,8 @@ mod tests {
             "roots/%2Ea.yaml",
         ];
         assert_eq!(files, expected);
-        assert!(files.iter().all(|file| is_plain(file)));
-        assert!(!["", "..", "a//b", "../a", "/a", "a b", ".a"].into_iter().any(is_plain));
+        assert!(files.iter().all(|file| is_file_name(file)));
+        assert!(!["", "..", "a//b", "../a", "/a", "a b", ".a"].into_iter().any(is_file_name));
     }
 
     #[test]

@@ -127,7 +127,7 @@ impl<'a> DeployedTargets<'a> {
 
     /// The targets with unknown deployments, each with the reason. With paths, only those whose object is in one
     /// of them.
-    pub(super) fn unknown(&self) -> impl Iterator<Item = (&'a Target, String)> {
+    pub(super) fn unknown_targets(&self) -> impl Iterator<Item = (&'a Target, String)> {
         let targets = self.distinct.iter().copied().filter(|target| self.is_wanted(&target.object.file));
         targets.filter_map(|target| Some((target, target.unknown()?)))
     }

@@ -13,7 +13,7 @@ use crate::message::finding::{Common, Finding, Rule};
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut fetched: HashMap<RootId, usize> = HashMap::new();
     let references = context.remotes.iter().filter(|remote| remote.locked.is_some()).map(|remote| remote.root);
-    for root in references.chain(remote_chart::locked(context).map(|chart| chart.root)) {
+    for root in references.chain(remote_chart::locked_charts(context).map(|chart| chart.root)) {
         *fetched.entry(root).or_default() += 1;
     }
     // Most trees are done here. The rest looks at each root of each target.

@@ -11,14 +11,14 @@ use crate::tree::path;
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let findings = context.graph.edges().filter_map(|(id, edge)| {
-        let failure = absolute(context, id.root, edge).or_else(|| beyond_scope(context, id.root, edge))?;
+        let failure = absolute_path_failure(context, id.root, edge).or_else(|| beyond_scope(context, id.root, edge))?;
         Some(context.at_reference(Rule::OutOfScope, edge, failure))
     });
     findings.collect()
 }
 
 /// The failure of an absolute path into this checkout. The walk refuses other absolute paths, and absolute links.
-fn absolute(context: &Context<'_>, root: RootId, edge: &Edge) -> Option<Failure> {
+fn absolute_path_failure(context: &Context<'_>, root: RootId, edge: &Edge) -> Option<Failure> {
     let (graph, text) = (context.graph, edge.reference.text.as_str());
     graph.real_path(edge).filter(|_| path::is_absolute(text)).map(|_| graph.absolute_path_failure(root, text))
 }

@@ -53,7 +53,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
 }
 
 /// The charts that a build would download, and that the lock has.
-pub(super) fn locked<'a>(context: &'a Context<'_>) -> impl Iterator<Item = &'a Chart> {
+pub(super) fn locked_charts<'a>(context: &'a Context<'_>) -> impl Iterator<Item = &'a Chart> {
     let charts = context.graph.charts.iter().filter(|chart| !chart.is_there());
     charts.filter(|chart| chart.wanted.as_ref().is_some_and(|wanted| is_locked(context, wanted)))
 }

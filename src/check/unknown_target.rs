@@ -6,7 +6,7 @@ use crate::message::finding::{Common, Finding, Rule};
 use crate::message::position::Position;
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
-    let unknown = context.deployed.unknown();
+    let unknown = context.deployed.unknown_targets();
     let findings = unknown.map(|(target, why)| {
         // What no build of this check has settled, none will.
         let (all, hint) = if target.changed_by.is_some() && context.input.build.is_none() {

@@ -135,7 +135,7 @@ pub mod formats {
 
     /// The result as one JSON object, with a final newline.
     pub fn json(checked: &crate::check::Checked) -> String {
-        super::json::report(checked)
+        super::json::json_report(checked)
     }
 }
 

@@ -551,7 +551,7 @@ impl Compared {
     }
 
     /// The reasons why it was not built, in lines.
-    fn unknown(&self, verbose: bool) -> Vec<String> {
+    fn unknown_lines(&self, verbose: bool) -> Vec<String> {
         let Sides { old: before, new: after } = &self.not_built;
         let lines = |side: &'static str, all: &[Failure]| {
             all.iter()

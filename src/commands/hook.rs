@@ -104,7 +104,7 @@ impl HookCommand {
         let all = match hook {
             hook if hook != HookName::PreReceive && is_off(&repo)? => Vec::new(),
             HookName::Lock => {
-                let mut locked = LockArgs::default().locked(output)?;
+                let mut locked = LockArgs::default().update_lock(output)?;
                 if locked.localized.status == WriteOutcome::Written {
                     let failure = format!("{LOCK_NAME} was updated, and is not part of this commit yet");
                     locked.locking.unmoved.push(Failure::new(failure).hint(stage(&locked.localized.stage)));

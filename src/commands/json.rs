@@ -18,17 +18,17 @@ struct JsonReport<'a, T: ?Sized> {
 
 /// The failures as one JSON object, with a final newline.
 pub(super) fn failures(failures: &Failures) -> String {
-    report(&json!({ "outcome": "failed", "errors": failures.0 }))
+    json_report(&json!({ "outcome": "failed", "errors": failures.0 }))
 }
 
 /// The JSON of a command: the tool, its version, and the content.
-pub(super) fn report(content: &(impl Serialize + ?Sized)) -> String {
+pub(super) fn json_report(content: &(impl Serialize + ?Sized)) -> String {
     let tool = json!({ "name": env!("CARGO_PKG_NAME"), "version": env!("CARGO_PKG_VERSION") });
-    render(&JsonReport { version: 1, tool, content })
+    json_text(&JsonReport { version: 1, tool, content })
 }
 
 /// The value as indented JSON with a final newline, and without secrets.
-pub(super) fn render(value: &impl Serialize) -> String {
+pub(super) fn json_text(value: &impl Serialize) -> String {
     // Only strings, numbers and lists: serializing these cannot fail.
     let text = serde_json::to_string_pretty(value).unwrap_or_default();
     let text = without_secrets(&text);

@@ -29,11 +29,11 @@ pub(super) struct LockArgs {
 
 impl LockArgs {
     pub(super) fn run(&self, output: &OutputArgs) -> Done {
-        Ok(Box::new(self.locked(output)?))
+        Ok(Box::new(self.update_lock(output)?))
     }
 
     /// Brings the lock up to date.
-    pub(super) fn locked(&self, output: &OutputArgs) -> Result<LocalizeReport, Failures> {
+    pub(super) fn update_lock(&self, output: &OutputArgs) -> Result<LocalizeReport, Failures> {
         let workspace = Workspace::of_working_tree(true)?;
         let config = &workspace.config;
         let before = workspace.lock.clone().unwrap_or_default();
@@ -46,12 +46,12 @@ impl LockArgs {
                 relock(&workspace, &old_lock, &mut fetcher)?
             }
         };
-        finish(&workspace, self.dry_run, Vec::new(), &before, relocked, Changes::new())
+        write_lock(&workspace, self.dry_run, Vec::new(), &before, relocked, Changes::new())
     }
 }
 
 /// Writes a lock if it is another one.
-pub(super) fn finish(
+pub(super) fn write_lock(
     workspace: &Workspace,
     dry_run: bool,
     findings: Vec<Finding>,

@@ -61,7 +61,7 @@ fn hinted(text: &str) -> String {
 }
 
 /// The command that commits untracked files, with the files that changed with them.
-pub(super) fn commit(paths: &[String]) -> String {
+pub(super) fn commit_command(paths: &[String]) -> String {
     // Below the top directories are named, because new files there mostly belong together.
     let mut all: Vec<&str> =
         paths.iter().map(|path| stored::localized_dir(path).unwrap_or_else(|| directory_or_path(path))).collect();

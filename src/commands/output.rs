@@ -103,7 +103,7 @@ pub(super) trait Json {
 
 impl<T: Serialize> Json for T {
     fn json(&self) -> String {
-        json::report(self)
+        json::json_report(self)
     }
 }
 
@@ -168,10 +168,10 @@ impl Outcome for Page {
 pub(super) type Done = Result<Box<dyn Outcome>, Failures>;
 
 /// Prints the outcome of a command, and returns the exit status.
-pub(super) fn finish(output: &OutputArgs, outcome: Done) -> ExitCode {
+pub(super) fn print_outcome(output: &OutputArgs, outcome: Done) -> ExitCode {
     let outcome = match outcome {
         Ok(outcome) => outcome,
-        Err(failures) => return failed(output, &failures),
+        Err(failures) => return print_failures(output, &failures),
     };
     // A build that was stopped may have hidden anything, so the command failed.
     let stopped: BTreeSet<Failure> = outcome.stopped().into_iter().collect();
@@ -193,7 +193,7 @@ pub(super) fn finish(output: &OutputArgs, outcome: Done) -> ExitCode {
 }
 
 /// Prints the failures, for machines on stdout as well.
-pub(super) fn failed(output: &OutputArgs, failures: &Failures) -> ExitCode {
+pub(super) fn print_failures(output: &OutputArgs, failures: &Failures) -> ExitCode {
     if output.format == Format::Json {
         print(inert(&json::failures(failures)).as_bytes());
     }

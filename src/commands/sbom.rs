@@ -171,7 +171,7 @@ fn committed(repo: &LocalRepo, commit: &str) -> Result<u64> {
 
 impl Json for Sbom {
     fn json(&self) -> String {
-        json::render(&self.cyclonedx())
+        json::json_text(&self.cyclonedx())
     }
 }
 
@@ -188,8 +188,8 @@ impl Outcome for Sbom {
     fn report(&self, output: &OutputArgs) -> String {
         match output.format {
             Format::Json | Format::Cyclonedx => self.json(),
-            Format::Spdx => json::render(&self.spdx()),
-            Format::Slsa => json::render(&self.slsa()),
+            Format::Spdx => json::json_text(&self.spdx()),
+            Format::Slsa => json::json_text(&self.slsa()),
             _ => self.text(output.shown()),
         }
     }

@@ -313,7 +313,7 @@ impl<'a> Update<'a> {
             }
             None => {
                 workspace.config.judge(&mut rewritten);
-                lock::finish(&workspace, dry_run, rewritten, &old_lock, relocked, self.edits)?
+                lock::write_lock(&workspace, dry_run, rewritten, &old_lock, relocked, self.edits)?
             }
         };
         let locking = &mut outcome.locking;

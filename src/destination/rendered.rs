@@ -9,7 +9,7 @@ use gix::ObjectId;
 
 use super::on_branch::{CommitContent, OnBranch};
 use super::{ChangedFiles, working};
-use crate::build::rendered::{Rendered, is_plain};
+use crate::build::rendered::{Rendered, is_file_name};
 use crate::git::{LocalRepo, object_id};
 use crate::message::failure::{Failure, Result};
 use crate::plan::{Changes, ResultFile, hydrator};
@@ -32,7 +32,7 @@ const UNKNOWN: &str = ".unknown";
 /// If the directory has other files, but no list: it is not one of ours.
 pub(crate) fn listed(directory: &Path) -> Result<BTreeSet<String>> {
     if let Ok(text) = fs::read_to_string(directory.join(LIST)) {
-        return Ok(text.lines().filter(|line| is_plain(line)).map(str::to_owned).collect());
+        return Ok(text.lines().filter(|line| is_file_name(line)).map(str::to_owned).collect());
     }
     if fs::read_dir(directory).map_or(true, |mut entries| entries.next().is_none()) {
         return Ok(BTreeSet::new());

@@ -157,7 +157,7 @@ impl Redacted {
     /// Redacts a text until nothing changes, because a redacted text can look like another URL with a secret.
     fn of(text: &str) -> Self {
         // A report may show a hundred thousand URLs, most of them with nothing to hide.
-        if is_plain(text) {
+        if has_nothing_to_hide(text) {
             return Redacted { text: text.to_owned(), secret: false };
         }
         // Most texts hold no URL, so one pass tells that nothing is hidden.
@@ -282,7 +282,7 @@ impl Redacted {
 }
 
 /// Whether a text certainly has nothing to hide: no userinfo, fragment or encoded character, no token, no secret key.
-fn is_plain(text: &str) -> bool {
+fn has_nothing_to_hide(text: &str) -> bool {
     let query = text.split_once('?').map_or("", |(_, query)| query);
     text.bytes().all(|byte| byte.is_ascii_graphic() && !b"@#%+".contains(&byte))
         && !is_known_token(text)

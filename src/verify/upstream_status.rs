@@ -54,7 +54,7 @@ impl EntryStatus {
 }
 
 /// The entries of a lock, with answers that are still to be replaced.
-pub(super) fn listed(tree: &dyn Tree, directory: &str, lock: &Lock) -> Result<Vec<EntryStatus>> {
+pub(super) fn unasked_entries(tree: &dyn Tree, directory: &str, lock: &Lock) -> Result<Vec<EntryStatus>> {
     let name = path::join(directory, LOCK_NAME);
     let positions = Lock::positions(&tree.read(&name)?);
     let entries = lock.remotes.iter().map(|(source, pinned)| EntryStatus {

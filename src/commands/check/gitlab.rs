@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::issue::issues;
 use crate::check::Checked;
-use crate::commands::json::render;
+use crate::commands::json::json_text;
 use crate::message::finding::Severity;
 use crate::message::redact::visible;
 use crate::record::sha256_hex;
@@ -36,5 +36,5 @@ pub fn gitlab(checked: &Checked) -> String {
             },
         })
     });
-    render(&issues.collect::<Vec<Value>>())
+    json_text(&issues.collect::<Vec<Value>>())
 }

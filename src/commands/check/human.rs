@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::check::{BaseFindings, BuildSummary, Checked};
 use crate::commands::findings::{blocks, explain, findings_text, painted};
-use crate::commands::messages::{commit, counted, first, named, present};
+use crate::commands::messages::{commit_command, counted, first, named, present};
 use crate::commands::output::Shown;
 use crate::git::{Snapshot, is_object_id};
 use crate::message::failure::short;
@@ -52,7 +52,7 @@ pub fn human(checked: &Checked, shown: Shown) -> String {
         let count = counted(checked.untracked.len(), "file");
         let names = named(&checked.untracked, shown.verbose);
         notes.push(("not tracked by git:", format!("{count} that `branch` does not see: {names}")));
-        notes.push(("hint:", commit(&checked.untracked)));
+        notes.push(("hint:", commit_command(&checked.untracked)));
     }
     // An unknown build is not a finding, but without it green would mean too much.
     let unknown = checked.builds.iter().flat_map(|builds| &builds.unknown).cloned();

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::fingerprint;
 use crate::check::Checked;
-use crate::commands::json::render;
+use crate::commands::json::json_text;
 use crate::commands::manual;
 use crate::message::failure::{Failure, Location};
 use crate::message::finding::{Finding, Rule, Severity};
@@ -39,7 +39,7 @@ pub fn sarif(checked: &Checked) -> String {
         },
         "results": checked.findings.iter().map(result).collect::<Vec<_>>(),
     });
-    render(&json!({
+    json_text(&json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
         "runs": [run],

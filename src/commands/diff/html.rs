@@ -169,7 +169,7 @@ impl Page<'_> {
             out += &format!("<details><summary>the same in {alike}</summary><ul>\n{others}</ul></details>\n");
         }
         out += &built_by(group, true).map_or(String::new(), |by| format!("<p><small>{}</small></p>\n", text(&by)));
-        let unknown: String = build.unknown(true).iter().map(|line| format!("<p>{}</p>\n", text(line))).collect();
+        let unknown: String = build.unknown_lines(true).iter().map(|line| format!("<p>{}</p>\n", text(line))).collect();
         if !unknown.is_empty() {
             let about = "<summary>could not be compared</summary>";
             out += &format!("<details class=\"unknown\">{about}\n{unknown}</details>\n");

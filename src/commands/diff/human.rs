@@ -20,7 +20,7 @@ pub(super) fn text(diff: &Diff, shown: Shown) -> String {
     for group in diff.groups(shown.verbose) {
         let build = group[0];
         out += &titles(&group, shown.verbose, |name| bold.apply_to(name).to_string());
-        build.unknown(shown.verbose).iter().for_each(|line| out += &format!("  {line}\n"));
+        build.unknown_lines(shown.verbose).iter().for_each(|line| out += &format!("  {line}\n"));
         for consequence in build.consequences(None) {
             let object = Some(&consequence.object).filter(|object| **object != build.name);
             let object = object.map_or(String::new(), |object| format!("{}: ", visible(object)));

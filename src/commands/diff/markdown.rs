@@ -118,7 +118,7 @@ fn head(group: &[&Compared]) -> String {
         0 => String::new(),
         count => format!(" ({})", counted(count, "object")),
     };
-    let unknown = group[0].unknown(false).into_iter().chain(built_by(group, false));
+    let unknown = group[0].unknown_lines(false).into_iter().chain(built_by(group, false));
     let unknown: String = unknown.map(|line| format!("<p>{}</p>\n\n", code(&line))).collect();
     let titles = titles(group).into_iter().map(|Title { name, why, .. }| format!("{}: {}", code(&name), code(&why)));
     let titles = first(titles, NAMED).join("<br>");

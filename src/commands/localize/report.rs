@@ -200,7 +200,7 @@ impl LocalizeOutcome {
         let count = counted(names.len(), "kustomization");
         let text =
             format!("{count} {verb} not committed, and only HEAD is localized: {}", messages::named(names, verbose));
-        messages::warning(&text, Some(&messages::commit(names)))
+        messages::warning(&text, Some(&messages::commit_command(names)))
     }
 
     /// A line about edits by hand that `--overwrite` discards; `None` if there are none.

@@ -1,7 +1,7 @@
 //! The reports, of targets in a tree in memory.
 
 use super::*;
-use crate::commands::json::{self, report};
+use crate::commands::json::{self, json_report};
 use crate::commands::tests::assert_valid;
 use crate::config::Config;
 use crate::targets::{self, Identity, UnresolvedTargets};
@@ -131,7 +131,7 @@ fn each_target_is_named_and_counted() {
 #[test]
 fn the_json_is_what_its_schema_says() {
     let failures = crate::message::failure::Failure::new("x").into();
-    for json in [report(&found()), report(&TargetSurvey::default()), json::failures(&failures)] {
+    for json in [json_report(&found()), json_report(&TargetSurvey::default()), json::failures(&failures)] {
         assert_valid(SCHEMA, &json);
         assert!(!json.contains("secret"));
     }

@@ -3,7 +3,7 @@ use std::rc::Rc;
 use serde_json::Value;
 
 use super::*;
-use crate::commands::json::report;
+use crate::commands::json::json_report;
 use crate::graph::testing::tree as files;
 use crate::message::failure::Location;
 
@@ -13,7 +13,7 @@ const APP: &str = "https://github.com/acme/app//deploy?ref=v1.2.0";
 fn survey(all: &[(&str, &str)], paths: &[&str]) -> ReferenceTree {
     let paths: Vec<String> = paths.iter().map(|path| (*path).to_owned()).collect();
     let tree = ReferenceTree::survey(None, Rc::new(files(all)), &Config::default(), &paths).unwrap();
-    assert!(!drawn(&tree).contains("secret") && !report(&tree).contains("secret"));
+    assert!(!drawn(&tree).contains("secret") && !json_report(&tree).contains("secret"));
     tree
 }
 
@@ -138,7 +138,7 @@ app
         let text = inverted(&all, &url);
         assert!(if is_named { text == web } else { text.starts_with("nothing names") }, "{url}: {text}");
     }
-    let json: Value = serde_json::from_str(&report(&survey(&all, &[]))).unwrap();
+    let json: Value = serde_json::from_str(&json_report(&survey(&all, &[]))).unwrap();
     let references = json["references"].as_array().unwrap();
     let charts: Vec<&Value> = references.iter().filter(|one| one["to"]["kind"] == "chart").collect();
     assert_eq!(charts.len(), 3, "{charts:?}");

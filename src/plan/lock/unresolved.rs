@@ -10,7 +10,7 @@ use crate::reference::Upstream;
 /// Removes every remote reference of the user that could not be resolved, or that leads to an upstream with trouble. If
 /// `old_lock` has it, it counts as not followed, otherwise as broken. Returns the sources that keep their old entries.
 pub(super) fn take_out(explored: &mut Explored, old_lock: &Lock) -> BTreeSet<Upstream> {
-    let failed = failed(explored, old_lock);
+    let failed = failed_references(explored, old_lock);
     let graph = &mut explored.graph;
     let mut kept_entries = BTreeSet::new();
     for id in failed {
@@ -31,7 +31,7 @@ fn failure_ends_at(graph: &Graph, edge: EdgeId, old_lock: &Lock) -> bool {
 }
 
 /// The remote references that failed, or that lead to an upstream with trouble.
-fn failed(explored: &Explored, old_lock: &Lock) -> BTreeSet<EdgeId> {
+fn failed_references(explored: &Explored, old_lock: &Lock) -> BTreeSet<EdgeId> {
     let graph = &explored.graph;
     let (mut failed, mut broken) = (BTreeSet::new(), Vec::new());
     // A failure inside of an upstream is one of the reference to it, because only that can be left out of the lock.
