@@ -48,3 +48,19 @@ fn the_paths_of_a_commit_that_a_bot_wrote_are_fetched() {
 fn an_unsafe_reference_is_left_to_the_walk_that_fetches() {
     assert_eq!(locked("'https://h/o/a?ref=v1', 'ssh://-oProxyCommand=x/o/r'", LOCK), None);
 }
+
+#[test]
+fn an_exception_leaves_no_chart_that_is_in_the_tree() {
+    let digest = "0".repeat(64);
+    let entry = format!("- {{url: 'https://c/s', chart: nginx, version: 1.2.3, sha256: '{digest}', size: 1}}\n");
+    let tree = tree(&[
+        ("kustomization.yaml", "helmCharts: [{name: nginx, repo: 'https://c/s', version: 1.2.3, releaseName: r}]\n"),
+        ("charts/nginx-1.2.3/nginx/Chart.yaml", "name: nginx\nversion: 1.2.3\n"),
+        (".kustomize-localize", "helm: true\nallow: [{chart: 'https://c/s#nginx@1.2.3', reason: ours}]\n"),
+        (LOCK_NAME, &format!("version: 1\nremotes:\n{entry}")),
+    ]);
+    // Its entry says where the files came from, and nothing stays remote.
+    let workspace = Workspace::of_tree(Rc::new(tree)).unwrap();
+    let relocked = up_to_date(&workspace).unwrap().unwrap();
+    assert_eq!(Some(&relocked.lock), workspace.lock.as_deref());
+}

@@ -81,6 +81,22 @@ fn in_place_only_the_references_change() {
 }
 
 #[test]
+fn only_a_url_that_is_new_counts_as_rewritten() {
+    let plan = planned_in_place(repository(APP), &PlanOptions::default(), &mut upstream()).unwrap();
+    let (mut tree, written) = applied(repository(APP), &plan);
+    let text = format!("{}- https://h/new.yaml\n", written["app/kustomization.yaml"]);
+    tree.file("app/kustomization.yaml", text.as_bytes(), false);
+    // An update restores all URLs, and writes most of them as they were.
+    let workspace = Workspace::of_tree(Rc::new(tree)).unwrap();
+    let updated = in_place::restored(&workspace, workspace.lock.as_deref().unwrap()).unwrap();
+    let request = in_place::InPlaceRequest { updated: Some(updated), ..in_place::InPlaceRequest::default() };
+    let mut upstream = upstream().file("https://h/new.yaml", MAP);
+    let plan = in_place::plan(&workspace, request, &PlanOptions::default(), &mut upstream).unwrap();
+    let rewritten: Vec<&str> = plan.rewritten.iter().map(|rewritten| rewritten.to.as_str()).collect();
+    assert_eq!(rewritten, ["localized-files/h/new.yaml"]);
+}
+
+#[test]
 fn a_file_is_edited_as_a_generator_and_not_as_a_patch() {
     let generator = "apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {name: g}\nfiles: ['https://h/f.txt']\n";
     let repository = tree(&[
