@@ -214,7 +214,7 @@ impl Fetcher {
             by: None,
             is_page: false,
         };
-        match self.references(&[Rc::new(wanted)]).remove(0)? {
+        match self.fetch_references(&[Rc::new(wanted)]).remove(0)? {
             RemoteContent::Root(repository) => Ok(repository),
             RemoteContent::File(_) | RemoteContent::Chart(_) => Err(Failure::new("the target was not resolved")),
         }
@@ -252,7 +252,7 @@ impl Fetcher {
         }
         // All at once, so that slow servers are waited for side by side.
         for (job, downloaded) in self.network.fetch_all(jobs) {
-            let known = downloaded.and_then(|downloaded| self.received(&job, downloaded));
+            let known = downloaded.and_then(|downloaded| self.add_downloaded(&job, downloaded));
             self.keep_known(job, known);
         }
     }
@@ -274,7 +274,7 @@ impl Fetcher {
                 return Ok(Some(RemoteContent::Root(repository)));
             }
             if let Some(fetched) = self.network.cached(&request)? {
-                return self.open(key, fetched).map(Some);
+                return self.add_commit(key, fetched).map(Some);
             }
             if request.commit.is_some() {
                 label = request.label();
@@ -295,7 +295,7 @@ impl Fetcher {
                     return Ok(Some(archived(archive)));
                 }
                 if let Some(bytes) = self.network.cache.file(sha256) {
-                    return helm::unpacked(chart, &bytes).map(|archive| Some(archived(archive)));
+                    return helm::unpack(chart, &bytes).map(|archive| Some(archived(archive)));
                 }
             }
             (ContentKey::Chart(chart), None) => {
@@ -314,6 +314,7 @@ impl Fetcher {
         Ok(None)
     }
 
+    /// A repository whose files a localized branch has at the requested commit. `None` if no tip has it.
     fn tip_repository(&self, key: &RepoSpec, request: &GitRequest) -> Result<Option<Rc<RemoteCommit>>> {
         let source = Upstream::git(key);
         // The lock of the source may have another commit than the one that a tip was made from.
@@ -337,7 +338,8 @@ impl Fetcher {
         Ok(Some(Rc::new(RemoteCommit { tree: Rc::new(tree), version, commit, signed })))
     }
 
-    fn open(&mut self, key: &RepoSpec, fetched: Fetched) -> Result<RemoteContent> {
+    /// Opens a fetched commit, and remembers its tree for [`Remotes::prefetch`].
+    fn add_commit(&mut self, key: &RepoSpec, fetched: Fetched) -> Result<RemoteContent> {
         let (version, commit, signed) = (key.clone(), fetched.commit.clone(), OnceCell::new());
         let tree = CheckoutTree::open(&self.network, fetched, Upstream::git(key).to_string(), key.submodules)?;
         let tree = Rc::new(tree);
@@ -346,26 +348,27 @@ impl Fetcher {
         Ok(RemoteContent::Root(repository))
     }
 
-    /// Converts downloaded content, and keeps its bytes in the cache. Fails if the lock has another digest.
-    fn received(&mut self, job: &FetchJob, downloaded: Downloaded) -> Result<RemoteContent> {
+    /// The content of downloaded bytes, which are also written to the cache, or of a commit. Fails if the lock has another
+    /// digest.
+    fn add_downloaded(&mut self, job: &FetchJob, downloaded: Downloaded) -> Result<RemoteContent> {
         match (&job.key, downloaded) {
-            (ContentKey::Git(key), Downloaded::Commit(fetched)) => self.open(key, fetched),
+            (ContentKey::Git(key), Downloaded::Commit(fetched)) => self.add_commit(key, fetched),
             (ContentKey::File(url), Downloaded::Bytes(bytes)) => {
                 let is_page = kustomization::looks_like_html(&bytes);
-                self.keep(job, &bytes).map_err(|failure| if is_page { page(url) } else { failure })?;
+                self.keep_bytes(job, &bytes).map_err(|failure| if is_page { page(url) } else { failure })?;
                 Ok(remote_file(url, bytes))
             }
             (ContentKey::Chart(chart), Downloaded::Bytes(bytes)) => {
-                let archive = helm::unpacked(chart, &bytes)?;
-                self.keep(job, &bytes)?;
+                let archive = helm::unpack(chart, &bytes)?;
+                self.keep_bytes(job, &bytes)?;
                 Ok(archived(archive))
             }
             _ => Err(Failure::new("the network gave something else")),
         }
     }
 
-    /// Keeps bytes in the cache. Fails if the lock has another digest.
-    fn keep(&self, job: &FetchJob, bytes: &[u8]) -> Result<()> {
+    /// Writes bytes to the cache. Fails if the lock has another digest.
+    fn keep_bytes(&self, job: &FetchJob, bytes: &[u8]) -> Result<()> {
         let sha256 = sha256_hex(bytes);
         if let Some(locked) = job.id.as_ref().filter(|locked| **locked != sha256) {
             let label = job.key.upstream();
@@ -432,9 +435,10 @@ impl Fetcher {
         })
     }
 
-    /// The content of a reference. `Err` with a key that must be fetched first.
+    /// The content of a reference, or its failure, by the keys that were fetched. The outer `Err` has a key that must be
+    /// fetched first.
     fn answer(&self, wanted: &RemoteRef, keys: &[ContentKey]) -> Result<Result<RemoteContent>, ContentKey> {
-        if let Some(failure) = self.refused(wanted) {
+        if let Some(failure) = self.not_locked(wanted) {
             return Ok(Err(failure));
         }
         let outcome = |key: &ContentKey| self.outcome(wanted, key).ok_or_else(|| key.clone());
@@ -446,6 +450,7 @@ impl Fetcher {
         let Some(other) = keys.get(1).filter(|_| !has_no_answer && !is_usable(&first, wanted)) else {
             return Ok(first);
         };
+        // Both were tried: the first usable one counts, or else the error that says more.
         let is_root_first = matches!(keys[0], ContentKey::Git(_));
         Ok(match (first, outcome(other)?) {
             (_, other) if is_usable(&other, wanted) => other,
@@ -468,7 +473,7 @@ impl Fetcher {
     }
 
     /// The failure of a reference that no lock has, as `check` reports it. `None` if it is locked, or may be resolved.
-    fn refused(&self, wanted: &RemoteRef) -> Option<Failure> {
+    fn not_locked(&self, wanted: &RemoteRef) -> Option<Failure> {
         let lock = self.locks.iter().find(|lock| wanted.locked(lock).is_some());
         let mut failure = wanted.unlocked(lock.map(|lock| &**lock)).filter(|_| self.options.locked)?;
         failure.kind = FailureKind::NotLocked;
@@ -482,7 +487,7 @@ impl Fetcher {
 
     /// Adds to a failure how the reference can stay remote, unless the upstream existed when it was locked. `by` is the
     /// upstream that has the reference; `None` if the user's files have it.
-    fn advised(&self, failure: Failure, upstream: &Upstream, by: Option<&str>, was_locked: bool) -> Failure {
+    fn with_way_out(&self, failure: Failure, upstream: &Upstream, by: Option<&str>, was_locked: bool) -> Failure {
         // An upstream that existed once, or is unreachable today, must not become an exception.
         if was_locked || failure.kind.is_outage() || self.options.offline {
             return failure;
@@ -502,12 +507,12 @@ impl Fetcher {
     }
 
     /// Fetches the content of references. Returns one answer for each, in their order.
-    fn references(&mut self, wanted: &[Rc<RemoteRef>]) -> Vec<Result<RemoteContent>> {
+    fn fetch_references(&mut self, wanted: &[Rc<RemoteRef>]) -> Vec<Result<RemoteContent>> {
         // The user's own URLs may point anywhere, and get the user's logins.
         for reference in wanted.iter().filter(|reference| reference.by.is_none()) {
-            self.network.reach.name(reference.text.exposed());
+            self.network.reach.add_user_url(reference.text.exposed());
             if let Some(spec) = &reference.spec {
-                self.network.reach.name(spec.clone_spec().exposed());
+                self.network.reach.add_user_url(spec.clone_spec().exposed());
             }
         }
         let keys: Vec<Vec<ContentKey>> = wanted.iter().map(|reference| self.candidate_keys(reference)).collect();
@@ -535,14 +540,14 @@ impl Remotes for Fetcher {
 
     fn charts(&mut self, wanted: &[(ChartRef, Option<String>)]) -> Vec<Result<Option<Rc<Archive>>>> {
         for (chart, _) in wanted.iter().filter(|(_, by)| by.is_none()) {
-            self.network.reach.name(chart.repo.exposed());
+            self.network.reach.add_user_url(chart.repo.exposed());
         }
         self.fetch(wanted.iter().map(|(chart, _)| (ContentKey::Chart(chart.clone()), None)));
         let answers = wanted.iter().map(|(chart, by)| match self.known.get(&ContentKey::Chart(chart.clone())) {
             Some(Ok(RemoteContent::Chart(pulled))) => Ok(pulled.clone()),
             Some(Err(failure)) => {
                 let was_locked = self.was_locked(|lock| chart.locked(lock).map(drop));
-                Err(self.advised(failure.clone(), &chart.upstream(), by.as_deref(), was_locked))
+                Err(self.with_way_out(failure.clone(), &chart.upstream(), by.as_deref(), was_locked))
             }
             _ => Err(Failure::new("the chart was not pulled")),
         });
@@ -565,13 +570,13 @@ impl Remotes for Fetcher {
     }
 
     fn resolve(&mut self, wanted: &[Rc<RemoteRef>]) -> Vec<Result<RemoteContent>> {
-        let answers = self.references(wanted);
-        let answers = wanted.iter().zip(answers).map(|(reference, answer)| match self.refused(reference) {
+        let answers = self.fetch_references(wanted);
+        let answers = wanted.iter().zip(answers).map(|(reference, answer)| match self.not_locked(reference) {
             Some(failure) => Err(failure),
             None => answer.map_err(|failure| {
                 let was_locked = self.was_locked(|lock| reference.locked(lock).map(drop));
                 let by = reference.by.as_deref();
-                self.advised(failure, &reference.meant(), by, was_locked)
+                self.with_way_out(failure, &reference.meant(), by, was_locked)
             }),
         });
         answers.collect()

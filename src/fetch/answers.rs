@@ -42,7 +42,7 @@ impl Network {
             SIDE_BY_SIDE,
             &groups,
             |group| group.values().next().map(|(source, _)| redact::url(source.url())).unwrap_or_default(),
-            |_, group| self.group(group),
+            |_, group| self.ask_group(group),
         );
         let answers: HashMap<String, UpstreamState> = answers.into_iter().flatten().collect();
         entries.iter().map(|entry| self.with_signature(config, *entry, answers[&question(entry)].clone())).collect()
@@ -77,12 +77,12 @@ impl Network {
         }
     }
 
-    /// Asks one question: for entries of one repository, for one file, or for one chart.
-    fn group(&self, group: &BTreeMap<String, Entry<'_>>) -> Vec<(String, UpstreamState)> {
+    /// The states of the entries of one group, each with its question: entries of one repository, one file, or one chart.
+    fn ask_group(&self, group: &BTreeMap<String, Entry<'_>>) -> Vec<(String, UpstreamState)> {
         let sources = group.values().map(|(source, _)| *source);
         let floating: Vec<&Upstream> = sources.filter(|source| is_floating(source) && refuse(source).is_ok()).collect();
         let listing = floating.first().map(|first| {
-            self.reach.name(first.url());
+            self.reach.add_user_url(first.url());
             let names: BTreeSet<&str> = floating.iter().map(|source| source.reference().unwrap_or("HEAD")).collect();
             self.list(&GitRequest::new(first.url(), None, None), &Vec::from_iter(names))
         });
@@ -98,13 +98,13 @@ impl Network {
             return UpstreamState::unreachable(failure);
         }
         // The URL stands in the user's lock, so it gets the user's login like a URL in a kustomization.
-        self.reach.name(source.url());
+        self.reach.add_user_url(source.url());
         let answer = match (source, listing) {
             (Upstream::Git { .. }, Some(listing)) if is_floating(source) => {
-                listing.clone().and_then(|listing| self.of_ref(source, pinned, &listing))
+                listing.clone().and_then(|listing| self.state_of_ref(source, pinned, &listing))
             }
-            (Upstream::Git { url, reference, .. }, _) => self.of_commit(url, reference.as_deref()),
-            (Upstream::File { url }, _) => self.of_file(url),
+            (Upstream::Git { url, reference, .. }, _) => self.state_of_commit(url, reference.as_deref()),
+            (Upstream::File { url }, _) => self.state_of_file(url),
             (Upstream::Chart { url, chart, version }, _) => {
                 let chart = ChartRef {
                     repo: url.clone().into(),
@@ -113,7 +113,7 @@ impl Network {
                     // Without a version helm takes a pre-release only with `--devel`, which the lock does not record.
                     devel: version.is_none() && pinned.resolved.as_ref().is_some_and(|version| version.contains('-')),
                 };
-                self.of_chart(&chart, pinned)
+                self.state_of_chart(&chart, pinned)
             }
             (Upstream::Image { .. }, _) => Err(Failure::new("an image is not locked")),
         };
@@ -129,16 +129,17 @@ impl Network {
         }
     }
 
-    /// Asks for a commit by its id.
-    fn of_commit(&self, url: &str, id: Option<&str>) -> Result<UpstreamState> {
+    /// The state of a repository at a commit id, which the server is asked for.
+    fn state_of_commit(&self, url: &str, id: Option<&str>) -> Result<UpstreamState> {
         let id = id.unwrap_or_default().to_ascii_lowercase();
         let now = self.given(&GitRequest::new(url, Some(&id), None), &id)?;
         Ok(UpstreamState::moved(Digest::GitCommit(now), format!("`{id}` resolves to that commit")))
     }
 
-    fn of_ref(&self, git: &Upstream, pinned: &Pinned, listing: &Listing) -> Result<UpstreamState> {
+    /// The state of a repository at a ref, which may have moved since it was locked.
+    fn state_of_ref(&self, git: &Upstream, pinned: &Pinned, listing: &Listing) -> Result<UpstreamState> {
         let reference = git.reference().unwrap_or("HEAD");
-        // The server answered, and does not list it: this is a fact, not a failure.
+        // The server answered, so a missing ref is the state of the upstream, not a failure to ask.
         let Some((name, id)) = listing.find(reference) else {
             return Ok(UpstreamState::gone(match reference {
                 "HEAD" => "the repository has no HEAD: it is empty".to_owned(),
@@ -174,7 +175,7 @@ impl Network {
         })
     }
 
-    fn of_file(&self, url: &str) -> Result<UpstreamState> {
+    fn state_of_file(&self, url: &str) -> Result<UpstreamState> {
         let bytes = self.client.get(url)?;
         let now = Digest::Sha256(sha256_hex(&bytes));
         if kustomization::looks_like_html(&bytes) && !names_page(url) {
@@ -189,11 +190,11 @@ impl Network {
         Ok(UpstreamState::moved(now, why))
     }
 
-    fn of_chart(&self, chart: &ChartRef, pinned: &Pinned) -> Result<UpstreamState> {
+    fn state_of_chart(&self, chart: &ChartRef, pinned: &Pinned) -> Result<UpstreamState> {
         chart.refuse_unsafe()?;
         let bytes = helm::pull(self, chart)?;
         let now = Digest::Sha256(sha256_hex(&bytes));
-        let version = match helm::unpacked(chart, &bytes) {
+        let version = match helm::unpack(chart, &bytes) {
             Ok(archive) => archive.resolved,
             Err(failure) => return Ok(UpstreamState::unusable(Some(now), failure.message)),
         };

@@ -63,7 +63,7 @@ impl CheckoutTree {
 
     /// Adds the missing objects that reading the file at `path` needs to `missing`. Each is requested once.
     pub(super) fn want(&self, path: &str, missing: &mut Vec<Missing>) {
-        match self.mounted(path) {
+        match self.submodule_with(path) {
             Ok(Some((mount, rest))) => mount.want(rest, missing),
             Ok(None) => self.want_directly(path, missing),
             Err(_) => {}
@@ -81,8 +81,8 @@ impl CheckoutTree {
     }
 
     /// The submodule that has `path`, and the path in it. `None` if no submodule has it.
-    fn mounted<'a>(&self, path: &'a str) -> Result<Option<(Rc<CheckoutTree>, &'a str)>> {
-        // Without submodules their directories stay empty, as in a clone without them.
+    fn submodule_with<'a>(&self, path: &'a str) -> Result<Option<(Rc<CheckoutTree>, &'a str)>> {
+        // The directories of submodules that are not checked out stay empty, as in a clone.
         if !self.has_submodules {
             return Ok(None);
         }
@@ -184,21 +184,21 @@ impl CheckoutTree {
 
 impl Tree for CheckoutTree {
     fn entry(&self, path: &str) -> Result<Option<Entry>> {
-        match self.mounted(path)? {
+        match self.submodule_with(path)? {
             Some((mount, rest)) => mount.entry(rest),
             None => self.objects.entry(path),
         }
     }
 
     fn names(&self, directory: &str) -> Result<Vec<String>> {
-        match self.mounted(directory)? {
+        match self.submodule_with(directory)? {
             Some((mount, rest)) => mount.names(rest),
             None => self.objects.names(directory),
         }
     }
 
     fn read(&self, path: &str) -> Result<Vec<u8>> {
-        match self.mounted(path)? {
+        match self.submodule_with(path)? {
             Some((mount, rest)) => mount.read(rest),
             None => self.read_directly(path),
         }

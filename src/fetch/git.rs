@@ -193,17 +193,19 @@ impl Network {
         }
     }
 
+    /// Fetches the requested commits with one request, unless the cache has them. Fails if any of them cannot be fetched.
     fn fetch_together(&self, requests: &[GitRequest]) -> Result<Vec<Fetched>> {
         let Some(first) = requests.first() else {
             return Ok(Vec::new());
         };
         let shown = first.url.shown();
-        // If the cache knows this repository, listing its refs costs less than a fetch.
+        // Refs are listed only if the cache knows the repository: then their commits may be cached, and listing costs less
+        // than a fetch.
         let is_known = self.cache.knows(&shown);
         let floating = requests.iter().filter(|request| is_known && request.commit.is_none());
         let floating: Vec<&str> = floating.map(GitRequest::reference).collect();
         let listing = if floating.is_empty() { None } else { Some(self.list(first, &floating)?) };
-        // A ref becomes a commit first, because only a commit can be looked up in the cache.
+        // A ref becomes a commit first, because only a commit can be looked up in the cache. `None` is fetched below.
         let mut done: Vec<Option<Fetched>> = Vec::new();
         for request in requests {
             let (mut request, mut tag) = (request.clone(), None);
@@ -232,7 +234,8 @@ impl Network {
 
     /// Asks the server which objects `references` point to (`git ls-remote`).
     pub(super) fn list(&self, request: &GitRequest, references: &[&str]) -> Result<Listing> {
-        let exchange = self.talk(request, |git, url, terminal| git.list(url, references, request.timeout, terminal))?;
+        let exchange =
+            self.run_git(request, |git, url, terminal| git.list(url, references, request.timeout, terminal))?;
         if !exchange.output.status.success() {
             return Err(self.explain(request, references.first().unwrap_or(&"HEAD"), &exchange));
         }
@@ -241,17 +244,17 @@ impl Network {
 
     /// Fetches commits into a temporary repository beside those of the same URL, without their larger files if the
     /// server supports that.
-    pub(super) fn fetch_into(&self, request: &GitRequest, names: &[&str], part: FetchFilter) -> Result<Scratch> {
+    pub(super) fn fetch_into(&self, request: &GitRequest, names: &[&str], filter: FetchFilter) -> Result<Scratch> {
         let first = names.first().copied().unwrap_or("HEAD");
         let numbered = names.iter().enumerate();
         let refspecs: String = numbered.map(|(number, name)| format!("+{name}:refs/kl/{number}\n")).collect();
         // git refuses to fetch into a repository of another format.
         let mut format = format_of(first);
-        let (mut scratch, mut exchange) = self.fetch_with(request, format, part, &refspecs)?;
+        let (mut scratch, mut exchange) = self.fetch_with(request, format, filter, &refspecs)?;
         // The format of a repository is known only if the request has a commit id.
         if exchange.output.says(&["mismatched algorithms"]) {
             format = "sha256";
-            (scratch, exchange) = self.fetch_with(request, format, part, &refspecs)?;
+            (scratch, exchange) = self.fetch_with(request, format, filter, &refspecs)?;
         }
         if exchange.output.says(&["remote error: filter", "invalid filter"]) {
             (scratch, exchange) = self.fetch_with(request, format, FetchFilter::All, &refspecs)?;
@@ -263,13 +266,13 @@ impl Network {
         &self,
         request: &GitRequest,
         format: &str,
-        part: FetchFilter,
+        filter: FetchFilter,
         refspecs: &str,
     ) -> Result<(Scratch, Exchange)> {
         let scratch = self.cache.scratch(&request.url.shown(), format)?;
         // Single objects have no history to cut off.
-        let option = if part == FetchFilter::NoFiles { "--no-write-fetch-head" } else { "--depth=1" };
-        let exchange = self.exchange(request, scratch.path(), part, Some(option), refspecs)?;
+        let option = if filter == FetchFilter::NoFiles { "--no-write-fetch-head" } else { "--depth=1" };
+        let exchange = self.exchange(request, scratch.path(), filter, Some(option), refspecs)?;
         Ok((scratch, exchange))
     }
 
@@ -278,17 +281,17 @@ impl Network {
         &self,
         request: &GitRequest,
         into: &Path,
-        part: FetchFilter,
+        filter: FetchFilter,
         option: Option<&str>,
         refspecs: &str,
     ) -> Result<Exchange> {
-        self.talk(request, |remote_git, url, terminal| {
-            let part = match (part, terminal) {
+        self.run_git(request, |remote_git, url, terminal| {
+            let filter = match (filter, terminal) {
                 // git would ask for a password again for each batch of files.
                 (FetchFilter::SmallFiles, Terminal::Shared) => FetchFilter::All,
-                (part, _) => part,
+                (filter, _) => filter,
             };
-            let wanted = Fetch { into, filter: part, option, refspecs, by_repository: request.is_submodule };
+            let wanted = Fetch { into, filter, option, refspecs, by_repository: request.is_submodule };
             remote_git.fetch(url, wanted, request.timeout, terminal)
         })
     }
@@ -357,14 +360,15 @@ fn fetched_commit(
         |name: &str| std::fs::read_to_string(directory.join(name)).map_err(|error| unreadable(&error.to_string()));
     let id = read(&format!("refs/kl/{number}"))?;
     let id = id.trim_end();
-    // A tag is peeled here: the lock names commits, because only these say which files are there.
+    // A tag object is peeled to its commit: a lock names commits, because a tag can also name a single file.
     let repository = open_fetched(directory, budget.memory())?;
     let commit = repository
         .find_object(object_id(id)?)
         .map_err(|error| unreadable(&error.to_string()))?
         .peel_to_kind(gix::object::Kind::Commit)
         .map_err(|_| unreadable(&format!("{id} is not a commit")))?;
-    // The line is `ID<tab>not-for-merge or nothing<tab>tag 'NAME' of URL`. A branch may name the same commit.
+    // git wrote the kind of the ref into FETCH_HEAD: `ID<tab>not-for-merge or nothing<tab>tag 'NAME' of URL`. A branch
+    // may name the same commit.
     let name = reference.strip_prefix("refs/").unwrap_or(reference);
     let tag = format!("tag '{}' of ", name.strip_prefix("tags/").unwrap_or(name));
     let is_tag = read("FETCH_HEAD")?.lines().any(|line| {

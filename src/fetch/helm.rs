@@ -39,12 +39,12 @@ pub(super) fn pull(network: &Network, chart: &ChartRef) -> Result<Vec<u8>> {
         ));
     }
     if chart.is_oci() {
-        return of_registry(network, chart);
+        return pull_from_registry(network, chart);
     }
     // The index may list an archive anywhere. The checks below keep it from lowering the protection of the URL that the
     // user wrote.
     let repository = Url::parse(chart.repo.exposed()).map_err(|error| odd_url(chart, error))?;
-    let listed = choose(chart, index_versions(network, chart)?)?;
+    let listed = choose_version(chart, index_versions(network, chart)?)?;
     let odd = |why: &str| {
         Failure::new(format!("{}: the index lists the archive {}: {why}", chart.upstream(), redact::url(&listed.url)))
             .hint("report this to the owner of the chart repository")
@@ -54,7 +54,7 @@ pub(super) fn pull(network: &Network, chart: &ChartRef) -> Result<Vec<u8>> {
     match (repository.scheme(), url.scheme()) {
         ("http", "http") | (_, "https") => {}
         (_, "oci") => {
-            return of_registry(
+            return pull_from_registry(
                 network,
                 &artifact(&url, &listed).ok_or_else(|| odd("expected `oci://HOST/PATH:TAG`"))?,
             );
@@ -64,9 +64,9 @@ pub(super) fn pull(network: &Network, chart: &ChartRef) -> Result<Vec<u8>> {
     }
     // The digest of the index is the only proof that the archive is the one that its owner published.
     let bytes = network.client.get(url.as_str())?;
-    let (wanted, digest) = (listed.digest.trim_start_matches("sha256:"), sha256_hex(&bytes));
-    if !wanted.is_empty() && !wanted.eq_ignore_ascii_case(&digest) {
-        return Err(odd(&format!("its sha256 is {digest}, and the index says {wanted}")));
+    let (expected, digest) = (listed.digest.trim_start_matches("sha256:"), sha256_hex(&bytes));
+    if !expected.is_empty() && !expected.eq_ignore_ascii_case(&digest) {
+        return Err(odd(&format!("its sha256 is {digest}, and the index says {expected}")));
     }
     Ok(bytes)
 }
@@ -102,25 +102,25 @@ fn resolved_url(repository: &Url, reference: &str) -> Result<Url, url::ParseErro
 }
 
 /// The version that helm takes: the one that is asked for, or else the newest of a range.
-fn choose(chart: &ChartRef, versions: Vec<ChartVersion>) -> Result<ChartVersion> {
+fn choose_version(chart: &ChartRef, versions: Vec<ChartVersion>) -> Result<ChartVersion> {
     let is_listed = versions.iter().any(|listed| listed.version == chart.version);
-    let version = if is_listed { chart.version.clone() } else { newest(chart, &versions)? };
-    let what = if versions.is_empty() { "chart" } else { "version" };
+    let version = if is_listed { chart.version.clone() } else { newest_version(chart, &versions)? };
+    let missing = if versions.is_empty() { "chart" } else { "version" };
     versions.into_iter().find(|listed| !listed.url.is_empty() && listed.version == version).ok_or_else(|| {
-        Failure::new(format!("{}: its repository has no such {what}", chart.upstream()))
+        Failure::new(format!("{}: its repository has no such {missing}", chart.upstream()))
             .hint(format!(
                 "to see what helm does: {}",
-                failure::command("helm show chart", words(chart, &chart.repo.shown()))
+                failure::command("helm show chart", pull_arguments(chart, &chart.repo.shown()))
             ))
             .because(FailureKind::NotInRepository)
     })
 }
 
 /// The newest version that helm takes for the one that is written; empty if there is none.
-fn newest(chart: &ChartRef, versions: &[ChartVersion]) -> Result<String> {
+fn newest_version(chart: &ChartRef, versions: &[ChartVersion]) -> Result<String> {
     let entries: Vec<Value> =
         versions.iter().map(|listed| json!({"name": chart.name, "version": listed.version})).collect();
-    // Nothing to choose from: helm need not start.
+    // Without versions there is nothing to choose from, so helm need not start.
     if entries.is_empty() {
         return Ok(String::new());
     }
@@ -205,7 +205,7 @@ impl<'c> Helm<'c> {
 }
 
 /// Runs `helm pull` as kustomize does, except that nothing is unpacked.
-fn of_registry(network: &Network, chart: &ChartRef) -> Result<Vec<u8>> {
+fn pull_from_registry(network: &Network, chart: &ChartRef) -> Result<Vec<u8>> {
     // helm connects on its own, so the address is checked before it starts.
     network.reach.refuse(chart.repo.exposed())?;
     let helm = Helm::new(chart)?;
@@ -216,12 +216,12 @@ fn of_registry(network: &Network, chart: &ChartRef) -> Result<Vec<u8>> {
             .env("HELM_REGISTRY_CONFIG", helm.path("config/registry.json"))
             .env("DOCKER_CONFIG", helm.path("config"));
     }
-    command.arg("pull").arg("--destination").arg(helm.path("pulled")).args(words(chart, chart.repo.exposed()));
+    command.arg("pull").arg("--destination").arg(helm.path("pulled")).args(pull_arguments(chart, chart.repo.exposed()));
     let output = helm.run(&mut command)?;
     if !output.status.success() {
         let stderr = git::error_message(&output);
         // helm has one exit status for all failures, so its words tell whether trying again can help.
-        let trouble = if says_that_it_is_gone(&output) {
+        let kind = if says_that_it_is_gone(&output) {
             FailureKind::NotInRepository
         } else if output.says(NOT_ANSWERED) {
             FailureKind::NoConnection
@@ -231,15 +231,15 @@ fn of_registry(network: &Network, chart: &ChartRef) -> Result<Vec<u8>> {
         return Err(Failure::new(format!("{}: helm could not pull it: {stderr}", chart.upstream()))
             .hint(format!(
                 "to see what helm does: {}",
-                failure::command("helm pull", words(chart, &chart.repo.shown()))
+                failure::command("helm pull", pull_arguments(chart, &chart.repo.shown()))
             ))
-            .because(trouble));
+            .because(kind));
     }
-    the_archive(chart, &helm.path("pulled"), network.budget.largest())
+    read_archive(chart, &helm.path("pulled"), network.budget.largest())
 }
 
 /// The arguments for `helm pull`, with each value in one argument, so that none can be taken for another option.
-fn words(chart: &ChartRef, repo: &str) -> Vec<String> {
+fn pull_arguments(chart: &ChartRef, repo: &str) -> Vec<String> {
     let mut words = match &*chart.version {
         "" if chart.devel => vec!["--devel".to_owned()],
         "" => Vec::new(),
@@ -269,7 +269,7 @@ const NOT_ANSWERED: &[&str] = &[
 
 /// Whether the repository answered, and has no such chart. helm has one exit status for everything.
 fn says_that_it_is_gone(output: &Output) -> bool {
-    /// What it says of the reference, and never of a login or a program: `basic credential not found`.
+    /// Phrases about the chart. Messages about a login or a program, such as `basic credential not found`, have none.
     const GONE: &[&str] = &[
         ": not found",
         "\" not found",
@@ -282,8 +282,8 @@ fn says_that_it_is_gone(output: &Output) -> bool {
     output.says(GONE) && !output.says(NOT_ANSWERED)
 }
 
-/// The one archive that helm left.
-fn the_archive(chart: &ChartRef, directory: &Path, largest: u64) -> Result<Vec<u8>> {
+/// The archive that helm has downloaded into a directory.
+fn read_archive(chart: &ChartRef, directory: &Path, largest: u64) -> Result<Vec<u8>> {
     let entries = directory.read_dir().map_err(unreadable)?;
     let archives: Vec<_> =
         entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>().map_err(unreadable)?;
@@ -296,7 +296,7 @@ fn the_archive(chart: &ChartRef, directory: &Path, largest: u64) -> Result<Vec<u
     };
     let mut bytes = Vec::new();
     let file = std::fs::File::open(path).map_err(unreadable)?;
-    // One byte more than is allowed is refused as it is counted.
+    // One byte more than is allowed is read, so that the caller notices a file that is too large.
     file.take(largest.saturating_add(1)).read_to_end(&mut bytes).map_err(unreadable)?;
     Ok(bytes)
 }
@@ -307,7 +307,7 @@ fn unreadable(error: std::io::Error) -> Failure {
 }
 
 /// Unpacks an archive, and compares its metadata with the request.
-pub(super) fn unpacked(chart: &ChartRef, bytes: &[u8]) -> Result<Archive> {
+pub(super) fn unpack(chart: &ChartRef, bytes: &[u8]) -> Result<Archive> {
     let shown = chart.upstream();
     let files = archive::unpack(bytes)
         .map_err(|reason| Failure::new(format!("the archive of {shown} is refused: {reason}")))?;

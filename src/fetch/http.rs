@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 
 use url::{Host, Url};
 
+pub(super) use self::transport::RequestError;
 use self::transport::Response;
-pub(super) use self::transport::Stop;
 use super::limit::Patience;
 use super::reach::NetworkPolicy;
 use crate::git::{Login, take_login};
@@ -69,9 +69,9 @@ impl Client {
         let start = Instant::now();
         let ask = |refused: Option<&Login>| self.login(text, &url, refused);
         let at_once = || self.reach.sends_login(text, || url.to_string());
-        let result = self.patience.persist(text, login, at_once, ask, |login| self.follow(&url, login, start));
-        result.map_err(|stop| match *stop.failure {
-            failure if stop.is_of_host => failure,
+        let result = self.patience.retry(text, login, at_once, ask, |login| self.follow(&url, login, start));
+        result.map_err(|error| match *error.failure {
+            failure if error.is_of_host => failure,
             failure => failure.context(format_args!("cannot fetch {}", redact::url(text))),
         })
     }
@@ -107,7 +107,7 @@ impl Client {
     }
 
     /// Sends one request and follows its redirects. The login stays with the scheme, host and port that it is for.
-    fn follow(&self, from: &Url, mut login: Option<&Login>, start: Instant) -> Result<Vec<u8>, Stop> {
+    fn follow(&self, from: &Url, mut login: Option<&Login>, start: Instant) -> Result<Vec<u8>, RequestError> {
         let mut url = from.clone();
         for _ in 0..=MAX_REDIRECTS {
             match self.send(&url, login, self.remaining(start)) {
@@ -115,7 +115,10 @@ impl Client {
                 Ok(Response::Redirect(location)) => url = redirected(&url, &location)?,
                 // A login would not be sent to another origin.
                 Err(stop) => {
-                    return Err(Stop { wants_login: stop.wants_login && url.origin() == from.origin(), ..stop });
+                    return Err(RequestError {
+                        wants_login: stop.wants_login && url.origin() == from.origin(),
+                        ..stop
+                    });
                 }
             }
             // It is not sent again once a redirect has left them: reqwest would send it to the second URL of another

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::Progress;
-use super::http::Stop;
+use super::http::RequestError;
 use super::reach::authority;
 use crate::git::{Exchange, Login};
 use crate::message::failure::{Failure, FailureKind};
@@ -20,7 +20,7 @@ const SENTENCES: [&str; 4] = ["temporarily limiting", "too many requests", "rate
 
 /// The wait that a server demands that limits us; zero if it does not say how long. `None` if its response has another
 /// reason.
-pub(super) fn of_answer<'a>(status: u16, header: impl Fn(&'static str) -> Option<&'a str>) -> Option<Duration> {
+pub(super) fn demanded_wait<'a>(status: u16, header: impl Fn(&'static str) -> Option<&'a str>) -> Option<Duration> {
     let wait = header("retry-after");
     let is_used_up = || ["x-ratelimit-remaining", "ratelimit-remaining"].iter().any(|name| header(name) == Some("0"));
     let limits = match status {
@@ -34,16 +34,16 @@ pub(super) fn of_answer<'a>(status: u16, header: impl Fn(&'static str) -> Option
 }
 
 /// The wait that a server demands, by the output of git and the headers of the response.
-pub(super) fn of_git(exchange: &Exchange) -> Option<Duration> {
+pub(super) fn demanded_wait_of_git(exchange: &Exchange) -> Option<Duration> {
     // A server that lists the refs without a login and then demands one limits us: the repository is public.
     let is_stated = || exchange.status == 401 && exchange.is_public || exchange.output.says(&SENTENCES);
     let failed = !exchange.output.status.success();
-    let by_headers = || of_answer(exchange.status, |name| exchange.header(name));
+    let by_headers = || demanded_wait(exchange.status, |name| exchange.header(name));
     failed.then(|| by_headers().or_else(|| is_stated().then_some(Duration::ZERO)))?
 }
 
 /// The failure of a server that limits us. `reason` is its message.
-pub(super) fn explained(reason: &str, host: &str, wait: Duration) -> Failure {
+pub(super) fn limit_failure(reason: &str, host: &str, wait: Duration) -> Failure {
     let more = if wait.is_zero() { String::new() } else { format!("; retry after {} s", wait.as_secs()) };
     Failure::new(format!("{host} is rate limiting: {reason}{more}"))
         .hint(format!(
@@ -70,48 +70,53 @@ impl Patience {
         Patience { progress, retries, first, end: OnceLock::new(), login_hosts: Mutex::default() }
     }
 
-    /// Repeats a request for `url` until it succeeds or time runs out. The login from `ask` is sent last, or first if
-    /// `at_once`, unless the server rejects it. `login` is sent from the beginning.
-    pub(super) fn persist<T>(
+    /// Repeats a request for `url` until it succeeds or time runs out. `login` is sent from the beginning. The user's
+    /// login, which `ask` gets, is sent when waiting did not help or the server demands it, and from the beginning if
+    /// `at_once`.
+    pub(super) fn retry<T>(
         &self,
         url: &str,
         mut login: Option<Login>,
         at_once: impl Fn() -> bool,
         ask: impl Fn(Option<&Login>) -> Option<Login>,
-        send: impl Fn(Option<&Login>) -> Result<T, Stop>,
-    ) -> Result<T, Stop> {
+        send: impl Fn(Option<&Login>) -> Result<T, RequestError>,
+    ) -> Result<T, RequestError> {
         let host = authority(url).unwrap_or_default();
         let login_hosts = || self.login_hosts.lock().unwrap_or_else(PoisonError::into_inner);
-        // A login that the server did not demand may be sent anyway: it is dropped if the server rejects it.
+        // The user's login may be sent although the server did not demand it.
         let mut is_undemanded = login.is_none() && (at_once() || login_hosts().contains(&host));
         if is_undemanded {
             login = ask(None);
             is_undemanded = login.is_some();
         }
-        let (mut waits, mut was_asked, mut limited) = (Vec::new(), is_undemanded, None);
+        // `limit_error` is the error of a server that limits us, once the user's login was sent because of it.
+        let (mut waits, mut was_asked, mut limit_error) = (Vec::new(), is_undemanded, None);
         loop {
-            let stop = match send(login.as_ref()) {
+            let error = match send(login.as_ref()) {
                 Ok(answer) => {
-                    login_hosts().extend(limited.map(|_: Stop| host));
+                    // If the login helped against the limit, it is sent to this host at once from now on.
+                    login_hosts().extend(limit_error.map(|_: RequestError| host));
                     return Ok(answer);
                 }
-                Err(stop) => stop,
+                Err(error) => error,
             };
-            if stop.again.is_some_and(|least| self.wait(&mut waits, &host, least)) {
+            // First wait, if that may help.
+            if error.retry_after.is_some_and(|least| self.wait(&mut waits, &host, least)) {
                 continue;
             }
-            // Public content may be refused to a login that has expired.
-            if stop.failure.kind == FailureKind::Login && std::mem::take(&mut is_undemanded) {
+            // Then drop a login that the server did not demand: public content may be refused to one that has expired.
+            if error.failure.kind == FailureKind::Login && std::mem::take(&mut is_undemanded) {
                 login = None;
                 continue;
             }
-            let new_login = if stop.wants_login && !was_asked { ask(login.as_ref()) } else { None };
+            // Then try the user's login, once.
+            let new_login = if error.wants_login && !was_asked { ask(login.as_ref()) } else { None };
             if new_login.is_none() {
-                // If the login is invalid, the failure that it should have solved is reported.
-                return Err(limited.filter(|_| stop.failure.kind == FailureKind::Login).unwrap_or(stop));
+                // If the login is invalid, the error that it should have solved is reported.
+                return Err(limit_error.filter(|_| error.failure.kind == FailureKind::Login).unwrap_or(error));
             }
             (login, was_asked) = (new_login, true);
-            limited = Some(stop).filter(|stop| stop.failure.kind == FailureKind::Limited);
+            limit_error = Some(error).filter(|error| error.failure.kind == FailureKind::Limited);
         }
     }
 
@@ -119,8 +124,8 @@ impl Patience {
     fn wait(&self, waits: &mut Vec<Duration>, host: &str, least: Duration) -> bool {
         let wait = least.max(self.first.saturating_mul(1 << waits.len().min(9)));
         // A shorter wait than the server demands would not help.
-        let all = waits.iter().sum::<Duration>().saturating_add(wait);
-        if waits.len() >= self.retries || all > MOST_OF_REQUEST {
+        let total = waits.iter().sum::<Duration>().saturating_add(wait);
+        if waits.len() >= self.retries || total > MOST_OF_REQUEST {
             return false;
         }
         let now = Instant::now();
@@ -142,7 +147,7 @@ mod tests {
         let asked = |status, headers: &[(&str, &'static str)]| {
             let headers = headers.to_vec();
             let wait =
-                of_answer(status, |name| headers.iter().find(|(known, _)| *known == name).map(|(_, value)| *value));
+                demanded_wait(status, |name| headers.iter().find(|(known, _)| *known == name).map(|(_, value)| *value));
             wait.map(|wait| wait.as_secs())
         };
         for (status, headers, expected) in [

@@ -9,7 +9,7 @@ use url::Url;
 
 use super::budget::Budget;
 use super::git::GitRequest;
-use super::http::{Client, FetchBounds, Stop, redirected};
+use super::http::{Client, FetchBounds, RequestError, redirected};
 use super::limit::{self, Patience};
 use super::progress::SIDE_BY_SIDE;
 use super::reach::NetworkPolicy;
@@ -75,6 +75,7 @@ impl Network {
                 ContentKey::Git(key) => *repositories.entry((key.clone_spec(), job.timeout)).or_insert(next),
                 _ => next,
             };
+            // A new group, unless the repository has one already.
             groups.resize_with(next.max(index + 1), Vec::new);
             groups[index].push(job);
         }
@@ -105,21 +106,21 @@ impl Network {
         groups.into_iter().flatten().zip(downloaded.into_iter().flatten()).collect()
     }
 
-    /// Lets git talk to the server of a request, and follows its redirects.
-    pub(super) fn talk(
+    /// Runs git, by `run`, against the server of a request, and follows its redirects.
+    pub(super) fn run_git(
         &self,
         request: &GitRequest,
-        say: impl Fn(&RemoteGit, &str, Terminal) -> Result<Exchange, process::Error>,
+        run: impl Fn(&RemoteGit, &str, Terminal) -> Result<Exchange, process::Error>,
     ) -> Result<Exchange> {
-        // The one gate: submodules and files are also fetched when a tree is read.
+        // Checked here, because submodules and files are also fetched when a tree is read.
         if self.offline {
             return Err(not_cached(request.label()));
         }
         let mut url = request.url.clone();
         for _ in 0..=MAX_REDIRECTS {
-            let exchange = self.talk_to_one(request, url.exposed(), |git, terminal| {
-                let exchange = say(git, url.exposed(), terminal).map_err(|error| self.not_run(request, error))?;
-                // Over ssh no requests are counted, but it is one.
+            let exchange = self.run_git_at(request, url.exposed(), |git, terminal| {
+                let exchange = run(git, url.exposed(), terminal).map_err(|error| self.not_run(request, error))?;
+                // git reports no requests over ssh, but there was at least one.
                 traffic::count(url.exposed(), exchange.requests.max(1), exchange.bytes);
                 Ok(exchange)
             })?;
@@ -131,21 +132,22 @@ impl Network {
         Err(Failure::new(format!("{} redirects more than {MAX_REDIRECTS} times", request.url.shown())))
     }
 
-    /// Lets git talk to one server, which may limit us.
-    fn talk_to_one(
+    /// Runs git against one URL: first without a login, then with the login of a credential helper, and at last so that git
+    /// asks the person at the terminal.
+    fn run_git_at(
         &self,
         request: &GitRequest,
         url: &str,
-        say: impl Fn(&RemoteGit, Terminal) -> Result<Exchange>,
+        run: impl Fn(&RemoteGit, Terminal) -> Result<Exchange>,
     ) -> Result<Exchange> {
         let git = self.reach.git(url)?;
         // Asking git for the rewritten URL starts a process, so it is done only if a login is at stake.
         let rewritten = || self.remote_git.rewritten(url);
-        let send = |login: Option<&Login>| -> Result<Exchange, Stop> {
+        let send = |login: Option<&Login>| -> Result<Exchange, RequestError> {
             let git = login.map_or_else(|| git.clone(), |login| git.with_login(&rewritten(), login));
-            let exchange = say(&git, Terminal::Detached)?;
+            let exchange = run(&git, Terminal::Detached)?;
             let is_refused = || self.explain(request, "", &exchange).kind == FailureKind::Login;
-            match limit::of_git(&exchange) {
+            match limit::demanded_wait_of_git(&exchange) {
                 Some(wait) => Err(self.limited(request, &exchange, wait)),
                 None if login.is_some() && is_refused() => Err(self.explain(request, "", &exchange).into()),
                 None => Ok(exchange),
@@ -155,19 +157,19 @@ impl Network {
         let exchange = self
             .client
             .patience
-            .persist(
+            .retry(
                 url,
                 None,
                 || self.reach.sends_login(url, rewritten),
                 |_: Option<&Login>| self.client.login_of_git(url, &rewritten()),
                 send,
             )
-            .map_err(|stop| *stop.failure)?;
+            .map_err(|error| *error.failure)?;
         // Two prompts at a time on one terminal could not be told apart, and would be hidden by the progress bar.
         let may_ask = request.may_ask && std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
         if may_ask && self.reach.access(url).named && self.explain(request, "", &exchange).kind == FailureKind::Login {
             let _guard = self.terminal.lock().unwrap_or_else(PoisonError::into_inner);
-            return self.progress.suspend(|| say(&git, Terminal::Shared));
+            return self.progress.suspend(|| run(&git, Terminal::Shared));
         }
         Ok(exchange)
     }

@@ -87,7 +87,7 @@ impl NetworkPolicy {
     }
 
     /// Records that the user's files name a URL.
-    pub(super) fn name(&self, url: &str) {
+    pub(super) fn add_user_url(&self, url: &str) {
         if let Some(authority) = authority(url) {
             let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
             named.insert(authority);
@@ -324,7 +324,7 @@ mod tests {
             let reach = NetworkPolicy::new(RemoteGit::new(settings), false);
             assert_eq!(reach.git(url).is_err(), refused, "{key}");
             assert!(reach.git("http://1.1.1.1/a").is_ok());
-            reach.name(url);
+            reach.add_user_url(url);
             assert!(reach.git(url).is_ok());
         }
     }
@@ -332,7 +332,7 @@ mod tests {
     #[test]
     fn hosts_that_the_user_names_are_free() {
         let reach = NetworkPolicy::default();
-        reach.name("http://127.0.0.1:8080/a.yaml");
+        reach.add_user_url("http://127.0.0.1:8080/a.yaml");
         assert_eq!(reach.access("http://127.0.0.1:8080/b"), Access { anywhere: true, named: true });
         assert_eq!(reach.access("http://127.0.0.1:9090/b"), Access { anywhere: false, named: false });
         let allowing = NetworkPolicy::new(RemoteGit::default(), true);

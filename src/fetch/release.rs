@@ -38,7 +38,7 @@ impl Fetcher {
         // A branch or a commit has no newer release.
         let Some((before, current)) = version(short) else { return Ok((None, Vec::new())) };
         // The user's file names the repository, so it may get the user's login.
-        self.network.reach.name(spec.clone_spec().exposed());
+        self.network.reach.add_user_url(spec.clone_spec().exposed());
         let listing = self.network.list(&GitRequest::new(spec.clone_spec(), None, None), &["refs/tags/*"])?;
         // A pre-release, or a tag with another prefix, is another series that nobody asked for.
         let mut newer: Vec<&str> = listing
@@ -53,9 +53,9 @@ impl Fetcher {
         newer.sort_by_cached_key(|tag| std::cmp::Reverse(version(tag).map(|(_, version)| version)));
         let mut refused = Vec::new();
         for tag in newer.into_iter().take(TRIED) {
-            // The user wrote `refs/tags/` or not: that stays.
+            // A prefix such as `refs/tags/` stays as the user wrote it.
             let written = reference.replace(short, tag);
-            match self.take(&RepoSpec { reference: Some(written.clone()), ..spec.clone() }, config) {
+            match self.resolve_lockable(&RepoSpec { reference: Some(written.clone()), ..spec.clone() }, config) {
                 Ok(()) => return Ok((Some(written), refused)),
                 Err(failure) if matches!(failure.kind, FailureKind::Young | FailureKind::Unsigned) => {
                     refused.push(failure)
@@ -83,7 +83,7 @@ impl Fetcher {
             return Ok((None, vec![refused.hint("name the version: `--to VERSION`")]));
         }
         // The user's file names it, so that it may get the user's login.
-        self.network.reach.name(chart.repo.exposed());
+        self.network.reach.add_user_url(chart.repo.exposed());
         let versions = helm::versions(&self.network, chart)?.into_iter();
         let matching = versions.filter(|version| is_one_version(version) && pattern.is_match(version));
         let newer = matching.filter_map(|text| {
@@ -94,7 +94,7 @@ impl Fetcher {
     }
 
     /// Resolves a repository that the user names. Refuses one that may not be locked.
-    pub(crate) fn take(&mut self, spec: &RepoSpec, config: &Config) -> Result<()> {
+    pub(crate) fn resolve_lockable(&mut self, spec: &RepoSpec, config: &Config) -> Result<()> {
         let upstream = Upstream::git(spec);
         if !config.lists(&upstream) {
             let message = format!("{upstream} is not in `sources`, so it may not be locked");

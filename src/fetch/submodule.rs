@@ -39,7 +39,6 @@ pub(super) fn resolve_url(parent: &str, url: &str) -> Result<String> {
     if url.starts_with('-') || url.chars().any(char::is_control) {
         return Err(refused_url(url, "git could misread it"));
     }
-    // Resolves a relative URL.
     let resolved = if url.starts_with("./") || url.starts_with("../") {
         // Scheme and host stay the same.
         let (start, ends): (usize, &[char]) = match parent.find("://") {

@@ -69,7 +69,7 @@ impl Fetcher {
     /// The signer of the commit that a lock has for a repository. The commit is read from the cache or fetched.
     pub(crate) fn verify(&self, source: &Upstream, pinned: &Pinned, signers: &Signers) -> Result<String> {
         refuse(source)?;
-        self.network.reach.name(source.url());
+        self.network.reach.add_user_url(source.url());
         let request = GitRequest::new(source.url(), source.reference(), Some(pinned.digest.hex()));
         self.signer(source, &self.network.fetch_one(&request)?, signers, pinned.signed.as_deref())
     }

@@ -83,7 +83,7 @@ impl LocalizeSource {
                 Ok(Some(local_target(workspace, directory, scope, anchor)))
             }
             LocalizeSource::Remote { url, spec } => {
-                fetcher.take(spec, &workspace.config)?;
+                fetcher.resolve_lockable(spec, &workspace.config)?;
                 remote_target(url, spec, fetcher).map(Some)
             }
             LocalizeSource::InPlace(_) => Ok(None),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::GitRequest;
 use crate::fetch::cache::HINT_CACHE_HOME;
-use crate::fetch::http::Stop;
+use crate::fetch::http::RequestError;
 use crate::fetch::{Network, limit, reach};
 use crate::git::{self, Exchange};
 use crate::message::failure::{Failure, FailureKind, command};
@@ -129,7 +129,7 @@ impl Network {
     }
 
     /// The failure of a server that limits us, which asks to wait for `wait`.
-    pub(in crate::fetch) fn limited(&self, request: &GitRequest, exchange: &Exchange, wait: Duration) -> Stop {
+    pub(in crate::fetch) fn limited(&self, request: &GitRequest, exchange: &Exchange, wait: Duration) -> RequestError {
         let words = match exchange.status {
             0 | 200..=299 => git::error_message(&exchange.output),
             401 => "it requires a login for refs that it listed without one".to_owned(),
@@ -137,8 +137,8 @@ impl Network {
         };
         let host = reach::authority(request.url.exposed()).unwrap_or_default();
         let failure =
-            limit::explained(&words, &host, wait).context(format_args!("could not fetch {}", request.url.shown()));
+            limit::limit_failure(&words, &host, wait).context(format_args!("could not fetch {}", request.url.shown()));
         // A login from the user's own header was not enough, so no other is tried.
-        Stop { again: Some(wait), wants_login: !exchange.has_login, ..failure.into() }
+        RequestError { retry_after: Some(wait), wants_login: !exchange.has_login, ..failure.into() }
     }
 }

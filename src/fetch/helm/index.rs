@@ -9,7 +9,7 @@ use crate::os::limits::{CHART_VERSIONS, INDEX};
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct ChartVersion {
     pub version: String,
-    /// The first one, which is the one that helm takes; may be relative.
+    /// The first URL, which is the one that helm takes. May be relative.
     pub url: String,
     /// The SHA-256 of the archive; may be empty.
     pub digest: String,
@@ -27,25 +27,26 @@ enum Open {
 /// The versions that an index lists.
 pub(super) fn versions(bytes: &[u8], chart: &str) -> Result<Vec<ChartVersion>, String> {
     let text = std::str::from_utf8(bytes).map_err(|_| "it is not UTF-8")?;
-    // Indexes have tens of megabytes: they are read as a stream, and only the entries of one chart are kept.
+    // `open` are the collections around the current event, from the outermost one.
     let (mut open, mut listed, mut has_entries) = (Vec::new(), Vec::<ChartVersion>::new(), false);
     for (count, event) in Parser::new_from_str(text).enumerate() {
-        // The index comes from anybody, and is read to its end in any case.
+        // The index comes from anybody, so its size is limited.
         let bounds = [(count, INDEX), (listed.len(), CHART_VERSIONS)];
         if let Some((_, limit)) = bounds.iter().find(|(count, limit)| *count > limit.most) {
             return Err(format!("it has {}", limit.more()));
         }
         let (event, _) = event.map_err(|error| format!("line {}: {}", error.marker().line(), error.info()))?;
         has_entries |= matches!(&*open, [Open::Value(key)] if key == "entries");
-        // Anything outside of the entries of this chart is parsed, and forgotten.
-        let of_chart = match &*open {
+        // The collections inside of `entries.CHART[]`. Anything else is parsed, and forgotten: the value of no arm below.
+        let in_entry = match &*open {
             [Open::Value(key), Open::Value(name), Open::List, rest @ ..] if key == "entries" && name == chart => rest,
             _ => &[Open::Key],
         };
+        // An event with the number 0 has no anchor.
         match event {
             Event::DocumentEnd => break,
             Event::MappingStart(_, 0, _) => {
-                if of_chart.is_empty() {
+                if in_entry.is_empty() {
                     listed.push(ChartVersion::default());
                 }
                 open.push(Open::Key);
@@ -58,7 +59,7 @@ pub(super) fn versions(bytes: &[u8], chart: &str) -> Result<Vec<ChartVersion>, S
             Event::Scalar(word, style, 0, _) => {
                 let word = if style == ScalarStyle::Plain && matches!(&*word, "~" | "null") { "" } else { &word };
                 if let Some(last) = listed.last_mut() {
-                    match of_chart {
+                    match in_entry {
                         [Open::Value(key)] if key == "version" => word.clone_into(&mut last.version),
                         [Open::Value(key)] if key == "digest" => word.clone_into(&mut last.digest),
                         [Open::Value(key), Open::List] if key == "urls" && last.url.is_empty() => {
@@ -69,7 +70,7 @@ pub(super) fn versions(bytes: &[u8], chart: &str) -> Result<Vec<ChartVersion>, S
                 }
                 complete(&mut open, word);
             }
-            // It would be one more thing to bound.
+            // Aliases could multiply the size of the index.
             Event::MappingStart(..) | Event::SequenceStart(..) | Event::Scalar(..) | Event::Alias(_) => {
                 return Err("it has anchors".to_owned());
             }
@@ -81,7 +82,7 @@ pub(super) fn versions(bytes: &[u8], chart: &str) -> Result<Vec<ChartVersion>, S
     if has_entries { Ok(listed) } else { Err("it has no `entries`".to_owned()) }
 }
 
-/// Notes that a value is complete, or a key: then that is `word`.
+/// Records in the innermost mapping that a value is complete, or that its next key is `word`.
 fn complete(open: &mut [Open], word: &str) {
     if let Some(last @ (Open::Key | Open::Value(_))) = open.last_mut() {
         *last = if matches!(last, Open::Key) { Open::Value(word.to_owned()) } else { Open::Key };

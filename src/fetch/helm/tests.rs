@@ -33,7 +33,7 @@ fn wanted(version: &str) -> ChartRef {
 }
 
 fn refused(bytes: &[u8]) -> String {
-    match unpacked(&wanted("1.2.3"), bytes) {
+    match unpack(&wanted("1.2.3"), bytes) {
         Err(failure) => failure.message,
         Ok(_) => panic!("accepted"),
     }
@@ -43,15 +43,15 @@ fn refused(bytes: &[u8]) -> String {
 fn a_chart_is_the_contents_of_its_directory() {
     // helm reads over a byte order mark.
     let marked = archive(&[("nginx/Chart.yaml", tar::EntryType::Regular, format!("\u{feff}{CHART}").as_bytes())]);
-    assert_eq!(unpacked(&wanted("1.2.3"), &marked).ok().unwrap().resolved, "1.2.3");
+    assert_eq!(unpack(&wanted("1.2.3"), &marked).ok().unwrap().resolved, "1.2.3");
     let bytes = regular("nginx/templates/./a.yaml");
-    let archive = unpacked(&wanted("v1.2.3"), &bytes).ok().unwrap();
+    let archive = unpack(&wanted("v1.2.3"), &bytes).ok().unwrap();
     let paths: Vec<&str> = archive.files.keys().map(String::as_str).collect();
     assert_eq!(paths, ["Chart.yaml", "templates/a.yaml"]);
     assert_eq!(archive.resolved, "1.2.3");
     assert_eq!(archive.size, bytes.len() as u64);
-    assert!(unpacked(&wanted("^1.0"), &bytes).is_ok());
-    assert!(unpacked(&wanted(""), &bytes).is_ok());
+    assert!(unpack(&wanted("^1.0"), &bytes).is_ok());
+    assert!(unpack(&wanted(""), &bytes).is_ok());
 }
 
 #[test]

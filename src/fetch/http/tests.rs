@@ -38,7 +38,7 @@ fn asking(bounds: FetchBounds, ask: impl Fn(&Url) -> Option<(String, String)> + 
 
 /// Gets a URL that the user names.
 fn get_with(client: &Client, url: &str) -> Result<Vec<u8>> {
-    client.reach.name(url);
+    client.reach.add_user_url(url);
     client.get(url)
 }
 
@@ -290,7 +290,7 @@ fn the_login_of_a_url_is_sent_and_cleartext_asks_for_no_other() {
     let asked = |url: &str| {
         let (url, login) = parse(url).unwrap();
         {
-            client.reach.name(url.as_str());
+            client.reach.add_user_url(url.as_str());
             client.login(url.as_str(), &url, login.as_ref())
         }
         .map(|login| login.user)

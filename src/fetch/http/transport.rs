@@ -53,25 +53,25 @@ pub(super) enum Response {
 }
 
 /// Why a request failed.
-pub(in crate::fetch) struct Stop {
+pub(in crate::fetch) struct RequestError {
     pub(in crate::fetch) failure: Box<Failure>,
     /// The shortest wait before a retry may succeed. `None` if a retry cannot help.
-    pub(in crate::fetch) again: Option<Duration>,
+    pub(in crate::fetch) retry_after: Option<Duration>,
     /// Whether a login may help.
     pub(in crate::fetch) wants_login: bool,
     /// Whether every request to this host would fail in the same way.
     pub(in crate::fetch) is_of_host: bool,
 }
 
-impl From<Failure> for Stop {
-    fn from(failure: Failure) -> Stop {
-        Stop { failure: Box::new(failure), again: None, wants_login: false, is_of_host: false }
+impl From<Failure> for RequestError {
+    fn from(failure: Failure) -> RequestError {
+        RequestError { failure: Box::new(failure), retry_after: None, wants_login: false, is_of_host: false }
     }
 }
 
 impl Client {
     /// Sends one GET and reads the response. `remaining` is the time that is left for it.
-    pub(super) fn send(&self, url: &Url, login: Option<&Login>, remaining: Duration) -> Result<Response, Stop> {
+    pub(super) fn send(&self, url: &Url, login: Option<&Login>, remaining: Duration) -> Result<Response, RequestError> {
         if remaining.is_zero() {
             return Err(self.too_late());
         }
@@ -80,22 +80,24 @@ impl Client {
         if let Some(Login { user, password }) = login {
             request = request.basic_auth(user, password.as_ref());
         }
-        // Before the answer: a request that fails has been sent, too.
+        // Counted before the answer, because a request that fails has been sent as well.
         traffic::count(url.as_str(), 1, 0);
-        let response = request.send().map_err(|error| self.failed(url, error))?;
+        let response = request.send().map_err(|error| self.explain_error(url, error))?;
         let status = response.status();
         match (status.as_u16(), response.headers().get(LOCATION)) {
             (200..=299, _) => self.read(url, response),
             (301 | 302 | 303 | 307 | 308, Some(location)) => {
                 Ok(Response::Redirect(String::from_utf8_lossy(location.as_bytes()).into_owned()))
             }
-            (code, _) => {
-                Err(refused(url, status, limit::of_answer(code, |name| response.headers().get(name)?.to_str().ok())))
-            }
+            (code, _) => Err(refused(
+                url,
+                status,
+                limit::demanded_wait(code, |name| response.headers().get(name)?.to_str().ok()),
+            )),
         }
     }
 
-    fn read(&self, url: &Url, response: HttpResponse) -> Result<Response, Stop> {
+    fn read(&self, url: &Url, response: HttpResponse) -> Result<Response, RequestError> {
         let most = self.bounds.max_bytes;
         // The length is known only for a body that is not compressed.
         let is_announced = response.content_length().is_some_and(|length| length > most);
@@ -121,13 +123,14 @@ impl Client {
         }
     }
 
-    /// The HTTP client for a request.
+    /// The HTTP client for a request. Requests with the same bounds share one.
     pub(super) fn connection(&self, url: &Url) -> Result<Connection, Failure> {
         // Loopback hosts are reached without a proxy, as in Go's client. A request to them must not leave this machine.
-        let direct = !self.proxies || is_loopback(url);
-        let name = url.host_str().filter(|_| !self.reach.access(url.as_str()).anywhere).map(str::to_owned);
+        let is_direct = !self.proxies || is_loopback(url);
+        // Only a host that the user's files name may have any address.
+        let public_host = url.host_str().filter(|_| !self.reach.access(url.as_str()).anywhere).map(str::to_owned);
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = (direct, name);
+        let key = (is_direct, public_host);
         if let Some(client) = clients.get(&key) {
             return Ok(client.clone());
         }
@@ -140,12 +143,11 @@ impl Client {
                 .redirect(reqwest::redirect::Policy::none())
                 .referer(false)
                 .connect_timeout(CONNECT.min(self.bounds.deadline));
-            // A host that only an upstream or a redirect names must have public addresses, even if its name is
-            // resolved again.
-            if let Some(name) = &key.1 {
-                builder = builder.dns_resolver(Arc::new(Public(name.clone())));
+            // The addresses were checked before, but the name is resolved again for the connection.
+            if let Some(host) = &key.1 {
+                builder = builder.dns_resolver(Arc::new(PublicResolver(host.clone())));
             }
-            if direct { builder.no_proxy() } else { builder }
+            if is_direct { builder.no_proxy() } else { builder }
         };
         // A system without any CA certificate (a small container) can still fetch over http. https then fails with its
         // own message.
@@ -157,7 +159,7 @@ impl Client {
         Ok(client)
     }
 
-    fn failed(&self, url: &Url, error: reqwest::Error) -> Stop {
+    fn explain_error(&self, url: &Url, error: reqwest::Error) -> RequestError {
         let (error, host) = (error.without_url(), authority(url.as_str()).unwrap_or_default());
         let reason = root_cause(&error);
         let is_of_proxy = chain(&error).any(|cause| cause.to_string() == NO_PROXY);
@@ -169,7 +171,7 @@ impl Client {
         };
         if error.is_dns() {
             // The resolver has tried several times already.
-            Stop { again: None, ..unreached(format!("could not resolve {host}: {reason}"), hint) }
+            RequestError { retry_after: None, ..unreached(format!("could not resolve {host}: {reason}"), hint) }
         } else if chain(&error).any(|cause| cause.is::<rustls::Error>()) {
             let missing = std::env::var("SSL_CERT_FILE").ok().filter(|file| !Path::new(file).exists());
             let hint = missing.map(|file| format!("`SSL_CERT_FILE` names a file that does not exist: {file}"));
@@ -185,36 +187,36 @@ impl Client {
         }
     }
 
-    fn too_late(&self) -> Stop {
+    fn too_late(&self) -> RequestError {
         let message = format!("timed out after {} s", self.bounds.deadline.as_secs_f64());
         Failure::new(message).hint(HINT_TRY_AGAIN).because(FailureKind::NoAnswer).into()
     }
 }
 
 /// Stops at an answer that no retry would mend.
-fn unusable<T>(failure: Failure) -> Result<T, Stop> {
+fn unusable<T>(failure: Failure) -> Result<T, RequestError> {
     Err(failure.because(FailureKind::Unusable).into())
 }
 
-fn broken(message: String) -> Stop {
+fn broken(message: String) -> RequestError {
     let failure = Failure::new(message).hint(HINT_TRY_AGAIN).because(FailureKind::NoConnection);
-    Stop { again: Some(Duration::ZERO), ..failure.into() }
+    RequestError { retry_after: Some(Duration::ZERO), ..failure.into() }
 }
 
 /// A connection could not be made: the host was not found, or did not answer.
-fn unreached(message: String, hint: &str) -> Stop {
+fn unreached(message: String, hint: &str) -> RequestError {
     let failure = Failure::new(message).hint(hint).because(FailureKind::NoConnection);
-    Stop { again: Some(Duration::ZERO), is_of_host: true, ..failure.into() }
+    RequestError { retry_after: Some(Duration::ZERO), is_of_host: true, ..failure.into() }
 }
 
 /// The final response was not a success. `limit` is the wait that a server demands that limits us.
-fn refused(url: &Url, status: StatusCode, limit: Option<Duration>) -> Stop {
+fn refused(url: &Url, status: StatusCode, limit: Option<Duration>) -> RequestError {
     let (code, host) = (status.as_u16(), authority(url.as_str()).unwrap_or_default());
     let answered = format!("answered {code} {}", status.canonical_reason().unwrap_or_default());
     let answered = answered.trim_end();
     if let Some(wait) = limit {
-        let failure = limit::explained(&format!("it {answered}"), &host, wait);
-        return Stop { again: limit, wants_login: true, ..failure.into() };
+        let failure = limit::limit_failure(&format!("it {answered}"), &host, wait);
+        return RequestError { retry_after: limit, wants_login: true, ..failure.into() };
     }
     // Only the host: the caller adds the URL.
     let answered = Failure::new(format!("{host} {answered}"));
@@ -225,13 +227,13 @@ fn refused(url: &Url, status: StatusCode, limit: Option<Duration>) -> Stop {
         _ => answered,
     };
     let again = failure.kind.is_outage().then_some(Duration::ZERO);
-    Stop { again, wants_login: code == 401, ..failure.into() }
+    RequestError { retry_after: again, wants_login: code == 401, ..failure.into() }
 }
 
 /// Resolves names as the system does. The named host must have only public addresses; any other name is a proxy.
-struct Public(String);
+struct PublicResolver(String);
 
-impl Resolve for Public {
+impl Resolve for PublicResolver {
     fn resolve(&self, name: Name) -> Resolving {
         let resolved = (name.as_str(), 0).to_socket_addrs().and_then(|addresses| -> io::Result<Addrs> {
             let addresses: Vec<_> = addresses.collect();
