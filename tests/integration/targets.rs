@@ -5,5 +5,6 @@ mod charts;
 mod command;
 mod diff;
 mod judged;
+mod one_side;
 mod patched;
 mod tree;

@@ -49,17 +49,22 @@ fn is_of_same_directory(old: &Target, new: &Target) -> bool {
     }
 }
 
+/// Whether it is not known how an object names what it defines.
+fn is_open(target: &Target) -> bool {
+    target.changed_by.is_some() || target.has_open_name()
+}
+
 /// Whether two targets are views of one object, and it is not known how it names what it defines.
 fn are_views(target: &Target, other: &Target) -> bool {
     // Few targets are open, and there may be thousands.
-    let is_open = |target: &Target| target.changed_by.is_some() || target.has_open_name();
     (is_open(target) || is_open(other)) && are_of_one_object(target, other)
 }
 
 fn are_of_one_object(target: &Target, other: &Target) -> bool {
     let (ObjectRef { file, line, set, .. }, other) = (&target.object, &other.object);
-    // A set is recognized by its name.
-    *file == other.file && *set == other.set && (set.is_some() || *line == other.line)
+    // A build may rename a set, and an edit above it moves it.
+    let is_same_set = set.is_some() && *set == other.set;
+    *file == other.file && set.is_some() == other.set.is_some() && (*line == other.line || is_same_set)
 }
 
 /// Whether a target is one of several views of an object in `own`, which is also in `other`.
@@ -83,13 +88,15 @@ fn pairs(old: &[Target], new: &[Target]) -> Vec<Option<usize>> {
     }
     let mut left: Vec<usize> = was.into_values().flatten().collect();
     for (target, before) in new.iter().zip(&mut before).filter(|(_, before)| before.is_none()) {
-        // Of several views none is known to be it.
-        let mut views = (0..left.len()).filter(|at| {
+        let views = (0..left.len()).filter(|at| {
             let old = &old[left[*at]];
             (target.changed_by.is_some() || old.changed_by.is_some()) && are_of_one_object(old, target)
         });
-        *before = match (views.next(), views.next()) {
-            (Some(at), None) => Some(left.remove(at)),
+        let views: Vec<usize> = views.collect();
+        // Of several views none is known to be it, unless only one has its name in another namespace.
+        let named = views.iter().copied().filter(|at| old[left[*at]].object.name == target.object.name);
+        *before = match (&views[..], &named.collect::<Vec<_>>()[..]) {
+            ([at], _) | (_, [at]) => Some(left.remove(*at)),
             _ => None,
         };
     }
@@ -110,7 +117,8 @@ impl Causes<'_> {
             let Some(at) = before[number] else {
                 if !is.is_idle(target, was) && !is_view(target, new, old) {
                     let cause = self.of_target(target, None, is.targets, config)?;
-                    affected.extend(cause.map(|cause| AffectedTarget::added(target, cause)));
+                    let view = old.iter().find(|view| is_open(view) && are_of_one_object(view, target));
+                    affected.extend(cause.map(|cause| AffectedTarget::appeared(target, view, cause)));
                 }
                 continue;
             };
@@ -135,8 +143,7 @@ impl Causes<'_> {
         }
         for at in turned.gone().filter(|at: &usize| !was.is_idle(&old[*at], is)) {
             // What was unknown, and is known now, is not removed.
-            let is_open = old[at].changed_by.is_some() || old[at].has_open_name();
-            if is_open && is_view(&old[at], old, new) {
+            if is_open(&old[at]) && is_view(&old[at], old, new) {
                 continue;
             }
             let change = AffectedTarget::changed(&old[at], &old[at]);
@@ -260,6 +267,15 @@ impl Causes<'_> {
 }
 
 impl AffectedTarget {
+    /// A target that no old target is: it is new, unless an old `view` of its object may have named it.
+    fn appeared(target: &Target, view: Option<&Target>, cause: Cause) -> AffectedTarget {
+        let Some(view) = view else { return AffectedTarget::added(target, cause) };
+        let mut change = AffectedTarget { cause, ..AffectedTarget::changed(target, target) };
+        let name = view.object.set_text().unwrap_or_else(|| view.by());
+        change.target.changed_by.get_or_insert_with(|| Changer::new(name));
+        change
+    }
+
     fn added(target: &Target, cause: Cause) -> AffectedTarget {
         AffectedTarget { target: target.clone(), was: None, status: DiffStatus::Added, cause }
     }

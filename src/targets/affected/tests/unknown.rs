@@ -72,8 +72,8 @@ fn what_a_set_names_is_unknown_if_its_generator_is() {
     .assert_eq(&changes(&old, &broken));
     // It was unknown, and is not removed.
     expect![[r#"
-        added one
-        added two
+        changed one (ApplicationSet s (set.yaml:1) may name it)
+        changed two (ApplicationSet s (set.yaml:1) may name it)
         3 targets
     "#]]
     .assert_eq(&changes(&broken, &old));
