@@ -327,12 +327,14 @@ impl Builder {
             }
         }
         // Findings point to the file that people edit, not to the output.
+        let templates = self.templates(output);
         for document in &mut made.objects {
             let sources = kept.get(&kind_and_name(&document.object)).or_else(|| renamed.get(&document.object.kind));
             let source = sources.and_then(|sources| source(document, sources));
             let object = &mut document.object;
+            let template = templates.range(..=object.line).next_back().map(|(_, template)| template.clone());
             (object.file, object.line) = source.map_or_else(
-                || self.location.clone(),
+                || template.unwrap_or_else(|| self.location.clone()),
                 |source: &Document| (source.object.file.clone(), source.object.line),
             );
             object.built_by = Some(self.name.clone());
@@ -346,6 +348,17 @@ impl Builder {
             }
         }
         made
+    }
+
+    /// The template of a chart, with its first line, from each line of its output where helm names it.
+    fn templates(&self, output: &str) -> BTreeMap<usize, (String, usize)> {
+        let named = output.lines().zip(1..).filter_map(|(text, line)| {
+            // The first name is that of the chart.
+            let (_, inside) = text.strip_prefix("# Source: ")?.split_once('/')?;
+            Some((line, path::join(&self.directory, inside)))
+        });
+        let read = named.filter(|(_, file)| self.made.is_none() && self.files.contains(file));
+        read.map(|(line, file)| (line, (file, 1))).collect()
     }
 }
 

@@ -125,7 +125,7 @@ impl<'a> Turned<'a> {
         let Sides { old: was, new: is } = self.sides;
         let target = &was.targets.targets[before];
         let file = target.object.file.as_str();
-        let unread = || is.targets.unread.iter().find(|unread| unread.file == file);
+        let unread = || is.targets.unread_objects(&is.explored.graph).find(|unread| unread.file == file);
         self.stays_with(before)
             .map(|by| Changer::new(by.by()))
             .or_else(|| self.broken_reader(file))

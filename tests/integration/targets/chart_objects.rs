@@ -108,17 +108,17 @@ fn objects_that_a_chart_renders_are_targets() {
         $ git kustomize-localize check --build
         checked 3 kustomizations with 3 references in the working tree, 6 builds (kustomize/…, network closed): no problems found
         $ git kustomize-localize targets
-        apps/templates/inner.yaml:1: Argo CD Application argocd/deep
-          deep at main: a kustomization, localized
-          built by Argo CD Application inner (apps/templates/inner.yaml:1)
+        apps/templates/all.yaml:1: Argo CD Application argocd/web
+          web at main: a kustomization, localized
+          built by Argo CD Application root (root.yaml:1)
         apps/templates/inner.yaml:1: Argo CD Application argocd/inner
           inner at main: a chart
           built by Argo CD Application root (root.yaml:1)
+        inner/templates/a.yaml:1: Argo CD Application argocd/deep
+          deep at main: a kustomization, localized
+          built by Argo CD Application inner (apps/templates/inner.yaml:1)
         root.yaml:1: Argo CD Application argocd/root
           apps at main: a chart
-        root.yaml:1: Argo CD Application argocd/web
-          web at main: a kustomization, localized
-          built by Argo CD Application root (root.yaml:1)
 
         4 targets: 4 here, 0 external, 0 templated
         $ git kustomize-localize build argocd/deep
@@ -137,15 +137,15 @@ fn objects_that_a_chart_renders_are_targets() {
           defined by the build of Argo CD Application root (root.yaml:1)
           removed argoproj.io/v1alpha1 Application argocd/deep
             consequence[removed-target]: a target is removed (its objects stay, and nothing updates them)
-        Argo CD Application db (root.yaml:1): added
+        Argo CD Application db (apps/templates/all.yaml:1): added
           defined by the build of Argo CD Application root (root.yaml:1)
           added   v1 ConfigMap db
-        Argo CD Application deep (apps/templates/inner.yaml:1): removed
-          defined by the build of Argo CD Application inner (apps/templates/inner.yaml:1)
-          removed v1 ConfigMap deep
-        Argo CD Application web (root.yaml:1): removed
+        Argo CD Application web (apps/templates/all.yaml:1): removed
           defined by the build of Argo CD Application root (root.yaml:1)
           removed v1 ConfigMap web
+        Argo CD Application deep (inner/templates/a.yaml:1): removed
+          defined by the build of Argo CD Application inner (apps/templates/inner.yaml:1)
+          removed v1 ConfigMap deep
         7 objects (2 added, 5 removed) in 5 of 5 affected builds, 3 consequences since <0>
         $ git kustomize-localize check --build
         warning[unknown-target]: cannot tell what its objects deploy: a template, which is not rendered: Argo CD Application root (root.yaml:1): execution error at (apps/templates/z.yaml:1:3): no
@@ -169,7 +169,7 @@ fn objects_that_a_chart_renders_are_targets() {
           unknown    apps/templates/all.yaml:5: a template, which is not rendered: Argo CD Application root (root.yaml:1): execution error at (apps/templates/z.yaml:1:3): no
           other      apps/templates/inner.yaml:1: Argo CD Application argocd/inner: inner at main: a chart
           other      root.yaml:1: Argo CD Application argocd/root: apps at main: a chart
-          localized  apps/templates/inner.yaml:1: Argo CD Application argocd/deep
+          localized  inner/templates/a.yaml:1: Argo CD Application argocd/deep
         branch localized/main: missing
         nothing to do
         $ git kustomize-localize branch
@@ -187,7 +187,7 @@ fn objects_that_a_chart_renders_are_targets() {
         $ git kustomize-localize diff HEAD^
         Argo CD Application root (root.yaml:1): apps/templates/z.yaml
           not built (new side): execution error at (apps/templates/z.yaml:1:3): no
-        Argo CD Application web (root.yaml:1): compared as written: apps/Chart.yaml may change it
+        Argo CD Application web (apps/templates/all.yaml:1): compared as written: apps/templates/all.yaml:5 may change it
         apps/templates/all.yaml:5: unknown: a template, which is not rendered: Argo CD Application root (root.yaml:1): execution error at (apps/templates/z.yaml:1:3): no
         0 objects differ in 2 affected builds since <0>; unknown: 2 targets, 1 file
         $ git kustomize-localize check --build
