@@ -271,7 +271,7 @@ fn limited(text: &str) -> String {
         let (old, new) = run.split_at(run.partition_point(|line| line.starts_with('-')));
         let old_too = old.iter().enumerate().map(|(number, line)| (line, new.get(number)));
         let new_too = new.iter().enumerate().map(|(number, line)| (line, old.get(number)));
-        old_too.chain(new_too).for_each(|(line, other)| shown += &part(line, other));
+        old_too.chain(new_too).for_each(|(line, other)| shown += &excerpt(line, other));
     }
     match text.lines().count().saturating_sub(LINES) {
         0 => shown,
@@ -280,12 +280,13 @@ fn limited(text: &str) -> String {
     }
 }
 
-/// A line; if it is too long, the part around its first difference from the other line of the pair.
-fn part(line: &str, other: Option<&&str>) -> String {
+/// A line of a diff; if it is too long, the part around its first difference from the other line of the pair.
+fn excerpt(line: &str, other: Option<&&str>) -> String {
     // How many characters of a line are shown at most.
     const WIDTH: usize = 200;
-    // How many of the common lines are shown.
+    // How many of the characters before the difference are shown.
     const SAME: usize = 40;
+    // The first character is the mark of the diff.
     let chars = || line.chars().skip(1);
     let same = other
         .map_or(0, |other| chars().zip(other.chars().skip(1)).take_while(|(letter, other)| letter == other).count());

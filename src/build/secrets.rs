@@ -180,6 +180,7 @@ impl Secrets {
         values.into_iter().fold(text.to_owned(), |text, value| without(&text, value))
     }
 
+    /// Reads the files below a directory, except in directories that `is_read` excludes.
     fn read_all(&mut self, directory: &Path, is_read: &dyn Fn(&Path) -> bool) {
         for entry in directory.read_dir().into_iter().flatten().flatten() {
             let Ok(kind) = entry.file_type() else { continue };
@@ -214,6 +215,7 @@ impl Secrets {
         }
     }
 
+    /// Adds the values of Secrets in a value: of objects, generators and patches, at any depth.
     fn find(&mut self, value: &mut Value, directory: &Path, depth: usize) {
         each(value, &mut |value| self.add_scalar(value));
         match value {

@@ -15,7 +15,7 @@ use crate::message::finding::{Finding, Rule};
 use crate::message::redact;
 use crate::reference::{self, PLAIN_QUERY, Pin};
 
-const NAME_ONE: &str = "use a tag, a release or a full commit id, or remove the exception and lock the reference";
+const HINT_PIN: &str = "use a tag, a release or a full commit id, or remove the exception and lock the reference";
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     if context.broken_lock {
@@ -41,7 +41,7 @@ pub(super) fn leave_out_remote(findings: &mut Vec<Finding>) {
     });
 }
 
-/// The failure of a reference that could be something else tomorrow without a broken promise. `None` if it could not.
+/// The failure of a reference whose ref can move without breaking a convention, as a branch does. `None` if it cannot.
 fn floating(remote: &RemoteUse<'_>) -> Option<Failure> {
     let shown = remote.shown();
     let pin = remote.pin().filter(|pin| pin.floats())?;
@@ -61,9 +61,9 @@ fn floating(remote: &RemoteUse<'_>) -> Option<Failure> {
                 .hint("write the commit id in full, 40 digits")
         }
         _ if version.is_empty() => {
-            Failure::new(format!("`{shown}` has no ref, so it can change at any time")).hint(NAME_ONE)
+            Failure::new(format!("`{shown}` has no ref, so it can change at any time")).hint(HINT_PIN)
         }
-        _ => Failure::new(format!("`{version}` of `{shown}` can change at any time")).hint(NAME_ONE),
+        _ => Failure::new(format!("`{version}` of `{shown}` can change at any time")).hint(HINT_PIN),
     })
 }
 
@@ -90,13 +90,13 @@ mod tests {
             (
                 "https://github.com/o/r//a",
                 "`https://github.com/o/r//a` has no ref, so it can change at any time",
-                NAME_ONE,
+                HINT_PIN,
             ),
-            ("git@github.com:o/r?ref=main", "`main` of `git@github.com:o/r?ref=main` can change at any time", NAME_ONE),
+            ("git@github.com:o/r?ref=main", "`main` of `git@github.com:o/r?ref=main` can change at any time", HINT_PIN),
             (
                 "github.com/o/r?ref=feature/v2",
                 "`feature/v2` of `github.com/o/r?ref=feature/v2` can change at any time",
-                NAME_ONE,
+                HINT_PIN,
             ),
             (
                 "https://github.com/o/r?ref=abc1234",
@@ -111,7 +111,7 @@ mod tests {
             (
                 "https://raw.githubusercontent.com/o/r/main/x.yaml",
                 "`main` of `https://raw.githubusercontent.com/o/r/main/x.yaml` can change at any time",
-                NAME_ONE,
+                HINT_PIN,
             ),
             (
                 "https://raw.githubusercontent.com/o/r/abc1234/x.yaml",
@@ -121,12 +121,12 @@ mod tests {
             (
                 "https://gist.githubusercontent.com/u/1/raw/x.yaml",
                 "`https://gist.githubusercontent.com/u/1/raw/x.yaml` has no ref, so it can change at any time",
-                NAME_ONE,
+                HINT_PIN,
             ),
             (
                 "https://github.com/o/r/releases/latest/download/x.yaml",
                 "`releases/latest` of `https://github.com/o/r/releases/latest/download/x.yaml` can change at any time",
-                NAME_ONE,
+                HINT_PIN,
             ),
         ] {
             let findings = find(resource(text));

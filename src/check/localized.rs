@@ -54,6 +54,7 @@ fn engine(workspace: &Workspace, targets: &Targets, tree: SharedTree, graph: &mu
         identity: None,
         build: None,
     };
+    // The graph is borrowed for the rule, which wants it as a part of a walk, and given back.
     let explored = Explored { graph: std::mem::take(graph), troubles: Vec::new(), starts: Vec::new() };
     let findings = of_engine(&input, &explored, targets);
     *graph = explored.graph;

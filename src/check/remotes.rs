@@ -22,13 +22,13 @@ pub(super) struct RemoteUse<'a> {
 
 /// The remote references of the tree.
 pub(super) fn all<'a>(graph: &'a Graph, lock: Option<&'a Lock>) -> Vec<RemoteUse<'a>> {
-    // A reference that was localized is a local one here.
+    // The check walks without a network, so that no URL is resolved.
     let remote = graph.edges().filter(|(_, edge)| edge.resolution == Resolution::Remote);
     let uses = remote.filter_map(|(id, edge)| {
         let wanted = edge.remote.as_deref()?;
         let locked = lock.and_then(|lock| wanted.locked(lock));
         let is_locked = lock.is_some_and(|lock| locked.as_ref().is_some_and(|upstream| lock.holds(upstream)));
-        // One that is locked has been resolved once, so it is meant as an upstream.
+        // A locked reference was resolved once, so it is meant as an upstream.
         let ambiguity = if locked.is_none() { Ambiguity::of(wanted) } else { None };
         Some(RemoteUse { root: id.root, edge, wanted, locked, is_locked, ambiguity })
     });

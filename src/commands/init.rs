@@ -254,15 +254,15 @@ impl Setup {
     fn edits(&self) -> Vec<RequiredEdit> {
         let mut edits: Vec<RequiredEdit> = self.relocked.unresolved.iter().map(RequiredEdit::of_failure).collect();
         let unresolved: BTreeSet<(String, usize)> = edits.iter().map(|edit| (edit.path.clone(), edit.line)).collect();
-        // Why it is not locked is known.
-        let is_told = |finding: &Finding| {
+        // A failure tells why a reference is not locked, so its finding would only repeat that.
+        let is_unresolved = |finding: &Finding| {
             let line = finding.span.map_or(0, |span| span.start.line);
             matches!(
                 finding.rule,
                 Rule::RemoteReference | Rule::RemoteChart | Rule::UnlistedSource | Rule::UnsignedSource
             ) && unresolved.contains(&(finding.path.clone(), line))
         };
-        edits.extend(failing(&self.checked).filter(|finding| !is_told(finding)).map(RequiredEdit::of_finding));
+        edits.extend(failing(&self.checked).filter(|finding| !is_unresolved(finding)).map(RequiredEdit::of_finding));
         let unreasoned = self.workspace.config.allow.iter().filter(|entry| is_placeholder(&entry.reason));
         edits.extend(unreasoned.map(|entry| {
             let hint = format!("replace `{}` with the reason for this exception", entry.reason);
@@ -270,7 +270,7 @@ impl Setup {
             let finding = Finding::new(Rule::StaleAllow, FILE_NAME, failure);
             RequiredEdit::of_finding(&Finding { span: Some(entry.span), ..finding })
         }));
-        // By file and line, so that people can work through them from top to bottom.
+        // The order is by file and line, so that people can work through them from top to bottom.
         edits.sort_by(|left, other| (&left.path, left.line).cmp(&(&other.path, other.line)));
         edits
     }

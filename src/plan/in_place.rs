@@ -258,6 +258,7 @@ fn relocked(
 /// The top roots of the user that reach a changed file, or with `all` all top roots. They are built to see that the
 /// output is the same and that nothing is fetched.
 fn affected(graph: &Graph, changes: &Changes, all: bool) -> Vec<ComparedRoot> {
+    // A root changes if one of its files does, if files are localized beside it, or if a chart was pulled for it.
     let beside: BTreeSet<&str> = changes.keys().filter_map(|path| localized_dir(path)).map(path::parent).collect();
     let referrers = graph.referrers();
     let changed = graph.leading_to(graph.root_ids().filter(|id: &RootId| {

@@ -220,9 +220,11 @@ fn is_whole((image, tag): &(&str, &str)) -> bool {
     !image.is_empty() && !tag.is_empty() && !tag.contains('/')
 }
 
+/// The versions of the images and charts that an object names.
 fn versions(object: &Value) -> Versions<'_> {
     let mut all = BTreeMap::new();
     images(object, "", &mut all);
+    // The label is NAME-VERSION, and both may have a `-`: the version begins with a number that has a `.` after it.
     let label = at(object, "metadata.labels").and_then(|labels| labels.get("helm.sh/chart"));
     let label = label.and_then(Value::as_str).unwrap_or_default();
     let mut ends = label.match_indices('-').map(|(end, _)| (&label[..end], &label[end + 1..]));
