@@ -1,4 +1,5 @@
-//! Compares the parts of a failed build: the roots below it that build on their own.
+//! Compares the parts of a failed build: the roots below it that build on their own, and the files with objects that it
+//! lists, each as it stands.
 //!
 //! A part that only one side lists is empty on the other. The rest of a failed root, without its parts, is not built. If
 //! that differs, too, a side may have objects that none of its parts has: then an object that only the parts of the other
@@ -37,9 +38,9 @@ pub(crate) struct BuiltParts {
     pub(crate) is_opaque: bool,
     /// Whether a side may have objects that none of its parts has, and that the other side lacks.
     is_incomplete: Sides<bool>,
-    /// The directories of the next level.
+    /// The parts of the next level: directories and files.
     todo: Sides<BTreeSet<String>>,
-    /// The directories of all levels until then.
+    /// The parts of all levels until then.
     seen: Sides<BTreeSet<String>>,
 }
 
@@ -58,7 +59,7 @@ impl BuiltParts {
     }
 }
 
-/// The outputs of parts by their directories; `None` if one does not build.
+/// The outputs of parts by their paths; `None` if one does not build.
 type Outputs = BTreeMap<String, Option<String>>;
 
 /// The parts of some builds that failed, among the roots that differ. `build` builds both sides.
@@ -89,7 +90,7 @@ pub(crate) fn parts(
         level.new.retain(|part| !known.new.contains_key(part));
         if level.iter().any(|level| !level.is_empty()) {
             let builds = build(level.as_ref().zip(workspaces).map(|(level, workspace)| {
-                level.iter().map(|part| Ok(Some(BuildSpec::part(workspace, part)))).collect()
+                level.iter().map(|part| Ok(Some(BuildSpec::part(workspace, part)?))).collect()
             }))?;
             known.old.extend(outputs(level.old, &builds.old));
             known.new.extend(outputs(level.new, &builds.new));
@@ -115,11 +116,18 @@ fn outputs(level: BTreeSet<String>, builds: &Builds) -> impl Iterator<Item = (St
     level.into_iter().zip(outputs)
 }
 
-/// The directories of the roots of the tree that the root in a directory lists as resources.
-fn listed_roots(graph: &Graph, directory: &str) -> Vec<String> {
+/// The roots and files of the tree that the root in a directory lists as resources.
+fn listed_parts(graph: &Graph, directory: &str) -> Vec<String> {
     let root = graph.user_root(directory);
-    let named = root.into_iter().flat_map(|root| named(graph, root));
-    named.filter(|(edge, _)| edge.reference.accepts == Accepts::Either).map(|(_, part)| part.to_owned()).collect()
+    root.into_iter().flat_map(|root| resources(graph, root)).map(|(_, part)| part.to_owned()).collect()
+}
+
+/// The resources of a root that are in the tree, each with its path.
+fn resources(graph: &Graph, root: RootId) -> impl Iterator<Item = (&Edge, &str)> {
+    let edges = graph.edges_of(root).map(|(_, edge)| edge);
+    edges
+        .filter(|edge| edge.reference.accepts == Accepts::Either)
+        .filter_map(|edge| Some((edge, graph.real_path(edge)?)))
 }
 
 /// The roots of the tree that a root references, by their directories.
@@ -128,7 +136,7 @@ fn named(graph: &Graph, root: RootId) -> impl Iterator<Item = (&Edge, &str)> {
     own.map(|(edge, named)| (&graph[edge], graph.roots[named].directory.as_str()))
 }
 
-/// A kustomization without the roots that it lists.
+/// A kustomization without the parts that it lists.
 struct Remainder {
     /// The fields that are not [`LISTS`].
     fields: Value,
@@ -138,7 +146,7 @@ struct Remainder {
 
 /// The [`Remainder`] of a kustomization; `None` if it cannot be read.
 fn remainder(graph: &Graph, root: RootId) -> Option<Remainder> {
-    let parts: BTreeSet<&str> = named(graph, root).map(|(edge, _)| edge.reference.text.as_str()).collect();
+    let parts: BTreeSet<&str> = resources(graph, root).map(|(edge, _)| edge.reference.text.as_str()).collect();
     let mut fields = parsed(&graph.bytes(graph.roots[root].file))?;
     let lists = LISTS.iter().filter_map(|name| fields.remove(*name)).collect::<Vec<_>>();
     let entries = lists.iter().filter_map(Value::as_array).flatten().filter_map(Value::as_str);
@@ -162,14 +170,12 @@ impl PartTree<'_> {
         let without = choice.without_parts();
         let mut parts = BuiltParts { is_opaque: without.old || without.new, ..BuiltParts::default() };
         parts.mark_incomplete(without);
-        self.add(&mut parts, choice.tops());
+        self.add(&mut parts, choice.tops())?;
         // The top roots are not built again: they have failed, with what the engine adds to them. Without any output,
         // descending takes them apart.
         self.descend(&mut parts, &Sides::default())?;
-        let [roots, files] = choice.scanned();
-        self.add(&mut parts, roots);
-        for file in files.iter().flatten() {
-            parts.mark_incomplete(self.sides_with(file)?);
+        for scanned in choice.scanned() {
+            self.add(&mut parts, scanned)?;
         }
         let is_other = choice.is_built_otherwise();
         parts.mark_incomplete(Sides { old: is_other, new: is_other });
@@ -199,7 +205,7 @@ impl PartTree<'_> {
             }
             parts.mark_incomplete(if is_on.old && is_on.new { self.incomplete_sides(&part)? } else { is_on });
             let below = is_on.zip(self.graphs.as_ref());
-            self.add(parts, below.map(|(is_on, graph)| if is_on { listed_roots(graph, &part) } else { Vec::new() }));
+            self.add(parts, below.map(|(is_on, graph)| if is_on { listed_parts(graph, &part) } else { Vec::new() }))?;
         }
         Ok(())
     }
@@ -213,21 +219,30 @@ impl PartTree<'_> {
     }
 
     /// Adds parts of both sides to the next level, each once, and none that is the same on both.
-    fn add(&self, BuiltParts { todo, seen, .. }: &mut BuiltParts, more: Sides<Vec<String>>) {
+    fn add(&self, parts: &mut BuiltParts, more: Sides<Vec<String>>) -> Result<()> {
         let more = more.map(BTreeSet::from_iter);
         let on_both = &more.old & &more.new;
-        let is_same = |part: &String| on_both.contains(part) && !self.differing.contains(part);
-        for ((todo, seen), more) in
-            [(&mut todo.old, &mut seen.old), (&mut todo.new, &mut seen.new)].into_iter().zip([more.old, more.new])
-        {
-            todo.extend(more.into_iter().filter(|part| seen.insert(part.clone()) && !is_same(part)));
+        let BuiltParts { todo, seen, .. } = parts;
+        for (todo, seen, more) in [(&mut todo.old, &mut seen.old, more.old), (&mut todo.new, &mut seen.new, more.new)] {
+            for part in more {
+                if seen.insert(part.clone()) && (!on_both.contains(&part) || self.differs(&part)?) {
+                    todo.insert(part);
+                }
+            }
         }
+        Ok(())
+    }
+
+    /// Whether the build of a root, or the content of a file, can differ.
+    fn differs(&self, part: &str) -> Result<bool> {
+        let is_root = self.graphs.iter().any(|graph| graph.user_root(part).is_some());
+        Ok(self.differing.contains(part) || !is_root && self.changes.at(part)?.is_some())
     }
 
     /// The sides on which a failed root, apart from its parts, may have objects that the other side lacks.
     fn incomplete_sides(&self, part: &str) -> Result<Sides<bool>> {
         const BOTH: Sides<bool> = Sides { old: true, new: true };
-        if !self.differing.contains(part) {
+        if !self.differs(part)? {
             return Ok(Sides::default());
         }
         let remainders = self.graphs.as_ref().map(|graph| remainder(graph, graph.user_root(part)?));
@@ -250,8 +265,9 @@ impl PartTree<'_> {
             match input {
                 BuildInput::At(path) => {
                     let is_kustomization = path::parent(path) == part && FILE_NAMES.contains(&path::name(path));
-                    let is_above_part = named(graph, root).any(|(_, directory)| path::is_in(directory, path));
-                    if !is_kustomization && !is_above_part {
+                    // The way to a part leads through directories.
+                    let is_part = resources(graph, root).any(|(_, part)| path::is_in(part, path));
+                    if !is_kustomization && !is_part {
                         let has_file = self.sides_with(path)?;
                         incomplete = incomplete.zip(has_file).map(|(known, has_file)| known || has_file);
                     }

@@ -2,9 +2,12 @@
 
 use std::rc::Rc;
 
+use serde_json::json;
+
 use super::builds::Wanted;
 use super::roots::Built;
 use crate::config::{Config, FILE_NAME};
+use crate::kustomization::FILE_NAMES;
 use crate::message::failure::{Failure, FailureKind, Failures, Result};
 use crate::record::LoadRestrictor;
 use crate::targets::built::Builder;
@@ -13,7 +16,7 @@ use crate::targets::plain::plain;
 use crate::targets::variables::Variables;
 use crate::targets::{PathContent, Target, TargetLocation, chart};
 use crate::tree::overlay::OverlayTree;
-use crate::tree::{SharedTree, path};
+use crate::tree::{Entry, SharedTree, path};
 use crate::workspace::Workspace;
 
 /// The subject of a build: a kustomization or a chart, in the tree that whoever builds it gets to see.
@@ -60,9 +63,17 @@ impl BuildSpec {
         BuildSpec::new(workspace.tree.clone(), directory, arguments, By::Kustomize)
     }
 
-    /// Takes the root in a directory by itself, which is a part of something else.
-    pub(super) fn part(workspace: &Workspace, directory: &str) -> BuildSpec {
-        BuildSpec::new(workspace.tree.clone(), directory, vec![ANY_FILE.to_owned()], By::Kustomize)
+    /// Takes a part of something else by itself: the root in a directory, or a file as a root has it that lists nothing else.
+    pub(super) fn part(workspace: &Workspace, part: &str) -> Result<BuildSpec> {
+        let tree = workspace.tree.clone();
+        let is_root = tree.entry(part)? == Some(Entry::Directory);
+        let directory = if is_root { part.to_owned() } else { format!("{part}.alone") };
+        let subject = BuildSpec::new(tree, &directory, vec![ANY_FILE.to_owned()], By::Kustomize);
+        if is_root {
+            return Ok(subject);
+        }
+        let text = json!({"resources": [format!("../{}", path::name(part))]}).to_string();
+        Ok(BuildSpec { file: path::join(&directory, FILE_NAMES[0]), ..subject }.with(text.as_bytes()))
     }
 
     fn new(tree: SharedTree, directory: &str, arguments: Vec<String>, by: By) -> BuildSpec {

@@ -1606,9 +1606,8 @@ fn the_sources_of_an_application_are_compared_as_one() {
     work.run(&["diff", "HEAD", "--stat"]).success().says(expect![[r#"
         Argo CD Application web (argo/web.yaml:1): base/x.yaml
           not built (new side): accumulating resources: accumulation err='accumulating resources from 'gone.yaml': evalsymlink failure on 'ove…over/gone.yaml' : lstat over/gone.yaml: no such file or directory
-          changed v1 ConfigMap both
           changed v1 ConfigMap own
-        2 objects (2 changed) in 1 of 1 affected build since <0>; unknown: 1 target
+        1 object (1 changed) in 1 of 1 affected build since <0>; unknown: 1 target
     "#]]);
     work.write("over/kustomization.yaml", "resources: [x.yaml]\n");
     work.commit("both");

@@ -100,7 +100,15 @@ fn flux_refuses_a_variable_that_nothing_sets() {
     work.run(&["diff", "HEAD"]).success().says(expect![[r#"
         Flux Kustomization apps (clusters/apps.yaml:6): apps/a.yaml
           not built (new side): Flux 2.9 fails if a variable is not set: `${TOKEN}`
-        1 affected build could not be compared since <0>; unknown: 1 target
+        --- v1 ConfigMap a
+        +++ v1 ConfigMap a
+        @@ -2,4 +2,4 @@
+         kind: ConfigMap
+         metadata:
+           name: a
+        -  run: echo ${A} $${B} ${C:=d}
+        +  run: echo ${TOKEN}
+        1 object (1 changed) in 1 of 1 affected build since <0>; unknown: 1 target
     "#]]);
     // An expression that only Flux evaluates makes the output unknown, and one that it cannot parse is an error.
     work.write("apps/a.yaml", config("a").replace("data:", "data:\n  run: echo ${A^^}\n"));
@@ -462,6 +470,58 @@ fn a_part_that_one_side_lists_is_added_or_removed() {
 }
 
 #[test]
+fn the_files_of_a_failed_root_are_compared_as_they_stand() {
+    let Some((_sandbox, work)) = fleet() else { return };
+    let all = [SOURCE, &flux("all", "  path: ./apps\n"), &flux("bare", "  path: ./bare\n")].concat();
+    work.commit_files(&[
+        ("clusters/all.yaml", &all),
+        (
+            "apps/kustomization.yaml",
+            "namePrefix: p-\nresources: [a.yaml, same.yaml, goes.yaml, moves.yaml, gone.yaml, web]\n",
+        ),
+        ("apps/a.yaml", &config("a")),
+        ("apps/same.yaml", &config("same")),
+        ("apps/goes.yaml", &config("goes")),
+        ("apps/moves.yaml", &config("moves")),
+        ("apps/web/kustomization.yaml", "resources: [gone.yaml, web.yaml]\n"),
+        ("apps/web/web.yaml", &config("web")),
+        ("bare/broken.yaml", "kind: [\n"),
+        ("bare/a.yaml", &config("bare")),
+    ]);
+    let more = |name: &str| config(name).replace("data:", "data:\n  more: x\n");
+    work.write(
+        "apps/kustomization.yaml",
+        "namePrefix: p-\nresources: [a.yaml, same.yaml, comes.yaml, gone.yaml, web]\n",
+    );
+    work.write("apps/web/kustomization.yaml", "resources: [gone.yaml, web.yaml, ../moves.yaml]\n");
+    work.write("apps/a.yaml", more("a"));
+    work.write("apps/comes.yaml", config("comes"));
+    work.write("apps/web/web.yaml", more("web"));
+    work.write("bare/a.yaml", more("bare"));
+    work.run(&["diff", "HEAD", "--stat"]).success().says(expect![[r#"
+        Flux Kustomization all (clusters/all.yaml:6): apps/kustomization.yaml
+          not built: accumulating resources: accumulation err='accumulating resources from 'gone.yaml': open apps/gone.yaml: no such file or d…apps/gone.yaml' : lstat apps/gone.yaml: no such file or directory
+          changed v1 ConfigMap a
+          added   v1 ConfigMap comes
+          removed v1 ConfigMap goes
+          changed v1 ConfigMap web
+        Flux Kustomization bare (clusters/all.yaml:13): bare/a.yaml
+          not built: accumulating resources: accumulating resources from './broken.yaml': MalformedYAMLError: yaml: line 1: did not find expected node content in File: ./broken.yaml
+          changed v1 ConfigMap bare
+        5 objects (1 added, 3 changed, 1 removed) in 2 of 2 affected builds since <0>; unknown: 2 targets
+    "#]]);
+    // A file that is no object hides what it may hold.
+    work.write("apps/a.yaml", "kind: [\n");
+    work.run(&["diff", "HEAD", "--stat", "flux-system/all"]).success().says(expect![[r#"
+        Flux Kustomization all (clusters/all.yaml:6): apps/kustomization.yaml
+          not built (old side): accumulating resources: accumulation err='accumulating resources from 'gone.yaml': open apps/gone.yaml: no suc…apps/gone.yaml' : lstat apps/gone.yaml: no such file or directory
+          not built (new side): accumulating resources: accumulating resources from 'a.yaml': MalformedYAMLError: yaml: line 1: did not find expected node content in File: a.yaml
+          changed v1 ConfigMap web
+        1 object (1 changed) in 1 of 1 affected build since <0>; unknown: 1 target
+    "#]]);
+}
+
+#[test]
 fn a_target_that_one_side_has_is_compared_in_parts() {
     let Some((_sandbox, work)) = fleet() else { return };
     work.commit_files(&[
@@ -541,10 +601,9 @@ fn an_object_that_a_broken_build_would_change_is_compared_as_written() {
     work.write("env/kustomization.yaml", "namespace: argocd\nresources: [web.yaml, gone.yaml]\n");
     work.write("env/web.yaml", app.replace("default", "team"));
     work.run(&["diff", "HEAD", "--stat"]).success().says(expect![[r#"
-        Argo CD Application web (env/web.yaml:1): env/web.yaml
-          changed argoproj.io/v1alpha1 Application web
         env: env/kustomization.yaml
           not built (new side): accumulating resources: accumulation err='accumulating resources from 'gone.yaml': evalsymlink failure on 'env… 'env/gone.yaml' : lstat env/gone.yaml: no such file or directory
+          changed argoproj.io/v1alpha1 Application web
         Argo CD Application web (env/web.yaml:1): compared as written: env/kustomization.yaml may change it
           not built: env/kustomization.yaml: it reaches env/gone.yaml: missing
         1 object (1 changed) in 1 of 2 affected builds since <0>; unknown: 1 target, 1 root
