@@ -66,7 +66,8 @@ impl Answers {
         })
     }
 
-    /// The digest of all that a build may read that has files with this digest; `None` if it may read or ask elsewhere.
+    /// The digest of everything that a build may read: of its own files, whose digest is `files`, and of the responses. `None`
+    /// if the build may read other files, or reach a server.
     pub(super) fn digest_with(&self, files: &str) -> Result<Option<String>> {
         if self.reads_outside {
             return Ok(None);

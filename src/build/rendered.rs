@@ -229,9 +229,10 @@ impl Rendered {
             let why = target.elsewhere()?;
             Some(format!("{}: without its source: {}", visible(&target.name_and_file()), visible(&why)))
         });
-        // A target that a build may change is unknown.
+        // A target without any file is elsewhere as a whole, unless a build may change it: then it is unknown.
         let whole = elsewhere.iter().filter(|target| !has_file(target) && target.changed_by.is_none());
         let whole = whole.filter_map(Target::elsewhere_line);
+        // The files may have objects of engines that deploy from elsewhere.
         let objects = self.files.iter().flat_map(|(file, output)| {
             deploying(output).into_iter().filter_map(move |object| object_line(&object, file, targets))
         });

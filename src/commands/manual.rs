@@ -121,18 +121,18 @@ fn rules() -> String {
         .collect()
 }
 
-/// Markdown with only the texts of its links, for readers who do not have their targets.
+/// Markdown with only the texts of its links, for readers who do not have the pages that they lead to.
 pub(crate) fn unlinked(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("](") {
-        let (Some(at), Some((target, after))) = (before.rfind('['), after.split_once(')')) else {
+        let (Some(at), Some((url, after))) = (before.rfind('['), after.split_once(')')) else {
             break;
         };
         out.push_str(&before[..at]);
         out.push_str(&before[at + 1..]);
-        if target.contains("://") {
-            out.push_str(&format!(" ({target})"));
+        if url.contains("://") {
+            out.push_str(&format!(" ({url})"));
         }
         rest = after;
     }

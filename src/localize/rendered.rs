@@ -95,8 +95,8 @@ pub(crate) fn differing(repo: &Rc<LocalRepo>, source: &str, tree: &str) -> Resul
     if let Some(stopped) = rendered.stopped.first() {
         return Err(stopped.clone().into());
     }
-    let there = GitTree::of_local(repo.clone(), object_id(tree)?)?;
-    Ok(rendered::changes(&there, &workspace, &mut rendered)?.into_keys().collect())
+    let committed = GitTree::of_local(repo.clone(), object_id(tree)?)?;
+    Ok(rendered::changes(&committed, &workspace, &mut rendered)?.into_keys().collect())
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ const FIELDS: &str = "
 
 /// The fields that surely change, and cannot be changed.
 pub(super) fn changed(old: &Value, new: &Value) -> Option<String> {
-    // The cluster takes the address of such a Service away.
+    // A Service may become or cease to be an ExternalName, which has no address: then the address may change.
     if [old, new].iter().any(|object| text(object, "spec.type") == "ExternalName") {
         return None;
     }

@@ -47,7 +47,7 @@ pub fn sarif(checked: &Checked) -> String {
 }
 
 fn descriptor(rule: Rule) -> Value {
-    // Viewers do not have the targets of the links in a page.
+    // Viewers do not have the pages that the links in a page lead to.
     let help = manual::unlinked(&manual::rule(rule));
     json!({
         "id": rule.id(),
