@@ -286,7 +286,7 @@ impl Config {
     }
 
     /// Whether the root in this directory is a starting point: `include` is empty or covers it, and `exclude` does not.
-    pub(crate) fn starts(&self, directory: &str) -> bool {
+    pub(crate) fn may_start_in(&self, directory: &str) -> bool {
         (self.include.is_empty() || self.include.covers(directory)) && !self.leaves_out(directory)
     }
 

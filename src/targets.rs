@@ -802,7 +802,7 @@ pub(crate) fn find_from(
                 })
                 .cloned(),
         );
-        let roots: Vec<String> = targets.roots().into_iter().filter(|root| !config.starts(root)).collect();
+        let roots: Vec<String> = targets.roots().into_iter().filter(|root| !config.may_start_in(root)).collect();
         if !roots.is_empty() {
             more.extend(survey.listed(&roots));
         }

@@ -339,7 +339,7 @@ impl Workspace {
         let changed = repo.changed(&among.into())?.into_iter().map(|(_, path)| path);
         let kustomizations = changed.filter(|path| kustomization::FILE_NAMES.contains(&path::name(path)));
         let included =
-            kustomizations.filter(|path| path::is_in(path, directory) && self.config.starts(path::parent(path)));
+            kustomizations.filter(|path| path::is_in(path, directory) && self.config.may_start_in(path::parent(path)));
         Ok(included.collect())
     }
 

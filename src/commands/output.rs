@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::{json, messages};
 use crate::message::failure::{FAILED, Failure, Failures};
 use crate::message::redact::inert;
-use crate::os::interrupt::hold;
+use crate::os::interrupt::hold_interrupts;
 
 /// How results are shown, by every command.
 #[derive(Debug, Clone, Args)]
@@ -228,7 +228,7 @@ fn page(pager: &str, text: &[u8]) -> bool {
         }
     }
     // An interruption waits until the pager ends.
-    let _held = hold();
+    let _held = hold_interrupts();
     let Ok(mut child) = shell.spawn() else { return false };
     // An error only means that the user has left the pager early.
     let _ = child.stdin.take().map(|mut stdin| stdin.write_all(text));

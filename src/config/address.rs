@@ -53,8 +53,8 @@ pub(super) struct Exact {
 }
 
 impl Exact {
-    /// The entries that name this subject of a finding: itself, and perhaps the same without its scheme.
-    pub(super) fn named_by(self) -> Vec<Exact> {
+    /// The entries that cover this subject of a finding: itself, and the same without its scheme if that is usual.
+    pub(super) fn entries(self) -> Vec<Exact> {
         // An entry without a scheme means any of the usual ones.
         let unwritten = self.scheme.filter(|scheme| UNWRITTEN.contains(scheme));
         let unwritten = unwritten.map(|_| Exact { scheme: None, ..self.clone() });
@@ -93,6 +93,7 @@ pub(super) fn exact(upstream: &Upstream) -> Option<Exact> {
     exact_parts(url, inside, version)
 }
 
+/// The exact entry of a URL. `None` if clients could read the URL differently.
 fn exact_parts(url: &str, inside: Option<&String>, version: Option<String>) -> Option<Exact> {
     let (scheme, host, path) = split(url).ok()?;
     let mut names = path.split('/').chain(inside.into_iter().flat_map(|inside| inside.split('/')));
@@ -128,12 +129,12 @@ pub(super) fn compile_exact(key: &str, text: &str) -> Result<Vec<Exact>, String>
         return Err(format!("is a glob: {WIDE}"));
     }
     let has_scheme = text.contains("://") || split(url).is_ok_and(|(scheme, ..)| scheme.is_some());
-    let written = if has_scheme { text.to_owned() } else { format!("https://{text}") };
+    let full_url = if has_scheme { text.to_owned() } else { format!("https://{text}") };
     let upstreams = match key {
         "image" => vec![Upstream::Image { image: text.strip_prefix("oci://").unwrap_or(text).to_owned() }],
         "chart" => {
             let (url, chart) =
-                written.split_once('#').ok_or_else(|| format!("has no chart: write URL#NAME@VERSION; {WIDE}"))?;
+                full_url.split_once('#').ok_or_else(|| format!("has no chart: write URL#NAME@VERSION; {WIDE}"))?;
             let (chart, version) = chart.split_once('@').unwrap_or((chart, ""));
             let (url, chart) = (url.to_owned(), chart.to_owned());
             let version = Some(version.to_owned()).filter(|version| !version.is_empty());
@@ -143,13 +144,13 @@ pub(super) fn compile_exact(key: &str, text: &str) -> Result<Vec<Exact>, String>
                 vec![Upstream::Chart { url, chart, version }]
             }
         }
-        // A fragment is never sent, so that it cannot be a part of an upstream.
+        // A fragment is never sent, so it cannot be a part of an upstream.
         _ if text.contains('#') => Vec::new(),
         _ => {
-            let repository = RepoSpec::parse(&written).ok().filter(|spec| !spec.query_dropped);
+            let repository = RepoSpec::parse(&full_url).ok().filter(|spec| !spec.query_dropped);
             let repository = repository.map(|spec| Upstream::git(&spec).redacted());
             // Only the field that names a URL says whether it is a repository or a file, so it may be both here.
-            repository.into_iter().chain([Upstream::File { url: redact::url(&written) }]).collect()
+            repository.into_iter().chain([Upstream::File { url: redact::url(&full_url) }]).collect()
         }
     };
     // The scheme that was only added for the parser is dropped: the entry covers all usual schemes.

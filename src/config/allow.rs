@@ -113,7 +113,7 @@ impl Exceptions {
         }
         // Looked up, not searched: there may be as many entries as references.
         let (refs, key) = (RefPolicy::of(rule, subject), key(subject));
-        let exact = subject.upstream().and_then(address::exact).map(Exact::named_by).unwrap_or_default();
+        let exact = subject.upstream().and_then(address::exact).map(Exact::entries).unwrap_or_default();
         let exact = exact.into_iter().filter_map(|exact| self.exact.get(&(key, exact))).flatten().copied();
         let mut matching: BTreeSet<usize> = exact.collect();
         if let Some((globs, indices)) = self.globs.get(key) {
@@ -205,7 +205,7 @@ impl Config {
         let is_read_back = match compile(key(subject), &text, false).ok()? {
             Matcher::Exact(readings) => {
                 let exact = subject.upstream().and_then(address::exact)?;
-                exact.named_by().iter().any(|entry| readings.contains(entry))
+                exact.entries().iter().any(|entry| readings.contains(entry))
             }
             Matcher::Glob(glob) => match subject {
                 Subject::Path { path } => glob.is_match(path),

@@ -60,7 +60,7 @@ impl Comments {
         // Most files have none, and parsing costs more than a search.
         let may_have_some = memchr::memmem::find(bytes, NAME.as_bytes()).is_some();
         let text = std::str::from_utf8(bytes).ok().filter(|_| may_have_some);
-        let comments = text.map(comments).unwrap_or_default();
+        let comments = text.map(read_comments).unwrap_or_default();
         let mut by_line: HashMap<usize, Vec<usize>> = HashMap::new();
         for (index, comment) in comments.iter().enumerate() {
             for line in BTreeSet::from([comment.about, comment.span.start.line]) {
@@ -99,11 +99,11 @@ impl Comments {
 }
 
 /// Reads the comments that are meant for this program.
-fn comments(text: &str) -> Vec<Comment> {
+fn read_comments(text: &str) -> Vec<Comment> {
     let mut options = granit_parser::Options::default();
     options.set_emit_comments(true);
-    // The lines with only a comment. The comments for other programs also count: they can be stacked with ours.
-    let mut alone = BTreeSet::new();
+    // The lines with only a comment, also one for another program: such comments may be between ours and its value.
+    let mut comment_lines = BTreeSet::new();
     let mut comments = Vec::new();
     let mut first_content = usize::MAX;
     for event in Parser::new_from_str_with_options(text, options) {
@@ -120,12 +120,12 @@ fn comments(text: &str) -> Vec<Comment> {
         let Some(start) = span.start.byte_offset() else { continue };
         let before = text.get(..start).unwrap_or_default();
         let before = before.rsplit(['\n', '\r']).next().unwrap_or_default();
-        // A comment of its own line is about the next line, any other about its own.
+        // A comment on a line of its own is about the next line, any other comment about its own line.
         let is_alone = before.trim_start_matches('\u{feff}').trim().is_empty();
         if is_alone {
-            alone.insert(line);
+            comment_lines.insert(line);
         }
-        if let Some(directive) = read(&comment) {
+        if let Some(directive) = read_comment(&comment) {
             let column = span.start.col() + 1;
             let end_column = column + 1 + comment.trim_end_matches('\r').chars().count();
             let [start, end] = [column, end_column].map(|column| Position { line, column });
@@ -134,7 +134,7 @@ fn comments(text: &str) -> Vec<Comment> {
     }
     // From the last line to the first, so that the line below a stack of comments is known for each of them.
     let mut below = HashMap::new();
-    for line in alone.iter().rev() {
+    for line in comment_lines.iter().rev() {
         let next = line + 1;
         below.insert(*line, below.get(&next).copied().unwrap_or(next));
     }
@@ -146,7 +146,7 @@ fn comments(text: &str) -> Vec<Comment> {
 }
 
 /// Reads the text after `#`; `None` if it is not meant for this program.
-fn read(comment: &str) -> Option<Result<Directive, String>> {
+fn read_comment(comment: &str) -> Option<Result<Directive, String>> {
     let rest = comment.trim().strip_prefix(NAME)?.trim_start();
     if rest.starts_with("allow[") {
         return Some(Err(format!("missing `:` after `{NAME}`")));

@@ -113,7 +113,7 @@ impl TryFrom<AllowKeys> for Allow {
                 "the entry with the reason `{reason}` must have exactly one of `url`, `path`, `chart`, `image`, `program`"
             ));
         };
-        // The text and the error may contain a URL with a password.
+        // Redacted, because the text and the error may contain a URL with a password.
         let matcher = allow::compile(key, &text, keys.refs.is_some())
             .map_err(|why| format!("the entry for `{}` {}", shown(&redact::url(&text)), redact::text(&why)))?;
         let rules = match keys.rules {
@@ -123,7 +123,7 @@ impl TryFrom<AllowKeys> for Allow {
             }
             Some(rules) => rules,
         };
-        // Refused here: an exception that never applies would look as if it did.
+        // Refused, because an exception that never applies would look as if it did.
         if let Some(rule) = rules.iter().find(|rule| !rule.can_be_allowed()) {
             return Err(format!("`{rule}` cannot be allowed"));
         }

@@ -36,7 +36,7 @@ impl Config {
         kustomizations: &[String],
     ) -> Result<Vec<String>> {
         let mut starts: Vec<&String> = kustomizations.iter().collect();
-        starts.retain(|file| self.starts(path::parent(file)));
+        starts.retain(|file| self.may_start_in(path::parent(file)));
         if starts.is_empty() && paths.is_empty() && !kustomizations.is_empty() {
             // Success would look as if everything had been checked.
             return Err(Failure::new(format!("`{}` excludes every kustomization", self.file))

@@ -75,7 +75,7 @@ fn end(signal: i32) {
 }
 
 /// Makes an interruption wait until the result is dropped, for steps that belong together. No thread may hold two.
-pub(crate) fn hold() -> MutexGuard<'static, ()> {
+pub(crate) fn hold_interrupts() -> MutexGuard<'static, ()> {
     locked(&HELD)
 }
 
@@ -247,21 +247,17 @@ pub struct Alone(#[allow(dead_code)] Option<File>);
 pub(crate) fn sweep(parent: &Path, prefix: &str) {
     for entry in parent.read_dir().into_iter().flatten().flatten() {
         let name = entry.file_name();
-        // Only what we name is ours: the prefix and a few random characters.
-        let random = name.to_str().and_then(|name| name.strip_prefix(prefix));
-        if !random
-            .is_some_and(|random: &str| random.len() == RANDOM && random.chars().all(|c| c.is_ascii_alphanumeric()))
-        {
+        // Our names are the prefix and a few random characters.
+        let Some(random) = name.to_str().and_then(|name| name.strip_prefix(prefix)) else { continue };
+        if random.len() != RANDOM || !random.chars().all(|c| c.is_ascii_alphanumeric()) {
             continue;
         }
-        let Ok(metadata) = entry.metadata() else {
-            continue;
-        };
+        let Ok(metadata) = entry.metadata() else { continue };
         #[cfg(unix)]
-        let is_ours = std::os::unix::fs::MetadataExt::uid(&metadata) == rustix::process::geteuid().as_raw();
+        let is_of_user = std::os::unix::fs::MetadataExt::uid(&metadata) == rustix::process::geteuid().as_raw();
         #[cfg(not(unix))]
-        let is_ours = true;
-        if !metadata.is_dir() || !is_ours {
+        let is_of_user = true;
+        if !metadata.is_dir() || !is_of_user {
             continue;
         }
         // A living run holds the lock of its directory.
@@ -339,7 +335,7 @@ mod tests {
 
     #[test]
     fn steps_that_are_held_together_may_make_directories() {
-        let _held = hold();
+        let _held = hold_interrupts();
         drop(Scratch::new().unwrap());
     }
 }

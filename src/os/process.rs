@@ -118,11 +118,11 @@ fn run_in(
             let _ = pipe.write_all(&bytes);
         });
     }
-    // So much waits to be taken, and no more.
+    // A bounded channel: a child that writes faster than we read is slowed down, so that it cannot fill the memory.
     let (written, reader) = mpsc::sync_channel(PIECES);
-    drain(child.stdout.take(), 0, written.clone());
-    drain(child.stderr.take(), 1, written);
-    wait(&mut child, name, bounds, is_supervised, &reader).inspect_err(|_| end(&mut child, own_group))
+    send_output(child.stdout.take(), 0, written.clone());
+    send_output(child.stderr.take(), 1, written);
+    wait_within(&mut child, name, bounds, is_supervised, &reader).inspect_err(|_| end(&mut child, own_group))
 }
 
 /// The program of a command, for messages.
@@ -161,8 +161,8 @@ pub(super) fn end_with(parent: rustix::process::Pid, signal: rustix::process::Si
     if rustix::process::getppid() == Some(parent) { Ok(()) } else { Err(std::io::ErrorKind::NotFound.into()) }
 }
 
-/// Sends on what comes through a pipe, with a number that tells which it is.
-fn drain(pipe: Option<impl Read + Send + 'static>, number: usize, to: mpsc::SyncSender<(usize, Vec<u8>)>) {
+/// Sends the bytes from a pipe, with the number of the pipe: 0 for stdout, 1 for stderr.
+fn send_output(pipe: Option<impl Read + Send + 'static>, number: usize, to: mpsc::SyncSender<(usize, Vec<u8>)>) {
     let Some(mut pipe) = pipe else {
         return;
     };
@@ -179,15 +179,15 @@ fn drain(pipe: Option<impl Read + Send + 'static>, number: usize, to: mpsc::Sync
     });
 }
 
-/// Waits until the child has ended and both of its pipes are closed.
-fn wait(
+/// Waits until the child has ended and both of its pipes are closed. Fails as soon as it exceeds its bounds.
+fn wait_within(
     child: &mut Child,
     name: String,
     bounds: Bounds,
     is_supervised: bool,
     reader: &mpsc::Receiver<(usize, Vec<u8>)>,
 ) -> Result<Output, Error> {
-    let (start, mut looked) = (Instant::now(), Instant::now());
+    let (start, mut measured) = (Instant::now(), Instant::now());
     let mut exited = None;
     let mut written = [Vec::new(), Vec::new()];
     loop {
@@ -202,7 +202,7 @@ fn wait(
             Ok(None) => {}
             Ok(Some(status)) => {
                 let is_late = exited.get_or_insert_with(Instant::now).elapsed() > GRACE;
-                // Something the child left behind still holds its pipes: it is not waited for.
+                // A process that the child left behind still has the pipes open. It is not waited for.
                 if is_late && !is_closed {
                     signal_group(child.id(), true);
                 }
@@ -212,17 +212,17 @@ fn wait(
                 }
             }
         }
-        // Only now: a child that has just ended within its bounds has not exceeded them.
+        // The bounds come last, because a child that has just ended did so within them.
         if let Some(timeout) = bounds.time.filter(|timeout| start.elapsed() >= *timeout) {
             return Err(Error::Deadline(name, timeout.as_secs()));
         }
         if written.iter().map(|written| written.len() as u64).sum::<u64>() > bounds.output {
             return Err(Error::Exceeded(name, bounds.output >> 20, "output"));
         }
-        if bounds.memory < u64::MAX && looked.elapsed() >= POLL {
-            looked = Instant::now();
-            // The process that supervises the others has our memory, as it was, which does not count.
-            if resident(child.id(), !is_supervised).is_some_and(|resident| resident > bounds.memory) {
+        if bounds.memory < u64::MAX && measured.elapsed() >= POLL {
+            measured = Instant::now();
+            // The supervisor began as a copy of this process, so its memory is not the memory of the command.
+            if resident_bytes(child.id(), !is_supervised).is_some_and(|resident| resident > bounds.memory) {
                 return Err(Error::Exceeded(name, bounds.memory >> 20, "memory"));
             }
         }
@@ -231,7 +231,7 @@ fn wait(
 
 /// Returns how much of all that a process has started is resident, in bytes, and with `itself` of the process as well, where the
 /// system tells.
-fn resident(process: u32, itself: bool) -> Option<u64> {
+fn resident_bytes(process: u32, itself: bool) -> Option<u64> {
     let directory = Path::new("/proc").join(process.to_string());
     let status = fs::read_to_string(directory.join("status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
@@ -241,7 +241,7 @@ fn resident(process: u32, itself: bool) -> Option<u64> {
     let started = threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
     let started: Vec<u32> = started.flat_map(|all| all.split(' ').flat_map(str::parse).collect::<Vec<u32>>()).collect();
     let own = if itself { own } else { 0 };
-    Some(own + started.into_iter().filter_map(|child| resident(child, true)).sum::<u64>())
+    Some(own + started.into_iter().filter_map(|child| resident_bytes(child, true)).sum::<u64>())
 }
 
 /// Ends the child, and with it its whole group if it has one of its own.

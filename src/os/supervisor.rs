@@ -19,8 +19,8 @@ pub(super) fn put_above(command: &mut Command) {
     }
 }
 
-/// Goes on in a new process. This one waits for it, ends all that it leaves behind, and then ends as it did; without `starter`
-/// it ends at once.
+/// Continues in a new process. This process waits for the new one, ends all processes that it leaves behind, and then ends
+/// with its status. If `starter` ends first, everything ends at once.
 #[allow(unsafe_code)]
 fn supervise(starter: Pid) -> io::Result<()> {
     let us = getpid();
@@ -32,7 +32,7 @@ fn supervise(starter: Pid) -> io::Result<()> {
         for signal in [libc::SIGCHLD, libc::SIGTERM, libc::SIGINT, libc::SIGHUP] {
             libc::sigaddset(&raw mut wanted, signal);
         }
-        // Before there is a child: our handlers would take them.
+        // Blocked before there is a child, so that no signal is lost to the handlers of this program.
         libc::sigprocmask(libc::SIG_BLOCK, &raw const wanted, std::ptr::null_mut());
         wanted
     };
@@ -48,30 +48,34 @@ fn supervise(starter: Pid) -> io::Result<()> {
     }
 }
 
-/// Waits until a child has ended or somebody wants us to, and ends what is left.
+/// Waits until `child` has ended, `starter` has ended, or one of the `signals` asks this process to end. Then it ends all
+/// processes below it, and itself.
 #[allow(unsafe_code)]
-fn wait_for(child: Option<Pid>, wanted: &libc::sigset_t, starter: Pid) -> ! {
-    // SAFETY: the pipes are the child's alone.
+fn wait_for(child: Option<Pid>, signals: &libc::sigset_t, starter: Pid) -> ! {
+    // The reader of the pipes waits until every process has closed them, so this one must not keep them open.
+    // SAFETY: this process uses no file any more.
     unsafe { libc::syscall(libc::SYS_close_range, 0, libc::c_uint::MAX, 0) };
     let mut status = None;
     loop {
-        while let Ok(Some((ended, how))) = wait(WaitOptions::NOHANG) {
-            status = status.or(Some(how).filter(|_| Some(ended) == child));
+        // Other children are orphans of the child, which the system has given to this process.
+        while let Ok(Some((ended, its_status))) = wait(WaitOptions::NOHANG) {
+            status = status.or(Some(its_status).filter(|_| Some(ended) == child));
         }
         let mut signal = libc::SIGCHLD;
         let is_over = status.is_some() || getppid() != Some(starter);
         // SAFETY: a plain system call.
-        if is_over || unsafe { libc::sigwait(wanted, &raw mut signal) } != 0 || signal != libc::SIGCHLD {
+        if is_over || unsafe { libc::sigwait(signals, &raw mut signal) } != 0 || signal != libc::SIGCHLD {
             break;
         }
     }
-    // Children of what was ended become ours in turn.
+    // The children of a process that was ended become children of this one, so this is repeated until there are none.
     while end_children() {
         let _ = wait(WaitOptions::empty());
     }
     match status.and_then(|status| status.exit_status()) {
-        // SAFETY: nothing of this process is left to do.
+        // SAFETY: this process has nothing else to do.
         Some(code) => unsafe { libc::_exit(code) },
+        // Without an exit code, this process ends as if by a signal, too.
         None => loop {
             let _ = kill_process(getpid(), Signal::KILL);
         },

@@ -1,7 +1,7 @@
 //! Classifies a text that may be a git repository, a remote file, or neither.
 
 use super::go_url::{HttpUrl, strip_prefix_ignore_case};
-use super::spec::{RepoSpec, marker_split, split_host};
+use super::spec::{RepoSpec, split_at_marker, split_host};
 use crate::message::redact;
 
 /// Whether kustomize takes a text for a URL.
@@ -29,7 +29,7 @@ pub(crate) fn has_git_marker(text: &str) -> bool {
     let Ok((_, path)) = split_host(location) else {
         return false;
     };
-    let Some((repository, rest)) = marker_split(path) else {
+    let Some((repository, rest)) = split_at_marker(path) else {
         return false;
     };
     // [`RepoSpec::parse`] also splits inside `.github/` and `my_git/`. Such directories hold files, so these do not

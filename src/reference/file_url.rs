@@ -14,7 +14,7 @@ pub(crate) fn looks_like_file(url: &str) -> bool {
     [".yaml", ".yml", ".json"].iter().any(|ending| lower.ends_with(ending))
         || (is_remote_file(url)
             && !has_git_marker(url)
-            && UrlParts::of(url).is_some_and(|parts| parts.forge().is_some()))
+            && UrlParts::of(url).is_some_and(|parts| parts.forge_version().is_some()))
 }
 
 /// Whether the extension of a URL or a file name is one of HTML.
@@ -31,8 +31,11 @@ pub(crate) fn names_page(name: &str) -> bool {
 /// repositories have. The server accepts a short commit id as long as it is unique.
 pub(crate) fn file_pin(url: &str) -> Option<(Pin, String)> {
     let parts = UrlParts::of(url)?;
-    let version =
-        parts.forge().or_else(|| parts.moving()).or_else(|| parts.query("ref")).or_else(|| parts.query("at"))?;
+    let version = parts
+        .forge_version()
+        .or_else(|| parts.moving_version())
+        .or_else(|| parts.query_value("ref"))
+        .or_else(|| parts.query_value("at"))?;
     let pin = match version.as_str() {
         "" | "refs/heads" => Pin::Branch,
         version if LATEST.contains(&version) => Pin::Branch,
@@ -49,10 +52,10 @@ const LATEST: [&str; 2] = ["releases/latest", "releases/permalink/latest"];
 
 impl UrlParts<'_> {
     /// The version in the URL of a raw file at a known forge; empty for a gist without a revision.
-    fn forge(&self) -> Option<String> {
+    fn forge_version(&self) -> Option<String> {
         let segments = self.segments.as_slice();
-        // The segments after the word that says that these are raw bytes: the version, then the path of the file.
-        let raw = match (self.host.as_str(), segments) {
+        // The segments after the word for raw bytes, such as `raw`: first the version, then the path of the file.
+        let version_and_path = match (self.host.as_str(), segments) {
             ("raw.githubusercontent.com", [_, _, rest @ ..])
             | ("github.com" | "www.github.com", [_, _, "raw" | "blob", rest @ ..])
             | ("github.com" | "www.github.com", [_, _, "releases", "download", rest @ ..])
@@ -78,7 +81,7 @@ impl UrlParts<'_> {
             }
         };
         // A full ref takes three segments, any other version one.
-        match raw {
+        match version_and_path {
             ["refs", kind @ ("heads" | "tags"), name, _, ..] => Some(format!("refs/{kind}/{name}")),
             [version, _, ..] => Some((*version).to_owned()),
             _ => None,
@@ -86,7 +89,7 @@ impl UrlParts<'_> {
     }
 
     /// The part of the path on any other host that usually moves.
-    fn moving(&self) -> Option<String> {
+    fn moving_version(&self) -> Option<String> {
         // The last segment is the file itself.
         let (_, directories) = self.segments.split_last()?;
         directories.iter().enumerate().find_map(|(at, segment)| match *segment {
@@ -97,7 +100,7 @@ impl UrlParts<'_> {
         })
     }
 
-    fn query(&self, key: &str) -> Option<String> {
+    fn query_value(&self, key: &str) -> Option<String> {
         let mut pairs = self.query.split('&').filter_map(|pair| pair.split_once('='));
         let (_, value) = pairs.find(|(name, _)| *name == key)?;
         let value = percent_decode_str(value).decode_utf8().ok()?;

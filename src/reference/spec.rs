@@ -55,9 +55,9 @@ impl RepoSpec {
         let (location, query) = text.split_once('?').unwrap_or((text, ""));
         let pairs = pairs(query);
         let (host, rest) = split_host(location)?;
-        // Without a mark the repository has two segments; a path of this machine is one whole repository.
-        let default = if host == FILE { Some((rest, "")) } else { two_segments(rest) };
-        let (repo_path, path) = marker_split(rest).or(default).ok_or("it has no repository")?;
+        // Without a mark, the repository is the first two segments, or the whole path on this machine.
+        let unmarked = if host == FILE { Some((rest, "")) } else { split_after_two(rest) };
+        let (repo_path, path) = split_at_marker(rest).or(unmarked).ok_or("it has no repository")?;
         if repo_path.is_empty() {
             return Err("it has no repository");
         }
@@ -161,7 +161,7 @@ pub(super) fn split_host(text: &str) -> Result<(String, &str), &'static str> {
 
 /// Splits a path at the first explicit mark of where the repository ends, if there is one: the
 /// segment after `_git/`, else before `//`, else after `.git`.
-pub(super) fn marker_split(path: &str) -> Option<(&str, &str)> {
+pub(super) fn split_at_marker(path: &str) -> Option<(&str, &str)> {
     const AZURE: &str = "_git/";
     if let Some(at) = path.find(AZURE) {
         let name = at + AZURE.len();
@@ -179,7 +179,7 @@ pub(super) fn marker_split(path: &str) -> Option<(&str, &str)> {
 }
 
 /// Splits a path after two segments, which may be empty.
-fn two_segments(path: &str) -> Option<(&str, &str)> {
+fn split_after_two(path: &str) -> Option<(&str, &str)> {
     // kustomize assumes that the repository ends there if the URL does not mark its end.
     let first = path.find('/')?;
     let second = path[first + 1..].find('/');

@@ -17,7 +17,7 @@ const GITHUB: &str = "https://github.com/";
 /// and for http URLs apply. A reference that passes is well-formed, not trusted.
 pub fn refuse_unsafe(text: &str, spec: Option<&RepoSpec>) -> Result<(), String> {
     refuse_controls(text, "reference")?;
-    // A record holds no blanks around a URL and no fragment: its entry would be for another URL.
+    // A record keeps neither blanks around a URL nor a fragment, so its entry would be for another URL.
     refuse_blanks(text, "reference")?;
     refuse("it", text.contains('#'), "contains `#`, which ends a URL")?;
     let Some(spec) = spec else {
@@ -32,9 +32,9 @@ pub fn refuse_unsafe(text: &str, spec: Option<&RepoSpec>) -> Result<(), String> 
     };
     // kustomize requests the text as written before git gets `https://github.com/`.
     let unforced = strip_prefix_ignore_case(text, "git::").unwrap_or(text);
-    let is_other = HttpUrl::parse(unforced).is_some() && strip_prefix_ignore_case(unforced, GITHUB).is_none();
+    let is_respelled = HttpUrl::parse(unforced).is_some() && strip_prefix_ignore_case(unforced, GITHUB).is_none();
     let why = "is requested as written first, and then as `https://github.com/`: write that";
-    refuse("it", spec.authority() == "github.com" && is_other, why)?;
+    refuse("it", spec.authority() == "github.com" && is_respelled, why)?;
     // git and ssh could take any of these parts for an option, and a server decodes them.
     if !spec.is_file() {
         let authority = spec.authority();
@@ -50,6 +50,7 @@ pub fn refuse_unsafe(text: &str, spec: Option<&RepoSpec>) -> Result<(), String> 
     spec.reference.as_deref().map_or(Ok(()), refuse_ref)
 }
 
+/// Fails with a phrase about a part of the reference if `is_refused`.
 fn refuse(part: &str, is_refused: bool, why: &str) -> Result<(), String> {
     if is_refused { Err(format!("{part} {why}")) } else { Ok(()) }
 }

@@ -37,7 +37,7 @@ pub(crate) fn web_page(text: &str) -> Option<String> {
         ("tree", path) => path,
         _ => return None,
     };
-    Some(root(&repository, path, reference))
+    Some(directory_hint(&repository, path, reference))
 }
 
 /// The hint if a reference to GitLab may fail because its repository is in a subgroup. Most are not.
@@ -80,11 +80,11 @@ fn source_page(text: &str) -> Option<String> {
         }
         path => path,
     };
-    Some(root(&repository, path, reference))
+    Some(directory_hint(&repository, path, reference))
 }
 
 /// A phrase with the reference to write for a directory of a repository.
-fn root(repository: &str, path: &[&str], reference: &str) -> String {
+fn directory_hint(repository: &str, path: &[&str], reference: &str) -> String {
     let separator = if path.is_empty() { "" } else { "//" };
     format!("this is a web page; write {repository}{separator}{}?ref={}", path.join("/"), escaped(reference))
 }

@@ -163,7 +163,7 @@ fn unread(
 pub(crate) fn affected(changes: &Changes, config: &Config, deployed: Sides<&DeployedTree>) -> Result<Affected> {
     let directories = starts(&*changes.trees.new, config, deployed.new)?;
     let before = changes.trees.old.kustomizations()?.into_iter().map(|path| path::parent(&path).to_owned());
-    let before = before.filter(|directory| config.starts(directory)).chain(deployed.old.targets.roots());
+    let before = before.filter(|directory| config.may_start_in(directory)).chain(deployed.old.targets.roots());
     let before: BTreeSet<String> = before.collect();
     let (graph, targets) = (&deployed.new.explored.graph, &deployed.new.targets);
     // Targets first: they tell which unreadable files matter.

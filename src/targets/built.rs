@@ -216,7 +216,7 @@ impl Targets {
         let users = graph.referrers();
         for (root, id) in graph.user_roots() {
             // A component that is left out is one for others to name.
-            let is_meant = graph.roots[id].kind != Some(KustomizationKind::Component) || config.starts(root);
+            let is_meant = graph.roots[id].kind != Some(KustomizationKind::Component) || config.may_start_in(root);
             if (users[id.0].is_empty() && is_meant || alone.contains(&id)) && !roots.contains(root) {
                 let (engine, tree) = (EngineName::Kustomize, &*graph.sources[0].tree);
                 let load_restrictor = Some(config.load_restrictor);

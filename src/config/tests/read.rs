@@ -50,7 +50,7 @@ fn a_file_without_content_is_the_default() {
     for text in ["", "\n", "# nothing yet\n", "---\n# nothing\n", "\u{feff}", "{}\n"] {
         let config = parse(text);
         assert!(config.rules.is_empty() && config.allow.is_empty());
-        assert!(config.starts("a/b") && config.starts(""));
+        assert!(config.may_start_in("a/b") && config.may_start_in(""));
         assert_eq!(config.scope_of("a/b"), None);
     }
 }

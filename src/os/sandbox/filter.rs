@@ -54,6 +54,7 @@ const EQUAL: u32 = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
 const ABOVE: u32 = libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K;
 const HAS: u32 = libc::BPF_JMP | libc::BPF_JSET | libc::BPF_K;
 
+/// One instruction: compares or loads by `k`. A comparison skips `yes` instructions if it is true, `no` if it is false.
 #[expect(clippy::cast_possible_truncation, reason = "codes of instructions have 16 bits")]
 fn step(code: u32, k: u32, yes: u8, no: u8) -> sock_filter {
     sock_filter { code: code as u16, jt: yes, jf: no, k }
@@ -74,43 +75,48 @@ fn fail(error: i32) -> sock_filter {
 
 /// The treatment of connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(super) enum ConnectionPolicy {
     /// The parent is notified of each one, and makes it or refuses it.
     Watched,
     /// New sockets fail.
     Refused,
 }
 
-/// The program; `None` if there is none for this processor. `requests` says what becomes of them if the network is
-/// closed. With `local` the child may talk to servers on this machine by path, as container engines do.
-pub(super) fn program(requests: Option<Asked>, local: bool) -> Option<Vec<sock_filter>> {
+/// The filter, as a program for the kernel. `None` if there is none for this processor. `requests` is the treatment of
+/// connections, `None` if the network is open. With `local` the child may talk to servers on this machine by path, as
+/// container engines do.
+pub(super) fn program(requests: Option<ConnectionPolicy>, local: bool) -> Option<Vec<sock_filter>> {
     let allow = end(libc::SECCOMP_RET_ALLOW);
+    // The numbers of calls belong to an architecture, so it is checked first. Then the number of the call is loaded.
     let mut all = vec![step(LOAD, 4, 0, 0), step(EQUAL, ARCHITECTURE?, 1, 0), fail(libc::ENOSYS), step(LOAD, 0, 0, 0)];
     if cfg!(target_arch = "x86_64") {
         all.extend([step(ABOVE, X32, 0, 1), fail(libc::ENOSYS)]);
     }
+    // For one call the instructions `then` decide; for any other call they are skipped.
     let mut on = |call: c_long, then: &[sock_filter]| {
-        // The numbers of calls and the lengths of what follows are small.
+        // Both numbers are small, so neither conversion fails.
         let (call, length) = (u32::try_from(call).unwrap_or(u32::MAX), u8::try_from(then.len()).unwrap_or(u8::MAX));
         all.push(step(EQUAL, call, 0, length));
         all.extend(then);
     };
-    // Ways around the walls, whether the network is closed or open.
+    // Calls by which a child could leave its sandbox are refused, whether the network is closed or open.
     FORBIDDEN.iter().for_each(|call| on(*call, &[fail(libc::EPERM)]));
     ABSENT.iter().for_each(|call| on(*call, &[fail(libc::ENOSYS)]));
     on(libc::SYS_clone, &[load(0), step(HAS, NAMESPACES, 0, 1), fail(libc::EPERM), allow]);
     if let Some(requests) = requests {
         let watch = end(libc::SECCOMP_RET_USER_NOTIF);
         let (refuse, connect) = match requests {
-            Asked::Watched => (watch, watch),
-            Asked::Refused => (fail(libc::EACCES), allow),
+            ConnectionPolicy::Watched => (watch, watch),
+            ConnectionPolicy::Refused => (fail(libc::EACCES), allow),
         };
-        // Ways to other machines: each is watched, or refused, and whatever nobody needs is refused anyway.
+        // Calls that reach other machines are watched or refused. No build needs to listen, so that is always refused.
         LISTENS.iter().for_each(|call| on(*call, &[fail(libc::EACCES)]));
         on(libc::SYS_connect, &[connect]);
         for (call, flags) in SENDS {
             on(call, &[load(flags), step(HAS, libc::MSG_FASTOPEN.unsigned_abs(), 0, 1), refuse, allow]);
         }
+        // TCP sockets are allowed, because they send nothing before a connection. Any other socket, except for a local one
+        // by `local`, is watched or refused.
         on(
             libc::SYS_socket,
             &[

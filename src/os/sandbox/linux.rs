@@ -15,7 +15,7 @@ use landlock::{
     RulesetCreated, RulesetCreatedAttr as _, RulesetError, Scope, path_beneath_rules,
 };
 
-use super::filter::{self, Asked};
+use super::filter::{self, ConnectionPolicy};
 use super::requests::Requests;
 use super::{Isolated, Isolation, Means};
 use crate::os::process::{self, Bounds, Error};
@@ -23,7 +23,7 @@ use crate::os::process::{self, Bounds, Error};
 /// The rights that are known here; of a kernel that has fewer, those that it has.
 const RIGHTS: ABI = ABI::V7;
 
-/// Runs a command inside of walls. If the machine forbids them, it is not started.
+/// Runs a command in a sandbox. If the machine does not allow one, the command is not started.
 pub(crate) fn run(
     command: &mut Command,
     isolation: Isolation<'_>,
@@ -38,13 +38,13 @@ pub(crate) fn run(
     let (ended, end) = io::pipe().map_err(failed)?;
     let (sender, receiver) = mpsc::channel();
     let run = move || {
-        // Closed when the command is gone, so that nobody waits for its requests any more.
+        // Closed when the command has ended, so that `answer` waits for no more requests.
         let _end = end;
         sender.send(enter(command, &isolation).map_err(failed)?).ok();
         process::run_supervised(command, bounds)
     };
     thread::scope(|threads| {
-        // The walls are around a thread and all that it starts, so that it starts nothing else.
+        // A sandbox holds for a thread and all that it starts, so this thread starts nothing but the command.
         let inside = thread::Builder::new().spawn_scoped(threads, run).map_err(failed)?;
         let kernel = receiver.recv().ok().flatten();
         let refused = kernel.map(|kernel| Requests { kernel, isolation }.answer(&ended));
@@ -64,7 +64,7 @@ fn enter(command: &Command, isolation: &Isolation<'_>) -> io::Result<Option<Owne
     };
     // Last of all: it may refuse what comes before.
     if isolation.network.is_some() {
-        let (watched, asks) = (program(Asked::Watched)?, libc::SECCOMP_FILTER_FLAG_NEW_LISTENER);
+        let (watched, asks) = (program(ConnectionPolicy::Watched)?, libc::SECCOMP_FILTER_FLAG_NEW_LISTENER);
         // Else a signal, as Go sends them all the time, lets a call be asked again.
         let kernel = install(&watched, asks | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV);
         match kernel.or_else(|_| install(&watched, asks)) {
@@ -74,7 +74,7 @@ fn enter(command: &Command, isolation: &Isolation<'_>) -> io::Result<Option<Owne
             Err(_) => {}
         }
     }
-    install(&program(Asked::Refused)?, 0).map(|_| None)
+    install(&program(ConnectionPolicy::Refused)?, 0).map(|_| None)
 }
 
 /// Installs a filter for this thread and all that it starts.
