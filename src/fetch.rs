@@ -25,7 +25,7 @@ mod trust;
 
 pub(crate) use budget::MAX_FILE_SIZE;
 pub(crate) use cache::Cache;
-pub(crate) use history::{Ancestry, Histories, Move, REWRITTEN};
+pub(crate) use history::{Ancestry, Histories, Move, REWRITTEN, RefCommit};
 pub(crate) use network::Network;
 pub(crate) use progress::Progress;
 pub(crate) use published::Published;

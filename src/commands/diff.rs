@@ -661,15 +661,15 @@ fn move_lines(sides: Sides<&Workspace>, fetcher: &Fetcher, asked: &BTreeSet<Upst
     let mut moved: BTreeMap<Upstream, String> = changes.collect();
     // Counting commits asks the network, so only upstreams that caused a difference are asked for.
     let mut moves = moves(&was, &is);
-    moves.retain(|reference_move| asked.contains(reference_move.new.0));
+    moves.retain(|reference_move| asked.contains(reference_move.new.upstream));
     for (Move { old, new }, history) in moves.iter().zip(fetcher.histories(&moves)) {
         let count = history.filter(|history| history.is_forward).map(|history| counted(history.commits, "commit"));
         let count = count.map_or(String::new(), |count| format!(", {count}"));
-        let move_line = match [old, new].map(|side| short(side.0.reference().unwrap_or("HEAD")).to_owned()) {
-            [was, is] if was != is => format!("{}: {was} -> {is}", new.0.url()),
-            _ => move_line(new.0, old.1, new.1),
+        let move_line = match [old, new].map(|side| short(side.upstream.reference().unwrap_or("HEAD")).to_owned()) {
+            [was, is] if was != is => format!("{}: {was} -> {is}", new.upstream.url()),
+            _ => move_line(new.upstream, old.commit, new.commit),
         };
-        moved.insert(new.0.clone(), move_line + &count);
+        moved.insert(new.upstream.clone(), move_line + &count);
     }
     moved
 }

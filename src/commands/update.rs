@@ -14,7 +14,7 @@ use crate::build::choice::Choices;
 use crate::build::rendered::ProgramOptions;
 use crate::check::localized::deployed;
 use crate::destination::{ChangedFiles, message};
-use crate::fetch::{self, Fetcher, Move, REWRITTEN, Tip};
+use crate::fetch::{self, Fetcher, Move, REWRITTEN, RefCommit, Tip};
 use crate::graph::{RemoteRef, Remotes as _, Survey};
 use crate::localize::{on_disk, write};
 use crate::message::failure::{Failure, FailureKind, Failures, command, short};
@@ -383,12 +383,12 @@ fn is_pattern(to: &str) -> bool {
 fn histories(fetcher: &Fetcher, before: &Lock, after: &Lock) -> (Vec<Finding>, News) {
     let moves = message::moves(before, after);
     let (mut findings, mut news) = (Vec::new(), News::new());
-    for (Move { old, new: (new, _) }, history) in moves.iter().zip(fetcher.histories(&moves)) {
+    for (Move { old, new: RefCommit { upstream: new, .. } }, history) in moves.iter().zip(fetcher.histories(&moves)) {
         let Some(history) = history else { continue };
         news.entry((*new).clone()).or_default().commits = message::subjects(&history);
         let name = new.reference().unwrap_or("HEAD");
-        if !history.is_forward && old.0 == *new && !fetcher.is_version(new) {
-            let failure = Failure::new(format!("`{name}` of {} {REWRITTEN} {}", new.url(), short(old.1)));
+        if !history.is_forward && old.upstream == *new && !fetcher.is_version(new) {
+            let failure = Failure::new(format!("`{name}` of {} {REWRITTEN} {}", new.url(), short(old.commit)));
             findings.push(Finding::new(Rule::RewrittenBranch, LOCK_NAME, failure));
         }
     }

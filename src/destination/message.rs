@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::fetch::{Ancestry, Histories, Move};
+use crate::fetch::{Ancestry, Histories, Move, RefCommit};
 use crate::message::failure::{short, shown};
 use crate::record::{ChangeKind, Digest, Lock, LockChange};
 use crate::reference::Upstream;
@@ -23,7 +23,8 @@ pub(super) fn text(
 ) -> String {
     let moves = moves(before, after);
     // A repository with another ref is listed as moved, not as removed and added.
-    let moved_upstreams: BTreeSet<&Upstream> = moves.iter().flat_map(|moved| [moved.old.0, moved.new.0]).collect();
+    let moved_upstreams: BTreeSet<&Upstream> =
+        moves.iter().flat_map(|moved| [moved.old.upstream, moved.new.upstream]).collect();
     let histories = histories(&moves);
     let mut moved: Vec<String> =
         moves.iter().zip(histories).map(|(moved, history)| move_line(moved, history.as_ref())).collect();
@@ -67,11 +68,11 @@ pub(crate) fn moves<'a>(before: &'a Lock, after: &'a Lock) -> Vec<Move<'a>> {
     // With several candidates it is open which ref replaced which, so none is a move.
     let (old, new) = (repositories(before), repositories(after));
     let moves = old.iter().filter_map(|(upstream, commit)| {
+        let before = RefCommit { upstream, commit };
         let replacement = match new.get(*upstream) {
-            Some(commit) => (*upstream, *commit),
+            Some(commit) => RefCommit { upstream, commit },
             None => unmatched(&old, &new, upstream).and(unmatched(&new, &old, upstream))?,
         };
-        let before = (*upstream, *commit);
         (before != replacement).then_some(Move { old: before, new: replacement })
     });
     moves.collect()
@@ -80,16 +81,12 @@ pub(crate) fn moves<'a>(before: &'a Lock, after: &'a Lock) -> Vec<Move<'a>> {
 /// The commits of a lock by repository and ref.
 type Repositories<'a> = BTreeMap<&'a Upstream, &'a str>;
 
-/// The only entry of `side` for the repository of `upstream` that the other side lacks; `None` if there are several.
-fn unmatched<'a>(
-    side: &Repositories<'a>,
-    other: &Repositories<'a>,
-    upstream: &Upstream,
-) -> Option<(&'a Upstream, &'a str)> {
+/// The only entry of `side` for the repository of `upstream` that the other side lacks. `None` if there are several.
+fn unmatched<'a>(side: &Repositories<'a>, other: &Repositories<'a>, upstream: &Upstream) -> Option<RefCommit<'a>> {
     let mut entries =
         side.iter().filter(|(entry, _)| is_same_repository(entry, upstream) && !other.contains_key(**entry));
     let (entry, commit) = entries.next()?;
-    entries.next().is_none().then_some((*entry, *commit))
+    entries.next().is_none().then_some(RefCommit { upstream: entry, commit })
 }
 
 fn is_same_repository(upstream: &Upstream, other: &Upstream) -> bool {
@@ -107,12 +104,12 @@ fn repositories(lock: &Lock) -> Repositories<'_> {
 }
 
 fn move_line(Move { old, new }: &Move<'_>, history: Option<&Ancestry>) -> String {
-    let mut text = if old.0 == new.0 {
-        format!("{} from {} to {}", new.0, short(old.1), short(new.1))
+    let mut text = if old.upstream == new.upstream {
+        format!("{} from {} to {}", new.upstream, short(old.commit), short(new.commit))
     } else {
-        format!("{} from {} to {}", new.0.url(), ref_and_commit(*old), ref_and_commit(*new))
+        format!("{} from {} to {}", new.upstream.url(), ref_and_commit(*old), ref_and_commit(*new))
     };
-    if let Some(history) = history.filter(|_| old.1 != new.1) {
+    if let Some(history) = history.filter(|_| old.commit != new.commit) {
         text += &match history.commits {
             _ if !history.is_forward => ": not a descendant".to_owned(),
             1 => ": 1 commit".to_owned(),
@@ -123,8 +120,8 @@ fn move_line(Move { old, new }: &Move<'_>, history: Option<&Ancestry>) -> String
     text
 }
 
-fn ref_and_commit((source, commit): (&Upstream, &str)) -> String {
-    match source.reference() {
+fn ref_and_commit(RefCommit { upstream, commit }: RefCommit<'_>) -> String {
+    match upstream.reference() {
         Some(reference) => format!("{} ({})", shown(reference), short(commit)),
         None => format!("HEAD ({})", short(commit)),
     }

@@ -42,8 +42,15 @@ pub(crate) struct Ancestry {
 /// A repository whose commit or ref changed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Move<'a> {
-    pub old: (&'a Upstream, &'a str),
-    pub new: (&'a Upstream, &'a str),
+    pub old: RefCommit<'a>,
+    pub new: RefCommit<'a>,
+}
+
+/// A repository at a ref, with the commit that a lock has for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RefCommit<'a> {
+    pub upstream: &'a Upstream,
+    pub commit: &'a str,
 }
 
 /// Compares the two commits of each move. `None` for a move that could not be compared.
@@ -58,12 +65,12 @@ impl Fetcher {
             _ => None,
         });
         let known: HashMap<String, SafeUrl> = known.collect();
-        let request = |upstream: &Upstream, commit: &str| {
+        let request = |RefCommit { upstream, commit }: RefCommit<'_>| {
             let url = known.get(upstream.url()).cloned().unwrap_or_else(|| upstream.url().into());
             let request = GitRequest::new(url, upstream.reference(), Some(commit));
             GitRequest { may_ask: false, timeout: SOON, ..request }
         };
-        let compared: Vec<_> = moves.iter().map(|Move { old, new }| (request(new.0, new.1), old.1, new.1)).collect();
+        let compared: Vec<_> = moves.iter().map(|Move { old, new }| (request(*new), old.commit, new.commit)).collect();
         let network: &Network = &self.network;
         network.progress.each(
             SIDE_BY_SIDE,
