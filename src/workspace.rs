@@ -41,7 +41,7 @@ pub(crate) struct Workspace {
     pub lock: Option<Rc<Lock>>,
     /// The conflicts of a lock that git could not merge, with what to do; `lock` is then the merged lock. `None` if git
     /// left no conflict.
-    pub lock_conflicts: Option<Vec<Failure>>,
+    pub conflicts: Option<Vec<Failure>>,
     kustomizations: OnceCell<Vec<String>>,
     survey: OnceCell<Rc<Survey>>,
     /// The directories of the roots that are deployed. Computed when it is first asked for.
@@ -257,24 +257,12 @@ impl Workspace {
             (None, Some(top)) => Lock::at(&*tree, &path::join(top, LOCK_NAME))?,
             (None, None) => None,
         };
-        let lock_conflicts = merged.map(|merged| merged.conflicts.iter().map(conflict::conflict_failure).collect());
+        let conflicts = merged.map(|merged| merged.conflicts.iter().map(conflict::conflict_failure).collect());
         // Every directory above a file of the lock, so that ownership is one look-up.
         let files_of_lock = lock.iter().flat_map(|lock| &lock.files).map(|file| file.path.as_str());
         let owned = path::directories(files_of_lock).into_iter().map(str::to_owned).collect();
         let (kustomizations, survey, deployed) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
-        Ok(Workspace {
-            files,
-            tree,
-            prefix,
-            top,
-            config,
-            lock,
-            lock_conflicts,
-            kustomizations,
-            survey,
-            deployed,
-            owned,
-        })
+        Ok(Workspace { files, tree, prefix, top, config, lock, conflicts, kustomizations, survey, deployed, owned })
     }
 
     /// Refuses the lock of a localized copy, and a lock that could not be replaced.
@@ -289,7 +277,7 @@ impl Workspace {
         }
         match self.tree.entry(LOCK_NAME)? {
             None | Some(Entry::File { .. }) => Ok(()),
-            _ if self.lock_conflicts.is_some() => Ok(()),
+            _ if self.conflicts.is_some() => Ok(()),
             _ => Err(Failure::new(format!("`{LOCK_NAME}` is not a regular file"))
                 .hint("move it away: the lock is written there")),
         }

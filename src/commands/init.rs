@@ -75,7 +75,7 @@ impl Setup {
             _ => String::new(),
         };
         // The file of a lock with a conflict cannot be read, so it is checked with the entries of both sides.
-        let new_lock = workspace.lock_conflicts.is_some().then(|| ResultFile::of(&old_lock)).transpose()?;
+        let new_lock = workspace.conflicts.is_some().then(|| ResultFile::of(&old_lock)).transpose()?;
         let mut setup = Setup {
             old_lock: (*old_lock).clone(),
             fetcher,
@@ -242,7 +242,7 @@ impl Setup {
             changes: Lock::changes(&self.old_lock, &self.relocked.lock),
             now_remote: NowRemote::between(&self.old_lock, &self.relocked.lock, &self.workspace.config),
             configuration: self.added,
-            conflicts: self.workspace.lock_conflicts.clone().unwrap_or_default(),
+            conflicts: self.workspace.conflicts.clone().unwrap_or_default(),
             status: self.checked.status(),
             has_configuration: !self.new_config.is_empty(),
             unverified: status.as_ref().and_then(|status| status.unverified),

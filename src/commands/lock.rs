@@ -68,8 +68,8 @@ pub(super) fn write_lock(
     let locking = Locking {
         unread: relocked.unread,
         unresolved: relocked.unresolved,
-        merged: workspace.lock_conflicts.is_some(),
-        unmoved: workspace.lock_conflicts.clone().unwrap_or_default(),
+        merged: workspace.conflicts.is_some(),
+        unmoved: workspace.conflicts.clone().unwrap_or_default(),
         ..Locking::default()
     };
     let localized = LocalizeOutcome {
@@ -94,7 +94,7 @@ pub(super) fn changed_lock(
     relocked: &mut Relocked,
 ) -> Result<Option<ResultFile>> {
     relocked.lock.written_after(before);
-    let is_same = relocked.lock == *before && workspace.lock_conflicts.is_none();
+    let is_same = relocked.lock == *before && workspace.conflicts.is_none();
     // A first lock that holds nothing tells nothing.
     let is_nothing = workspace.lock.is_none() && relocked.lock.remotes.is_empty() && !relocked.unresolved.is_empty();
     (!is_same && !is_nothing).then(|| ResultFile::of(&relocked.lock)).transpose()

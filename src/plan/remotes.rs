@@ -13,7 +13,7 @@ use crate::record::{Lock, Pinned, Remotes, can_be_named};
 use crate::reference::Upstream;
 
 /// A remote reference of a root or of its plugin configurations.
-struct UpstreamReference {
+struct Mention {
     upstream: Upstream,
     root: RootId,
     /// The location of the reference.
@@ -36,7 +36,7 @@ pub(super) struct UserRemotes {
 /// Every fetched file, repository and chart of a graph, each with the upstreams that it references. `old_lock` tells
 /// the references of an upstream that was not followed.
 pub(crate) fn remotes(graph: &Graph, old_lock: &Lock) -> Result<Remotes> {
-    let names = ReferencedUpstreams::of(graph, old_lock);
+    let names = Referenced::of(graph, old_lock);
     let mut remotes = Remotes::new();
     if let Some((upstream, pinned)) = remote_target(graph) {
         add(&mut remotes, &upstream, pinned, names.of_root(RootId(0)))?;
@@ -66,7 +66,7 @@ pub(crate) fn remotes(graph: &Graph, old_lock: &Lock) -> Result<Remotes> {
 pub(super) fn user_remotes(graph: &Graph, config: &Config, old_lock: &Lock) -> UserRemotes {
     let mut remotes = UserRemotes::default();
     remotes.to_localize.extend(remote_target(graph).map(|(upstream, _)| upstream));
-    for UpstreamReference { upstream, lines, is_left, .. } in upstream_references(graph, old_lock) {
+    for Mention { upstream, lines, is_left, .. } in mentions(graph, old_lock) {
         if graph.is_fetched(lines.file) {
             continue;
         }
@@ -86,17 +86,16 @@ pub(super) fn user_remotes(graph: &Graph, config: &Config, old_lock: &Lock) -> U
 }
 
 /// The upstreams that roots and fetched files reference.
-struct ReferencedUpstreams<'a> {
+struct Referenced<'a> {
     graph: &'a Graph,
     roots: Vec<BTreeSet<Upstream>>,
     /// Plugin configurations that were fetched as files.
     files: HashMap<FileId, BTreeSet<Upstream>>,
 }
 
-impl<'a> ReferencedUpstreams<'a> {
-    fn of(graph: &'a Graph, old_lock: &Lock) -> ReferencedUpstreams<'a> {
-        let mut names =
-            ReferencedUpstreams { graph, roots: vec![BTreeSet::new(); graph.roots.len()], files: HashMap::new() };
+impl<'a> Referenced<'a> {
+    fn of(graph: &'a Graph, old_lock: &Lock) -> Referenced<'a> {
+        let mut names = Referenced { graph, roots: vec![BTreeSet::new(); graph.roots.len()], files: HashMap::new() };
         // A file can be listed by roots of several repositories, each of which gets the reference.
         let mut listed_by: HashMap<FileId, Vec<RootId>> = HashMap::new();
         for (id, edge) in graph.edges() {
@@ -104,8 +103,7 @@ impl<'a> ReferencedUpstreams<'a> {
                 listed_by.entry(file).or_default().push(id.root);
             }
         }
-        for UpstreamReference { upstream, root, lines: Lines { file, .. }, .. } in upstream_references(graph, old_lock)
-        {
+        for Mention { upstream, root, lines: Lines { file, .. }, .. } in mentions(graph, old_lock) {
             match graph.files[file].origin {
                 Origin::Remote(_) => {
                     names.files.entry(file).or_default().insert(upstream);
@@ -136,7 +134,7 @@ impl<'a> ReferencedUpstreams<'a> {
 
 /// Every remote reference of a graph: URLs, charts that the tree lacks, and images of functions that may change or use
 /// the network. References that no lock could have are skipped; the walk reports them.
-fn upstream_references(graph: &Graph, old_lock: &Lock) -> Vec<UpstreamReference> {
+fn mentions(graph: &Graph, old_lock: &Lock) -> Vec<Mention> {
     let mut references = Vec::new();
     for (id, edge) in graph.edges() {
         let wanted = edge.remote.as_ref().filter(|_| edge.resolution == Resolution::Remote);
@@ -144,12 +142,7 @@ fn upstream_references(graph: &Graph, old_lock: &Lock) -> Vec<UpstreamReference>
         let unresolved = || wanted.map(|wanted| wanted.locked(old_lock).unwrap_or_else(|| wanted.upstream()));
         let upstream = resolved(graph, edge).map(|(upstream, _)| upstream).or_else(unresolved);
         let is_left = graph.stays_remote.contains_key(&id);
-        references.extend(upstream.map(|upstream| UpstreamReference {
-            upstream,
-            root: id.root,
-            lines: edge.lines(),
-            is_left,
-        }));
+        references.extend(upstream.map(|upstream| Mention { upstream, root: id.root, lines: edge.lines(), is_left }));
     }
     for chart in &graph.charts {
         let lines = graph.lines_of(chart.note);
@@ -159,19 +152,14 @@ fn upstream_references(graph: &Graph, old_lock: &Lock) -> Vec<UpstreamReference>
             upstream.filter(|upstream| !chart.is_there() || old_lock.holds(upstream) && !graph.is_fetched(lines.file));
         // A chart that was not pulled here is one that an exception covers, or whose pulling failed.
         let is_left = chart.archive.is_none() && !chart.is_there();
-        references.extend(upstream.map(|upstream| UpstreamReference { upstream, root: chart.root, lines, is_left }));
+        references.extend(upstream.map(|upstream| Mention { upstream, root: chart.root, lines, is_left }));
     }
     for (note, noted) in graph.notes.iter().enumerate() {
         let NoteKind::Code { runs: Runs::Image { image, network }, .. } = &noted.note.kind else { continue };
         // A pinned image without network cannot change, so that the lock need not mention it.
         if !is_pinned(image) || *network {
             let upstream = Upstream::Image { image: redact::url(image) };
-            references.push(UpstreamReference {
-                upstream,
-                root: noted.root,
-                lines: graph.lines_of(note),
-                is_left: true,
-            });
+            references.push(Mention { upstream, root: noted.root, lines: graph.lines_of(note), is_left: true });
         }
     }
     references.retain(|reference| can_be_named(&reference.upstream));
