@@ -470,6 +470,22 @@ fn where_a_build_was_ended_the_rest_is_told() {
         "#]],
         ),
         (
+            &["check", "--build"],
+            expect![[r#"
+            warning[unknown-target]: cannot tell what Flux Kustomization web (apps/apps.yaml:1) deploys: apps/kustomization.yaml may change it
+             --> apps/apps.yaml:4:14
+              |
+            4 | spec: {path: ./web, sourceRef: {kind: GitRepository, name: fleet}}
+              |              ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+              = help: write it out, or allow it: # kustomize-localize: allow[unknown-target] REASON
+
+            for more: git kustomize-localize explain unknown-target
+            checked 3 kustomizations with 3 references in the working tree, 2 builds (kustomize/…, network closed): 1 could not be checked; 1 target unknown
+            error: apps/kustomization.yaml: `/home/me/bin/kustomize` was killed
+              hint: see that the machine has memory left, and run the same command again
+        "#]],
+        ),
+        (
             &["targets"],
             expect![[r#"
             apps/apps.yaml:1: Flux Kustomization web

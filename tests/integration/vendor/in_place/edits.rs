@@ -3,7 +3,7 @@
 use git_kustomize_localize::seams::record::sha256_hex;
 
 use super::{LIB, LOCK, follow, in_place, refused, world};
-use crate::support::{Repo, deployment, files};
+use crate::support::{Repo, Transcript, deployment, files};
 
 /// A localized file.
 const FILE: &str = "overlays/dev/localized-files/files.example.com/v1/app.yaml";
@@ -280,4 +280,32 @@ fn targets_are_named_from_the_top_too() {
             "{target}: {all}"
         );
     }
+}
+
+#[test]
+fn a_kustomization_that_cannot_be_read_keeps_the_localized_files_it_may_use() {
+    let world = world();
+    in_place(&world.work, &[]).success();
+    world.work.commit("localized");
+    world.work.write("overlays/dev/kustomization.yaml", "namePrefix: a-\n");
+    world.work.write("overlays/prod/kustomization.yaml", "resources: [\n");
+    let mut transcript = Transcript::default();
+    transcript.add(in_place(&world.work, &["overlays/dev"]).success());
+    // An update writes stored files again, and cannot tell whether the other kustomization uses these.
+    transcript.add(world.work.run(&["update"]).fails(2));
+    assert_eq!(world.work.read(FILE), deployment("app"));
+    world.work.write("overlays/prod/kustomization.yaml", "resources:\n- ../../base\n");
+    transcript.add(world.work.run(&["update"]).success());
+    assert!(!world.work.path().join(FILE).exists());
+    transcript.says(expect![[r#"
+        $ git kustomize-localize vendor overlays/dev
+        nothing to do: kustomize-localize.lock has 3 remote references
+        $ git kustomize-localize update
+        error: these localized files cannot be refreshed: no locked URL leads to them: `overlays/dev/localized-files/.gitattributes`, `overlays/dev/localized-files/files.example.com/v1/app.yaml`
+          hint: replace the reference that leads there with a URL, and fix the findings of `git kustomize-localize check`
+        $ git kustomize-localize update
+        localized the working tree: 1 file written, 0 references rewritten, 2 removed
+          dropped https://files.example.com/v1/app.yaml <0>
+          to stage it: git add -f -- :/kustomize-localize.lock :/overlays/dev/localized-files
+    "#]]);
 }
