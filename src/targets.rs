@@ -470,8 +470,8 @@ pub(crate) struct Targets {
     pub unread: Vec<Unread>,
     /// Whether no target is known to use this repository, but a path of one exists in it.
     pub assumes_this_repo: bool,
-    /// Targets that are missing if their repository is this one, which the tree does not show: as many paths exist as
-    /// are missing.
+    /// Targets that are missing if their repository is this one, which the tree does not show: some of its paths exist,
+    /// but not most.
     pub perhaps_missing: Vec<Target>,
     /// The files of objects that nothing deploys, each with the topmost directory of which nothing is deployed.
     pub undeployed: BTreeMap<String, String>,

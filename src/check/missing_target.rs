@@ -242,6 +242,11 @@ mod tests {
         );
         assert_eq!((found.severity, &*under_caret(found)), (Severity::Warning, "gone}"));
         let own = |url: &str| format!("repository: [{{url: 'https://github.com/{url}'}}]\n");
+        let most = [&even[..], &[app("three", "acme/x", "lost")]].concat();
+        let messages: Vec<_> = find(&most, "").into_iter().map(|finding| finding.message).collect();
+        expect![[r#"
+            Argo CD Application two (argo.yaml:7) deploys `gone`, which is missing if github.com/acme/x is this repository
+            Argo CD Application three (argo.yaml:13) deploys `lost`, which is missing if github.com/acme/x is this repository"#]].assert_eq(&messages.join("\n"));
         let declared = find(&even, &own("acme/x"));
         assert!(declared.len() == 1 && declared[0].fails(), "{declared:?}");
         assert_eq!(find(&even, &own("acme/other")), []);

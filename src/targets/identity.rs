@@ -76,8 +76,8 @@ impl Identity {
     }
 
     /// Adds the URLs that the tree itself shows: those with more deployed paths that exist than paths that are missing.
-    /// `targets` are those of [`Self::of_any_url`]. Returns the targets with missing paths if there are as many of
-    /// both.
+    /// `targets` are those of [`Self::of_any_url`]. Returns the targets with missing paths if some paths exist,
+    /// but not more.
     pub(super) fn add_told_by<'t>(&mut self, targets: impl Iterator<Item = &'t Target> + Clone) -> Vec<Target> {
         let mut paths: BTreeMap<(&str, &str), bool> = BTreeMap::new();
         for dir in targets.clone().filter_map(Target::local_dir) {
@@ -92,16 +92,18 @@ impl Identity {
                 paths.insert((url, &dir.path), is_here);
             }
         }
-        // Each path votes for its URL.
-        let mut told: BTreeMap<&str, i64> = BTreeMap::new();
+        // Each path votes for its URL, and its presence counts.
+        let mut told: BTreeMap<&str, (i64, bool)> = BTreeMap::new();
         for ((url, _), is_here) in paths {
+            let (more, any_here) = told.entry(url).or_default();
             // By majority: one typing error must not make a URL that of another repository.
-            *told.entry(url).or_default() += if is_here { 1 } else { -1 };
+            *more += if is_here { 1 } else { -1 };
+            *any_here |= is_here;
         }
-        // A tie tells nothing: its missing paths are only perhaps missing.
+        // Without a majority its missing paths are only perhaps missing, if any is here.
         let open: BTreeSet<&str> = told
             .iter()
-            .filter(|(url, more)| **more == 0 && !self.urls.iter().any(|(own, _)| own == *url))
+            .filter(|(url, (more, any_here))| *more <= 0 && *any_here && !self.urls.iter().any(|(own, _)| own == *url))
             .map(|(url, _)| *url)
             .collect();
         let missing = targets
@@ -112,7 +114,7 @@ impl Identity {
             })
             .cloned()
             .collect();
-        let told = told.into_iter().filter(|(_, more)| *more > 0);
+        let told = told.into_iter().filter(|(_, (more, _))| *more > 0);
         self.urls.extend(told.map(|(url, _)| (url.to_owned(), String::new())));
         missing
     }
