@@ -58,17 +58,19 @@ pub(crate) fn find(repo: &Rc<LocalRepo>, source: &Snapshot, before: Option<&Lock
 /// it.
 fn undo(repo: &LocalRepo, repository: &Repository, head: &str) -> Result<Option<String>> {
     let locks = [LOCK_NAME.to_owned()];
-    let commit = match records::newest(repository, head, &locks, |record| record.target.new_dir.is_none())? {
-        RecordLookup::Record(record) => Some(record.commit),
-        // A squash contains the whole branch.
-        _ => repo.last_change(head, LOCK_NAME)?,
+    let record = records::newest(repository, head, &locks, |record| record.target.new_dir.is_none())?;
+    // The parent that has no localized files: the source is the second one of a commit of the branch, and the first one of
+    // a merge of it.
+    let (commit, parent) = match record {
+        RecordLookup::Record(record) => (Some(record.commit), 2),
+        // A squash contains the whole branch, and a merge in which the lock was resolved has a lock of its own.
+        RecordLookup::Unreadable { .. } | RecordLookup::Nothing => (repo.last_change(head, LOCK_NAME)?, 1),
     };
     let Some(commit) = commit else { return Ok(None) };
     let parents = match repository.find_commit(object_id(&commit)?) {
         Ok(commit) => commit.parent_ids().count(),
         Err(error) => return Err(Failure::new(format!("commit {commit} cannot be read: {error}"))),
     };
-    // A revert against the second parent, the source, takes the localized files back.
-    let mainline = if parents > 1 { "-m 2 " } else { "" };
+    let mainline = if parents > 1 { format!("-m {parent} ") } else { String::new() };
     Ok(Some(format!("git revert --no-edit {mainline}{}", short(&commit))))
 }

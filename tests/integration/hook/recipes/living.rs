@@ -71,29 +71,35 @@ fn taking_back(output: &Output) -> String {
 #[test]
 fn a_branch_that_is_merged_back_is_reported() {
     let mut transcript = Transcript::default();
-    for how in ["at once", "later", "squashed"] {
+    for how in ["at once", "later", "resolved", "squashed"] {
         let project = locked();
         let work = &project.work;
         work.decide("rules: {merged-back: error}\n");
         work.run(&["branch"]).success();
-        if how == "later" {
+        if ["later", "resolved"].contains(&how) {
             work.write("README.md", "More.\n");
             work.commit("more");
             work.run(&["branch"]).success();
         }
         let (base, before) = (work.id("main"), content(work, "main"));
         let merge = match how {
-            "at once" => "--ff-only",
+            "at once" => &["--ff-only"][..],
             // Merged like a pull request.
-            "later" => "--no-ff",
-            _ => "--squash",
+            "later" => &["--no-ff"],
+            "resolved" => &["--no-ff", "--no-commit"],
+            _ => &["--squash"],
         };
-        work.git(&["merge", "--quiet", "--no-edit", merge, "localized/main"]);
+        work.git(&[&["merge", "--quiet", "--no-edit"], merge, &["localized/main"]].concat());
         if how == "squashed" {
             let message = work.message("localized/main");
             // Not yet.
             transcript.add(work.run(&["check", "--staged", "--base", "HEAD"]).fails(1));
             work.git(&["commit", "--quiet", "-m", &message]);
+        }
+        if how == "resolved" {
+            // The lock is neither that of the source nor that of the branch.
+            work.write("kustomize-localize.lock", format!("# merged\n{}", work.read("kustomize-localize.lock")));
+            work.commit("merge");
         }
         told_and_taken_back(&project, &base, &before);
     }
