@@ -211,11 +211,13 @@ impl Fetcher {
             text: spec.clone_spec(),
             wants: ExpectedContent::Root,
             spec: Some(spec.clone()),
+            // The user names it, so that it may point anywhere, and gets the user's logins.
             by: None,
             is_page: false,
         };
         match self.fetch_references(&[Rc::new(wanted)]).remove(0)? {
             RemoteContent::Root(repository) => Ok(repository),
+            // Nothing else was wanted.
             RemoteContent::File(_) | RemoteContent::Chart(_) => Err(Failure::new("the target was not resolved")),
         }
     }

@@ -34,7 +34,8 @@
 //! - the common part of a copy, `branch` and `vendor`: `localize.rs`, their reports: `localize/report.rs`
 //! - the locked entries that `update` leaves alone: `update.rs`
 //! - an SBOM: its entries `sbom/component.rs`, its formats `sbom/formats.rs`, licenses `sbom/licenses.rs`
-//! - hooks: their names `hook.rs`, their files `hook/install.rs`, what a hook checks `hook/pending.rs`
+//! - hooks: their names `hook.rs`, their scripts `hooks/` (outside of `src`), installing them `hook/install.rs`, what a
+//!   hook checks `hook/pending.rs`
 //! - guesses about unknown words: `usage.rs`
 //!
 //! [`localize`]: one run of a copy, `branch` or `vendor`, from the arguments to the written files
@@ -78,10 +79,11 @@
 //! - Flux: `flux.rs`, its objects with their fields: `flux/models.rs`, which source a target has: `flux/source.rs`, the
 //!   files that it does not see: `flux/ignore.rs`, variables: `flux/variables.rs`, `flux/substitution.rs`
 //! - Argo CD: `argo.rs`, its objects: `argo/models.rs`, what an ApplicationSet makes: `argo/application_set.rs`, each
-//!   kind of generator: `argo/generator.rs`, templates: `argo/template.rs`, its `kustomize edit` commands: `argo/edit.rs`, a
-//!   directory without a kustomization: `argo/plain.rs`, manifest-generate-paths: `argo/watched.rs`
-//! - the kustomization that Flux makes of a directory: `generated.rs`; what helm gets for a chart: from all engines
-//!   `chart.rs`, from one `flux/release.rs`, `argo/release.rs`; globs of both engines: `argo/pattern.rs`
+//!   kind of generator: `argo/generator.rs`, templates: `argo/template.rs`, its `kustomize edit` commands: `argo/edit.rs`, the
+//!   variables in its fields: `argo/environment.rs`, a directory without a kustomization: `argo/plain.rs`,
+//!   manifest-generate-paths: `argo/watched.rs`
+//! - the kustomization that Flux makes of a directory: `generated.rs`; what helm gets for a chart, and what is refused:
+//!   from all engines `chart.rs`, from one `flux/release.rs`, `argo/release.rs`; globs of both engines: `argo/pattern.rs`
 //! - objects as builds make them: `built.rs`, and who may change them before: `changers.rs`; which targets deploy an
 //!   object: `deployments.rs`; what becomes of deployed objects: `policy.rs`
 //! - what a change touches: `affected.rs`, by its targets: `affected/deployed.rs`
@@ -104,7 +106,7 @@
 //!
 //! [`config`]: `.kustomize-localize`, the configuration of a repository
 //! - its keys: `config.rs`, `schema.json`; the keys of an entry, and how values are read: `read.rs`
-//! - `allow`, also the text of a new entry: `allow.rs`, the URLs of an entry: `address.rs`; `sources`: `source.rs`
+//! - what an entry of `allow` covers, and the text of a new one: `allow.rs`, its URLs: `address.rs`; `sources`: `source.rs`
 //! - exceptions in comments of kustomizations: `comment.rs`; additions to the file: `append.rs`
 //!
 //! [`record`]: lock and trailers, written, read and checked by the same code
@@ -123,6 +125,7 @@
 //!
 //! [`tree`]: read-only files: of a commit, on disk, in memory
 //! - as a checkout converts them: `checkout.rs` (by the attributes of `git/checkout.rs`); licenses: `license.rs`
+//! - following symbolic links: `tree.rs`; why a link of a reference is refused: `graph/local.rs`
 //!
 //! [`git`]: the git executable
 //! - the variables that it gets or must not see: `git.rs`, those of an upstream: `remote_git.rs`; attributes:
@@ -145,7 +148,7 @@
 //! | path | content |
 //! |---|---|
 //! | `action.yml`, `hooks/action` | the GitHub Action: runs the program, and comments on a pull request |
-//! | `hooks/` | hooks and configurations for people to copy: git, pre-commit, lefthook, Renovate, a server |
+//! | `hooks/` | the hooks that are installed, and configurations to copy: pre-commit, lefthook, Renovate, a server |
 //! | `.ci/` | `run` checks a change, `release` builds the files of a release; the others install tools |
 //! | `tests/integration` | the program as people run it; `tests/snapshots` has its output, `tests/parity` what kustomize does, `tests/fuzz` the fuzz targets |
 //!

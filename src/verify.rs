@@ -148,10 +148,14 @@ pub(crate) fn verify_directory(
 
 /// The failure of an unknown revision, with a remote-tracking ref that may have been meant.
 fn unknown_revision(repo: &LocalRepo, rev: &str) -> Failure {
+    // Only a name: git would take anything else for a pattern.
     let pattern = git::is_branch_name(rev).then(|| format!("refs/remotes/*/{rev}"));
     let refs = pattern.and_then(|pattern| repo.refs(&[pattern]).ok()).unwrap_or_default();
     Failure::new(format!("unknown revision `{rev}`")).hint(match refs.keys().next() {
-        Some(name) => format!("use its local name: {}", name.trim_start_matches("refs/remotes/")),
+        Some(name) => {
+            let name = name.strip_prefix("refs/remotes/").unwrap_or(name);
+            format!("use its local name: {name}")
+        }
         None if rev.starts_with(history::PREFIX) => {
             "fetch it first, or commit one: git kustomize-localize branch".to_owned()
         }

@@ -56,14 +56,11 @@ impl From<Failure> for Unbuilt {
 impl From<Unbuilt> for Failures {
     fn from(unbuilt: Unbuilt) -> Self {
         match unbuilt {
+            // It has a kind, or none.
             Unbuilt::Skipped(failure) => failure.into(),
             Unbuilt::Failed(reason) | Unbuilt::Refused(reason) => {
-                let flag = missing_flag(&reason);
-                let failure = Failure::new(reason).because(FailureKind::NotBuilt);
-                match flag {
-                    Some(flag) => failure.hint(flag).into(),
-                    None => failure.into(),
-                }
+                let hint = missing_flag(&reason);
+                Failure::new(reason).because(FailureKind::NotBuilt).hints(hint).into()
             }
             Unbuilt::Unread(messages) => Failures(
                 messages

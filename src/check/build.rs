@@ -239,8 +239,8 @@ impl<'a> CheckBuilds<'a> {
         checked.add(findings, self.policy, &*self.workspace.tree);
     }
 
-    /// Whether to build a target: the check covers it, and the change affects it. A target without an object must also be
-    /// in `checked`, the graph from the starting points.
+    /// Whether to build a target: the check covers it, and the change affects it. A target that no object defines counts only
+    /// if `checked`, the graph from the starting points, has its root: nothing else says that somebody builds it.
     fn includes(&self, target: &Target, checked: &Graph) -> bool {
         let Some(dir) = target.local_dir() else { return false };
         if !target.engine.has_objects() && !target.roots(dir).any(|root| checked.user_root(root).is_some()) {
@@ -251,7 +251,7 @@ impl<'a> CheckBuilds<'a> {
         }
         let Some(affected) = &self.affected else { return true };
         let mut objects = affected.targets.iter().map(|other| &other.target.object);
-        // Objects are compared by their locations: a build may have given one another name.
+        // Objects are compared by their locations, not their names: a build may rename an object.
         objects.any(|object| (&object.file, object.line) == (&target.object.file, target.object.line))
             || target.roots(dir).any(|root| affected.directories.contains(root))
     }

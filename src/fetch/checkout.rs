@@ -28,7 +28,7 @@ pub(super) struct CheckoutTree {
     mounts: RefCell<HashMap<String, Rc<CheckoutTree>>>,
     conversion: Conversion,
     /// Whether all attributes of the tree were fetched.
-    has_attributes: Cell<bool>,
+    has_all_attributes: Cell<bool>,
     /// The files that the budget has counted.
     counted: RefCell<HashSet<String>>,
     /// The missing files that were requested.
@@ -55,7 +55,7 @@ impl CheckoutTree {
             mounts: RefCell::default(),
             // Filters are not configured in fetched repositories.
             conversion: Conversion::new(false, hash),
-            has_attributes: Cell::default(),
+            has_all_attributes: Cell::default(),
             counted: RefCell::default(),
             requested: RefCell::default(),
         })
@@ -128,7 +128,8 @@ impl CheckoutTree {
         CheckoutTree::open(&self.network, fetched, label.to_owned(), true)
     }
 
-    /// The missing objects that reading a file of this repository needs.
+    /// The missing objects that reading a file of this repository needs, as far as is known: attributes that are fetched can
+    /// need more, so that the caller asks again until there are none.
     fn lacks(&self, path: &str) -> Result<BTreeSet<ObjectId>> {
         let mut lacking = BTreeSet::new();
         lacking.extend(self.objects.lacks(path)?);
@@ -137,11 +138,11 @@ impl CheckoutTree {
             lacking.extend(self.objects.lacks(&attributes)?);
         }
         // If these attributes convert files, git reads those of the whole tree.
-        if lacking.is_empty() && !self.has_attributes.get() && self.conversion.applies(&self.objects, directory)? {
+        if lacking.is_empty() && !self.has_all_attributes.get() && self.conversion.applies(&self.objects, directory)? {
             for path in self.objects.files_named(&|name| name == ATTRIBUTES)? {
                 lacking.extend(self.objects.lacks(&path)?);
             }
-            self.has_attributes.set(lacking.is_empty());
+            self.has_all_attributes.set(lacking.is_empty());
         }
         Ok(lacking)
     }

@@ -10,6 +10,8 @@ use super::reach::authority;
 use crate::git::{Exchange, Login};
 use crate::message::failure::{Failure, FailureKind};
 
+/// How often a request is sent again.
+pub(super) const RETRIES: usize = 3;
 /// The longest wait of one request, over all retries.
 const MOST_OF_REQUEST: Duration = Duration::from_secs(60);
 /// The longest wait of one run.

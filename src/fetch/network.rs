@@ -10,7 +10,7 @@ use url::Url;
 use super::budget::Budget;
 use super::git::GitRequest;
 use super::http::{Client, FetchBounds, RequestError, redirected};
-use super::limit::{self, Patience};
+use super::limit::{self, Patience, RETRIES};
 use super::progress::SIDE_BY_SIDE;
 use super::reach::NetworkPolicy;
 use super::{
@@ -49,7 +49,7 @@ impl Network {
         let progress = Arc::new(Progress::new("fetching", options.quiet));
         // In tests the servers that never answer must not take long.
         let first = Duration::from_millis(if cfg!(debug_assertions) { 50 } else { 500 });
-        let patience = Patience::new(progress.clone(), 3, first);
+        let patience = Patience::new(progress.clone(), RETRIES, first);
         let git = remote_git.clone();
         let ask = Box::new(move |url: &Url| git.credentials(url));
         Network {

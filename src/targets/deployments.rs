@@ -51,9 +51,9 @@ impl<'a> Deployments<'a> {
                     TargetNodes { roots: Rc::new(roots), files: Rc::new(files) }
                 });
                 deployed = of_roots.clone();
-                let plain = target.plain(dir, objects);
-                if !plain.is_empty() {
-                    Rc::make_mut(&mut deployed.files).extend(plain);
+                let files = target.files_without_root(dir, objects);
+                if !files.is_empty() {
+                    Rc::make_mut(&mut deployed.files).extend(files);
                 }
             }
             deployed.files.iter().for_each(|file| deployments.by.entry(file).or_default().push(number));
@@ -79,8 +79,8 @@ impl<'a> Deployments<'a> {
 }
 
 impl Target {
-    /// The files of these that its engine applies without a root, or that may be a part of a rendered chart.
-    fn plain<'a>(&self, dir: &TargetDir, objects: &BTreeSet<&'a str>) -> Vec<&'a str> {
+    /// Those of `files`, which have objects, that it deploys without a root: as they are, or rendered by a chart or plugin.
+    fn files_without_root<'a>(&self, dir: &TargetDir, files: &BTreeSet<&'a str>) -> Vec<&'a str> {
         let (PathContent::Directory(directory) | PathContent::Chart(directory) | PathContent::Plugin(directory)) =
             &dir.content
         else {
@@ -88,9 +88,10 @@ impl Target {
         };
         // Only the plugin knows which files it reads.
         let is_plugin = matches!(dir.content, PathContent::Plugin(_));
-        let first = if directory.is_empty() { String::new() } else { format!("{directory}/") };
-        let inside = objects.range::<str, _>((Bound::Included(&*first), Bound::Unbounded));
-        let inside = inside.take_while(|file| file.starts_with(&first));
+        // With its slash, or `app` would have the files of `apple`, too.
+        let prefix = if directory.is_empty() { String::new() } else { format!("{directory}/") };
+        let inside = files.range::<str, _>((Bound::Included(&*prefix), Bound::Unbounded));
+        let inside = inside.take_while(|file| file.starts_with(&prefix));
         inside.copied().filter(|file| is_plugin || self.takes(dir, file)).collect()
     }
 }

@@ -5,10 +5,8 @@ use std::collections::BTreeMap;
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value as Json};
 
-use super::environment::Environment;
 use crate::kustomization::{Data, Located, Scalar, Value, is_same_key};
 use crate::message::position::Position;
-use crate::targets::chart;
 use crate::targets::scan::{ScannedKind, Spec, is_readable, models};
 
 pub(in crate::targets) const APPLICATION: &str = "Application";
@@ -367,44 +365,6 @@ impl Written {
         all.retain(|key, _| !["components", "ignoreMissingComponents", "version"].contains(&&**key));
         all
     }
-}
-
-impl Helm {
-    /// Whether it contains template expressions.
-    pub(super) fn is_open(&self) -> bool {
-        serde_json::to_string(self).is_ok_and(|json| json.contains("{{"))
-    }
-
-    /// Why the rendered chart is unknown: a field changes it that the program does not read.
-    pub(super) fn unread(&self) -> Option<String> {
-        chart::unread([("helm.fileParameters", !self.file_parameters.is_empty())])
-    }
-
-    /// The options of helm that it sets, or why one is unknown.
-    pub(super) fn options(&self, environment: &Environment<'_>) -> Result<Vec<String>, String> {
-        let version = self.kube_version.iter().map(|text| ("--kube-version", text));
-        let all = version.chain(self.api_versions.iter().map(|text| ("--api-versions", text)));
-        let all = all.filter(|(_, text)| !text.0.is_empty()).map(|(option, text)| format!("{option}={}", text.0));
-        let mut all: Vec<String> = all.collect();
-        all.extend(self.skip_schema_validation.then(|| "--skip-schema-validation".to_owned()));
-        // Argo CD takes the last one of a name, and gives helm those that stay strings after the others.
-        let mut parameters = BTreeMap::new();
-        for Parameter { name, value, force_string } in &self.parameters {
-            let option = if *force_string { "--set-string" } else { "--set" };
-            parameters.insert((option, name), literal(&environment.fill_in(value)?));
-        }
-        all.extend(parameters.into_iter().map(|((option, name), value)| format!("{option}={name}={value}")));
-        Ok(all)
-    }
-}
-
-/// A value for `helm template --set`, to which a comma would begin another one (`cleanSetParameters` in Argo CD's
-/// `util/helm/cmd.go`).
-fn literal(value: &str) -> String {
-    if value.starts_with('{') && value.ends_with('}') {
-        return value.to_owned();
-    }
-    value.replace("\\,", ",").replace(',', "\\,")
 }
 
 /// The generators and the template of a set. `None` if it lacks one of them, as a patch for a set does.

@@ -1,12 +1,14 @@
 //! The arguments that Argo CD gives to helm (`template` in its `util/helm/cmd.go`).
 
+use std::collections::BTreeMap;
+
 use super::Argo;
 use super::environment::Environment;
-use super::models::{Helm, Source, sources};
+use super::models::{Helm, Parameter, Source, sources};
 use crate::kustomization::Scalar;
 use crate::message::failure::shown;
 use crate::message::redact;
-use crate::targets::chart::{Release, ReleaseFields};
+use crate::targets::chart::{self, Release, ReleaseFields};
 use crate::targets::scan::Document;
 use crate::tree::path;
 
@@ -87,4 +89,42 @@ impl Argo<'_> {
         let revision = super::revision(self.identity, &url, named.target_revision.as_deref());
         self.identity.directory_of(&url).filter(|_| revision.is_this)
     }
+}
+
+impl Helm {
+    /// Whether it contains template expressions.
+    fn is_open(&self) -> bool {
+        serde_json::to_string(self).is_ok_and(|json| json.contains("{{"))
+    }
+
+    /// Why the rendered chart is unknown: a field changes it that the program does not read.
+    fn unread(&self) -> Option<String> {
+        chart::unread([("helm.fileParameters", !self.file_parameters.is_empty())])
+    }
+
+    /// The options of helm that it sets, or why one is unknown.
+    fn options(&self, environment: &Environment<'_>) -> Result<Vec<String>, String> {
+        let version = self.kube_version.iter().map(|text| ("--kube-version", text));
+        let all = version.chain(self.api_versions.iter().map(|text| ("--api-versions", text)));
+        let all = all.filter(|(_, text)| !text.0.is_empty()).map(|(option, text)| format!("{option}={}", text.0));
+        let mut all: Vec<String> = all.collect();
+        all.extend(self.skip_schema_validation.then(|| "--skip-schema-validation".to_owned()));
+        // Argo CD takes the last one of a name, and gives helm those that stay strings after the others.
+        let mut parameters = BTreeMap::new();
+        for Parameter { name, value, force_string } in &self.parameters {
+            let option = if *force_string { "--set-string" } else { "--set" };
+            parameters.insert((option, name), literal(&environment.fill_in(value)?));
+        }
+        all.extend(parameters.into_iter().map(|((option, name), value)| format!("{option}={name}={value}")));
+        Ok(all)
+    }
+}
+
+/// A value for `helm template --set`, to which a comma would begin another one (`cleanSetParameters` in Argo CD's
+/// `util/helm/cmd.go`).
+fn literal(value: &str) -> String {
+    if value.starts_with('{') && value.ends_with('}') {
+        return value.to_owned();
+    }
+    value.replace("\\,", ",").replace(',', "\\,")
 }

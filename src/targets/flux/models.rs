@@ -6,7 +6,6 @@ use serde::Deserialize;
 use serde_json::{Map, Value as Json};
 
 use crate::kustomization::{Located, Mistyped, Scalar, Value};
-use crate::targets::chart;
 use crate::targets::scan::{ScannedKind, Spec, is_readable, models};
 
 pub(in crate::targets) const KUSTOMIZATION: &str = "Kustomization";
@@ -312,17 +311,6 @@ impl Include {
     /// The directory in the artifact.
     pub(super) fn directory(&self) -> &str {
         if self.to_path.is_empty() { &self.repository.name } else { &self.to_path }
-    }
-}
-
-impl Release {
-    /// Why the rendered chart is unknown: a field changes it that the program does not read.
-    pub(super) fn unread(&self) -> Option<String> {
-        chart::unread([
-            ("spec.valuesFrom", !self.values_from.is_empty()),
-            ("spec.postRenderers", !self.post_renderers.is_empty()),
-            ("spec.chart.spec.valuesFile", self.chart.spec.values_file.is_some()),
-        ])
     }
 }
 

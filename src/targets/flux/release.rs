@@ -51,3 +51,14 @@ pub(super) fn release(
     release.replaces_own = !values_files(spec, base).is_empty();
     Ok(release)
 }
+
+impl Release {
+    /// Why the rendered chart is unknown: a field changes it that the program does not read.
+    fn unread(&self) -> Option<String> {
+        chart::unread([
+            ("spec.valuesFrom", !self.values_from.is_empty()),
+            ("spec.postRenderers", !self.post_renderers.is_empty()),
+            ("spec.chart.spec.valuesFile", self.chart.spec.values_file.is_some()),
+        ])
+    }
+}

@@ -139,8 +139,10 @@ impl Objects {
         }
     }
 
-    /// The raw bytes of the object (`kind`: `blob`, `tree`) that is at `path`.
+    /// The raw bytes of the object (`kind`: `blob`, `tree`) that is at `path`. git is asked last: it also fetches what a
+    /// partial clone lacks, if this run may fetch.
     pub(super) fn read(&self, kind: &str, id: ObjectId, path: &str) -> Result<Vec<u8>> {
+        // The cache is not trusted; the repository at hand is.
         let Some(repo) = &self.repo else {
             return read_proven(&self.repository, kind, id);
         };
@@ -156,7 +158,7 @@ impl Objects {
         let path = path::shown(path);
         match repo.object(kind, &id.to_string())? {
             Some(bytes) => Ok(bytes),
-            // Never fetched here: reading a tree must not need the network.
+            // This run may not fetch.
             None if repo.is_partial()? => {
                 Err(Failure::new(format!("`{path}` has not been fetched into this partial clone"))
                     .hint(format!("fetch it: git cat-file -e {id}")))
