@@ -34,7 +34,7 @@
 //! - the common part of a copy, `branch` and `vendor`: `localize.rs`, their reports: `localize/report.rs`
 //! - the locked entries that `update` leaves alone: `update.rs`
 //! - an SBOM: its entries `sbom/component.rs`, its formats `sbom/formats.rs`, licenses `sbom/licenses.rs`
-//! - hooks: their names `hook.rs`, their scripts `hooks/` (outside of `src`), installing them `hook/install.rs`, what a
+//! - hooks: their names `hook.rs`, their scripts `../hooks/`, installing them `hook/install.rs`, what a
 //!   hook checks `hook/pending.rs`
 //! - guesses about unknown words: `usage.rs`
 //!

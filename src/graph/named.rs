@@ -207,7 +207,7 @@ impl<'a> Namer<'a> {
         }
     }
 
-    /// Returns [`ALLOWED`] if an exception from `rule` at these lines covers an upstream.
+    /// [`ALLOWED`], if an exception from `rule` at these lines covers an upstream.
     fn allowed(&self, rule: Rule, upstream: &Upstream, lines: Lines) -> Option<&'static str> {
         self.graph.exception(self.config, rule, &upstream.subject(), lines).map(|_| ALLOWED)
     }
