@@ -40,7 +40,7 @@ pub(super) fn choose_name(asked: Option<&str>, source: Option<&str>, is_local: b
         (Some(asked), _) => Ok(asked.to_owned()),
         (None, Some(source)) if is_local => Ok(format!("{prefix}{source}")),
         (None, _) => {
-            Err(Failure::new("cannot derive the branch to commit to: the source commit is not named by a branch")
+            Err(Failure::new("cannot derive the branch to commit to: the source commit is not named by a local branch")
                 .hint("name the branch: `--branch NAME`"))
         }
     }
@@ -141,16 +141,30 @@ mod tests {
     }
 
     #[test]
-    fn a_source_that_cannot_name_a_branch_is_refused() {
-        assert!(choose_name(None, None, false, "localized/").is_err());
-        assert!(choose_name(None, Some("main"), false, "localized/").is_err());
+    fn only_a_local_branch_names_another_one() {
+        for source in [None, Some("main")] {
+            assert_eq!(
+                refusal(None, source, false),
+                "cannot derive the branch to commit to: the source commit is not named by a local branch"
+            );
+        }
+    }
+
+    #[test]
+    fn a_localized_branch_is_no_source_and_a_source_is_not_written_to() {
         for is_local in [true, false] {
-            assert!(choose_name(Some("x"), Some("localized/main"), is_local, "localized/").is_err());
-            assert!(choose_name(None, Some("localized/main"), is_local, "localized/").is_err());
+            for asked in [Some("x"), None] {
+                assert_eq!(refusal(asked, Some("localized/main"), is_local), NO_SOURCE);
+            }
             for asked in ["main", "refs/heads/main"] {
-                let failure = choose_name(Some(asked), Some("main"), is_local, "localized/").unwrap_err();
-                assert!(failure.to_string().contains("the source branch `main`"));
+                assert_eq!(refusal(Some(asked), Some("main"), is_local), "cannot commit to the source branch `main`");
             }
         }
+    }
+
+    const NO_SOURCE: &str = "`localized/main` is a localized branch, not a source";
+
+    fn refusal(asked: Option<&str>, source: Option<&str>, is_local: bool) -> String {
+        choose_name(asked, source, is_local, "localized/").unwrap_err().message
     }
 }

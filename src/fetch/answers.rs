@@ -237,10 +237,11 @@ fn question((source, pinned): &Entry<'_>) -> String {
     format!("{source} {}", pinned.digest.hex())
 }
 
-/// Refuses an upstream that cannot be asked for, or that a walk would refuse too: a lock comes with a pull request.
+/// Refuses an upstream that cannot be asked for, and a repository that a walk would refuse too: a lock comes with a pull
+/// request.
 pub(super) fn refuse(source: &Upstream) -> Result<()> {
     let url = source.url();
-    if redact::lacks_secret(url) {
+    if redact::has_placeholder(url) {
         return Err(Failure::new(format!("cannot check {url}: its secret is not stored in the lock"))
             .hint("keep secrets out of URLs: store them in a credential helper of git"));
     }
@@ -248,8 +249,8 @@ pub(super) fn refuse(source: &Upstream) -> Result<()> {
     let Upstream::Git { reference, .. } = source else {
         return Ok(());
     };
+    // A lock may name only the repositories that a kustomization could, so it is read as a reference to the top of one.
     let text = format!("{url}//.");
-    // Parsed like a reference of a kustomization: a lock must not name more than one of those can.
     let mut spec = RepoSpec::parse(&text)
         .ok()
         .filter(|spec| spec.clone_spec().shown() == url)

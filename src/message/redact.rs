@@ -73,7 +73,7 @@ pub fn has_secret(text: &str) -> bool {
 
 /// Whether a shown URL holds a placeholder of [`url()`], so that it can no longer be requested. A removed password leaves
 /// no trace.
-pub(crate) fn lacks_secret(shown: &str) -> bool {
+pub(crate) fn has_placeholder(shown: &str) -> bool {
     shown.contains(HIDDEN)
 }
 

@@ -1,14 +1,13 @@
-//! The arguments that engines give to helm for a chart of the tree.
+//! The arguments that engines give to helm for a chart of the tree, and whether its templates ask the cluster.
 
 use std::rc::Rc;
 
 use serde_json::Value as Json;
 
 use super::Target;
-use crate::graph::archive;
+use crate::graph::archive::NestedArchives;
 use crate::graph::inputs::{of_directory_without_root, paths_of};
 use crate::message::failure::{Failure, Result, shown};
-use crate::os::limits::CHART_BYTES;
 use crate::tree::{self, Resolved, Tree};
 
 /// How an engine renders a chart.
@@ -115,7 +114,7 @@ pub(crate) fn values(tree: &dyn Tree, target: &Target, release: &Release, chart:
             },
         };
         // Values may be templates, too.
-        if asks && names(&text, &["lookup"]) {
+        if asks && uses_any(&text, &["lookup"]) {
             return refuse("its values may ask the cluster (`lookup`)".to_owned());
         }
         texts.push(text);
@@ -128,7 +127,7 @@ pub(crate) fn values(tree: &dyn Tree, target: &Target, release: &Release, chart:
             Resolved::Submodule { path } => {
                 return refuse(format!("the submodule `{path}` in the chart is not in this repository"));
             }
-            Resolved::File { path, .. } if asks && names_within(&path, tree.read(&path)?.into(), &["lookup"]) => {
+            Resolved::File { path, .. } if asks && uses_any_within(&path, tree.read(&path)?.into(), &["lookup"]) => {
                 return refuse(format!("`{path}` may ask the cluster (`lookup`)"));
             }
             _ => {}
@@ -159,7 +158,7 @@ pub(crate) fn asks(tree: &dyn Tree, target: &Target, release: &Release, chart: &
     }
     for file_path in places(tree, chart)? {
         if let Resolved::File { path, .. } = tree::resolve(tree, &file_path)?
-            && names_within(&path, tree.read(&path)?.into(), &asked)
+            && uses_any_within(&path, tree.read(&path)?.into(), &asked)
         {
             let message = format!("`{path}` may render to something else in the cluster (`.Capabilities`, `.Release`)");
             return Ok(Some(message));
@@ -168,36 +167,34 @@ pub(crate) fn asks(tree: &dyn Tree, target: &Target, release: &Release, chart: &
     Ok(None)
 }
 
-/// As [`names`], for a file of a chart and the files packed in it; also true if it cannot be read.
-pub(super) fn names_within(path: &str, bytes: Rc<[u8]>, all: &[&str]) -> bool {
-    let (mut todo, mut unpacked) = (vec![(path.to_owned(), bytes)], 0);
+/// Whether a template action of a chart file, or of a file packed in it, uses one of `words`, such as `lookup`. Also true if
+/// that cannot be known: it is unreadable, or too large.
+pub(super) fn uses_any_within(path: &str, bytes: Rc<[u8]>, words: &[&str]) -> bool {
+    let (mut todo, mut archives) = (vec![(path.to_owned(), bytes)], NestedArchives::default());
     while let Some((path, bytes)) = todo.pop() {
         if !path.ends_with(".tgz") {
-            if names(&bytes, all) {
+            if uses_any(&bytes, words) {
                 return true;
             }
             continue;
         }
-        let Ok(files) = archive::unpack(&bytes) else { return true };
-        // An archive may hold itself.
-        unpacked += files.values().map(|bytes| bytes.len() + 512).sum::<usize>();
-        if unpacked > CHART_BYTES.most {
-            return true;
+        match archives.unpack(&bytes) {
+            Ok(files) => todo.extend(files),
+            Err(_) => return true,
         }
-        todo.extend(files);
     }
     false
 }
 
-/// Whether an action in a text uses one of these names, or a field of one.
-fn names(text: &[u8], all: &[&str]) -> bool {
+/// Whether a template action in a text uses one of `words`, or a field of one.
+fn uses_any(text: &[u8], words: &[&str]) -> bool {
     let text = String::from_utf8_lossy(text);
     let mut actions = text.split("{{").skip(1).filter_map(|rest| rest.split("}}").next());
     actions.any(|action| {
         action.split(|letter: char| !(letter.is_alphanumeric() || "_.$".contains(letter))).any(|word: &str| {
             // That of the top.
             let word = word.strip_prefix('$').filter(|rest| rest.starts_with('.')).unwrap_or(word);
-            all.iter().any(|word_of_list| {
+            words.iter().any(|word_of_list| {
                 word.strip_prefix(word_of_list).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
             })
         })

@@ -27,7 +27,7 @@ use crate::tree::{self, Tree, path};
 use ignore::Ignores;
 pub(super) use models::{Fate, KUSTOMIZATION, RELEASE};
 use models::{INSTANCE, Instance, Kustomization, Overrides, RESOURCE_SET, Release};
-use source::{Bound, BoundSource, FluxSources};
+use source::{Bootstrapped, Bound, BoundSource, FluxSources};
 use variables::Variables;
 
 /// Flux's kustomize-controller and helm-controller.
@@ -42,40 +42,26 @@ impl Engine for Flux {
         DEPLOYING.contains(&kind)
     }
 
-    // If no object defines the source that bootstrapping made, it is this repository, unless none of the paths that are
-    // deployed from it exists here.
     fn find(&self, tree: &dyn Tree, identity: &Identity, objects: &[Document], targets: &mut Targets) -> Result<()> {
         if !objects.iter().any(|document| self.deploys(&document.object.kind)) {
             return Ok(());
         }
         // Patterns are read once, since many sources share them.
         let ignores = Ignores::of(tree)?;
-        let made = |sources: &FluxSources<'_>| -> Result<Vec<Target>> {
-            let made = objects.iter().filter_map(|document| target(tree, sources, document).transpose());
-            made.collect()
+        let targets_of = |sources: &FluxSources<'_>| -> Result<Vec<Target>> {
+            let targets = objects.iter().filter_map(|document| target(tree, sources, document).transpose());
+            targets.collect()
         };
-        let sources = FluxSources::of(tree, objects, identity, &ignores, targets, false);
+        let sources = FluxSources::of(tree, objects, identity, &ignores, targets, Bootstrapped::Unknown);
+        // The patterns of all sources are known only now.
         ignores.check()?;
-        let mut all = made(&sources)?;
+        let mut found = targets_of(&sources)?;
         // `flux bootstrap` need not leave its source in the tree, so this repository is tried for it.
         if !sources.has_bootstrapped() {
-            let assumed = made(&FluxSources::of(tree, objects, identity, &ignores, targets, true))?;
-            let is_any_here = assumed.iter().zip(&all).any(|(target, other): (&Target, &Target)| {
-                target.location != other.location
-                    && matches!(&target.location, TargetLocation::Local(dir) if !dir.is_missing())
-            });
-            for (target, assumed) in all.iter_mut().zip(assumed) {
-                let may_be_here = matches!(
-                    (&target.location, &assumed.location),
-                    (TargetLocation::External(_), TargetLocation::Templated(_))
-                );
-                // With one path that exists, the guess is right for all: they have one source.
-                if is_any_here || may_be_here {
-                    *target = assumed;
-                }
-            }
+            let sources = FluxSources::of(tree, objects, identity, &ignores, targets, Bootstrapped::ThisRepository);
+            assume_bootstrapped(&mut found, targets_of(&sources)?);
         }
-        targets.targets.extend(all);
+        targets.targets.extend(found);
         Ok(())
     }
 
@@ -143,6 +129,22 @@ impl Engine for Flux {
 
     fn applies(&self, dir: &TargetDir, _: &PlainDirectory, file: &str) -> bool {
         matches!(dir.content, PathContent::Directory(_)) && dir.scanned.iter().any(|resource| resource.path == file)
+    }
+}
+
+/// Takes the targets of the guess that the source of bootstrapping is this repository, unless none of their paths exists
+/// here. Only targets of that source differ, so that one path tells for all of them.
+fn assume_bootstrapped(found: &mut [Target], guessed: Vec<Target>) {
+    let is_right = found.iter().zip(&guessed).any(|(target, guess)| {
+        target.location != guess.location && matches!(&guess.location, TargetLocation::Local(dir) if !dir.is_missing())
+    });
+    for (target, guess) in found.iter_mut().zip(guessed) {
+        // A path that only the cluster knows tells nothing, and may be here.
+        let may_be_here =
+            matches!((&target.location, &guess.location), (TargetLocation::External(_), TargetLocation::Templated(_)));
+        if is_right || may_be_here {
+            *target = guess;
+        }
     }
 }
 

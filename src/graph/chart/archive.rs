@@ -68,6 +68,25 @@ pub fn unpack(bytes: &[u8]) -> Result<Files, String> {
     Ok(files)
 }
 
+/// Archives in archives of one chart: they can be nested without end, so the total of what is unpacked is limited.
+#[derive(Default)]
+pub(crate) struct NestedArchives {
+    unpacked: usize,
+}
+
+impl NestedArchives {
+    /// Unpacks one more archive. Fails as [`unpack`] does, and if those before it are larger than a chart may be.
+    pub(crate) fn unpack(&mut self, bytes: &[u8]) -> Result<Files, String> {
+        if self.unpacked > CHART_BYTES.most {
+            return Err(format!("the chart has {}", CHART_BYTES.more()));
+        }
+        let files = unpack(bytes)?;
+        // Each file counts with its header, so that many empty files reach the limit as well.
+        self.unpacked += files.values().map(|bytes| bytes.len() + 512).sum::<usize>();
+        Ok(files)
+    }
+}
+
 /// Why an archive cannot be read.
 fn broken(error: std::io::Error) -> String {
     format!("it is damaged, or too large ({error})")

@@ -11,9 +11,9 @@ use std::rc::Rc;
 use serde_json::Value;
 use url::{ParseError, Url};
 
-use super::archive::{Files, unpack};
+use super::archive::{Files, NestedArchives};
 use crate::message::position::Position;
-use crate::os::limits::{CHART_BYTES, FILE};
+use crate::os::limits::FILE;
 use crate::tree::path;
 
 /// Something outside of a schema that the schema refers to; or a schema, or an archive, that cannot be read.
@@ -21,9 +21,9 @@ use crate::tree::path;
 pub(super) struct ExternalRef {
     /// The file of the chart that has the schema: the schema itself, or an archive.
     pub carrier: String,
-    /// The path of the schema in the archive. Empty if the carrier is not an archive.
+    /// The path of the schema in the archive, through all archives. Empty if the carrier is not an archive.
     pub inside: String,
-    /// The URL that the schema names, or why the carrier cannot be read.
+    /// The URL that the schema names, or why the schema or an archive cannot be read.
     pub url: Result<String, String>,
     /// The position of the reference in the schema. Line 0 if it is unknown.
     pub position: Position,
@@ -64,9 +64,7 @@ pub(super) fn is_read(path: &str) -> bool {
 
 /// The references of the schemas of a chart and its subcharts to other documents.
 pub(super) fn external_refs(files: Files) -> Vec<ExternalRef> {
-    let mut references = Vec::new();
-    // An archive can contain archives without end, so the total of unpacked bytes is limited, not the depth.
-    let mut unpacked = 0;
+    let (mut references, mut archives) = (Vec::new(), NestedArchives::default());
     let files = files.into_iter();
     let mut todo: Vec<UnreadFile> =
         files.map(|(path, bytes)| UnreadFile { carrier: path.clone(), inside: String::new(), path, bytes }).collect();
@@ -74,13 +72,8 @@ pub(super) fn external_refs(files: Files) -> Vec<ExternalRef> {
         let urls = match ChartFileKind::of(&path) {
             None => continue,
             Some(ChartFileKind::Schema) => external_urls(&bytes),
-            Some(ChartFileKind::Archive) if unpacked > CHART_BYTES.most => {
-                Err(format!("the chart has {}", CHART_BYTES.more()))
-            }
-            Some(ChartFileKind::Archive) => unpack(&bytes).map(|files| {
-                // Each file counts with its header, so that many empty files reach the limit as well.
-                unpacked += files.values().map(|bytes| bytes.len() + 512).sum::<usize>();
-                todo.extend(files.into_iter().filter(|(path, _)| is_read(path)).map(|(path, bytes)| UnreadFile {
+            Some(ChartFileKind::Archive) => archives.unpack(&bytes).map(|files| {
+                todo.extend(files.into_iter().map(|(path, bytes)| UnreadFile {
                     carrier: carrier.clone(),
                     inside: path::join(&inside, &path),
                     path,
@@ -265,6 +258,7 @@ fn position(text: &str, string: String) -> Position {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::os::limits::CHART_BYTES;
 
     const HOST: &str = "https://h/s.json";
 

@@ -51,6 +51,13 @@ struct FluxSource {
     source: BoundSource,
 }
 
+/// What the source is that `flux bootstrap` made, if no object of the tree defines it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Bootstrapped {
+    Unknown,
+    ThisRepository,
+}
+
 /// The sources of a tree.
 pub(super) struct FluxSources<'a> {
     pub(super) tree: &'a dyn Tree,
@@ -67,14 +74,14 @@ pub(super) struct FluxSources<'a> {
 const BOOTSTRAPPED: (&str, &str) = (GIT, "flux-system");
 
 impl<'a> FluxSources<'a> {
-    /// Finds the sources. With `is_bootstrapped`, the source that bootstrapping made is this repository.
+    /// Finds the sources.
     pub(super) fn of(
         tree: &'a dyn Tree,
         objects: &[Document],
         identity: &'a Identity,
         ignores: &'a Ignores,
         targets: &'a mut Targets,
-        is_bootstrapped: bool,
+        bootstrapped: Bootstrapped,
     ) -> Self {
         let (targets, all, more) = (RefCell::new(targets), Vec::new(), None);
         let mut sources = FluxSources { tree, identity, ignores, targets, all, more };
@@ -97,7 +104,7 @@ impl<'a> FluxSources<'a> {
             }
         }
         // After the objects of the tree: one of that name takes precedence.
-        if is_bootstrapped {
+        if bootstrapped == Bootstrapped::ThisRepository {
             // The command line of Flux, or the chart of a `FluxInstance`, made its object elsewhere.
             let (kind, name) = BOOTSTRAPPED;
             let object = ObjectRef { namespace: name.to_owned(), ..ObjectRef::of("", 0, kind, name.to_owned()) };

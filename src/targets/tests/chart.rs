@@ -265,7 +265,7 @@ fn what_is_packed_in_a_chart_is_looked_into() {
         }
         builder.into_inner().unwrap().finish().unwrap().into()
     };
-    let names = |bytes: std::rc::Rc<[u8]>| super::super::chart::names_within("charts/a.tgz", bytes, &["lookup"]);
+    let names = |bytes: std::rc::Rc<[u8]>| super::super::chart::uses_any_within("charts/a.tgz", bytes, &["lookup"]);
     assert!(!names(packed(&[("templates/a.yaml", b"{{ .Values.a }}"), ("README.md", b"lookup")])));
     let asks = packed(&[("templates/a.yaml", b"{{ lookup \"v1\" }}")]);
     assert!(names(packed(&[("charts/b.tgz", &asks)])));
