@@ -94,7 +94,7 @@ fn the_source_is_never_the_branch() {
     }
     // Detached, and without a name to begin with.
     work.run_unchanged(&IN_PLACE).fails(2).says(expect![[r#"
-        error: cannot derive the branch to commit to: the source commit is not named by a branch
+        error: cannot derive the branch to commit to: the source commit is not named by a local branch
           hint: name the branch: `--branch NAME`
     "#]]);
     work.run(&["branch", "--branch", "localized/main"]).success();

@@ -91,7 +91,7 @@ fn a_detached_head_names_no_branch() {
     before.assert_same(&work.state().without_ref(BRANCH));
     refusals.says(expect![[r#"
         $ git kustomize-localize example/overlay --scope example --no-verify
-        error: cannot derive the branch to commit to: the source commit is not named by a branch
+        error: cannot derive the branch to commit to: the source commit is not named by a local branch
           hint: name the branch: `--branch NAME`
     "#]]);
 }
@@ -125,7 +125,11 @@ fn a_revision_names_the_branch_if_it_is_one() {
     "#]]);
     // git takes the tag when a branch has the same name: then the branch must name nothing.
     for rev in ["both", &first, &first[..9], "HEAD~1", "tags/both"] {
-        project.overlay(&["--rev", rev]).fails(2).stderr_has("not named by a branch").stderr_has("`--branch NAME`");
+        project
+            .overlay(&["--rev", rev])
+            .fails(2)
+            .stderr_has("not named by a local branch")
+            .stderr_has("`--branch NAME`");
         project.overlay(&["--rev", rev, "--branch", "here"]).success();
         assert_eq!(work.id("here^"), first, "{rev}");
         work.git(&["update-ref", "-d", "refs/heads/here"]);

@@ -127,7 +127,7 @@ fn the_printed_commands_lead_to_where_nothing_is_to_do() {
     sparse.run_as_is(&[]).success().says(expect![[r#"
         1 kustomization, 1 remote reference (1 locked)
         builds cannot be compared: neither `kustomize` nor `kubectl` was found on PATH; install kustomize, or name it in the variable KUSTOMIZE
-        branch: unknown: cannot derive the branch to commit to: the source commit is not named by a branch
+        branch: unknown: cannot derive the branch to commit to: the source commit is not named by a local branch
         next: git kustomize-localize check
     "#]]);
     sparse.run_as_is(&["check"]).success();
