@@ -373,6 +373,10 @@ impl Argo<'_> {
 
     /// The files from which a source takes the values of a chart; of a pattern the directory that it begins with.
     fn values(&self, document: &Document, source: &Source, dir: Option<SourceDir<'_>>) -> Vec<String> {
+        // Most sources have no chart, and the environment reads the object again.
+        if source.helm.is_none() {
+            return Vec::new();
+        }
         let environment = Environment::of(document, source);
         let paths = source.values_files().filter_map(|text| self.values_file(document, &environment, dir, text).ok());
         paths

@@ -144,26 +144,25 @@ impl Targets {
             changed.flat_map(Target::object_files).chain(self.builds.files.iter().map(String::as_str)).collect();
         let all = self.buildable(graph, config, alone)?;
         let wanted: Vec<usize> = (0..all.len()).filter(|index| wanted(&all[*index])).collect();
-        let charts: Vec<usize> = (0..all.len()).filter(|index| all[*index].is_chart()).collect();
+        // Options of Argo CD are read as they are written, so files with nothing else need no build.
+        let objects = self.files.iter().filter(|(_, is_object)| **is_object).map(|(file, _)| file.as_str());
+        let templates = self.unread.iter().filter(|unread| unread.why == Why::Template);
+        let objects = objects.chain(templates.map(|unread| unread.file.as_str()));
+        let objects = objects.chain(self.builds.files.iter().map(String::as_str)).collect();
+        // Only helm tells the objects that a chart has templates for.
+        let charts: Vec<usize> = (0..all.len()).filter(|index| all[*index].renders_any(&objects)).collect();
         // As most trees are: no build is needed to know the targets.
         if changed.is_empty() && wanted.is_empty() && charts.is_empty() {
             return Ok(Vec::new());
         }
         let tree = &*graph.sources[0].tree;
-        // Options of Argo CD are read as they are written, so files with nothing else need no build.
-        let objects = self.files.iter().filter(|(_, is_object)| **is_object).map(|(file, _)| file.as_str());
-        let templates = self.unread.iter().filter(|unread| unread.why == Why::Template);
-        let objects = objects.chain(templates.map(|unread| unread.file.as_str()));
-        let objects = objects.chain(self.builds.files.iter().map(String::as_str));
-        let deployments = Deployments::of(graph, &all, &objects.collect());
+        let deployments = Deployments::of(graph, &all, &objects);
         // Whoever reads a file of these may read another one with objects.
         let readers = |files: &BTreeSet<&str>| -> Vec<usize> {
             files.iter().flat_map(|file| deployments.by(file)).copied().collect()
         };
         let namer = Namer::of(explored, config)?;
         let mut builders = BTreeMap::new();
-        // Only helm tells the objects that a chart has templates for.
-        let charts = charts.into_iter().filter(|index| !deployments.files(*index).is_empty());
         let starts = readers(&changed).into_iter().chain(wanted).chain(charts);
         for index in reach(starts, |index| readers(deployments.files(*index))) {
             let target = &all[index];

@@ -79,6 +79,11 @@ impl<'a> Deployments<'a> {
 }
 
 impl Target {
+    /// Whether its engine renders one of these files, which have objects, with helm.
+    pub(super) fn renders_any(&self, files: &BTreeSet<&str>) -> bool {
+        self.is_chart() && self.local_dir().is_some_and(|dir| !self.files_without_root(dir, files).is_empty())
+    }
+
     /// Those of `files`, which have objects, that it deploys without a root: as they are, or rendered by a chart or plugin.
     fn files_without_root<'a>(&self, dir: &TargetDir, files: &BTreeSet<&'a str>) -> Vec<&'a str> {
         let (PathContent::Directory(directory) | PathContent::Chart(directory) | PathContent::Plugin(directory)) =
