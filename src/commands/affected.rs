@@ -76,8 +76,7 @@ impl Outcome for Touched {
         let applications = as_one(targets.iter().map(AffectedTarget::sides)).into_iter().map(|sources| {
             let sources: Vec<&AffectedTarget> = sources.iter().map(|source| &targets[*source]).collect();
             let first = sources.iter().find(|source| source.status != DiffStatus::Removed).unwrap_or(&sources[0]);
-            let is_alike = sources.iter().all(|source| source.status == first.status);
-            (first.target.by(), if is_alike { first.status } else { DiffStatus::Changed }, &first.cause)
+            (first.target.by(), DiffStatus::of_all(sources.iter().map(|source| source.status)), &first.cause)
         });
         roots.chain(applications).map(touched_line).collect()
     }

@@ -499,11 +499,10 @@ impl Compared {
     fn of(sources: &[&Choice]) -> Compared {
         let (targets, stays) = (of_sources(sources), |choice: &&&Choice| choice.status != DiffStatus::Removed);
         let Some(first) = sources.iter().find(stays).or(sources.first()) else { return Compared::default() };
-        let is_alike = sources.iter().all(|choice| choice.status == first.status);
         Compared {
             name: first.title(),
             built_by: first.built_by(),
-            status: if is_alike { first.status } else { DiffStatus::Changed },
+            status: DiffStatus::of_all(sources.iter().map(|choice| choice.status)),
             cause: sources.iter().find_map(|choice| choice.cause.clone()),
             is_target: targets != Sides::default(),
             set: first.set(),

@@ -101,6 +101,13 @@ pub(crate) enum DiffStatus {
 }
 
 impl DiffStatus {
+    /// How something of several parts differs: as all of them do, or it is changed.
+    pub(crate) fn of_all(parts: impl IntoIterator<Item = DiffStatus>) -> DiffStatus {
+        let mut parts = parts.into_iter();
+        let first = parts.next().unwrap_or_default();
+        if parts.all(|part| part == first) { first } else { DiffStatus::Changed }
+    }
+
     pub(crate) fn name(self) -> &'static str {
         match self {
             DiffStatus::Added => "added",
