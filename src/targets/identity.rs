@@ -29,6 +29,20 @@ pub struct Identity {
     repo: Option<Rc<LocalRepo>>,
 }
 
+/// The deployed paths of a URL, as they exist in the tree or are missing.
+#[derive(Default)]
+struct Votes {
+    existing: usize,
+    missing: usize,
+}
+
+impl Votes {
+    /// Whether the URL is this repository. By majority: one typing error must not make it another one.
+    fn are_for(&self) -> bool {
+        self.existing > self.missing
+    }
+}
+
 impl Identity {
     /// `urls` are those of the remotes; the configuration adds others. `branches` may be the inspected revision.
     pub fn new(
@@ -92,18 +106,18 @@ impl Identity {
                 paths.insert((url, &dir.path), is_here);
             }
         }
-        // Each path votes for its URL, and its presence counts.
-        let mut told: BTreeMap<&str, (i64, bool)> = BTreeMap::new();
+        // Each path votes for its URL.
+        let mut told: BTreeMap<&str, Votes> = BTreeMap::new();
         for ((url, _), is_here) in paths {
-            let (more, any_here) = told.entry(url).or_default();
-            // By majority: one typing error must not make a URL that of another repository.
-            *more += if is_here { 1 } else { -1 };
-            *any_here |= is_here;
+            let votes = told.entry(url).or_default();
+            *if is_here { &mut votes.existing } else { &mut votes.missing } += 1;
         }
-        // Without a majority its missing paths are only perhaps missing, if any is here.
+        // Without a majority its missing paths are only perhaps missing, if any exists.
         let open: BTreeSet<&str> = told
             .iter()
-            .filter(|(url, (more, any_here))| *more <= 0 && *any_here && !self.urls.iter().any(|(own, _)| own == *url))
+            .filter(|(url, votes)| {
+                !votes.are_for() && votes.existing > 0 && !self.urls.iter().any(|(own, _)| own == *url)
+            })
             .map(|(url, _)| *url)
             .collect();
         let missing = targets
@@ -114,7 +128,7 @@ impl Identity {
             })
             .cloned()
             .collect();
-        let told = told.into_iter().filter(|(_, (more, _))| *more > 0);
+        let told = told.into_iter().filter(|(_, votes)| votes.are_for());
         self.urls.extend(told.map(|(url, _)| (url.to_owned(), String::new())));
         missing
     }
