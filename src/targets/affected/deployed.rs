@@ -50,14 +50,14 @@ fn is_of_same_directory(old: &Target, new: &Target) -> bool {
 }
 
 /// Whether it is not known how an object names what it defines.
-fn is_open(target: &Target) -> bool {
+fn has_unknown_names(target: &Target) -> bool {
     target.changed_by.is_some() || target.has_open_name()
 }
 
 /// Whether two targets are views of one object, and it is not known how it names what it defines.
 fn are_views(target: &Target, other: &Target) -> bool {
     // Few targets are open, and there may be thousands.
-    (is_open(target) || is_open(other)) && are_of_one_object(target, other)
+    (has_unknown_names(target) || has_unknown_names(other)) && are_of_one_object(target, other)
 }
 
 fn are_of_one_object(target: &Target, other: &Target) -> bool {
@@ -117,7 +117,7 @@ impl Causes<'_> {
             let Some(at) = before[number] else {
                 if !is.is_idle(target, was) && !is_view(target, new, old) {
                     let cause = self.of_target(target, None, is.targets, config)?;
-                    let view = old.iter().find(|view| is_open(view) && are_of_one_object(view, target));
+                    let view = old.iter().find(|view| has_unknown_names(view) && are_of_one_object(view, target));
                     affected.extend(cause.map(|cause| AffectedTarget::appeared(target, view, cause)));
                 }
                 continue;
@@ -143,7 +143,7 @@ impl Causes<'_> {
         }
         for at in turned.gone().filter(|at: &usize| !was.is_idle(&old[*at], is)) {
             // What was unknown, and is known now, is not removed.
-            if is_open(&old[at]) && is_view(&old[at], old, new) {
+            if has_unknown_names(&old[at]) && is_view(&old[at], old, new) {
                 continue;
             }
             let change = AffectedTarget::changed(&old[at], &old[at]);
