@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Prints the licences of everything that is linked into the program for TARGET.
+"""Prints the licenses of everything that is linked into the program for TARGET.
 
     .github/licenses.py TARGET
 
-Fails where a crate has neither a licence text nor a licence in its manifest.
+Fails where a crate has neither a license text nor a license in its manifest.
 """
 
 import json
@@ -11,7 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-# Each is a licence of the crate or a notice that has to come along.
+# Each is a license of the crate or a notice that has to come along.
 NAMES = ("license", "licence", "copying", "copyright", "notice", "unlicense")
 
 
@@ -40,7 +40,7 @@ def main(target: str) -> None:
         crate = f"{package['name']} {package['version']}"
         files = sorted(path for path in directory.iterdir() if path.is_file() and path.name.lower().startswith(NAMES))
         if not files and not package["license"]:
-            sys.exit(f"error: {crate} has no licence")
+            sys.exit(f"error: {crate} has no license")
         print(f"{crate}: {package['license'] or 'see below'}")
         for path in files:
             text = path.read_text(encoding="utf-8", errors="replace").strip()

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs the program with its manual pages, completions and licences, as a package does when it is built:
+# Installs the program with its manual pages, completions and licenses, as a package does when it is built:
 #
 #   cargo build --release --locked
 #   DESTDIR=package PREFIX=/usr .github/package.sh
@@ -7,7 +7,7 @@
 # DESTDIR    what stands before PREFIX until the package is unpacked. Default: nothing
 # PREFIX     where it will be. Default: /usr/local
 # PROGRAM    the program. Default: target/release/git-kustomize-localize
-# THIRD_PARTY  the licences of what is linked in, as .github/licenses.py prints them. Default: none
+# THIRD_PARTY  the licenses of what is linked in, as .github/licenses.py prints them. Default: none
 # GENERATOR  one that runs on this machine, where PROGRAM is for another. Default: PROGRAM
 # MANDIR, BASHDIR, ZSHDIR, FISHDIR, LICENSEDIR  below PREFIX, where a distribution has other places
 set -eu

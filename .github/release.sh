@@ -63,7 +63,7 @@ build() {
   fi
 }
 
-# Packs program, documentation, completions and licences.
+# Packs program, documentation, completions and licenses.
 archive() {
   local target=$1 program=$2 generator=$3 root=$scratch/$name-$1 suffix=.tar.gz shell
   [[ $target != *-windows-* ]] || suffix=.zip

@@ -21,7 +21,7 @@
 //!   - path: "**/secret.env"
 //!     reason: made by each cluster
 //! helm: false                 # vendor charts of repositories, and render charts that are deployed from this tree
-//! licenses: true              # the licences of remote repositories are copied
+//! licenses: true              # the licenses of remote repositories are copied
 //! load-restrictor: root-only  # or none, as Flux and Argo CD can build
 //! allow-private: false        # a URL in an upstream may have a private address
 //! max-file-size: 64m          # of files from elsewhere
@@ -114,7 +114,7 @@ pub struct Config {
     pub sources: Option<SourcePolicies>,
     /// Whether charts of repositories are vendored, and deployed charts in the tree rendered.
     pub helm: bool,
-    /// Whether the licences of vendored repositories are left out.
+    /// Whether the licenses of vendored repositories are left out.
     #[serde(rename = "licenses", deserialize_with = "read::not")]
     pub no_licenses: bool,
     /// Which files a kustomization root may load.

@@ -158,7 +158,7 @@ impl Destination {
             tree: workspace.tree.clone(),
             directory: self.new_dir().to_owned(),
             lock,
-            // The working tree counts as complete: `update` adds the licences that an earlier run did not.
+            // The working tree counts as complete: `update` adds the licenses that an earlier run did not.
             has_licenses: matches!(self, Destination::WorkingTree),
         }))
     }

@@ -55,7 +55,7 @@ pub trait Tree {
         None
     }
 
-    /// The licence files of a directory, as [`license::find`] finds them; `None` if they are not known in advance.
+    /// The license files of a directory, as [`license::find`] finds them; `None` if they are not known in advance.
     fn licenses(&self, _directory: &str) -> Option<Vec<String>> {
         None
     }

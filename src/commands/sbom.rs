@@ -179,7 +179,7 @@ impl Outcome for Sbom {
     /// One line for each component.
     fn text(&self, _shown: Shown) -> String {
         let lines = self.components.iter().map(|component| {
-            let license = component.license().unwrap_or_else(|| "licence unknown".to_owned());
+            let license = component.license().unwrap_or_else(|| "license unknown".to_owned());
             format!("{} ({license})\n", component.purl)
         });
         lines.collect()

@@ -34,7 +34,7 @@ pub(crate) struct Tip {
     pub directory: String,
     /// The lock of NEW_DIR.
     pub lock: Rc<Lock>,
-    /// Whether licences were localized with it.
+    /// Whether licenses were localized with it.
     pub has_licenses: bool,
 }
 
@@ -210,10 +210,10 @@ impl Tree for TipTree {
         self.fetched()?.names(directory)
     }
 
-    /// A lock lists the licences of every directory above a root.
+    /// A lock lists the licenses of every directory above a root.
     fn licenses(&self, directory: &str) -> Option<Vec<String>> {
         let mut files = self.files.keys();
-        // Licences were only looked for above a root.
+        // Licenses were only looked for above a root.
         let has_root = files.any(|file| {
             kustomization::FILE_NAMES.contains(&path::name(file)) && path::is_in(path::parent(file), directory)
         });
@@ -236,7 +236,7 @@ impl Tree for TipTree {
         if let Some(bytes) = self.tip.read(file).ok().and_then(|bytes| restored(bytes, file)) {
             return Ok(bytes);
         }
-        // A licence may be a link. Its localized file has the content of the target.
+        // A license may be a link. Its localized file has the content of the target.
         match tree::resolve(self.fetched()?, path)? {
             Resolved::File { path, .. } => self.fetched()?.read(&path),
             _ => self.fetched()?.read(path),

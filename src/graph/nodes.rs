@@ -496,7 +496,7 @@ impl Graph {
             Origin::Tree { source, path } => Some((*source, path.as_str())),
             Origin::Remote(_) | Origin::Archive { .. } => None,
         });
-        // For a directory, [`Remotes::prefetch`] fetches the licences in it.
+        // For a directory, [`Remotes::prefetch`] fetches the licenses in it.
         let roots = self.roots.iter().flat_map(|root| [(root.source, &*root.directory), (root.source, "")]);
         let paths = files.chain(roots).collect::<BTreeSet<_>>().into_iter();
         paths.filter_map(|(source, path)| Some((self.sources[source].repository.clone()?, path.to_owned()))).collect()

@@ -173,7 +173,7 @@ pub(crate) trait Remotes {
         wanted.iter().map(|_| Ok(None)).collect()
     }
 
-    /// Fetches files of repositories that will be read, in parallel. For a directory, the licences in it are fetched.
+    /// Fetches files of repositories that will be read, in parallel. For a directory, the licenses in it are fetched.
     fn prefetch(&mut self, _files: &[(Rc<RemoteCommit>, String)]) {}
 
     /// Refuses content that lacks what `policy` demands. With `is_lifted`, content that is younger than allowed is

@@ -1,4 +1,4 @@
-//! Adds the licences of fetched repositories: those at the top of each repository, and beside each root.
+//! Adds the licenses of fetched repositories: those at the top of each repository, and beside each root.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,32 +13,32 @@ use crate::reference::{Upstream, localized_path};
 use crate::tree::{license, path};
 
 impl LayoutBuilder<'_> {
-    /// Adds the licences of everything that was laid out. A licence that cannot be added is a finding.
+    /// Adds the licenses of everything that was laid out. A license that cannot be added is a finding.
     pub(super) fn add_licenses(
         &self,
         files: &mut BTreeMap<String, (ResultFile, StoredFile)>,
         findings: &mut Vec<Finding>,
     ) -> Result<()> {
         let graph = self.graph;
-        // The licence of a directory is in it or at the top of its repository.
+        // The license of a directory is in it or at the top of its repository.
         let mut covered: BTreeMap<(SourceId, &str), BTreeSet<&str>> = BTreeMap::new();
         for (instance, root) in &self.visited {
             for directory in [graph.roots[*root].directory.as_str(), ""] {
                 covered.entry((instance.source, directory)).or_default().insert(&instance.base);
             }
         }
-        // The user's own licences are not copied: the result stays in the user's repository.
+        // The user's own licenses are not copied: the result stays in the user's repository.
         for ((source, directory), bases) in covered {
             let Some(repository) = &graph.sources[source].repository else { continue };
             let tree = &*graph.sources[source].tree;
             let licenses = license::find(tree, directory).map_err(|failure| {
                 failure
-                    .context(format!("the licences of `{}`", tree.label(directory)))
-                    .hint("to omit licences, write `licenses: false` in .kustomize-localize")
+                    .context(format!("the licenses of `{}`", tree.label(directory)))
+                    .hint("to omit licenses, write `licenses: false` in .kustomize-localize")
             })?;
             findings.extend(licenses.skipped.iter().map(|(path, why)| {
                 let location = Location { file: tree.label(path), ..Location::default() };
-                let failure = Failure::new(format!("this licence is not vendored: {why}"));
+                let failure = Failure::new(format!("this license is not vendored: {why}"));
                 Finding::at(Rule::LeftLicense, location, failure)
             }));
             for (base, (from, bytes)) in

@@ -1,26 +1,26 @@
-//! Finds the licence files of a directory.
+//! Finds the license files of a directory.
 
 use super::{FILE_NAMES, Resolved, Tree, path, resolve};
 use crate::message::failure::Result;
 
-/// The beginnings of the names of licence files, in any letter case.
+/// The beginnings of the names of license files, in any letter case.
 const BEGINNINGS: [&str; 5] = ["license", "licence", "notice", "copyright", "copying"];
 
-/// The names of directories with licence files only, in any letter case. The REUSE specification uses `LICENSES`.
+/// The names of directories with license files only, in any letter case. The REUSE specification uses `LICENSES`.
 const DIRECTORIES: [&str; 4] = ["license", "licenses", "licence", "licences"];
 
 /// The endings of manifests.
 const MANIFESTS: [&str; 3] = [".yaml", ".yml", ".json"];
 
-/// The size of the largest licence file, in bytes.
+/// The size of the largest license file, in bytes.
 const MAX_BYTES: usize = 4 << 20;
 
-/// The licence files of one directory.
+/// The license files of one directory.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Licenses {
     /// The paths, with links not followed, and the bytes.
     pub files: Vec<(String, Vec<u8>)>,
-    /// The paths of licence files that cannot be copied, and the reasons.
+    /// The paths of license files that cannot be copied, and the reasons.
     pub skipped: Vec<(String, String)>,
 }
 
@@ -32,8 +32,8 @@ fn is_directory_name(name: &str) -> bool {
     DIRECTORIES.contains(&name.to_ascii_lowercase().as_str())
 }
 
-/// The directory whose licence a file is, judged by its path: its own directory, or the directory above a `LICENSES`;
-/// `None` if it is not a licence.
+/// The directory whose license a file is, judged by its path: its own directory, or the directory above a `LICENSES`;
+/// `None` if it is not a license.
 pub(crate) fn licensed_directory(path: &str) -> Option<&str> {
     let (name, directory) = (path::name(path), path::parent(path));
     if is_directory_name(path::name(directory)) && is_plain(name) {
@@ -42,17 +42,17 @@ pub(crate) fn licensed_directory(path: &str) -> Option<&str> {
     is_file_name(name).then_some(directory)
 }
 
-/// Whether a file in a `LICENSES` may be a licence.
+/// Whether a file in a `LICENSES` may be a license.
 fn is_plain(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     // A tool that applies a whole directory would apply a file with such an ending.
     !name.starts_with('.') && !MANIFESTS.iter().any(|ending| name.ends_with(ending))
 }
 
-/// The licence files of a directory: `LICENSE*` and similar names, and the contents of a `LICENSES`.
+/// The license files of a directory: `LICENSE*` and similar names, and the contents of a `LICENSES`.
 pub(crate) fn find(tree: &dyn Tree, directory: &str) -> Result<Licenses> {
     let mut licenses = Licenses::default();
-    // A cached upstream knows its licence files already.
+    // A cached upstream knows its license files already.
     if let Some(known) = tree.licenses(directory) {
         for path in known {
             let bytes = tree.read(&path)?;
@@ -61,11 +61,11 @@ pub(crate) fn find(tree: &dyn Tree, directory: &str) -> Result<Licenses> {
         return Ok(licenses);
     }
     for (path, resolved) in candidates(tree, directory)? {
-        // The reason why a licence cannot be copied is reported, but does not stop the work.
+        // The reason why a license cannot be copied is reported, but does not stop the work.
         let why = match resolved {
             Resolved::File { path: real, .. } => {
                 let bytes = tree.read(&real)?;
-                // A larger file is not a licence.
+                // A larger file is not a license.
                 if bytes.len() <= MAX_BYTES {
                     licenses.files.push((path, bytes));
                     continue;
@@ -93,7 +93,7 @@ pub(crate) fn paths(tree: &dyn Tree, directory: &str) -> Result<Vec<String>> {
     Ok(files.collect())
 }
 
-/// The paths of a directory that are named like licences, with the nodes that they resolve to.
+/// The paths of a directory that are named like licenses, with the nodes that they resolve to.
 fn candidates(tree: &dyn Tree, directory: &str) -> Result<Vec<(String, Resolved)>> {
     let mut licenses = Vec::new();
     for name in tree.names(directory)? {
@@ -102,7 +102,7 @@ fn candidates(tree: &dyn Tree, directory: &str) -> Result<Vec<(String, Resolved)
             continue;
         }
         let path = path::join(directory, &name);
-        // A licence is often a link to that at the top of the repository.
+        // A license is often a link to that at the top of the repository.
         match resolve(tree, &path)? {
             Resolved::Directory { path: real } if is_directory => {
                 let names = tree.names(&real)?;
@@ -129,7 +129,7 @@ mod tests {
     use crate::tree::overlay::OverlayTree;
 
     #[test]
-    fn licences_are_known_by_their_names() {
+    fn licenses_are_known_by_their_names() {
         for name in [
             "LICENSE",
             "License.md",
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn licence_files_are_found_and_unusable_ones_reported() {
+    fn license_files_are_found_and_unusable_ones_reported() {
         let mut tree = OverlayTree::default();
         let mut file = |path: &str, bytes: &[u8]| tree.file(path, bytes, false);
         for path in ["LICENSE", "notice.md", "license.yaml", "LICENSES/MIT.txt", "app/COPYING"] {

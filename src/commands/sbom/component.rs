@@ -23,7 +23,7 @@ pub(super) struct Component {
     /// From where it is downloaded, as SPDX writes it.
     pub location: Option<String>,
     pub digest: Option<Digest>,
-    /// The SPDX identifiers of its licence files, if all of them are known.
+    /// The SPDX identifiers of its license files, if all of them are known.
     pub licenses: BTreeSet<&'static str>,
     /// The ref as it was written.
     pub reference: Option<String>,
@@ -85,7 +85,7 @@ impl Component {
         Some(supplier.to_owned()).filter(|supplier| !supplier.is_empty())
     }
 
-    /// Its licences as an SPDX expression; `None` if they are unknown.
+    /// Its licenses as an SPDX expression; `None` if they are unknown.
     pub(super) fn license(&self) -> Option<String> {
         let all: Vec<&str> = self.licenses.iter().copied().collect();
         (!all.is_empty()).then(|| all.join(" AND "))
@@ -124,7 +124,7 @@ fn purl(kind: &str, name: &str, version: Option<&str>, qualifiers: &[(&str, &str
     format!("pkg:{kind}/{}{version}{separator}{}", name.join("/"), qualifiers.join("&"))
 }
 
-/// All entries of a lock, also those that stay remote, with the licences that were copied.
+/// All entries of a lock, also those that stay remote, with the licenses that were copied.
 pub(super) fn components(tree: &dyn Tree, directory: &str, lock: &Lock) -> Result<Vec<Component>> {
     let licenses = licenses(tree, directory, lock)?;
     let locked = lock.remotes.iter().map(|(source, pinned)| {
@@ -134,13 +134,13 @@ pub(super) fn components(tree: &dyn Tree, directory: &str, lock: &Lock) -> Resul
     Ok(locked.chain(lock.left.iter().map(|(upstream, reason)| of_left(upstream, reason))).collect())
 }
 
-/// The licences of each source, if all of its licence files are known.
+/// The licenses of each source, if all of its license files are known.
 fn licenses<'a>(
     tree: &dyn Tree,
     directory: &str,
     lock: &'a Lock,
 ) -> Result<BTreeMap<&'a Upstream, BTreeSet<&'static str>>> {
-    // One unknown licence makes the licence of its source unknown.
+    // One unknown license makes the license of its source unknown.
     let mut known: BTreeMap<&Upstream, Option<BTreeSet<&'static str>>> = BTreeMap::new();
     for file in &lock.files {
         let (Some(source), Some(_)) = (&file.remote, license::licensed_directory(&file.path)) else {

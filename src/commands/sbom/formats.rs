@@ -163,7 +163,7 @@ impl Sbom {
     }
 
     pub(super) fn slsa(&self) -> Value {
-        // SLSA has no field for versions and licences: the digest identifies what was used.
+        // SLSA has no field for versions and licenses: the digest identifies what was used.
         let dependencies = self.shaped(|_, component| {
             json!({
                 "uri": component.location.as_ref().unwrap_or(&component.purl),

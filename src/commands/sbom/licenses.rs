@@ -1,11 +1,11 @@
-//! Which licence a text is, by the digest of its words.
+//! Which license a text is, by the digest of its words.
 
 use crate::record::sha256_hex;
 
-/// The digests of the words of licences, with their SPDX identifiers.
+/// The digests of the words of licenses, with their SPDX identifiers.
 const KNOWN: &str = include_str!("licenses.sha256");
 
-/// The SPDX identifier of a text; `None` unless it is exactly one licence.
+/// The SPDX identifier of a text; `None` unless it is exactly one license.
 pub(super) fn identify(text: &str) -> Option<&'static str> {
     if text.lines().any(has_terms) {
         return None;
@@ -55,7 +55,7 @@ mod tests {
     const MIT: &str = include_str!("../../../LICENSE-MIT");
 
     #[test]
-    fn licences_are_known_by_their_words() {
+    fn licenses_are_known_by_their_words() {
         assert_eq!(identify(include_str!("../../../LICENSE-APACHE")), Some("Apache-2.0"));
         assert_eq!(identify(MIT), Some("MIT"));
         let wrapped = MIT.split_whitespace().collect::<Vec<_>>();
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn what_says_more_or_less_is_another_licence() {
+    fn a_text_with_other_words_is_another_license() {
         assert_eq!(identify(&format!("{MIT}\nYou may not sell it.")), None);
         assert_eq!(identify(&MIT.replace("without restriction", "with restriction")), None);
         assert_eq!(identify(""), None);

@@ -236,7 +236,7 @@ fn what_is_built_elsewhere_is_listed() {
     assert_eq!(work.show("rendered/main", ".unknown"), all);
     // So has the bill of materials.
     work.run(&["sbom", "--images"]).success().says(expect![[r#"
-        pkg:github/acme/apps@<0> (licence unknown)
+        pkg:github/acme/apps@<0> (license unknown)
         note: 5 deployments are not built from here: see the document
     "#]]);
 }

@@ -1,4 +1,4 @@
-//! The licences of what is brought in come along, and go with it.
+//! The licenses of what is brought in come along, and go with it.
 
 use crate::support::{Repo, Transcript, World, config_map};
 
@@ -42,7 +42,7 @@ fn world() -> World {
     world
 }
 
-/// Returns the paths of the licence files that a revision holds below `directory`.
+/// Returns the paths of the license files that a revision holds below `directory`.
 fn licenses(repo: &Repo, revision: &str, directory: &str) -> Vec<String> {
     let files = repo.files(revision);
     let paths = files.iter().filter_map(|line| {
@@ -170,10 +170,10 @@ fn what_is_in_use_stays_and_unusable_ones_are_warnings() {
               verified: builds are identical: 92 bytes (kustomize/…, network closed)
               2 warnings (left-license 2)
               to look at it: git show --stat <0>
-            warning[left-license]: this licence is not vendored: it is larger than 4 MiB
+            warning[left-license]: this license is not vendored: it is larger than 4 MiB
              --> https://github.com/acme/base?ref=v1: COPYING
 
-            warning[left-license]: this licence is not vendored: the link to `../outside` leads out of its repository
+            warning[left-license]: this license is not vendored: the link to `../outside` leads out of its repository
              --> https://github.com/acme/base?ref=v1: NOTICE
         "#]]);
     let clone = world.clone_of_branch();
@@ -182,10 +182,10 @@ fn what_is_in_use_stays_and_unusable_ones_are_warnings() {
     assert_eq!(clone.read(&format!("{COPY}/LICENSE")), "ours\n");
     work.decide("rules: {'*': error}\n");
     work.run(&["app", "--branch", "b"]).fails(1).says(expect![[r#"
-        error[left-license]: this licence is not vendored: it is larger than 4 MiB
+        error[left-license]: this license is not vendored: it is larger than 4 MiB
          --> https://github.com/acme/base?ref=v1: COPYING
 
-        error[left-license]: this licence is not vendored: the link to `../outside` leads out of its repository
+        error[left-license]: this license is not vendored: the link to `../outside` leads out of its repository
          --> https://github.com/acme/base?ref=v1: NOTICE
 
         error: <0> has 2 errors (left-license 2): nothing was committed

@@ -10,7 +10,7 @@ use crate::support::{Repo, World, config_map, full, rows, skip, tool};
 const MIT: &str = include_str!("../../../LICENSE-MIT");
 const VALIDATE: &str = include_str!("../../schemas/validate.py");
 
-/// Returns a repository that is localized, of upstreams with and without a licence that is known.
+/// Returns a repository that is localized, of upstreams with and without a license that is known.
 fn world() -> World {
     let world = World::acme();
     for (name, license) in [("acme/licensed", MIT), ("acme/other", "All yours.\n")] {
@@ -52,7 +52,7 @@ fn every_format_is_valid_and_says_the_same_again() {
         for rev in ["main", "localized/main"] {
             let document = sbom(&world.work, rev, format);
             assert_eq!(sbom(&world.work, rev, format), document);
-            // The branch has licences and files as well.
+            // The branch has licenses and files as well.
             if full() || rev != "main" {
                 validate(format, &document);
             }
@@ -79,7 +79,7 @@ fn validate(format: &str, document: &str) {
 }
 
 #[test]
-fn a_component_says_what_it_is_and_under_which_licence() {
+fn a_component_has_its_version_and_its_license() {
     let world = world();
     let document: Value = serde_json::from_str(&sbom(&world.work, "localized/main", "cyclonedx")).unwrap();
     let licensed = component(&document, "acme/licensed");
@@ -114,7 +114,7 @@ fn a_component_says_what_it_is_and_under_which_licence() {
     let of = |from: &str| dependencies.iter().find(|one| one["ref"] == from).unwrap()["dependsOn"].to_string();
     assert!(of(&id("acme/lib")).contains(&id("acme/deep")), "{document:#}");
     assert!(!of("repository").contains(&id("acme/deep")), "{document:#}");
-    // On main no licence has been brought in.
+    // On main no license has been brought in.
     let document: Value = serde_json::from_str(&sbom(&world.work, "main", "cyclonedx")).unwrap();
     assert!(component(&document, "acme/licensed").get("licenses").is_none());
     let document: Value = serde_json::from_str(&sbom(&world.work, "main", "spdx")).unwrap();

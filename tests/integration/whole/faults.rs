@@ -88,7 +88,7 @@ fn a_full_disk_leaves_everything_as_it_was() {
     // More than fits where there is some room, and it comes along.
     let noise: String = (0_u32..40_000).map(|number| format!("{:x}\n", number.wrapping_mul(2_654_435_761))).collect();
     project.upstream.write("LICENSE", noise);
-    project.upstream.commit("licence");
+    project.upstream.commit("license");
     project.upstream.git(&["tag", "--force", "v1"]);
     fs::create_dir(project.sandbox.path("out")).unwrap();
     let (cache, tmp) = (project.sandbox.path("cache"), project.sandbox.path("tmp"));

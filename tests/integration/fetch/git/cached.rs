@@ -302,9 +302,9 @@ fn fetched_files_have_a_size_limit() {
         error: app/kustomization.yaml:2:3: resources[0]: `http://127.0.0.1:…/git/acme/base.git?ref=<0>: .gitmodules` is too large: 19.53 KiB exceeds the limit of 19.00 KiB
           hint: to accept it, write `max-file-size: 20000` in .kustomize-localize
         $ git kustomize-localize app --no-commit
-        error: the licences of `http://127.0.0.1:…/git/acme/base.git?ref=<0>: .`: `http://127.0.0.1:…/git/acme/base.git?ref=<0>: LICENSE` is too large: 19.53 KiB exceeds the limit of 19.00 KiB
+        error: the licenses of `http://127.0.0.1:…/git/acme/base.git?ref=<0>: .`: `http://127.0.0.1:…/git/acme/base.git?ref=<0>: LICENSE` is too large: 19.53 KiB exceeds the limit of 19.00 KiB
           hint: to accept it, write `max-file-size: 20000` in .kustomize-localize
-          hint: to omit licences, write `licenses: false` in .kustomize-localize
+          hint: to omit licenses, write `licenses: false` in .kustomize-localize
     "#]]);
     // And one that takes more memory than reading any may take.
     up.git(&["reset", "--quiet", "--hard", "v1"]);
