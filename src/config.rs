@@ -171,7 +171,8 @@ impl RefPolicy {
         }
     }
 
-    /// The strictest policy that the subject of a finding fulfils.
+    /// The strictest policy that the subject of a finding fulfils: an entry of `allow` with stricter `refs` does not
+    /// cover the finding.
     fn of(rule: Rule, subject: &Subject) -> RefPolicy {
         match subject {
             Subject::Remote(git @ Upstream::Git { .. }) => RefPolicy::of_pin(git.pin()),
@@ -188,11 +189,13 @@ impl RefPolicy {
             Subject::Remote(Upstream::Image { image }) => {
                 let name = image.rsplit('/').next().unwrap_or(image);
                 match name.rsplit_once(':') {
+                    // A digest decides, whatever the tag beside it is.
                     _ if is_pinned(image) => RefPolicy::Commit,
                     None | Some((_, "" | "latest")) => RefPolicy::Any,
                     Some(_) => RefPolicy::Tag,
                 }
             }
+            // These have no ref, so that no `refs` excludes them.
             Subject::Local | Subject::Path { .. } | Subject::Program { .. } => RefPolicy::Commit,
         }
     }

@@ -66,7 +66,8 @@ fn not_empty(text: &str) -> Option<String> {
     Some(text.to_owned()).filter(|text| !text.is_empty())
 }
 
-/// The exact entry for an upstream; `None` if it is not a URL, or clients could read it differently.
+/// The exact entry for an upstream, to look it up among the entries of `allow`; `None` if it is not a URL, or clients
+/// could read it differently.
 pub(super) fn exact(upstream: &Upstream) -> Option<Exact> {
     let (url, inside, version) = match upstream {
         Upstream::Git { url, path, reference, .. } => {
@@ -85,16 +86,18 @@ pub(super) fn exact(upstream: &Upstream) -> Option<Exact> {
         Upstream::Chart { url, chart, version } => (url.trim_end_matches('/'), Some(chart), version.clone()),
         Upstream::Image { image } => {
             let url = image_url(image);
+            // A `:` before the last slash is that of a port.
             let name = image.rsplit('/').next().unwrap_or(image);
             let tag = name.find([':', '@']).map_or("", |start| &name[start..]);
-            return exact_parts(&url, None, not_empty(tag));
+            return exact_of_url(&url, None, not_empty(tag));
         }
     };
-    exact_parts(url, inside, version)
+    exact_of_url(url, inside, version)
 }
 
-/// The exact entry of a URL. `None` if clients could read the URL differently.
-fn exact_parts(url: &str, inside: Option<&String>, version: Option<String>) -> Option<Exact> {
+/// The exact entry of a URL without query, with a directory or chart `inside` and a version. `None` if clients could
+/// read the URL differently: then the program might judge another host than the one that gets the request.
+fn exact_of_url(url: &str, inside: Option<&String>, version: Option<String>) -> Option<Exact> {
     let (scheme, host, path) = split(url).ok()?;
     let mut names = path.split('/').chain(inside.into_iter().flat_map(|inside| inside.split('/')));
     let is_local = scheme == Some("file") && host.is_empty();
@@ -235,7 +238,7 @@ fn image_url(image: &str) -> String {
     let name = image.split('@').next().unwrap_or(image);
     let (directory, last) = name.rsplit_once('/').unwrap_or(("", name));
     let last = last.split(':').next().unwrap_or(last);
-    // As in docker, a name that does not begin with a host belongs to docker.io.
+    // As in docker, a name that does not begin with a host belongs to docker.io, and one without an owner to `library`.
     let registry = match directory.split('/').next() {
         Some(first) if first.contains(['.', ':']) || first == "localhost" => "",
         Some("") | None => "docker.io/library",
@@ -246,7 +249,7 @@ fn image_url(image: &str) -> String {
 
 /// Whether a text is a host of ASCII letters, or an address in brackets, perhaps with a port.
 fn is_host(text: &str) -> bool {
-    // An address in brackets has colons of its own.
+    // An address in brackets has colons of its own. Without a port, `0` passes the check of the port below.
     let (host, port) = text.rsplit_once(':').filter(|_| !text.ends_with(']')).unwrap_or((text, "0"));
     let (host, others) = match host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
         Some(address) => (address, ":."),

@@ -100,13 +100,15 @@ impl Exceptions {
     pub fn widened(&self) -> Exceptions {
         let mut entries = self.entries.clone();
         for entry in &mut entries {
-            let wide = compile(entry.key, &entry.text, true).ok().filter(|_| entry.is_exact());
+            let wide = compile(entry.key, &entry.text, Some(RefPolicy::Any));
+            let wide = wide.ok().filter(|_| entry.is_exact());
             entry.matcher = wide.unwrap_or(Matcher::Exact(Vec::new()));
         }
         Exceptions::try_from(entries).unwrap_or_default()
     }
 
-    /// The indices of the entries that cover a finding in a file, given by its path from the top.
+    /// The indices of the entries that cover a finding in a file, given by its path from the top, in their order: the
+    /// first one gives the reason.
     pub fn covering(&self, rule: Rule, subject: &Subject, file: &str) -> Vec<usize> {
         if self.is_empty() {
             return Vec::new();
@@ -142,12 +144,13 @@ pub(super) enum Matcher {
     Exact(Vec<Exact>),
 }
 
-/// Reads the value of an entry with this key. Fails with the rest of a sentence ("the entry for `x` …").
-pub(super) fn compile(key: &str, text: &str, is_wide: bool) -> Result<Matcher, String> {
+/// Reads the value of an entry with this key and `refs`: with `refs` a URL is a glob, without it names one reference.
+/// Fails with the rest of a sentence ("the entry for `x` …").
+pub(super) fn compile(key: &str, text: &str, refs: Option<RefPolicy>) -> Result<Matcher, String> {
     match key {
         "path" => glob::from_top(text).map(Matcher::Glob),
         "program" => glob::compile(text).map(Matcher::Glob),
-        _ if is_wide => address::compile(text).map(Matcher::Glob),
+        _ if refs.is_some() => address::compile(text).map(Matcher::Glob),
         _ => address::compile_exact(key, text).map(Matcher::Exact),
     }
 }
@@ -202,7 +205,7 @@ impl Config {
             Subject::Remote(upstream) => upstream.to_string(),
         };
         // The program must not propose an entry that it would refuse, or that would not cover the finding.
-        let is_read_back = match compile(key(subject), &text, false).ok()? {
+        let is_read_back = match compile(key(subject), &text, None).ok()? {
             Matcher::Exact(readings) => {
                 let exact = subject.upstream().and_then(address::exact)?;
                 exact.entries().iter().any(|entry| readings.contains(entry))

@@ -58,6 +58,7 @@ impl KeyChange {
     }
 }
 
+/// The values of the keys of a configuration; `None` if it is not YAML.
 fn values(text: &str) -> Option<Map<String, Value>> {
     let (values, _) = format::parse(text.trim_start_matches('\u{feff}'), "").ok()?;
     Some(values)

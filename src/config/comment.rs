@@ -93,6 +93,7 @@ impl Comments {
         })
     }
 
+    /// The indexes of the comments on a line or about it.
     fn on_line(&self, line: usize) -> impl Iterator<Item = usize> {
         self.by_line.get(&line).into_iter().flatten().copied()
     }
@@ -155,6 +156,8 @@ fn read_comment(comment: &str) -> Option<Result<Directive, String>> {
     Some(parse_directive(rest.strip_prefix(':')?.trim()))
 }
 
+/// Reads the text after `kustomize-localize:`, which must be `allow[RULE,…] reason`. The error is a phrase for the finding
+/// about a malformed comment.
 fn parse_directive(text: &str) -> Result<Directive, String> {
     let parts = text.strip_prefix("allow[").and_then(|rest| rest.split_once(']'));
     let (ids, reason) = parts.ok_or_else(|| format!("expected `allow[RULE] reason`, found `{}`", shown(text)))?;
@@ -167,6 +170,7 @@ fn parse_directive(text: &str) -> Result<Directive, String> {
     Ok(Directive { rules, reason: redact::text(reason) })
 }
 
+/// Reads a rule between the brackets. The error suggests the rule that was probably meant.
 fn parse_rule(id: &str) -> Result<Rule, String> {
     match Rule::from_id(id) {
         Some(rule) if rule.can_be_allowed() => Ok(rule),

@@ -114,7 +114,7 @@ impl TryFrom<AllowKeys> for Allow {
             ));
         };
         // Redacted, because the text and the error may contain a URL with a password.
-        let matcher = allow::compile(key, &text, keys.refs.is_some())
+        let matcher = allow::compile(key, &text, keys.refs)
             .map_err(|why| format!("the entry for `{}` {}", shown(&redact::url(&text)), redact::text(&why)))?;
         let rules = match keys.rules {
             None => Rule::ALL.iter().copied().filter(|rule| rule.is_allowed_by_default()).collect(),
@@ -140,11 +140,12 @@ pub(super) fn words<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String
     }
 }
 
-/// Reads a directory of the repository.
+/// Reads a directory of the repository. `.` is the top, which is empty in paths.
 pub(super) fn directory<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     let text = String::deserialize(deserializer)?;
     match &*text {
         "." => Ok(String::new()),
+        // Escaped, it matches only itself: a directory may not contain `..` or empty names either.
         _ => glob::from_top(&globset::escape(&text)).map(|_| text.clone()).map_err(|why| {
             D::Error::custom(format!(
                 "the path `{}` {why}\nwrite a directory from the top of the repository",
@@ -154,7 +155,8 @@ pub(super) fn directory<'de, D: Deserializer<'de>>(deserializer: D) -> Result<St
     }
 }
 
-/// Reads a size as git writes it: a number, and k, m or g for powers of 1024.
+/// Reads a size as git writes it: a number, and k, m or g for powers of 1024. Never `None`, which is the default of the
+/// key.
 pub(super) fn size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     let text = String::deserialize(deserializer)?;
     let (digits, unit) = text.split_at(text.trim_end_matches(char::is_alphabetic).len());
@@ -169,7 +171,7 @@ pub(super) fn size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<
     })
 }
 
-/// Reads a duration: a number, and s, m, h or d.
+/// Reads a duration: a number, and s, m, h or d. Never `None`, which is the default of the key.
 pub(super) fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
     let text = String::deserialize(deserializer)?;
     let units = [('s', 1), ('m', 60), ('h', 60 * 60), ('d', 24 * 60 * 60)];
@@ -183,7 +185,8 @@ pub(super) fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Opt
     })
 }
 
-/// Reads a version, or its first numbers.
+/// Reads a version, or its first numbers: `5.8` accepts every patch release. Never `None`, which is the default of the
+/// key.
 pub(super) fn version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     let text = String::deserialize(deserializer)?;
     let numbers = text.strip_prefix('v').unwrap_or(&text);

@@ -96,7 +96,8 @@ impl Config {
     /// The reason why a lock may not contain an upstream; `None` if it may. `pinned` is the entry in the lock, if there is
     /// one.
     pub(crate) fn distrust(&self, upstream: &Upstream, pinned: Option<&Pinned>) -> Option<Distrust> {
-        let _ = self.sources.as_ref()?;
+        // Without the key `sources` every upstream may be locked.
+        self.sources.as_ref()?;
         let Some(source) = self.source(upstream) else {
             let (why, hint) = ("is not in `sources`".to_owned(), Config::hint_to_list(upstream));
             return Some(Distrust { rule: Rule::UnlistedSource, why, hint });

@@ -24,11 +24,12 @@ impl Config {
         if deployed.is_empty() || !paths.is_empty() && configured.is_err() {
             return configured;
         }
-        // The configuration may exclude everything: then the deployed roots are still checked.
+        // An error is dropped here: if the configuration excludes everything, the deployed roots are still checked.
         deployed.extend(configured.unwrap_or_default());
         Ok(deployed.into_iter().collect())
     }
 
+    /// The starting points without those that are only deployed. Fails rather than to return none that were asked for.
     fn configured_starting_points(
         &self,
         tree: &dyn Tree,

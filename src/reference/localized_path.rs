@@ -118,6 +118,7 @@ pub(crate) fn segment(name: &str) -> String {
     made + "-" + &hash + extension
 }
 
+/// Whether [`segment`] leaves a name unchanged: git, kustomize and every file system take it literally.
 fn fits(name: &str) -> bool {
     let lower = name.to_ascii_lowercase();
     let special = ["_git", ".git", ".gitattributes", ".gitignore", ".gitmodules"];
@@ -158,7 +159,8 @@ fn is_reserved(name: &str) -> bool {
     }
 }
 
-/// Splits off an extension such as `.yaml`: a letter and up to nine more letters and digits, after a name.
+/// Splits off an extension such as `.yaml`: a letter and up to nine more letters and digits, after a name. The digits
+/// that make a segment distinct go before it, because kustomize and editors look at the extension.
 fn split_extension(name: &str) -> (&str, &str) {
     let Some(dot) = name.rfind('.') else {
         return (name, "");
@@ -182,6 +184,7 @@ fn rooted(path: &str) -> Vec<&str> {
     segments
 }
 
+/// The segment for a host, in lower case, because hosts that differ only in case are the same.
 fn host_segment(host: &str) -> String {
     let host = host.to_ascii_lowercase();
     if host == FILE_SCHEME_DIRECTORY {

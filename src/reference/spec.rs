@@ -178,9 +178,9 @@ pub(super) fn split_at_marker(path: &str) -> Option<(&str, &str)> {
     Some(path.split_at(at + ".git".len()))
 }
 
-/// Splits a path after two segments, which may be empty.
+/// Splits a path after two segments, which may be empty: there the repository ends (`OWNER/NAME`) if the URL does not
+/// mark its end.
 fn split_after_two(path: &str) -> Option<(&str, &str)> {
-    // kustomize assumes that the repository ends there if the URL does not mark its end.
     let first = path.find('/')?;
     let second = path[first + 1..].find('/');
     Some(match second {
@@ -238,6 +238,7 @@ fn separator(text: &str, scp_style: bool) -> Option<usize> {
         return slash;
     }
     let colon = text.find(':');
+    // A colon at the very beginning would leave no host.
     match (slash, colon) {
         (None, _) => colon,
         (Some(slash), Some(colon)) if colon > 0 && colon < slash => Some(colon),

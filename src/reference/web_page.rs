@@ -40,12 +40,14 @@ pub(crate) fn web_page(text: &str) -> Option<String> {
     Some(directory_hint(&repository, path, reference))
 }
 
-/// The hint if a reference to GitLab may fail because its repository is in a subgroup. Most are not.
+/// The hint if a reference to GitLab may have failed because its repository is in a subgroup: kustomize takes the first
+/// two segments for the repository. Most repositories are not in one, so the hint is only for failed references.
 pub(crate) fn subgroup_hint(text: &str) -> Option<String> {
     let UrlParts { host, segments, is_marked, .. } = UrlParts::of(text)?;
     let [group, repo, rest @ .., last] = segments.as_slice() else {
         return None;
     };
+    // The guess is wrong for a marked repository, a page of the web interface, a request to the API, and a file.
     let is_page = rest.contains(&"-") || *last == "-";
     let is_gitlab = host.split('.').any(|label| label == "gitlab");
     (is_gitlab && !is_marked && !is_page && *group != "api" && !is_yaml(last)).then(|| {
@@ -53,16 +55,16 @@ pub(crate) fn subgroup_hint(text: &str) -> Option<String> {
     })
 }
 
-/// The hint for a reference that failed: [`web_page`], else that of a page of Bitbucket or Gitea, else
-/// [`subgroup_hint`].
+/// The hint for a reference that failed: it may be the address of a web page, or that of a repository in a subgroup.
 pub(crate) fn web_page_hint(text: &str) -> Option<String> {
     // The address of a page of Bitbucket or Gitea may also be that of a directory, so it is only a second guess.
     web_page(text).or_else(|| source_page(text)).or_else(|| subgroup_hint(text))
 }
 
+/// The hint with the reference to write instead of the address of a web page of Bitbucket (`/src/REF/`) or Gitea
+/// (`/src/branch/REF/`); `None` for any other address.
 fn source_page(text: &str) -> Option<String> {
-    // The form of the address is all that tells such a forge. GitLab marks its pages by `/-/`, and is handled
-    // elsewhere.
+    // Only the form of the address tells such a forge. A `//` or `.git` in it shows that a repository was meant.
     let UrlParts { host, segments, is_marked: false, .. } = UrlParts::of(text)? else { return None };
     let (repository, kind, reference, path) = match segments.as_slice() {
         [owner, repo, "src", kind @ ("branch" | "tag" | "commit"), reference, path @ ..] if host != "bitbucket.org" => {
