@@ -168,7 +168,9 @@ pub(crate) fn engine(input: &Input<'_>, explored: &Explored, targets: &Targets) 
     let left_out = BTreeSet::new();
     let context = Context::new(explored, input, targets, &left_out, &locks);
     let mut findings = apply_rules(&context, &[engine::find]);
-    suppression::allow(&context, &mut findings, false);
+    // Other rules may use an exception, so an unused one is not reported.
+    let is_complete = false;
+    suppression::allow(&context, &mut findings, is_complete);
     input.config.judge(&mut findings);
     findings.retain(|finding| finding.rule == Rule::Engine && finding.allowed.is_none());
     Ok(findings)

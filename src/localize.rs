@@ -283,7 +283,9 @@ impl<'a> Run<'a> {
         // The lock decides about a branch in place, so nothing is resolved for it.
         let options = fetch::FetchOptions {
             locked: is_in_place && request.branch.is_some(),
-            ..fetching(&workspace.config, request.how.offline, request.how.quiet)
+            offline: request.how.offline,
+            quiet: request.how.quiet,
+            ..fetching(&workspace.config)
         };
         let locks = workspace.lock.clone().into_iter().chain(tip_lock).collect();
         let fetcher = fetcher(workspace.repo(), options, locks, tip.clone())?;
@@ -507,7 +509,8 @@ impl<'a> Run<'a> {
     ) -> Result<LocalizeOutcome, Failures> {
         let differs = builds.as_ref().is_some_and(BuildCheck::differs).then_some(WriteOutcome::Differs);
         let (dry_run, is_branch) = (self.request.dry_run, self.request.branch.is_some());
-        let withheld = differs.or_else(|| withheld(&plan.changes, &plan.findings, dry_run, is_branch));
+        let may_change = is_branch || !plan.changes.is_empty();
+        let withheld = differs.or_else(|| withheld(&plan.findings, dry_run, may_change));
         let (delivered, discarded) = self.deliver(&plan, builds.as_ref(), withheld.is_some())?;
         let status = withheld.unwrap_or(WriteOutcome::of(delivered.is_written));
         let branch = self.branch(delivered.commit, delivered.tree, deployed);
@@ -564,7 +567,7 @@ impl LocalizeRequest<'_> {
     /// Opens the files that the run starts from.
     fn workspace(&self) -> Result<Workspace, Failures> {
         match (&self.branch, &self.mode) {
-            (None, LocalizeMode::InPlace(_)) => Workspace::of_working_tree(false),
+            (None, LocalizeMode::InPlace(_)) => Workspace::of_working_tree(),
             (None, LocalizeMode::Copy { .. }) => Workspace::of_disk(),
             (Some(_), _) => {
                 let repo = if self.how.offline { LocalRepo::discover_offline()? } else { LocalRepo::discover()? };
@@ -598,14 +601,12 @@ fn unread_references<'a>(plan: &'a Plan, builds: &'a BuildCheck) -> impl Iterato
     })
 }
 
-/// Why changes are not written. `None` if they are.
-fn withheld(changes: &Changes, findings: &[Finding], dry_run: bool, is_branch: bool) -> Option<WriteOutcome> {
+/// Why changes are not written. `None` if they are. `may_change` tells that writing them could change something.
+fn withheld(findings: &[Finding], dry_run: bool, may_change: bool) -> Option<WriteOutcome> {
     if findings.iter().any(Finding::fails) {
         return Some(WriteOutcome::Warned);
     }
-    // Only the branch itself tells whether it changes.
-    let is_nothing = changes.is_empty() && !is_branch;
-    dry_run.then_some(if is_nothing { WriteOutcome::Unchanged } else { WriteOutcome::DryRun })
+    dry_run.then_some(if may_change { WriteOutcome::DryRun } else { WriteOutcome::Unchanged })
 }
 
 /// Writes changes to the working tree, unless a finding or `--dry-run` prevents that.
@@ -615,7 +616,7 @@ pub(crate) fn write(
     findings: &[Finding],
     dry_run: bool,
 ) -> Result<WriteOutcome> {
-    if let Some(status) = withheld(changes, findings, dry_run, false) {
+    if let Some(status) = withheld(findings, dry_run, !changes.is_empty()) {
         return Ok(status);
     }
     working::write(workspace, changes)?;

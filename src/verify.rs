@@ -34,7 +34,7 @@ use upstream_status::{Ask, EntryStatus};
 pub(crate) fn verify(repo: &Rc<LocalRepo>, rev: &str, ask: Option<&Ask<'_>>) -> Result<VerifyOutcome, Failures> {
     let (id, name) = repo.resolve_rev(rev)?.ok_or_else(|| unknown_revision(repo, rev))?;
     let tree = Rc::new(GitTree::of_commit(repo, &id)?);
-    let checked_out: Rc<dyn Tree> = Rc::new(tree.checked_out(true));
+    let checked_out: Rc<dyn Tree> = Rc::new(tree.checked_out());
     let mut verifier = Verifier::new(tree, ask);
     let repository = repo.repository()?.clone();
     let lock_paths = verifier.tree.locks()?;
@@ -49,7 +49,7 @@ pub(crate) fn verify(repo: &Rc<LocalRepo>, rev: &str, ask: Option<&Ask<'_>>) -> 
     }
     // Only on a localized branch must each lock have a message: elsewhere it may have been squashed away.
     let is_ours = name.as_deref().is_some_and(history::is_localized_branch);
-    let locks = verifier.locks(&lock_paths, history.is_in_place())?;
+    let locks = verifier.locks(&lock_paths, Some(&history))?;
     // Each lock is compared with its files, and with the message that has the other copy of its record.
     let mut records = Vec::new();
     for (directory, lock) in &locks {
@@ -89,7 +89,7 @@ fn rendered(repo: &Rc<LocalRepo>, id: &CommitId, verifier: &mut Verifier, record
     }
     let source = trailers.source.as_ref().map(|source| repo.commit(source.hex())).transpose()?.flatten();
     if let Some(source) = source {
-        let tree = GitTree::of_commit(repo, &source)?.checked_out(true);
+        let tree = GitTree::of_commit(repo, &source)?.checked_out();
         // Digest and trailers both: one proves the file, the other is the text that people read in the message.
         let lock = Lock::at(&tree, LOCK_NAME)?.map(|lock| lock.remote_trailers()).unwrap_or_default();
         if Lock::digest_at(&tree) != trailers.lock || lock != trailers.remotes {
@@ -133,7 +133,7 @@ pub(crate) fn verify_directory(
     let has_lock = matches!(tree.entry(LOCK_NAME)?, Some(Entry::File { .. }));
     let mut verifier = Verifier::new(tree.clone(), ask);
     let lock_paths = if has_lock { vec![LOCK_NAME.to_owned()] } else { Vec::new() };
-    let locks = verifier.locks(&lock_paths, false)?;
+    let locks = verifier.locks(&lock_paths, None)?;
     for (directory, lock) in &locks {
         verifier.compare_files(directory, lock)?;
     }
@@ -200,8 +200,11 @@ impl Verifier {
         Ok(VerifyOutcome { records, differences, left: self.left, upstream, failures, ..VerifyOutcome::default() })
     }
 
-    /// The locks that list localized files, by directory; in place always the lock at the top.
-    fn locks(&mut self, lock_paths: &[String], is_in_place: bool) -> Result<Vec<(String, Lock)>> {
+    /// The locks that list localized files, by directory. If a message of `history` records a repository that was localized
+    /// in place, the lock at the top is always among them, because it has the other copy of that record. `history` is `None`
+    /// for a directory on disk.
+    fn locks(&mut self, lock_paths: &[String], history: Option<&History<'_>>) -> Result<Vec<(String, Lock)>> {
+        let is_in_place = history.is_some_and(History::is_in_place);
         let mut locks = Vec::new();
         for lock_path in lock_paths {
             let directory = path::parent(lock_path).to_owned();

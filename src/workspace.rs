@@ -141,15 +141,16 @@ impl Files {
 
     /// The files as git checks them out, which are the files that a build reads in any clone.
     pub(crate) fn checked_out(&self) -> SharedTree {
-        self.as_checkout(true)
+        self.converted(Conversion::refusing_filters)
     }
 
-    fn as_checkout(&self, refuses_filters: bool) -> SharedTree {
+    fn converted(&self, conversion_of: fn(gix::hash::Kind) -> Conversion) -> SharedTree {
         match self {
             Files::Commit { tree, .. } | Files::Index { tree, .. } => {
                 // If a checkout changes no file, the stored files are the same, and need no conversion.
-                let is_same = !Conversion::new(refuses_filters, tree.hash()).applies_anywhere(&**tree);
-                if is_same { tree.clone() } else { Rc::new(tree.checked_out(refuses_filters)) }
+                let conversion = conversion_of(tree.hash());
+                let is_same = !conversion.applies_anywhere(&**tree);
+                if is_same { tree.clone() } else { Rc::new(tree.converted(conversion)) }
             }
             Files::WorkingTree { tree, .. } => Rc::new(tree.without_ignored()),
             Files::Disk { .. } | Files::Tree(_) => self.tree(),
@@ -196,9 +197,19 @@ impl Workspace {
         Workspace::of(Files::open(&repo, &Snapshot::WorkingTree)?, prefix, Some(String::new()), None)
     }
 
-    /// Opens the working tree of the current directory. With `merges`, the two sides of a lock that git could not merge
-    /// are merged.
-    pub(crate) fn of_working_tree(merges: bool) -> Result<Workspace, Failures> {
+    /// Opens the working tree of the current directory, to write to it. Fails if git could not merge the lock.
+    pub(crate) fn of_working_tree() -> Result<Workspace, Failures> {
+        Workspace::to_write(|_, _| Ok(None))
+    }
+
+    /// Opens the working tree of the current directory, to write to it. The two sides of a lock that git could not merge
+    /// are merged, because the caller writes a new lock.
+    pub(crate) fn of_merged_working_tree() -> Result<Workspace, Failures> {
+        Workspace::to_write(conflict::merged)
+    }
+
+    /// Opens the working tree of the current directory. `merge` returns the lock to use in the place of one with a conflict.
+    fn to_write(merge: impl Fn(&LocalRepo, &DiskTree) -> Result<Option<Merged>>) -> Result<Workspace, Failures> {
         let repo = Rc::new(LocalRepo::discover()?.ok_or_else(|| {
             Failure::new("this is not a git repository, so there is no place for a lock").hint("run it in a repository")
         })?);
@@ -212,7 +223,7 @@ impl Workspace {
         let _guard = repo.alone()?;
         let files = Files::open(&repo, &Snapshot::WorkingTree)?;
         let merged = match &files {
-            Files::WorkingTree { tree, .. } if merges => conflict::merged(&repo, tree)?,
+            Files::WorkingTree { tree, .. } => merge(&repo, tree)?,
             _ => None,
         };
         // The lock must be one that the caller may replace.
@@ -334,7 +345,7 @@ impl Workspace {
     /// Replaces the files by those of a checkout, which builds read but nothing may edit.
     pub(crate) fn into_checkout(mut self) -> Workspace {
         // The output of filters is unknown, so their files are taken as they are stored.
-        self.set_tree(self.files.as_checkout(false));
+        self.set_tree(self.files.converted(Conversion::without_filters));
         self
     }
 

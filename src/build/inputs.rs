@@ -240,7 +240,7 @@ pub(super) fn of_copy(plan: &Plan, into: &str, checkout: Option<&SharedTree>, to
 /// The conversion to files of a checkout: line ends, `ident` and encodings follow the attributes of each directory.
 pub(super) fn conversion(checks_out: bool) -> Option<Conversion> {
     // A filter is not run, because its result depends on the configuration of the user.
-    checks_out.then(|| Conversion::new(false, gix::hash::Kind::Sha1))
+    checks_out.then(|| Conversion::without_filters(gix::hash::Kind::Sha1))
 }
 
 /// The files of one tree that builds read.

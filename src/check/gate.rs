@@ -270,8 +270,8 @@ fn merged_back(
 /// does not track them.
 fn count_unseen(files: &Files, paths: &[String]) -> usize {
     let untracked = match files {
-        Files::Index { repo, .. } => repo.untracked_named(&FILE_NAMES, false),
-        Files::WorkingTree { repo, .. } => repo.untracked_named(&FILE_NAMES, true),
+        Files::Index { repo, .. } => repo.untracked_named(&FILE_NAMES),
+        Files::WorkingTree { repo, .. } => repo.ignored_named(&FILE_NAMES),
         Files::Commit { .. } | Files::Disk { .. } | Files::Tree(_) => Ok(Vec::new()),
     };
     let untracked = untracked.unwrap_or_default();

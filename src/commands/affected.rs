@@ -54,7 +54,7 @@ impl AffectedArgs {
         let old = merge_base(&repo, &self.base, Some(&new.commit))?;
         let is = GitTree::of_commit(&repo, &new)?;
         let trees = Sides { old: is.beside(object_id(&old.tree)?), new: is };
-        let surveys = trees.map(|tree| Survey::of(Rc::new(tree.checked_out(true))));
+        let surveys = trees.map(|tree| Survey::of(Rc::new(tree.checked_out())));
         let commits = Sides { old: &old, new: &new };
         let changes = Changes::of_commits(&repo, commits, surveys.as_ref().map(Survey::tree))?;
         let config = Config::of(&*changes.trees.new, "")?;

@@ -11,7 +11,7 @@ use super::output::{Done, Outcome, OutputArgs, Shown};
 use super::{News, lock, status};
 use crate::check::{Checked, RemoteReferences, gate};
 use crate::config::{Config, FILE_NAME, is_placeholder};
-use crate::fetch::Fetcher;
+use crate::fetch::{FetchOptions, Fetcher};
 use crate::localize::{NowRemote, WriteOutcome, write};
 use crate::message::failure::{Failure, Failures, Location, Result};
 use crate::message::finding::{Finding, Rule};
@@ -65,11 +65,12 @@ struct Setup {
 
 impl Setup {
     fn open(offline: bool, quiet: bool) -> Result<Setup, Failures> {
-        let workspace = Workspace::of_working_tree(true)?;
+        let workspace = Workspace::of_merged_working_tree()?;
         let old_lock = workspace.lock.clone().unwrap_or_default();
         let config = &workspace.config;
         let locks = vec![without_charts(Some(&old_lock), config.helm).into()];
-        let fetcher = fetcher(workspace.repo(), fetching(config, offline, quiet), locks, None)?;
+        let options = FetchOptions { offline, quiet, ..fetching(config) };
+        let fetcher = fetcher(workspace.repo(), options, locks, None)?;
         let text = match workspace.tree.entry(FILE_NAME)? {
             Some(Entry::File { .. }) => String::from_utf8_lossy(&workspace.tree.read(FILE_NAME)?).into_owned(),
             _ => String::new(),

@@ -7,6 +7,7 @@ use clap::Args;
 use super::localize::{LocalizeReport, Locking};
 use super::output::{Done, OutputArgs};
 use crate::destination::ChangedFiles;
+use crate::fetch::FetchOptions;
 use crate::localize::{LocalizeOutcome, NowRemote, ResultKind, write};
 use crate::message::failure::{Failures, Result};
 use crate::message::finding::Finding;
@@ -34,14 +35,14 @@ impl LockArgs {
 
     /// Brings the lock up to date.
     pub(super) fn update_lock(&self, output: &OutputArgs) -> Result<LocalizeReport, Failures> {
-        let workspace = Workspace::of_working_tree(true)?;
+        let workspace = Workspace::of_merged_working_tree()?;
         let config = &workspace.config;
         let before = workspace.lock.clone().unwrap_or_default();
         let relocked = match up_to_date(&workspace)? {
             Some(relocked) => relocked,
             None => {
                 let old_lock = Rc::new(without_charts(Some(&before), config.helm));
-                let options = fetching(config, self.offline, output.quiet);
+                let options = FetchOptions { offline: self.offline, quiet: output.quiet, ..fetching(config) };
                 let mut fetcher = fetcher(workspace.repo(), options, vec![old_lock.clone()], None)?;
                 relock(&workspace, &old_lock, &mut fetcher)?
             }

@@ -120,7 +120,8 @@ pub(super) fn elsewhere_note(count: usize, document: &str) -> Option<String> {
 
 /// The failures with their hints. Those with the same reason in several locations share a message.
 pub(super) fn failures(failures: &[Failure]) -> String {
-    first_failures(failures, true)
+    let verbose = true;
+    first_failures(failures, verbose)
 }
 
 /// As [`failures`], but without `verbose` only the first.

@@ -135,7 +135,7 @@ type Resolved = (Option<Plan>, Relocked);
 impl<'a> Update<'a> {
     /// Selects the entries to resolve, and with `--to` edits the references in memory.
     fn open(args: &'a UpdateArgs, quiet: bool) -> Result<Update<'a>, Failures> {
-        let workspace = Workspace::of_working_tree(false)?;
+        let workspace = Workspace::of_working_tree()?;
         let old_lock = match workspace.lock.clone() {
             Some(lock) => lock,
             // Without remote references there is nothing to update, which is not an error.
@@ -150,8 +150,7 @@ impl<'a> Update<'a> {
             None => (Vec::new(), args.url.clone()),
         };
         let selection = Selection { sources: update::select(&old_lock, &urls)?, ..Selection::default() };
-        let options =
-            fetch::FetchOptions { before: Some(old_lock.clone()), ..fetching(&workspace.config, false, quiet) };
+        let options = fetch::FetchOptions { before: Some(old_lock.clone()), quiet, ..fetching(&workspace.config) };
         let mut update = Update {
             args,
             quiet,

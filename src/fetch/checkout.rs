@@ -54,7 +54,7 @@ impl CheckoutTree {
             modules: OnceCell::new(),
             mounts: RefCell::default(),
             // Filters are not configured in fetched repositories.
-            conversion: Conversion::new(false, hash),
+            conversion: Conversion::without_filters(hash),
             has_all_attributes: Cell::default(),
             counted: RefCell::default(),
             requested: RefCell::default(),

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use super::files::{LocalizedRoots, ResultFile};
+use super::placing::LayoutBuilder;
 use super::remotes::{self, UserRemotes};
-use super::result::localize;
 use super::{ComparedRoot, Plan, PlanOptions, lock, proof};
 use crate::config::Config;
 use crate::graph::{self, Explored, Graph, Remotes, RootId, SourceId, Start, Survey};
@@ -101,7 +101,7 @@ pub(super) fn localized(
     config: &Config,
     old_lock: &Lock,
 ) -> Result<(LocalizedRoots, Explored), Failures> {
-    let localized = localize(graph, &[RootId(0)], config, old_lock, false)?;
+    let localized = LayoutBuilder::new(graph, config).localize(&[RootId(0)], old_lock)?;
     let tree = Rc::new(localized.on(OverlayTree::default()));
     // The copy is walked as the user's own tree, because it will be one.
     let policy = graph::WalkPolicy {

@@ -13,7 +13,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use super::files::{LocalizedRoots, ResultFile, Rewritten, edited};
-use super::result::{entry, localize};
+use super::placing::LayoutBuilder;
+use super::result::entry;
 use super::troubles::Troubles;
 use super::{Changes, ComparedRoot, Plan, PlanOptions, hydrator, lock, proof, remotes};
 use crate::graph::{self, At, Explored, FileId, Graph, Remotes, RootId, Survey};
@@ -194,7 +195,8 @@ fn localized(
     restored_urls: &RestoredUrls,
 ) -> Result<LocalizedRoots, Failures> {
     let old_lock = workspace.lock.as_deref().cloned().unwrap_or_default();
-    let mut localized = localize(graph, roots, &workspace.config, &old_lock, true)?;
+    let builder = LayoutBuilder { in_place: true, ..LayoutBuilder::new(graph, &workspace.config) };
+    let mut localized = builder.localize(roots, &old_lock)?;
     let files = user_roots.iter().flat_map(|root| graph.roots[*root].files());
     let walked: BTreeSet<&str> = files.filter_map(|file| graph.user_path(file)).collect();
     // These files were edited back to URLs for the walk. Those that were not rewritten again are written with the URLs.

@@ -43,10 +43,10 @@ pub(super) struct LaidOutEdit {
 pub(super) struct LayoutBuilder<'a> {
     pub(super) graph: &'a Graph,
     pub(super) config: &'a Config,
-    /// Whether the user's tree stays where it is.
+    /// Whether the user's files stay where they are. In a copy they are laid out as well.
     pub(super) in_place: bool,
     /// The paths below `localized-files` of each root, by reference.
-    names: HashMap<EdgeId, String>,
+    pub(super) names: HashMap<EdgeId, String>,
     pub(super) visited: HashSet<(Instance, RootId)>,
     pub(super) laid_out: BTreeMap<String, LaidOutFile>,
     pub(super) allowed_missing: HashSet<String>,
@@ -68,11 +68,12 @@ enum LaidOutReference {
 type ReferringFiles = HashMap<FileId, BTreeSet<String>>;
 
 impl<'a> LayoutBuilder<'a> {
-    pub(super) fn new(graph: &'a Graph, config: &'a Config, in_place: bool) -> Self {
+    /// A builder for a copy, in which nothing is laid out yet.
+    pub(super) fn new(graph: &'a Graph, config: &'a Config) -> Self {
         LayoutBuilder {
             graph,
             config,
-            in_place,
+            in_place: false,
             names: graph.root_ids().flat_map(|root| layout::names(graph, root)).collect(),
             visited: HashSet::new(),
             laid_out: BTreeMap::new(),

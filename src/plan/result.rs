@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::files::{LocalizedRoots, ResultFile, Rewritten, stripped};
 use super::placing::{Instance, LaidOutFile, LayoutBuilder};
 use super::{GITATTRIBUTES, remotes};
-use crate::config::Config;
-use crate::graph::{Graph, Origin, RootId, SourceId};
+use crate::graph::{Origin, RootId, SourceId};
 use crate::kustomization::{self, Edit};
 use crate::message::failure::{Failure, Failures, Location, Result};
 use crate::message::redact;
@@ -14,25 +13,6 @@ use crate::record::{Lock, Mode, StoredFile, sha256_hex};
 use crate::reference::localized_path::LOCALIZED_FILES;
 use crate::tree::checkout::FILE_NAME;
 use crate::tree::path;
-
-/// Localizes the roots `starts` of a graph, with everything that they reach. With `in_place` the user's tree stays
-/// where it is; otherwise its files are copied. `old_lock` tells the references of an upstream that was not followed.
-///
-/// Fails with every reference or file that cannot be laid out.
-pub(super) fn localize(
-    graph: &Graph,
-    starts: &[RootId],
-    config: &Config,
-    old_lock: &Lock,
-    in_place: bool,
-) -> Result<LocalizedRoots, Failures> {
-    let mut builder = LayoutBuilder::new(graph, config, in_place);
-    let top = Instance { source: SourceId::FIRST, base: String::new() };
-    for start in starts {
-        builder.lay_out_from(&top, *start);
-    }
-    builder.collect(old_lock)
-}
 
 /// The lock entry of a file that was not fetched.
 pub(super) fn entry(path: &str, file: &ResultFile) -> StoredFile {
@@ -49,6 +29,19 @@ fn add_attributes(files: &mut BTreeMap<String, (ResultFile, StoredFile)>, direct
 }
 
 impl LayoutBuilder<'_> {
+    /// Localizes the roots `starts` of the graph, with everything that they reach. `old_lock` tells the references of an
+    /// upstream that was not followed.
+    ///
+    /// Fails with every reference or file that cannot be laid out.
+    pub(super) fn localize(mut self, starts: &[RootId], old_lock: &Lock) -> Result<LocalizedRoots, Failures> {
+        let top = Instance { source: SourceId::FIRST, base: String::new() };
+        for start in starts {
+            self.lay_out_from(&top, *start);
+        }
+        self.collect(old_lock)
+    }
+
+    /// The files of everything that was laid out, after their edits, with the licenses and attributes beside them.
     fn collect(mut self, old_lock: &Lock) -> Result<LocalizedRoots, Failures> {
         let graph = self.graph;
         let top = Instance { source: SourceId::FIRST, base: String::new() };

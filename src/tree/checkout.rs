@@ -27,9 +27,14 @@ pub(crate) struct Conversion {
 }
 
 impl Conversion {
-    /// A conversion for a repository with object ids of this kind.
-    pub(crate) fn new(refuses_filters: bool, hash: gix::hash::Kind) -> Self {
-        Conversion { refuses_filters, hash, directories: RefCell::default(), git: OnceCell::new() }
+    /// A conversion for a repository with object ids of this kind. A file with a filter is taken as it is stored.
+    pub(crate) fn without_filters(hash: gix::hash::Kind) -> Self {
+        Conversion { refuses_filters: false, ..Conversion::refusing_filters(hash) }
+    }
+
+    /// A conversion for a repository with object ids of this kind. A file with a filter cannot be read.
+    pub(crate) fn refusing_filters(hash: gix::hash::Kind) -> Self {
+        Conversion { refuses_filters: true, hash, directories: RefCell::default(), git: OnceCell::new() }
     }
 
     /// Reads a file of `tree`.
@@ -119,7 +124,7 @@ mod tests {
             let text: String = (0..lines).map(|number| format!("*.x{number} eol=crlf\n")).collect();
             tree.file(FILE_NAME, text.as_bytes(), false);
             (0..files).for_each(|number| tree.file(&format!("{number}"), b"", false));
-            let conversion = Conversion::new(true, gix::hash::Kind::Sha1);
+            let conversion = Conversion::refusing_filters(gix::hash::Kind::Sha1);
             let read = conversion.read(&tree, "0").map_err(|failure| failure.message);
             assert!(conversion.git.get().is_some(), "the next file does not count again");
             read
@@ -136,7 +141,7 @@ mod tests {
             for (path, text) in files {
                 tree.file(path, text.as_bytes(), false);
             }
-            Conversion::new(true, gix::hash::Kind::Sha1).read(&tree, path)
+            Conversion::refusing_filters(gix::hash::Kind::Sha1).read(&tree, path)
         };
         let files = [(".gitattributes", "* filter=lfs\nb -filter\n"), ("a", ""), ("b", "x"), ("c\nd", "")];
         let failure = read(&files, "a").unwrap_err();

@@ -92,10 +92,13 @@ impl GitTree {
         GitTree::at(self.objects.clone(), root)
     }
 
-    /// The same files as in a checkout, which `kustomize build` reads. A file with a filter is
-    /// taken as it is stored, or cannot be read if `refuses_filters`.
-    pub fn checked_out(&self, refuses_filters: bool) -> Self {
-        let conversion = Conversion::new(refuses_filters, self.hash());
+    /// The same files as in a checkout, which `kustomize build` reads. A file with a filter cannot be read.
+    pub fn checked_out(&self) -> Self {
+        self.converted(Conversion::refusing_filters(self.hash()))
+    }
+
+    /// The same files, converted.
+    pub(crate) fn converted(&self, conversion: Conversion) -> Self {
         GitTree { stored: Some((Rc::new(self.copy()), conversion)), ..self.copy() }
     }
 

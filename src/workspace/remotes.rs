@@ -9,14 +9,12 @@ use crate::git::{LocalRepo, RemoteGit};
 use crate::message::failure::Result;
 use crate::record::Lock;
 
-/// The options of fetching, by the configuration.
-pub(crate) fn fetching(config: &Config, offline: bool, quiet: bool) -> fetch::FetchOptions {
+/// The options of fetching that the configuration decides. The caller sets those of the command line, such as `offline`.
+pub(crate) fn fetching(config: &Config) -> fetch::FetchOptions {
     fetch::FetchOptions {
         helm: config.helm,
         max_file_size: config.max_file_size,
-        offline,
         allow_private: config.allow_private,
-        quiet,
         ..fetch::FetchOptions::default()
     }
 }
@@ -49,7 +47,7 @@ pub(crate) fn fetcher_of(
     offline: bool,
     quiet: bool,
 ) -> Result<Fetcher> {
-    let options = fetch::FetchOptions { locked: true, ..fetching(config, offline, quiet) };
+    let options = fetch::FetchOptions { locked: true, offline, quiet, ..fetching(config) };
     // Localized branches may have the files of upstreams too.
     Ok(fetcher(repo, options, lock.cloned().into_iter().collect(), None)?.with_branches(repo))
 }

@@ -17,19 +17,21 @@ const TEMPLATE: &str = include_str!("page.html");
 const PART: &str = "<!-- part -->";
 /// How many lines and bytes of an object are shown before somebody opens it: more is unreadable.
 const LONG: [usize; 2] = [200, 20_000];
+/// A page has room for everything, because a browser folds it.
+const VERBOSE: bool = true;
 
 impl Diff {
     /// The page: the builds on the left, then the consequences of the change, the unknown builds, and the objects.
     pub(super) fn html(&self) -> String {
-        let groups = self.groups(true);
+        let groups = self.groups(VERBOSE);
         // The builds of a group have the same objects, so the first one stands for all.
         let objects = groups.iter().flat_map(|group| &group[0].objects);
         let kinds: BTreeSet<&str> = objects.map(|object| kind(&object.id)).filter(|kind| !kind.is_empty()).collect();
         let page = Page { groups, kinds: kinds.into_iter().collect(), is_short: self.is_short };
         let numbers = || 0..page.groups.len();
         let consequences = summary("Consequences", numbers().flat_map(|number| page.consequences(number)).collect());
-        let unbuilt = unknown_lines(&self.unbuilt, &self.unread, true);
-        let unknown = unbuilt.lines().map(str::to_owned).chain(self.unlocked(true));
+        let unbuilt = unknown_lines(&self.unbuilt, &self.unread, VERBOSE);
+        let unknown = unbuilt.lines().map(str::to_owned).chain(self.unlocked(VERBOSE));
         let unknown = summary("Not known", unknown.map(|line| item(&text(&line))).collect());
         let remote = self.now_remote.iter().map(|upstream| item(&text(&upstream.line()))).collect();
         let images = summary("Images", self.images.iter().map(|image| item(&text(&image.line()))).collect());
@@ -168,8 +170,9 @@ impl Page<'_> {
             let others: String = others.iter().map(|title| item(&title_line(title))).collect();
             out += &format!("<details><summary>the same in {alike}</summary><ul>\n{others}</ul></details>\n");
         }
-        out += &built_by(group, true).map_or(String::new(), |by| format!("<p><small>{}</small></p>\n", text(&by)));
-        let unknown: String = build.unknown_lines(true).iter().map(|line| format!("<p>{}</p>\n", text(line))).collect();
+        out += &built_by(group, VERBOSE).map_or(String::new(), |by| format!("<p><small>{}</small></p>\n", text(&by)));
+        let unknown: String =
+            build.unknown_lines(VERBOSE).iter().map(|line| format!("<p>{}</p>\n", text(line))).collect();
         if !unknown.is_empty() {
             let about = "<summary>could not be compared</summary>";
             out += &format!("<details class=\"unknown\">{about}\n{unknown}</details>\n");

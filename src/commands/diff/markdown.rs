@@ -13,6 +13,8 @@ const MOST: usize = 65_536;
 const LAST: usize = 300;
 /// The first line of a comment, by which the next run finds it.
 const MARKER: &str = "<!-- git-kustomize-localize diff -->";
+/// A comment has little room.
+const VERBOSE: bool = false;
 
 impl Diff {
     /// As much as fits into a comment: first the consequences of the change, then whole objects, and the number of
@@ -21,7 +23,7 @@ impl Diff {
         let (repository, sides) = (code(&visible(&self.repository)), code(&self.sides()));
         let mut out = format!("{MARKER}\n**{}** in {repository}, {sides}\n\n", self.counts(""));
         // Doubts come first: whoever reads only the beginning must see them.
-        let not_compared = self.unlocked(false).into_iter().chain(self.left(false));
+        let not_compared = self.unlocked(VERBOSE).into_iter().chain(self.left(VERBOSE));
         not_compared.for_each(|text| out += &format!("<p>{}</p>\n\n", code(&text)));
         let images: Vec<String> =
             self.images.iter().map(|image| inert(&format!("- {}", code(&image.line())))).collect();
@@ -48,7 +50,7 @@ impl Diff {
         if !consequences.is_empty() {
             out += &format!("{consequences}\n");
         }
-        for group in self.groups(false) {
+        for group in self.groups(VERBOSE) {
             let end = "</details>\n\n";
             // A build is not begun if its end would not fit: an open element would swallow the rest.
             let mut text = head(&group);
@@ -118,7 +120,7 @@ fn head(group: &[&Compared]) -> String {
         0 => String::new(),
         count => format!(" ({})", counted(count, "object")),
     };
-    let unknown = group[0].unknown_lines(false).into_iter().chain(built_by(group, false));
+    let unknown = group[0].unknown_lines(VERBOSE).into_iter().chain(built_by(group, VERBOSE));
     let unknown: String = unknown.map(|line| format!("<p>{}</p>\n\n", code(&line))).collect();
     let titles = titles(group).into_iter().map(|Title { name, why, .. }| format!("{}: {}", code(&name), code(&why)));
     let titles = first(titles, NAMED).join("<br>");

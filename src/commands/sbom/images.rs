@@ -43,7 +43,8 @@ pub(super) fn images_of(
     let Choices { builds: chosen, unread, targets, .. } = choices;
     let names: Vec<String> = chosen.iter().map(Choice::name).collect();
     let subjects: Vec<_> = chosen.iter().map(|choice| choice.subject(&workspace)).collect();
-    let mut fetcher = from_lock(workspace.repo(), &workspace, false, quiet)?;
+    let offline = false;
+    let mut fetcher = from_lock(workspace.repo(), &workspace, offline, quiet)?;
     let builds = Builds::of(&workspace, &subjects, &mut fetcher, with.programs())?;
     let built = Progress::new("building", quiet).each(processors(), &names, String::clone, |number, _| {
         let output = builds.build(number)?.stdout;

@@ -77,7 +77,7 @@ fn differences_of(repo: &Rc<LocalRepo>, whole: &str, record: &Record) -> Result<
     let workspace = Workspace::of_rev(repo.clone(), Some(&source.commit))?;
     let options = PlanOptions { overwrite: false, trailers: lock.trailers };
     // Only locked digests count, or else a moved tag would look like an edited commit.
-    let fetching = fetch::FetchOptions { locked: true, ..fetching(&workspace.config, false, false) };
+    let fetching = fetch::FetchOptions { locked: true, ..fetching(&workspace.config) };
     let mut fetcher = fetcher(Some(repo), fetching, vec![lock.clone()], None)?;
     let plan = match &lock.target {
         Some(target) => {

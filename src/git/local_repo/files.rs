@@ -231,10 +231,17 @@ impl LocalRepo {
         Ok(self.line(&["check-ignore", "--", &format!(":(top){path}")])?.is_some())
     }
 
-    /// The untracked files of the working tree with one of these names, from the top; with `is_ignored` only those that git
-    /// ignores.
-    pub fn untracked_named(&self, names: &[&str], is_ignored: bool) -> Result<Vec<String>> {
-        let which: &[&str] = if is_ignored { &["--ignored", "--exclude-standard"] } else { &[] };
+    /// The untracked files of the working tree with one of these names, from the top, ignored or not.
+    pub fn untracked_named(&self, names: &[&str]) -> Result<Vec<String>> {
+        self.other_files(names, &[])
+    }
+
+    /// The files of the working tree with one of these names that git ignores, from the top.
+    pub fn ignored_named(&self, names: &[&str]) -> Result<Vec<String>> {
+        self.other_files(names, &["--ignored", "--exclude-standard"])
+    }
+
+    fn other_files(&self, names: &[&str], which: &[&str]) -> Result<Vec<String>> {
         let specs: Vec<String> = names.iter().map(|name| format!(":(top,glob)**/{name}")).collect();
         let specs: Vec<&str> = specs.iter().map(String::as_str).collect();
         self.list_paths(&[&["ls-files", "-z", "--full-name", "--others"], which, &["--"], &specs].concat())

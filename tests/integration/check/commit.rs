@@ -310,7 +310,7 @@ fn as_checked_out(sandbox: &Sandbox, repo: &Repo, commit: &str, seed: u64) {
     let clone = sandbox.clone_of(repo, "clone");
     let id = repo.id(&format!("{commit}^{{tree}}"));
     let repository = tree::open(&repo.git_directory()).unwrap();
-    let tree = GitTree::new(repository, object_id(&id).unwrap()).checked_out(true);
+    let tree = GitTree::new(repository, object_id(&id).unwrap()).checked_out();
     let paths = tree.below("").unwrap();
     let names: Vec<&str> = paths.iter().map(|path| &**path).collect();
     let attributes = clone.git(&[&["check-attr", "filter", "--"][..], &names].concat());
