@@ -223,7 +223,7 @@ impl Builds {
 
     /// Builds a subject and fills in the variables of its engine, for comparisons and for reading its objects.
     pub(crate) fn build(&self, subject: usize) -> Built {
-        self.output(subject, OutputForm::Objects, false)
+        self.output(subject, OutputForm::Objects)
     }
 
     /// Builds a subject, with the exact bytes of its output.
@@ -234,28 +234,26 @@ impl Builds {
             }
             _ => failure,
         };
-        match self.output(subject, OutputForm::Bytes, false) {
+        match self.output(subject, OutputForm::Bytes) {
             Ok(build) => Ok(build.stdout),
             Err(unbuilt) => Err(Failures(Failures::from(unbuilt).0.into_iter().map(located).collect())),
         }
     }
 
-    /// Builds a subject, and keeps only the objects of engines in the output. With `is_tested` it is built again, to see
-    /// whether the output is the same.
-    fn engine_objects(&self, subject: usize, is_tested: bool) -> Built {
-        let build = self.output(subject, OutputForm::Objects, is_tested)?;
+    /// Builds a subject, and keeps only the objects of engines in the output.
+    fn engine_objects(&self, subject: usize, form: OutputForm) -> Built {
+        let build = self.output(subject, form)?;
         Ok(BuildOutput { stdout: declaring(&build.stdout), ..build })
     }
 
-    fn output(&self, subject: usize, form: OutputForm, is_tested: bool) -> Built {
+    /// The output of a subject by its number. Fails if a chart renders to something else the second time.
+    fn output(&self, subject: usize, form: OutputForm) -> Built {
         match self.outputs[subject].as_ref().map_err(Unbuilt::clone)? {
             OutputSource::Known(output) => Ok(BuildOutput::known(output.clone())),
             OutputSource::Run(run) => {
                 let run = run.run.as_ref().map_err(Unbuilt::clone)?;
-                // A template may use random values, so that no comparison with it would prove anything.
-                let is_chart = run.program.kind == Tool::Helm;
-                let build = run.build(form, is_tested || is_chart)?;
-                if is_chart && build.is_unsteady {
+                let build = run.build(form)?;
+                if run.program.kind == Tool::Helm && build.is_unsteady {
                     return Err(Failure::new("its chart renders to something else each time").into());
                 }
                 Ok(build)
@@ -267,7 +265,8 @@ impl Builds {
     pub(crate) fn all_engine_objects(&self, subjects: &[Wanted]) -> Result<Vec<Built>> {
         let numbers: Vec<usize> = (0..subjects.len()).collect();
         // Each build is a process, and most of the time is that of starting it.
-        let mut all = side_by_side(&numbers, processors(), |_, number| self.engine_objects(*number, true));
+        let mut all =
+            side_by_side(&numbers, processors(), |_, number| self.engine_objects(*number, OutputForm::TestedObjects));
         for (number, ((built, output), subject)) in all.iter_mut().zip(&self.outputs).zip(subjects).enumerate() {
             // A build of kustomize may have failed for a file that it was not known to read, so it is repeated among all
             // files.
@@ -317,7 +316,7 @@ pub(crate) fn build_all(
     let builds = Builds::closed(survey, &subjects, Programs::default(), config, Some(repo));
     let numbers: Vec<usize> = (0..all.len()).collect();
     let built = side_by_side(&numbers, processors(), |_, number| {
-        builds.as_ref().map_err(Failure::clone)?.engine_objects(*number, false)
+        builds.as_ref().map_err(Failure::clone)?.engine_objects(*number, OutputForm::Objects)
     });
     built.into_iter().zip(&subjects).map(|(built, subject)| objects(subject, built)).collect()
 }

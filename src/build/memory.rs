@@ -27,13 +27,15 @@ const MOST: u64 = 256 << 20;
 /// The divisor that gives the most that one build may take.
 const SHARE: u64 = 8;
 
-/// The required form of an output.
+/// The requirements of a caller for an output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OutputForm {
     /// The exact bytes.
     Bytes,
-    /// The same, but for values of Secrets: they may be replaced by something else for each value.
+    /// The objects, to compare or read them. A hash may stand for each value of a Secret.
     Objects,
+    /// The objects, after a second build if helm or a function may give another output each time.
+    TestedObjects,
 }
 
 /// The builds that a repository remembers.
@@ -147,15 +149,17 @@ impl Memory {
 const INPUT: &str = "\u{1}INPUT\u{1}";
 
 impl BuildRun {
-    /// The output of the build, remembered or new. With `is_tested` a build that need not come to the same is run twice.
-    pub(super) fn output(&self, form: OutputForm, is_tested: bool) -> Result<BuildOutput> {
+    /// The output of the build, remembered or new. A new one is built twice if it must be tested, or may be remembered.
+    pub(super) fn output(&self, form: OutputForm) -> Result<BuildOutput> {
         let digest = self.input_digest()?;
         if let Some(build) = self.remembered(digest.as_deref(), form) {
             return Ok(build);
         }
         let mut build = self.run()?;
-        // Helm and functions need not give the same again.
-        if self.root.runs && build.success && (is_tested || digest.is_some()) {
+        // A template of a chart may use random values, so that no comparison with its output would prove anything.
+        let is_tested = form == OutputForm::TestedObjects || self.program.kind == Tool::Helm || digest.is_some();
+        // Without helm or a function, the same inputs give the same output.
+        if self.root.runs && build.success && is_tested {
             build.is_unsteady = !self.is_steady(&build)?;
         }
         let Some(memory) = &self.program.memory else { return Ok(build) };
@@ -169,7 +173,7 @@ impl BuildRun {
         {
             memory.put(&digest, &hidden);
         }
-        Ok(if form == OutputForm::Objects { hidden } else { build })
+        Ok(if form == OutputForm::Bytes { build } else { hidden })
     }
 
     /// Whether the objects of the output are remembered.
@@ -180,7 +184,7 @@ impl BuildRun {
     /// The remembered output in a form; `None` if there is none, or its values are hashes and the exact bytes are required.
     fn remembered(&self, digest: Option<&str>, form: OutputForm) -> Option<BuildOutput> {
         let build = self.program.memory.as_ref()?.get(digest?);
-        build.filter(|build| form == OutputForm::Objects || !build.hides)
+        build.filter(|build| form != OutputForm::Bytes || !build.hides)
     }
 
     /// Whether building again, whatever is remembered, gives the same.

@@ -267,8 +267,8 @@ pub(super) fn chart(
 
 impl BuildRun {
     /// Builds, or says why there is no output.
-    pub(super) fn build(&self, form: OutputForm, is_tested: bool) -> Built {
-        let build = self.output(form, is_tested)?;
+    pub(super) fn build(&self, form: OutputForm) -> Built {
+        let build = self.output(form)?;
         if let Some(unread) = Unbuilt::unread(&build, &self.program) {
             return Err(unread);
         }
@@ -311,7 +311,7 @@ impl BuildRun {
             // The known inputs are added: the tree does not have the charts that were pulled.
             disk::copy(self.root.on_disk()?, &top)?;
         }
-        match run.build(OutputForm::Objects, false) {
+        match run.build(OutputForm::Objects) {
             Ok(_) if is_proof => Ok(Some([unread_file(reason)].into())),
             Ok(_) | Err(Unbuilt::Failed(_) | Unbuilt::Refused(_) | Unbuilt::Skipped(_)) => Ok(None),
             Err(Unbuilt::Unread(messages)) => Ok(Some(messages)),
@@ -411,7 +411,7 @@ mod tests {
         let roots = Roots::write(&graph, wanted, writing, &mut Pool::default()).unwrap();
         let build = |directory: &str| {
             let dir = roots.dirs[directory].clone()?;
-            BuildRun::of(dir, &program, Vec::new(), Variables::default()).build(OutputForm::Bytes, false)
+            BuildRun::of(dir, &program, Vec::new(), Variables::default()).build(OutputForm::Bytes)
         };
         let app = build("app").unwrap();
         assert_eq!(String::from_utf8(app.stdout).unwrap(), map);

@@ -210,7 +210,7 @@ impl<'a> RootPairs<'a> {
     }
 
     fn build_and_compare(&self, root: &ComparedRoot, form: OutputForm) -> Result<TargetCheck> {
-        let localized = || self.run(root, &self.localized)?.build(form, false);
+        let localized = || self.run(root, &self.localized)?.build(form);
         // The same files give the same output: it is built only to see what it asks for.
         if !root.is_changed {
             let (built, size) = match localized() {
@@ -223,7 +223,7 @@ impl<'a> RootPairs<'a> {
         let run = self.run(root, &self.original);
         let [original, localized] = std::thread::scope(|threads| {
             let localized = threads.spawn(localized);
-            let original = run.as_ref().map_err(Unbuilt::clone).and_then(|run| run.build(form, false));
+            let original = run.as_ref().map_err(Unbuilt::clone).and_then(|run| run.build(form));
             [original, localized.join().unwrap_or_else(|_| Err(Failure::new("a build was lost").into()))]
         });
         // Without two outputs there is nothing to compare. A result that fails is broken only if its original builds.
