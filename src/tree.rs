@@ -378,8 +378,8 @@ mod tests {
 
     fn tree() -> OverlayTree {
         let mut tree = OverlayTree::default();
-        tree.file("a/real.yaml", b"x", false);
-        tree.file("run.sh", b"x", true);
+        tree.add_file("a/real.yaml", b"x");
+        tree.add_file_with_mode("run.sh", b"x", true);
         tree.link("a/link.yaml", "real.yaml");
         tree.link("dir", "a");
         tree.link("up", "a/../run.sh");

@@ -129,7 +129,7 @@ pub(crate) fn verify_directory(
     is_checkout: bool,
     ask: Option<&Ask<'_>>,
 ) -> Result<VerifyOutcome, Failures> {
-    let tree: Rc<dyn Tree> = Rc::new(DiskTree::of_directory(std::path::Path::new(directory), is_checkout)?);
+    let tree: Rc<dyn Tree> = Rc::new(DiskTree::of_directory(std::path::Path::new(directory))?.converting(is_checkout));
     let has_lock = matches!(tree.entry(LOCK_NAME)?, Some(Entry::File { .. }));
     let mut verifier = Verifier::new(tree.clone(), ask);
     let lock_paths = if has_lock { vec![LOCK_NAME.to_owned()] } else { Vec::new() };

@@ -1,7 +1,7 @@
 //! The one way to build: subjects on disk with all that they reach, each built with a closed network.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use super::disk::Pool;
@@ -164,8 +164,7 @@ impl Builds {
             (directory.clone(), refused.map_or(Ok(root), Err))
         });
         // The walk has fetched all that a build may read, so that the network stays closed.
-        let writing = Writing { checks_out: false, trusted: &HashSet::new(), offline: true, name: "input" };
-        Ok(Roots::write(graph, roots.collect(), writing, &mut self.pool)?.dirs)
+        Ok(Roots::write(graph, roots.collect(), Writing::INPUT, &mut self.pool)?.dirs)
     }
 
     /// Writes a subject that shares no file with others.

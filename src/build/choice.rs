@@ -317,24 +317,18 @@ impl Choice {
         })
     }
 
-    /// The roots and the files that Flux lists on each side, where it finds no kustomization.
-    pub(super) fn scanned(&self) -> [Sides<Vec<String>>; 2] {
-        let of = |is_root: bool| {
-            self.local_dirs().map(|side| {
-                let scanned = side.into_iter().flat_map(|(_, dir)| &dir.scanned);
-                scanned.filter(|resource| resource.is_root == is_root).map(|resource| resource.path.clone()).collect()
-            })
-        };
-        [of(true), of(false)]
+    /// The roots and files that Flux lists on each side, in the kustomization that it generates if it finds none.
+    pub(super) fn scanned(&self) -> Sides<Vec<String>> {
+        self.local_dirs().map(|side| {
+            let scanned = side.into_iter().flat_map(|(_, dir)| &dir.scanned);
+            scanned.map(|resource| resource.path.clone()).collect()
+        })
     }
 
     /// The sides that have it, but no root or file of this tree from which it is built: nothing tells its objects.
     pub(super) fn without_parts(&self) -> Sides<bool> {
-        let [roots, files] = self.scanned();
-        let all = self.tops().zip(roots.zip(files));
-        self.exists()
-            .zip(all)
-            .map(|(exists, (tops, (roots, files)))| exists && tops.is_empty() && roots.is_empty() && files.is_empty())
+        let parts = self.tops().zip(self.scanned());
+        self.exists().zip(parts).map(|(exists, (tops, scanned))| exists && tops.is_empty() && scanned.is_empty())
     }
 
     /// Whether it is a target that its engine builds in another way now.

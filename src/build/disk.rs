@@ -266,13 +266,13 @@ fn file(disk_path: &Path, bytes: &[u8], executable: bool) -> io::Result<()> {
 
 /// Copies a directory with the links in it into another one.
 pub(super) fn copy(from: &Path, to: &Path) -> Result<()> {
-    let tree = DiskTree::of_directory(from, false)?;
+    let tree = DiskTree::of_directory(from)?;
     write_temporary(&tree, tree.below("")?, None, to)
 }
 
 /// The digest of all files and links below a directory: names, modes, and bytes or texts of links.
 pub(super) fn digest(top: &Path) -> Result<String> {
-    let tree = DiskTree::of_directory(top, false)?;
+    let tree = DiskTree::of_directory(top)?;
     let mut lines = BTreeSet::new();
     for path in tree.below("")? {
         lines.insert(line(&path, tree.entry(&path)?, &sha256_hex(&tree.read(&path)?)));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::disk;
 use super::program::{Program, Tool};
-use super::roots::Unbuilt;
+use super::roots::{Unbuilt, Writing};
 use super::run::{BuildFiles, BuildOutput, BuildRun, RootDir};
 use super::subject::BuildSpec;
 use crate::graph::Graph;
@@ -34,7 +34,7 @@ impl Edits {
         if edits.is_empty() {
             return Ok(None);
         }
-        let files = BuildFiles::of(&Graph::default(), true, false, "input")?;
+        let files = BuildFiles::of(&Graph::default(), Writing::INPUT)?;
         // Beside the inputs, which no build may change: an edit writes here.
         let top = files.scratch.path().join("edited");
         let components = edits.iter().filter(|words| words.starts_with(&["add", "component"].map(str::to_owned)));

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use super::disk::{self, Layout, Pool};
 use super::proxy::{self, Served};
+use super::roots::Writing;
 use super::stand_in::{ClonedCommit, Manifest};
 use crate::graph::inputs::{BuildInput, RootInputs, leads_out, of_directory_without_root};
 use crate::graph::{ChartLookup, FileId, Graph, Origin, RemoteFile, Resolution, RootId, ScopedTree, SourceId};
@@ -131,27 +132,27 @@ pub(super) fn tree_dir(graph: &Graph, number: usize, top: &Path) -> PathBuf {
     }
 }
 
-/// Lays out the inputs of some roots of a graph, each with its number, and of all roots that they reach. With `checks_out`
-/// the user's files are those of a checkout. Returns the layout of each number; files of upstreams are written at once.
+/// Lays out the inputs of some roots of a graph, each with its number, and of all roots that they reach, below `top`.
+/// Returns the layout of each number; files of upstreams are written at once.
 pub(super) fn lay_out(
     graph: &Graph,
     roots: impl IntoIterator<Item = (usize, RootId)>,
-    trusted: &HashSet<FileId>,
-    checks_out: bool,
-    (top, pool): (&Path, &mut Pool),
+    writing: Writing<'_>,
+    top: &Path,
+    pool: &mut Pool,
 ) -> Result<BTreeMap<usize, Layout>> {
     let mut layouts = BTreeMap::new();
     // The files of all roots in one tree are collected for each source. The first source is the tree of the user.
     let mut trees: Vec<TreeInputs> = graph.sources.iter().map(TreeInputs::of).collect();
     let mut inputs: BTreeMap<RootId, RootInputs> = BTreeMap::new();
-    let conversion = conversion(checks_out);
+    let conversion = conversion(writing.checks_out);
     for (number, start) in roots {
         for id in graph.reach([start], |_, _| true) {
             let root = &graph.roots[id];
             // Roots of upstreams are collected once. Those of the user are collected for each number that reaches them.
             let root_inputs = match inputs.entry(id) {
                 Entry::Vacant(new) => {
-                    add_fetched_files(graph, id, trusted, &mut trees)?;
+                    add_fetched_files(graph, id, writing.trusted, &mut trees)?;
                     new.insert(graph.inputs(id)?)
                 }
                 Entry::Occupied(known) if root.source == SourceId::FIRST => known.into_mut(),
@@ -174,7 +175,12 @@ pub(super) fn lay_out(
 }
 
 /// Adds the fetched files that a root reads, and the links on the way to the directories of its URLs.
-fn add_fetched_files(graph: &Graph, id: RootId, trusted: &HashSet<FileId>, trees: &mut [TreeInputs]) -> Result<()> {
+fn add_fetched_files(
+    graph: &Graph,
+    id: RootId,
+    trusted: Option<&HashSet<FileId>>,
+    trees: &mut [TreeInputs],
+) -> Result<()> {
     for edge in &graph.roots[id].edges {
         if let Resolution::Root { id, remote: true } = edge.resolution
             && let Ok(spec) = RepoSpec::parse(&edge.reference.text)
@@ -188,7 +194,8 @@ fn add_fetched_files(graph: &Graph, id: RootId, trusted: &HashSet<FileId>, trees
         if let Origin::Tree { source, path } = &file.origin
             && graph.sources[*source].repository.is_some()
         {
-            trees[source.0].put(path, &graph.read(id)?, file.executable && trusted.contains(&id));
+            let is_trusted = trusted.is_some_and(|trusted| trusted.contains(&id));
+            trees[source.0].put(path, &graph.read(id)?, file.executable && is_trusted);
         }
     }
     Ok(())
@@ -230,7 +237,7 @@ pub(super) fn of_copy(plan: &Plan, into: &str, checkout: Option<&SharedTree>, to
         if let Some(file) = file
             && path::is_in(path, into)
         {
-            tree.file(path, &file.bytes, file.executable);
+            tree.add_file_with_mode(path, &file.bytes, file.executable);
             paths.push(path);
         }
     }
@@ -280,7 +287,7 @@ impl<'a> TreeInputs<'a> {
     }
 
     fn put(&mut self, path: &str, bytes: &[u8], executable: bool) {
-        self.tree.file(path, bytes, executable);
+        self.tree.add_file_with_mode(path, bytes, executable);
         self.paths.insert(path.to_owned());
     }
 
@@ -292,7 +299,7 @@ impl<'a> TreeInputs<'a> {
             {
                 // Without these files kustomize would pull the chart itself.
                 let files = archive.files.iter();
-                files.for_each(|(name, bytes)| self.pulled.file(&path::join(directory, name), bytes, false));
+                files.for_each(|(name, bytes)| self.pulled.add_file(&path::join(directory, name), bytes));
             }
         }
     }

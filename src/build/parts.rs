@@ -174,9 +174,7 @@ impl PartTree<'_> {
         // The top roots are not built again: they have failed, with what the engine adds to them. Without any output,
         // descending takes them apart.
         self.descend(&mut parts, &Sides::default())?;
-        for scanned in choice.scanned() {
-            self.add(&mut parts, scanned)?;
-        }
+        self.add(&mut parts, choice.scanned())?;
         let is_other = choice.is_built_otherwise();
         parts.mark_incomplete(Sides { old: is_other, new: is_other });
         Ok(parts)

@@ -282,16 +282,16 @@ fn request(stream: &mut impl Read, password: &str) -> io::Result<Option<RequestH
 }
 
 /// Writes an answer, after which the connection ends.
-fn answer(stream: &mut impl Write, status: &str, body: &[u8], with_body: bool) -> io::Result<()> {
-    write!(
-        stream,
-        "HTTP/1.1 {status}\r\nContent-Type: application/octet-stream\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
-        body.len()
-    )?;
-    if with_body {
-        stream.write_all(body)?;
-    }
+fn answer(stream: &mut impl Write, status: &str, body: &[u8]) -> io::Result<()> {
+    answer_head(stream, status, body.len())?;
+    stream.write_all(body)?;
     stream.flush()
+}
+
+/// Writes an answer without its body of `length` bytes, as a HEAD request gets it.
+fn answer_head(stream: &mut impl Write, status: &str, length: usize) -> io::Result<()> {
+    let head = "Content-Type: application/octet-stream\r\nConnection: close\r\nContent-Length";
+    write!(stream, "HTTP/1.1 {status}\r\n{head}: {length}\r\n\r\n")
 }
 
 impl Shared {
@@ -302,7 +302,7 @@ impl Shared {
         let password = &self.served.password;
         let Some(request) = request(&mut stream, password)? else {
             self.note("a connection that is not HTTP".to_owned());
-            return answer(&mut stream, "400 Bad Request", b"", true);
+            return answer(&mut stream, "400 Bad Request", b"");
         };
         if request.method != "CONNECT" {
             let url = Url::parse(&request.uri).ok();
@@ -341,7 +341,8 @@ impl Shared {
         let key = url.as_ref().and_then(file_key).unwrap_or_default();
         let is_read = matches!(request.method.as_str(), "GET" | "HEAD");
         if let Some(file) = self.served.files.get(&key).filter(|_| is_read && request.is_trusted) {
-            return answer(stream, "200 OK", file, request.method == "GET");
+            let is_head = request.method == "HEAD";
+            return if is_head { answer_head(stream, "200 OK", file.len()) } else { answer(stream, "200 OK", file) };
         }
         // If TLS cannot begin, only the host is known.
         let is_tunnel = request.method == "CONNECT" && !key.is_empty();
@@ -350,7 +351,7 @@ impl Shared {
         if !known.any(|prefix| is_read && *prefix == key || is_tunnel && prefix.starts_with(&key)) {
             self.note(url.map_or_else(|| request.uri.clone(), |url| url.to_string()));
         }
-        answer(stream, "403 Forbidden", b"this was not fetched\n", true)
+        answer(stream, "403 Forbidden", b"this was not fetched\n")
     }
 
     /// Notes an unanswered request.

@@ -165,12 +165,18 @@ fn unrunnable(graph: &Graph, arguments: &[String], program: &Program) -> Option<
 pub(super) struct Writing<'a> {
     /// Whether they are those of a commit, which are read as a checkout gives them.
     pub(super) checks_out: bool,
-    /// The fetched files that may be run.
-    pub(super) trusted: &'a HashSet<FileId>,
+    /// The fetched files that may be run; `None` if none may.
+    pub(super) trusted: Option<&'a HashSet<FileId>>,
     /// Whether nothing is asked of an upstream, whatever the proxy of this machine can stand in for.
     pub(super) offline: bool,
     /// The name of the directory that they are written to.
     pub(super) name: &'a str,
+}
+
+impl Writing<'_> {
+    /// Files that no commit has, for builds without a network.
+    pub(super) const INPUT: Writing<'static> =
+        Writing { checks_out: false, trusted: None, offline: true, name: "input" };
 }
 
 /// Roots on disk by their directories, or why they are not built.
@@ -188,14 +194,14 @@ impl Roots {
     pub(super) fn write(
         graph: &Graph,
         roots: BTreeMap<String, Result<Option<RootId>, Unbuilt>>,
-        Writing { checks_out, trusted, offline, name }: Writing<'_>,
+        writing: Writing<'_>,
         pool: &mut Pool,
     ) -> Result<Roots> {
-        let files = Arc::new(BuildFiles::of(graph, offline, checks_out, name)?);
+        let files = Arc::new(BuildFiles::of(graph, writing)?);
         let existing =
             roots.values().enumerate().filter_map(|(number, root)| Some((number, root.as_ref().ok()?.as_ref()?)));
         let existing: Vec<(usize, RootId)> = existing.map(|(number, root)| (number, *root)).collect();
-        let mut layouts = inputs::lay_out(graph, existing, trusted, checks_out, (&files.input, pool))?;
+        let mut layouts = inputs::lay_out(graph, existing, writing, &files.input, pool)?;
         let (source, mut dirs) = (&graph.sources[0], BTreeMap::new());
         for (number, (directory, root)) in roots.into_iter().enumerate() {
             let top = inputs::tree_dir(graph, number, &files.input);
@@ -227,7 +233,8 @@ impl Roots {
 
     /// Writes a copy as a plan makes it. `checkout` is the commit that it becomes a part of.
     pub(super) fn copy(plan: &Plan, into: &str, checkout: Option<&SharedTree>) -> Result<Roots> {
-        let files = Arc::new(BuildFiles::of(&plan.after, true, checkout.is_some(), "localized")?);
+        let writing = Writing { checks_out: checkout.is_some(), name: "localized", ..Writing::INPUT };
+        let files = Arc::new(BuildFiles::of(&plan.after, writing)?);
         let tree = files.input.join(TREES);
         inputs::of_copy(plan, into, checkout, &tree)?;
         let runs = plan.after.root_ids().any(|root| plan.after.runs(root));
@@ -251,7 +258,7 @@ pub(super) fn chart(
     values: &[Vec<u8>],
     pool: &mut Pool,
 ) -> Result<(RootDir, Vec<PathBuf>)> {
-    let files = Arc::new(BuildFiles::of(&Graph::default(), true, false, "input")?);
+    let files = Arc::new(BuildFiles::of(&Graph::default(), Writing::INPUT)?);
     let (top, beside) = (files.input.join(TREES), files.input.join("values"));
     let mut layout = Layout::new(&top);
     layout.add(&**tree, chart::places(&**tree, directory)?, None, pool)?;
@@ -341,7 +348,7 @@ mod tests {
 
     fn tree(files: &[(&str, &str)], links: &[(&str, &str)]) -> OverlayTree {
         let mut tree = OverlayTree::default();
-        files.iter().for_each(|(path, text)| tree.file(path, text.as_bytes(), false));
+        files.iter().for_each(|(path, text)| tree.add_file(path, text.as_bytes()));
         links.iter().for_each(|(path, target)| tree.link(path, target));
         tree
     }
@@ -359,8 +366,7 @@ mod tests {
         ];
         let graph = graph::inputs::explore(Rc::new(tree(&files, &[])), &["a", "b"].map(str::to_owned)).graph;
         let wanted = ["a", "b"].map(|one| (one.to_owned(), Ok(graph.user_root(one)))).into();
-        let writing = Writing { checks_out: false, trusted: &HashSet::new(), offline: true, name: "input" };
-        let roots = Roots::write(&graph, wanted, writing, &mut Pool::default()).unwrap();
+        let roots = Roots::write(&graph, wanted, Writing::INPUT, &mut Pool::default()).unwrap();
         // Nothing is on disk before a build begins.
         assert!(!roots.files.input.join(TREES).exists());
         let file = |root: &str, path: &str| {
@@ -407,8 +413,7 @@ mod tests {
         let all = ["app", "bad"].map(str::to_owned);
         let graph = graph::inputs::explore(Rc::new(tree(&files, &[])), &all).graph;
         let wanted = all.iter().map(|one| (one.clone(), Ok(graph.user_root(one)))).collect();
-        let writing = Writing { checks_out: false, trusted: &HashSet::new(), offline: true, name: "input" };
-        let roots = Roots::write(&graph, wanted, writing, &mut Pool::default()).unwrap();
+        let roots = Roots::write(&graph, wanted, Writing::INPUT, &mut Pool::default()).unwrap();
         let build = |directory: &str| {
             let dir = roots.dirs[directory].clone()?;
             BuildRun::of(dir, &program, Vec::new(), Variables::default()).build(OutputForm::Bytes)

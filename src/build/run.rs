@@ -13,6 +13,7 @@ use super::disk::Layout;
 use super::inputs::{Answers, RemoteFiles};
 use super::program::{PROXIES, Program, Tool};
 use super::proxy::Proxy;
+use super::roots::Writing;
 use super::secrets::Secrets;
 use super::stand_in;
 use crate::graph::Graph;
@@ -156,8 +157,9 @@ pub(super) struct BuildFiles {
 }
 
 impl BuildFiles {
-    /// Begins with the responses from a walk. `name` is the name of the directory.
-    pub(super) fn of(graph: &Graph, offline: bool, checks_out: bool, name: &str) -> Result<BuildFiles> {
+    /// Begins with the responses from a walk.
+    pub(super) fn of(graph: &Graph, writing: Writing<'_>) -> Result<BuildFiles> {
+        let Writing { checks_out, offline, name, .. } = writing;
         let scratch = Scratch::new().map_err(unusable)?;
         let input = scratch.path().join(name);
         let answers = Answers::of(graph, offline, &input)?;
@@ -252,7 +254,7 @@ impl BuildRun {
         let (means, local) = (program.network, self.runs_images());
         let isolation = Isolation { means, network, input, writable: &writable, local };
         // A hostile input must not take more, whatever the program does.
-        let bounds = Bounds { time: Some(time), output: OUTPUT, memory: MEMORY };
+        let bounds = Bounds { output: OUTPUT, memory: MEMORY, ..Some(time).into() };
         let begun = Instant::now();
         let isolated = sandbox::run(&mut command, isolation, bounds);
         // All builds of a run share a limit, so that one slow root cannot use it up unseen.
@@ -478,7 +480,9 @@ mod tests {
     use std::time::Duration;
 
     use super::super::program;
-    use super::{BuildFiles, BuildRun, RootDir, Spent, Variables, cause, logged, own_words, without_temporary};
+    use super::{
+        BuildFiles, BuildRun, RootDir, Spent, Variables, Writing, cause, logged, own_words, without_temporary,
+    };
     use crate::graph::inputs::explore;
     use crate::tree::overlay::OverlayTree;
 
@@ -498,7 +502,7 @@ mod tests {
         let Ok(Ok(mut program)) = program::find(None) else { return };
         program.spent = Arc::default();
         let graph = explore(Rc::new(OverlayTree::default()), &[]).graph;
-        let files = Arc::new(BuildFiles::of(&graph, true, false, "input").unwrap());
+        let files = Arc::new(BuildFiles::of(&graph, Writing::INPUT).unwrap());
         program.spend(Duration::from_secs(10_000));
         let (stderr, hears) = mpsc::channel();
         // It would wait for ever.

@@ -1,6 +1,6 @@
 //! The two builds of each root, side by side.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use super::disk::Pool;
@@ -166,14 +166,14 @@ impl<'a> RootPairs<'a> {
         (program, arguments): (&'a Program, &'a [String]),
         roots: &[&ComparedRoot],
     ) -> Result<RootPairs<'a>> {
-        let (after, none) = (plan.after.user_roots(), HashSet::new());
+        let after = plan.after.user_roots();
         let original =
             roots.iter().filter(|root| root.is_changed).map(|root| (root.original.clone(), Ok(Some(root.root))));
         let localized =
             roots.iter().map(|root| (root.localized.clone(), Ok(after.get(root.localized.as_str()).copied())));
         // The result must build without a network and without a program that was not trusted.
-        let closed = Writing { checks_out: checkout.is_some(), trusted: &none, offline: true, name: "localized" };
-        let writing = Writing { trusted: &plan.trusted, offline: options.offline, name: "original", ..closed };
+        let closed = Writing { checks_out: checkout.is_some(), name: "localized", ..Writing::INPUT };
+        let writing = Writing { trusted: Some(&plan.trusted), offline: options.offline, name: "original", ..closed };
         let mut pool = Pool::default();
         Ok(RootPairs {
             program,

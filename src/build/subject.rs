@@ -153,7 +153,7 @@ impl BuildSpec {
     /// Returns it with another kustomization.
     pub(super) fn with(self, text: &[u8]) -> BuildSpec {
         let mut tree = OverlayTree::new(self.tree.clone());
-        tree.file(&self.file, text, false);
+        tree.add_file(&self.file, text);
         BuildSpec { tree: Rc::new(tree), ..self }
     }
 }

@@ -33,7 +33,7 @@ impl Scene {
     }
 
     pub(crate) fn file(mut self, path: &str, text: &str) -> Scene {
-        self.tree.file(path, text.as_bytes(), false);
+        self.tree.add_file(path, text.as_bytes());
         self
     }
 
@@ -84,7 +84,7 @@ impl Scene {
     pub(crate) fn check(mut self) -> Checked {
         if self.lock != Lock::default() {
             let lock = self.lock.render().unwrap();
-            self.tree.file(LOCK_NAME, lock.as_bytes(), false);
+            self.tree.add_file(LOCK_NAME, lock.as_bytes());
         }
         let config = self.config.clone();
         let identity = || Ok(identity(&config));

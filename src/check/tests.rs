@@ -55,7 +55,7 @@ fn every_kustomization_is_checked_each_once() {
 fn one_broken_file_does_not_hide_the_others() {
     let remote = format!("resources:\n- {REMOTE}\n");
     let mut scene = Scene::default().file("a/kustomization.yaml", "resources: [\n");
-    scene.tree.file("b/kustomization.yaml", b"\xff\xfea", false);
+    scene.tree.add_file("b/kustomization.yaml", b"\xff\xfea");
     let checked = scene.file("base/kustomization.yaml", &remote).check();
     let (invalid, remote) = ("invalid-kustomization", "remote-reference");
     assert_eq!(

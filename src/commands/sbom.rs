@@ -69,7 +69,7 @@ impl SbomArgs {
         }
         // A directory that was handed over has no repository, so the lock in it is the only source.
         if let Some(directory) = directory {
-            let tree = DiskTree::of_directory(Path::new(directory), repo.is_some())?;
+            let tree = DiskTree::of_directory(Path::new(directory))?.converting(repo.is_some());
             let Some(lock) = Lock::at(&tree, LOCK_NAME)? else {
                 return Err(no_lock(directory).hint("name a directory that `--no-commit` wrote, or a commit").into());
             };

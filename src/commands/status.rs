@@ -199,7 +199,7 @@ impl Status {
         }
         let has_remote = self.remote_references.locked + self.remote_references.allowed > 0;
         let head = head_tree(repo)?;
-        let stored = [listed_files(&DiskTree::of_directory(top, true)?), listed_files(&*head)].concat();
+        let stored = [listed_files(&DiskTree::of_directory(top)?), listed_files(&*head)].concat();
         // Without remote references `branch` does not read the files of kustomizations, so they need not be committed.
         let mut needed: BTreeSet<String> = if has_remote { used.clone() } else { BTreeSet::new() };
         needed.extend(stored.iter().cloned());

@@ -74,10 +74,10 @@ mod tests {
         let config = Config::parse(config.as_bytes(), ".kustomize-localize").unwrap();
         let places = ["apps/a", "apps/b", "apps/b/deep", "base"];
         let mut tree = OverlayTree::default();
-        tree.file("docs/index.md", b"", false);
+        tree.add_file("docs/index.md", b"");
         let kustomizations = places.map(|place| format!("{place}/kustomization.yaml"));
         for place in &kustomizations {
-            tree.file(place, b"", false);
+            tree.add_file(place, b"");
         }
         let paths: Vec<String> = paths.iter().map(|path| (*path).to_owned()).collect();
         config.starting_points(&tree, &paths, &kustomizations, [])

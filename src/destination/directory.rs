@@ -78,7 +78,7 @@ impl NewDirectory {
                 .hint("choose another NEW_DIR, and copy its files there"));
         }
         let _ = self.claimed.set(directory_digest(&self.disk_path)?);
-        let tree = DiskTree::of_directory(&self.disk_path, self.converts)?;
+        let tree = DiskTree::of_directory(&self.disk_path)?.converting(self.converts);
         let edited = stored::differences(&tree, "", &lock)?.into_iter();
         // Only Unix has file modes.
         let edited = edited.filter(|(_, difference)| cfg!(unix) || *difference != FileDifference::Mode);
@@ -147,7 +147,7 @@ impl NewDirectory {
 
 /// A digest of all files of a directory with their paths and modes.
 fn directory_digest(directory: &Path) -> Result<String> {
-    let tree = DiskTree::of_directory(directory, false)?;
+    let tree = DiskTree::of_directory(directory)?;
     let mut all = format!("{}\0", directory.join(".git").exists());
     for path in tree.below("")? {
         let entry = tree.entry(&path)?;

@@ -11,7 +11,7 @@ use crate::tree::overlay::OverlayTree;
 pub(crate) fn tree(files: &[(&str, &str)]) -> OverlayTree {
     let mut tree = OverlayTree::default();
     for (path, text) in files {
-        tree.file(path, text.as_bytes(), false);
+        tree.add_file(path, text.as_bytes());
     }
     tree
 }

@@ -28,13 +28,24 @@ static GROUPS: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
 static DIRECTORIES: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 static HELD: Mutex<()> = Mutex::new(());
 
-/// Asks every process of the group that `leader` leads to end, or with `kills` ends it. A group that is gone is fine.
+/// The signals that end a group of processes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum GroupSignal {
+    /// Asks each process to end, so that it can clean up.
+    Terminate,
+    Kill,
+}
+
+/// Sends a signal to every process of the group that `leader` leads. A group that is gone is fine.
 #[cfg_attr(not(unix), expect(unused_variables))]
-pub(crate) fn signal_group(leader: u32, kills: bool) {
+pub(crate) fn signal_group(leader: u32, signal: GroupSignal) {
     #[cfg(unix)]
     if let Some(pid) = i32::try_from(leader).ok().and_then(rustix::process::Pid::from_raw) {
-        use rustix::process::Signal;
-        let _ = rustix::process::kill_process_group(pid, if kills { Signal::KILL } else { Signal::TERM });
+        let signal = match signal {
+            GroupSignal::Terminate => rustix::process::Signal::TERM,
+            GroupSignal::Kill => rustix::process::Signal::KILL,
+        };
+        let _ = rustix::process::kill_process_group(pid, signal);
     }
 }
 
@@ -62,12 +73,12 @@ fn end(signal: i32) {
     let _held = locked(&HELD);
     let groups = locked(&GROUPS);
     let directories = locked(&DIRECTORIES);
-    groups.iter().for_each(|group| signal_group(*group, false));
+    groups.iter().for_each(|group| signal_group(*group, GroupSignal::Terminate));
     // Programs get a moment to end by themselves: git removes its locks.
     if !groups.is_empty() {
         std::thread::sleep(Duration::from_millis(100));
     }
-    groups.iter().for_each(|group| signal_group(*group, true));
+    groups.iter().for_each(|group| signal_group(*group, GroupSignal::Kill));
     for directory in directories.iter() {
         remove(directory);
     }
@@ -127,32 +138,34 @@ pub(crate) struct Scratch {
 impl Scratch {
     /// Creates a private directory in the system's temporary directory.
     pub(crate) fn new() -> std::io::Result<Self> {
-        Self::make(&std::env::temp_dir(), TEMPORARY, true)
+        Self::private(TEMPORARY)
     }
 
     /// Makes a new directory in the system's temporary directory, to be [kept](Scratch::keep) for the user alone. It
     /// takes the place of the one that was kept last under the same `name`.
     pub(crate) fn for_user(name: &str) -> std::io::Result<Self> {
-        Self::make(&std::env::temp_dir(), &format!("{KEPT}{name}-"), true)
+        Self::private(&format!("{KEPT}{name}-"))
     }
 
     /// Makes a new directory in `parent`, so that it can later be renamed to a place beside it. No other
     /// program has names there that begin with `prefix`.
     pub(crate) fn beside(parent: &Path, prefix: &str) -> std::io::Result<Self> {
-        Self::make(parent, prefix, false)
+        Self::make(parent, prefix, tempfile::Builder::new().prefix(prefix))
     }
 
-    #[cfg_attr(not(unix), expect(unused_variables))]
-    fn make(parent: &Path, prefix: &str, private: bool) -> std::io::Result<Self> {
+    /// Makes a new directory in the system's temporary directory that only this user can open.
+    fn private(prefix: &str) -> std::io::Result<Self> {
+        let mut builder = tempfile::Builder::new();
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
+        Self::make(&std::env::temp_dir(), prefix, builder.prefix(prefix))
+    }
+
+    /// Makes a new directory in `parent`, locked against the sweeps of other runs.
+    fn make(parent: &Path, prefix: &str, builder: &mut tempfile::Builder<'_, '_>) -> std::io::Result<Self> {
         // A run that was killed could not remove its directories, so the next one does.
         sweep(parent, prefix);
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(prefix).rand_bytes(RANDOM);
-        #[cfg(unix)]
-        if private {
-            use std::os::unix::fs::PermissionsExt as _;
-            builder.permissions(std::fs::Permissions::from_mode(0o700));
-        }
+        builder.rand_bytes(RANDOM);
         loop {
             failpoint::before("make a temporary directory");
             // Locked, so that an interruption knows each directory that was made.

@@ -3,12 +3,11 @@
 
 use std::fs;
 use std::io::{Read, Write};
-use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use crate::os::interrupt::{self, signal_group};
+use crate::os::interrupt::{self, GroupSignal, signal_group};
 
 /// How long a process group may take to end by itself after it was asked to.
 const GRACE: Duration = Duration::from_secs(2);
@@ -65,11 +64,13 @@ pub(crate) struct Bounds {
     pub(crate) output: u64,
     /// The most resident memory in bytes, on systems that show it.
     pub(crate) memory: u64,
+    /// Whether on Linux a process above it ends everything that it leaves behind.
+    pub(crate) is_supervised: bool,
 }
 
 impl From<Option<Duration>> for Bounds {
     fn from(time: Option<Duration>) -> Bounds {
-        Bounds { time, output: u64::MAX, memory: u64::MAX }
+        Bounds { time, output: u64::MAX, memory: u64::MAX, is_supervised: false }
     }
 }
 
@@ -80,22 +81,7 @@ pub(crate) fn run(
     bounds: impl Into<Bounds>,
     terminal: Terminal,
 ) -> Result<Output, Error> {
-    run_in(command, input, bounds.into(), terminal, false)
-}
-
-/// Runs `command` to its end, and on Linux ends all that it leaves behind.
-pub(super) fn run_supervised(command: &mut Command, bounds: Bounds) -> Result<Output, Error> {
-    run_in(command, None, bounds, Terminal::Detached, cfg!(target_os = "linux"))
-}
-
-fn run_in(
-    command: &mut Command,
-    input: Option<&[u8]>,
-    bounds: Bounds,
-    terminal: Terminal,
-    is_supervised: bool,
-) -> Result<Output, Error> {
-    let name = name(command);
+    let (name, bounds) = (name(command), bounds.into());
     command
         .stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() })
         .stdout(Stdio::piped())
@@ -105,7 +91,7 @@ fn run_in(
         detach(command);
     }
     #[cfg(target_os = "linux")]
-    if is_supervised {
+    if bounds.is_supervised {
         super::supervisor::put_above(command);
     }
     let (mut child, _group) = interrupt::spawn(command, own_group).map_err(|error| match error.kind() {
@@ -122,7 +108,7 @@ fn run_in(
     let (written, reader) = mpsc::sync_channel(PIECES);
     send_output(child.stdout.take(), 0, written.clone());
     send_output(child.stderr.take(), 1, written);
-    wait_within(&mut child, name, bounds, is_supervised, &reader).inspect_err(|_| end(&mut child, own_group))
+    wait_within(&mut child, name, bounds, &reader).inspect_err(|_| end(&mut child, own_group))
 }
 
 /// The program of a command, for messages.
@@ -184,7 +170,6 @@ fn wait_within(
     child: &mut Child,
     name: String,
     bounds: Bounds,
-    is_supervised: bool,
     reader: &mpsc::Receiver<(usize, Vec<u8>)>,
 ) -> Result<Output, Error> {
     let (start, mut measured) = (Instant::now(), Instant::now());
@@ -204,7 +189,7 @@ fn wait_within(
                 let is_late = exited.get_or_insert_with(Instant::now).elapsed() > GRACE;
                 // A process that the child left behind still has the pipes open. It is not waited for.
                 if is_late && !is_closed {
-                    signal_group(child.id(), true);
+                    signal_group(child.id(), GroupSignal::Kill);
                 }
                 if is_late || is_closed {
                     let [stdout, stderr] = written;
@@ -222,37 +207,40 @@ fn wait_within(
         if bounds.memory < u64::MAX && measured.elapsed() >= POLL {
             measured = Instant::now();
             // The supervisor began as a copy of this process, so its memory is not the memory of the command.
-            if resident_bytes(child.id(), !is_supervised).is_some_and(|resident| resident > bounds.memory) {
+            let resident =
+                if bounds.is_supervised { Some(resident_bytes_below(child.id())) } else { resident_bytes(child.id()) };
+            if resident.is_some_and(|resident| resident > bounds.memory) {
                 return Err(Error::Exceeded(name, bounds.memory >> 20, "memory"));
             }
         }
     }
 }
 
-/// Returns how much of all that a process has started is resident, in bytes, and with `itself` of the process as well, where the
-/// system tells.
-fn resident_bytes(process: u32, itself: bool) -> Option<u64> {
-    let directory = Path::new("/proc").join(process.to_string());
-    let status = fs::read_to_string(directory.join("status")).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    let own = line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok()? << 10;
+/// The resident memory of a process and of everything that it has started, in bytes; `None` if the system does not tell.
+fn resident_bytes(process: u32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let kilobytes = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?.trim().strip_suffix(" kB")?;
+    Some((kilobytes.trim().parse::<u64>().ok()? << 10) + resident_bytes_below(process))
+}
+
+/// The resident memory of everything that a process has started, in bytes.
+fn resident_bytes_below(process: u32) -> u64 {
     // The kernel lists children by the thread that started them.
-    let threads = fs::read_dir(directory.join("task")).into_iter().flatten().flatten();
-    let started = threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
-    let started: Vec<u32> = started.flat_map(|all| all.split(' ').flat_map(str::parse).collect::<Vec<u32>>()).collect();
-    let own = if itself { own } else { 0 };
-    Some(own + started.into_iter().filter_map(|child| resident_bytes(child, true)).sum::<u64>())
+    let threads = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+    let lists = threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
+    let children = lists.flat_map(|list| list.split(' ').flat_map(str::parse).collect::<Vec<u32>>());
+    children.filter_map(resident_bytes).sum()
 }
 
 /// Ends the child, and with it its whole group if it has one of its own.
 fn end(child: &mut Child, own_group: bool) {
     if own_group {
-        signal_group(child.id(), false);
+        signal_group(child.id(), GroupSignal::Terminate);
         let asked = Instant::now();
         while asked.elapsed() < GRACE && matches!(child.try_wait(), Ok(None)) {
             std::thread::sleep(POLL);
         }
-        signal_group(child.id(), true);
+        signal_group(child.id(), GroupSignal::Kill);
     }
     let _ = child.kill();
     let _ = child.wait();
@@ -302,7 +290,8 @@ mod tests {
     #[test]
     #[cfg(target_os = "linux")]
     fn a_child_that_takes_too_much_is_ended() {
-        let bounds = Bounds { time: Some(Duration::from_secs(20)), output: 1 << 20, memory: 100 << 20 };
+        let bounds =
+            Bounds { time: Some(Duration::from_secs(20)), output: 1 << 20, memory: 100 << 20, is_supervised: false };
         for (script, what) in [
             ("yes", "1 MiB of output"),
             ("yes >&2", "1 MiB of output"),

@@ -81,10 +81,12 @@ pub(crate) fn run(
     isolation: Isolation<'_>,
     bounds: impl Into<super::process::Bounds>,
 ) -> Result<Isolated, super::process::Error> {
-    use super::process::{Error, name, run_supervised};
+    use super::process::{self, Error, Terminal};
     match isolation.means {
-        Means::Nothing => Ok(Isolated { output: run_supervised(command, bounds.into())?, refused: None }),
-        Means::Filter => Err(Error::Io(name(command), std::io::ErrorKind::Unsupported.into())),
+        Means::Nothing => {
+            Ok(Isolated { output: process::run(command, None, bounds, Terminal::Detached)?, refused: None })
+        }
+        Means::Filter => Err(Error::Io(process::name(command), std::io::ErrorKind::Unsupported.into())),
     }
 }
 

@@ -21,7 +21,7 @@ pub(crate) type Changes = BTreeMap<String, Option<ResultFile>>;
 pub(crate) fn changed(mut tree: OverlayTree, changes: &Changes) -> OverlayTree {
     for (path, file) in changes {
         match file {
-            Some(file) => tree.file(path, &file.bytes, file.executable),
+            Some(file) => tree.add_file_with_mode(path, &file.bytes, file.executable),
             None => tree.remove(path),
         }
     }
@@ -83,7 +83,7 @@ pub(super) struct LocalizedRoots {
 impl LocalizedRoots {
     /// A tree with these files added.
     pub(super) fn on(&self, mut tree: OverlayTree) -> OverlayTree {
-        self.files.iter().for_each(|(path, (file, _))| tree.file(path, &file.bytes, file.executable));
+        self.files.iter().for_each(|(path, (file, _))| tree.add_file_with_mode(path, &file.bytes, file.executable));
         tree
     }
 

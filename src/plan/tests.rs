@@ -78,9 +78,9 @@ fn tree(choices: &[Vec<Choice>]) -> OverlayTree {
     let mut tree = OverlayTree::default();
     for (index, directory) in DIRECTORIES.iter().enumerate() {
         let text = kustomization(index, &choices[index]);
-        tree.file(&path::join(directory, "kustomization.yaml"), text.as_bytes(), false);
+        tree.add_file(&path::join(directory, "kustomization.yaml"), text.as_bytes());
         for (number, file) in FILES.iter().enumerate() {
-            tree.file(&path::join(directory, file), MAP.as_bytes(), number == 1);
+            tree.add_file_with_mode(&path::join(directory, file), MAP.as_bytes(), number == 1);
         }
         tree.link(&path::join(directory, "link.yaml"), FILES[1]);
     }
@@ -111,7 +111,7 @@ proptest! {
         let first = localized(tree(&choices), DIRECTORIES[target], "");
         let mut copy = OverlayTree::default();
         for (path, (file, _)) in &first.files {
-            copy.file(path, &file.bytes, file.executable);
+            copy.add_file_with_mode(path, &file.bytes, file.executable);
         }
         let second = localized(copy, &first.target, "");
         prop_assert_eq!(&second.rewritten, &[]);

@@ -55,7 +55,7 @@ mod tests {
     fn tree(remotes: &str) -> OverlayTree {
         let mut tree = OverlayTree::default();
         let text = format!("version: 1\nremotes:\n{remotes}");
-        tree.file(LOCK_NAME, text.as_bytes(), false);
+        tree.add_file(LOCK_NAME, text.as_bytes());
         tree
     }
 
@@ -82,7 +82,7 @@ mod tests {
         );
         let mut none = OverlayTree::default();
         assert_eq!(added(&now, &none, LOCK_NAME).unwrap().len(), 3);
-        none.file(LOCK_NAME, b"<<<<<<< HEAD\n", false);
+        none.add_file(LOCK_NAME, b"<<<<<<< HEAD\n");
         assert_eq!(added(&now, &none, LOCK_NAME).unwrap().len(), 3);
         assert!(added(&none, &now, LOCK_NAME).is_err());
     }

@@ -124,9 +124,9 @@ mod tests {
 
     fn tree(directory: &str) -> OverlayTree {
         let mut tree = OverlayTree::default();
-        tree.file(&path::join(directory, X), b"x", false);
-        tree.file(&path::join(directory, RUN), b"run", true);
-        tree.file("a.yaml", b"", false);
+        tree.add_file(&path::join(directory, X), b"x");
+        tree.add_file_with_mode(&path::join(directory, RUN), b"run", true);
+        tree.add_file("a.yaml", b"");
         tree
     }
 
@@ -144,16 +144,16 @@ mod tests {
         let edited = FileDifference::Edited { sha256: sha256_hex(b"y") };
         let inside: Change = |tree| {
             tree.remove(X);
-            tree.file("a/localized-files/h/x.yaml/inside", b"", false);
+            tree.add_file("a/localized-files/h/x.yaml/inside", b"");
         };
         let changes: [(&str, Change, FileDifference); 7] = [
             (X, |tree| tree.remove(X), FileDifference::Missing),
-            (X, |tree| tree.file(X, b"y", false), edited),
-            (X, |tree| tree.file(X, b"x", true), FileDifference::Mode),
+            (X, |tree| tree.add_file(X, b"y"), edited),
+            (X, |tree| tree.add_file_with_mode(X, b"x", true), FileDifference::Mode),
             (X, |tree| tree.link(X, "run.sh"), FileDifference::NotAFile),
             // The files in it are not reported again.
             (X, inside, FileDifference::NotAFile),
-            ("a/localized-files/new", |tree| tree.file("a/localized-files/new", b"", false), FileDifference::Added),
+            ("a/localized-files/new", |tree| tree.add_file("a/localized-files/new", b""), FileDifference::Added),
             ("a/localized-files/link", |tree| tree.link("a/localized-files/link", "h"), FileDifference::Added),
         ];
         for (path, change, expected) in changes {
@@ -167,9 +167,9 @@ mod tests {
     #[test]
     fn a_copy_is_owned_as_a_whole() {
         let mut tree = tree("copy");
-        tree.file("copy/kustomize-localize.lock", b"", false);
-        tree.file("copy/a/mine.yaml", b"", false);
-        tree.file("copying/mine.yaml", b"", false);
+        tree.add_file("copy/kustomize-localize.lock", b"");
+        tree.add_file("copy/a/mine.yaml", b"");
+        tree.add_file("copying/mine.yaml", b"");
         let edits = differences(&tree, "copy", &lock(Some("app"))).unwrap();
         assert_eq!(edits, [("copy/a/mine.yaml".to_owned(), FileDifference::Added)]);
         assert_eq!(differences(&tree, "copy", &lock(None)).unwrap(), []);

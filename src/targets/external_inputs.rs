@@ -264,7 +264,7 @@ helmCharts: [{name: web, repo: 'https://charts.example.com/stable', version: 1.0
         let mut all = tree(&[("apps.yaml", &target("web", "web")), ("web/kustomization.yaml", "namePrefix: a-\n")]);
         let tagged = source("").replace("branch: main", "tag: v1");
         let files = Rc::get_mut(&mut all).unwrap();
-        files.file("source.yaml", tagged.as_bytes(), false);
+        files.add_file("source.yaml", tagged.as_bytes());
         assert_eq!(reached(&of_tree(&all), "web"), None);
     }
 

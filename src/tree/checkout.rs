@@ -122,8 +122,8 @@ mod tests {
         let read = |lines: usize, files: usize| {
             let mut tree = OverlayTree::default();
             let text: String = (0..lines).map(|number| format!("*.x{number} eol=crlf\n")).collect();
-            tree.file(FILE_NAME, text.as_bytes(), false);
-            (0..files).for_each(|number| tree.file(&format!("{number}"), b"", false));
+            tree.add_file(FILE_NAME, text.as_bytes());
+            (0..files).for_each(|number| tree.add_file(&format!("{number}"), b""));
             let conversion = Conversion::refusing_filters(gix::hash::Kind::Sha1);
             let read = conversion.read(&tree, "0").map_err(|failure| failure.message);
             assert!(conversion.git.get().is_some(), "the next file does not count again");
@@ -139,7 +139,7 @@ mod tests {
         let read = |files: &[(&str, &str)], path: &str| {
             let mut tree = OverlayTree::default();
             for (path, text) in files {
-                tree.file(path, text.as_bytes(), false);
+                tree.add_file(path, text.as_bytes());
             }
             Conversion::refusing_filters(gix::hash::Kind::Sha1).read(&tree, path)
         };

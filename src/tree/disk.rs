@@ -89,14 +89,19 @@ impl DiskTree {
             hasher: RandomState::new(),
             repo,
         };
-        Ok(DiskTree { git: Some(Rc::new(git)), ..DiskTree::at(top, true) })
+        Ok(DiskTree { git: Some(Rc::new(git)), converts: true, ..DiskTree::at(top) })
     }
 
-    /// Opens one directory without asking git. `converts` is whether it may be a checkout.
-    pub(crate) fn of_directory(directory: &Path, converts: bool) -> Result<Self> {
+    /// Opens one directory without asking git.
+    pub(crate) fn of_directory(directory: &Path) -> Result<Self> {
         let root = directory.canonicalize();
         let root = root.map_err(|error| Failure::new(format!("`{}` cannot be read: {error}", directory.display())))?;
-        Ok(DiskTree::at(root, converts))
+        Ok(DiskTree::at(root))
+    }
+
+    /// The same directory. `converts` is whether it may be a checkout, with other line ends than git stores.
+    pub(crate) fn converting(self, converts: bool) -> Self {
+        DiskTree { converts, ..self }
     }
 
     /// Opens the whole file system. Its paths are those of the file system without the root, and are shown relative to
@@ -104,18 +109,19 @@ impl DiskTree {
     pub(crate) fn of_machine(from: &Path) -> Result<Self> {
         // A reference may lead out of any directory and back into it.
         let root = from.ancestors().last().unwrap_or(from).to_owned();
-        let tree = DiskTree::at(root, false);
+        let tree = DiskTree::at(root);
         Ok(DiskTree { from: tree.path(from)?, ..tree })
     }
 
-    fn at(root: PathBuf, converts: bool) -> Self {
-        let (git, hides_ignored) = (None, false);
+    fn at(root: PathBuf) -> Self {
+        let (converts, git, hides_ignored) = (false, None, false);
         DiskTree { root, from: String::new(), converts, git, hides_ignored, directories: RefCell::default() }
     }
 
     /// The same working tree without the files that git ignores and does not track, which a commit would not contain.
     pub(crate) fn without_ignored(&self) -> Self {
-        DiskTree { git: self.git.clone(), hides_ignored: true, ..DiskTree::at(self.root.clone(), self.converts) }
+        let (git, converts) = (self.git.clone(), self.converts);
+        DiskTree { git, converts, hides_ignored: true, ..DiskTree::at(self.root.clone()) }
     }
 
     /// The path in this tree of a real path of the file system.

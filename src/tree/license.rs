@@ -164,7 +164,7 @@ mod tests {
     #[test]
     fn license_files_are_found_and_unusable_ones_reported() {
         let mut tree = OverlayTree::default();
-        let mut file = |path: &str, bytes: &[u8]| tree.file(path, bytes, false);
+        let mut file = |path: &str, bytes: &[u8]| tree.add_file(path, bytes);
         for path in ["LICENSE", "notice.md", "license.yaml", "LICENSES/MIT.txt", "app/COPYING"] {
             file(path, path.as_bytes());
         }

@@ -19,8 +19,13 @@ impl OverlayTree {
         OverlayTree { base: Some(base), nodes: BTreeMap::new() }
     }
 
+    /// Adds a file that is not executable, or replaces the node at `path`.
+    pub fn add_file(&mut self, path: &str, bytes: &[u8]) {
+        self.add_file_with_mode(path, bytes, false);
+    }
+
     /// Adds a file, or replaces the node at `path`.
-    pub fn file(&mut self, path: &str, bytes: &[u8], executable: bool) {
+    pub fn add_file_with_mode(&mut self, path: &str, bytes: &[u8], executable: bool) {
         self.nodes.insert(path.to_owned(), Some((Entry::File { executable }, bytes.to_vec())));
     }
 
@@ -123,11 +128,11 @@ mod tests {
     #[test]
     fn what_is_taken_away_is_not_there() {
         let mut base = OverlayTree::default();
-        ["a/b/x", "a/y", "z"].iter().for_each(|path| base.file(path, b"", false));
+        ["a/b/x", "a/y", "z"].iter().for_each(|path| base.add_file(path, b""));
         let mut tree = OverlayTree::new(Rc::new(base));
         tree.remove("a/y");
         tree.remove("z");
-        tree.file("z/w", b"new", false);
+        tree.add_file("z/w", b"new");
         assert_eq!(tree.entry("a/y").unwrap(), None);
         assert_eq!(tree.entry("z").unwrap(), Some(Entry::Directory));
         assert_eq!(tree.names("a").unwrap(), ["b"]);
@@ -135,7 +140,7 @@ mod tests {
         assert_eq!(tree.below("").unwrap(), ["a/b/x", "z/w"]);
         assert_eq!(tree.files_named(&|name| ["y", "w"].contains(&name)).unwrap(), ["z/w"]);
         assert!(tree.read("a/y").is_err() && tree.read("z").is_err());
-        tree.file("a/y", b"", false);
+        tree.add_file("a/y", b"");
         assert_eq!(tree.names("a").unwrap(), ["b", "y"]);
     }
 }

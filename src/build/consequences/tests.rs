@@ -15,7 +15,7 @@ fn target(name: &str, spec: &str) -> Target {
         "apiVersion: {version}\nkind: {kind}\nmetadata: {{name: {name}, namespace: ns}}\nspec: {{{spec}{source}}}\n"
     );
     let mut tree = OverlayTree::default();
-    tree.file("x.yaml", text.as_bytes(), false);
+    tree.add_file("x.yaml", text.as_bytes());
     let config = Config::default();
     let identity = || Ok(Identity::new(["https://github.com/acme/x".to_owned()], &config, ["main".to_owned()]));
     find(&tree, &config, &identity).unwrap().as_written().targets[0].clone()
@@ -563,8 +563,8 @@ fn what_built_the_target_tells_it_from_others_of_its_name() {
 fn target_of(file: &str, text: &str) -> Target {
     use crate::targets::{Identity, find};
     let mut tree = crate::tree::overlay::OverlayTree::default();
-    tree.file(file, text.as_bytes(), false);
-    tree.file("apps/web/kustomization.yaml", b"namePrefix: a-\n", false);
+    tree.add_file(file, text.as_bytes());
+    tree.add_file("apps/web/kustomization.yaml", b"namePrefix: a-\n");
     let config = crate::config::Config::default();
     let identity = || Ok(Identity::new(["https://github.com/acme/x".to_owned()], &config, ["main".to_owned()]));
     find(&tree, &config, &identity).unwrap().as_written().targets[0].clone()

@@ -254,7 +254,7 @@ fn objects_are_read_wherever_they_are_deployed_from() {
 #[track_caller]
 fn unread(bytes: &[u8]) -> usize {
     let mut scene = scene(&[]);
-    scene.tree.file("argo/a.yaml", bytes, false);
+    scene.tree.add_file("argo/a.yaml", bytes);
     let findings = scene.check().findings;
     let mut others = findings.iter();
     let other = others.find(|one| one.rule != Rule::InvalidTarget || one.path != "argo/a.yaml");

@@ -34,9 +34,9 @@ spec:
         )
     };
     let mut tree = OverlayTree::default();
-    tree.file("apps/web/kustomization.yaml", b"", false);
-    tree.file("apps/plain/x.yaml", b"", false);
-    tree.file("apps/made/main.jsonnet", b"{}", false);
+    tree.add_file("apps/web/kustomization.yaml", b"");
+    tree.add_file("apps/plain/x.yaml", b"");
+    tree.add_file("apps/made/main.jsonnet", b"{}");
     for (file, text) in [
         ("1.yaml", app("apps/web", "fleet")),
         ("2.yaml", app("apps/plain", "fleet")),
@@ -47,9 +47,9 @@ spec:
         ("7.yaml", app("\"a\\e[31m\"", "fleet")),
         ("8.yaml", app("apps/made", "fleet")),
     ] {
-        tree.file(file, text.as_bytes(), false);
+        tree.add_file(file, text.as_bytes());
     }
-    tree.file("cm.yaml", b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: argocd-cm}\ndata: {kustomize.buildOptions: --enable-helm}\n", false);
+    tree.add_file("cm.yaml", b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: argocd-cm}\ndata: {kustomize.buildOptions: --enable-helm}\n");
     let remotes = ["https://github.com/acme/fleet".to_owned()];
     let identity = || Ok(Identity::new(remotes.clone(), &config, ["main".to_owned()]));
     survey(targets::find(&tree, &config, &identity).unwrap())
@@ -77,8 +77,8 @@ fn where_paths_of_another_repository_are_here_it_says_how_this_one_is_known() {
         (String::new(), false),
     ] {
         let mut tree = OverlayTree::default();
-        tree.file("x.yaml", object.as_bytes(), false);
-        tree.file("web/kustomization.yaml", b"", false);
+        tree.add_file("x.yaml", object.as_bytes());
+        tree.add_file("web/kustomization.yaml", b"");
         let identity = || Ok(Identity::new([], &config, ["main".to_owned()]));
         let found = survey(targets::find(&tree, &config, &identity).unwrap());
         assert_eq!(found.text(Shown::default()).contains(note), is_said, "{object}");

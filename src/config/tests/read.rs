@@ -161,9 +161,9 @@ fn a_file_of_another_name_is_not_passed_over() {
     ] {
         for beside in [false, true] {
             let mut tree = crate::tree::overlay::OverlayTree::default();
-            tree.file(name, b"helm: true\n", false);
+            tree.add_file(name, b"helm: true\n");
             if beside {
-                tree.file(FILE_NAME, b"helm: false\n", false);
+                tree.add_file(FILE_NAME, b"helm: false\n");
             }
             let read = Config::of(&tree, "");
             let failure = read.err().map(|failure| format!("{failure} {:?}", failure.hints));

@@ -18,7 +18,7 @@ use landlock::{
 use super::filter::{self, ConnectionPolicy};
 use super::requests::Requests;
 use super::{Isolated, Isolation, Means};
-use crate::os::process::{self, Bounds, Error};
+use crate::os::process::{self, Bounds, Error, Terminal};
 
 /// The rights that are known here; of a kernel that has fewer, those that it has.
 const RIGHTS: ABI = ABI::V7;
@@ -29,9 +29,9 @@ pub(crate) fn run(
     isolation: Isolation<'_>,
     bounds: impl Into<Bounds>,
 ) -> Result<Isolated, Error> {
-    let bounds = bounds.into();
+    let bounds = Bounds { is_supervised: true, ..bounds.into() };
     if isolation.means == Means::Nothing {
-        return Ok(Isolated { output: process::run_supervised(command, bounds)?, refused: None });
+        return Ok(Isolated { output: process::run(command, None, bounds, Terminal::Detached)?, refused: None });
     }
     let name = process::name(command);
     let failed = |error| Error::Io(name.clone(), error);
@@ -41,7 +41,7 @@ pub(crate) fn run(
         // Closed when the command has ended, so that `answer` waits for no more requests.
         let _end = end;
         sender.send(enter(command, &isolation).map_err(failed)?).ok();
-        process::run_supervised(command, bounds)
+        process::run(command, None, bounds, Terminal::Detached)
     };
     thread::scope(|threads| {
         // A sandbox holds for a thread and all that it starts, so this thread starts nothing but the command.

@@ -62,7 +62,7 @@ pub(crate) fn restored(workspace: &Workspace, old_lock: &Lock) -> Result<Restore
     let mut overlay = OverlayTree::new(restored_urls.tree.clone());
     for (path, edits) in edits {
         let file = edited(&*restored_urls.tree, path, &edits)?;
-        overlay.file(path, &file.bytes, file.executable);
+        overlay.add_file_with_mode(path, &file.bytes, file.executable);
         restored_urls.files.insert(path.to_owned());
     }
     restored_urls.tree = Rc::new(overlay);

@@ -55,7 +55,7 @@ fn applied(mut tree: OverlayTree, plan: &Plan) -> (OverlayTree, BTreeMap<String,
     let mut written = BTreeMap::new();
     for (place, file) in &plan.changes {
         let file = file.as_ref().unwrap();
-        tree.file(place, &file.bytes, file.executable);
+        tree.add_file_with_mode(place, &file.bytes, file.executable);
         written.insert(place.clone(), String::from_utf8(file.bytes.to_vec()).unwrap());
     }
     (tree, written)
@@ -85,7 +85,7 @@ fn only_a_url_that_is_new_counts_as_rewritten() {
     let plan = planned_in_place(repository(APP), &PlanOptions::default(), &mut upstream()).unwrap();
     let (mut tree, written) = applied(repository(APP), &plan);
     let text = format!("{}- https://h/new.yaml\n", written["app/kustomization.yaml"]);
-    tree.file("app/kustomization.yaml", text.as_bytes(), false);
+    tree.add_file("app/kustomization.yaml", text.as_bytes());
     // An update restores all URLs, and writes most of them as they were.
     let workspace = Workspace::of_tree(Rc::new(tree)).unwrap();
     let updated = in_place::restored(&workspace, workspace.lock.as_deref().unwrap()).unwrap();

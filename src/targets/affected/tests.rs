@@ -24,7 +24,7 @@ fn tree(world: &World) -> Rc<dyn Tree> {
     let mut tree = OverlayTree::default();
     for (place, (text, executable)) in world {
         match executable {
-            Some(executable) => tree.file(place, text.as_bytes(), *executable),
+            Some(executable) => tree.add_file_with_mode(place, text.as_bytes(), *executable),
             None => tree.link(place, text),
         }
     }

@@ -32,7 +32,7 @@ impl Memory {
 
     /// Writes a file.
     pub(crate) fn write(&mut self, path: &str, contents: impl AsRef<[u8]>) {
-        self.tree.file(path, contents.as_ref(), false);
+        self.tree.add_file(path, contents.as_ref());
     }
 
     /// Makes `path` a symbolic link with this text.
