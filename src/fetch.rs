@@ -153,7 +153,8 @@ pub(crate) struct Fetcher {
 }
 
 impl Fetcher {
-    /// Sets up fetching. Nothing is read or fetched before something is requested.
+    /// Sets up fetching for one run. Nothing is read or fetched before something is requested. `tip` is the localized
+    /// branch that the run continues: its files need not be fetched again.
     pub(crate) fn new(remote_git: RemoteGit, options: FetchOptions, locks: Vec<Rc<Lock>>, tip: Option<Tip>) -> Self {
         Fetcher {
             network: Rc::new(Network::new(remote_git, &options)),
@@ -172,7 +173,8 @@ impl Fetcher {
         Fetcher { tips: OnceCell::new(), branches: repo.cloned(), ..self }
     }
 
-    /// Replaces the locks and tips. Content that the new lock pins differently is forgotten.
+    /// Replaces the locks and tips in the middle of a run: `update` resolves some references again, and only then knows
+    /// the lock that pins all others. Content that the new lock pins differently is forgotten.
     pub(crate) fn relock(&mut self, lock: Lock, tip: Tip) {
         let changed = |upstream: Upstream| {
             let pinned = self.locks.iter().find_map(|lock| lock.get(&upstream));
@@ -205,19 +207,19 @@ impl Fetcher {
         Ok(self.tips.get_or_init(|| tips))
     }
 
-    /// Fetches the repository of a remote target.
+    /// Fetches a repository that the user names on the command line, such as a remote TARGET.
     pub(crate) fn repository(&mut self, spec: &RepoSpec) -> Result<Rc<RemoteCommit>> {
-        let wanted = RemoteRef {
+        let reference = RemoteRef {
             text: spec.clone_spec(),
             wants: ExpectedContent::Root,
             spec: Some(spec.clone()),
-            // The user names it, so that it may point anywhere, and gets the user's logins.
+            // No upstream names the URL, so it may point anywhere, and gets the user's logins.
             by: None,
             is_page: false,
         };
-        match self.fetch_references(&[Rc::new(wanted)]).remove(0)? {
+        match self.fetch_references(&[Rc::new(reference)]).remove(0)? {
             RemoteContent::Root(repository) => Ok(repository),
-            // Nothing else was wanted.
+            // A reference that expects a root is resolved to a root, or fails.
             RemoteContent::File(_) | RemoteContent::Chart(_) => Err(Failure::new("the target was not resolved")),
         }
     }
@@ -233,7 +235,9 @@ impl Fetcher {
         })
     }
 
-    /// Fetches the content of keys that are not known yet, from lock and tip, from the cache, or over the network.
+    /// Fetches the content of `wanted` keys, each with the timeout of its URL, into `known`: from a tip, from the
+    /// cache, or over the network. A key that has an answer is not fetched again, so that content stays the same within
+    /// a run.
     fn fetch(&mut self, wanted: impl IntoIterator<Item = (ContentKey, Option<Duration>)>) {
         let (mut jobs, mut requested) = (Vec::new(), HashSet::new());
         for (key, timeout) in wanted {
@@ -241,7 +245,7 @@ impl Fetcher {
                 continue;
             }
             let upstream = key.upstream();
-            // The first lock that has it counts, in the order of the caller.
+            // The first lock that has the upstream counts, in the order of the caller.
             let locked = self.locks.iter().find_map(|lock| lock.get(&upstream));
             let id = locked.map(|pinned| pinned.digest.hex().to_owned());
             let signed = locked.and_then(|pinned| pinned.signed.clone());
@@ -252,7 +256,7 @@ impl Fetcher {
                 Some(known) => self.keep_known(job, known),
             }
         }
-        // All at once, so that slow servers are waited for side by side.
+        // All jobs at once, so that the run waits for slow servers in parallel.
         for (job, downloaded) in self.network.fetch_all(jobs) {
             let known = downloaded.and_then(|downloaded| self.add_downloaded(&job, downloaded));
             self.keep_known(job, known);
@@ -316,18 +320,18 @@ impl Fetcher {
         Ok(None)
     }
 
-    /// A repository whose files a localized branch has at the requested commit. `None` if no tip has it.
+    /// The requested commit of a repository with the files that a localized branch has of it, so that a run without new
+    /// references needs no network. `None` if no tip has any of its files.
     fn tip_repository(&self, key: &RepoSpec, request: &GitRequest) -> Result<Option<Rc<RemoteCommit>>> {
         let source = Upstream::git(key);
-        // The lock of the source may have another commit than the one that a tip was made from.
         let (Some(commit), tips) = (&request.commit, self.tips()?) else { return Ok(None) };
-        let Some((tip, files)) = tips
-            .iter()
-            .filter(|tip: &&Tip| tip.lock.get(&source).map(|entry| entry.digest.hex()) == request.commit.as_deref())
-            .find_map(|tip| Some((tip, tip.repository(&source)?)))
-        else {
+        // The lock of the source may have another commit than the one that a tip was made from.
+        let mut same_commit =
+            tips.iter().filter(|tip| tip.lock.get(&source).is_some_and(|entry| entry.digest.hex() == commit));
+        let Some((tip, files)) = same_commit.find_map(|tip| Some((tip, tip.repository(&source)?))) else {
             return Ok(None);
         };
+        // Files that the tip lacks are fetched with `request`, when they are read.
         let tree = TipTree {
             tip: tip.clone(),
             files,
@@ -343,19 +347,19 @@ impl Fetcher {
     /// Opens a fetched commit, and remembers its tree for [`Remotes::prefetch`].
     fn add_commit(&mut self, key: &RepoSpec, fetched: Fetched) -> Result<RemoteContent> {
         let (version, commit, signed) = (key.clone(), fetched.commit.clone(), OnceCell::new());
-        let tree = CheckoutTree::open(&self.network, fetched, Upstream::git(key).to_string(), key.submodules)?;
-        let tree = Rc::new(tree);
+        let tree = Rc::new(CheckoutTree::open_root(&self.network, fetched, key)?);
         let repository = Rc::new(RemoteCommit { tree: tree.clone(), version, commit, signed });
         self.opened.insert(key.clone(), (tree, repository.clone()));
         Ok(RemoteContent::Root(repository))
     }
 
-    /// The content of downloaded bytes, which are also written to the cache, or of a commit. Fails if the lock has another
-    /// digest.
+    /// Turns the answer of the network into content: opens a fetched commit, or parses downloaded bytes and writes them
+    /// to the cache. Fails if the lock has another digest, because upstream replaced the content since.
     fn add_downloaded(&mut self, job: &FetchJob, downloaded: Downloaded) -> Result<RemoteContent> {
         match (&job.key, downloaded) {
             (ContentKey::Git(key), Downloaded::Commit(fetched)) => self.add_commit(key, fetched),
             (ContentKey::File(url), Downloaded::Bytes(bytes)) => {
+                // A login page has another digest, too, but to lock it again would be the wrong advice.
                 let is_page = kustomization::looks_like_html(&bytes);
                 self.keep_bytes(job, &bytes).map_err(|failure| if is_page { page(url) } else { failure })?;
                 Ok(remote_file(url, bytes))
@@ -365,6 +369,7 @@ impl Fetcher {
                 self.keep_bytes(job, &bytes)?;
                 Ok(archived(archive))
             }
+            // `Network::fetch_all` answers with commits for repositories, and with bytes for everything else.
             _ => Err(Failure::new("the network gave something else")),
         }
     }
@@ -380,7 +385,9 @@ impl Fetcher {
         self.network.cache.keep_file(bytes, &sha256)
     }
 
-    /// The keys under which a reference may be found, in the order in which they are tried.
+    /// The keys under which a reference may be found, in the order in which they are tried. Two keys for a field that
+    /// takes files and roots: its URL alone does not tell whether to send a GET or to start git, and each costs a
+    /// request.
     fn candidate_keys(&self, wanted: &RemoteRef) -> Vec<ContentKey> {
         let (text, file) = (wanted.text.exposed(), ContentKey::File(wanted.text.clone()));
         // A field for files never means a repository.
@@ -391,14 +398,16 @@ impl Fetcher {
         if wanted.wants == ExpectedContent::Root {
             return vec![root];
         }
-        match self.locks.iter().find_map(|lock| wanted.locked(lock).map(|upstream| (lock.holds(&upstream), upstream))) {
+        // A lock tells what the URL was when it was locked.
+        match self.locks.iter().find_map(|lock| Some((lock, wanted.locked(lock)?))) {
             Some((_, Upstream::File { .. })) => vec![file],
-            Some((true, _)) => vec![root],
-            Some((false, _)) => vec![root, file],
+            Some((lock, upstream)) if lock.holds(&upstream) => vec![root],
+            // The lock has the repository without this directory, so that the URL may also name a file.
+            Some(_) => vec![root, file],
             None if reference::has_git_marker(text) => vec![root, file],
             // A URL that looks like a file, without a ref, was not meant as a repository.
             None if reference::looks_like_file(text) && spec.reference.is_none() => vec![file],
-            _ => vec![file, root],
+            None => vec![file, root],
         }
     }
 
@@ -437,8 +446,8 @@ impl Fetcher {
         })
     }
 
-    /// The content of a reference, or its failure, by the keys that were fetched. The outer `Err` has a key that must be
-    /// fetched first.
+    /// The content of a reference, or its failure, by the keys that were fetched. The outer `Err` has a key that must
+    /// be fetched first.
     fn answer(&self, wanted: &RemoteRef, keys: &[ContentKey]) -> Result<Result<RemoteContent>, ContentKey> {
         if let Some(failure) = self.not_locked(wanted) {
             return Ok(Err(failure));
@@ -474,12 +483,14 @@ impl Fetcher {
         })
     }
 
-    /// The failure of a reference that no lock has, as `check` reports it. `None` if it is locked, or may be resolved.
+    /// The failure of a reference that no lock has, if the run must not resolve anything that is not locked, as `check`
+    /// must not: its result would depend on the day. `None` if it is locked, or may be resolved.
     fn not_locked(&self, wanted: &RemoteRef) -> Option<Failure> {
         let lock = self.locks.iter().find(|lock| wanted.locked(lock).is_some());
         let mut failure = wanted.unlocked(lock.map(|lock| &**lock)).filter(|_| self.options.locked)?;
         failure.kind = FailureKind::NotLocked;
         Some(match &wanted.by {
+            // The text must be corrected first. Then it is another reference, with hints of its own.
             _ if !failure.hints.is_empty() => failure,
             None => failure.hint(COMMIT_LOCK),
             // The lock was written by hand or merged: `lock` does not ask for upstreams that it has already.
@@ -487,15 +498,18 @@ impl Fetcher {
         })
     }
 
-    /// Adds to a failure how the reference can stay remote, unless the upstream existed when it was locked. `by` is the
+    /// Adds to a failure how the reference can stay remote, so that one dead URL does not block the user. `by` is the
     /// upstream that has the reference; `None` if the user's files have it.
     fn with_way_out(&self, failure: Failure, upstream: &Upstream, by: Option<&str>, was_locked: bool) -> Failure {
-        // An upstream that existed once, or is unreachable today, must not become an exception.
-        if was_locked || failure.kind.is_outage() || self.options.offline {
+        // An upstream that existed once, or is unreachable today, must not become an exception. A reference that is
+        // only not locked needs none.
+        let may_exist = was_locked || failure.kind.is_outage() || failure.kind == FailureKind::NotLocked;
+        if may_exist || self.options.offline {
             return failure;
         }
         let rule = upstream.rule();
         match Config::exception(rule, &upstream.subject(), "").map(Box::new) {
+            // An entry of `allow` cannot name this upstream, and a comment is possible only in the user's own files.
             None if by.is_none() => {
                 failure.hint(format!("to leave it remote, write above it: {}", Comments::of_rule(rule)))
             }
@@ -508,7 +522,7 @@ impl Fetcher {
         self.locks.iter().chain(&self.options.before).any(|lock| locked(lock).is_some())
     }
 
-    /// Fetches the content of references. Returns one answer for each, in their order.
+    /// Fetches the content of references, in as few rounds as possible. Returns one answer for each, in their order.
     fn fetch_references(&mut self, wanted: &[Rc<RemoteRef>]) -> Vec<Result<RemoteContent>> {
         // The user's own URLs may point anywhere, and get the user's logins.
         for reference in wanted.iter().filter(|reference| reference.by.is_none()) {
@@ -518,7 +532,7 @@ impl Fetcher {
             }
         }
         let keys: Vec<Vec<ContentKey>> = wanted.iter().map(|reference| self.candidate_keys(reference)).collect();
-        // First every first key in parallel, then the second keys that are still needed.
+        // First every first key in parallel, then the second keys that are still needed. No reference has a third one.
         for _ in 0..2 {
             let references = wanted.iter().zip(&keys);
             let next = references.filter_map(|(reference, keys)| {
@@ -559,6 +573,7 @@ impl Remotes for Fetcher {
     fn prefetch(&mut self, files: &[(Rc<RemoteCommit>, String)]) {
         self.network.fetch_missing(|missing| {
             for (repository, path) in files {
+                // The files of a tip are on this machine already.
                 let Some((tree, _)) = self.opened.get(&repository.version) else { continue };
                 match tree.entry(path) {
                     Ok(Some(Entry::Directory)) => {
@@ -573,19 +588,17 @@ impl Remotes for Fetcher {
 
     fn resolve(&mut self, wanted: &[Rc<RemoteRef>]) -> Vec<Result<RemoteContent>> {
         let answers = self.fetch_references(wanted);
-        let answers = wanted.iter().zip(answers).map(|(reference, answer)| match self.not_locked(reference) {
-            Some(failure) => Err(failure),
-            None => answer.map_err(|failure| {
+        let with_hints = wanted.iter().zip(answers).map(|(reference, answer)| {
+            answer.map_err(|failure| {
                 let was_locked = self.was_locked(|lock| reference.locked(lock).map(drop));
-                let by = reference.by.as_deref();
-                self.with_way_out(failure, &reference.meant(), by, was_locked)
-            }),
+                self.with_way_out(failure, &reference.meant(), reference.by.as_deref(), was_locked)
+            })
         });
-        answers.collect()
+        with_hints.collect()
     }
 }
 
-/// Whether a result is final: no other key has to be tried.
+/// Whether a result is what the reference can mean, so that its second key need not be tried.
 fn is_usable(outcome: &Result<RemoteContent>, wanted: &RemoteRef) -> bool {
     // kustomize tries git for a URL whose server answers with anything but a file, so a repository counts only if it
     // has the directory.

@@ -60,7 +60,7 @@ impl VerifyArgs {
         // Only with `--upstream` are servers asked.
         let ask = upstream
             .as_ref()
-            .map(|upstream| |config: &Config, entries: &[(&Upstream, &Pinned)]| upstream.ask(config, entries));
+            .map(|upstream| |config: &Config, entries: &[(&Upstream, &Pinned)]| upstream.states(config, entries));
         let ask = ask.as_ref().map(|ask| ask as &Ask<'_>);
         if let Some(directory) = directory {
             return Ok(Box::new(verify_directory(directory, repo.is_some(), ask)?));

@@ -23,21 +23,23 @@ use crate::reference::{Pin, RepoSpec, Upstream, file_pin, names_page, refuse_uns
 const TAGS: &str = "refs/tags/";
 
 /// An entry of a lock.
-type Entry<'a> = (&'a Upstream, &'a Pinned);
+type LockEntry<'a> = (&'a Upstream, &'a Pinned);
 
 impl Network {
-    /// The state of each entry, in their order, including its signature if the configuration demands one.
-    pub(crate) fn ask(&self, config: &Config, entries: &[Entry<'_>]) -> Vec<UpstreamState> {
-        // Entries of one repository, which may differ only in their submodules or paths, share one question.
-        let mut groups: BTreeMap<String, BTreeMap<String, Entry<'_>>> = BTreeMap::new();
+    /// The present state of each entry, in their order, including its signature if the configuration demands one.
+    /// `verify --upstream` reports with it which upstreams moved or are gone.
+    pub(crate) fn states(&self, config: &Config, entries: &[LockEntry<'_>]) -> Vec<UpstreamState> {
+        // Entries of one repository are asked for together. Those that differ only in their submodules share a
+        // question.
+        let mut by_repository = BTreeMap::<String, BTreeMap<String, LockEntry<'_>>>::new();
         for entry @ (source, _) in entries {
-            let group = match source {
+            let repository = match source {
                 Upstream::Git { url, .. } => url.clone(),
                 _ => source.to_string(),
             };
-            groups.entry(group).or_default().insert(question(entry), *entry);
+            by_repository.entry(repository).or_default().insert(question(entry), *entry);
         }
-        let groups: Vec<BTreeMap<String, Entry<'_>>> = groups.into_values().collect();
+        let groups: Vec<_> = by_repository.into_values().collect();
         let answers = self.progress.each(
             SIDE_BY_SIDE,
             &groups,
@@ -49,7 +51,7 @@ impl Network {
     }
 
     /// Verifies the signature of an upstream that still has the locked commit, if the configuration asks for one.
-    fn with_signature(&self, config: &Config, (source, pinned): Entry<'_>, answer: UpstreamState) -> UpstreamState {
+    fn with_signature(&self, config: &Config, (source, pinned): LockEntry<'_>, answer: UpstreamState) -> UpstreamState {
         let signers = config.source(source).and_then(|policy| policy.signed_by.as_ref());
         let Some(signers) =
             signers.filter(|_| matches!(answer.verdict, UpstreamVerdict::Ok | UpstreamVerdict::Updated))
@@ -77,10 +79,12 @@ impl Network {
         }
     }
 
-    /// The states of the entries of one group, each with its question: entries of one repository, one file, or one chart.
-    fn ask_group(&self, group: &BTreeMap<String, Entry<'_>>) -> Vec<(String, UpstreamState)> {
+    /// The states of entries of one repository, one file, or one chart, each with its question. All refs of a
+    /// repository are listed with one request.
+    fn ask_group(&self, group: &BTreeMap<String, LockEntry<'_>>) -> Vec<(String, UpstreamState)> {
         let sources = group.values().map(|(source, _)| *source);
-        let floating: Vec<&Upstream> = sources.filter(|source| is_floating(source) && refuse(source).is_ok()).collect();
+        let floating: Vec<&Upstream> =
+            sources.filter(|source| is_floating(source) && refuse_unsafe_upstream(source).is_ok()).collect();
         let listing = floating.first().map(|first| {
             self.reach.add_user_url(first.url());
             let names: BTreeSet<&str> = floating.iter().map(|source| source.reference().unwrap_or("HEAD")).collect();
@@ -94,7 +98,7 @@ impl Network {
 
     /// The state of one entry. `listing` has the refs of its repository, if any of them can move.
     fn answer(&self, source: &Upstream, pinned: &Pinned, listing: Option<&Result<Listing>>) -> UpstreamState {
-        if let Err(failure) = refuse(source) {
+        if let Err(failure) = refuse_unsafe_upstream(source) {
             return UpstreamState::unreachable(failure);
         }
         // The URL stands in the user's lock, so it gets the user's login like a URL in a kustomization.
@@ -132,7 +136,7 @@ impl Network {
     /// The state of a repository at a commit id, which the server is asked for.
     fn state_of_commit(&self, url: &str, id: Option<&str>) -> Result<UpstreamState> {
         let id = id.unwrap_or_default().to_ascii_lowercase();
-        let now = self.given(&GitRequest::new(url, Some(&id), None), &id)?;
+        let now = self.resolve_on_server(&GitRequest::new(url, Some(&id), None), &id)?;
         Ok(UpstreamState::moved(Digest::GitCommit(now), format!("`{id}` resolves to that commit")))
     }
 
@@ -175,9 +179,12 @@ impl Network {
         })
     }
 
+    /// The state of a file, which is downloaded: a server gives no other proof that its content is the same. The caller
+    /// compares the digest with the lock; `why` explains a difference.
     fn state_of_file(&self, url: &str) -> Result<UpstreamState> {
         let bytes = self.client.get(url)?;
         let now = Digest::Sha256(sha256_hex(&bytes));
+        // A server that demands a login may answer with a page instead of an error.
         if kustomization::looks_like_html(&bytes) && !names_page(url) {
             return Ok(UpstreamState::unusable(Some(now), "it is a web page, possibly a login"));
         }
@@ -190,6 +197,8 @@ impl Network {
         Ok(UpstreamState::moved(now, why))
     }
 
+    /// The state of a chart, which is pulled: the archive tells which version its range means today. The caller
+    /// compares the digest with the lock.
     fn state_of_chart(&self, chart: &ChartRef, pinned: &Pinned) -> Result<UpstreamState> {
         chart.refuse_unsafe()?;
         let bytes = helm::pull(self, chart)?;
@@ -200,7 +209,7 @@ impl Network {
         };
         let written = Some(&chart.version).filter(|version| !version.is_empty());
         let old = pinned.resolved.as_ref().or(written);
-        // The same version with other bytes: its repository replaced the archive.
+        // If the bytes differ, but not the version, the repository replaced the archive.
         let Some(old) = old.filter(|old| **old != version) else {
             return Ok(UpstreamState::moved(now, "a different archive of the same version"));
         };
@@ -228,8 +237,8 @@ fn is_floating(source: &Upstream) -> bool {
     matches!(source, Upstream::Git { .. } if source.pin() != Pin::Commit)
 }
 
-/// The question about an entry. Entries with equal questions share one answer.
-fn question((source, pinned): &Entry<'_>) -> String {
+/// The question about an entry. Entries with equal questions share one answer: submodules do not change the commit.
+fn question((source, pinned): &LockEntry<'_>) -> String {
     let mut source = (*source).clone();
     if let Upstream::Git { submodules, .. } = &mut source {
         *submodules = true;
@@ -237,9 +246,9 @@ fn question((source, pinned): &Entry<'_>) -> String {
     format!("{source} {}", pinned.digest.hex())
 }
 
-/// Refuses an upstream that cannot be asked for, and a repository that a walk would refuse too: a lock comes with a pull
-/// request.
-pub(super) fn refuse(source: &Upstream) -> Result<()> {
+/// Refuses an upstream in a lock that must not be requested. A lock comes with a pull request, so anybody can write a
+/// URL into it, even one that no kustomization can reference, such as a command for git's `ext::` transport.
+pub(super) fn refuse_unsafe_upstream(source: &Upstream) -> Result<()> {
     let url = source.url();
     if redact::has_placeholder(url) {
         return Err(Failure::new(format!("cannot check {url}: its secret is not stored in the lock"))
@@ -249,7 +258,7 @@ pub(super) fn refuse(source: &Upstream) -> Result<()> {
     let Upstream::Git { reference, .. } = source else {
         return Ok(());
     };
-    // A lock may name only the repositories that a kustomization could, so it is read as a reference to the top of one.
+    // The URL is parsed as a reference to the top directory of its repository, as in a kustomization.
     let text = format!("{url}//.");
     let mut spec = RepoSpec::parse(&text)
         .ok()
@@ -316,7 +325,7 @@ mod tests {
             "https://git-codecommit.eu-west-1.amazonaws.com/v1/repos/lib",
         ] {
             for reference in [None, Some("v1"), Some("feature/a+b"), Some("größe")] {
-                refuse(&git(url, reference)).unwrap();
+                refuse_unsafe_upstream(&git(url, reference)).unwrap();
             }
         }
         for (url, reference) in [
@@ -329,7 +338,7 @@ mod tests {
             ("https://github.com/acme/lib", Some("a..b")),
             ("https://github.com/acme/lib", Some("--upload-pack=id")),
         ] {
-            refuse(&git(url, reference)).unwrap_err();
+            refuse_unsafe_upstream(&git(url, reference)).unwrap_err();
         }
     }
 }

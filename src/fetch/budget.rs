@@ -36,7 +36,8 @@ impl Budget {
         self.largest.saturating_mul(2).max(MAX_FILE_SIZE)
     }
 
-    /// Refuses a file of `size` bytes if it is too large. `label` names it in the message.
+    /// Refuses a file of `size` bytes if it is larger than one file may be: a base must not fill the memory of the
+    /// user's machine. `label` names the file in the message.
     pub(super) fn check(&self, size: u64, label: impl FnOnce() -> String) -> Result<()> {
         if size > self.largest {
             return Err(Failure::new(format!(
@@ -50,7 +51,8 @@ impl Budget {
         Ok(())
     }
 
-    /// Counts a file of `size` bytes, and refuses it if it is too large or the budget is used up.
+    /// Counts a file of `size` bytes in the total of the run, and refuses it if it is too large or the total exceeds
+    /// its limit: many small files fill the memory, too.
     pub(super) fn take(&self, size: u64, label: impl Fn() -> String) -> Result<()> {
         self.check(size, &label)?;
         let before = self.taken.fetch_add(size, Ordering::Relaxed);

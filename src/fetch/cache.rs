@@ -1,8 +1,8 @@
 //! The cache: a bare repository for each (URL, commit), and files by digest.
 //!
-//! A file of an entry never changes. A repository is fetched into a temporary sibling and renamed; later a pack with more
-//! of its files may be added in the same way. The cache needs neither locks nor maintenance, and all of it may be deleted
-//! at any time.
+//! A file of an entry never changes. A repository is fetched into a temporary sibling and renamed; later a pack with
+//! more of its files may be added in the same way. The cache needs neither locks nor maintenance, and all of it may be
+//! deleted at any time.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -40,20 +40,20 @@ impl Cache {
         Cache { directory: base.map(|base| base.join("git-kustomize-localize")) }
     }
 
-    /// The repository with `commit` of `url` (without secrets). `None` if there is none, or if it is damaged; a damaged
-    /// one is removed, so that it is fetched again.
+    /// The directory of the repository with `commit` of `url` (without secrets). `None` if the cache lacks it, or if it
+    /// is damaged; a damaged one is removed, so that it is fetched again.
     pub(crate) fn repository(&self, url: &str, commit: &str) -> Result<Option<PathBuf>> {
         let Some(directory) = &self.directory else {
             return Ok(None);
         };
         refuse_shared(directory)?;
         let path = self.repositories(url)?.join(commit);
-        let damaged = path.exists();
+        let existed = path.exists();
         if is_whole(&path, commit) {
             return Ok(Some(path));
         }
         // Only an entry that existed before the check is removed: another run may be adding it at this moment.
-        if damaged {
+        if existed {
             failpoint::before("remove a damaged entry of the cache");
             let _ = std::fs::remove_dir_all(&path);
         }
@@ -68,19 +68,20 @@ impl Cache {
     /// An empty repository to fetch `url` into, for objects of a `format`: `sha1` or `sha256`.
     pub(crate) fn scratch(&self, url: &str, format: &str) -> Result<Scratch> {
         let parent = self.repositories(url)?;
-        self.make(&parent)?;
+        self.make_directory(&parent)?;
         self.sweep();
         make_repository(&parent, format).map_err(|error| self.failure(&error))
     }
 
-    /// Keeps fetched objects as the repository with `commit` of `url`.
-    pub(crate) fn keep(&self, scratch: &Scratch, url: &str, commit: &str) -> Result<PathBuf> {
+    /// Puts fetched objects into the cache as the repository with `commit` of `url`. One fetch may bring several
+    /// commits, each of which gets all of its objects. Returns the directory of the repository.
+    pub(crate) fn store(&self, scratch: &Scratch, url: &str, commit: &str) -> Result<PathBuf> {
         if let Some(path) = self.repository(url, commit)? {
             return Ok(path);
         }
         let path = self.repositories(url)?.join(commit);
         let repository = self.scratch(url, format_of(commit))?;
-        self.add(scratch, &[repository.path()])?;
+        self.add_objects(scratch, &[repository.path()])?;
         failpoint::before("put a fetched repository into the cache");
         match repository.persist(&path) {
             Ok(()) => Ok(path),
@@ -90,8 +91,8 @@ impl Cache {
         }
     }
 
-    /// Adds fetched objects to repositories of the cache.
-    pub(crate) fn add(&self, scratch: &Scratch, repositories: &[&Path]) -> Result<()> {
+    /// Adds fetched objects, such as files that a first fetch left out, to repositories of the cache.
+    pub(crate) fn add_objects(&self, scratch: &Scratch, repositories: &[&Path]) -> Result<()> {
         add_packs(scratch, repositories).map_err(|error| self.failure(&error))
     }
 
@@ -106,7 +107,7 @@ impl Cache {
             return Ok(());
         }
         let directory = self.files()?;
-        self.make(&directory)?;
+        self.make_directory(&directory)?;
         write_file(&directory, bytes, sha256).map_err(|error| self.failure(&error))
     }
 
@@ -136,7 +137,8 @@ impl Cache {
         Ok(self.directory()?.join("http"))
     }
 
-    fn make(&self, directory: &Path) -> Result<()> {
+    /// Makes a directory of the cache with its parents, unless it exists. Only the user may look into it.
+    fn make_directory(&self, directory: &Path) -> Result<()> {
         refuse_shared(self.directory()?)?;
         if directory.is_dir() {
             return Ok(());
@@ -161,7 +163,8 @@ fn absolute_path(variable: &str) -> Option<PathBuf> {
     std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute())
 }
 
-/// Makes the same files as `git init --bare`, without starting three processes for each fetch.
+/// Makes an empty bare repository in a temporary directory, for objects of a `format`: `sha1` or `sha256`. It has the
+/// files that `git init --bare` would write, which would start three processes for each fetch.
 fn make_repository(parent: &Path, format: &str) -> io::Result<Scratch> {
     let scratch = Scratch::beside(parent, FETCHING)?;
     failpoint::before("make a repository to fetch into");
@@ -174,7 +177,8 @@ fn make_repository(parent: &Path, format: &str) -> io::Result<Scratch> {
     Ok(scratch)
 }
 
-/// Adds the packs of a scratch repository to repositories of the cache.
+/// Adds the packs of a scratch repository to repositories of the cache. Other runs may read these at the same time, so
+/// each file appears at once, and the pack before its index, by which git finds it.
 fn add_packs(scratch: &Scratch, repositories: &[&Path]) -> io::Result<()> {
     const PACKS: &str = "objects/pack";
     for entry in scratch.path().join(PACKS).read_dir()? {
@@ -212,15 +216,15 @@ fn write_file(directory: &Path, bytes: &[u8], sha256: &str) -> io::Result<()> {
     std::fs::rename(&temporary, directory.join(sha256))
 }
 
-/// Refuses a directory that belongs to another user, or that others may write to.
+/// Refuses a cache that belongs to another user, or that others may write to: git reads the configuration of the
+/// repositories in it, which can name programs to run.
 #[cfg(unix)]
 fn refuse_shared(directory: &Path) -> Result<()> {
     use std::os::unix::fs::MetadataExt;
-    // git runs in the repositories below it with their configuration.
+    // A directory that does not exist is made by this user.
     let Ok(metadata) = directory.metadata() else {
         return Ok(());
     };
-    // Another user could fill it up, or see what this one fetches.
     let problem = if metadata.uid() != rustix::process::geteuid().as_raw() {
         "belongs to another user"
     } else if metadata.mode() & 0o022 != 0 {
@@ -243,7 +247,8 @@ fn is_pack(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "pack")
 }
 
-/// Whether `directory` has `commit` and everything that was fetched with it, undamaged.
+/// Whether a repository of the cache has `commit` and everything that was fetched with it, undamaged: the checksums of
+/// all packs match, and so does the id of the commit.
 fn is_whole(directory: &Path, commit: &str) -> bool {
     let Ok(id) = object_id(commit) else {
         return false;
@@ -257,10 +262,10 @@ fn is_whole(directory: &Path, commit: &str) -> bool {
 
 /// Whether a pack and its index match their checksums. `None` if they cannot be read.
 fn is_pack_whole(index: &Path, kind: gix::hash::Kind) -> Option<bool> {
-    let never = AtomicBool::new(false);
+    let interrupted = AtomicBool::default();
     let pack = gix::odb::pack::data::File::at(index.with_extension("pack"), kind).ok()?;
     let index = gix::odb::pack::index::File::at(index, kind).ok()?;
-    index.verify_checksum(&mut gix::progress::Discard, &never).ok()?;
-    let checksum = pack.verify_checksum(&mut gix::progress::Discard, &never).ok()?;
+    index.verify_checksum(&mut gix::progress::Discard, &interrupted).ok()?;
+    let checksum = pack.verify_checksum(&mut gix::progress::Discard, &interrupted).ok()?;
     Some(checksum == index.pack_checksum())
 }

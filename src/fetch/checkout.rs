@@ -11,6 +11,7 @@ use super::submodule::{self, Submodule};
 use super::{Network, not_cached};
 use crate::git::{object_id, open_fetched};
 use crate::message::failure::{Failure, Result};
+use crate::reference::{RepoSpec, Upstream};
 use crate::tree::checkout::{Conversion, FILE_NAME as ATTRIBUTES};
 use crate::tree::git::{GitTree, read_proven};
 use crate::tree::{Entry, Tree, path};
@@ -36,11 +37,19 @@ pub(super) struct CheckoutTree {
 }
 
 impl CheckoutTree {
-    /// Opens a fetched commit.
-    pub(super) fn open(network: &Rc<Network>, fetched: Fetched, label: String, has_submodules: bool) -> Result<Self> {
+    /// Opens the fetched commit that a reference names, with submodules unless the reference excludes them.
+    pub(super) fn open_root(network: &Rc<Network>, fetched: Fetched, spec: &RepoSpec) -> Result<Self> {
+        let tree = CheckoutTree::open_fetched(network, fetched, Upstream::git(spec).to_string())?;
+        Ok(CheckoutTree { has_submodules: spec.submodules, ..tree })
+    }
+
+    /// Opens a fetched commit with its submodules. Reads only the commit: files are read, and if necessary fetched,
+    /// when they are needed. `label` names the repository in messages.
+    fn open_fetched(network: &Rc<Network>, fetched: Fetched, label: String) -> Result<Self> {
         let commit = &fetched.commit;
         let repository = open_fetched(&fetched.directory, network.budget.memory())?;
         let bytes = read_proven(&repository, "commit", object_id(commit)?)?;
+        // The tree of the commit, from which every path is looked up.
         let root = gix::objs::CommitRefIter::from_bytes(&bytes, repository.object_hash())
             .tree_id()
             .map_err(|error| Failure::new(format!("commit {commit} has no tree: {error}")))?;
@@ -50,7 +59,7 @@ impl CheckoutTree {
             network: network.clone(),
             fetched,
             label,
-            has_submodules,
+            has_submodules: true,
             modules: OnceCell::new(),
             mounts: RefCell::default(),
             // Filters are not configured in fetched repositories.
@@ -76,7 +85,7 @@ impl CheckoutTree {
         let lacking: BTreeSet<ObjectId> = lacking.difference(&requested).copied().collect();
         if !lacking.is_empty() && self.fetched.stop.get().is_none() && !self.network.offline {
             requested.extend(&lacking);
-            Missing::add(missing, &self.fetched, lacking);
+            Missing::add_to(missing, &self.fetched, lacking);
         }
     }
 
@@ -125,11 +134,12 @@ impl CheckoutTree {
         let request = GitRequest::new(url.as_str(), None, Some(commit));
         let request = GitRequest { is_submodule: true, may_ask: false, ..request };
         let fetched = self.network.fetch_one(&request)?;
-        CheckoutTree::open(&self.network, fetched, label.to_owned(), true)
+        CheckoutTree::open_fetched(&self.network, fetched, label.to_owned())
     }
 
-    /// The missing objects that reading a file of this repository needs, as far as is known: attributes that are fetched can
-    /// need more, so that the caller asks again until there are none.
+    /// The objects that reading a file of this repository needs and that were not fetched yet: of the file, and of the
+    /// `.gitattributes` that decide how a checkout converts it. Attributes that are fetched can show that more are
+    /// needed, so the caller asks again until there are none.
     fn lacks(&self, path: &str) -> Result<BTreeSet<ObjectId>> {
         let mut lacking = BTreeSet::new();
         lacking.extend(self.objects.lacks(path)?);
@@ -147,7 +157,8 @@ impl CheckoutTree {
         Ok(lacking)
     }
 
-    /// Fetches the missing objects for a file of this repository.
+    /// Fetches the missing objects for a file of this repository, which is about to be read. Does nothing if they came
+    /// with the commit, or with an earlier request for many files.
     fn fetch_objects(&self, path: &str) -> Result<()> {
         if self.lacks(path)?.is_empty() {
             return Ok(());
@@ -159,10 +170,11 @@ impl CheckoutTree {
         self.fetched.stop.get().map_or(Ok(()), |failure| Err(failure.clone()))
     }
 
-    /// Reads a file of this repository, which counts once.
+    /// Reads a file of this repository, but not of its submodules, as a checkout writes it. The budget of the run
+    /// counts each file once, however often it is read.
     fn read_directly(&self, path: &str) -> Result<Vec<u8>> {
         self.fetch_objects(path)?;
-        // The attributes above are read with the file.
+        // The attributes above are read with the file, so the budget counts them, too.
         for attributes in attribute_files(path::parent(path)).filter(|_| path::name(path) != ATTRIBUTES) {
             let is_file = matches!(self.objects.entry(&attributes)?, Some(Entry::File { .. }));
             if is_file && !self.counted.borrow().contains(&attributes) {

@@ -82,19 +82,21 @@ pub(super) struct Missing {
 }
 
 impl Missing {
-    /// Adds files that a commit needs to those of its repository.
-    pub(super) fn add(all: &mut Vec<Missing>, commit: &Fetched, ids: BTreeSet<ObjectId>) {
-        let known = all.iter_mut().find(|missing| {
+    /// Adds objects that a commit needs to those of its repository, so that one request fetches the files of all
+    /// commits of a repository.
+    pub(super) fn add_to(list: &mut Vec<Missing>, commit: &Fetched, ids: BTreeSet<ObjectId>) {
+        let missing = list.iter_mut().find(|missing| {
+            // A URL that a base chose in its `.gitmodules` gets fewer rights than the same URL in a reference.
             let request = &missing.commits[0].request;
             request.url == commit.request.url && request.is_submodule == commit.request.is_submodule
         });
-        let Some(known) = known else {
-            return all.push(Missing { commits: vec![commit.clone()], ids });
+        let Some(missing) = missing else {
+            return list.push(Missing { commits: vec![commit.clone()], ids });
         };
-        if known.commits.iter().all(|known| known.directory != commit.directory) {
-            known.commits.push(commit.clone());
+        if missing.commits.iter().all(|other| other.directory != commit.directory) {
+            missing.commits.push(commit.clone());
         }
-        known.ids.extend(ids);
+        missing.ids.extend(ids);
     }
 }
 
@@ -115,7 +117,8 @@ impl Listing {
         names.map(|(_, name)| name).filter(|name| !name.ends_with("^{}"))
     }
 
-    /// The full name of a ref, and the commit that it names. A tag object counts as the commit that it tags.
+    /// The full name of the ref that `reference` names, which may be short, and the commit that it points to. A tag
+    /// object counts as the commit that it tags. `None` if the server has no such ref.
     pub(super) fn find(&self, reference: &str) -> Option<(String, String)> {
         // The order in which git looks for a short name (gitrevisions(7)).
         let names = [
@@ -135,7 +138,8 @@ impl Listing {
 }
 
 impl Network {
-    /// The requested commit, if it is in the cache and need not be fetched.
+    /// The requested commit, if it is in the cache and need not be fetched. `None` also for a request without a commit:
+    /// only the server knows where a ref points today.
     pub(super) fn cached(&self, request: &GitRequest) -> Result<Option<Fetched>> {
         let Some(commit) = request.commit.clone() else {
             return Ok(None);
@@ -153,13 +157,13 @@ impl Network {
     /// Fetches the requested commits of one repository, unless the cache has them. Returns one answer for each, in
     /// their order.
     pub(super) fn fetch(&self, requests: &[GitRequest]) -> Vec<Result<Fetched>> {
-        // All together first: servers count requests.
+        // One request for all of them first, because servers limit the number of requests.
         let failure = match (self.fetch_together(requests), requests) {
             (Ok(fetched), _) => return fetched.into_iter().map(Ok).collect(),
             (Err(failure), [request]) => self.fetch_by_ref(request, failure),
             // A server that does not answer is not asked again.
             (Err(failure), _) if failure.kind.is_outage() => Err(failure),
-            // One missing ref fails the whole request. Asked one by one, each says what is wrong.
+            // One missing ref fails the whole request. If each is fetched alone, the others succeed.
             (Err(_), _) => return requests.iter().map(|request| self.fetch_one(request)).collect(),
         };
         requests.iter().map(|_| failure.clone()).collect()
@@ -170,7 +174,8 @@ impl Network {
         fetched.unwrap_or_else(|| Err(self.no_such_ref(request, request.name())))
     }
 
-    /// Fetches a locked commit by its ref, because servers may refuse to give a commit by its id.
+    /// Fetches a locked commit by its ref after fetching it by its id has failed with `failure`, because servers may
+    /// refuse to give a commit by its id. Fails with `failure` unless the ref still points to the commit.
     fn fetch_by_ref(&self, request: &GitRequest, failure: Failure) -> Result<Fetched> {
         let reference = request.reference();
         let Some(commit) = request.commit.as_ref().filter(|commit| !reference.eq_ignore_ascii_case(commit)) else {
@@ -193,14 +198,15 @@ impl Network {
         }
     }
 
-    /// Fetches the requested commits with one request, unless the cache has them. Fails if any of them cannot be fetched.
+    /// Fetches the requested commits with one request, unless the cache has them. Fails if any of them cannot be
+    /// fetched.
     fn fetch_together(&self, requests: &[GitRequest]) -> Result<Vec<Fetched>> {
         let Some(first) = requests.first() else {
             return Ok(Vec::new());
         };
         let shown = first.url.shown();
-        // Refs are listed only if the cache knows the repository: then their commits may be cached, and listing costs less
-        // than a fetch.
+        // Refs are listed only if the cache knows the repository: then their commits may be cached, and listing costs
+        // less than a fetch.
         let is_known = self.cache.knows(&shown);
         let floating = requests.iter().filter(|request| is_known && request.commit.is_none());
         let floating: Vec<&str> = floating.map(GitRequest::reference).collect();
@@ -221,10 +227,10 @@ impl Network {
         let mut pending: Vec<_> = requests.iter().zip(&mut done).filter(|(_, done)| done.is_none()).collect();
         if !pending.is_empty() {
             let names: Vec<&str> = pending.iter().map(|(request, _)| request.name()).collect();
-            let scratch = self.fetch_into(first, &names, FetchFilter::SmallFiles)?;
+            let scratch = self.fetch_refs(first, &names, FetchFilter::SmallFiles)?;
             for (number, (request, done)) in pending.iter_mut().enumerate() {
                 let (commit, tag) = fetched_commit(scratch.path(), number, request.name(), &self.budget)?;
-                let directory = self.cache.keep(&scratch, &shown, &commit)?;
+                let directory = self.cache.store(&scratch, &shown, &commit)?;
                 let request = GitRequest { commit: Some(commit.clone()), ..request.clone() };
                 **done = Some(Fetched { directory, commit, tag, request, stop: Arc::default() });
             }
@@ -242,16 +248,15 @@ impl Network {
         Ok(Listing(String::from_utf8_lossy(&exchange.output.stdout).into_owned()))
     }
 
-    /// Fetches commits into a temporary repository beside those of the same URL, without their larger files if the
-    /// server supports that.
-    pub(super) fn fetch_into(&self, request: &GitRequest, names: &[&str], filter: FetchFilter) -> Result<Scratch> {
+    /// Fetches refs or commit ids (`names`) of one repository into a temporary repository, from which the cache takes
+    /// their objects. The Nth is there as `refs/kl/N`. Without `filter` if the server does not support it.
+    pub(super) fn fetch_refs(&self, request: &GitRequest, names: &[&str], filter: FetchFilter) -> Result<Scratch> {
         let first = names.first().copied().unwrap_or("HEAD");
         let numbered = names.iter().enumerate();
         let refspecs: String = numbered.map(|(number, name)| format!("+{name}:refs/kl/{number}\n")).collect();
-        // git refuses to fetch into a repository of another format.
         let mut format = format_of(first);
         let (mut scratch, mut exchange) = self.fetch_with(request, format, filter, &refspecs)?;
-        // The format of a repository is known only if the request has a commit id.
+        // git refuses to fetch into a repository of another object format, which only a commit id tells before.
         if exchange.output.says(&["mismatched algorithms"]) {
             format = "sha256";
             (scratch, exchange) = self.fetch_with(request, format, filter, &refspecs)?;
@@ -262,6 +267,8 @@ impl Network {
         if exchange.output.status.success() { Ok(scratch) } else { Err(self.explain(request, first, &exchange)) }
     }
 
+    /// Fetches `refspecs` into a new temporary repository of this object format, without their history. The output of
+    /// git tells whether it succeeded, and what to try instead.
     fn fetch_with(
         &self,
         request: &GitRequest,
@@ -270,13 +277,14 @@ impl Network {
         refspecs: &str,
     ) -> Result<(Scratch, Exchange)> {
         let scratch = self.cache.scratch(&request.url.shown(), format)?;
-        // Single objects have no history to cut off.
+        // Files, which are requested by their ids, have no history to cut off.
         let option = if filter == FetchFilter::NoFiles { "--no-write-fetch-head" } else { "--depth=1" };
         let exchange = self.exchange(request, scratch.path(), filter, Some(option), refspecs)?;
         Ok((scratch, exchange))
     }
 
-    /// Fetches into a bare repository, with an option that limits the history.
+    /// Runs `git fetch` into a bare repository. `option` limits the history, such as `--depth=1`; `refspecs` are its
+    /// lines of refs or ids. Fails only if git cannot be run; the exchange has its exit status.
     pub(super) fn exchange(
         &self,
         request: &GitRequest,
@@ -296,10 +304,11 @@ impl Network {
         })
     }
 
-    /// Fetches the files that `want` adds, with one request per repository, until it adds none.
+    /// Fetches the files that `want` adds, with one request per repository, until it adds none. A run calls it before
+    /// it reads many files, because each file that is fetched alone costs a request.
     pub(super) fn fetch_missing(&self, want: impl Fn(&mut Vec<Missing>)) {
         loop {
-            // Attributes that were fetched may need more files, so it is asked again.
+            // `.gitattributes` that were fetched may show that more files are needed, so `want` is called again.
             let mut missing = Vec::new();
             want(&mut missing);
             if missing.is_empty() {
@@ -321,24 +330,24 @@ impl Network {
         }
     }
 
-    /// Adds files to commits in the cache.
+    /// Fetches the missing files of one repository, and adds them to its commits in the cache.
     fn fetch_files(&self, missing: &Missing) -> Result<()> {
+        // All commits have the same URL, so the request of any of them will do.
         let Fetched { commit, request, .. } = &missing.commits[0];
-        // Objects are asked for by id: the commit is here already.
         let ids: String = missing.ids.iter().map(|id| format!("{id}\n")).collect();
         let (scratch, exchange) = self.fetch_with(request, format_of(commit), FetchFilter::NoFiles, &ids)?;
         if exchange.output.status.success() {
             let directories: Vec<&Path> = missing.commits.iter().map(|commit| &*commit.directory).collect();
-            return self.cache.add(&scratch, &directories);
+            return self.cache.add_objects(&scratch, &directories);
         }
         let failure = self.explain(request, commit, &exchange);
         if !matches!(failure.kind, FailureKind::NotInRepository | FailureKind::Other) {
             return Err(failure);
         }
-        // Some servers do not give single files to a filter, but all of a commit.
+        // Some servers do not give files by their ids, but all files of a commit.
         for Fetched { request, directory, .. } in &missing.commits {
-            let scratch = self.fetch_into(request, &[request.name()], FetchFilter::All)?;
-            self.cache.add(&scratch, &[directory])?;
+            let scratch = self.fetch_refs(request, &[request.name()], FetchFilter::All)?;
+            self.cache.add_objects(&scratch, &[directory])?;
         }
         Ok(())
     }

@@ -1,9 +1,9 @@
 //! Helm charts: the archive that helm would get, and its content.
 //!
-//! kustomize runs `helm pull --untar` into the kustomization's own directory. Here an archive of a repository over http(s)
-//! is fetched as every other file, as its index may name any URL; helm says which version a range means. What lies in a
-//! registry is downloaded by helm. It gets homes of its own, as from kustomize (`HelmChartInflationGenerator.go`), and what
-//! the archive holds is decided by [`archive`](crate::graph::archive).
+//! kustomize runs `helm pull --untar` into the kustomization's own directory. Here an archive of a repository over
+//! http(s) is fetched as every other file, as its index may name any URL; helm says which version a range means. What
+//! lies in a registry is downloaded by helm. It gets homes of its own, as from kustomize
+//! (`HelmChartInflationGenerator.go`), and what the archive holds is decided by [`archive`](crate::graph::archive).
 
 mod index;
 
@@ -101,8 +101,10 @@ fn resolved_url(repository: &Url, reference: &str) -> Result<Url, url::ParseErro
     Ok(url)
 }
 
-/// The version that helm takes: the one that is asked for, or else the newest of a range.
+/// The version of a chart that `helm pull` would get, by the index of its repository: the version of the reference, or
+/// else the newest version that its range accepts.
 fn choose_version(chart: &ChartRef, versions: Vec<ChartVersion>) -> Result<ChartVersion> {
+    // helm starts only for a range: a version that is listed as it is written needs no choice.
     let is_listed = versions.iter().any(|listed| listed.version == chart.version);
     let version = if is_listed { chart.version.clone() } else { newest_version(chart, &versions)? };
     let missing = if versions.is_empty() { "chart" } else { "version" };
@@ -191,6 +193,8 @@ impl<'c> Helm<'c> {
         command
     }
 
+    /// Runs a command of helm to its end. Fails if it cannot be started or does not end in time; the output has its
+    /// exit status.
     fn run(&self, command: &mut Command) -> Result<Output> {
         let shown = self.chart.upstream();
         process::run(command, None, Some(DEFAULT_TIMEOUT), Terminal::Detached).map_err(|error| match error {
@@ -207,7 +211,7 @@ impl<'c> Helm<'c> {
 /// Runs `helm pull` as kustomize does, except that nothing is unpacked.
 fn pull_from_registry(network: &Network, chart: &ChartRef) -> Result<Vec<u8>> {
     // helm connects on its own, so the address is checked before it starts.
-    network.reach.refuse(chart.repo.exposed())?;
+    network.reach.check_addresses(chart.repo.exposed())?;
     let helm = Helm::new(chart)?;
     let mut command = helm.command();
     if !network.reach.access(chart.repo.exposed()).named {
@@ -221,7 +225,7 @@ fn pull_from_registry(network: &Network, chart: &ChartRef) -> Result<Vec<u8>> {
     if !output.status.success() {
         let stderr = git::error_message(&output);
         // helm has one exit status for all failures, so its words tell whether trying again can help.
-        let kind = if says_that_it_is_gone(&output) {
+        let kind = if is_missing_chart(&output) {
             FailureKind::NotInRepository
         } else if output.says(NOT_ANSWERED) {
             FailureKind::NoConnection
@@ -238,7 +242,9 @@ fn pull_from_registry(network: &Network, chart: &ChartRef) -> Result<Vec<u8>> {
     read_archive(chart, &helm.path("pulled"), network.budget.largest())
 }
 
-/// The arguments for `helm pull`, with each value in one argument, so that none can be taken for another option.
+/// The arguments that name a chart for `helm pull` and `helm show chart`. `repo` is its URL, which a message shows
+/// without its secret. Each value stands in one argument with its option, or after `--`, so that helm cannot take it
+/// for an option.
 fn pull_arguments(chart: &ChartRef, repo: &str) -> Vec<String> {
     let mut words = match &*chart.version {
         "" if chart.devel => vec!["--devel".to_owned()],
@@ -267,8 +273,9 @@ const NOT_ANSWERED: &[&str] = &[
     "gateway timeout",
 ];
 
-/// Whether the repository answered, and has no such chart. helm has one exit status for everything.
-fn says_that_it_is_gone(output: &Output) -> bool {
+/// Whether helm failed because the registry answered that it has no such chart: only then it is useless to try again.
+/// helm has one exit status for all failures, so its messages decide.
+fn is_missing_chart(output: &Output) -> bool {
     /// Phrases about the chart. Messages about a login or a program, such as `basic credential not found`, have none.
     const GONE: &[&str] = &[
         ": not found",
@@ -282,7 +289,8 @@ fn says_that_it_is_gone(output: &Output) -> bool {
     output.says(GONE) && !output.says(NOT_ANSWERED)
 }
 
-/// The archive that helm has downloaded into a directory.
+/// Reads the one archive that `helm pull` wrote to a directory, but not more than the budget of a run allows: helm
+/// itself has no limit for its size.
 fn read_archive(chart: &ChartRef, directory: &Path, largest: u64) -> Result<Vec<u8>> {
     let entries = directory.read_dir().map_err(unreadable)?;
     let archives: Vec<_> =
@@ -306,7 +314,8 @@ fn unreadable(error: std::io::Error) -> Failure {
     Failure::new(format!("cannot read the output of helm pull: {error}"))
 }
 
-/// Unpacks an archive, and compares its metadata with the request.
+/// Unpacks the archive of a chart. Fails if its `Chart.yaml` has another name or version than the reference, because
+/// the build would then get another chart than the one that was reviewed.
 pub(super) fn unpack(chart: &ChartRef, bytes: &[u8]) -> Result<Archive> {
     let shown = chart.upstream();
     let files = archive::unpack(bytes)

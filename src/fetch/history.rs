@@ -57,16 +57,17 @@ pub(crate) struct RefCommit<'a> {
 pub(crate) type Histories<'a> = dyn Fn(&[Move<'_>]) -> Vec<Option<Ancestry>> + 'a;
 
 impl Fetcher {
-    /// The history between the commits of each move. `None` if the remote does not answer in time.
+    /// The history between the commits of each move, which messages and reports show to reviewers: whether the branch
+    /// only moved forward, and by which commits. `None` if the remote does not answer in time.
     pub(crate) fn histories(&self, moves: &[Move<'_>]) -> Vec<Option<Ancestry>> {
         // The URL of an earlier request may have a secret, which is needed again.
-        let known = self.known.keys().filter_map(|key| match key {
+        let fetched = self.known.keys().filter_map(|key| match key {
             ContentKey::Git(key) => Some((key.clone_spec().shown(), key.clone_spec())),
             _ => None,
         });
-        let known: HashMap<String, SafeUrl> = known.collect();
+        let url_with_secret: HashMap<String, SafeUrl> = fetched.collect();
         let request = |RefCommit { upstream, commit }: RefCommit<'_>| {
-            let url = known.get(upstream.url()).cloned().unwrap_or_else(|| upstream.url().into());
+            let url = url_with_secret.get(upstream.url()).cloned().unwrap_or_else(|| upstream.url().into());
             let request = GitRequest::new(url, upstream.reference(), Some(commit));
             GitRequest { may_ask: false, timeout: SOON, ..request }
         };
@@ -85,18 +86,20 @@ impl Fetcher {
 }
 
 impl Network {
-    /// The history between the commits `old` and `new` of a repository, as its server has it now.
+    /// The history between the commits `old` and `new` of a repository, from its server. Fetches recent commits first,
+    /// and the whole history only if these do not connect the two.
     pub(super) fn history(&self, request: &GitRequest, old: &str, new: &str) -> Result<Ancestry> {
         let mut commits = Commits::new(self, request, new)?;
         let since = match commits.fetch(old, Some(ALONE)) {
-            // Servers may refuse to give a commit by its id, even if the new commit contains it.
+            // Servers may refuse to give a commit by its id, even if the new commit contains it. Then its date is not
+            // known.
             Err(failure) if failure.kind == FailureKind::NotInRepository => None,
             done => done.and_then(|()| commits.date(old))?,
         };
-        // Commits since the date of the old one are usually enough. git fails if there are none, and cuts the history of
-        // a merged branch that is older.
+        // Commits since the date of the old one are usually enough. git fails if there are none, and cuts the history
+        // of a merged branch that is older.
         let is_all = match since.map(|date| format!("--shallow-since=@{}", date.saturating_sub(MARGIN))) {
-            Some(since) => commits.fetch_new(new, Some(&since)).is_ok() && !commits.ends_between(old, new)?,
+            Some(since) => commits.fetch_new(new, Some(&since)).is_ok() && !commits.may_lack_some(old, new)?,
             None => false,
         };
         if !is_all {
@@ -104,15 +107,20 @@ impl Network {
             commits = Commits::new(self, request, new)?;
             commits.fetch_new(new, None)?;
         }
-        let is_forward = commits.ask(&["merge-base", "--is-ancestor", old, new])?.is_some();
-        if is_forward { commits.between(old, new) } else { Ok(Ancestry { is_forward, commits: 0, newest: Vec::new() }) }
+        let is_forward = commits.git_answer(&["merge-base", "--is-ancestor", old, new])?.is_some();
+        if is_forward {
+            commits.ancestry(old, new)
+        } else {
+            Ok(Ancestry { is_forward, commits: 0, newest: Vec::new() })
+        }
     }
 
-    /// Asks the server for one object. Returns the commit that it is, or that it tags.
-    pub(super) fn given(&self, request: &GitRequest, id: &str) -> Result<String> {
+    /// Fetches the commit or tag object `id`, to learn whether the server still has it. Returns the id of the commit
+    /// that it is, or that it tags.
+    pub(super) fn resolve_on_server(&self, request: &GitRequest, id: &str) -> Result<String> {
         let commits = Commits::new(self, request, id)?;
         commits.fetch(id, Some(ALONE))?;
-        let commit = commits.ask(&["rev-parse", "--verify", &format!("{id}^{{commit}}")])?;
+        let commit = commits.git_answer(&["rev-parse", "--verify", &format!("{id}^{{commit}}")])?;
         let commit = commit.ok_or_else(|| self.no_such_ref(request, id))?;
         Ok(commit.trim().to_owned())
     }
@@ -132,16 +140,17 @@ impl<'a> Commits<'a> {
         Ok(Commits { network, request, scratch })
     }
 
-    /// Fetches the new commit by its id, or else by its ref.
-    fn fetch_new(&self, new: &str, depth: Option<&str>) -> Result<()> {
-        match self.fetch(new, depth) {
+    /// Fetches the commit `new` with its history by its id, or by its ref if the server does not give commits by id.
+    /// `since` limits the history. Fails if the ref no longer leads to the commit.
+    fn fetch_new(&self, new: &str, since: Option<&str>) -> Result<()> {
+        match self.fetch(new, since) {
             Err(failure) if failure.kind == FailureKind::NotInRepository => {
-                self.fetch(self.request.reference(), depth).map_err(|_| failure)?;
+                self.fetch(self.request.reference(), since).map_err(|_| failure)?;
             }
             done => done?,
         }
-        let has = self.ask(&["cat-file", "-e", &format!("{new}^{{commit}}")])?.is_some();
-        if has { Ok(()) } else { Err(self.network.no_such_ref(self.request, new)) }
+        let is_fetched = self.git_answer(&["cat-file", "-e", &format!("{new}^{{commit}}")])?.is_some();
+        if is_fetched { Ok(()) } else { Err(self.network.no_such_ref(self.request, new)) }
     }
 
     fn fetch(&self, name: &str, option: Option<&str>) -> Result<()> {
@@ -153,26 +162,30 @@ impl<'a> Commits<'a> {
         Err(self.network.explain(self.request, name, &exchange))
     }
 
-    fn ask(&self, arguments: &[&str]) -> Result<Option<String>> {
+    /// The output of a git command about the fetched commits. `None` if it fails, which is git's way to say no.
+    fn git_answer(&self, arguments: &[&str]) -> Result<Option<String>> {
         let answer = self.network.remote_git.commits(self.scratch.path(), arguments, self.request.timeout);
         answer.map_err(|error| self.network.not_run(self.request, error))
     }
 
     /// The date of a commit, in seconds since the epoch.
     fn date(&self, commit: &str) -> Result<Option<u64>> {
-        let date = self.ask(&["rev-list", "--max-count=1", "--timestamp", commit])?;
+        let date = self.git_answer(&["rev-list", "--max-count=1", "--timestamp", commit])?;
         Ok(date.and_then(|date| date.split_whitespace().next()?.parse().ok()))
     }
 
-    /// Whether the history between two commits may be incomplete.
-    fn ends_between(&self, old: &str, new: &str) -> Result<bool> {
-        let ends = self.ask(&["rev-list", "--max-parents=0", "--max-count=1", &format!("{old}..{new}")])?;
+    /// Whether commits between `old` and `new` may be missing. The oldest commit of a history that was cut off has no
+    /// parents, so one without parents after `old` is suspicious.
+    fn may_lack_some(&self, old: &str, new: &str) -> Result<bool> {
+        let ends = self.git_answer(&["rev-list", "--max-parents=0", "--max-count=1", &format!("{old}..{new}")])?;
         Ok(ends.is_none_or(|ends| !ends.is_empty()))
     }
 
-    fn between(&self, old: &str, new: &str) -> Result<Ancestry> {
+    /// The commits between `old` and `new`, which contains it: their number, and the newest with their subjects. Merges
+    /// are not counted, because their authors wrote nothing.
+    fn ancestry(&self, old: &str, new: &str) -> Result<Ancestry> {
         let range = format!("{old}..{new}");
-        let commits = self.ask(&["rev-list", "--no-merges", "--pretty=oneline", "--encoding=UTF-8", &range])?;
+        let commits = self.git_answer(&["rev-list", "--no-merges", "--pretty=oneline", "--encoding=UTF-8", &range])?;
         let commits = commits.unwrap_or_default();
         let newest = commits.lines().take(NAMED).filter_map(|line| line.split_once(' '));
         Ok(Ancestry {

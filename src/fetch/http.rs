@@ -65,12 +65,14 @@ impl Client {
     /// Any 2xx status is a success, as in kustomize, but an empty body is a failure. The caller must check whether the
     /// body is what was expected, and not a login page.
     pub(super) fn get(&self, text: &str) -> Result<Vec<u8>> {
-        let (url, login) = parse(text)?;
+        let (url, login) = split_login(text)?;
         let start = Instant::now();
         let ask = |refused: Option<&Login>| self.login(text, &url, refused);
         let at_once = || self.reach.sends_login(text, || url.to_string());
+        // All attempts share the deadline, which begins at `start`.
         let result = self.patience.retry(text, login, at_once, ask, |login| self.follow(&url, login, start));
         result.map_err(|error| match *error.failure {
+            // The message already names the host, and the URL does not matter.
             failure if error.is_of_host => failure,
             failure => failure.context(format_args!("cannot fetch {}", redact::url(text))),
         })
@@ -83,13 +85,14 @@ impl Client {
 
     /// The login for a request of git that is sent to `rewritten`: the one in the URL, or the one of git's helpers.
     pub(super) fn login_of_git(&self, named: &str, rewritten: &str) -> Option<Login> {
-        let (url, login) = parse(rewritten).ok()?;
+        let (url, login) = split_login(rewritten).ok()?;
         let from_url = login.as_ref().filter(|login| login.password.is_some()).cloned();
         from_url.or_else(|| self.login(named, &url, login.as_ref()))
     }
 
-    /// Asks for a login, or for another one than `refused`, if the user's files name `named`, the URL as it is
-    /// written there. A login is sent only over TLS or to this machine.
+    /// Asks git's credential helpers for a login for `url`. `refused` is the login that the server has rejected; if it
+    /// is only a user name, the helpers are asked for its password. `None` unless the user's files have the URL as
+    /// `named`, and it is reached over TLS or on this machine: nobody else may learn a login.
     fn login(&self, named: &str, url: &Url, refused: Option<&Login>) -> Option<Login> {
         let is_final = refused.is_some_and(|login| login.password.is_some());
         // A remote base may name any host with `http://`, and must not make us show its login to the whole network.
@@ -121,16 +124,16 @@ impl Client {
                     });
                 }
             }
-            // It is not sent again once a redirect has left them: reqwest would send it to the second URL of another
-            // host.
+            // The login is dropped when a redirect leaves the origin, because reqwest would send it to any URL.
             login = login.filter(|_| url.origin() == from.origin());
         }
         Err(refused_redirect(&format!("more than {MAX_REDIRECTS} times")).into())
     }
 }
 
-/// Splits the login off a URL. It is sent with the first request, as kustomize does (Go's `http.Client`).
-fn parse(text: &str) -> Result<(Url, Option<Login>)> {
+/// Parses an http or https URL, and splits the login off it, which must not appear in messages. kustomize sends such a
+/// login with the first request (Go's `http.Client`), so we do.
+fn split_login(text: &str) -> Result<(Url, Option<Login>)> {
     // The URL standard would drop control characters, and Go refuses them.
     let url = Url::parse(text).ok().filter(|_| !text.chars().any(char::is_control));
     let url = url.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
@@ -144,7 +147,8 @@ fn parse(text: &str) -> Result<(Url, Option<Login>)> {
     Ok((url, login))
 }
 
-/// The URL that a redirect leads to. A login in it is the server's, not the user's, and is dropped.
+/// The URL that a redirect leads to. Refuses a redirect from https to http, which would give up its protection. A login
+/// in the URL is dropped: it comes from the server, not from the user.
 pub(super) fn redirected(from: &Url, location: &str) -> Result<Url> {
     let mut url = from.join(location).map_err(|_| refused_redirect("to an invalid URL"))?;
     match (from.scheme(), url.scheme()) {

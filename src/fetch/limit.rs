@@ -20,8 +20,9 @@ const MOST_OF_RUN: Duration = Duration::from_secs(300);
 /// The messages of git if a server says in a sentence that it limits us. GitHub does so with status 200.
 const SENTENCES: [&str; 4] = ["temporarily limiting", "too many requests", "rate limit", "returned error: 429"];
 
-/// The wait that a server demands that limits us; zero if it does not say how long. `None` if its response has another
-/// reason.
+/// The wait that a server demands because it limits the rate of requests, by the status and the headers of its
+/// response; zero if it does not say how long. `None` if it refuses the request for another reason, so that waiting
+/// does not help.
 pub(super) fn demanded_wait<'a>(status: u16, header: impl Fn(&'static str) -> Option<&'a str>) -> Option<Duration> {
     let wait = header("retry-after");
     let is_used_up = || ["x-ratelimit-remaining", "ratelimit-remaining"].iter().any(|name| header(name) == Some("0"));
@@ -122,7 +123,8 @@ impl Patience {
         }
     }
 
-    /// Waits before a retry, at least `least`. Returns whether it did.
+    /// Waits before a retry: as long as the server demands (`least`), or longer with each retry. Returns `false` at
+    /// once if the request or the run has waited enough. `waits` are the waits of this request so far.
     fn wait(&self, waits: &mut Vec<Duration>, host: &str, least: Duration) -> bool {
         let wait = least.max(self.first.saturating_mul(1 << waits.len().min(9)));
         // A shorter wait than the server demands would not help.

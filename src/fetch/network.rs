@@ -47,7 +47,7 @@ impl Network {
         let (deadline, max_bytes) = (DEFAULT_TIMEOUT, budget.largest());
         let bounds = FetchBounds { deadline, max_bytes };
         let progress = Arc::new(Progress::new("fetching", options.quiet));
-        // In tests the servers that never answer must not take long.
+        // The first wait before a retry. Tests have servers that never answer, which must not take long.
         let first = Duration::from_millis(if cfg!(debug_assertions) { 50 } else { 500 });
         let patience = Patience::new(progress.clone(), RETRIES, first);
         let git = remote_git.clone();
@@ -106,13 +106,14 @@ impl Network {
         groups.into_iter().flatten().zip(downloaded.into_iter().flatten()).collect()
     }
 
-    /// Runs git, by `run`, against the server of a request, and follows its redirects.
+    /// Runs a git command for a request by `run`, which gets git with its rights and the URL, and follows redirects.
+    /// git itself must not follow them: they could lead it to a private address.
     pub(super) fn run_git(
         &self,
         request: &GitRequest,
         run: impl Fn(&RemoteGit, &str, Terminal) -> Result<Exchange, process::Error>,
     ) -> Result<Exchange> {
-        // Checked here, because submodules and files are also fetched when a tree is read.
+        // Checked so late, because submodules and files are also fetched when a tree is read.
         if self.offline {
             return Err(not_cached(request.label()));
         }
@@ -132,15 +133,15 @@ impl Network {
         Err(Failure::new(format!("{} redirects more than {MAX_REDIRECTS} times", request.url.shown())))
     }
 
-    /// Runs git against one URL: first without a login, then with the login of a credential helper, and at last so that git
-    /// asks the person at the terminal.
+    /// Runs git against one URL: first without a login, then with the login of a credential helper, and at last so that
+    /// git asks the person at the terminal.
     fn run_git_at(
         &self,
         request: &GitRequest,
         url: &str,
         run: impl Fn(&RemoteGit, Terminal) -> Result<Exchange>,
     ) -> Result<Exchange> {
-        let git = self.reach.git(url)?;
+        let git = self.reach.git_for(url)?;
         // Asking git for the rewritten URL starts a process, so it is done only if a login is at stake.
         let rewritten = || self.remote_git.rewritten(url);
         let send = |login: Option<&Login>| -> Result<Exchange, RequestError> {
@@ -174,8 +175,8 @@ impl Network {
         Ok(exchange)
     }
 
-    /// The URL that a server redirects a request of git to, which git itself does not follow. `None` if it does not
-    /// redirect.
+    /// The URL of the repository that a server redirects git to, from the URL of its first request: git asks for the
+    /// refs at `URL/info/refs`. `None` if the server does not redirect.
     fn redirect(&self, url: &str, exchange: &Exchange) -> Result<Option<String>> {
         const INFO_REFS: &str = "/info/refs";
         let Some(location) = exchange.header("location").filter(|_| (300..400).contains(&exchange.status)) else {

@@ -33,8 +33,8 @@ impl Progress {
         Progress { bar, waiting: Mutex::default() }
     }
 
-    /// Runs `work` on each job with its index, at most `most` in parallel, and shows the labels of the jobs that run.
-    /// Clears the line at the end.
+    /// Runs `work` on each job with its index, at most `most` in parallel, and shows how many are done and the label of
+    /// one that runs. Returns the results in the order of the jobs. Clears the line at the end.
     pub(crate) fn each<J: Sync, D: Send>(
         &self,
         most: usize,

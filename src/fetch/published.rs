@@ -60,7 +60,7 @@ impl Published {
 
     /// Fetches the branch, if the remote has it.
     pub(crate) fn fetch(&self) -> Result<()> {
-        let id = self.ask()?;
+        let id = self.remote_tip()?;
         if id.is_some() {
             let fetched = self.repo.fetch_branch(&self.remote, &self.name, &self.tracking());
             fetched.map_err(|failure| self.explained(failure, "fetch", "from"))?;
@@ -69,32 +69,35 @@ impl Published {
         Ok(())
     }
 
-    /// Pushes `commit`. Returns whether the remote has it now; it does not if somebody else pushed before.
+    /// Pushes `commit` as the new tip of the branch. Returns `false` if somebody else pushed since it was fetched: the
+    /// caller then localizes again, on top of their commit.
     pub(crate) fn push(&self, commit: &str) -> Result<bool> {
         if self.fetched.borrow().as_deref() == Some(commit) {
             return Ok(true);
         }
-        // A push that came too late is not a failure: the caller starts over.
         let Err(failure) = self.repo.push(&self.remote, commit, &self.name, &self.tracking()) else {
             return Ok(true);
         };
-        match self.ask()? {
+        // If the remote has moved, the push came too late, or succeeded although the connection broke.
+        match self.remote_tip()? {
             moved if moved != *self.fetched.borrow() => Ok(moved.as_deref() == Some(commit)),
             _ => Err(self.explained(failure, "push", "to")),
         }
     }
 
-    /// Refuses to start a branch that the remote has and this clone does not show.
+    /// Refuses to start a branch that the remote already has although this clone lacks it, because CI often clones a
+    /// single branch: the new branch would have another history, and could not be pushed.
     pub(crate) fn refuse_unseen(&self) -> Result<()> {
+        // A clone that fetches all branches of the remote would have it.
         if self.repo.shows_branches_of(&self.remote)? {
             return Ok(());
         }
-        // The remote is asked only if the clone cannot tell.
+        // Any other clone cannot tell, so the remote is asked.
         if self.repo.is_offline() {
             let message = format!("this clone does not show whether `{}` has `{}`", self.remote, self.short());
             return Err(Failure::new(message).hint("run it without `--offline`, so that the remote is asked"));
         }
-        if self.ask()?.is_none() {
+        if self.remote_tip()?.is_none() {
             return Ok(());
         }
         let refspec = format!("+{}:{}", self.name, self.tracking());
@@ -108,7 +111,8 @@ impl Published {
         .hint("fetch, commit and push in one step: git kustomize-localize branch --push"))
     }
 
-    fn ask(&self) -> Result<Option<String>> {
+    /// Asks the remote for the tip of the branch. `None` if it does not have the branch.
+    fn remote_tip(&self) -> Result<Option<String>> {
         let asked = self.repo.branch_at(&self.remote, &self.name);
         asked.map_err(|failure| self.explained(failure, "look for", "at"))
     }

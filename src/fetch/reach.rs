@@ -15,12 +15,14 @@ use crate::message::failure::{Failure, Result};
 use crate::message::redact;
 use crate::reference::RepoSpec;
 
-/// Whether an address is public: not of this machine, its link, or a private network.
+/// Whether an address is public, so that anybody can connect to it: not of this machine, its link, or a private
+/// network.
 pub(super) fn is_public(address: IpAddr) -> bool {
     // An IPv6 address that embeds an IPv4 address is judged by that.
     match address.to_canonical() {
         IpAddr::V4(address) => is_public_v4(address),
         IpAddr::V6(address) => {
+            // Several ranges embed an IPv4 address, which may be private: in segments 2 and 3, or in the last two.
             let [a, b, c, .., g, h] = address.segments();
             match a {
                 // NAT64, 6to4, and the IPv4-compatible addresses of old.
@@ -47,8 +49,8 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
     )
 }
 
-/// The addresses of a host. Empty if its name cannot be resolved here, as behind a proxy; then no connection to it is
-/// made either.
+/// The addresses of a host, which are checked before anything connects to it. Empty if its name cannot be resolved on
+/// this machine: then only a proxy can connect to it.
 fn addresses(host: &Host<String>) -> Vec<IpAddr> {
     match host {
         Host::Ipv4(address) => vec![IpAddr::V4(*address)],
@@ -112,9 +114,9 @@ impl NetworkPolicy {
             && self.remote_git.has_helper_for(&redact::url(&rewritten()))
     }
 
-    /// Refuses a URL if any of its addresses is forbidden. Returns the addresses; none are looked up for a URL that may
-    /// point anywhere.
-    pub(super) fn refuse(&self, url: &str) -> Result<Vec<IpAddr>> {
+    /// Refuses a URL that only an upstream names if any address of its host is not public, and returns the addresses.
+    /// For a URL that may point anywhere, none are looked up, and the list is empty.
+    pub(super) fn check_addresses(&self, url: &str) -> Result<Vec<IpAddr>> {
         if self.access(url).anywhere {
             return Ok(Vec::new());
         }
@@ -128,7 +130,8 @@ impl NetworkPolicy {
         }
     }
 
-    /// Refuses to let git show a client certificate to a host that only an upstream names.
+    /// Refuses a URL that only an upstream names if git would show its server the client certificate of the user, which
+    /// identifies them.
     fn refuse_certificate(&self, url: &str) -> Result<()> {
         let host = Url::parse(url).ok().filter(|url| url.scheme() == "https");
         let host = host.and_then(|url| url.host_str().map(str::to_owned));
@@ -144,9 +147,9 @@ impl NetworkPolicy {
         .hint("set it only for its hosts: git config --global http.https://HOST/.sslCert FILE"))
     }
 
-    /// git with the rights of a URL: without logins unless the user names the host, and connecting only to the
-    /// addresses that were checked.
-    pub(super) fn git(&self, url: &str) -> Result<RemoteGit> {
+    /// git with the rights of a request for a URL: without logins unless the user's files name the host, and connecting
+    /// only to the addresses that were checked.
+    pub(super) fn git_for(&self, url: &str) -> Result<RemoteGit> {
         let access = self.access(url);
         let mut git = self.remote_git.clone();
         if !access.named {
@@ -159,14 +162,15 @@ impl NetworkPolicy {
             return Ok(git);
         }
         // The name may resolve to other addresses when git asks, so git gets these.
-        let addresses = self.refuse(url)?;
+        let addresses = self.check_addresses(url)?;
         match host(url).filter(|_| git::is_http(url)) {
-            // A proxy may know a name that cannot be resolved here.
+            // Even without addresses: a proxy may know a name that cannot be resolved on this machine.
             Some(Host::Domain(host)) => {
                 let port = Url::parse(url).ok().and_then(|url| url.port_or_known_default()).unwrap_or(443);
                 Ok(git.with_peer(Peer { host, port, addresses }))
             }
             Some(_) => Ok(git),
+            // ssh resolves the name itself, so the check would prove nothing.
             None => Err(refused(url, "it is not an http URL")),
         }
     }
@@ -180,7 +184,8 @@ fn refused(url: &str, why: &str) -> Failure {
     )
 }
 
-/// Refuses to let git send the `default` login of `~/.netrc` to a host that only an upstream names.
+/// Refuses a URL that only an upstream names if git would send its server the `default` login of `~/.netrc`, which curl
+/// uses for every host without an entry of its own.
 fn refuse_default_login(url: &str) -> Result<()> {
     let host = Url::parse(url).ok().and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_default();
     let netrc = std::env::home_dir().and_then(|home| std::fs::read(home.join(".netrc")).ok());
@@ -196,7 +201,7 @@ fn refuse_default_login(url: &str) -> Result<()> {
     .hint(format!("if this is intended, add `machine {host}` with a login to ~/.netrc")))
 }
 
-/// The host of a URL or scp-like address. `None` for a path.
+/// The host of a URL or of a scp-like address (`user@host:path`). `None` for a path.
 fn host(url: &str) -> Option<Host<String>> {
     if url.contains("://") {
         // For other schemes than http, the URL parser keeps an address as text.
@@ -210,7 +215,8 @@ fn host(url: &str) -> Option<Host<String>> {
     Host::parse(name).ok()
 }
 
-/// The host and port of a URL, which identify its server. `None` for a path.
+/// The host and port of a URL or of a repository as kustomize spells it, which identify its server. Equal servers give
+/// equal texts. `None` for a path.
 pub(super) fn authority(url: &str) -> Option<String> {
     let host = host(url).or_else(|| host(RepoSpec::parse(url).ok()?.clone_spec().exposed()))?;
     let port = Url::parse(url).ok().and_then(|url| url.port());
@@ -311,7 +317,7 @@ mod tests {
             ("git@[10.0.0.1]:a/b", false),
             ("ssh://git@[10.0.0.1]/a", false),
         ] {
-            assert_eq!(reach.git(url).is_ok(), allowed, "{url}");
+            assert_eq!(reach.git_for(url).is_ok(), allowed, "{url}");
         }
     }
 
@@ -322,10 +328,10 @@ mod tests {
         {
             let settings = vec![(key.to_owned(), "/no/such.pem".to_owned())];
             let reach = NetworkPolicy::new(RemoteGit::new(settings), false);
-            assert_eq!(reach.git(url).is_err(), refused, "{key}");
-            assert!(reach.git("http://1.1.1.1/a").is_ok());
+            assert_eq!(reach.git_for(url).is_err(), refused, "{key}");
+            assert!(reach.git_for("http://1.1.1.1/a").is_ok());
             reach.add_user_url(url);
-            assert!(reach.git(url).is_ok());
+            assert!(reach.git_for(url).is_ok());
         }
     }
 

@@ -66,8 +66,8 @@ impl Fetcher {
         Ok((None, refused))
     }
 
-    /// The newest version of a chart that matches `pattern`, and why others were not considered. The version is `None` if no
-    /// newer one matches.
+    /// The version that `update --to` writes for a chart: the newest release that matches `pattern`, and why others
+    /// were not considered. The version is `None` if none is newer than the current one, or the reference has a range.
     pub(crate) fn newest_chart(
         &self,
         chart: &ChartRef,
@@ -93,7 +93,8 @@ impl Fetcher {
         Ok((newer.max().map(|(_, newest)| newest), Vec::new()))
     }
 
-    /// Resolves a repository that the user names. Refuses one that may not be locked.
+    /// Resolves a repository that is not in the user's files yet: a remote TARGET, or a release for `update --to`.
+    /// Refuses one that `sources` of the configuration does not accept, as the walk refuses those in files.
     pub(crate) fn resolve_lockable(&mut self, spec: &RepoSpec, config: &Config) -> Result<()> {
         let upstream = Upstream::git(spec);
         if !config.lists(&upstream) {

@@ -18,7 +18,7 @@ pub(super) struct Submodule {
     pub url: String,
 }
 
-/// Parses `.gitmodules`.
+/// The submodules that a `.gitmodules` lists, in the order of their names.
 pub(super) fn parse(bytes: &[u8]) -> Result<Vec<Submodule>> {
     let read = gix::config::File::from_bytes_no_includes(bytes, gix::config::file::Metadata::api(), Default::default());
     let settings = read.map_err(|error| Failure::new(error.to_string()))?;

@@ -39,7 +39,8 @@ pub(crate) struct Tip {
 }
 
 impl Tip {
-    /// Takes a directory of a commit of this repository. `whole` is the tree of that commit.
+    /// The NEW_DIR with the tree `directory` in a commit of this repository. `whole` is the tree of the commit, which
+    /// has the configuration.
     pub(crate) fn from_commit(
         repo: &Rc<LocalRepo>,
         whole: ObjectId,
@@ -55,13 +56,15 @@ impl Tip {
         })
     }
 
-    /// The tips of all localized branches in this repository. A tip whose lock was edited by hand is skipped.
+    /// The tips of all localized branches in this repository, local and remote-tracking, which save fetching what they
+    /// have. A tip whose lock does not match its files is skipped.
     pub(super) fn of_branches(repo: &Rc<LocalRepo>) -> Result<Vec<Tip>> {
         let refs = repo.refs(&["refs/heads", "refs/remotes"])?;
-        let ours: BTreeSet<String> =
+        // Several refs may point to one commit.
+        let localized: BTreeSet<String> =
             refs.into_iter().filter(|(name, _)| is_localized_branch(name)).map(|(_, tip)| tip.id).collect();
         let mut tips = Vec::new();
-        for commit in ours {
+        for commit in localized {
             let Some(id) = repo.commit(&commit)? else { continue };
             let tree = object_id(&id.tree)?;
             // A branch with copies, or one that another program made, has no usable lock.
@@ -73,7 +76,8 @@ impl Tip {
         Ok(tips)
     }
 
-    /// The bytes of a remote file that was localized before. `None` if the tip does not have them.
+    /// The bytes of a remote file with the digest `sha256`, from its localized file. `None` if the tip does not have
+    /// them.
     pub(crate) fn file(&self, upstream: &Upstream, sha256: &str) -> Option<Vec<u8>> {
         self.lock.files.iter().filter(|file| file.remote.as_ref() == Some(upstream) && file.source.is_none()).find_map(
             |file| {
@@ -120,8 +124,8 @@ impl Tip {
     }
 }
 
-/// The file before its references were rewritten. `None` if that is not possible, or if localizing the result would
-/// give other bytes.
+/// The upstream bytes of a localized file: each reference has its original text again, from the lock. `None` if that is
+/// not possible, or if localizing the result would give other bytes.
 fn restored(bytes: Vec<u8>, file: &StoredFile) -> Option<Vec<u8>> {
     if file.rewritten.is_empty() {
         return Some(bytes);
@@ -131,11 +135,11 @@ fn restored(bytes: Vec<u8>, file: &StoredFile) -> Option<Vec<u8>> {
         localized.iter().map(|reference| file.rewritten.get(&reference.value()).cloned()).collect();
     let upstream = edited(&bytes, &localized, &originals)?;
     let restored = references(&upstream)?;
-    let values = localized.iter().zip(&originals);
-    let values: Vec<Option<String>> =
-        values.map(|(reference, original)| original.as_ref().map(|_| reference.value())).collect();
-    // The content of a branch must not depend on earlier runs.
-    let again = edited(&upstream, &restored, &values)?;
+    // Localizing the result must give the same bytes: the content of a branch must not depend on earlier runs.
+    let pairs = localized.iter().zip(&originals);
+    let localized_texts: Vec<Option<String>> =
+        pairs.map(|(reference, original)| original.as_ref().map(|_| reference.value())).collect();
+    let again = edited(&upstream, &restored, &localized_texts)?;
     (localized.len() == restored.len() && again == bytes).then_some(upstream)
 }
 
@@ -154,7 +158,7 @@ fn edited(bytes: &[u8], references: &[Reference], values: &[Option<String>]) -> 
     kustomization::edit(bytes, &edits.collect::<Vec<_>>()).ok()
 }
 
-/// A fetched repository of which the tip has a part.
+/// A repository of which the tip has some files. The others are fetched when they are read.
 pub(super) struct TipTree {
     pub(super) tip: Tip,
     pub(super) files: BTreeMap<String, StoredFile>,
@@ -171,8 +175,7 @@ impl TipTree {
             return Ok(tree);
         }
         let fetched = self.network.fetch_one(&self.request)?;
-        let (label, has_submodules) = (Upstream::git(&self.version).to_string(), self.version.submodules);
-        let tree = CheckoutTree::open(&self.network, fetched, label, has_submodules)?;
+        let tree = CheckoutTree::open_root(&self.network, fetched, &self.version)?;
         Ok(self.fetched.get_or_init(|| tree))
     }
 
@@ -194,6 +197,7 @@ impl TipTree {
 }
 
 impl Tree for TipTree {
+    /// Most paths are answered without fetching: those of localized files, and those that these prove to be absent.
     fn entry(&self, path: &str) -> Result<Option<Entry>> {
         if let Some(file) = self.files.get(path) {
             let executable = file.mode == Mode::Executable || file.stripped;
@@ -210,10 +214,10 @@ impl Tree for TipTree {
         self.fetched()?.names(directory)
     }
 
-    /// A lock lists the licenses of every directory above a root.
+    /// The licenses that a root below `directory` gets from it, by the localized files. `None` if they do not tell: the
+    /// licenses of a directory were localized only if a root is in it or below it.
     fn licenses(&self, directory: &str) -> Option<Vec<String>> {
         let mut files = self.files.keys();
-        // Licenses were only looked for above a root.
         let has_root = files.any(|file| {
             kustomization::FILE_NAMES.contains(&path::name(file)) && path::is_in(path::parent(file), directory)
         });
@@ -224,6 +228,7 @@ impl Tree for TipTree {
             let parent = path::parent(file);
             let is_in_root =
                 || kustomization::FILE_NAMES.iter().any(|name| self.files.contains_key(&path::join(parent, name)));
+            // A directory such as `LICENSES` belongs to the one above it, unless it is a root itself.
             license::licensed_directory(file) == Some(directory) && (parent == directory || !is_in_root())
         });
         Some(licenses.cloned().collect())
@@ -236,7 +241,8 @@ impl Tree for TipTree {
         if let Some(bytes) = self.tip.read(file).ok().and_then(|bytes| restored(bytes, file)) {
             return Ok(bytes);
         }
-        // A license may be a link. Its localized file has the content of the target.
+        // A file that cannot be restored is fetched. A license may be a link upstream, and its localized file has the
+        // content of the target.
         match tree::resolve(self.fetched()?, path)? {
             Resolved::File { path, .. } => self.fetched()?.read(&path),
             _ => self.fetched()?.read(path),

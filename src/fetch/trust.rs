@@ -7,7 +7,7 @@ use gix::ObjectId;
 use gix::object::Kind;
 use serde::Serialize;
 
-use super::answers::refuse;
+use super::answers::refuse_unsafe_upstream;
 use super::git::{Fetched, GitRequest};
 use super::{Fetcher, HINT_RUN_ONLINE, Network};
 use crate::config::{Config, FILE_NAME, SourcePolicy};
@@ -60,7 +60,8 @@ impl Fetcher {
             // A commit in the old lock is not new.
             let is_known = locked_before.is_some_and(|pinned| pinned.digest.hex() == fetched.commit);
             if let Some(least) = min_age.filter(|_| !is_known) {
-                refuse_young(upstream, made(&self.network.object(fetched)?.bytes), least)?;
+                let object = self.network.dated_object(fetched)?;
+                refuse_young(upstream, made(&object.bytes), least)?;
             }
         }
         Ok(())
@@ -68,13 +69,14 @@ impl Fetcher {
 
     /// The signer of the commit that a lock has for a repository. The commit is read from the cache or fetched.
     pub(crate) fn verify(&self, source: &Upstream, pinned: &Pinned, signers: &Signers) -> Result<String> {
-        refuse(source)?;
+        refuse_unsafe_upstream(source)?;
         self.network.reach.add_user_url(source.url());
         let request = GitRequest::new(source.url(), source.reference(), Some(pinned.digest.hex()));
         self.signer(source, &self.network.fetch_one(&request)?, signers, pinned.signed.as_deref())
     }
 
-    /// The signer of a fetched commit, verified once per run. Fails if the lock has another signer.
+    /// The signer of a fetched commit, verified once per run. `recorded` is the signer in the lock: fails if the
+    /// signature is by another key.
     fn signer(
         &self,
         source: &Upstream,
@@ -109,14 +111,15 @@ impl Fetcher {
     /// The age and the signer of an upstream that this run resolved. `None` if it has no date.
     pub(crate) fn provenance(&self, source: &Upstream) -> Option<Provenance> {
         let (_, (tree, repository)) = self.opened.iter().find(|(key, _)| Upstream::git(key) == *source)?;
-        let made = made(&self.network.object(&tree.fetched).ok()?.bytes)?;
+        let made = made(&self.network.dated_object(&tree.fetched).ok()?.bytes)?;
         let signed = repository.signed.get().cloned();
         Some(Provenance { date: date(made), age: age_in_words(made), signed })
     }
 }
 
 impl Network {
-    /// The signer of a fetched ref: of its tag, which must have that name, or else of its commit.
+    /// The signer of a fetched ref: of its tag object, which must have that name, or else of its commit. `recorded` is
+    /// the signer in the lock.
     pub(super) fn signer(&self, fetched: &Fetched, signers: &Signers, recorded: Option<&str>) -> Result<String> {
         let of_commit = self.signer_of(fetched, signers);
         let is_recorded =
@@ -126,7 +129,7 @@ impl Network {
         }
         // A commit that was fetched by its id may have been locked by a tag, so either may be signed by the recorded
         // key.
-        match self.tag(fetched)? {
+        match self.tag_object(fetched)? {
             Some(tag) => self.signer_of(&Fetched { tag: Some(tag), ..fetched.clone() }, signers),
             None if self.offline => of_commit.map_err(|failure| failure.hint(HINT_RUN_ONLINE)),
             None => of_commit,
@@ -134,7 +137,7 @@ impl Network {
     }
 
     fn signer_of(&self, fetched: &Fetched, signers: &Signers) -> Result<String> {
-        let GitObject { kind, id, bytes } = self.object(fetched)?;
+        let GitObject { kind, id, bytes } = self.dated_object(fetched)?;
         let name = tag_name(fetched);
         if kind == "tag" && header(&bytes, "tag") != Some(name) {
             let message = format!("the tag object is not named `{name}`");
@@ -143,41 +146,44 @@ impl Network {
         signers.verify(&fetched.directory, kind, &id).map_err(|failure| failure.because(FailureKind::Unsigned))
     }
 
-    /// The tag object that a ref names, from the cache if it has it. `None` if the ref is not an annotated tag.
-    fn tag(&self, fetched: &Fetched) -> Result<Option<String>> {
+    /// The id of the tag object that the ref of a request names, to verify its signature. `None` if the ref is not an
+    /// annotated tag, or offline if the cache does not have it.
+    fn tag_object(&self, fetched: &Fetched) -> Result<Option<String>> {
         let Fetched { directory, commit, request, .. } = fetched;
         if Pin::of(request.reference.as_deref()) == Pin::Commit || request.reference.is_none() {
             return Ok(None);
         }
         let name = tag_name(fetched);
+        // A repository in the cache has no refs, so its tag objects are searched for one of this name and commit.
         let repository = open_fetched(directory, self.budget.memory())?;
-        let mut known = repository.objects.iter().into_iter().flatten().flatten();
-        if let Some(id) = known.find(|id: &ObjectId| {
+        let mut cached = repository.objects.iter().into_iter().flatten().flatten();
+        if let Some(id) = cached.find(|id: &ObjectId| {
             let is_tag = repository.find_header(*id).is_ok_and(|header| header.kind() == Kind::Tag);
             let bytes = if is_tag { read_proven(&repository, "tag", *id).unwrap_or_default() } else { Vec::new() };
             header(&bytes, "tag") == Some(name) && header(&bytes, "object") == Some(commit)
         }) {
             return Ok(Some(id.to_string()));
         }
-        // Without it the signature of the commit may do.
+        // The caller then goes by the signature of the commit.
         if self.offline {
             return Ok(None);
         }
         let full = format!("refs/tags/{name}");
         let listing = self.list(request, &[&full])?;
+        // A lightweight tag names the commit itself.
         Ok(listing.id(&full).filter(|id| id != commit))
     }
 
-    /// The tag object of a resolved ref, or else its commit.
-    fn object(&self, fetched: &Fetched) -> Result<GitObject> {
+    /// The object that has the date and the signature of a resolved ref: its tag object, or else its commit.
+    fn dated_object(&self, fetched: &Fetched) -> Result<GitObject> {
         let Fetched { directory, commit, tag, request, .. } = fetched;
         let mut repository = open_fetched(directory, self.budget.memory())?;
         let kind = if tag.as_ref().is_some_and(|tag| tag != commit) { "tag" } else { "commit" };
         let id = object_id(tag.as_ref().unwrap_or(commit))?;
         if !repository.has_object(id) {
-            // The commit was fetched by another ref.
-            let scratch = self.fetch_into(request, &[request.reference()], FetchFilter::NoTrees)?;
-            self.cache.add(&scratch, &[directory])?;
+            // The commit was fetched by another ref, so the tag object did not come with it.
+            let scratch = self.fetch_refs(request, &[request.reference()], FetchFilter::NoTrees)?;
+            self.cache.add_objects(&scratch, &[directory])?;
             repository = open_fetched(directory, self.budget.memory())?;
         }
         let bytes = read_proven(&repository, kind, id)?;
@@ -214,6 +220,8 @@ fn header<'a>(tag: &'a [u8], name: &str) -> Option<&'a str> {
     std::str::from_utf8(value).ok()
 }
 
+/// Refuses an upstream that was `made` (in seconds since 1970) less than `least` ago. A malicious release is often
+/// noticed within days, so `min-age` gives others the time to notice.
 fn refuse_young(upstream: &Upstream, made: Option<u64>, least: Duration) -> Result<()> {
     let source = upstream.source();
     let Some(made) = made else {

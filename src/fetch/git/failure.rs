@@ -78,6 +78,7 @@ impl Network {
         if is_late { failure.because(FailureKind::NoAnswer) } else { failure }
     }
 
+    /// The failure of a repository that answered, but does not have `reference`: a branch, a tag or a commit id.
     pub(in crate::fetch) fn no_such_ref(&self, request: &GitRequest, reference: &str) -> Failure {
         let shown = request.url.shown();
         let failure = match Pin::of(Some(reference)) {
@@ -93,6 +94,8 @@ impl Network {
         failure.because(FailureKind::NotInRepository)
     }
 
+    /// The failure of a git command, with its kind, by which the caller decides what to try next, and a hint for the
+    /// user. Both are taken from the output of git. `reference` is the ref that was requested.
     pub(in crate::fetch) fn explain(&self, request: &GitRequest, reference: &str, exchange: &Exchange) -> Failure {
         let output = &exchange.output;
         if output.says(&["couldn't find remote ref", "could not find remote ref", "not our ref", "unadvertised object"])
@@ -100,21 +103,18 @@ impl Network {
             return self.no_such_ref(request, reference);
         }
         let failure = Failure::new(format!("could not fetch {}: {}", request.url.shown(), git::error_message(output)));
-        // git has no error codes. An unknown message stands for itself, without a hint that may be wrong.
+        // git has no error codes. A message that is not known gets no hint, because it could be wrong.
         let Some(KnownMessage(_, kind, hint)) = CAUSES.iter().find(|KnownMessage(messages, ..)| output.says(messages))
         else {
             return failure;
         };
-        let failure = match self.reason(request, *kind, exchange) {
-            Some(reason) => failure.hint(reason),
-            None if hint.is_empty() => failure,
-            None => failure.hint(*hint),
-        };
-        failure.because(*kind)
+        let hint = self.exact_hint(request, *kind, exchange).unwrap_or_else(|| (*hint).to_owned());
+        failure.hint(hint).because(*kind)
     }
 
-    /// A hint that is more exact than that of the cause. `None` if there is none.
-    fn reason(&self, request: &GitRequest, kind: FailureKind, exchange: &Exchange) -> Option<String> {
+    /// A hint about this request that is more exact than the general hint for the kind of failure. `None` if there is
+    /// nothing more to say.
+    fn exact_hint(&self, request: &GitRequest, kind: FailureKind, exchange: &Exchange) -> Option<String> {
         match kind {
             FailureKind::NoRepository if exchange.has_login => {
                 Some("it does not exist, or your login cannot read it: check both".to_owned())
@@ -128,7 +128,8 @@ impl Network {
         }
     }
 
-    /// The failure of a server that limits us, which asks to wait for `wait`.
+    /// The error of a server that limits the rate of requests and demands to `wait` before the next one. The caller
+    /// retries after that time, or with the user's login, which often has a higher limit.
     pub(in crate::fetch) fn limited(&self, request: &GitRequest, exchange: &Exchange, wait: Duration) -> RequestError {
         let words = match exchange.status {
             0 | 200..=299 => git::error_message(&exchange.output),

@@ -272,7 +272,7 @@ fn a_failure_names_the_url_without_its_secrets() {
 
 #[test]
 fn the_login_of_a_url_is_sent_and_cleartext_asks_for_no_other() {
-    let first = |url: &str| parse(url).unwrap().1.map(|login| (login.user, login.password));
+    let first = |url: &str| split_login(url).unwrap().1.map(|login| (login.user, login.password));
     let login = |user: &str, password: Option<&str>| Some((user.to_owned(), password.map(str::to_owned)));
     for (url, expected) in [
         ("https://u%40x:p%3a%2F@example.com/f", login("u@x", Some("p:/"))),
@@ -288,7 +288,7 @@ fn the_login_of_a_url_is_sent_and_cleartext_asks_for_no_other() {
         Some((url.username().to_owned(), "p".to_owned()))
     });
     let asked = |url: &str| {
-        let (url, login) = parse(url).unwrap();
+        let (url, login) = split_login(url).unwrap();
         {
             client.reach.add_user_url(url.as_str());
             client.login(url.as_str(), &url, login.as_ref())
@@ -319,7 +319,7 @@ fn only_http_urls_are_accepted() {
         "github.com/o/r",
         "https://h:99999/",
     ] {
-        assert!(parse(bad).is_err(), "{bad:?}");
+        assert!(split_login(bad).is_err(), "{bad:?}");
     }
-    assert_eq!(parse("HTTP://u:p@Example.COM:80/a?b=c#d").unwrap().0.as_str(), "http://example.com/a?b=c");
+    assert_eq!(split_login("HTTP://u:p@Example.COM:80/a?b=c#d").unwrap().0.as_str(), "http://example.com/a?b=c");
 }

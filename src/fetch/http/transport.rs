@@ -70,12 +70,13 @@ impl From<Failure> for RequestError {
 }
 
 impl Client {
-    /// Sends one GET and reads the response. `remaining` is the time that is left for it.
+    /// Sends one GET to a URL whose host it may reach, and reads the response. Neither follows a redirect nor retries:
+    /// the error tells the caller whether to wait or to log in. `remaining` is the time that is left for all of it.
     pub(super) fn send(&self, url: &Url, login: Option<&Login>, remaining: Duration) -> Result<Response, RequestError> {
         if remaining.is_zero() {
             return Err(self.too_late());
         }
-        self.reach.refuse(url.as_str())?;
+        self.reach.check_addresses(url.as_str())?;
         let mut request = self.connection(url)?.get(url.clone()).timeout(remaining);
         if let Some(Login { user, password }) = login {
             request = request.basic_auth(user, password.as_ref());
@@ -85,11 +86,11 @@ impl Client {
         let response = request.send().map_err(|error| self.explain_error(url, error))?;
         let status = response.status();
         match (status.as_u16(), response.headers().get(LOCATION)) {
-            (200..=299, _) => self.read(url, response),
+            (200..=299, _) => self.read_body(url, response),
             (301 | 302 | 303 | 307 | 308, Some(location)) => {
                 Ok(Response::Redirect(String::from_utf8_lossy(location.as_bytes()).into_owned()))
             }
-            (code, _) => Err(refused(
+            (code, _) => Err(status_error(
                 url,
                 status,
                 limit::demanded_wait(code, |name| response.headers().get(name)?.to_str().ok()),
@@ -97,7 +98,9 @@ impl Client {
         }
     }
 
-    fn read(&self, url: &Url, response: HttpResponse) -> Result<Response, RequestError> {
+    /// Reads the body of a successful response. Fails if it is empty, or larger than one file may be: reading stops at
+    /// the limit, because a server may send bytes without end.
+    fn read_body(&self, url: &Url, response: HttpResponse) -> Result<Response, RequestError> {
         let most = self.bounds.max_bytes;
         // The length is known only for a body that is not compressed.
         let is_announced = response.content_length().is_some_and(|length| length > most);
@@ -162,7 +165,7 @@ impl Client {
     fn explain_error(&self, url: &Url, error: reqwest::Error) -> RequestError {
         let (error, host) = (error.without_url(), authority(url.as_str()).unwrap_or_default());
         let reason = root_cause(&error);
-        let is_of_proxy = chain(&error).any(|cause| cause.to_string() == NO_PROXY);
+        let is_of_proxy = causes(&error).any(|cause| cause.to_string() == NO_PROXY);
         // Only an https URL tells that its proxy failed.
         let (host, hint) = match url.scheme() {
             _ if is_of_proxy => (PROXY.to_owned(), CHECK_PROXY),
@@ -172,7 +175,7 @@ impl Client {
         if error.is_dns() {
             // The resolver has tried several times already.
             RequestError { retry_after: None, ..unreached(format!("could not resolve {host}: {reason}"), hint) }
-        } else if chain(&error).any(|cause| cause.is::<rustls::Error>()) {
+        } else if causes(&error).any(|cause| cause.is::<rustls::Error>()) {
             let missing = std::env::var("SSL_CERT_FILE").ok().filter(|file| !Path::new(file).exists());
             let hint = missing.map(|file| format!("`SSL_CERT_FILE` names a file that does not exist: {file}"));
             Failure::new(format!("TLS connection to {host} failed: {reason}"))
@@ -193,7 +196,7 @@ impl Client {
     }
 }
 
-/// Stops at an answer that no retry would mend.
+/// The error of a response that a retry would get again.
 fn unusable<T>(failure: Failure) -> Result<T, RequestError> {
     Err(failure.because(FailureKind::Unusable).into())
 }
@@ -209,8 +212,9 @@ fn unreached(message: String, hint: &str) -> RequestError {
     RequestError { retry_after: Some(Duration::ZERO), is_of_host: true, ..failure.into() }
 }
 
-/// The final response was not a success. `limit` is the wait that a server demands that limits us.
-fn refused(url: &Url, status: StatusCode, limit: Option<Duration>) -> RequestError {
+/// The error of a response that is neither a success nor a redirect, with a hint, and whether a retry or a login may
+/// help. `limit` is the wait that a server demands that limits the rate of requests.
+fn status_error(url: &Url, status: StatusCode, limit: Option<Duration>) -> RequestError {
     let (code, host) = (status.as_u16(), authority(url.as_str()).unwrap_or_default());
     let answered = format!("answered {code} {}", status.canonical_reason().unwrap_or_default());
     let answered = answered.trim_end();
@@ -219,21 +223,24 @@ fn refused(url: &Url, status: StatusCode, limit: Option<Duration>) -> RequestErr
         return RequestError { retry_after: limit, wants_login: true, ..failure.into() };
     }
     // Only the host: the caller adds the URL.
-    let answered = Failure::new(format!("{host} {answered}"));
+    let failure = Failure::new(format!("{host} {answered}"));
     let failure = match code {
-        401 | 403 => answered.hint(LOGIN).because(FailureKind::Login),
-        404 | 410 => answered.hint(LOGIN).because(FailureKind::NoRepository),
-        408 | 500..=599 => answered.hint("try again later").because(FailureKind::NoConnection),
-        _ => answered,
+        401 | 403 => failure.hint(LOGIN).because(FailureKind::Login),
+        // Servers hide private content in this way from those who are not logged in.
+        404 | 410 => failure.hint(LOGIN).because(FailureKind::NoRepository),
+        408 | 500..=599 => failure.hint("try again later").because(FailureKind::NoConnection),
+        _ => failure,
     };
     let again = failure.kind.is_outage().then_some(Duration::ZERO);
     RequestError { retry_after: again, wants_login: code == 401, ..failure.into() }
 }
 
-/// Resolves names as the system does. The named host must have only public addresses; any other name is a proxy.
+/// Resolves the host that it has for a connection, and refuses it if any of its addresses is not public. The addresses
+/// were checked before, but a hostile DNS server can give other ones each time.
 struct PublicResolver(String);
 
 impl Resolve for PublicResolver {
+    /// Any other name than that of the host is the user's proxy, which may have any address.
     fn resolve(&self, name: Name) -> Resolving {
         let resolved = (name.as_str(), 0).to_socket_addrs().and_then(|addresses| -> io::Result<Addrs> {
             let addresses: Vec<_> = addresses.collect();
@@ -246,8 +253,9 @@ impl Resolve for PublicResolver {
     }
 }
 
-/// The error and its causes. An `io::Error` hides the error that it wraps from `source`.
-fn chain<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
+/// The error and its causes, the innermost last, by which the kind of a failed connection is recognized. The error in
+/// an `io::Error` is included, which its `source` skips.
+fn causes<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
     std::iter::successors(Some(error), |error| {
         let error: &'a (dyn StdError + 'static) = *error;
         let wrapped = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
@@ -260,12 +268,12 @@ fn chain<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (d
 
 fn is_timeout(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::TimedOut
-        || chain(error).any(|cause| cause.downcast_ref::<reqwest::Error>().is_some_and(reqwest::Error::is_timeout))
+        || causes(error).any(|cause| cause.downcast_ref::<reqwest::Error>().is_some_and(reqwest::Error::is_timeout))
 }
 
 /// The innermost error, as one line. The outer ones say little, and those of reqwest may show the whole URL.
 fn root_cause(error: &(dyn StdError + 'static)) -> String {
-    let last = chain(error).filter(|cause| !cause.is::<reqwest::Error>()).last();
+    let last = causes(error).filter(|cause| !cause.is::<reqwest::Error>()).last();
     last.map_or_else(|| "unknown cause".to_owned(), ToString::to_string)
         .chars()
         .map(|c| if c.is_control() { ' ' } else { c })
