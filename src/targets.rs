@@ -521,17 +521,15 @@ impl Targets {
         targets.filter_map(|target| Some((target, target.local_dir()?)))
     }
 
-    /// A sentence about the number of targets that are deployed from `name`, with one that is not; `None` if there are
-    /// none.
-    pub(crate) fn deployed_from(&self, name: &str, is_it: impl Fn(&Revision) -> bool) -> Option<String> {
-        let (from, other): (Vec<_>, Vec<_>) = self.local_targets().partition(|(_, dir)| is_it(&dir.revision));
-        let all = from.len() + other.len();
-        let other = other.first().map(|(target, dir)| {
-            let object = &target.object;
-            let (name, revision) = (object.full_name(), dir.revision.shown());
-            format!("; {name} ({}:{}) reads {revision}", object.file, object.line)
+    /// A sentence about how many targets deploy the branch `name`, as `is_branch` tells of their revisions, and one that
+    /// does not: a localized branch has no effect before an object names it. `None` if there are no targets.
+    pub(crate) fn deployed_from(&self, name: &str, is_branch: impl Fn(&Revision) -> bool) -> Option<String> {
+        let (from, others): (Vec<_>, Vec<_>) = self.local_targets().partition(|(_, dir)| is_branch(&dir.revision));
+        let all = from.len() + others.len();
+        let other = others.first().map_or(String::new(), |(Target { object, .. }, dir)| {
+            let (full_name, revision) = (object.full_name(), dir.revision.shown());
+            format!("; {full_name} ({}:{}) reads {revision}", object.file, object.line)
         });
-        let other = other.unwrap_or_default();
         let targets = if all == 1 { "target" } else { "targets" };
         let from = from.len();
         (all > 0).then(|| format!("deployed from {name}: {from} of {all} {targets}{other}"))
@@ -613,7 +611,8 @@ impl BuildSettings {
 }
 
 impl Target {
-    /// The target of a directory of the tree, without an object that says more.
+    /// The target of a directory of the tree that no object deploys: an entry of the configuration names it, or it is a
+    /// root that is built by itself.
     fn of_directory(
         tree: &dyn Tree,
         engine: EngineName,
@@ -629,9 +628,9 @@ impl Target {
         document.target(tree, engine, spot, location, build)
     }
 
-    /// Why its output is unknown. `None` if it is known, if the path is missing, and for a release.
-    pub(crate) fn unknown(&self) -> Option<String> {
-        // The chart of a release names no root.
+    /// Why its output is unknown. `None` if it is known, if the path is missing, and for a `HelmRelease`.
+    pub(crate) fn why_unknown(&self) -> Option<String> {
+        // helm, not kustomize, renders a release: [`chart::release`] tells why that is unknown.
         if self.engine.leads_to_no_root(&self.object.kind) {
             return None;
         }
@@ -640,11 +639,12 @@ impl Target {
         }
         let is_missing = self.local_dir().is_some_and(TargetDir::is_missing);
         // Nothing is built from a missing path, whatever the object leaves open.
-        self.open().filter(|_| !is_missing)
+        self.why_undefined().filter(|_| !is_missing)
     }
 
-    /// Why its object does not define the build; `None` if it does.
-    pub(crate) fn open(&self) -> Option<String> {
+    /// Why its object and the tree do not define the build, which only the cluster or somebody else does; `None` if they
+    /// define it, or if it is external.
+    pub(crate) fn why_undefined(&self) -> Option<String> {
         match &self.location {
             TargetLocation::External(_) => None,
             TargetLocation::Templated(why) => Some(why.clone()),
@@ -763,12 +763,13 @@ pub(crate) fn find_in(
     config: &Config,
     identity: &dyn Fn() -> Result<Identity>,
 ) -> Result<UnresolvedTargets> {
-    // `check` reports a path that is wrong.
-    let begun = config.starting_points(&*survey.tree(), paths, kustomizations, []);
-    find_from(survey, &begun.unwrap_or_default(), config, identity)
+    // An error is dropped here: `check` reports a path without a kustomization.
+    let starts = config.starting_points(&*survey.tree(), paths, kustomizations, []);
+    find_from(survey, &starts.unwrap_or_default(), config, identity)
 }
 
-/// Finds the targets of a tree as written: the only search for them.
+/// Finds the targets of a tree as written: the only search for them. It reads the files that look as if they held
+/// objects, and those that the roots in `directories` list as resources, whatever their names are.
 pub(crate) fn find_from(
     survey: &Survey,
     directories: &[String],
@@ -776,22 +777,22 @@ pub(crate) fn find_from(
     identity: &dyn Fn() -> Result<Identity>,
 ) -> Result<UnresolvedTargets> {
     let tree = &*survey.tree();
-    // The walk goes on while the search does.
+    // The search begins before the walk, and runs beside it.
     let candidates = candidates(tree)?;
     let mut more = survey.listed(directories);
     let is_left_out = |file: &String| config.leaves_out(path::parent(file));
     let (left_out, mut read): (BTreeSet<String>, BTreeSet<String>) = candidates()?.into_iter().partition(is_left_out);
     let mut last: Option<Targets> = None;
+    // Each round may show more files, which may define more targets, until one shows nothing new.
     loop {
-        // The search has looked into the others.
+        // The search has already looked into files with a usual name that are not excluded.
         more.retain(|file| !read.contains(file) && (!scan::is_searched(file) || is_left_out(file)));
-        // Each round may show more files, which may define more targets, until one shows nothing new.
         if let Some(targets) = last.take_if(|_| more.is_empty()) {
             return Ok(UnresolvedTargets(targets));
         }
         read.append(&mut more);
+        let targets = targets_of_scan(tree, config, identity, scan::scan(tree, &read)?)?;
         // Excluded files count if a target applies their directory, or a deployed root lists them.
-        let targets = of_scan(tree, config, identity, scan::scan(tree, &read)?)?;
         more.extend(
             left_out
                 .difference(&read)
@@ -810,8 +811,8 @@ pub(crate) fn find_from(
     }
 }
 
-/// Finds the targets of a scan, and those that are deployed without an object.
-fn of_scan(
+/// Finds the targets that the objects of a scan define, and those that are deployed without an object.
+fn targets_of_scan(
     tree: &dyn Tree,
     config: &Config,
     identity: &dyn Fn() -> Result<Identity>,
@@ -835,11 +836,11 @@ fn of_scan(
             engines(&any_url, &mut any)?;
             Ok(any)
         };
-        // It takes as long as all of the rest.
+        // It takes as long as all of the rest, so it is left out if the configuration names the URLs.
         let any = if identity.is_declared() { None } else { Some(of_any()?) };
         targets.perhaps_missing = identity.add_told_by(any.iter().flat_map(|any| &any.targets));
         engines(&identity, &mut targets)?;
-        // Nothing is deployed from here: it is told whether another URL would change that.
+        // If nothing is deployed from this repository, a missing entry of `repository` may be the reason.
         if !targets.targets.iter().any(|target| matches!(target.location, TargetLocation::Local(_))) {
             let any = match any {
                 Some(any) => any,
@@ -847,7 +848,7 @@ fn of_scan(
             };
             targets.assumes_this_repo = any.local_targets().any(|(_, dir)| !dir.path.is_empty() && !dir.is_missing());
         }
-        // Nothing in the tree says how Argo CD builds.
+        // If nothing in the tree sets the load restrictor of Argo CD, the configuration does.
         let unsaid = targets.targets.iter_mut().filter(|target| target.build.load_restrictor.is_none());
         unsaid.for_each(|target| target.build.load_restrictor = Some(config.load_restrictor));
         target_dir::on_localized(tree, &identity, &mut targets)?;
@@ -870,7 +871,7 @@ fn of_scan(
     Ok(targets)
 }
 
-/// Notes the directories of targets to which their set gives one name.
+/// Notes the directories of targets to which their set gives one name, so that messages can distinguish them.
 fn tell_apart(targets: &mut [Target]) {
     // Several sources of one application are at several positions of the template.
     let mut named: BTreeMap<(ObjectRef, Position), BTreeSet<String>> = BTreeMap::new();
@@ -888,7 +889,8 @@ fn tell_apart(targets: &mut [Target]) {
     }
 }
 
-/// The files that are named like kustomizations, but are objects of Flux to which no reference leads.
+/// The files that are named `kustomization.yaml`, but are objects of Flux to which no reference leads: not kustomizations
+/// with an error.
 pub(crate) fn flux_objects(explored: &Explored) -> HashSet<FileId> {
     let candidates: HashSet<FileId> = explored
         .troubles
@@ -902,9 +904,9 @@ pub(crate) fn flux_objects(explored: &Explored) -> HashSet<FileId> {
     }
     let graph = &explored.graph;
     let named = graph.root_ids().flat_map(|root| graph.referenced_roots(root));
-    let meant: HashSet<FileId> = named.map(|(_, id)| graph.roots[id].file).collect();
+    let referenced: HashSet<FileId> = named.map(|(_, id)| graph.roots[id].file).collect();
     // If a reference leads to one, a root is expected, and `kustomize build` refuses it.
-    candidates.difference(&meant).copied().collect()
+    candidates.difference(&referenced).copied().collect()
 }
 
 #[cfg(test)]

@@ -149,7 +149,7 @@ impl Choices {
         let (known, mut named) = (graphs.new.user_roots(), HashMap::new());
         for choice in &mut builds {
             let roots = choice.built_roots().filter_map(|directory| known.get(directory).copied());
-            choice.moved = changes.moved_below(graphs.new, roots, &mut named)?;
+            choice.moved = changes.changed_sources_below(graphs.new, roots, &mut named)?;
         }
         let builds = with_all_sources(builds, &targets);
         let (unbuilt, unread, differing) = (affected.unbuilt, affected.unread, affected.directories);

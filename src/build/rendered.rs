@@ -184,7 +184,7 @@ impl Rendered {
                 None => (root_file(&choice.title()), Position::default()),
                 Some(target) => (names.file(target), target.spot),
             };
-            match choice.targets().new.and_then(|target| Some((target, target.unknown()?))) {
+            match choice.targets().new.and_then(|target| Some((target, target.why_unknown()?))) {
                 Some((target, why)) => self.add_unknown(target, file, &why),
                 None => builds.push(FileBuild { file, spot, wanted: choice.subject(workspace) }),
             }

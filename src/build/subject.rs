@@ -95,7 +95,7 @@ impl BuildSpec {
             TargetLocation::Local(dir) => dir,
             TargetLocation::External(why) | TargetLocation::Templated(why) => return Err(Failure::new(why)),
         };
-        if let Some(why) = target.elsewhere().or_else(|| target.open()) {
+        if let Some(why) = target.elsewhere().or_else(|| target.why_undefined()) {
             return Err(Failure::new(why));
         }
         // Only Flux packs its source, without ignored files. Any other target shares the tree with the roots.

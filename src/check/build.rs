@@ -211,7 +211,7 @@ impl<'a> CheckBuilds<'a> {
     fn add_unbuilt(&self, targets: &Targets, checked: &Graph) {
         let Workspace { tree, config, .. } = &self.workspace;
         let unbuilt = targets.targets.iter().filter(|target: &&Target| {
-            is_built_without_kustomize(target) && !(config.helm && target.is_chart()) && target.unknown().is_none()
+            is_built_without_kustomize(target) && !(config.helm && target.is_chart()) && target.why_unknown().is_none()
         });
         for target in unbuilt.filter(|target| self.includes(target, checked)) {
             if let Err(why) = BuildSpec::deployed(tree, config, target) {

@@ -129,7 +129,7 @@ impl<'a> DeployedTargets<'a> {
     /// of them.
     pub(super) fn unknown_targets(&self) -> impl Iterator<Item = (&'a Target, String)> {
         let targets = self.distinct.iter().copied().filter(|target| self.is_wanted(&target.object.file));
-        targets.filter_map(|target| Some((target, target.unknown()?)))
+        targets.filter_map(|target| Some((target, target.why_unknown()?)))
     }
 
     /// All targets. With paths, only those whose object or directory is in one of them.

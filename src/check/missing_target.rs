@@ -105,7 +105,7 @@ fn is_no_component(context: &Context<'_>, directory: &str) -> bool {
 fn patches(context: &Context<'_>, local: &LocalTarget<'_>) -> Vec<Finding> {
     let (target, directory) = (local.target, local.directory);
     // A patch of a directory without a kustomization, or with open paths, cannot be looked at.
-    if !matches!(directory.content, PathContent::Kustomization(_)) || target.open().is_some() {
+    if !matches!(directory.content, PathContent::Kustomization(_)) || target.why_undefined().is_some() {
         return Vec::new();
     }
     let mut findings = Vec::new();

@@ -144,7 +144,7 @@ fn deployed_sources(workspace: &Workspace, sources: &[&Target], quiet: bool) -> 
 
 /// Says that a source of a target is not built, and why; `None` if it is of this tree.
 fn unbuilt_source(source: &Target) -> Option<String> {
-    let why = source.elsewhere().or_else(|| source.open().filter(|_| source.local_dir().is_none()))?;
+    let why = source.elsewhere().or_else(|| source.why_undefined().filter(|_| source.local_dir().is_none()))?;
     Some(format!("without its source at {}:{}: {}", source.object.file, source.spot.line, visible(&why)))
 }
 

@@ -83,7 +83,7 @@ impl Serialize for TargetSurvey {
         let targets = self.each().map(|(target, reaches)| Surveyed {
             target,
             state: target.state(reaches).word(),
-            unknown: target.unknown(),
+            unknown: target.why_unknown(),
             reaches,
         });
         survey.serialize_field("targets", &targets.collect::<Vec<_>>())?;
@@ -155,7 +155,7 @@ impl Outcome for TargetSurvey {
                 out += &format!("\n    reaches {}: {}", reach.name, reach.state);
             }
             // A location elsewhere has its reason in its description already.
-            if let (TargetLocation::Local(_), None, Some(why)) = (location, &target.changed_by, target.unknown()) {
+            if let (TargetLocation::Local(_), None, Some(why)) = (location, &target.changed_by, target.why_unknown()) {
                 out += &format!("\n  unknown: {why}");
             }
             if let Some(by) = &object.built_by {

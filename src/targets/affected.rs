@@ -138,25 +138,25 @@ pub(crate) struct Listed {
 /// Lists everything that is built from a tree.
 pub(crate) fn listed(tree: &dyn Tree, config: &Config, deployed: &DeployedTree) -> Result<Listed> {
     let starts = starts(tree, config, deployed)?;
-    let hidden = hidden(&deployed.explored);
-    let unread = unread(deployed, &starts, &hidden, |_, _| true, |_| Ok(true))?;
-    Ok(Listed { roots: unnamed(deployed, &starts), unread })
+    let incomplete = incomplete_roots(&deployed.explored);
+    let unread = unread(deployed, &starts, &incomplete, |_, _| true, |_| Ok(true))?;
+    Ok(Listed { roots: top_directories(deployed, &starts), unread })
 }
 
-/// The files of a tree that could not be read: those of `shown` roots that begin something, and those with objects that are
-/// `touched`.
+/// The files that could not be read and may deploy something, so that a report is not complete: objects that are deployed
+/// as they are, `incomplete` roots in `starts` if `is_shown`, and other files with objects if `is_touched`.
 fn unread(
     DeployedTree { explored, targets }: &DeployedTree,
     starts: &BTreeSet<String>,
-    hidden: &BTreeMap<RootId, Unread>,
+    incomplete: &BTreeMap<RootId, Unread>,
     is_shown: impl Fn(RootId, &Unread) -> bool,
     is_touched: impl Fn(&Unread) -> Result<bool>,
 ) -> Result<Vec<Unread>> {
     let graph = &explored.graph;
-    let hidden = hidden
+    let roots = incomplete
         .iter()
         .filter(|(root, unread)| starts.contains(&graph.roots[**root].directory) && is_shown(**root, unread));
-    let mut all: Vec<Unread> = targets.unread_objects(graph).chain(hidden.map(|(_, unread)| unread)).cloned().collect();
+    let mut all: Vec<Unread> = targets.unread_objects(graph).chain(roots.map(|(_, unread)| unread)).cloned().collect();
     for file in &targets.unread {
         if !all.contains(file) && is_touched(file)? {
             all.push(file.clone());
@@ -175,24 +175,24 @@ pub(crate) fn affected(changes: &Changes, config: &Config, deployed: Sides<&Depl
     let (graph, targets) = (&deployed.new.explored.graph, &deployed.new.targets);
     // Targets first: they tell which unreadable files matter.
     let reached = deployed.map(DeploymentIndex::of);
-    let hidden = &reached.new.hidden;
-    let causes = Causes::of(graph, changes, hidden)?;
+    let incomplete = &reached.new.incomplete;
+    let causes = Causes::of(graph, changes, incomplete)?;
     // A template that nothing deploys says nothing, unless the change is in it.
     let roots = targets.roots();
     let is_shown = |root: RootId, unread: &Unread| {
         unread.why != Why::Template || causes.of_roots[root.0].is_some() || roots.contains(&graph.roots[root].directory)
     };
-    let mut unread = unread(deployed.new, &directories, hidden, is_shown, |file: &Unread| {
-        Ok(changes.first_of(&[BuildInput::At(file.file.clone())])?.is_some())
+    let mut unread = unread(deployed.new, &directories, incomplete, is_shown, |file: &Unread| {
+        Ok(changes.first_change(&[BuildInput::At(file.file.clone())])?.is_some())
     })?;
-    for chart in charts(changes, config, deployed.new)? {
+    for chart in unused_charts(changes, config, deployed.new)? {
         let directory = path::parent(&chart.file);
         if !unread.iter().any(|file| path::is_in(&file.file, directory)) {
             unread.push(chart);
         }
     }
-    let mut touched = causes.targets(config, reached.as_ref())?;
-    let filled = filled::filled(&causes, &targets.targets, &mut touched)?;
+    let mut touched = causes.affected_targets(config, reached.as_ref())?;
+    let filled = filled::filled_targets(&causes, &targets.targets, &mut touched)?;
     // A reviewer must hear of every target whose build is unknown, also of one that may be gone.
     let mut unbuilt: Vec<Target> = targets.targets.iter().filter(is_open).cloned().collect();
     let known: HashSet<ObjectRef> = unbuilt.iter().map(|target| target.object.clone()).collect();
@@ -212,8 +212,8 @@ pub(crate) fn affected(changes: &Changes, config: &Config, deployed: Sides<&Depl
         ..Affected::default()
     };
     let was_deployed = deployed.old.targets.roots();
-    let current: BTreeSet<String> = unnamed(deployed.new, &directories).into_iter().collect();
-    let above: BTreeSet<String> = unnamed(deployed.old, &before).into_iter().collect();
+    let current: BTreeSet<String> = top_directories(deployed.new, &directories).into_iter().collect();
+    let above: BTreeSet<String> = top_directories(deployed.old, &before).into_iter().collect();
     for directory in above.union(&current) {
         // If another root now references it, its output was deployed before, if at all.
         if was_deployed.contains(directory) && !current.contains(directory) {
@@ -244,18 +244,20 @@ fn starts(tree: &dyn Tree, config: &Config, deployed: &DeployedTree) -> Result<B
     Ok(starts.into_iter().collect())
 }
 
-/// The roots of the tree that are not read whole, so that they may name more than is known.
-fn hidden(explored: &Explored) -> BTreeMap<RootId, Unread> {
+/// The roots of the tree with an error that hides references, so that they may reference more than is known.
+fn incomplete_roots(explored: &Explored) -> BTreeMap<RootId, Unread> {
     let graph = &explored.graph;
+    // An empty kustomization is an error, too, but has no references.
+    let hides = |kind: &TroubleKind| kind.hides_references() && *kind != TroubleKind::Problem(ProblemKind::Empty);
     let mut troubles = explored.troubles.iter().filter(|trouble| hides(&trouble.kind)).peekable();
-    // As most trees are: the rest looks at every root.
+    // Most trees have no such error, and the rest looks at every root.
     if troubles.peek().is_none() {
         return BTreeMap::new();
     }
     let flux = flux_objects(explored);
     let files: BTreeMap<FileId, RootId> =
         graph.user_roots().into_values().map(|root| (graph.roots[root].file, root)).collect();
-    let hidden = troubles.filter_map(|trouble| {
+    let incomplete = troubles.filter_map(|trouble| {
         let file = graph.file_at(trouble.at).filter(|file| !flux.contains(file))?;
         let root = graph.root_at(trouble.at).or_else(|| files.get(&file).copied())?;
         let message = "its references are unknown (see: git kustomize-localize check)";
@@ -264,17 +266,12 @@ fn hidden(explored: &Explored) -> BTreeMap<RootId, Unread> {
         let why = if is_template { Why::Template } else { Why::Invalid };
         Some((root, Unread::new(path, 0, message, why)))
     });
-    hidden.collect()
+    incomplete.collect()
 }
 
-/// Whether a trouble hides references.
-fn hides(kind: &TroubleKind) -> bool {
-    // An empty file has no references.
-    kind.hides_references() && *kind != TroubleKind::Problem(ProblemKind::Empty)
-}
-
-/// The charts that differ, and of which nothing that is read tells who deploys them.
-fn charts(
+/// The charts that differ, and that no target or root of this tree uses. They are reported as unread, because a
+/// `HelmRelease` elsewhere may deploy them.
+fn unused_charts(
     changes: &Changes,
     config: &Config,
     DeployedTree { explored, targets }: &DeployedTree,
@@ -292,26 +289,26 @@ fn charts(
     });
     let used: BTreeSet<&str> = deployed.chain(inflated).collect();
     charts.retain(|chart| !config.leaves_out(chart) && !used.iter().any(|used| path::is_in(used, chart)));
-    // A `HelmRelease` may deploy them.
     let message = "a chart, which something else may deploy";
     let files = charts.iter().map(|chart| path::join(chart, "Chart.yaml"));
     Ok(files.map(|file| Unread::new(&file, 0, message, Why::Away(Vec::new()))).collect())
 }
 
-/// The top roots among some directories that the configuration does not exclude, or that are deployed.
-fn unnamed(DeployedTree { explored, targets }: &DeployedTree, directories: &BTreeSet<String>) -> Vec<String> {
+/// Those of `directories` that a comparison builds by themselves: top roots, and directories whose root cannot be read. A
+/// root that another one in `directories`, or a deployed one, references is a part of the build of that.
+fn top_directories(DeployedTree { explored, targets }: &DeployedTree, directories: &BTreeSet<String>) -> Vec<String> {
     let graph = &explored.graph;
     let flux = flux_objects(explored);
     let deployed = targets.local_targets().flat_map(|(target, dir)| target.roots(dir));
     let starts = directories.iter().map(String::as_str).chain(deployed);
     let reached = graph.reach_localized(starts.filter_map(|directory| graph.user_root(directory)));
-    let unnamed = graph.top_roots(&graph.root_ids().collect::<Vec<_>>(), reached);
+    let top = graph.top_roots(&graph.root_ids().collect::<Vec<_>>(), reached);
     // An object of Flux may be named like a root.
-    let is_shown = |root: &RootId| unnamed.contains(root) && !flux.contains(&graph.roots[*root].file);
-    directories.iter().filter(|directory| graph.user_root(directory).as_ref().is_none_or(is_shown)).cloned().collect()
+    let is_built = |root: &RootId| top.contains(root) && !flux.contains(&graph.roots[*root].file);
+    directories.iter().filter(|directory| graph.user_root(directory).as_ref().is_none_or(is_built)).cloned().collect()
 }
 
-/// A difference for each root of the new tree.
+/// The reasons why builds of the new tree may differ: one difference for each root.
 struct Causes<'a> {
     changes: &'a Changes,
     graph: &'a Graph,
@@ -320,29 +317,30 @@ struct Causes<'a> {
 }
 
 impl<'a> Causes<'a> {
-    /// Finds a difference for each root, by itself or in a root that it builds.
-    fn of(graph: &'a Graph, changes: &'a Changes, hidden: &BTreeMap<RootId, Unread>) -> Result<Causes<'a>> {
+    /// Finds a difference for each root, by itself or in a root that it builds. An `incomplete` root may read any file in
+    /// its directory.
+    fn of(graph: &'a Graph, changes: &'a Changes, incomplete: &BTreeMap<RootId, Unread>) -> Result<Causes<'a>> {
         // First each root by itself; then a difference moves up to all roots that build it.
         let mut users = vec![Vec::new(); graph.roots.len()];
         let mut of_roots = Vec::new();
         for root in graph.root_ids() {
             let RootInputs { own, roots } = graph.inputs(root)?;
             roots.into_iter().for_each(|below| users[below.0].push(root));
-            let mut cause = changes.first_of(&own)?;
-            // Its references are unknown, so that it may read any file beside it.
-            if cause.is_none() && hidden.contains_key(&root) {
+            let mut cause = changes.first_change(&own)?;
+            if cause.is_none() && incomplete.contains_key(&root) {
                 cause = changes.below(&graph.roots[root].directory)?.map(Cause::Path);
             }
             of_roots.push(cause);
         }
         for root in graph.root_ids() {
-            let cause = of_roots[root.0].clone();
-            let above = |root: &RootId| {
+            let Some(cause) = of_roots[root.0].clone() else { continue };
+            // A root with a difference of its own keeps it: its users get that one.
+            let users_of = |root: &RootId| {
                 let users: &Vec<RootId> = &users[root.0];
                 users.iter().copied().filter(|user| of_roots[user.0].is_none()).collect::<Vec<_>>()
             };
-            for above in reach(cause.iter().map(|_| root), above) {
-                of_roots[above.0].clone_from(&cause);
+            for user in reach([root], users_of) {
+                of_roots[user.0] = Some(cause.clone());
             }
         }
         Ok(Causes { changes, graph, of_roots })
@@ -360,7 +358,7 @@ impl<'a> Causes<'a> {
             Some(root) => Ok(self.of_roots[root.0].clone()),
             // Several kustomizations, or one that cannot be read.
             None => {
-                self.changes.first_of(&inputs::of_directory_without_root(&*self.changes.trees.new, directory, &[])?)
+                self.changes.first_change(&inputs::of_directory_without_root(&*self.changes.trees.new, directory, &[])?)
             }
         }
     }

@@ -276,7 +276,7 @@ fn find_built<'a>(
     });
     // After the written objects of these files are gone, or each would be there twice.
     made.into_iter().for_each(|own| scan.extend(own));
-    let mut targets = super::of_scan(tree, config, identity, scan)?;
+    let mut targets = super::targets_of_scan(tree, config, identity, scan)?;
     targets.builds = builds;
     targets.files.clone_from(&before.files);
     Ok(UnresolvedTargets(targets))

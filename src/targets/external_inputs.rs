@@ -48,7 +48,7 @@ impl Targets {
                     state: format!("component of the object, {state}"),
                 });
             }
-            Some(reached).filter(|reached| !reached.is_empty() || target.unknown().is_none())
+            Some(reached).filter(|reached| !reached.is_empty() || target.why_unknown().is_none())
         };
         Ok(self.targets.iter().map(of_target).collect())
     }
@@ -93,7 +93,7 @@ impl TargetState {
 impl Target {
     /// The state that follows from the inputs that its build [`reaches`](Targets::reaches).
     pub(crate) fn state(&self, reaches: Option<&[ExternalInput]>) -> TargetState {
-        if let Some(why) = self.unknown() {
+        if let Some(why) = self.why_unknown() {
             return TargetState::Unknown { why };
         }
         // The order matters: what is missing is not remote, and one remote input outweighs an invalid one.

@@ -26,8 +26,9 @@ pub(crate) struct Changes {
     pub ignores: Option<String>,
     /// The sources with different entries, or that only one of the locks has.
     pub sources: BTreeSet<Upstream>,
-    /// These sources, and the entries that lead to them in either lock.
-    moved: Lock,
+    /// The entries of these sources in either lock, and those of all sources that reference one of them: a build that
+    /// reaches any of these may differ.
+    affected_entries: Lock,
 }
 
 impl Changes {
@@ -37,10 +38,11 @@ impl Changes {
         let attributes = paths.iter().filter(|path: &&String| path::name(path) == ".gitattributes");
         // A lock entry is an input of every build that reaches it, although no file of the build differs.
         let locks = trees.as_ref().try_map(lock)?;
-        let sources = sources(locks.as_ref().map(|lock| &**lock));
+        let sources = changed_sources(locks.as_ref().map(|lock| &**lock));
         let attributes = attributes.map(|path| path::parent(path).to_owned()).collect();
-        let moved = moved(locks.as_ref().map(|lock| &**lock), &sources);
-        let mut changes = Changes { ignores: None, attributes, moved, sources, trees, paths };
+        let affected_entries = affected_entries(locks.as_ref().map(|lock| &**lock), &sources);
+        let mut changes = Changes { ignores: None, attributes, affected_entries, sources, trees, paths };
+        // One such file is enough: it may hide or show a file of every artifact.
         changes.ignores = changes.files(|file| path::name(file) == IGNORE_NAME)?.pop_first();
         Ok(changes)
     }
@@ -87,7 +89,8 @@ impl Changes {
         Changes::of(trees, paths)
     }
 
-    /// For each path at which the trees differ, the innermost directory with a kustomization.
+    /// For each path at which the trees differ, the innermost directory with a kustomization: the roots that a change may
+    /// touch, although no walk shows that they read the path.
     pub(super) fn directories(&self) -> impl Iterator<Item = String> {
         self.paths.iter().filter_map(move |path: &String| {
             path::and_above(path)
@@ -114,7 +117,7 @@ impl Changes {
         Ok(charts)
     }
 
-    /// The files that differ, without unwanted ones.
+    /// The `is_wanted` files that differ. If only one tree has a directory, all files in it differ.
     pub(super) fn files(&self, is_wanted: impl Fn(&str) -> bool) -> Result<BTreeSet<String>> {
         let mut files = BTreeSet::new();
         for path in &self.paths {
@@ -127,30 +130,32 @@ impl Changes {
         Ok(files)
     }
 
-    /// The paths below a directory at which the trees differ in something else than a file: a link, a submodule, a
-    /// directory that only one tree has, with any of these in it.
-    pub(super) fn others(&self, directory: &str) -> Result<Vec<String>> {
-        let mut others = Vec::new();
+    /// The paths below a directory at which the trees differ in something else than a file: a link, a submodule, or a
+    /// directory that only one tree has, with any of these in it. A comparison of lists of files does not show these.
+    pub(super) fn changed_non_files(&self, directory: &str) -> Result<Vec<String>> {
+        let mut changed = Vec::new();
         for path in self.paths.iter().filter(|path| path::is_in(path, directory)) {
-            let there = self.trees.as_ref().try_map(|tree| tree.entry(path))?;
-            // A list of files does not have these.
-            if there.iter().flatten().any(|entry| !matches!(entry, tree::Entry::File { .. })) {
-                others.push(path.clone());
+            let entries = self.trees.as_ref().try_map(|tree| tree.entry(path))?;
+            if entries.iter().flatten().any(|entry| !matches!(entry, tree::Entry::File { .. })) {
+                changed.push(path.clone());
             }
         }
-        Ok(others)
+        Ok(changed)
     }
 
-    /// The first of these inputs that is different.
-    pub(crate) fn first_of(&self, inputs: &[BuildInput]) -> Result<Option<Cause>> {
+    /// The difference at the first of these inputs that is different; `None` if all are the same, so that a build that
+    /// reads only these has the same output.
+    pub(crate) fn first_change(&self, inputs: &[BuildInput]) -> Result<Option<Cause>> {
         for input in inputs {
             let cause = match input {
                 BuildInput::At(path) => self.at(path)?.map(Cause::Path),
                 BuildInput::Below(directory) => self.below(directory)?.map(Cause::Path),
                 BuildInput::Remote(remote) => {
-                    remote.locked(&self.moved).map(|upstream| Cause::Remote(upstream.source()))
+                    remote.locked(&self.affected_entries).map(|upstream| Cause::Remote(upstream.source()))
                 }
-                BuildInput::Chart(chart) => chart.locked(&self.moved).map(|_| Cause::Remote(chart.upstream())),
+                BuildInput::Chart(chart) => {
+                    chart.locked(&self.affected_entries).map(|_| Cause::Remote(chart.upstream()))
+                }
             };
             if cause.is_some() {
                 return Ok(cause);
@@ -159,32 +164,33 @@ impl Changes {
         Ok(None)
     }
 
-    /// The sources that differ and that some roots of the new tree lead to. `named` remembers the sources of each root
-    /// for the next call.
-    pub(crate) fn moved_below(
+    /// The sources that differ and that some roots of the new tree lead to, so that a report shows which builds a new
+    /// version reaches. `of_roots` remembers the sources of each root for the next call.
+    pub(crate) fn changed_sources_below(
         &self,
         graph: &Graph,
         roots: impl Iterator<Item = RootId>,
-        named: &mut HashMap<RootId, Vec<Upstream>>,
+        of_roots: &mut HashMap<RootId, Vec<Upstream>>,
     ) -> Result<BTreeSet<Upstream>> {
-        let mut starts = Vec::new();
         // Most changes leave the lock alone.
         if self.sources.is_empty() {
             return Ok(BTreeSet::new());
         }
+        let mut starts = Vec::new();
         // Many builds share roots, so that each root is read once.
         for root in graph.reach(roots, |_, _| true) {
-            if let Entry::Vacant(new) = named.entry(root) {
+            if let Entry::Vacant(new) = of_roots.entry(root) {
                 let upstream = |input: &BuildInput| match input {
-                    BuildInput::Remote(remote) => remote.locked(&self.moved),
+                    BuildInput::Remote(remote) => remote.locked(&self.affected_entries),
                     BuildInput::Chart(chart) => Some(chart.upstream()),
                     BuildInput::At(_) | BuildInput::Below(_) => None,
                 };
                 new.insert(graph.inputs(root)?.own.iter().filter_map(upstream).collect());
             }
-            starts.extend(named.get(&root).into_iter().flatten().cloned());
+            starts.extend(of_roots.get(&root).into_iter().flatten().cloned());
         }
-        let reached = self.moved.reach(starts);
+        // An upstream may reference others, which only the lock shows.
+        let reached = self.affected_entries.reach(starts);
         Ok(reached.iter().map(Upstream::source).filter(|source| self.sources.contains(source)).collect())
     }
 
@@ -212,6 +218,7 @@ impl Changes {
         if changed.is_some() || self.attributes.is_empty() {
             return Ok(changed);
         }
+        // Attributes can change any file below, which only a comparison of its converted bytes shows.
         for path in self.trees.new.below(directory)? {
             if let Some(changed) = self.at(&path)? {
                 return Ok(Some(changed));
@@ -227,25 +234,25 @@ fn is_same_file(trees: Sides<&SharedTree>, path: &str) -> bool {
     trees.try_map(|tree| tree.read(path)).is_ok_and(|Sides { old, new }| old == new)
 }
 
-/// The sources that are something else in the other lock.
-fn sources(Sides { old, new }: Sides<&Lock>) -> BTreeSet<Upstream> {
+/// The sources whose content differs between two locks.
+fn changed_sources(Sides { old, new }: Sides<&Lock>) -> BTreeSet<Upstream> {
     let changes = Lock::changes(old, new).into_iter();
     // If only more paths of an entry are in use, the content of the others is the same.
     changes.filter(|change| change.kind != ChangeKind::Extended).map(|change| change.upstream).collect()
 }
 
-/// These sources, and those that lead to one of them.
-fn moved(locks: Sides<&Lock>, changed: &BTreeSet<Upstream>) -> Lock {
+/// The entries of both locks for `changed` sources, and for all sources that reference one of them.
+fn affected_entries(locks: Sides<&Lock>, changed: &BTreeSet<Upstream>) -> Lock {
     let Sides { old, new } = locks;
-    let above = locks.map(Lock::referrers);
+    let referrers = locks.map(Lock::referrers);
     let starts = old.upstreams().chain(new.upstreams()).filter(|upstream| changed.contains(&upstream.source()));
     let sources: BTreeSet<Upstream> = reach(starts, |upstream: &Upstream| {
-        above.iter().filter_map(|above| above.get(upstream)).flatten().cloned().collect::<Vec<_>>()
+        referrers.iter().filter_map(|referrers| referrers.get(upstream)).flatten().cloned().collect::<Vec<_>>()
     })
     .iter()
     .map(Upstream::source)
     .collect();
-    let both = old.remotes.iter().chain(&new.remotes).filter(|(source, _)| sources.contains(source));
-    let remotes = both.map(|(source, pinned)| (source.clone(), pinned.clone())).collect();
+    let entries = old.remotes.iter().chain(&new.remotes).filter(|(source, _)| sources.contains(source));
+    let remotes = entries.map(|(source, pinned)| (source.clone(), pinned.clone())).collect();
     Lock { remotes, ..Lock::default() }
 }

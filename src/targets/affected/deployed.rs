@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::reached::{DeploymentIndex, Turned};
+use super::reached::{DeploymentIndex, TargetPairs};
 use super::{AffectedTarget, Cause, Causes, DiffStatus, Sides};
 use crate::config::{Config, EngineName};
 use crate::graph::inputs::BuildInput;
@@ -72,31 +72,33 @@ fn is_view(target: &Target, own: &[Target], other: &[Target]) -> bool {
     own.iter().any(|view| are_views(view, target)) && other.iter().any(|view| are_of_one_object(view, target))
 }
 
-/// For each new target its old target, by number.
-fn pairs(old: &[Target], new: &[Target]) -> Vec<Option<usize>> {
-    let mut was: BTreeMap<Name<'_>, Vec<usize>> = BTreeMap::new();
+/// For each new target the number of the same target in the old tree; `None` if it has none, so that it is added.
+fn pair_with_old(old: &[Target], new: &[Target]) -> Vec<Option<usize>> {
+    let mut unpaired: BTreeMap<Name<'_>, Vec<usize>> = BTreeMap::new();
     for (number, target) in old.iter().enumerate() {
-        was.entry(name(target)).or_default().push(number);
+        unpaired.entry(name(target)).or_default().push(number);
     }
     let mut before = vec![None; new.len()];
     // Each rule takes the pairs that are certain by it, and leaves the others to the next one.
-    for is_it in LIKE {
+    for is_same in LIKE {
         for (target, before) in new.iter().zip(&mut before).filter(|(_, before)| before.is_none()) {
-            let all = was.entry(name(target)).or_default();
-            *before = all.iter().position(|number| is_it(&old[*number], target)).map(|at| all.remove(at));
+            let same_name = unpaired.entry(name(target)).or_default();
+            let index = same_name.iter().position(|number| is_same(&old[*number], target));
+            *before = index.map(|index| same_name.remove(index));
         }
     }
-    let mut left: Vec<usize> = was.into_values().flatten().collect();
+    // A build that is unknown on one side may have renamed an object, so that only its file and line tell which it is.
+    let mut unpaired: Vec<usize> = unpaired.into_values().flatten().collect();
     for (target, before) in new.iter().zip(&mut before).filter(|(_, before)| before.is_none()) {
-        let views = (0..left.len()).filter(|at| {
-            let old = &old[left[*at]];
+        let views = (0..unpaired.len()).filter(|index| {
+            let old = &old[unpaired[*index]];
             (target.changed_by.is_some() || old.changed_by.is_some()) && are_of_one_object(old, target)
         });
         let views: Vec<usize> = views.collect();
-        // Of several views none is known to be it, unless only one has its name in another namespace.
-        let named = views.iter().copied().filter(|at| old[left[*at]].object.name == target.object.name);
+        // Among several, only one with its name, in another namespace, is certain.
+        let named = views.iter().copied().filter(|index| old[unpaired[*index]].object.name == target.object.name);
         *before = match (&views[..], &named.collect::<Vec<_>>()[..]) {
-            ([at], _) | (_, [at]) => Some(left.remove(*at)),
+            ([index], _) | (_, [index]) => Some(unpaired.remove(*index)),
             _ => None,
         };
     }
@@ -104,13 +106,17 @@ fn pairs(old: &[Target], new: &[Target]) -> Vec<Option<usize>> {
 }
 
 impl Causes<'_> {
-    /// The targets of `new` whose builds may differ, and those that were removed. A target that may only seem to be
+    /// The targets of the new tree whose builds may differ, and those that were removed. A target that may only seem to be
     /// removed counts as present, with the build that may deploy it.
-    pub(super) fn targets(&self, config: &Config, sides: Sides<&DeploymentIndex<'_>>) -> Result<Vec<AffectedTarget>> {
+    pub(super) fn affected_targets(
+        &self,
+        config: &Config,
+        sides: Sides<&DeploymentIndex<'_>>,
+    ) -> Result<Vec<AffectedTarget>> {
         let Sides { old: was, new: is } = sides;
         let Sides { old, new } = sides.map(|side| &side.targets.targets);
-        let before = pairs(old, new);
-        let turned = Turned::of(sides, &before);
+        let before = pair_with_old(old, new);
+        let pairs = TargetPairs::of(sides, &before);
         let mut affected = Vec::new();
         for (number, target) in new.iter().enumerate() {
             // Without a partner it is new, unless it deploys nothing, or is another view of a known object.
@@ -122,15 +128,15 @@ impl Causes<'_> {
                 }
                 continue;
             };
-            if turned.is_new(number, at) {
+            if pairs.is_new(number, at) {
                 affected.push(AffectedTarget::added(target, object_file(target)));
                 continue;
             }
             let mut change = AffectedTarget::changed(target, &old[at]);
-            // Nothing names its file any more.
-            let is_unnamed = turned.is_unnamed(at);
+            // An object that nothing deploys any more is like one that is gone, although its file stays.
+            let is_unnamed = pairs.is_unnamed(at);
             if is_unnamed {
-                change = self.gone(change, turned.may_name(at), is.targets)?;
+                change = self.removed_unless_unknown(change, pairs.may_name(at), is.targets)?;
             }
             if change.status == DiffStatus::Changed {
                 match self.of_target(&change.target, Some(&old[at]), is.targets, config)? {
@@ -141,13 +147,13 @@ impl Causes<'_> {
             }
             affected.push(change);
         }
-        for at in turned.gone().filter(|at: &usize| !was.is_idle(&old[*at], is)) {
-            // What was unknown, and is known now, is not removed.
+        for at in pairs.gone().filter(|at: &usize| !was.is_idle(&old[*at], is)) {
+            // A target whose name was unknown, and is known now, is not removed.
             if has_unknown_names(&old[at]) && is_view(&old[at], old, new) {
                 continue;
             }
             let change = AffectedTarget::changed(&old[at], &old[at]);
-            let mut change = self.gone(change, turned.may_name(at), is.targets)?;
+            let mut change = self.removed_unless_unknown(change, pairs.may_name(at), is.targets)?;
             if change.status == DiffStatus::Changed
                 && let Some(cause) = self.of_target(&change.target, Some(&old[at]), is.targets, config)?
             {
@@ -158,34 +164,39 @@ impl Causes<'_> {
         Ok(affected)
     }
 
-    /// A target that nothing deploys any more: it is removed, unless something that is unknown `now` may still name it: a
-    /// chart that differs and makes objects of that kind, or the `changer`.
-    fn gone(&self, change: AffectedTarget, changer: Option<Changer>, now: &Targets) -> Result<AffectedTarget> {
+    /// The change of a target that nothing is known to deploy any more: it is removed, unless the `changer` may still
+    /// deploy it, or a chart that differs and makes objects of its kind. `now` are the new targets.
+    fn removed_unless_unknown(
+        &self,
+        mut change: AffectedTarget,
+        changer: Option<Changer>,
+        now: &Targets,
+    ) -> Result<AffectedTarget> {
         let Some(old) = change.was.as_ref() else { return Ok(change) };
         let changer = match changer {
             Some(changer) => Some(changer),
-            None => self.chart(old, now)?.map(Changer::new),
+            None => self.changed_chart_for(old, now)?.map(Changer::new),
         };
         let Some(changer) = changer else {
             let (target, status, cause) = (old.clone(), DiffStatus::Removed, object_file(old));
             return Ok(AffectedTarget { target, was: None, status, cause });
         };
-        let mut change = change;
         change.target.changed_by.get_or_insert(changer);
         Ok(change)
     }
 
-    /// The first chart that differs and has a template for objects of the kind of a target that was not in it, unless it
-    /// is known what the chart makes `now`.
-    fn chart(&self, target: &Target, now: &Targets) -> Result<Option<String>> {
+    /// The file of the first chart that differs and may now make the object of an old target: one of its templates is for
+    /// objects of that kind, and its output is not among the new targets (`now`).
+    fn changed_chart_for(&self, target: &Target, now: &Targets) -> Result<Option<String>> {
         let (tree, kind) = (&self.changes.trees.new, format!("kind: {}", target.object.written_kind()));
-        let mut looked = BTreeSet::new();
+        let mut searched = BTreeSet::new();
         for changed in self.changes.files(|_| true)? {
             for directory in path::and_above(path::parent(&changed)) {
                 let file = path::join(directory, "Chart.yaml");
-                let is_own = path::is_in(&target.object.file, directory);
-                let is_known = is_own || now.is_rendered(directory);
-                if is_known || tree.entry(&file)?.is_none() || !looked.insert(directory.to_owned()) {
+                // An object that was written in the chart itself is gone from there.
+                let was_in_it = path::is_in(&target.object.file, directory);
+                let is_known = was_in_it || now.is_rendered(directory);
+                if is_known || tree.entry(&file)?.is_none() || !searched.insert(directory.to_owned()) {
                     continue;
                 }
                 for template in tree.below(&path::join(directory, "templates"))? {
@@ -227,9 +238,9 @@ impl Causes<'_> {
         });
         let dir: Vec<_> = dir.collect();
         let from = dir.first().map_or("", |(_, dir)| &*dir.path);
-        if target.unknown().is_some() {
+        if target.why_unknown().is_some() {
             // Only the cluster knows the whole path, so everything below its known part counts.
-            inputs.extend(written(&target.manifest, from).into_iter().map(BuildInput::Below));
+            inputs.extend(known_directories(&target.manifest, from).into_iter().map(BuildInput::Below));
         }
         for (target, dir) in &dir {
             // A file may have become a manifest, or may no longer be one.
@@ -237,13 +248,13 @@ impl Causes<'_> {
             let plain = plain.new.zip(plain.old).map(|(is, was)| [is, was].concat());
             let plain = plain.filter(|_| target.build.unread.is_none());
             if plain.is_some() && target.build.directory.recurse {
-                inputs.extend(self.changes.others(&dir.path)?.into_iter().map(BuildInput::At));
+                inputs.extend(self.changes.changed_non_files(&dir.path)?.into_iter().map(BuildInput::At));
             }
             inputs.extend(targets::inputs(&*self.changes.trees.new, target, dir, plain)?);
         }
         // A chart from elsewhere may have its values from here.
         inputs.extend(both().flat_map(|target| target.build.values.iter().cloned().map(BuildInput::Below)));
-        if let Some(cause) = self.changes.first_of(&inputs)? {
+        if let Some(cause) = self.changes.first_change(&inputs)? {
             return Ok(Some(cause));
         }
         for directory in dir.iter().flat_map(|(target, dir)| target.roots(dir)) {
@@ -292,14 +303,14 @@ fn object_file(target: &Target) -> Cause {
     Cause::Path(target.object.file.clone())
 }
 
-/// The texts of the paths that an object, as JSON, leaves to the cluster: directories below which its content is. Its
-/// components are relative to `from`.
-fn written(manifest: &str, from: &str) -> Vec<String> {
-    let (mut todo, mut texts) = (Vec::from_iter(serde_json::from_str::<Value>(manifest).ok()), Vec::new());
+/// The directories below which an object, as JSON, may deploy something, if variables or patterns in its paths leave the
+/// rest to the cluster. Its components are relative to `from`, other paths to the top.
+fn known_directories(manifest: &str, from: &str) -> Vec<String> {
+    let (mut todo, mut directories) = (Vec::from_iter(serde_json::from_str::<Value>(manifest).ok()), Vec::new());
     let mut add = |from: &str, text: &str| {
         let literal = text.split(['$', '{', '<', '*', '?', '[']).next().unwrap_or_default();
         let above = if literal == text { text } else { literal.rsplit_once('/').map_or("", |(above, _)| above) };
-        texts.extend(path::resolve(from, above));
+        directories.extend(path::resolve(from, above));
     };
     while let Some(value) = todo.pop() {
         match value {
@@ -311,17 +322,17 @@ fn written(manifest: &str, from: &str) -> Vec<String> {
                 components.filter_map(Value::as_str).filter(|text| !is_url(text)).for_each(|text| add(from, text));
                 todo.extend(all.into_iter().map(|(_, value)| value));
             }
-            // A template of objects.
+            // A text may be a template of objects, such as `resourcesTemplate` of a ResourceSet.
             Value::String(text) => {
                 let paths = text.lines().filter_map(|line| line.trim_start_matches(['-', ' ']).strip_prefix("path: "));
                 let paths = paths.map(|text| text.trim_matches([' ', '"', '\'']));
-                // That of a request, or everything, says nothing.
+                // A path of an HTTP request or of a JSON patch is not a directory.
                 paths.filter(|text| !text.starts_with('/')).for_each(|text| add("", text));
             }
             _ => {}
         }
     }
-    texts
+    directories
 }
 
 #[cfg(test)]
@@ -347,7 +358,7 @@ mod tests {
         };
         let old = [target("a.yaml", "x", "one"), target("a.yaml", "x", "two")];
         let new = [target("b.yaml", "x", "new"), target("b.yaml", "x", "two"), target("b.yaml", "y", "one")];
-        assert_eq!(pairs(&old, &new), [None, Some(1), Some(0)]);
+        assert_eq!(pair_with_old(&old, &new), [None, Some(1), Some(0)]);
         let open = |by: &str| {
             let changed_by = Some(Changer::new("k".to_owned()));
             Target { changed_by, ..target("a.yaml", "x", by) }

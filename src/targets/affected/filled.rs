@@ -1,5 +1,5 @@
-//! The targets into which a change fills something else, as nobody here does it: variables of Flux, whose values come from an
-//! object that the change has; and another repository, which only the tree tells to be this one.
+//! The targets that change although no file of their builds does: Flux fills in variables, whose values come from an
+//! object that the change has; or their source is at another URL, which only the tree tells to be this repository.
 
 use std::collections::HashMap;
 
@@ -21,38 +21,42 @@ type Maps = HashMap<String, String>;
 /// The kinds of these objects.
 const KINDS: [&str; 2] = ["ConfigMap", "Secret"];
 
-/// Adds the targets that fill in changed values to those that the change touches.
-pub(super) fn filled(
+/// The targets whose output is unknown because the cluster fills in changed values, each with what may change it. Those
+/// that the change does not touch otherwise are added to `touched`.
+pub(super) fn filled_targets(
     causes: &Causes<'_>,
     targets: &[Target],
     touched: &mut Vec<AffectedTarget>,
 ) -> Result<Vec<Target>> {
-    // Maps are read only if somebody fills them in: this reads every ConfigMap of both trees.
+    // Only if a target fills in values: this reads every changed ConfigMap in both trees.
     let maps = if targets.iter().any(|target: &Target| target.build.variables.from().next().is_some()) {
-        causes.maps()?
+        causes.changed_maps()?
     } else {
         Maps::new()
     };
     // A target that the change touches anyway is not listed twice.
-    let known: HashMap<_, usize> = touched.iter().enumerate().map(|(at, target)| (key(&target.target), at)).collect();
+    let known: HashMap<_, usize> =
+        touched.iter().enumerate().map(|(index, change)| (key(&change.target), index)).collect();
     let mut filled = Vec::new();
     for target in targets {
         let map = target.build.variables.from().find_map(|name| maps.get_key_value(name));
         if map.is_none() && target.url().is_none() {
             continue;
         }
-        let at = known.get(&key(target)).copied();
-        let was = at.and_then(|at| touched[at].was.as_ref());
+        let index = known.get(&key(target)).copied();
+        let was = index.and_then(|index| touched[index].was.as_ref());
+        // The same path at another URL may be another repository.
         let is_moved = was
             .is_some_and(|was| was.local_dir().is_some() && target.local_dir().is_some() && was.url() != target.url());
-        let by = map.map(|(name, file)| format!("`{name}` in {file}"));
-        let Some(name) = by.or_else(|| is_moved.then(|| "the URL of its source".to_owned())) else { continue };
+        let changer = map.map(|(name, file)| format!("`{name}` in {file}"));
+        let changer = changer.or_else(|| is_moved.then(|| "the URL of its source".to_owned()));
+        let Some(changer) = changer else { continue };
         // No file of its build changed, only a value that the cluster fills in.
-        if let (None, Some((_, file))) = (at, map) {
+        if let (None, Some((_, file))) = (index, map) {
             let cause = Cause::Path(file.clone());
             touched.push(AffectedTarget { cause, ..AffectedTarget::changed(target, target) });
         }
-        filled.push(Target { changed_by: Some(Changer::new(name)), ..target.clone() });
+        filled.push(Target { changed_by: Some(Changer::new(changer)), ..target.clone() });
     }
     Ok(filled)
 }
@@ -63,11 +67,11 @@ fn key(target: &Target) -> (ObjectRef, Position) {
 }
 
 impl Causes<'_> {
-    /// The objects with values in a change, as written in files and as kustomizations generate them.
-    fn maps(&self) -> Result<Maps> {
+    /// The ConfigMaps and Secrets that differ, in files and as kustomizations generate them.
+    fn changed_maps(&self) -> Result<Maps> {
         let mut maps = Maps::new();
         for file in self.changes.files(scan::is_searched)? {
-            let Sides { old, new } = self.changes.trees.as_ref().map(|tree| objects(&**tree, &file));
+            let Sides { old, new } = self.changes.trees.as_ref().map(|tree| written_maps(&**tree, &file));
             // A value may be new, changed or gone.
             let differs = |(name, object): (&String, &Json), other: &HashMap<String, Json>| {
                 (other.get(name) != Some(object)).then(|| (name.clone(), file.clone()))
@@ -75,13 +79,13 @@ impl Causes<'_> {
             maps.extend(old.iter().filter_map(|map| differs(map, &new)));
             maps.extend(new.iter().filter_map(|map| differs(map, &old)));
         }
-        // A generated object is in no file, but its inputs are.
+        // A generated object is in no file: it differs if the kustomization or one of the files with values does.
         for (root, _) in self.graph.roots.iter().zip(&self.of_roots).filter(|(_, cause)| cause.is_some()) {
             let Some(file) = self.graph.user_path(root.file) else { continue };
-            for (name, read) in generated(&*self.changes.trees.new, file) {
-                let mut read: Vec<BuildInput> = read.into_iter().map(BuildInput::At).collect();
-                read.push(BuildInput::At(file.to_owned()));
-                if self.changes.first_of(&read)?.is_some() {
+            for (name, files) in generated_maps(&*self.changes.trees.new, file) {
+                let mut inputs: Vec<BuildInput> = files.into_iter().map(BuildInput::At).collect();
+                inputs.push(BuildInput::At(file.to_owned()));
+                if self.changes.first_change(&inputs)?.is_some() {
                     maps.insert(name, file.to_owned());
                 }
             }
@@ -115,8 +119,8 @@ models! {
     }
 }
 
-/// The objects with values in a file, by their names.
-fn objects(tree: &dyn Tree, file: &str) -> HashMap<String, Json> {
+/// The ConfigMaps and Secrets in a file, as JSON, by their names.
+fn written_maps(tree: &dyn Tree, file: &str) -> HashMap<String, Json> {
     let bytes = tree.read(file).unwrap_or_default();
     let text = str::from_utf8(&bytes).ok().filter(|text| text.len() <= FILE.most).unwrap_or_default();
     let read = documents(text).filter(|read| KINDS.iter().any(|kind| read.text.contains(kind)));
@@ -128,13 +132,16 @@ fn objects(tree: &dyn Tree, file: &str) -> HashMap<String, Json> {
     read.collect()
 }
 
-/// The objects that a kustomization generates, each with the files that it does so of.
-fn generated(tree: &dyn Tree, file: &str) -> Vec<(String, Vec<String>)> {
+/// The names of the ConfigMaps and Secrets that a kustomization generates, each with the files that their values come
+/// from.
+fn generated_maps(tree: &dyn Tree, file: &str) -> Vec<(String, Vec<String>)> {
     let bytes = tree.read(file).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
+    // Most kustomizations generate nothing, and parsing takes long.
     let read = Some(&*text).filter(|text| text.contains("Generator")).and_then(|text| read_object(text).ok()?);
     let read: Generators = read.and_then(|read| read.read().ok()).unwrap_or_default();
     let generated = read.config_map_generator.into_iter().chain(read.secret_generator).map(|generated| {
+        // A file may be written as `KEY=FILE`.
         let texts = generated.files.iter().chain(&generated.envs).chain(&generated.env);
         let files = texts.filter_map(|text| {
             path::resolve(path::parent(file), text.split_once('=').map_or(text, |(_, named)| named))

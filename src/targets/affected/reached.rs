@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Sides, hidden};
+use super::{Sides, incomplete_roots};
 use crate::graph::{Explored, RootId};
 use crate::kustomization::NoteKind;
 use crate::message::failure::Failure;
@@ -13,7 +13,7 @@ use crate::targets::{Changer, DeployedTree, PathContent, Target, Targets, Unread
 pub(super) struct DeploymentIndex<'a> {
     explored: &'a Explored,
     pub(super) targets: &'a Targets,
-    pub(super) hidden: BTreeMap<RootId, Unread>,
+    pub(super) incomplete: BTreeMap<RootId, Unread>,
     deployments: Deployments<'a>,
 }
 
@@ -21,46 +21,47 @@ impl<'a> DeploymentIndex<'a> {
     pub(super) fn of(DeployedTree { explored, targets }: &'a DeployedTree) -> DeploymentIndex<'a> {
         let objects = targets.targets.iter().map(|target| target.object.file.as_str()).collect();
         let deployments = Deployments::of(&explored.graph, &targets.targets, &objects);
-        DeploymentIndex { explored, targets, hidden: hidden(explored), deployments }
+        DeploymentIndex { explored, targets, incomplete: incomplete_roots(explored), deployments }
     }
 
     /// The numbers of the targets that deploy the object of a target.
-    fn by(&self, target: &Target) -> Vec<usize> {
+    fn deployed_by(&self, target: &Target) -> Vec<usize> {
         let all = self.deployments.by(&target.object.file).iter().copied();
         all.filter(|number| self.targets.targets[*number].local_dir().is_some()).collect()
     }
 
-    fn has(&self, target: &Target) -> bool {
-        target.object.built_by.is_some() || !self.by(target).is_empty()
+    fn is_deployed(&self, target: &Target) -> bool {
+        target.object.built_by.is_some() || !self.deployed_by(target).is_empty()
     }
 
     /// Whether nothing deploys a target of this tree, but in the other tree something did so with its file.
     pub(super) fn is_idle(&self, target: &Target, other: &DeploymentIndex<'_>) -> bool {
         // A build may have given it another name: then it is neither new nor removed itself.
-        !self.has(target)
+        !self.is_deployed(target)
             && other
                 .targets
                 .targets
                 .iter()
-                .any(|candidate: &Target| candidate.object.file == target.object.file && other.has(candidate))
+                .any(|candidate: &Target| candidate.object.file == target.object.file && other.is_deployed(candidate))
     }
 
-    /// Whether everything is known about the output of a target.
+    /// Whether the tree shows all objects in the output of a target: one that is not among them is surely not deployed by
+    /// it.
     fn is_known(&self, number: usize) -> bool {
         let target = &self.targets.targets[number];
-        // A build that fails leaves its former objects deployed.
-        if target.local_dir().is_none() || target.changed_by.is_some() || target.unknown().is_some() {
+        if target.local_dir().is_none() || target.changed_by.is_some() || target.why_unknown().is_some() {
             return false;
         }
         let (graph, roots) = (&self.explored.graph, self.deployments.roots(number));
-        // A reference that could not be followed may deploy more.
+        // A root that is not read whole may deploy more. If a build fails, the objects of the build before stay deployed.
         let mut troubles = self.explored.troubles.iter();
-        !roots.iter().any(|root| self.hidden.contains_key(root))
+        !roots.iter().any(|root| self.incomplete.contains_key(root))
             && !troubles.any(|trouble| graph.is_in(trouble.at, roots))
     }
 
-    /// The inputs of a target that no file shows: charts, functions, plugins, and remote references.
-    fn makers(&self, number: usize) -> BTreeSet<&str> {
+    /// The inputs of a target that may make objects that no file of the tree shows: charts, functions, plugins, and remote
+    /// references.
+    fn opaque_inputs(&self, number: usize) -> BTreeSet<&str> {
         let (graph, roots) = (&self.explored.graph, self.deployments.roots(number));
         let edges = roots.iter().flat_map(|root| &graph.roots[*root].edges);
         let remote = edges.filter(|edge| edge.remote.is_some()).map(|edge| edge.reference.text.as_str());
@@ -78,8 +79,8 @@ impl<'a> DeploymentIndex<'a> {
     }
 }
 
-/// The fate of the old targets, by their numbers.
-pub(super) struct Turned<'a> {
+/// Which old and new targets are the same, by their numbers, to tell which are new or removed.
+pub(super) struct TargetPairs<'a> {
     sides: Sides<&'a DeploymentIndex<'a>>,
     /// The old target of each new target.
     before: &'a [Option<usize>],
@@ -87,15 +88,15 @@ pub(super) struct Turned<'a> {
     now: Vec<Option<usize>>,
 }
 
-impl<'a> Turned<'a> {
-    pub(super) fn of(sides: Sides<&'a DeploymentIndex<'a>>, before: &'a [Option<usize>]) -> Turned<'a> {
+impl<'a> TargetPairs<'a> {
+    pub(super) fn of(sides: Sides<&'a DeploymentIndex<'a>>, before: &'a [Option<usize>]) -> TargetPairs<'a> {
         let mut now = vec![None; sides.old.targets.targets.len()];
         for (number, before) in before.iter().enumerate() {
             if let Some(before) = before {
                 now[*before] = Some(number);
             }
         }
-        Turned { sides, before, now }
+        TargetPairs { sides, before, now }
     }
 
     /// The old targets that have no new target.
@@ -103,53 +104,57 @@ impl<'a> Turned<'a> {
         (0..self.now.len()).filter(|before| self.now[*before].is_none())
     }
 
-    /// Whether a target is new since a target that was known names its object from now on. The object was there.
+    /// Whether a target is new although its object was there: nothing deployed the object, and now a target does of which
+    /// all old objects are known.
     pub(super) fn is_new(&self, number: usize, before: usize) -> bool {
         let Sides { old: was, new: is } = self.sides;
         let new = &is.targets.targets[number];
-        !was.has(&was.targets.targets[before])
-            && is.has(new)
-            && is.by(new).into_iter().any(|by: usize| self.before[by].is_some_and(|before| was.is_known(before)))
+        !was.is_deployed(&was.targets.targets[before])
+            && is.is_deployed(new)
+            && is
+                .deployed_by(new)
+                .into_iter()
+                .any(|by: usize| self.before[by].is_some_and(|before| was.is_known(before)))
     }
 
-    /// Whether nothing names the object of a target any more that was named before, wherever the object is.
+    /// Whether something deployed the object of an old target, and nothing deploys it now, even if its file is still there.
     pub(super) fn is_unnamed(&self, before: usize) -> bool {
         let Sides { old: was, new: is } = self.sides;
-        !was.by(&was.targets.targets[before]).is_empty()
-            && !self.now[before].is_some_and(|now: usize| is.has(&is.targets.targets[now]))
+        !was.deployed_by(&was.targets.targets[before]).is_empty()
+            && !self.now[before].is_some_and(|now: usize| is.is_deployed(&is.targets.targets[now]))
     }
 
-    /// The build or file that may still name an old target, because it is not known what it names now. `None` if
-    /// everything is known that could name it, so that the target is removed.
+    /// The build or file that may still deploy the object of an old target, because its output is not known. `None` if
+    /// everything is known that could deploy it, so that the target is removed.
     pub(super) fn may_name(&self, before: usize) -> Option<Changer> {
         let Sides { old: was, new: is } = self.sides;
         let target = &was.targets.targets[before];
         let file = target.object.file.as_str();
         let unread = || is.targets.unread_objects(&is.explored.graph).find(|unread| unread.file == file);
-        self.stays_with(before)
+        self.possible_builder(before)
             .map(|by| Changer::new(by.by()))
             .or_else(|| self.broken_reader(file))
             .or_else(|| self.unknown_namer(target))
             .or_else(|| unread().map(|unread| Changer::new(unread.location_text())))
     }
 
-    /// A builder of an old target that may still deploy it, because its new output is unknown. `None` if no builder
-    /// may.
-    fn stays_with(&self, before: usize) -> Option<&'a Target> {
+    /// The new target of a builder of an old target, if its unknown output may still have the object. `None` if no builder
+    /// may have kept it.
+    fn possible_builder(&self, before: usize) -> Option<&'a Target> {
         let Sides { old: was, new: is } = self.sides;
         // A builder may be deployed by another one, and so on.
-        let mut seen = BTreeSet::new();
+        let mut visited = BTreeSet::new();
         let mut todo = vec![before];
         while let Some(number) = todo.pop() {
-            for by in was.by(&was.targets.targets[number]) {
-                if !seen.insert(by) {
+            for builder in was.deployed_by(&was.targets.targets[number]) {
+                if !visited.insert(builder) {
                     continue;
                 }
-                match self.now[by] {
+                match self.now[builder] {
                     // This builder is gone, too: its own builders may have kept both.
-                    None => todo.push(by),
+                    None => todo.push(builder),
                     // A new chart, function or remote reference of the builder may make the object.
-                    Some(now) if !is.is_known(now) || !is.makers(now).is_subset(&was.makers(by)) => {
+                    Some(now) if !is.is_known(now) || !is.opaque_inputs(now).is_subset(&was.opaque_inputs(builder)) => {
                         return Some(&is.targets.targets[now]);
                     }
                     Some(_) => {}
@@ -159,7 +164,7 @@ impl<'a> Turned<'a> {
         None
     }
 
-    /// A root that read a file with objects, and that no longer builds.
+    /// A root that read a file with objects, and that no longer builds: the objects of its last build stay deployed.
     fn broken_reader(&self, file: &str) -> Option<Changer> {
         let Sides { old: was, new: is } = self.sides.map(|side| side.explored);
         let mut readers = readers(&was.graph, &|read| read == file).into_iter();
@@ -172,8 +177,8 @@ impl<'a> Turned<'a> {
         })
     }
 
-    /// A new or changed object of the engine of a target, and of which it is not known how the targets are named that it
-    /// defines.
+    /// A new or changed object of the same engine that may define the old target, because only the cluster knows the names
+    /// of the targets that it defines: a build may change it, or it is a template.
     fn unknown_namer(&self, target: &Target) -> Option<Changer> {
         let Sides { old: was, new: is } = self.sides.map(|side| &side.targets.targets);
         let is_same =
@@ -183,7 +188,7 @@ impl<'a> Turned<'a> {
             Some(changer) => (new.object.kind == target.object.kind).then(|| changer.clone()),
             None => new.has_open_name().then(|| {
                 let name = new.object.set_text().unwrap_or_else(|| new.by());
-                Changer { name, not_built: new.open().map(Failure::new) }
+                Changer { name, not_built: new.why_undefined().map(Failure::new) }
             }),
         })
     }

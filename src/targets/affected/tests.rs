@@ -65,7 +65,7 @@ fn by_file(files: &[(&str, &str)], file: &str, text: &str) -> Vec<(String, bool)
     let found = compared(&old, &new);
     let is_known = |target: &Target| {
         let is_open = found.unbuilt.iter().any(|one| one.object == target.object);
-        !is_open && target.open().is_none() && target.local_dir().is_some_and(|here| here.revision.is_this)
+        !is_open && target.why_undefined().is_none() && target.local_dir().is_some_and(|here| here.revision.is_this)
     };
     found.targets.iter().map(|one| (one.target.object.name.clone(), is_known(&one.target))).collect()
 }

@@ -14,7 +14,7 @@ fn applied(files: &[(&str, &str)]) -> Option<Vec<String>> {
     let target = &targets.targets[0];
     let here = target.local_dir().unwrap();
     if target.build.unread.is_some() {
-        assert!(target.unknown().is_some());
+        assert!(target.why_unknown().is_some());
         return None;
     }
     let output = String::from_utf8(plain(&tree, target, here).unwrap()?).unwrap();
