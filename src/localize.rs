@@ -208,6 +208,7 @@ pub(crate) struct BranchReport {
 }
 
 impl BranchReport {
+    /// Reports the branch of a run. `commit` is its tip, `tree` the tree of NEW_DIR in it: both `None` if nothing is committed.
     fn of(
         on_branch: &OnBranch,
         commit: Option<String>,
@@ -272,6 +273,8 @@ impl<'a> PreparedRun<'a> {
 }
 
 impl<'a> Run<'a> {
+    /// Opens the destination, and sets up fetching. What an earlier run has committed there decides about refs that the lock of
+    /// the source lacks.
     fn open(PreparedRun { request, workspace, source, new_dir }: PreparedRun<'a>) -> Result<Run<'a>, Failures> {
         let destination =
             Destination::open(&workspace, request.branch.as_ref(), new_dir.as_deref(), request.overwrite)?;
@@ -373,7 +376,8 @@ impl<'a> Run<'a> {
         Ok(LocalizeOutcome { status, targets, findings, uncommitted, branch, ..LocalizeOutcome::default() })
     }
 
-    /// The result of an earlier run, if the branch was made from this very source commit.
+    /// The result of an earlier run, if the branch was made from this very source commit, with the same proof. `None` if the
+    /// branch must be made again, and for any other destination.
     fn unchanged(&self) -> Result<Option<LocalizeOutcome>> {
         let (Some(on_branch), Some(earlier)) = (self.destination.branch(), &self.tip) else { return Ok(None) };
         let arguments: &[String] = match self.workspace.config.load_restrictor {
@@ -381,12 +385,12 @@ impl<'a> Run<'a> {
             LoadRestrictor::None => &[ANY_FILE.to_owned()],
         };
         let arguments = (!self.request.no_verify).then_some(arguments);
-        let Programs { kustomize, arguments: more, .. } = self.request.how.programs;
         // Another program or other arguments may give another proof.
+        let Programs { kustomize, arguments: more, .. } = self.request.how.programs;
         if kustomize.is_some() || !more.is_empty() || !on_branch.is_made_of_source(arguments)? {
             return Ok(None);
         }
-        // The tip was made of the same source, so nothing needs to be walked.
+        // Nothing is walked: the tip has the lock of the result.
         let commit = on_branch.tip.as_ref().map(|tip| tip.commit.clone());
         let tree = on_branch.tip.as_ref().map(|tip| tip.tree.to_string());
         Ok(Some(LocalizeOutcome {
@@ -430,6 +434,7 @@ impl<'a> Run<'a> {
         Ok(findings)
     }
 
+    /// Plans the files of the result: of a copy, or of the localized repository.
     fn plan(&mut self) -> Result<Plan, Failures> {
         let (workspace, destination, fetcher) = (&self.workspace, &self.destination, &mut self.fetcher);
         let overwrite = self.request.overwrite;
@@ -526,7 +531,8 @@ impl<'a> Run<'a> {
         Ok(LocalizeOutcome { made, branch, builds, targets, discarded, now_remote, ..on_disk })
     }
 
-    /// Delivers the result. Fails if somebody else pushes first [`PUSHES`] times.
+    /// Writes the result to its destination, and returns the edits by hand that were discarded there. If `is_withheld`, it
+    /// only computes both. Fails if somebody else pushes first [`PUSHES`] times.
     fn deliver(
         &mut self,
         plan: &Plan,

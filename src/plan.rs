@@ -23,9 +23,9 @@ use std::collections::{BTreeSet, HashSet};
 use std::rc::Rc;
 
 pub(crate) use files::{Changes, ResultFile, Rewritten, changed};
-pub(crate) use missing_inputs::among as left_among;
+pub(crate) use missing_inputs::first_missing;
 pub(crate) use remotes::remotes;
-pub(crate) use troubles::reached;
+pub(crate) use troubles::walk_for_build;
 
 use crate::graph::{FileId, Graph, RootId, Survey};
 use crate::message::failure::Result;
@@ -103,18 +103,19 @@ impl ComparedRoot {
 fn starts(workspace: &Workspace) -> Result<Vec<String>> {
     let kustomizations = workspace.kustomizations()?;
     workspace.lock.as_ref().map_or(Ok(()), |lock| lock.require_kustomizations(kustomizations))?;
-    let deployed = deployed(workspace)?.iter().cloned();
+    let deployed = deployed_roots(workspace)?.iter().cloned();
     workspace.config.starting_points(&*workspace.tree, &[], kustomizations, deployed)
 }
 
-fn deployed(workspace: &Workspace) -> Result<&BTreeSet<String>> {
+/// The directories of the roots that a target deploys. Empty outside of a repository. They are found once for a workspace,
+/// because that reads every object of the tree.
+fn deployed_roots(workspace: &Workspace) -> Result<&BTreeSet<String>> {
     if let Some(deployed) = workspace.deployed.get() {
         return Ok(deployed);
     }
-    let Some(repo) = workspace.repo().filter(|_| workspace.listing().is_some()) else {
-        return Ok(workspace.deployed.get_or_init(BTreeSet::new));
-    };
-    let deployed = targets::deployed_roots(repo, workspace.survey(), &workspace.config)?;
+    let repo = workspace.repo().filter(|_| workspace.listing().is_some());
+    let deployed = repo.map(|repo| targets::deployed_roots(repo, workspace.survey(), &workspace.config));
+    let deployed = deployed.transpose()?.unwrap_or_default();
     Ok(workspace.deployed.get_or_init(|| deployed))
 }
 

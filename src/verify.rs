@@ -49,7 +49,7 @@ pub(crate) fn verify(repo: &Rc<LocalRepo>, rev: &str, ask: Option<&Ask<'_>>) -> 
     }
     // Only on a localized branch must each lock have a message: elsewhere it may have been squashed away.
     let is_ours = name.as_deref().is_some_and(history::is_localized_branch);
-    let locks = verifier.locks(&lock_paths, Some(&history))?;
+    let locks = verifier.read_locks(&lock_paths, Some(&history))?;
     // Each lock is compared with its files, and with the message that has the other copy of its record.
     let mut records = Vec::new();
     for (directory, lock) in &locks {
@@ -133,11 +133,12 @@ pub(crate) fn verify_directory(
     let has_lock = matches!(tree.entry(LOCK_NAME)?, Some(Entry::File { .. }));
     let mut verifier = Verifier::new(tree.clone(), ask);
     let lock_paths = if has_lock { vec![LOCK_NAME.to_owned()] } else { Vec::new() };
-    let locks = verifier.locks(&lock_paths, None)?;
+    let locks = verifier.read_locks(&lock_paths, None)?;
     for (directory, lock) in &locks {
         verifier.compare_files(directory, lock)?;
     }
     let records: Vec<Record> = locks.iter().map(|(directory, lock)| Record::of(directory, lock, None)).collect();
+    // Without a record there is nothing to verify, unless upstream is asked about the lock.
     if records.is_empty() && !(has_lock && ask.is_some()) {
         let message = format!("`{}` has no `{LOCK_NAME}` that lists localized files", shown(directory));
         return Err(Failure::new(message).hint("name a directory that `--no-commit` wrote, or a commit").into());
@@ -181,7 +182,7 @@ impl Verifier {
         Verifier { tree, differences, failures, listed: ask.map(|_| Vec::new()), left, is_locked }
     }
 
-    /// The result, with the present state of the upstreams.
+    /// The result: the differences by path, each once, and with `ask` those between the lock and upstream, too.
     fn into_outcome(self, records: Vec<Record>, ask: Option<&Ask<'_>>) -> Result<VerifyOutcome> {
         let (mut differences, mut failures) = (self.differences, self.failures);
         let mut upstream = self.listed;
@@ -202,15 +203,15 @@ impl Verifier {
 
     /// The locks that list localized files, by directory. If a message of `history` records a repository that was localized
     /// in place, the lock at the top is always among them, because it has the other copy of that record. `history` is `None`
-    /// for a directory on disk.
-    fn locks(&mut self, lock_paths: &[String], history: Option<&History<'_>>) -> Result<Vec<(String, Lock)>> {
+    /// for a directory on disk. This also collects the entries to ask upstream about.
+    fn read_locks(&mut self, lock_paths: &[String], history: Option<&History<'_>>) -> Result<Vec<(String, Lock)>> {
         let is_in_place = history.is_some_and(History::is_in_place);
         let mut locks = Vec::new();
         for lock_path in lock_paths {
             let directory = path::parent(lock_path).to_owned();
             let lock = Lock::parse(&self.tree.read(lock_path)?, lock_path)?;
-            // A lock on a source branch may only pin URLs.
-            // In place the lock at the top is a record even if nothing was remote.
+            // A lock on a source branch may only pin URLs, and is not a record. In place the lock at the top is one even if nothing
+            // was remote.
             let is_record = lock.target.is_some() || !lock.files.is_empty() || (is_in_place && directory.is_empty());
             self.is_locked |= directory.is_empty();
             if let Some(listed) = &mut self.listed

@@ -69,7 +69,9 @@ impl Builds {
         Builds::open(programs, &workspace.config, repo)?.write(
             workspace.survey(),
             subjects,
-            |survey: &Survey, directories: &[String]| plan::reached(survey, &workspace.config, directories, remotes),
+            |survey: &Survey, directories: &[String]| {
+                plan::walk_for_build(survey, &workspace.config, directories, remotes)
+            },
         )
     }
 

@@ -16,7 +16,7 @@ use crate::kustomization::{FILE_NAMES, NoteKind, Runs};
 use crate::message::failure::{Failure, FailureKind, Failures, Result};
 use crate::os::interrupt::unusable;
 use crate::os::limits::LOADS;
-use crate::plan::{ComparedRoot, Plan, left_among};
+use crate::plan::{ComparedRoot, Plan, first_missing};
 use crate::targets::chart;
 use crate::targets::generated::ANY_FILE;
 use crate::tree::{SharedTree, path};
@@ -118,7 +118,7 @@ impl<'a> Refusals<'a> {
             return Some(Unbuilt::Unknown(Failures(failures)));
         }
         // Exceptions come after the failures: a root with a failure is unknown even if an exception covers something else.
-        if let Some(reason) = left_among(graph, &reached) {
+        if let Some(reason) = first_missing(graph, &reached) {
             return Some(Unbuilt::Skipped(Failure::new(reason).because(FailureKind::Left)));
         }
         match inputs::outside_reason(graph, &reached).transpose() {

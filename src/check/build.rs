@@ -19,7 +19,7 @@ use crate::git::{CommitId, LocalRepo, Snapshot};
 use crate::graph::{Graph, Survey};
 use crate::message::failure::{Failure, FailureKind, Failures, Location, Result};
 use crate::message::finding::{Finding, Rule};
-use crate::plan::{Plan, PlanOptions, in_place, left_among};
+use crate::plan::{Plan, PlanOptions, first_missing, in_place};
 use crate::targets::affected::changes::Changes;
 use crate::targets::affected::{Affected, Sides, affected};
 use crate::targets::built::{Builder, Output};
@@ -125,7 +125,8 @@ impl BuildResults {
         None
     }
 
-    /// Decides about the builds that did not run, now that the findings of the check are known.
+    /// Reports each build that did not run because a reference is not locked: as unknown if `findings`, those of the check,
+    /// report all of these references already, and else as a finding.
     fn judge_unlocked(&mut self, findings: &[Finding]) {
         for Unlocked { file, by, failures } in std::mem::take(&mut self.unlocked) {
             if are_reported(&failures, findings) {
@@ -189,14 +190,15 @@ impl<'a> CheckBuilds<'a> {
         CheckBuilds { planned, ..self }
     }
 
-    /// Builds, and returns the targets with the objects of the outputs.
+    /// Builds the targets that the check covers, and returns all targets, with those that are defined by the built objects.
+    /// Results of builds are kept for [`Self::add_to`].
     pub(crate) fn targets(&self, unresolved: UnresolvedTargets) -> Result<Targets> {
         let config = &self.workspace.config;
         let explored = self.workspace.survey().explore_all_inputs()?;
         let (tree, deployed) = (&self.workspace.tree, unresolved.as_written().roots());
         let starts = self.policy.starting_points(&**tree, self.paths, &tree.kustomizations()?, deployed)?;
         let checked = self.workspace.survey().graph(&starts);
-        // The run builds these targets as roots.
+        // The run builds and compares these targets as roots, so they are not built again here.
         let is_compared = |target: &Target| self.how.compares_roots && is_built_as_root(&**tree, target);
         let is_wanted = |target: &Target| self.includes(target, &checked) && !is_compared(target);
         let named = if self.how.compares_roots { &[] } else { self.paths };
@@ -207,7 +209,7 @@ impl<'a> CheckBuilds<'a> {
         Ok(targets)
     }
 
-    /// Adds the targets that nothing here builds, as unknown.
+    /// Reports the targets as unknown that are deployed without kustomize, and that cannot be built here.
     fn add_unbuilt(&self, targets: &Targets, checked: &Graph) {
         let Workspace { tree, config, .. } = &self.workspace;
         let unbuilt = targets.targets.iter().filter(|target: &&Target| {
@@ -225,7 +227,8 @@ impl<'a> CheckBuilds<'a> {
         self.fetcher.borrow().verify(claim.source, claim.pinned, claim.signers).map(drop)
     }
 
-    /// Adds the results to a check. A tree with errors is not localized, and its errors are reported once.
+    /// Adds the findings and failures of the builds to a check. If the check has errors already, nothing could be localized
+    /// because of them, so failures that would only repeat them are dropped.
     pub(crate) fn add_to(self, checked: &mut Checked) {
         let mut results = self.results.into_inner();
         results.judge_unlocked(&checked.findings);
@@ -326,7 +329,8 @@ impl<'a> CheckBuilds<'a> {
         }
     }
 
-    /// Localizes the roots of builds in memory. It fails for the same reasons as `branch`.
+    /// Localizes the roots of builds in memory, because engines build the localized files. It fails for the same reasons as
+    /// `branch`.
     fn localized(&self, builders: &[&Builder]) -> Result<Plan, Failures> {
         let roots: BTreeSet<&str> = builders.iter().flat_map(|builder| builder.roots()).collect();
         let targets = roots.into_iter().map(str::to_owned).collect();
@@ -347,7 +351,7 @@ impl<'a> CheckBuilds<'a> {
         // A build that reaches an allowed remote reference cannot run without the network, and is skipped.
         let skipped = builders.iter().map(|builder| {
             let roots = builder.roots().filter_map(|root| before.user_root(root));
-            left_among(before, &before.reach(roots, |_, _| true))
+            first_missing(before, &before.reach(roots, |_, _| true))
         });
         let skipped: Vec<Option<String>> = skipped.collect();
         let subjects = builders.iter().zip(&skipped).map(|(builder, skipped)| -> Wanted {

@@ -7,7 +7,6 @@ use clap::Args;
 use super::localize::{LocalizeReport, Locking};
 use super::output::{Done, OutputArgs};
 use crate::destination::ChangedFiles;
-use crate::fetch::FetchOptions;
 use crate::localize::{LocalizeOutcome, NowRemote, ResultKind, write};
 use crate::message::failure::{Failures, Result};
 use crate::message::finding::Finding;
@@ -42,7 +41,8 @@ impl LockArgs {
             Some(relocked) => relocked,
             None => {
                 let old_lock = Rc::new(without_charts(Some(&before), config.helm));
-                let options = FetchOptions { offline: self.offline, quiet: output.quiet, ..fetching(config) };
+                let mut options = fetching(config);
+                (options.offline, options.quiet) = (self.offline, output.quiet);
                 let mut fetcher = fetcher(workspace.repo(), options, vec![old_lock.clone()], None)?;
                 relock(&workspace, &old_lock, &mut fetcher)?
             }

@@ -131,10 +131,10 @@ impl Status {
             None => Checked::failed(source, Vec::new()),
             Some((files, survey)) => gate::checked(repo, files, survey, &[], &gate::Base::None, None)?,
         };
-        let branch =
-            if head.is_some() { BranchStatus::of(repo, BranchOptions::default()) } else { BranchStatus::missing() };
-        let rendered =
-            head.map(|_| BranchStatus::of(repo, BranchOptions { rendered: true, ..BranchOptions::default() }));
+        let mut options = BranchOptions::default();
+        let branch = if head.is_some() { BranchStatus::of(repo, &options) } else { BranchStatus::missing() };
+        options.rendered = true;
+        let rendered = head.map(|_| BranchStatus::of(repo, &options));
         // The result is taken apart below.
         let read = std::mem::take(&mut checked.read);
         let mut status = Status::of(checked, branch);
@@ -287,14 +287,14 @@ impl BranchStatus {
     }
 
     /// Looks at the branch to which `branch` with these options would commit HEAD.
-    fn of(repo: &Rc<LocalRepo>, options: BranchOptions) -> BranchStatus {
+    fn of(repo: &Rc<LocalRepo>, options: &BranchOptions) -> BranchStatus {
         // A branch that cannot be examined is a state, not the end of `status`.
         let look = || -> Result<Option<BranchStatus>, Failures> {
             // A named revision is opened as a commit, so that uncommitted changes do not matter.
             let workspace = Workspace::of_rev(repo.clone(), Some("HEAD"))?;
             // A branch with edits by hand is a state as well, so it is opened as for `--overwrite`.
             let overwrite = true;
-            let destination = Destination::open(&workspace, Some(&options), None, overwrite)?;
+            let destination = Destination::open(&workspace, Some(options), None, overwrite)?;
             let Some(on) = destination.branch() else { return Ok(None) };
             Ok(Some(BranchStatus { name: Some(on.branch.name.clone()), state: on.state()? }))
         };

@@ -12,15 +12,15 @@ use crate::message::failure::{Failure, Failures, Result, listed};
 use crate::tree::git::GitTree;
 use crate::workspace::Workspace;
 
-/// Renders the source of a request, and commits the files.
+/// Builds everything that is deployed from the source of a request, and commits the outputs to a branch.
 pub(crate) fn render(request: &LocalizeRequest<'_>) -> Result<LocalizeOutcome, Failures> {
     let workspace = request.workspace()?.into_checkout();
     let open = || Destination::open(&workspace, request.branch.as_ref(), None, request.overwrite);
     let mut destination = open()?;
     destination.branch().map_or(Ok(()), OnBranch::refuse_unseen)?;
     destination::refuse_changed(&workspace, &workspace.survey().explore_all_inputs()?.graph)?;
-    let mut rendered = built(&workspace, request.how)?;
-    // Somebody else may push between: their commit becomes the parent, and nothing is built again.
+    let mut rendered = build_all(&workspace, request.how)?;
+    // If somebody else pushes first, their commit becomes the parent, and nothing is built again.
     for _ in 0..PUSHES {
         let on_branch = destination.branch().ok_or_else(|| Failure::new("rendered files go to a branch"))?;
         let content = on_branch.rendered(&workspace, &mut rendered)?;
@@ -38,8 +38,9 @@ pub(crate) fn render(request: &LocalizeRequest<'_>) -> Result<LocalizeOutcome, F
     Err(overtaken().into())
 }
 
-/// Builds all of a workspace. Refuses Secrets that everybody could read.
-fn built(workspace: &Workspace, how: ProgramOptions<'_>) -> Result<Rendered, Failures> {
+/// Builds everything that is deployed from a workspace. Refuses outputs with Secrets, which everybody who can read the branch
+/// could read, unless the configuration allows them.
+fn build_all(workspace: &Workspace, how: ProgramOptions<'_>) -> Result<Rendered, Failures> {
     let repo = workspace.repo().ok_or_else(|| Failure::new("this is not a git repository"))?;
     let choices = Choices::all(repo, workspace, &[])?;
     let rendered = Rendered::of(workspace, choices, how)?;
@@ -64,6 +65,7 @@ fn in_the_clear(secrets: &[String]) -> Failure {
         ))
 }
 
+/// The outcome of rendering, for the report.
 fn outcome(
     status: WriteOutcome,
     on_branch: &OnBranch,
@@ -86,7 +88,7 @@ fn outcome(
     }
 }
 
-/// The paths at which a tree differs from what a source commit renders to now.
+/// The paths at which a rendered tree differs from the outputs of its source commit today. `verify --rebuild` reports them.
 pub(crate) fn differing(repo: &Rc<LocalRepo>, source: &str, tree: &str) -> Result<Vec<String>, Failures> {
     let workspace = Workspace::of_rev(repo.clone(), Some(source))?.into_checkout();
     let choices = Choices::all(repo, &workspace, &[])?;

@@ -29,7 +29,7 @@ impl LocalizeSource {
         match mode {
             LocalizeMode::Copy { target, new_dir, scope } => {
                 // A URL is recognized before a path, as kustomize does, so that no directory can shadow it.
-                let (source, default) = match remote(target, scope.is_some())? {
+                let (source, default) = match parse_remote(target, scope.is_some())? {
                     Some(spec) => {
                         let default = spec.reference.is_some().then(|| default_new_dir(None, Some(&spec)));
                         (LocalizeSource::Remote { url: target.clone(), spec }, default)
@@ -91,7 +91,8 @@ impl LocalizeSource {
     }
 }
 
-/// A directory of the workspace as a target. Locks name it relative to `anchor`.
+/// A directory of the workspace as a target. Locks name it and `scope` relative to `anchor`, so that they do not depend on the
+/// machine.
 pub(crate) fn local_target(
     workspace: &Workspace,
     directory: &str,
@@ -108,7 +109,7 @@ pub(crate) fn local_target(
     }
 }
 
-/// Fetches a remote target.
+/// Fetches a remote target, whose `url` becomes its name in the lock.
 pub(crate) fn remote_target(url: &str, spec: &RepoSpec, fetcher: &mut Fetcher) -> Result<copy::CopySource> {
     let repository = fetcher.repository(spec)?;
     let directory = match tree::resolve(&*repository.tree, &spec.directory())? {
@@ -123,8 +124,8 @@ pub(crate) fn remote_target(url: &str, spec: &RepoSpec, fetcher: &mut Fetcher) -
     })
 }
 
-/// The target as the URL of a git repository. `None` if it is a path.
-pub(crate) fn remote(target: &str, has_scope: bool) -> Result<Option<RepoSpec>> {
+/// Parses a target as the URL of a git repository. `None` if it is a path. Fails if it is a URL that cannot be a target.
+pub(crate) fn parse_remote(target: &str, has_scope: bool) -> Result<Option<RepoSpec>> {
     let Ok(spec) = RepoSpec::parse(target) else {
         return match reference::unsupported_scheme(target) {
             Some(scheme) => {

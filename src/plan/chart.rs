@@ -51,12 +51,12 @@ impl LayoutBuilder<'_> {
     fn chart_home(&self, instance: &Instance, root: RootId, text: &str) -> Result<String> {
         let directory = self.destination(instance, &self.graph.roots[root].directory);
         let scope = &self.graph.sources[self.graph.roots[root].source].scope;
-        let home =
-            self.graph.local_path(root, text).filter(|home| path::is_in(home, scope) && !path::is_absolute(text));
-        // The same text must lead there, wherever the tree is.
-        let home = home.map(|home| self.destination(instance, &home));
-        match home.filter(|home| path::resolve(&directory, text).as_ref() == Some(home)) {
-            Some(home) => Ok(home),
+        let home = self.graph.local_path(root, text);
+        let home = home.filter(|home| path::is_in(home, scope) && !path::is_absolute(text));
+        let new_home = home.map(|home| self.destination(instance, &home));
+        // The text is not edited, so it must lead to the new directory from the new root, too.
+        match new_home.filter(|new_home| path::resolve(&directory, text).as_ref() == Some(new_home)) {
+            Some(new_home) => Ok(new_home),
             None => Err(Failure::new(format!("cannot put a chart into `chartHome: {text}`"))
                 .hint("write a relative path in the scope, in portable characters")),
         }

@@ -95,7 +95,7 @@ pub(crate) fn plan(
     })
 }
 
-/// Localizes a graph from its first root, and walks the result without a network.
+/// Localizes a graph from its first root, and walks the result without a network, to prove that nothing in it is remote.
 pub(super) fn localized(
     graph: &Graph,
     config: &Config,
@@ -112,7 +112,7 @@ pub(super) fn localized(
         ..graph::WalkPolicy::default()
     };
     let after = Survey::of(tree).judged(std::slice::from_ref(&localized.target), &policy);
-    // Before anything is written, and whether or not a kustomize is here to build it.
+    // This does not depend on a build: kustomize may be missing on this machine.
     proof::assert_whole(None, &after, &localized)?;
     Ok((localized, after))
 }

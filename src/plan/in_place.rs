@@ -136,7 +136,7 @@ fn planned(
         changes.contains_key(path) && !restored_urls.references.contains(&reference)
     });
     Ok(Plan {
-        affected: affected(graph, &changes, options.trailers),
+        affected: compared_roots(graph, &changes, options.trailers),
         stage: to_stage(workspace, &changes, &localized, &lock)?,
         new_dir: None,
         changes,
@@ -186,7 +186,8 @@ fn walk_after(workspace: &Workspace, survey: &Survey, starts: &[String]) -> Resu
     Ok(walk(workspace, survey, &starts, None))
 }
 
-/// Localizes roots, and adds the files of the `user_roots` that they reach whose URLs were restored and stay.
+/// Localizes `roots`. The result also has those files of `user_roots`, the user's roots that they reach, in which a restored
+/// URL stays: in the tree they still have the path of a localized file, which may go.
 fn localized(
     workspace: &Workspace,
     graph: &Graph,
@@ -195,11 +196,12 @@ fn localized(
     restored_urls: &RestoredUrls,
 ) -> Result<LocalizedRoots, Failures> {
     let old_lock = workspace.lock.as_deref().cloned().unwrap_or_default();
-    let builder = LayoutBuilder { in_place: true, ..LayoutBuilder::new(graph, &workspace.config) };
+    let mut builder = LayoutBuilder::new(graph, &workspace.config);
+    builder.in_place = true;
     let mut localized = builder.localize(roots, &old_lock)?;
     let files = user_roots.iter().flat_map(|root| graph.roots[*root].files());
     let walked: BTreeSet<&str> = files.filter_map(|file| graph.user_path(file)).collect();
-    // These files were edited back to URLs for the walk. Those that were not rewritten again are written with the URLs.
+    // Localizing rewrites most of these files again. The others are written with their restored URLs.
     for path in restored_urls.files.iter().filter(|path| walked.contains(path.as_str())) {
         if localized.local_files.insert(path.clone()) {
             let file = edited(&*restored_urls.tree, path, &[])?;
@@ -210,8 +212,8 @@ fn localized(
     Ok(localized)
 }
 
-/// Refuses to go on if the tree uses localized files that were not made again. With `has_unread`, a file that could not be
-/// read may use any of them, so each of them is refused.
+/// Refuses to go on if the resulting tree uses some of `others`, the localized files that were not made again: they would be
+/// old. With `has_unread`, a file that could not be read may use any of them, so each of them is refused.
 fn refuse_unclear(others: &[&StoredFile], after: &Graph, has_unread: bool) -> Result<()> {
     let used: BTreeSet<&str> = after.user_paths().collect();
     let paths = others.iter().map(|file| file.path.as_str()).filter(|path| has_unread || used.contains(path));
@@ -257,9 +259,9 @@ fn relocked(
     Ok(lock)
 }
 
-/// The top roots of the user that reach a changed file, or with `all` all top roots. They are built to see that the
-/// output is the same and that nothing is fetched.
-fn affected(graph: &Graph, changes: &Changes, all: bool) -> Vec<ComparedRoot> {
+/// The top roots of the user that reach a changed file, or with `with_unchanged` all top roots. They are built to see that
+/// the output is the same and that nothing is fetched.
+fn compared_roots(graph: &Graph, changes: &Changes, with_unchanged: bool) -> Vec<ComparedRoot> {
     // A root changes if one of its files does, if files are localized beside it, or if a chart was pulled for it.
     let beside: BTreeSet<&str> = changes.keys().filter_map(|path| localized_dir(path)).map(path::parent).collect();
     let referrers = graph.referrers();
@@ -270,13 +272,13 @@ fn affected(graph: &Graph, changes: &Changes, all: bool) -> Vec<ComparedRoot> {
                 || paths.any(|path| changes.contains_key(path))
                 || graph.charts_of(*id).iter().any(|chart| chart.archive.is_some()))
     }));
-    let mut roots = graph.user_roots();
-    roots.retain(|_, root| referrers[root.0].is_empty() && (changed.contains(root) || all));
-    let affected: BTreeMap<&str, RootId> = roots.into_iter().collect();
-    affected.into_values().map(|root| ComparedRoot::unmoved(graph, root, changed.contains(&root))).collect()
+    // By directory, so that the order is the same in each run.
+    let roots = BTreeMap::from_iter(graph.user_roots()).into_values();
+    let roots = roots.filter(|root| referrers[root.0].is_empty() && (changed.contains(root) || with_unchanged));
+    roots.map(|root| ComparedRoot::unmoved(graph, root, changed.contains(&root))).collect()
 }
 
-/// The paths for `git add`, from the top. A directory of localized files is added as a whole.
+/// The paths for the `git add` that the report suggests, from the top. A directory of localized files is added as a whole.
 fn to_stage(workspace: &Workspace, changes: &Changes, localized: &LocalizedRoots, lock: &Lock) -> Result<Vec<String>> {
     let Files::WorkingTree { tree, .. } = &workspace.files else {
         return Ok(Vec::new());

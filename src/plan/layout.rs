@@ -39,6 +39,7 @@ pub(super) fn names(graph: &Graph, root: RootId) -> HashMap<EdgeId, String> {
     names.collect()
 }
 
+/// The path that a remote reference gets unless another one would get the same. `None` for a local reference.
 fn candidate(graph: &Graph, id: EdgeId, edge: &Edge) -> Option<Candidate> {
     let (components, identity, is_file) = match edge.resolution {
         Resolution::Root { id, remote: true } => {

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use crate::graph::{Chart, ChartRef, Graph, RootId};
 use crate::message::redact;
 
-/// The first thing that the builds of `roots` lack here: something that stays remote, or a local file that may be
-/// missing. `None` if they can be built without the network.
-pub(crate) fn among(graph: &Graph, roots: &BTreeSet<RootId>) -> Option<String> {
+/// The first input that the builds of `roots` lack here, as a reason why they are skipped: something that stays remote, or a
+/// local file that may be missing. `None` if they can be built without the network.
+pub(crate) fn first_missing(graph: &Graph, roots: &BTreeSet<RootId>) -> Option<String> {
     for &root in roots {
         if let Some(path) = graph.missing.get(&root) {
             return Some(format!("{path} is missing (allowed)"));
@@ -43,7 +43,7 @@ mod tests {
     fn lacking(files: &[(&str, &str)]) -> Option<String> {
         let policy = WalkPolicy { allows_missing: Some(&|_| true), ..WalkPolicy::default() };
         let explored = Survey::of(Rc::new(tree(files))).explore(&[String::new()], None, &policy);
-        among(&explored.graph, &explored.graph.root_ids().collect())
+        first_missing(&explored.graph, &explored.graph.root_ids().collect())
     }
 
     #[test]

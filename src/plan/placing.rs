@@ -46,7 +46,7 @@ pub(super) struct LayoutBuilder<'a> {
     /// Whether the user's files stay where they are. In a copy they are laid out as well.
     pub(super) in_place: bool,
     /// The paths below `localized-files` of each root, by reference.
-    pub(super) names: HashMap<EdgeId, String>,
+    names: HashMap<EdgeId, String>,
     pub(super) visited: HashSet<(Instance, RootId)>,
     pub(super) laid_out: BTreeMap<String, LaidOutFile>,
     pub(super) allowed_missing: HashSet<String>,
@@ -276,7 +276,8 @@ impl LayoutBuilder<'_> {
         })
     }
 
-    /// The text of a reference upstream, or an equivalent one. `None` if upstream does not have the reference.
+    /// The text of a reference upstream, or an equivalent one, with which the upstream file can be restored. `None` if
+    /// upstream does not have the reference.
     fn original(&self, id: EdgeId) -> Option<String> {
         let (graph, edge) = (self.graph, &self.graph[id]);
         if edge.remote.is_some() {
@@ -323,7 +324,7 @@ impl LayoutBuilder<'_> {
         }
     }
 
-    /// Lays out the file that has a reference at a path, with an edit of the reference.
+    /// Adds an edit to the file at `path` in the result, which contains the edited reference. The file is laid out first.
     fn add_edit(&mut self, path: &str, edit: LaidOutEdit) -> Result<()> {
         let graph = self.graph;
         let edge = &graph[edit.edge];
@@ -332,7 +333,7 @@ impl LayoutBuilder<'_> {
         // Two kustomizations that list one plugin configuration edit the same scalar.
         match placed.edits.iter().find(|edit| graph[edit.edge].reference.spot == edge.reference.spot) {
             None => placed.edits.push(edit),
-            Some(same) if same.value == edit.value => {}
+            Some(known) if known.value == edit.value => {}
             Some(_) => {
                 let label = graph.label(edge.from);
                 return Err(Failure::new(format!(

@@ -39,34 +39,36 @@ pub(crate) fn remotes(graph: &Graph, old_lock: &Lock) -> Result<Remotes> {
     let names = Referenced::of(graph, old_lock);
     let mut remotes = Remotes::new();
     if let Some((upstream, pinned)) = remote_target(graph) {
-        add(&mut remotes, &upstream, pinned, names.of_root(RootId(0)))?;
+        add_entry(&mut remotes, &upstream, pinned, names.of_root(RootId(0)))?;
     }
     // Several references may share an upstream; `add` joins their paths and checks that they agree on the digest.
     for edge in graph.roots.iter().flat_map(|root| &root.edges) {
-        let Some((upstream, pinned)) = resolved(graph, edge) else { continue };
+        let Some((upstream, pinned)) = resolved_upstream(graph, edge) else { continue };
         let named = match edge.resolution {
             Resolution::Root { id, .. } => names.of_root(id),
             Resolution::File(file) => names.files.get(&file).cloned().unwrap_or_default(),
             Resolution::Remote | Resolution::Unchanged | Resolution::Broken => BTreeSet::new(),
         };
-        let added = add(&mut remotes, &upstream, pinned, named);
+        let added = add_entry(&mut remotes, &upstream, pinned, named);
         added.map_err(|failure| failure.at(graph.location(edge)))?;
     }
     // Charts are notes, not edges, so they are collected separately.
     for chart in &graph.charts {
         let Some(archive) = &chart.archive else { continue };
         let (upstream, pinned) = archive.pinned();
-        let added = add(&mut remotes, &upstream, pinned, BTreeSet::new());
+        let added = add_entry(&mut remotes, &upstream, pinned, BTreeSet::new());
         added.map_err(|failure| failure.at(graph.note_location(chart.note)))?;
     }
     Ok(remotes)
 }
 
-/// The upstreams that the user's own files reference. For a remote target it is the target.
+/// The upstreams that the user's own files reference, by which the lock keeps or drops entries. For a remote target it is the
+/// target.
 pub(super) fn user_remotes(graph: &Graph, config: &Config, old_lock: &Lock) -> UserRemotes {
     let mut remotes = UserRemotes::default();
     remotes.to_localize.extend(remote_target(graph).map(|(upstream, _)| upstream));
     for Mention { upstream, lines, is_left, .. } in mentions(graph, old_lock) {
+        // Fetched files are not the user's.
         if graph.is_fetched(lines.file) {
             continue;
         }
@@ -140,7 +142,7 @@ fn mentions(graph: &Graph, old_lock: &Lock) -> Vec<Mention> {
         let wanted = edge.remote.as_ref().filter(|_| edge.resolution == Resolution::Remote);
         // A reference that was not followed has the upstream of the old lock, or that of its text.
         let unresolved = || wanted.map(|wanted| wanted.locked(old_lock).unwrap_or_else(|| wanted.upstream()));
-        let upstream = resolved(graph, edge).map(|(upstream, _)| upstream).or_else(unresolved);
+        let upstream = resolved_upstream(graph, edge).map(|(upstream, _)| upstream).or_else(unresolved);
         let is_left = graph.stays_remote.contains_key(&id);
         references.extend(upstream.map(|upstream| Mention { upstream, root: id.root, lines: edge.lines(), is_left }));
     }
@@ -167,7 +169,7 @@ fn mentions(graph: &Graph, old_lock: &Lock) -> Vec<Mention> {
 }
 
 /// The upstream that a reference was resolved to, with its entry, without the upstreams that it references.
-fn resolved(graph: &Graph, edge: &Edge) -> Option<(Upstream, Pinned)> {
+fn resolved_upstream(graph: &Graph, edge: &Edge) -> Option<(Upstream, Pinned)> {
     match edge.resolution {
         Resolution::Root { id, remote: true } => {
             // The directory as the reference has it: a lock must be usable without looking into the repository.
@@ -191,7 +193,9 @@ fn rooted(graph: &Graph, root: RootId, directory: &str) -> Option<(Upstream, Pin
     Some((source.at(directory), pinned))
 }
 
-fn add(remotes: &mut Remotes, upstream: &Upstream, pinned: Pinned, names: BTreeSet<Upstream>) -> Result<()> {
+/// Adds the entry of an upstream, or its directory to the entry of the same repository. `names` are the upstreams that it
+/// references. Fails if both were fetched with different logins, and differ.
+fn add_entry(remotes: &mut Remotes, upstream: &Upstream, pinned: Pinned, names: BTreeSet<Upstream>) -> Result<()> {
     let entry = match remotes.entry(upstream.source()) {
         Entry::Vacant(vacant) => vacant.insert(pinned),
         Entry::Occupied(entry) if entry.get().digest == pinned.digest => entry.into_mut(),

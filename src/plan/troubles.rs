@@ -18,7 +18,7 @@ pub(super) struct Troubles {
 }
 
 impl Troubles {
-    /// Sorts the troubles of a walk. Equal ones are listed once.
+    /// Sorts the troubles of a walk into remote ones, which stop the work, and local ones. Equal ones are listed once.
     pub(super) fn of(explored: &Explored) -> Troubles {
         let mut seen = BTreeSet::new();
         let mut troubles = Troubles { remote: Vec::new(), local: Vec::new(), has_unread: false };
@@ -34,14 +34,20 @@ impl Troubles {
     }
 }
 
-/// Walks roots for a build. Everything remote must be there; missing local files are left to kustomize.
-pub(crate) fn reached(survey: &Survey, config: &Config, directories: &[String], remotes: &mut dyn Remotes) -> Explored {
+/// Walks roots for a build, and fetches their upstreams. Only the troubles about something remote are kept: kustomize itself
+/// reports missing local files.
+pub(crate) fn walk_for_build(
+    survey: &Survey,
+    config: &Config,
+    starts: &[String],
+    remotes: &mut dyn Remotes,
+) -> Explored {
     let policy = graph::WalkPolicy {
         load_restrictor: config.load_restrictor,
         config: Some(config),
         ..graph::WalkPolicy::default()
     };
-    let mut explored = survey.explore(directories, Some(remotes), &policy);
+    let mut explored = survey.explore(starts, Some(remotes), &policy);
     explored.troubles.retain(|trouble| is_remote(&explored.graph, trouble));
     explored
 }

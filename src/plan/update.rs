@@ -13,7 +13,7 @@ use crate::reference::{self, RepoSpec, Upstream};
 use crate::tree::path;
 use crate::workspace::Workspace;
 
-/// The sources that `urls` name; all if there are none.
+/// The sources of the lock that `urls`, the arguments of `update`, name; all if there are none.
 ///
 /// A URL names an entry by its own URL, with or without a ref; by the beginning of it, up to a `/`; and by a reference
 /// of a kustomization that leads to it. The scheme may be omitted.
@@ -143,7 +143,8 @@ pub(crate) fn spec_of(upstream: &Upstream) -> Option<RepoSpec> {
     (Upstream::git(&spec) == *upstream).then_some(spec)
 }
 
-/// The sources that never change by convention and did, each with its failure.
+/// The sources that should never change, such as a tag, and that did: each with the failure for which `update` keeps its entry.
+/// `is_version` tells which should not.
 pub(crate) fn moved_versions(
     changes: &[LockChange],
     is_version: impl Fn(&Upstream) -> bool,
@@ -264,7 +265,7 @@ fn with_ref(text: &str, spec: &RepoSpec, to: &str) -> Option<String> {
     let (location, query) = text.split_once('?').unwrap_or((text, ""));
     let mut parts: Vec<String> = query.split('&').map(str::to_owned).collect();
     parts.retain(|part| !part.is_empty());
-    // The ref goes into a query, where some characters mean more.
+    // The ref goes into a query, where characters such as `&` must be escaped.
     let written = reference::escaped(to);
     match parts.iter_mut().find(|part| part.starts_with("ref=") || part.starts_with("version=")) {
         Some(part) => {
@@ -275,7 +276,7 @@ fn with_ref(text: &str, spec: &RepoSpec, to: &str) -> Option<String> {
     }
     let new = format!("{location}?{}", parts.join("&"));
     let read = RepoSpec::parse(&new).ok()?;
-    // Read back, because kustomize has its own ideas of a query.
+    // The new text is parsed again, because kustomize splits a query by rules of its own.
     let is_same = read.reference.as_deref() == Some(to)
         && !read.query_dropped
         && read.clone_spec() == spec.clone_spec()

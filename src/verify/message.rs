@@ -61,7 +61,7 @@ impl<'a> History<'a> {
         let locks = std::slice::from_ref(&name);
         match records::newest(self.repository, &self.id.commit, locks, |trailers| is_about(trailers, directory))? {
             RecordLookup::Record(record) => {
-                self.compare_lock(verifier, directory, lock, &record)?;
+                compare_lock(verifier, directory, lock, &record);
                 self.compare_tree(verifier, directory, &record)?;
                 self.compare_source(verifier, &record)?;
                 Ok(Some(record))
@@ -90,28 +90,6 @@ impl<'a> History<'a> {
             None => {
                 verifier.add(DifferenceKind::Trailers, name, "no commit message has its record");
             }
-        }
-        Ok(())
-    }
-
-    fn compare_lock(&self, verifier: &mut Verifier, directory: &str, lock: &Lock, record: &Recorded) -> Result<()> {
-        let Recorded { commit, trailers, .. } = record;
-        let name = path::join(directory, LOCK_NAME);
-        let by = short(commit);
-        let listed = lock.remote_trailers();
-        for remote in listed.symmetric_difference(&trailers.remotes) {
-            let (in_lock, in_message) =
-                if listed.contains(remote) { ("lists", "does not") } else { ("does not list", "does") };
-            let message = format!("{in_lock} {} at {}, but the message of {by} {in_message}", remote.0, remote.1);
-            verifier.add(DifferenceKind::Trailers, &name, message);
-        }
-        if let Some(target) = &lock.target
-            && (*target != trailers.target.target || lock.scope != trailers.target.scope)
-        {
-            let recorded = &trailers.target.target;
-            let message =
-                format!("has the target `{target}`, but the message of {by} records `{recorded}`, or another scope");
-            verifier.add(DifferenceKind::Trailers, &name, message);
         }
         Ok(())
     }
@@ -261,6 +239,29 @@ impl<'a> History<'a> {
             None => {}
         }
         Ok(())
+    }
+}
+
+/// Compares a lock with the trailers of its message: their upstreams with digests, and the target of a copy. A lock that was
+/// edited together with its files still differs from the message.
+fn compare_lock(verifier: &mut Verifier, directory: &str, lock: &Lock, record: &Recorded) {
+    let Recorded { commit, trailers, .. } = record;
+    let name = path::join(directory, LOCK_NAME);
+    let by = short(commit);
+    let listed = lock.remote_trailers();
+    for remote @ (upstream, digest) in listed.symmetric_difference(&trailers.remotes) {
+        let (in_lock, in_message) =
+            if listed.contains(remote) { ("lists", "does not") } else { ("does not list", "does") };
+        let message = format!("{in_lock} {upstream} at {digest}, but the message of {by} {in_message}");
+        verifier.add(DifferenceKind::Trailers, &name, message);
+    }
+    if let Some(target) = &lock.target
+        && (*target != trailers.target.target || lock.scope != trailers.target.scope)
+    {
+        let recorded = &trailers.target.target;
+        let message =
+            format!("has the target `{target}`, but the message of {by} records `{recorded}`, or another scope");
+        verifier.add(DifferenceKind::Trailers, &name, message);
     }
 }
 

@@ -42,18 +42,13 @@ impl EntryStatus {
 
     /// The reason why the state is unknown. `None` if it is known.
     pub(super) fn failure(&self) -> Option<Failure> {
-        let failure = self.answer.failure.clone();
-        failure.filter(|_| self.answer.verdict == UpstreamVerdict::Unreachable).map(|failure| {
-            failure.at(Location {
-                file: self.lock.clone(),
-                position: Position::new(self.line, 0),
-                ..Location::default()
-            })
-        })
+        let failure = self.answer.failure.clone().filter(|_| self.answer.verdict == UpstreamVerdict::Unreachable)?;
+        let position = Position::new(self.line, 0);
+        Some(failure.at(Location { file: self.lock.clone(), position, ..Location::default() }))
     }
 }
 
-/// The entries of a lock, with answers that are still to be replaced.
+/// The entries of a lock to ask upstream about. They have the answer `ok` until the real one replaces it.
 pub(super) fn unasked_entries(tree: &dyn Tree, directory: &str, lock: &Lock) -> Result<Vec<EntryStatus>> {
     let name = path::join(directory, LOCK_NAME);
     let positions = Lock::positions(&tree.read(&name)?);

@@ -8,7 +8,7 @@ use crate::destination::objects;
 use crate::fetch;
 use crate::git::{LocalRepo, object_id};
 use crate::localize::rendered;
-use crate::localize::target::{local_target, remote, remote_target};
+use crate::localize::target::{local_target, parse_remote, remote_target};
 use crate::message::failure::{Failure, Failures, Result};
 use crate::plan::{PlanOptions, copy, in_place};
 use crate::record::history::trees::{differences, entries, lookup};
@@ -81,7 +81,7 @@ fn differences_of(repo: &Rc<LocalRepo>, whole: &str, record: &Record) -> Result<
     let mut fetcher = fetcher(Some(repo), fetching, vec![lock.clone()], None)?;
     let plan = match &lock.target {
         Some(target) => {
-            let target = match remote(target, lock.scope.is_some())? {
+            let target = match parse_remote(target, lock.scope.is_some())? {
                 Some(spec) => remote_target(target, &spec, &mut fetcher)?,
                 None => {
                     let scope = lock.scope.as_deref().map(to_path);

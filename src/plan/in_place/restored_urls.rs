@@ -49,7 +49,7 @@ pub(crate) fn restored(workspace: &Workspace, old_lock: &Lock) -> Result<Restore
     for root in graph.roots.iter() {
         for edge in &root.edges {
             let from = graph.user_path(edge.from).filter(|from| !owned.contains_key(from));
-            let url = url(old_lock, &owned, &root.directory, edge);
+            let url = upstream_url(old_lock, &owned, &root.directory, edge);
             let (Some(from), Some(url)) = (from, url) else { continue };
             let edit = Edit { spot: &edge.reference.spot, value: edge.reference.with_path(&url) };
             edits.entry(from).or_default().push(edit);
@@ -69,13 +69,15 @@ pub(crate) fn restored(workspace: &Workspace, old_lock: &Lock) -> Result<Restore
     Ok(restored_urls)
 }
 
-/// The URL of the upstream that a local reference leads to. `None` if its target was not localized.
-fn url(old_lock: &Lock, owned: &HashMap<&str, &StoredFile>, directory: &str, edge: &Edge) -> Option<String> {
+/// The URL of the upstream from which the file or root of a local reference was localized, by the entries of the old lock:
+/// `owned` has the localized files by path. `None` if it was not localized.
+fn upstream_url(old_lock: &Lock, owned: &HashMap<&str, &StoredFile>, directory: &str, edge: &Edge) -> Option<String> {
     let text = edge.reference.text.as_str();
     if text.is_empty() || path::is_absolute(text) || edge.remote.is_some() {
         return None;
     }
     let target = path::resolve(directory, text)?;
+    // The upstream of a file, and its path there.
     let upstream_of = |path: &str| {
         let file = owned.get(path)?;
         let remote = file.remote.as_ref().filter(|remote| old_lock.remotes.contains_key(remote))?;
