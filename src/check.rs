@@ -97,7 +97,7 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
 pub(crate) fn surveyed(survey: &Survey, input: Input<'_>) -> Result<Checked> {
     let mut failures = Vec::new();
     let kustomizations = input.tree.kustomizations()?;
-    let locks = locks(&input, &mut failures)?;
+    let locks = read_locks(&input, &mut failures)?;
     // Only the lock at the top decides about the user's references. Others belong to copies, which are finished.
     let top = locks.get("").map(|lock| &**lock);
     // The configuration that counts is that of the base, if there is one: comments of the change itself must not allow
@@ -162,9 +162,11 @@ pub(crate) fn surveyed(survey: &Survey, input: Input<'_>) -> Result<Checked> {
     Ok(checked)
 }
 
-/// Applies the rule `engine` alone to a tree whose graph and targets are known.
-pub(crate) fn engine(input: &Input<'_>, explored: &Explored, targets: &Targets) -> Result<Vec<Finding>> {
-    let locks = locks(input, &mut Vec::new())?;
+/// The errors and warnings of rule `engine` in a tree whose graph and targets are known, without the allowed ones. Localizing
+/// uses them to refuse a result that an engine could not deploy.
+pub(crate) fn engine_findings(input: &Input<'_>, explored: &Explored, targets: &Targets) -> Result<Vec<Finding>> {
+    // `check` reports a lock that cannot be read.
+    let locks = read_locks(input, &mut Vec::new())?;
     let left_out = BTreeSet::new();
     let context = Context::new(explored, input, targets, &left_out, &locks);
     let mut findings = apply_rules(&context, &[engine::find]);
@@ -176,8 +178,9 @@ pub(crate) fn engine(input: &Input<'_>, explored: &Explored, targets: &Targets) 
     Ok(findings)
 }
 
-/// Reads the locks of the tree. One that cannot be read is added to `failures`.
-fn locks(input: &Input<'_>, failures: &mut Vec<Failure>) -> Result<Locks> {
+/// Reads the locks of the tree, that of the repository and those of copies in it, by their directories. The failure of a lock
+/// that cannot be read is added to `failures`.
+fn read_locks(input: &Input<'_>, failures: &mut Vec<Failure>) -> Result<Locks> {
     let mut locks = Locks::new();
     for path in input.tree.locks()? {
         match Lock::read(&*input.tree, &path) {
@@ -214,12 +217,13 @@ const RULES: [Find; 20] = [
     sources::find,
 ];
 
-/// Applies rules, and drops findings about files that nobody here can edit and findings that say the same twice.
+/// Applies rules, and drops duplicates and warnings about localized files.
 fn apply_rules(context: &Context<'_>, rules: &[Find]) -> Vec<Finding> {
     let mut findings: Vec<Finding> = rules.iter().flat_map(|find| find(context)).collect();
     // Localized files are not trusted, so their errors count, but not their warnings: upstream may have its reasons.
     findings.retain(|finding| finding.severity == Severity::Error || !context.is_owned(&finding.path));
-    // Two roots may list one plugin configuration, and its paths resolve differently in each: say the same only once.
+    // Two roots may list one plugin configuration. Its paths resolve from each of them, so the messages differ though the
+    // reference is the same: there the reference identifies a finding, except for `function`, whose findings need not have one.
     let edges = context.graph.roots.iter().flat_map(|root| {
         let plugins = root.edges.iter().filter(|edge| edge.from != root.file);
         plugins.map(|edge| context.path(edge.from))
@@ -263,7 +267,8 @@ pub(crate) fn fill_in_lines(tree: &dyn Tree, findings: &mut [Finding]) {
     }
 }
 
-/// The span of the value that starts at a position of a line: a quoted string, or the rest of the line without a comment.
+/// The span of the value that starts at a position of a line, for a finding that knows only the start: a quoted string, or the
+/// rest of the line without a comment.
 fn value_at(text: &str, start: Position) -> Span {
     // An overlong line may hold thousands of values, and nobody reads it: skip the search.
     let text = if text.len() > LONGEST_LINE { "" } else { text };
@@ -380,13 +385,15 @@ impl Checked {
         Checked { source, failures, ..Checked::default() }
     }
 
-    /// Judges a change: drops the findings that its base has too (`old`), and reports the exceptions that the change adds
-    /// for others. `before` is the lock of the base: upstreams that it localizes may not become remote unseen. Returns the number of
-    /// dropped findings.
+    /// Turns the findings of a tree into those of a change: drops the findings that its base has too (`old`), and adds one for
+    /// each exception that the change adds, and for each upstream that `before`, the lock of the base, localizes and that is now
+    /// remote. Returns the number of dropped findings.
     pub fn judge(&mut self, old: &[Finding], config: &Config, before: &Lock, tree: &dyn Tree) -> usize {
+        // All findings are looked at: one that the base has too may have become an exception.
         let unlocked = new_exception::no_longer_localized(&self.findings, config, before);
         let left_out = self.leave_out(old);
         floating_ref::leave_out_remote(&mut self.findings);
+        // A base without a lock fetches everything, so the exceptions of the first lock let nothing new in.
         if *before == Lock::default() {
             new_exception::accept_first(&mut self.findings, old);
         }

@@ -16,7 +16,8 @@ use crate::message::finding::{Finding, Rule, Severity, Starts, Subject};
 use crate::reference::{Upstream, file_pin};
 use crate::tree::path;
 
-/// The findings of a base, and each of them again as it would be after renames. `renames` maps old paths to new ones.
+/// The findings of a base, and each of them again as it would be after renames, so that the findings of a file that a change
+/// renames are not new. `renames` maps old paths to new ones.
 pub(crate) fn renamed(mut findings: Vec<Finding>, renames: &HashMap<String, String>) -> Vec<Finding> {
     let roots = renames.iter().filter(|(old, _)| FILE_NAMES.contains(&path::name(old)));
     let roots: HashMap<&str, &str> = roots.map(|(old, new)| (path::parent(old), path::parent(new))).collect();
@@ -45,8 +46,9 @@ struct KnownFindings {
 }
 
 impl KnownFindings {
-    /// Adds a finding of the base under `key`. The group has the lowest severity, and everything that leads to any of them.
-    fn add(all: &mut HashMap<Key, KnownFindings>, key: Key, finding: &Finding) {
+    /// Adds a finding of the base to those with the same `key`. They have the lowest severity of them, and all starts that lead
+    /// to any of them, so that a finding of the change is known only if it is no worse.
+    fn add_known(all: &mut HashMap<Key, KnownFindings>, key: Key, finding: &Finding) {
         let empty = KnownFindings { severity: finding.severity, count: Cell::default(), starts: Starts::default() };
         let old = all.entry(key).or_insert(empty);
         old.severity = finding.severity.min(old.severity);
@@ -79,7 +81,7 @@ fn identity(finding: &Finding) -> Key {
     (rule, path.to_owned(), text)
 }
 
-/// The identity of a finding without the version of its upstream.
+/// The identity of a finding without the version of its upstream: another ref of an upstream that the base fetches is known.
 fn unversioned(finding: &Finding) -> Key {
     let (rule, path, text) = identity(finding);
     let about = match &finding.subject {
@@ -125,9 +127,9 @@ impl Checked {
         // For each upstream: how many findings of the base that a comment named are gone.
         let mut gone_with_comment: HashMap<Key, (isize, Severity)> = HashMap::new();
         for finding in old {
-            KnownFindings::add(&mut known, identity(finding), finding);
+            KnownFindings::add_known(&mut known, identity(finding), finding);
             if finding.allowed.is_none() && finding.is_named() {
-                KnownFindings::add(&mut versions, unversioned(finding), finding);
+                KnownFindings::add_known(&mut versions, unversioned(finding), finding);
             }
             if has_comment(finding) {
                 let (count, severity) = gone_with_comment.entry(unversioned(finding)).or_insert((0, finding.severity));

@@ -70,7 +70,7 @@ impl<'a> Context<'a> {
             config: input.config,
             locks,
             broken_lock: has_lock && lock.is_none(),
-            remotes: remotes::all(graph, lock),
+            remotes: remotes::remote_uses(graph, lock),
             deployed: DeployedTargets::new(targets, graph, input.paths),
             left_out,
             homes: homes.collect(),

@@ -106,6 +106,7 @@ pub(super) struct DeployedTargets<'a> {
 }
 
 impl<'a> DeployedTargets<'a> {
+    /// Finds for each target in this tree the roots that it reaches in `graph`. `paths` are those of the check, or empty.
     pub(super) fn new(targets: &'a Targets, graph: &'a Graph, paths: &'a [String]) -> Self {
         let mut deployed = DeployedTargets { targets, local: Vec::new(), distinct: distinct(targets), graph, paths };
         if targets.targets.is_empty() {
@@ -186,7 +187,7 @@ impl<'a> DeployedTargets<'a> {
         files.into_iter().filter_map(|path| look(path).err()).collect()
     }
 
-    /// Fills in the targets that deploy the file of each finding.
+    /// Fills in the targets that deploy the file of each finding, so that people see which deployments it concerns.
     ///
     /// # Errors
     ///

@@ -12,6 +12,7 @@ use crate::record::stored::{self, FileDifference};
 use crate::record::{LOCK_NAME, Lock};
 use crate::tree::{self, path};
 
+/// Compares all localized files with the locks that list them.
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (directory, lock) in context.locks {
@@ -40,11 +41,11 @@ fn with_hints(
             failure.hint(stage([path]))
         }
         FileDifference::Missing | FileDifference::NotAFile | FileDifference::Mode => {
-            failure.hints(again(context, directory, lock, path))
+            failure.hints(restoring(context, directory, lock, path))
         }
-        FileDifference::Edited { .. } => {
-            failure.hints(again(context, directory, lock, path)).hint("put your own changes upstream or in an overlay")
-        }
+        FileDifference::Edited { .. } => failure
+            .hints(restoring(context, directory, lock, path))
+            .hint("put your own changes upstream or in an overlay"),
         FileDifference::Unlisted { .. } => {
             let name = pathspec(&path::join(directory, LOCK_NAME));
             failure.hint(format!("the lock was edited; to restore it: {}", command("git checkout HEAD --", [name])))
@@ -56,8 +57,9 @@ fn with_hints(
     }
 }
 
-/// The commands that restore the files that a lock lists.
-fn again(context: &Context<'_>, directory: &str, lock: &Lock, path: &str) -> Vec<String> {
+/// The help for a localized file that differs: the commands that write the files of its lock again. They depend on who wrote
+/// them: a copy, `branch` or `vendor`.
+fn restoring(context: &Context<'_>, directory: &str, lock: &Lock, path: &str) -> Vec<String> {
     let name = path::join(directory, LOCK_NAME);
     if let Some(target) = &lock.target {
         return vec![format!("copy `{target}` again with `--overwrite`, in the scope of `{name}`")];

@@ -14,9 +14,10 @@ use crate::message::failure::Failure;
 use crate::message::finding::{Finding, Rule};
 use crate::tree::{Entry, path};
 
+/// Finds what the engine of each target does not run, follow or accept.
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    // The user allows programs for kustomize by hand; only engines refuse some.
+    // kustomize itself runs plugins and follows links, so this is about targets of engines that do not.
     for local in context.deployed.local.iter().filter(|local| !local.target.engine.runs_plugins()) {
         findings.extend(plugins(context, local));
         for root in local.roots.iter().map(|root| &context.graph.roots[*root]) {
@@ -29,10 +30,10 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     findings
 }
 
-/// Finds charts, functions and plugins, which the engine does not run.
+/// Finds the charts, functions and plugins in the roots of a target whose engine does not run them.
 fn plugins<'a>(context: &'a Context<'_>, local: &'a LocalTarget<'_>) -> impl Iterator<Item = Finding> + use<'a> {
     let engine = local.target.engine.name();
-    // Another target may have an engine that runs those of its roots.
+    // Only in the roots of this target: another target may have an engine that runs them.
     let notes = context.graph.notes.iter().filter(|noted| local.roots.contains(&noted.root));
     notes.filter_map(move |noted| {
         let (name, failure) = match &noted.note.kind {

@@ -17,6 +17,7 @@ use crate::reference::{self, PLAIN_QUERY, Pin};
 
 const HINT_PIN: &str = "use a tag, a release or a full commit id, or remove the exception and lock the reference";
 
+/// Finds the references that are not locked, and whose ref can move.
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     if context.broken_lock {
         return Vec::new();
@@ -29,7 +30,8 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     findings.collect()
 }
 
-/// Drops the findings about references that `remote-reference` reports with the same or a higher severity.
+/// Drops the findings about references that `remote-reference` reports with the same or a higher severity: locking such a
+/// reference mends both.
 pub(super) fn leave_out_remote(findings: &mut Vec<Finding>) {
     let counting = findings.iter().filter(|finding| finding.allowed.is_none());
     let remote = counting.filter(|finding| finding.rule == Rule::RemoteReference);

@@ -191,8 +191,8 @@ fn judge_change(
     Ok(base_lock)
 }
 
-/// Verifies the signatures of the commits that the change locks. Without builds nothing may be fetched, and each of them is
-/// a failure that names the command that verifies it.
+/// Verifies that the lock entries which the change adds or edits are signed as they claim. Without builds nothing may be
+/// fetched, so each of them is a failure that names the command that verifies it. `before` is the lock of the base.
 fn verify_claims(
     tree: &SharedTree,
     checked: &mut Checked,
@@ -207,9 +207,9 @@ fn verify_claims(
     if let Snapshot::Commit { rev, .. } = &checked.source {
         arguments.extend(["--rev", rev]);
     }
-    // A wrong signature is a finding of the change. Anything else only says that nobody could look.
+    // A wrong signature is a finding of the change. Any other failure only tells that the signature could not be read.
     let mut findings = Vec::new();
-    for claim in Claim::all(config, &lock, before) {
+    for claim in Claim::added(config, &lock, before) {
         match building.map_or_else(|| Err(claim.unverified(&arguments)), |building| building.verify(&claim)) {
             Ok(()) => {}
             Err(failure) if failure.kind == FailureKind::Unsigned => findings.push(claim.finding(&**tree, failure)),

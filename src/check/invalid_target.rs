@@ -6,12 +6,14 @@ use crate::message::finding::{Finding, Rule};
 use crate::message::position::Position;
 use crate::targets::{Unread, Why};
 
+/// Finds objects that cannot be read. An object that may be fine, but that a limit or a missing file keeps from being read, is a
+/// failure of the check instead.
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut unavailable = Vec::new();
     for unread in context.deployed.unread() {
         match &unread.why {
-            // A build tells what its objects are.
+            // `unknown-target` reports the template until helm renders it.
             Why::Template if context.config.helm && context.deployed.renderer(unread).is_some() => {}
             Why::Invalid | Why::Template => findings.push(unreadable(context, unread)),
             Why::Limit => context.failures.borrow_mut().push(too_much(unread)),
@@ -39,6 +41,7 @@ fn too_much(unread: &Unread) -> Failure {
         .hint("split it, or, if nothing deploys it, move it to a directory in `exclude` of .kustomize-localize")
 }
 
+/// The finding for a file or template whose objects cannot be read.
 fn unreadable(context: &Context<'_>, unread: &Unread) -> Finding {
     let Unread { file, line, message, why } = unread;
     let failure = if context.deployed.renderer(unread).is_some() {

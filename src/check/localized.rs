@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::{Input, engine as of_engine};
+use super::{Input, engine_findings};
 use crate::git::{LocalRepo, Snapshot};
 use crate::graph::{Explored, Graph};
 use crate::message::failure::Result;
@@ -21,29 +21,30 @@ pub(crate) fn deployed(workspace: &Workspace, plan: &mut Plan) -> Result<Targets
     }
 }
 
-/// Like [`deployed`], for any files of the repository `repo`.
+/// Finds the targets of files of the repository `repo`, also of a tree in memory, and adds to the plan the findings of rule
+/// `engine` that the result has and the source does not.
 pub(crate) fn deployed_from(repo: &Rc<LocalRepo>, workspace: &Workspace, plan: &mut Plan) -> Result<Targets> {
     let (tree, config) = (&workspace.tree, &workspace.config);
     let begun: Vec<String> = plan.before.user_roots().into_keys().map(str::to_owned).collect();
     let unsettled = targets::find_from(workspace.survey(), &begun, config, &|| Identity::of_any_clone(repo, config))?;
     let targets = unsettled.resolve_changers(&plan.before);
-    // Without engines no file of the result can trouble one.
+    // Without targets no engine deploys the result, so there is nothing to find.
     if targets.targets.is_empty() && targets.generators.is_empty() {
         return Ok(targets);
     }
     let Some(survey) = plan.survey.clone() else { return Ok(targets) };
-    let mut findings = engine(workspace, &targets, survey.tree(), &mut plan.after)?;
+    let mut findings = findings_in(workspace, &targets, survey.tree(), &mut plan.after)?;
     // Findings of the original are the user's, and must not keep the result from being written.
     if !findings.is_empty() {
-        let known = engine(workspace, &targets, tree.clone(), &mut plan.before)?;
+        let known = findings_in(workspace, &targets, tree.clone(), &mut plan.before)?;
         findings.retain(|finding| !known.iter().any(|other| other.identity() == finding.identity()));
     }
     plan.findings.extend(findings);
     Ok(targets)
 }
 
-/// The findings of rule `engine` in a tree that was walked to `graph`.
-fn engine(workspace: &Workspace, targets: &Targets, tree: SharedTree, graph: &mut Graph) -> Result<Vec<Finding>> {
+/// The findings of rule `engine` in a tree that was walked to `graph`, with the exceptions of the workspace.
+fn findings_in(workspace: &Workspace, targets: &Targets, tree: SharedTree, graph: &mut Graph) -> Result<Vec<Finding>> {
     let input = Input {
         source: Snapshot::WorkingTree,
         tree,
@@ -54,9 +55,9 @@ fn engine(workspace: &Workspace, targets: &Targets, tree: SharedTree, graph: &mu
         identity: None,
         build: None,
     };
-    // The graph is borrowed for the rule, which wants it as a part of a walk, and given back.
+    // The rule takes the graph as a part of a walk, so it is moved there and back.
     let explored = Explored { graph: std::mem::take(graph), troubles: Vec::new(), starts: Vec::new() };
-    let findings = of_engine(&input, &explored, targets);
+    let findings = engine_findings(&input, &explored, targets);
     *graph = explored.graph;
     findings
 }

@@ -13,18 +13,19 @@ use crate::reference::is_url;
 use crate::targets::{LocatedText, PathContent, Target, TargetDir};
 use crate::tree::{self, Resolved, path};
 
+/// Finds the directories, components and patches of targets that do not exist.
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for local in context.deployed.local.iter().filter(|local| local.target.changed_by.is_none()) {
-        // Without its directory nothing else of a target can be looked up.
+        // Components and patches are relative to the directory, so they are looked up only if it exists.
         if let PathContent::Nothing(why) = &local.directory.content {
-            findings.push(absent(context, local, why));
+            findings.push(absent_finding(context, local, why));
         } else {
             findings.extend(components(context, local));
             findings.extend(patches(context, local));
         }
     }
-    findings.extend(perhaps(context));
+    findings.extend(perhaps_missing(context));
     let undeployed = &context.deployed.targets.undeployed;
     // Nothing deploys such an object, so its finding is only a warning.
     for finding in &mut findings {
@@ -41,7 +42,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
 
 /// Finds targets that are missing if the repository that they name is this one. The tree does not tell whether it is, so
 /// these are warnings.
-fn perhaps<'a>(context: &'a Context<'_>) -> impl Iterator<Item = Finding> + 'a {
+fn perhaps_missing<'a>(context: &'a Context<'_>) -> impl Iterator<Item = Finding> + 'a {
     let deployed = &context.deployed;
     // A build may move an object that it changes.
     let missing = deployed.targets.perhaps_missing.iter().filter(|target: &&Target| {
@@ -63,9 +64,9 @@ fn at_path(context: &Context<'_>, target: &Target, directory: &TargetDir, failur
     Finding { subject, ..context.at_target(Rule::MissingTarget, target, failure) }
 }
 
-fn absent(context: &Context<'_>, local: &LocalTarget<'_>, why: &str) -> Finding {
+/// The finding for a target whose directory does not exist.
+fn absent_finding(context: &Context<'_>, local: &LocalTarget<'_>, why: &str) -> Finding {
     let (target, directory) = (local.target, local.directory);
-    // A file of that name is not suggested: it is not a directory.
     let similar = graph::similar_path(context.tree, &directory.path);
     let failure = Failure::new(format!("{} deploys {}: {why}", target.by(), directory.shown()))
         .hints(similar.map(|similar| format!("did you mean `{similar}`?")))

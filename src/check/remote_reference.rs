@@ -14,6 +14,7 @@ use crate::record::{LOCK_NAME, stored};
 use crate::reference::{self, Pin};
 use crate::tree::{LOCK_COMMAND, path};
 
+/// Finds the references that are neither localized nor locked, and the components and patches that objects add by URL.
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     if context.broken_lock {
         return Vec::new();

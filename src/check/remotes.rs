@@ -20,8 +20,8 @@ pub(super) struct RemoteUse<'a> {
     pub(super) ambiguity: Option<Ambiguity>,
 }
 
-/// The remote references of the tree.
-pub(super) fn all<'a>(graph: &'a Graph, lock: Option<&'a Lock>) -> Vec<RemoteUse<'a>> {
+/// The remote references of the tree, each with its entry in `lock`, the lock at the top.
+pub(super) fn remote_uses<'a>(graph: &'a Graph, lock: Option<&'a Lock>) -> Vec<RemoteUse<'a>> {
     // The check walks without a network, so that no URL is resolved.
     let remote = graph.edges().filter(|(_, edge)| edge.resolution == Resolution::Remote);
     let uses = remote.filter_map(|(id, edge)| {

@@ -23,8 +23,8 @@ pub(crate) struct Claim<'a> {
 }
 
 impl<'a> Claim<'a> {
-    /// The claims of a lock that the lock `before` does not make.
-    pub(crate) fn all(config: &'a Config, lock: &'a Lock, before: &Lock) -> Vec<Claim<'a>> {
+    /// The claims of a lock that the lock `before` does not make: a change could write any `signed`, so they are verified.
+    pub(crate) fn added(config: &'a Config, lock: &'a Lock, before: &Lock) -> Vec<Claim<'a>> {
         let claims = lock.remotes.iter().filter_map(|(source, pinned)| {
             let signers = config.source(source)?.signed_by.as_ref()?;
             let is_new = before

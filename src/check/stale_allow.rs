@@ -146,11 +146,12 @@ fn placeholder(reason: &str) -> Option<Failure> {
     is_placeholder(reason).then(|| failure().hint("give reviewers the reason why it stays"))
 }
 
-/// The finding for a comment that is malformed or unused. `is_locked` tells that the reference beside it is locked.
+/// The finding for a comment that is malformed or unused. `is_complete` tells that the check has looked at everything,
+/// `is_locked` that the reference beside it is locked, and `is_used` whether the comment allows a finding of a rule.
 pub(super) fn stale_comment(
     path: &str,
     comment: &Comment,
-    complete: bool,
+    is_complete: bool,
     is_locked: bool,
     is_used: impl Fn(Rule) -> bool,
 ) -> Option<Finding> {
@@ -159,7 +160,7 @@ pub(super) fn stale_comment(
         Ok(directive) => match placeholder(&directive.reason) {
             Some(failure) => failure,
             // With failures it is unknown which findings there are to allow.
-            None if !complete => return None,
+            None if !is_complete => return None,
             None => {
                 let unused: Vec<Rule> = directive.rules.iter().copied().filter(|rule| !is_used(*rule)).collect();
                 unused_rules(&unused, is_locked)?

@@ -5,10 +5,11 @@ use crate::message::failure::Failure;
 use crate::message::finding::{Common, Finding, Rule};
 use crate::message::position::Position;
 
+/// Finds the targets whose directory is unknown, and the templates that may define more targets.
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let unknown = context.deployed.unknown_targets();
     let findings = unknown.map(|(target, why)| {
-        // What no build of this check has settled, none will.
+        // A build may settle it, unless this check has built already.
         let (all, hint) = if target.changed_by.is_some() && context.input.build.is_none() {
             (
                 "may be changed by a build before they are deployed, and nothing was built",
@@ -28,7 +29,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     findings.chain(templates(context)).collect()
 }
 
-/// The templates of deployed charts that helm makes objects of engines of, and has not rendered.
+/// The findings for templates of deployed charts that helm could render to targets, and that it has not rendered.
 fn templates<'c>(context: &'c Context<'_>) -> impl Iterator<Item = Finding> + 'c {
     let templates = context.deployed.unread().filter(|_| context.config.helm);
     templates.filter_map(|unread| {

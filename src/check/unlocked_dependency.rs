@@ -23,6 +23,7 @@ const MOST: usize = 10;
 /// The most upstreams of a chain that are shown before the rest is counted.
 const SHOWN: usize = 5;
 
+/// Finds the upstreams behind locked references that the lock lacks and that the configuration does not allow.
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let Some(lock) = context.deciding_lock() else { return Vec::new() };
     let named = lock.referenced().into_iter().filter(|upstream| !lock.holds(upstream));
@@ -131,8 +132,8 @@ pub(super) fn entries_in_use(context: &Context<'_>, config: &Config) -> BTreeSet
     if config.allow.is_empty() {
         return BTreeSet::new();
     }
-    let named = context.locks.values().flat_map(|lock| lock.referenced());
-    let behind = named.filter_map(|upstream| covered(config, upstream));
+    let referenced = context.locks.values().flat_map(|lock| lock.referenced());
+    let behind = referenced.filter_map(|upstream| covered(config, upstream));
     let locked = context.locks.values().flat_map(|lock| lock.upstreams()).map(|upstream| upstream.subject());
     let named = context.remotes.iter().filter_map(|remote| Some(remote.edge.remote.as_ref()?.subject()));
     let young = locked.chain(named).filter_map(|subject| config.allowed_by(Rule::YoungSource, &subject, ""));
@@ -144,6 +145,7 @@ fn covered(config: &Config, upstream: &Upstream) -> Option<usize> {
     config.allowed_by(upstream.rule(), &upstream.subject(), "")
 }
 
+/// The finding for an upstream behind a locked reference, with the help for its kind.
 fn finding(context: &Context<'_>, behind: &Behind<'_>) -> Finding {
     let (kind, hint) = match behind.upstream {
         Upstream::Chart { .. } => ("the chart ", &*hint_lock_charts(context.config)),

@@ -54,7 +54,8 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     findings
 }
 
-/// The user name in a clone URL as Azure DevOps and Bitbucket show it to everybody. `None` if it may be a token.
+/// The user name in a clone URL as Azure DevOps and Bitbucket show it to everybody. It is not a secret, so the URL has only a
+/// warning. `None` if it may be a token.
 fn clone_user(text: &str) -> Option<&str> {
     let (scheme, rest) = text.split_once("://")?;
     let (authority, path) = rest.split_once('/')?;
@@ -65,8 +66,8 @@ fn clone_user(text: &str) -> Option<&str> {
         "bitbucket.org" => true,
         _ => false,
     };
-    let is_all = || !redact::has_secret(user) && !redact::has_secret(&format!("{scheme}://{host}/{path}"));
-    (is_plain && is_of_forge && is_all()).then_some(user)
+    let has_no_secret = || !redact::has_secret(user) && !redact::has_secret(&format!("{scheme}://{host}/{path}"));
+    (is_plain && is_of_forge && has_no_secret()).then_some(user)
 }
 
 /// The failure of a URL with a secret; `shown` is the URL without it.

@@ -12,6 +12,8 @@ use crate::targets::plain::manifests;
 use crate::targets::{GitGenerator, PathContent};
 use crate::tree::path;
 
+/// Finds git generators of ApplicationSets that take localized files for applications, and applications that read localized
+/// files as manifests.
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     let generators = context.deployed.targets.generators.iter();
@@ -36,6 +38,7 @@ struct WrittenPaths {
     files: BTreeSet<String>,
 }
 
+/// The files below `localized-files` and in copies, and the directories that exist only because of them.
 fn written_paths(context: &Context<'_>) -> Result<WrittenPaths> {
     let mut written = WrittenPaths::default();
     let copies = context.locks.iter().filter(|(_, lock)| lock.target.is_some());

@@ -6,9 +6,10 @@ use crate::message::finding::{Finding, Rule};
 use crate::message::redact::visible;
 use crate::tree::{Entry, path};
 
+/// Finds the links for which Argo CD refuses the whole repository. Without a target of Argo CD there are none.
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let argo = context.deployed.local.iter().filter(|local| local.target.engine.refuses_links()).count();
-    // Argo CD refuses the whole repository for one link, so that a check of a part has nothing to say.
+    // The link may be anywhere in the repository, so a check of some paths does not look for it.
     if argo == 0 || !context.input.paths.is_empty() {
         return Vec::new();
     }

@@ -8,6 +8,7 @@ use crate::message::finding::{Finding, Rule};
 use crate::targets::PathContent;
 use crate::tree::path;
 
+/// Finds files that Flux would list in a kustomization that it generates, and that make its build fail.
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for local in context.deployed.local.iter().filter(|local| local.target.engine.generates()) {
@@ -18,6 +19,8 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     findings
 }
 
+/// The findings for a target whose `directory` has no kustomization: Components and files without objects in it, which Flux
+/// would list as resources of the kustomization that it generates.
 fn scan(context: &Context<'_>, local: &LocalTarget<'_>, directory: &str) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
     for root in local.target.walked(local.directory, context.graph) {

@@ -8,12 +8,13 @@ use crate::reference::{Upstream, is_remote_file, is_url};
 use crate::targets::{LocatedText, Target};
 use crate::tree::path;
 
+/// Finds the URLs of components and patches in the objects of all targets.
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     // All targets, wherever they are deployed from: the object that adds the URL is in this repository.
     for target in context.deployed.all() {
         for component in target.build.components() {
-            // Even if a file has that name: the engine passes the text to kustomize, which reads a URL.
+            // It counts even if a file has that name, because the engine passes the text to kustomize, which reads a URL.
             let component = &component.text;
             let is_pattern = target.engine.takes_patterns() && may_match_url(&component.text);
             if is_url(&component.text) || is_pattern {
@@ -38,6 +39,7 @@ fn may_match_url(pattern: &str) -> bool {
     first.contains(WILDCARDS) || first.contains(['@', ':']) || first.eq_ignore_ascii_case("github.com")
 }
 
+/// The finding for a component or a patch (`kind`) that an object adds by its URL, or by a pattern that may match one.
 fn finding(context: &Context<'_>, target: &Target, added: &LocatedText, kind: &str) -> Finding {
     let LocatedText { text, file, position } = added;
     let shown = redact::url(text);

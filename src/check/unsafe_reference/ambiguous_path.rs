@@ -13,6 +13,7 @@ use crate::message::finding::{Finding, Rule};
 use crate::message::redact;
 use crate::reference::{self, RepoSpec};
 
+/// Finds references that kustomize reads as git URLs, but that were probably meant as something else.
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     // Nothing is wrong for kustomize, so that the user must choose between both meanings.
     let findings = context.remotes.iter().filter_map(|remote| {
@@ -48,6 +49,7 @@ pub(in crate::check) enum Ambiguity {
 }
 
 impl Ambiguity {
+    /// The reason why the text of a reference was probably not meant as the URL that kustomize reads. `None` if there is none.
     pub(in crate::check) fn of(wanted: &RemoteRef) -> Option<Ambiguity> {
         let spec = wanted.spec.as_ref()?;
         let text = wanted.text.exposed();
