@@ -487,7 +487,7 @@ impl Fetcher {
     /// must not: its result would depend on the day. `None` if it is locked, or may be resolved.
     fn not_locked(&self, wanted: &RemoteRef) -> Option<Failure> {
         let lock = self.locks.iter().find(|lock| wanted.locked(lock).is_some());
-        let mut failure = wanted.unlocked(lock.map(|lock| &**lock)).filter(|_| self.options.locked)?;
+        let mut failure = wanted.not_locked_failure(lock.map(|lock| &**lock)).filter(|_| self.options.locked)?;
         failure.kind = FailureKind::NotLocked;
         Some(match &wanted.by {
             // The text must be corrected first. Then it is another reference, with hints of its own.

@@ -1,7 +1,7 @@
 //! The walk follows every reference from a kustomization root to everything that its build reads.
 //!
-//! The walk records facts ([`Survey`]) and judges nothing. A [`WalkPolicy`] decides afterwards which of them count. It also
-//! decides which remote references are localized; these are handed, level by level, to a [`Remotes`]. Without a
+//! The walk records facts ([`Survey`]) and judges nothing. A [`WalkPolicy`] decides afterwards which of them count. It
+//! also decides which remote references are localized; these are handed, level by level, to a [`Remotes`]. Without a
 //! [`Remotes`] they stay unresolved.
 
 mod chain;
@@ -95,10 +95,11 @@ pub(crate) fn walk(
     Ok(explored.graph)
 }
 
-/// A trouble for each lowest root whose build would load too many roots.
+/// A trouble for each root whose build would load too many roots: kustomize loads a root again for each reference to
+/// it, so a few files that reference each other twice keep it busy forever.
 fn overload_troubles(graph: &Graph) -> Vec<Trouble> {
     let overloaded = graph.overloaded();
-    // A root that references one of these is not reported again.
+    // A root that references an overloaded one is overloaded, too, but has not caused it.
     let lowest =
         overloaded.iter().filter(|root| !graph.referenced_roots(**root).any(|(_, id)| overloaded.contains(&id)));
     let troubles = lowest.map(|root| {
@@ -142,15 +143,16 @@ struct Walker {
 }
 
 impl Walker {
-    /// Whether the walk is within its limits. If it is not, the walk ends, with one trouble that says so.
+    /// Whether the walk is within its limits, which bound the work that a hostile repository can cause. If it is not,
+    /// the walk ends, with one trouble that says so.
     fn has_room(&mut self) -> bool {
         let reports = self.remotes + self.graph.notes.len() + self.troubles.len();
         let counts = [(RUN, self.references_read), (FINDINGS, reports)];
         let full = counts.into_iter().find(|(limit, count)| *count >= limit.most);
         if let Some((limit, _)) = full.filter(|_| !self.is_full) {
             self.is_full = true;
-            let all = self.graph.sources[0].tree.label("");
-            self.record_trouble(*Trouble::of(TroubleKind::Failed, limit.exceeded(&all)), At::Nothing);
+            let label = self.graph.sources[0].tree.label("");
+            self.record_trouble(*Trouble::of(TroubleKind::Failed, limit.exceeded(&label)), At::Nothing);
             // Without anything left to follow, the walk ends.
             self.queue.clear();
             self.pending.clear();
@@ -159,7 +161,8 @@ impl Walker {
         full.is_none()
     }
 
-    /// Adds the roots in `directories`, at which the walk starts, to the graph.
+    /// Adds the roots in `directories`, at which the walk starts, to the graph, and queues their references. A
+    /// directory at which the walk has started before is skipped.
     fn start(&mut self, directories: &[String]) {
         let (mut unread, mut bytes) = (Vec::new(), 0);
         for directory in directories {
@@ -167,6 +170,7 @@ impl Walker {
                 continue;
             }
             let start = match self.find_or_add_root(SourceId::FIRST, directory) {
+                // After a limit was exceeded nothing is read, so it is unknown whether the directory has a root.
                 _ if self.is_full => None,
                 Ok((root, text)) => {
                     bytes += text.as_ref().map_or(0, |text| text.len());
@@ -191,7 +195,7 @@ impl Walker {
         let threads = processors().min(THREADS).min(texts.len() / PER_THREAD);
         let read = side_by_side(&texts, threads, |_, text| kustomization::read(text));
         for (root, read) in unread.iter().map(|(root, _)| *root).zip(read) {
-            self.fill(root, read);
+            self.fill_root(root, read);
         }
     }
 
@@ -200,12 +204,13 @@ impl Walker {
         let (id, unread) = self.find_or_add_root(source, directory)?;
         if let Some(text) = unread {
             // The kind must be known now: it decides whether the reference to this root is legal.
-            self.fill(id, kustomization::read(&text));
+            self.fill_root(id, kustomization::read(&text));
         }
         Ok(id)
     }
 
-    /// The root in `directory`. A new root is added to the graph, and returned with the text of its kustomization.
+    /// The root in `directory`. A new root is added to the graph without its references, and returned with the text of
+    /// its kustomization, which the caller parses.
     fn find_or_add_root(&mut self, source: SourceId, directory: &str) -> WalkResult<(RootId, Option<Rc<[u8]>>)> {
         if let Some(known) = self.graph.root_in(source, directory) {
             return Ok((known, None));
@@ -225,12 +230,13 @@ impl Walker {
             edges: Vec::new(),
         });
         Rc::make_mut(&mut self.graph.directories).entry(source).or_default().insert(directory.to_owned(), id);
-        // The caller parses the text, because many are parsed in parallel.
+        // Parsed by the caller, because many texts are parsed in parallel.
         Ok((id, Some(self.read_configuration(file)?)))
     }
 
-    /// Sets the kind of a root, and adds its notes and references, from its parsed kustomization.
-    fn fill(&mut self, id: RootId, read: Result<Kustomization, Refused>) {
+    /// Adds the parsed kustomization of a new root to the graph: its kind, its notes, and its references, which are
+    /// queued.
+    fn fill_root(&mut self, id: RootId, read: Result<Kustomization, Refused>) {
         let file = self.graph.roots[id].file;
         let read = match read {
             Ok(read) => {
@@ -251,6 +257,7 @@ impl Walker {
         }
     }
 
+    /// Adds a reference of `root` in the file `from` to the graph, and queues it to be followed.
     fn add_edge(&mut self, root: RootId, from: FileId, reference: Reference) {
         if !self.has_room() {
             return;
@@ -300,17 +307,20 @@ impl Walker {
         if let Some(known) = self.files.get(&source).and_then(|files| files.get(path)) {
             return *known;
         }
-        let id = self.add_file(Origin::Tree { source, path: path.to_owned() }, executable);
+        let id = self.add_file(Origin::Tree { source, path: path.to_owned() });
+        Rc::make_mut(&mut self.graph.files)[id].executable = executable;
         Rc::make_mut(&mut self.files).entry(source).or_default().insert(path.to_owned(), id);
         id
     }
 
-    fn add_file(&mut self, origin: Origin, executable: bool) -> FileId {
-        Rc::make_mut(&mut self.graph.files).push(File { origin, executable, comments: None });
+    /// Adds a file to the graph, which is not executable: only a tree has modes.
+    fn add_file(&mut self, origin: Origin) -> FileId {
+        Rc::make_mut(&mut self.graph.files).push(File { origin, executable: false, comments: None });
         FileId(self.graph.files.len() - 1)
     }
 
-    /// Reads a kustomization or plugin configuration, and the exceptions in its comments.
+    /// Reads a kustomization or plugin configuration, and records the exceptions in its comments, by which the policy
+    /// later decides about its references.
     fn read_configuration(&mut self, file: FileId) -> Result<Rc<[u8]>> {
         let bytes = self.graph.read(file)?;
         FILE.check(bytes.len(), || self.graph.label(file))?;
@@ -328,12 +338,14 @@ impl Walker {
         if let Some(known) = self.downloads.get(&remote.url) {
             return *known;
         }
-        let id = self.add_file(Origin::Remote(remote.clone()), false);
+        let id = self.add_file(Origin::Remote(remote.clone()));
         self.downloads.insert(remote.url.clone(), id);
         id
     }
 
-    /// Follows all queued references, and those of the roots that they lead to. Remote references become pending.
+    /// Follows all queued references, and those of the roots that they lead to, until the queue is empty. Remote
+    /// references become pending, because the policy decides first whether to fetch them. `remotes` are only asked for
+    /// files of repositories that were fetched before.
     fn follow_all(&mut self, mut remotes: Option<&mut dyn Remotes>) {
         loop {
             // Level by level, so that the remote references of one level share their requests.
@@ -355,6 +367,7 @@ impl Walker {
         }
     }
 
+    /// Follows one reference: records whether it is remote, and what it leads to, or a trouble.
     fn follow(&mut self, edge: EdgeId) {
         let Edge { from, reference, .. } = &self.graph[edge];
         let (from, reference) = (*from, reference.clone());
@@ -373,6 +386,7 @@ impl Walker {
         self.troubles.push(trouble.at(&self.graph, at));
     }
 
+    /// Finds the file or root that a reference leads to, and adds it to the graph. A remote reference becomes pending.
     fn resolve_reference(&mut self, edge: EdgeId, reference: &Reference) -> WalkResult<Resolution> {
         let text = reference.text.as_str();
         if text.is_empty() {
@@ -395,7 +409,8 @@ impl Walker {
         self.list_plugins(edge.root, reference, target)
     }
 
-    /// Reads a file that is listed as a plugin configuration, and remembers a root that is.
+    /// If the reference is in a list of plugin configurations, reads the file that it leads to, or remembers the root,
+    /// for the references in these configurations. Returns `target`.
     fn list_plugins(&mut self, lister: RootId, reference: &Reference, target: Resolution) -> WalkResult<Resolution> {
         match target {
             _ if reference.accepts != Accepts::Plugin => {}
@@ -418,9 +433,9 @@ impl Walker {
         Rc::make_mut(&mut self.graph.notes).push(Noted { root, file, note });
     }
 
-    /// Records the problems of a file that kustomize refuses. Returns the part that could be parsed.
+    /// Records the problems of a file that kustomize refuses. Returns the part that could be parsed, which the walk
+    /// follows all the same, so that one run reports as much as it can.
     fn record_problems(&mut self, file: FileId, refused: Refused) -> Kustomization {
-        // The rest of the file is followed all the same, so that one run reports as much as it can.
         for problem in refused.problems {
             if !self.has_room() {
                 break;

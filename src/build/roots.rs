@@ -106,7 +106,7 @@ impl<'a> Refusals<'a> {
         let graph = self.graph;
         let reached = graph.reach([root], |_, _| true);
         // All failures are reported at once, and make the result unknown.
-        let troubles = self.troubles.iter().filter(|trouble| graph.is_in(trouble.at, &reached));
+        let troubles = self.troubles.iter().filter(|trouble| graph.belongs_to(trouble.at, &reached));
         let mut failures: Vec<Failure> = troubles.map(|trouble| trouble.failure.clone()).collect();
         failures.dedup();
         if self.overloaded.contains(&root) {

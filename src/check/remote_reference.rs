@@ -1,7 +1,8 @@
 //! `remote-reference`: a remote file or root that is neither localized nor locked.
 //!
-//! An entry of the lock at the top of the tree satisfies the rule, unless `branch` does not look at the root. The references inside a locked upstream are judged by
-//! `unlocked_dependency`. The rule also applies below `localized-files`: a build would fetch a URL there.
+//! An entry of the lock at the top of the tree satisfies the rule, unless `branch` does not look at the root. The
+//! references inside a locked upstream are judged by `unlocked_dependency`. The rule also applies below
+//! `localized-files`: a build would fetch a URL there.
 
 mod component;
 
@@ -26,7 +27,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
         .filter_map(|remote| {
             let failure = match context.left_out(remote.root, &remote.shown()) {
                 Some(failure) => failure,
-                None => with_hints(context, remote, remote.wanted.unlocked(context.lock())?),
+                None => with_hints(context, remote, remote.wanted.not_locked_failure(context.lock())?),
             };
             Some(context.at_reference(Rule::RemoteReference, remote.edge, failure))
         })

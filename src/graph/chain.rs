@@ -50,8 +50,10 @@ fn locations(graph: &Graph, chain: &[&Edge]) -> Vec<Location> {
     chain.iter().map(|edge| graph.location(edge)).collect()
 }
 
-/// For each file of an upstream the reference that leads to it on a shortest path from the user's tree.
+/// For each file of an upstream the reference that leads to it on a shortest path from the user's files. A message
+/// about the file shows this path, because the user can change only its beginning.
 fn upstream_predecessors(graph: &Graph) -> Predecessors<FileId, &Edge> {
+    // The references to files of upstreams, by the file that has them.
     let mut references: HashMap<FileId, Vec<(&Edge, FileId)>> = HashMap::new();
     for edge in graph.roots.iter().flat_map(|root| &root.edges) {
         if let Some(to) = graph.resolved_file(edge).filter(|to| graph.user_path(*to).is_none()) {

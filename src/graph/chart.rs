@@ -1,8 +1,8 @@
 //! Charts: where kustomize looks for them, and bringing in those that are not there.
 //!
-//! kustomize calls `helm pull` unless the directory of the chart is there: `{chartHome}/{name}-{version}/{name}`
-//! with a repository and a version, else `{chartHome}/{name}` (`HelmChartInflationGenerator.go`). Helm follows the links
-//! in it, and reads what its schemas name.
+//! kustomize calls `helm pull` unless the directory of the chart is there: `{chartHome}/{name}-{version}/{name}` with a
+//! repository and a version, else `{chartHome}/{name}` (`HelmChartInflationGenerator.go`). Helm follows the links in
+//! it, and reads what its schemas name.
 
 pub mod archive;
 mod files;
@@ -11,12 +11,12 @@ mod schema;
 use std::collections::{BTreeMap, HashSet};
 use std::rc::Rc;
 
-use super::local::absent;
+use super::local::absent_failure;
 use super::trouble::{At, Trouble, TroubleKind, WalkResult};
 use super::{FileId, Graph, HINT_REWRITE, Origin, Remotes, RootId, WalkPolicy, Walker};
 use crate::config::FILE_NAME;
 use crate::kustomization::NoteKind;
-use crate::message::failure::{Failure, Result};
+use crate::message::failure::{Failure, Result, stage};
 use crate::message::finding::{Finding, Rule, Subject};
 use crate::message::redact::{self, SafeUrl};
 use crate::record::{Digest, Lock, Pinned};
@@ -121,7 +121,8 @@ impl ChartRef {
         Some(format!("`repo: {}` is not {expected}", self.repo.shown()))
     }
 
-    /// Rejects a text that helm, or a path, could take for something else.
+    /// Refuses a chart whose repository, name or version could be misread: by helm as an option, or as a part of a path
+    /// that leads elsewhere. The texts may come from an upstream.
     pub(crate) fn refuse_unsafe(&self) -> Result<()> {
         let texts = [self.repo.exposed(), &self.name, &self.version];
         let is_refused = texts.iter().any(|text| text.contains(char::is_control) || text.starts_with('-'))
@@ -243,7 +244,8 @@ impl Walker {
         }
     }
 
-    /// Looks for a chart at the path `below` in the home of charts.
+    /// Looks for a chart in the tree, as kustomize does before it pulls one: at the path `below` in the directory
+    /// `home` that the kustomization of `root` names for its charts. Fails if something else than a directory is there.
     fn look_up_chart(&self, root: RootId, home: &str, below: &str) -> WalkResult<ChartLookup> {
         // An absolute path means another directory on another machine.
         let home = self.graph.local_path(root, home).filter(|_| !path::is_absolute(home));
@@ -308,7 +310,8 @@ impl Walker {
                 let shown = self.graph.sources[source].tree.label(&path);
                 let message = format!("there is no `{shown}`, and the chart `{name}` has no `repo`");
                 let absence = policy.absence(&self.graph, source, &path);
-                let failure = absent(&absence, &path, true, message, "put the chart there, or add its `repo`");
+                let hint = "put the chart there, or add its `repo`";
+                let failure = absent_failure(&absence, &path, stage([&path]), message, hint);
                 Err(Trouble::of(TroubleKind::Missing { path, absence }, failure))
             }
             (ChartLookup::Submodule(path), None) => Err(self.unresolved(source, name, Resolved::Submodule { path })),
@@ -324,7 +327,7 @@ impl Walker {
         let mut files = BTreeMap::new();
         for path in archive.files.keys() {
             let origin = Origin::Archive { archive: archive.clone(), path: path.clone() };
-            files.insert(path.clone(), self.add_file(origin, false));
+            files.insert(path.clone(), self.add_file(origin));
         }
         let chart = &mut self.graph.charts[chart];
         (chart.archive, chart.files) = (Some(archive), files);

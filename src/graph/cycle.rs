@@ -13,8 +13,8 @@ const MOST: usize = 100;
 /// The most references of a chain that are shown.
 const SHOWN: usize = 32;
 
-/// A trouble for every cycle of roots, and for every other reference that kustomize takes for one.
-pub(super) fn find(graph: &Graph) -> Vec<Trouble> {
+/// A trouble for every cycle of roots, and for every other chain of references that kustomize refuses as a cycle.
+pub(super) fn cycle_troubles(graph: &Graph) -> Vec<Trouble> {
     let cycles = cycles(graph);
     let mut reported: HashSet<EdgeId> = cycles.iter().flatten().copied().collect();
     let mut troubles: Vec<Trouble> =
@@ -60,7 +60,8 @@ fn cycles(graph: &Graph) -> Vec<Vec<EdgeId>> {
             *index += 1;
             let Resolution::Root { id, .. } = edge.resolution else { continue };
             match depths.get(&id) {
-                // A reference back to a root on the current path closes a cycle. Each step is already past its reference.
+                // A reference back to a root on the current path closes a cycle. Each step is already past its
+                // reference.
                 Some(Some(depth)) if cycles.len() < MOST => {
                     cycles.push(path[*depth..].iter().map(|step| EdgeId { index: step.index - 1, ..*step }).collect());
                 }
@@ -75,6 +76,8 @@ fn cycles(graph: &Graph) -> Vec<Vec<EdgeId>> {
     cycles
 }
 
+/// The trouble of a chain of references that kustomize refuses as a cycle. Its message lists the roots on the chain,
+/// and `problem` says where the chain leads; the last reference is the location. `None` if the chain is empty.
 fn trouble(graph: &Graph, chain: &[EdgeId], problem: &str) -> Option<Trouble> {
     let (first, last) = (chain.first()?.root, *chain.last()?);
     let mut shown = vec![quoted(graph, first)];

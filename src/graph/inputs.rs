@@ -86,7 +86,8 @@ impl Graph {
 }
 
 impl Graph {
-    /// The links of the user's tree through which its roots read files.
+    /// The links of the user's tree through which its roots read files. A link that was changed and not committed
+    /// changes a build, like a file.
     pub(crate) fn user_links(&self) -> Result<BTreeSet<String>> {
         let (tree, mut links) = (&self.sources[0].tree, BTreeSet::new());
         for root in self.root_ids().filter(|root| self.is_user_root(*root)) {
@@ -138,7 +139,8 @@ pub(crate) fn of_directory_without_root(tree: &dyn Tree, directory: &str, whole:
     Ok(recorder.finish())
 }
 
-/// The paths of all inputs of a tree.
+/// The paths of a tree that `inputs` mean: a directory that counts as a whole becomes everything below it. Inputs that
+/// are not in the tree are skipped.
 pub(crate) fn paths_of(tree: &dyn Tree, inputs: Vec<BuildInput>) -> Result<Vec<String>> {
     let mut paths = Vec::new();
     for input in inputs {
@@ -151,8 +153,9 @@ pub(crate) fn paths_of(tree: &dyn Tree, inputs: Vec<BuildInput>) -> Result<Vec<S
     Ok(paths)
 }
 
-/// Why other checkouts cannot read the content of a path: it is a link out of the tree, or in a submodule. `None` if the
-/// tree has the content.
+/// Why other checkouts lack the content of a link or submodule: the link leads out of the tree, or the files are in
+/// another repository. The output of a build that reads them depends on the machine. `None` if the tree has the
+/// content.
 pub(crate) fn leads_out(tree: &dyn Tree, link: &str) -> Result<Option<String>> {
     if !matches!(tree.entry(link)?, Some(Entry::Link | Entry::Submodule)) {
         return Ok(None);
@@ -200,7 +203,8 @@ impl<'a> InputRecorder<'a> {
         }
     }
 
-    /// Records everything below a directory (a real path), and below the directories that links in it lead to.
+    /// Records that a program may read everything below a directory (a real path), and below the directories to which
+    /// links in it lead.
     fn record_below(&mut self, directory: String) -> Result<()> {
         let mut todo = vec![directory];
         while let Some(directory) = todo.pop() {
@@ -208,7 +212,7 @@ impl<'a> InputRecorder<'a> {
                 continue;
             }
             for entry in self.tree.tree.below(&directory)? {
-                // A program follows links as it likes.
+                // A program may follow a link, unlike git.
                 if self.tree.tree.entry(&entry)? == Some(Entry::Link)
                     && let Resolved::Directory { path } = self.resolve(&entry)?
                 {

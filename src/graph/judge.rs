@@ -62,7 +62,8 @@ impl WalkPolicy<'_> {
         Ok(None)
     }
 
-    /// Fails for an upstream that may not be locked.
+    /// Refuses an upstream that the `sources` of the configuration do not accept. `pinned` is its entry in the lock,
+    /// which may violate them, too; `shown` is the reference for the message.
     pub(super) fn refuse_distrusted(
         &self,
         upstream: &Upstream,
@@ -140,7 +141,7 @@ impl Walker {
         self.refuse_reshaped_plugins();
         // The rest of the walker is large, so only the graph and the troubles are kept.
         let Walker { mut graph, mut troubles, .. } = self;
-        troubles.extend(cycle::find(&graph));
+        troubles.extend(cycle::cycle_troubles(&graph));
         troubles.extend(overload_troubles(&graph));
         chain::add_chains(&graph, &mut troubles);
         // Troubles of remote references come after local ones, but messages follow the order of the file.
@@ -149,7 +150,8 @@ impl Walker {
         Explored { graph, troubles, starts }
     }
 
-    /// Decides which pending remote references stay remote. Returns the others, which are to be fetched.
+    /// Decides which of the pending remote references stay remote, and records why. Returns the others, which are to be
+    /// fetched. A reference whose upstream may not be locked becomes a trouble.
     fn decide_pending(&mut self, policy: &WalkPolicy<'_>) -> Vec<EdgeId> {
         let mut to_fetch = Vec::new();
         for id in mem::take(&mut self.pending) {
@@ -212,6 +214,8 @@ impl Walker {
         }
     }
 
+    /// Adds a finding for each program or image that a build runs although it can change without a commit, unless an
+    /// exception covers it.
     fn judge_notes(&mut self, policy: &WalkPolicy<'_>) {
         for (number, noted) in self.graph.notes.iter().enumerate() {
             let lines = self.graph.lines_of(number);

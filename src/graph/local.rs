@@ -20,7 +20,8 @@ fn stem(name: &str) -> (&str, bool) {
     name.rsplit_once('.').map_or((name, false), |(stem, _)| (stem, true))
 }
 
-/// The sibling of a missing path whose name is nearest to it. `None` if no name is near enough.
+/// The existing path in the same directory that was probably meant by a missing path, for the hint "did you mean".
+/// `None` if no name is similar enough.
 pub(crate) fn similar_path(tree: &dyn Tree, missing: &str) -> Option<String> {
     let parent = path::parent(missing);
     let names = tree.names(parent).ok().filter(|names| names.len() <= MOST_COMPARED)?;
@@ -84,8 +85,8 @@ impl Walker {
         if !expects_file || !matches!(resolved, Some(Resolved::File { .. })) {
             refuse_unsupported(text)?;
         }
-        // The text is judged before the path that it resolves to: a better message can be given for it. An absolute path
-        // to a file of the user's tree goes on: the rule `out-of-scope` reports it.
+        // The text is judged before the path that it resolves to: a better message can be given for it. An absolute
+        // path to a file of the user's tree goes on: the rule `out-of-scope` reports it.
         if path::is_absolute(text) && (!expects_file || is_remote || local_path.is_none()) {
             return Err(Trouble::of(TroubleKind::OutOfScope, self.graph.absolute_path_failure(edge.root, text)));
         }
@@ -138,8 +139,8 @@ impl Walker {
         }
     }
 
-    /// Records a reference that leads out of the scope, or out of its root unless `may_leave_root`. The walk still
-    /// follows it.
+    /// Records a trouble for a reference to `path` that leads out of the scope, or out of its root unless
+    /// `may_leave_root`. The walk still follows the reference, because the policy may allow both.
     fn check_bounds(&mut self, edge: EdgeId, path: &str, may_leave_root: bool) {
         let Root { source, directory, .. } = &self.graph.roots[edge.root];
         let ScopedTree { tree, scope, repository } = &self.graph.sources[*source];
@@ -154,7 +155,8 @@ impl Walker {
         troubles.into_iter().for_each(|trouble| self.record_trouble(*trouble, At::Edge(edge)));
     }
 
-    /// Refuses references to the directory that the result will be written to.
+    /// Records a trouble for each reference into `forbidden`, the NEW_DIR of this run: the copy would be made from its
+    /// own earlier content.
     pub(super) fn refuse_forbidden(&mut self, forbidden: &str) {
         let mut troubles = Vec::new();
         for (id, edge) in self.graph.edges() {
@@ -167,7 +169,8 @@ impl Walker {
         troubles.into_iter().for_each(|(trouble, at)| self.record_trouble(*trouble, at));
     }
 
-    /// The trouble of a path that resolves to nothing usable.
+    /// The trouble of a reference with the path `text`, which leads to neither a file nor a directory, by the result of
+    /// following its path.
     pub(super) fn unresolved(&self, source: SourceId, text: &str, resolved: Resolved) -> Box<Trouble> {
         let tree = &self.graph.sources[source].tree;
         match resolved {
@@ -191,8 +194,9 @@ impl Walker {
         }
     }
 
-    /// A trouble of a missing path or kustomization, by its index among all, with its message and hints. `None` for
-    /// other troubles, which have them.
+    /// A trouble of a missing path or kustomization again, now with its message and hints: the walk left them out,
+    /// because only the policy knows whether the file is ignored or not committed. `number` is the index of the trouble
+    /// among all. `None` for other troubles, which have a message.
     pub(super) fn explain_missing(
         &self,
         trouble: &Trouble,
@@ -205,6 +209,7 @@ impl Walker {
                 Some(self.missing_trouble(edge, path, number < MOST_COMPARED, policy))
             }
             (TroubleKind::NoKustomization { directory, .. }, at) => {
+                // In a fetched repository nothing can be ignored or not committed, so the message is complete.
                 let source = match at {
                     At::Edge(edge) if self.graph[edge].remote.is_some() => return None,
                     at => self.graph.root_at(at).map_or(SourceId::FIRST, |root| self.graph.roots[root].source),
@@ -245,7 +250,10 @@ impl Walker {
         } else {
             "add it, or remove the reference"
         };
-        let mut failure = absent(&absence, path, takes_file, message, hint);
+        // A directory may contain files that are ignored for good reason, so only a file is added by force.
+        let is_file = takes_file || path::name(path).contains('.');
+        let add = if is_file { stage([path]) } else { command("git add --", [pathspec(path)]) };
+        let mut failure = absent_failure(&absence, path, add, message, hint);
         let is_gone = matches!(absence, Absence::Nowhere | Absence::Deleted);
         if is_gone
             && is_compared
@@ -261,7 +269,7 @@ impl Walker {
     /// Explains why there is no kustomization in a directory.
     fn no_kustomization(&self, source: SourceId, directory: &str, policy: &WalkPolicy<'_>) -> Box<Trouble> {
         let tree = &self.graph.sources[source].tree;
-        // A kustomization on disk that is not committed is the likeliest cause.
+        // A kustomization that is ignored, deleted or not committed is the likeliest cause, so it decides the hint.
         let mut candidates = FILE_NAMES.iter().map(|name| path::join(directory, name));
         let uncommitted = candidates.find_map(|path| match policy.absence(&self.graph, source, &path) {
             Absence::Nowhere => None,
@@ -270,15 +278,15 @@ impl Walker {
         let (absence, path) = uncommitted.unwrap_or((Absence::Nowhere, String::new()));
         let message = format!("no kustomization in `{}`", tree.label(directory));
         let hint = "add a `kustomization.yaml` to it, or name its files one by one";
-        let failure = absent(&absence, &path, true, message, hint);
+        let failure = absent_failure(&absence, &path, stage([&path]), message, hint);
         Trouble::of(TroubleKind::NoKustomization { directory: directory.to_owned(), absence }, failure)
     }
 
-    /// The trouble of a directory without a kustomization. Fails if the tree cannot be read.
+    /// The trouble of a directory in which kustomize finds no kustomization: there is no file of such a name, or it is
+    /// a directory or a link out. Fails if the tree cannot be read.
     pub(super) fn without_kustomization(&self, source: SourceId, directory: &str) -> Result<Box<Trouble>> {
         let tree = &self.graph.sources[source].tree;
         for path in FILE_NAMES.iter().map(|name| path::join(directory, name)) {
-            // kustomize reads neither a directory of that name nor a link that leaves its directory.
             if tree.entry(&path)?.is_some() {
                 let shown = tree.label(&path);
                 let message = format!("`{shown}` is not a file in its directory: kustomize finds no kustomization");
@@ -289,14 +297,17 @@ impl Walker {
         Ok(self.no_kustomization(source, directory, &WalkPolicy::default()))
     }
 
-    /// Refuses a component in `resources`, and a kustomization in `components`.
+    /// Refuses a Component that is not referenced in `components`, and a Kustomization that is, as kustomize does.
+    /// `text` is the reference to the root, and `accepts` tells its field.
     pub(super) fn check_kind(&self, id: RootId, text: &str, accepts: Accepts) -> WalkResult<()> {
-        let (is, field) = match (accepts == Accepts::Component, self.graph.roots[id].kind) {
-            (true, Some(KustomizationKind::Kustomization)) => ("Kustomization", "resources"),
-            (false, Some(KustomizationKind::Component)) => ("Component", "components"),
+        let (kind, field) = match (self.graph.roots[id].kind, accepts) {
+            (Some(KustomizationKind::Kustomization), Accepts::Component) => ("Kustomization", "resources"),
+            (Some(KustomizationKind::Component), accepts) if accepts != Accepts::Component => {
+                ("Component", "components")
+            }
             _ => return Ok(()),
         };
-        let message = format!("`{}` is a {is}, which must be listed in `{field}`", redact::url(text));
+        let message = format!("`{}` is a {kind}, which must be listed in `{field}`", redact::url(text));
         Err(Trouble::refused(message).hint(format!("move it to `{field}`")))
     }
 }
@@ -318,8 +329,9 @@ fn out_of_root(text: &str, root: &str, is_remote: bool) -> Box<Trouble> {
         .hint(format!("if this is built with `--load-restrictor LoadRestrictionsNone`, as Flux does: write `load-restrictor: none` into {FILE_NAME}"))
 }
 
-/// The failure of a missing path; `message` and `hint` apply if it exists nowhere.
-pub(super) fn absent(absence: &Absence, path: &str, is_file: bool, message: String, hint: &str) -> Failure {
+/// The failure of a path that is missing in the tree, with the fix that its absence needs: a file on disk must be added
+/// by the command `add`, and a deleted one restored. If there never was such a file, `message` and `hint` say it all.
+pub(super) fn absent_failure(absence: &Absence, path: &str, add: String, message: String, hint: &str) -> Failure {
     let (message, hint) = match absence {
         Absence::Nowhere => (message, hint.to_owned()),
         // It is in HEAD, so that git has the content.
@@ -327,12 +339,7 @@ pub(super) fn absent(absence: &Absence, path: &str, is_file: bool, message: Stri
             let restore = command("git restore --staged --worktree --", [pathspec(path)]);
             (message, format!("restore it: {restore}"))
         }
-        Absence::Untracked => {
-            // A directory may contain files that are ignored for good reason, so only a file is added by force.
-            let is_file = is_file || path::name(path).contains('.');
-            let add = if is_file { stage([path]) } else { command("git add --", [pathspec(path)]) };
-            (format!("`{path}` is on disk, but not committed"), add)
-        }
+        Absence::Untracked => (format!("`{path}` is on disk, but not committed"), add),
         Absence::Ignored { rule, on_disk } => {
             let state = if *on_disk == Some(false) { "does not exist, and" } else { "is not committed, and" };
             let fix = match on_disk {
@@ -350,7 +357,8 @@ fn climbs_after_name(text: &str) -> bool {
     path::components(text).skip_while(|name| [".", ".."].contains(name)).any(|name| name == "..")
 }
 
-/// Refuses a reference that was surely meant to be remote, but that kustomize does not support.
+/// Refuses a reference that was surely meant to be remote, but has a scheme or form that kustomize does not support:
+/// kustomize would look for a file of that name, and its message would not help.
 fn refuse_unsupported(text: &str) -> WalkResult<()> {
     let (why, hint) = if let Some(scheme) = reference::unsupported_scheme(text) {
         let (reason, hint) = reference::why_unsupported(&scheme);

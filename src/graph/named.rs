@@ -31,8 +31,8 @@ pub(crate) struct Node {
     pub pin: Option<Pin>,
     /// The digest in the lock. `None` if the lock has none, or for a local node.
     pub locked: Option<Digest>,
-    /// Why it cannot be followed, or why its references are unknown, in a word or two; of a remote node that no lock has
-    /// whether an exception allows it.
+    /// Why it cannot be followed, or why its references are unknown, in a word or two; of a remote node that no lock
+    /// has whether an exception allows it.
     pub why: Option<&'static str>,
 }
 
@@ -69,7 +69,8 @@ impl Node {
         matches!(self.kind, NodeKind::Git | NodeKind::Http | NodeKind::Chart)
     }
 
-    /// Its state for people; empty for an ordinary root or file.
+    /// The words behind the name of the node in reports: its kind, its pin, whether it is locked, and why it cannot be
+    /// followed. Empty for an ordinary root or file.
     pub(crate) fn state(&self) -> String {
         let origin = match (&self.locked, &self.remote) {
             (Some(digest), _) => Some(format!("locked {}", short(digest.hex()))),
@@ -123,6 +124,8 @@ pub(crate) struct Namer<'a> {
 }
 
 impl<'a> Namer<'a> {
+    /// Prepares to name the nodes of a walk from its tree. Reads all locks of the tree, which tell the upstreams of
+    /// localized files.
     pub(crate) fn of(explored: &'a Explored, config: &'a Config) -> Result<Namer<'a>> {
         let graph = &explored.graph;
         let tree = &*graph.sources[0].tree;
@@ -149,6 +152,7 @@ impl<'a> Namer<'a> {
         nodes.filter(|node| node.is_remote() || node.why.is_some())
     }
 
+    /// The node of a root. A localized root has the upstream of its kustomization.
     pub(crate) fn root(&self, id: RootId) -> Node {
         let root = &self.graph.roots[id];
         let reason = self.reasons.get(&At::File(root.file)).copied();
@@ -166,7 +170,7 @@ impl<'a> Namer<'a> {
         self.graph.user_path(file).and_then(|path| self.localized_from.get(path)).cloned()
     }
 
-    /// The references of a root, then its charts.
+    /// The references of a root, then its charts, each with the node that it leads to.
     pub(crate) fn references_of(&self, root: RootId) -> impl Iterator<Item = NamedReference> {
         let from = Rc::new(self.root(root));
         let chart_from = from.clone();
@@ -186,6 +190,7 @@ impl<'a> Namer<'a> {
         edges.chain(charts)
     }
 
+    /// The node that a reference leads to: a root, a file, something remote, or why it cannot be followed.
     fn resolved_node(&self, id: EdgeId) -> Node {
         let (edge, reason) = (&self.graph[id], self.reasons.get(&At::Edge(id)).copied());
         match (edge.resolution, &edge.remote) {
@@ -212,6 +217,8 @@ impl<'a> Namer<'a> {
         self.graph.exception(self.config, rule, &upstream.subject(), lines).map(|_| ALLOWED)
     }
 
+    /// The node of a remote reference at these lines, which the walk has not fetched: its digest if it is locked,
+    /// otherwise whether an exception allows it.
     fn remote_node(&self, wanted: &RemoteRef, lines: Lines) -> Node {
         let locked = wanted.locked(&self.lock);
         // The lock tells whether a URL is a file or a repository; without it only the text does.
@@ -227,6 +234,7 @@ impl<'a> Namer<'a> {
         Node { pin, why, ..Node::on_host(wanted.text.shown(), kind, locked, &self.lock) }
     }
 
+    /// The node of a chart: its directory if it is in the tree, otherwise its upstream.
     fn chart_node(&self, chart: &Chart) -> Node {
         match (&chart.lookup, &chart.wanted) {
             // A chart is used as a whole, so its directory is one node, like a file.

@@ -300,7 +300,8 @@ impl Graph {
         self.read(file).unwrap_or_default()
     }
 
-    /// The reason for an exception from `rule`, if a comment at the lines of the file or the configuration has one.
+    /// The reason of the exception by which `subject`, at these lines, may violate `rule`. A comment there counts
+    /// before the configuration. `None` if neither has an exception.
     pub(crate) fn exception(
         &self,
         config: &Config,
@@ -368,13 +369,15 @@ impl Graph {
         Some(Failure::new(format!("`{}`: {}", self.label(*file), problem.message)).hint(problem.hint))
     }
 
-    /// The failures of the roots that name a file whose aliases stand for too much.
+    /// The roots that reference a file whose YAML aliases stand for too many nodes, each with the failure. Such roots
+    /// are not built, because kustomize expands the aliases until the memory is full.
     pub(crate) fn exploding(&self) -> BTreeMap<RootId, Failure> {
+        // Each file is parsed once, although many roots may reference it.
         let (mut known, mut exploding) = (HashMap::new(), BTreeMap::new());
         for id in self.root_ids() {
             for Edge { reference, resolution: target, .. } in &self.roots[id].edges {
                 let Resolution::File(file) = *target else { continue };
-                // A generator does not read its files.
+                // A generator copies its files, and a program runs: kustomize parses neither.
                 if reference.key.is_some() || reference.accepts == Accepts::Program {
                     continue;
                 }
@@ -424,8 +427,8 @@ impl Graph {
         Location { position, field: field.to_owned(), ..self.file_location(file) }
     }
 
-    /// The location of something that kustomize accepts, and the user should know: a [`Note`](crate::kustomization::Note),
-    /// by its index in `notes`.
+    /// The location of something that kustomize accepts, and the user should know: a
+    /// [`Note`](crate::kustomization::Note), by its index in `notes`.
     pub(crate) fn note_location(&self, note: usize) -> Location {
         let Noted { file, note, .. } = &self.notes[note];
         self.location_in(*file, note.position, &note.field)
@@ -490,13 +493,14 @@ impl Graph {
         self.file_ids().filter(move |file| is_read[file.0]).filter_map(|file| self.user_path(file))
     }
 
-    /// The files of fetched repositories that builds read, and the directories of their roots.
+    /// The files of fetched repositories that builds read, with the directories whose licenses are copied with them:
+    /// those of the roots, and the top directories. One request per repository fetches all of them.
     pub(super) fn fetched_paths(&self) -> Vec<(Rc<RemoteCommit>, String)> {
         let files = self.files.iter().filter_map(|file| match &file.origin {
             Origin::Tree { source, path } => Some((*source, path.as_str())),
             Origin::Remote(_) | Origin::Archive { .. } => None,
         });
-        // For a directory, [`Remotes::prefetch`] fetches the licenses in it.
+        // A directory stands for the licenses in it: [`Remotes::prefetch`] fetches nothing else of it.
         let roots = self.roots.iter().flat_map(|root| [(root.source, &*root.directory), (root.source, "")]);
         let paths = files.chain(roots).collect::<BTreeSet<_>>().into_iter();
         paths.filter_map(|(source, path)| Some((self.sources[source].repository.clone()?, path.to_owned()))).collect()

@@ -9,8 +9,10 @@ use super::{Edge, FileId, Graph, RootId, Walker};
 use crate::kustomization::{self, Accepts, Kustomization, Reference};
 
 impl Walker {
-    /// Adds the references of a plugin configuration to the root that lists it.
+    /// Reads a plugin configuration, and adds its references to the root that lists it in `field`: kustomize loads them
+    /// for the build of that root.
     pub(super) fn read_plugin(&mut self, root: RootId, file: FileId, field: &str) -> WalkResult<()> {
+        // A root may list a configuration twice.
         if !self.plugins.insert((root, file)) || !self.has_room() {
             return Ok(());
         }
@@ -26,9 +28,10 @@ impl Walker {
         Ok(())
     }
 
-    /// The references and notes of a plugin configuration.
+    /// The references and notes of a plugin configuration, which is read and parsed only once, however many roots list
+    /// it.
     fn plugin_file(&mut self, file: FileId) -> WalkResult<Rc<Kustomization>> {
-        // It is parsed once, whoever lists it, so that its problems are recorded once.
+        // Otherwise its problems would be recorded more than once.
         if let Some(known) = self.read_plugins.get(&file) {
             return Ok(known.clone());
         }
@@ -40,10 +43,11 @@ impl Walker {
         Ok(plugin)
     }
 
-    /// Reads the resources of the roots that are listed as plugin configurations. Returns whether any of them was new.
+    /// Reads the plugin configurations in the roots that are listed instead of files: the resources of these roots.
+    /// Returns whether any of them was new, so that the walk has references to follow again.
     pub(super) fn read_plugin_roots(&mut self) -> bool {
         let mut is_any_new = false;
-        // After a limit was exceeded this map is empty.
+        // The walk empties this map when a limit is exceeded.
         for ((lister, root), field) in self.plugin_roots.clone() {
             for file in self.resource_files(&self.resource_roots(root)) {
                 if self.plugins.contains(&(lister, file)) {
@@ -72,7 +76,8 @@ impl Walker {
         listed.filter_map(|(_, edge)| edge.file()).collect()
     }
 
-    /// Records a problem for each root of plugin configurations that changes the configurations in its files.
+    /// Records a problem for each root that is listed as plugin configurations and changes its resources, for example
+    /// by a patch: the configurations that kustomize runs are then not those in the files, which this program has read.
     pub(super) fn refuse_reshaped_plugins(&mut self) {
         let listed: BTreeSet<RootId> =
             self.plugin_roots.keys().flat_map(|(_, root)| self.resource_roots(*root)).collect();

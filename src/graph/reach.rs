@@ -6,7 +6,8 @@ use std::hash::Hash;
 use super::{Edge, EdgeId, Graph, Resolution, RootId};
 use crate::os::limits::LOADS;
 
-/// All nodes that are reachable from `starts`, which are included.
+/// All nodes of a graph that are reachable from `starts`, which are included. `next` gives the nodes to which one
+/// leads.
 pub(crate) fn reach<T: Ord + Clone, N: IntoIterator<Item = T>>(
     starts: impl IntoIterator<Item = T>,
     mut next: impl FnMut(&T) -> N,
@@ -25,7 +26,8 @@ pub(crate) fn reach<T: Ord + Clone, N: IntoIterator<Item = T>>(
 /// start.
 pub(crate) type Predecessors<T, S> = HashMap<T, Option<(T, S)>>;
 
-/// The predecessors of every node that is reachable from `starts`, on shortest paths.
+/// Searches a graph breadth-first from `starts`, and returns for every reached node how a shortest path comes to it.
+/// [`steps_to`] reads a path off the result. `next` gives the steps from a node, each with the node to which it leads.
 pub(crate) fn predecessors<T: Copy + Eq + Hash, S, N: IntoIterator<Item = (S, T)>>(
     starts: impl IntoIterator<Item = T>,
     mut next: impl FnMut(T) -> N,
@@ -98,7 +100,8 @@ impl Graph {
         top_roots
     }
 
-    /// The user's roots that a root in `failed` references and no root in `built` reaches.
+    /// The user's roots that are still to be built alone after some builds failed: those that a root in `failed`
+    /// references, unless a root in `built` reaches them, whose build has loaded them.
     pub(crate) fn unverified_roots(
         &self,
         built: impl IntoIterator<Item = RootId>,
@@ -106,7 +109,6 @@ impl Graph {
     ) -> BTreeSet<RootId> {
         let reached = self.reach(built, |_, _| true);
         let named = failed.into_iter().flat_map(|root| self.referenced_roots(root).map(|(_, named)| named));
-        // A build that failed, or did not run, may not have come to them.
         named.filter(|root| self.is_user_root(*root) && !reached.contains(root)).collect()
     }
 
@@ -131,14 +133,16 @@ impl Graph {
         self.root_ids().filter(|root| loads[root.0] > LOADS.most as u64).collect()
     }
 
-    /// The number of roots that the build of each root loads, counted as often as they are referenced.
+    /// The number of roots that the build of each root loads, by the index of the root. A root that is referenced twice
+    /// counts twice, with all that it loads, because kustomize loads it again.
     fn loads(&self) -> Vec<u64> {
         let mut loads: Vec<Option<u64>> = vec![None; self.roots.len()];
         for start in self.root_ids() {
-            // Depth first: the second visit to a root, with `true`, comes after all roots that it references.
+            // Depth first. Each root is visited twice: to queue the roots that it references, and after these are
+            // counted.
             let mut todo = vec![(start, false)];
-            while let Some((root, is_known)) = todo.pop() {
-                if is_known {
+            while let Some((root, are_others_counted)) = todo.pop() {
+                if are_others_counted {
                     let below = self.referenced_roots(root).map(|(_, id)| loads[id.0].unwrap_or_default());
                     loads[root.0] = Some(below.fold(1, u64::saturating_add));
                 } else if loads[root.0].is_none() {

@@ -16,8 +16,8 @@ use crate::reference::{self, RepoSpec, Upstream};
 use crate::tree::{self, Resolved};
 
 impl Walker {
-    /// Queues a remote reference until its level is complete. Refuses text that git could misread, and local paths in
-    /// upstreams.
+    /// Queues a remote reference until all local ones are followed, so that one request per repository is enough.
+    /// Refuses text that git could misread, and an upstream that names a local path of this machine.
     pub(super) fn queue_remote(&mut self, edge: EdgeId, wanted: &RemoteRef) -> WalkResult<Resolution> {
         let (text, spec) = (wanted.text.exposed(), wanted.spec.as_ref());
         // kustomize asks for a file first, but text that git could misread is refused before git can get it.
@@ -35,8 +35,9 @@ impl Walker {
         Ok(Resolution::Remote)
     }
 
-    /// Refuses the `fetched` upstream if it lacks what the entry of `sources` for the upstream that the reference
-    /// `named` demands, such as a signature.
+    /// Refuses fetched content that lacks what `sources` of the configuration demands, such as a signature. `named` is
+    /// the upstream as the reference names it, which selects the entry of `sources`; `fetched` is the upstream of the
+    /// content.
     pub(super) fn check_source(
         &self,
         remotes: &dyn Remotes,
@@ -66,6 +67,8 @@ impl Walker {
         self.queue.iter().filter_map(|edge| self.next_file(*edge)).collect()
     }
 
+    /// The file of a fetched repository that following a local reference in it will read for more references. `None`
+    /// for any other reference, or if nothing is read.
     fn next_file(&self, edge: EdgeId) -> Option<(Rc<RemoteCommit>, String)> {
         let ScopedTree { tree, repository, .. } = &self.graph.sources[self.graph.roots[edge.root].source];
         let (repository, Reference { text, accepts, .. }) = (repository.as_ref()?, &*self.graph[edge].reference);
@@ -113,7 +116,8 @@ impl Walker {
         }
     }
 
-    /// Refuses the URL of a root that is also a path of the user's tree.
+    /// Refuses the URL of a root that is also a path of the user's tree: kustomize reads that path first, and the URL
+    /// only if that fails, so what it builds depends on files that look unrelated.
     pub(super) fn refuse_shadowed(&self, root: RootId, wanted: &RemoteRef) -> WalkResult<()> {
         let source = &self.graph.sources[self.graph.roots[root].source];
         let path = self.graph.local_path(root, wanted.text.exposed());
@@ -122,8 +126,6 @@ impl Walker {
         let Some(path) = path.filter(|_| source.repository.is_none()) else {
             return Ok(());
         };
-        // kustomize reads a file of that name first, and falls back to git if it does not load, for example because
-        // its object exists already.
         if let Resolved::Missing { .. } = tree::resolve(&*source.tree, &path)? {
             return Ok(());
         }
@@ -188,7 +190,7 @@ fn refused_reference(wanted: &RemoteRef, why: &dyn Display) -> Box<Trouble> {
     Trouble::new(TroubleKind::Unsafe, format!("`{}` is refused: {why}", wanted.text.shown()))
 }
 
-/// The failure of a directory that a repository does not have.
+/// The failure of a reference to a directory that the commit of its repository does not have.
 pub(crate) fn no_directory(repository: &RemoteCommit, directory: &str) -> Failure {
     let failure = Failure::new(format!(
         "there is no directory `{directory}` in {} at {}",
@@ -202,7 +204,8 @@ pub(crate) fn no_directory(repository: &RemoteCommit, directory: &str) -> Failur
     }
 }
 
-/// The kind of a failure to resolve a reference.
+/// The kind of a failure to resolve a remote reference, which decides what the user is told to do. `kind` is what the
+/// fetcher says; `has_hint` tells that the URL is one of a web page.
 fn failure_kind(wanted: &RemoteRef, kind: FailureKind, has_hint: bool) -> FailureKind {
     match kind {
         // If an upstream misspelled it, the user cannot correct it, so it counts as missing.

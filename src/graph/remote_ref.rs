@@ -39,7 +39,8 @@ pub(crate) struct RemoteRef {
 }
 
 impl RemoteRef {
-    /// The remote reference that kustomize makes of a text and its field. `None` for a local path.
+    /// The remote reference that kustomize makes of a text and its field. `None` for a local path. `by` tells the
+    /// upstream that has the reference.
     pub(super) fn of(reference: &Reference, by: impl FnOnce() -> Option<String>) -> Option<RemoteRef> {
         let text = reference.text.as_str();
         let is_http = reference::is_remote_file(text);
@@ -58,7 +59,7 @@ impl RemoteRef {
         Some(RemoteRef { text: text.into(), wants, spec, by: by(), is_page })
     }
 
-    /// The reference as a repository. `None` if it looks like a file.
+    /// The reference as a repository, by its text alone: nothing is fetched. `None` if it is, or looks like, a file.
     pub(crate) fn repository(&self) -> Option<&RepoSpec> {
         let spec = self.spec.as_ref()?;
         match self.wants {
@@ -91,8 +92,8 @@ impl RemoteRef {
         Upstream::File { url: self.text.shown() }
     }
 
-    /// The upstream by which `lock` has an entry for the reference, although maybe not for its directory. `None` if it
-    /// has none.
+    /// The upstream that the reference means by the entry of `lock` for it: a repository or a file, which its text may
+    /// not tell. The entry may lack the directory of the reference. `None` if the lock has no entry.
     pub(crate) fn locked(&self, lock: &Lock) -> Option<Upstream> {
         let file = (self.wants != ExpectedContent::Root).then(|| self.file());
         // If kustomize drops a part of the query, it builds HEAD, which the entry of a lock does not pin.
@@ -110,9 +111,9 @@ impl RemoteRef {
         self.locked(lock).is_some_and(|upstream| lock.holds(&upstream))
     }
 
-    /// The problem of a reference that `lock` does not have, with what to change before it can be locked. `None` if the
+    /// The failure of a reference that `lock` does not have, with what to change before it can be locked. `None` if the
     /// lock has it.
-    pub(crate) fn unlocked(&self, lock: Option<&Lock>) -> Option<Failure> {
+    pub(crate) fn not_locked_failure(&self, lock: Option<&Lock>) -> Option<Failure> {
         let directory = match lock.and_then(|lock| Some((lock, self.locked(lock)?))) {
             Some((lock, upstream)) if lock.holds(&upstream) => return None,
             // The lock has the repository but not this directory, so its references were never looked at.

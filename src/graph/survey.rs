@@ -74,8 +74,9 @@ impl Survey {
         part.judged(starts, None, policy)
     }
 
-    /// The part of the graph that the roots in `directories` reach, judged by a policy. With `remotes`, remote
-    /// references that do not stay remote are fetched and followed.
+    /// Walks from the roots in `directories`, and returns the part of the graph that they reach, judged by a policy.
+    /// With `remotes`, remote references that do not stay remote are fetched and followed. Otherwise nothing is
+    /// fetched.
     pub(crate) fn explore(
         &self,
         directories: &[String],
@@ -112,7 +113,8 @@ impl Walker {
         roots.collect()
     }
 
-    /// A copy of the whole walk.
+    /// A copy of the whole walk, for a caller that judges it: a survey itself is never judged, because other callers
+    /// use it with other policies.
     fn copy(&self) -> Walker {
         Walker {
             graph: self.graph.clone(),
@@ -125,13 +127,13 @@ impl Walker {
             remotes: self.remotes,
             is_full: self.is_full,
             troubles: self.troubles.clone(),
-            // Only a walk under way needs the rest.
+            // Only finding more roots and references needs the other fields.
             ..Walker::default()
         }
     }
 
-    /// A copy of the part of the walk that belongs to `roots`, which get new ids, and `starts` with their new ids. Files
-    /// keep their ids.
+    /// A copy of the walk without the roots that are not in `roots`, so that their troubles do not count. The roots of
+    /// the copy get new ids; files keep their ids. Also returns `starts` with their new ids.
     fn copy_roots(&self, roots: &[RootId], starts: &[Option<RootId>]) -> (Walker, Vec<Option<RootId>>) {
         let new_ids = NewIds(roots.iter().copied().zip((0..).map(RootId)).collect());
         let mut part = Walker {
@@ -169,7 +171,7 @@ impl Walker {
         (part, starts.iter().map(|start| new_ids.root((*start)?)).collect())
     }
 
-    /// `starts` and all roots that they reach, in the order in which a walk enters them.
+    /// `starts` and all roots that they reach, in the order in which a walk that starts there would enter them.
     fn reached(&self, starts: impl Iterator<Item = RootId>) -> Vec<RootId> {
         let mut seen = HashSet::new();
         let mut reached: Vec<RootId> = starts.filter(|root| seen.insert(*root)).collect();
@@ -217,7 +219,8 @@ impl Graph {
         for (old, new) in roots.iter().zip((0..).map(RootId)) {
             let mut root = self.roots[*old].clone();
             for edge in &mut root.edges {
-                // References to roots outside of the part do not occur: the caller has collected all that `roots` reach.
+                // References to roots outside of the part do not occur: the caller has collected all that `roots`
+                // reach.
                 if let Resolution::Root { id, .. } = &mut edge.resolution {
                     *id = new_ids.0[id];
                 }

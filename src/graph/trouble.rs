@@ -102,7 +102,7 @@ impl Graph {
     }
 
     /// Whether `at` belongs to one of `roots`. `At::Nothing` belongs to all.
-    pub(crate) fn is_in(&self, at: At, roots: &BTreeSet<RootId>) -> bool {
+    pub(crate) fn belongs_to(&self, at: At, roots: &BTreeSet<RootId>) -> bool {
         match (self.root_at(at), at) {
             (Some(root), _) => roots.contains(&root),
             // Several roots may list one plugin configuration.

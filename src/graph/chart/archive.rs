@@ -92,7 +92,8 @@ fn broken(error: std::io::Error) -> String {
     format!("it is damaged, or too large ({error})")
 }
 
-/// The path below the chart's directory that a name in the archive means.
+/// The path of a file in its chart, from its name in the archive: without the first directory. Fails with the reason if
+/// the name could lead out of the chart, or would mean another path on another system.
 fn safe_path(text: &str) -> Result<String, &'static str> {
     // A file system would refuse a longer path only later, after half of the chart is written.
     if text.len() > LONGEST_PATH {
@@ -122,13 +123,15 @@ struct Metadata {
     version: String,
 }
 
-/// The name and the version of a chart, as its `Chart.yaml` has them.
+/// The name and the version of a chart from its `Chart.yaml`. Fails with the reason if they are missing, or could not
+/// be names of directories.
 pub fn metadata(files: &Files) -> Result<(String, String), String> {
     let bytes = files.get("Chart.yaml").ok_or("it has no `Chart.yaml`")?;
     if bytes.len() > CHART_METADATA.most {
         return Err(format!("its `Chart.yaml` has {}", CHART_METADATA.more()));
     }
     let text = std::str::from_utf8(bytes).map_err(|_| "its `Chart.yaml` is not UTF-8")?;
+    // helm skips a byte order mark.
     let text = text.trim_start_matches('\u{feff}');
     let metadata: Metadata =
         serde_yaml::from_str(text).map_err(|error| format!("its `Chart.yaml` cannot be read: {error}"))?;

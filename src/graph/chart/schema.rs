@@ -1,9 +1,9 @@
 //! The files and URLs that the schemas of a chart make helm read when it renders the chart.
 //!
-//! Helm compiles the `values.schema.json` of a chart and of each subchart, and reads whatever these refer to: a URL from
-//! the network, everything else from the machine, because it takes `file:///values.schema.json` for the URL of each.
-//! Measured with Helm 4.1.4: it reads them even if a value is not set, but not if the document itself contains a schema
-//! with that `$id`, where its draft looks for one.
+//! Helm compiles the `values.schema.json` of a chart and of each subchart, and reads whatever these refer to: a URL
+//! from the network, everything else from the machine, because it takes `file:///values.schema.json` for the URL of
+//! each. Measured with Helm 4.1.4: it reads them even if a value is not set, but not if the document itself contains a
+//! schema with that `$id`, where its draft looks for one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -110,9 +110,10 @@ enum Draft {
 }
 
 impl Draft {
-    /// The draft of a schema. Without `$schema` it is the draft of the `outer` schema.
+    /// The draft that a schema is written in, by its `$schema`; without one it is the draft of the `outer` schema. The
+    /// draft decides where an `$id` counts.
     fn of(schema: &Value, outer: Draft) -> Draft {
-        match schema.get("$schema").map(|text| text.as_str().and_then(official)) {
+        match schema.get("$schema").map(|text| text.as_str().and_then(known_draft)) {
             None => outer,
             Some(Some("schema" | "draft/2019-09/schema" | "draft/2020-12/schema")) => Draft::New,
             Some(Some("draft-06/schema" | "draft-07/schema")) => Draft::Old,
@@ -125,16 +126,16 @@ impl Draft {
         let text = schema.get("$id")?.as_str()?;
         let text = text.strip_suffix('#').unwrap_or(text);
         let counts = self == Draft::New || self == Draft::Old && schema.get("$ref").is_none();
-        resolve(text, Some(base)).filter(|_| counts)
+        unambiguous_url(text, Some(base)).filter(|_| counts)
     }
 }
 
-/// The draft that a URL names. `None` if it names none, or a draft that helm does not contain.
-fn official(url: &str) -> Option<&str> {
+/// The path of a draft of JSON Schema that helm contains, so that it does not fetch this URL. `None` for any other URL.
+fn known_draft(url: &str) -> Option<&str> {
     let url = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"))?;
     let path = url.strip_prefix("json-schema.org/")?;
     let path = path.split_once('#').map_or(path, |(path, _)| path);
-    let all = [
+    let drafts = [
         "schema",
         "draft-04/schema",
         "draft-06/schema",
@@ -142,13 +143,16 @@ fn official(url: &str) -> Option<&str> {
         "draft/2019-09/schema",
         "draft/2020-12/schema",
     ];
-    all.contains(&path).then_some(path)
+    drafts.contains(&path).then_some(path)
 }
 
-/// The URL of a text. `None` unless all programs read the text alike: only then it can mean a part of the document.
-fn resolve(text: &str, base: Option<&Url>) -> Option<Url> {
+/// The URL that a text means relative to `base`. `None` if another parser could read another URL in it, or if its base
+/// is unknown: the caller then assumes that the text leads out of the document.
+fn unambiguous_url(text: &str, base: Option<&Url>) -> Option<Url> {
     match Url::parse(text) {
+        // Parsing must not have changed anything.
         Ok(url) => Some(url).filter(|url| url.as_str() == text),
+        // A relative URL may only have plain names.
         Err(ParseError::RelativeUrlWithoutBase)
             if text.strip_prefix('/').unwrap_or(text).split('/').all(|part: &str| {
                 !matches!(part, "" | "." | "..")
@@ -161,7 +165,8 @@ fn resolve(text: &str, base: Option<&Url>) -> Option<Url> {
     }
 }
 
-/// The URLs by which a schema references other documents, each once, with its position; line 0 if that is not known.
+/// The URLs of other documents that helm would read for a schema, each once, with the position of the reference; line 0
+/// if that is not known. Fails with the reason if the schema cannot be parsed.
 fn external_urls(bytes: &[u8]) -> Result<Vec<(String, Position)>, String> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     if bytes.len() > FILE.most {
@@ -183,8 +188,8 @@ fn external_urls(bytes: &[u8]) -> Result<Vec<(String, Position)>, String> {
     Ok(scanner.external.into_iter().map(|(written, url)| (url, position(&text, written))).collect())
 }
 
-/// The URLs that the schemas directly below the definitions of another give to themselves, by the address of the schema
-/// in memory.
+/// The URLs that the schemas in the definitions of a schema give to themselves by `$id`, by the address of the schema
+/// in memory. helm does not fetch such a URL.
 fn definition_urls(schema: &Value, draft: Draft, base: &Url) -> BTreeMap<*const Value, Url> {
     let keys: &[&str] = match draft {
         Draft::New => &["$defs", "definitions"],
@@ -234,13 +239,14 @@ impl SchemaScanner {
         }
     }
 
+    /// Records the reference `text` as external, unless it leads to the document itself, or helm contains its target.
     fn record_reference(&mut self, text: &str, base: Option<&Url>) {
         let url = text.split_once('#').map_or(text, |(url, _)| url);
         // Helm accepts any value for a schema with a URN.
-        if url.is_empty() || url.starts_with("urn:") || official(url).is_some() {
+        if url.is_empty() || url.starts_with("urn:") || known_draft(url).is_some() {
             return;
         }
-        if !resolve(url, base).is_some_and(|url| self.known.contains(&url)) {
+        if !unambiguous_url(url, base).is_some_and(|url| self.known.contains(&url)) {
             // A relative URL is shown as the URL that helm would read.
             let shown = if Url::parse(url).is_ok() { None } else { base.and_then(|base| base.join(url).ok()) };
             self.external.insert(text.to_owned(), shown.map_or_else(|| url.to_owned(), String::from));

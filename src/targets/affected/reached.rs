@@ -56,7 +56,7 @@ impl<'a> DeploymentIndex<'a> {
         // A root that is not read whole may deploy more. If a build fails, the objects of the build before stay deployed.
         let mut troubles = self.explored.troubles.iter();
         !roots.iter().any(|root| self.incomplete.contains_key(root))
-            && !troubles.any(|trouble| graph.is_in(trouble.at, roots))
+            && !troubles.any(|trouble| graph.belongs_to(trouble.at, roots))
     }
 
     /// The inputs of a target that may make objects that no file of the tree shows: charts, functions, plugins, and remote
@@ -171,7 +171,7 @@ impl<'a> TargetPairs<'a> {
         readers.find_map(|reader| {
             let root = is.graph.user_root(&was.graph.roots[reader].directory)?;
             let reached = is.graph.reach_localized([root]);
-            let trouble = is.troubles.iter().find(|trouble| is.graph.is_in(trouble.at, &reached))?;
+            let trouble = is.troubles.iter().find(|trouble| is.graph.belongs_to(trouble.at, &reached))?;
             let name = is.graph.label(is.graph.roots[root].file);
             Some(Changer { name, not_built: Some(trouble.failure.clone()) })
         })
