@@ -165,7 +165,8 @@ fn program_of<S: Serializer>(by: &Option<BuildTool>, serializer: S) -> Result<S:
 }
 
 impl TargetCheck {
-    fn new(of: &ComparedRoot, verdict: Verdict) -> TargetCheck {
+    /// The result for a root, with the hint that its verdict gives. Size and outputs are those of a build, if there was one.
+    fn new(pair: &ComparedRoot, verdict: Verdict) -> TargetCheck {
         let next_step = match &verdict {
             Verdict::Identical | Verdict::Unchanged | Verdict::VerifiedBefore => None,
             Verdict::Skipped { .. } | Verdict::Unread { .. } => None,
@@ -175,7 +176,7 @@ impl TargetCheck {
             ),
             Verdict::NotBuilt { reason } => missing_flag(reason),
         };
-        let (target, root, is_changed) = (of.name.clone(), of.root, of.is_changed);
+        let (target, root, is_changed) = (pair.name.clone(), pair.root, pair.is_changed);
         TargetCheck { target, root, is_changed, verdict, next_step, size: 0, outputs: None }
     }
 }

@@ -57,16 +57,16 @@ pub(crate) struct Builds {
 }
 
 impl Builds {
-    /// Writes subjects of a workspace as a [checkout](Workspace::into_checkout) gives it. `remotes` fetches their
-    /// remote references.
-    pub(crate) fn of(
+    /// Writes subjects of a workspace as a [checkout](Workspace::into_checkout) gives it, with everything that they
+    /// reference. `remotes` fetches the remote references.
+    pub(crate) fn of_workspace(
         workspace: &Workspace,
         subjects: &[Wanted],
         remotes: &mut dyn Remotes,
         programs: Programs<'_>,
     ) -> Result<Builds> {
         let repo = workspace.repo().map(|rc| &**rc);
-        Builds::open(programs, &workspace.config, repo)?.write(
+        Builds::begin(programs, &workspace.config, repo)?.write(
             workspace.survey(),
             subjects,
             |survey: &Survey, directories: &[String]| {
@@ -75,22 +75,22 @@ impl Builds {
         )
     }
 
-    /// Writes subjects of a tree that need nothing else.
-    pub(crate) fn closed(
+    /// Writes subjects whose builds need only files of this tree, so that nothing is fetched.
+    pub(crate) fn of_tree(
         survey: &Survey,
         subjects: &[Wanted],
         programs: Programs<'_>,
         config: &Config,
         repo: Option<&LocalRepo>,
     ) -> Result<Builds> {
-        // kustomize reports these errors.
-        Builds::open(programs, config, repo)?.write(survey, subjects, |survey: &Survey, directories: &[String]| {
+        // The errors of the walk are dropped, because kustomize reports the same ones.
+        Builds::begin(programs, config, repo)?.write(survey, subjects, |survey: &Survey, directories: &[String]| {
             Explored { troubles: Vec::new(), ..survey.explore_inputs(directories) }
         })
     }
 
-    /// Finds the program that the configuration wants.
-    fn open(programs: Programs<'_>, config: &Config, repo: Option<&LocalRepo>) -> Result<Builds> {
+    /// Finds the programs that the user names. Fails if kustomize is not in the version that the configuration requires.
+    fn begin(programs: Programs<'_>, config: &Config, repo: Option<&LocalRepo>) -> Result<Builds> {
         let Programs { kustomize, helm, arguments } = programs;
         refuse_arguments(arguments)?;
         let program = program::find(kustomize)?
@@ -135,16 +135,16 @@ impl Builds {
         Ok(self)
     }
 
-    /// Runs the edits of all subjects side by side.
+    /// Runs the `kustomize edit` commands of all subjects side by side, as Argo CD runs them before a build.
     fn run_edits(&mut self, subjects: &[Wanted]) -> Result<()> {
-        let mut all = Vec::new();
+        let mut runs = Vec::new();
         for (number, subject) in subjects.iter().enumerate() {
             if let Ok(Some(subject)) = subject {
-                all.extend(Edits::write(subject)?.map(|edits| (number, edits)));
+                runs.extend(Edits::write(subject)?.map(|edits| (number, edits)));
             }
         }
-        let texts = side_by_side(&all, processors(), |_, (_, edits)| edits.run(&self.program));
-        self.edited = all.iter().map(|(number, _)| *number).zip(texts).collect();
+        let texts = side_by_side(&runs, processors(), |_, (_, edits)| edits.run(&self.program));
+        self.edited = runs.iter().map(|(number, _)| *number).zip(texts).collect();
         Ok(())
     }
 
@@ -169,7 +169,7 @@ impl Builds {
         Ok(Roots::write(graph, roots.collect(), Writing::INPUT, &mut self.pool)?.dirs)
     }
 
-    /// Writes a subject that shares no file with others.
+    /// Writes a subject that shares no file with other subjects. Returns the source of its output.
     fn write_alone(
         &mut self,
         subject: &BuildSpec,
@@ -186,17 +186,17 @@ impl Builds {
             }
             By::Helm(values, depends_on_cluster) => {
                 let program = self.program.helm()?;
-                let (root, values) = roots::chart(tree, directory, values, &mut self.pool)?;
+                let (root, values) = roots::write_chart(tree, directory, values, &mut self.pool)?;
                 // By files, because other users of the machine can see a command line.
                 let values = values.iter().map(|file| format!("--values={}", file.display())).collect::<Vec<_>>();
-                Ok(ProgramRun::of(subject, Ok(root), &program, &values, depends_on_cluster.clone()))
+                Ok(OutputSource::run(subject, Ok(root), &program, &values, depends_on_cluster.clone()))
             }
         }
     }
 
     /// The run of kustomize for a subject among roots.
     fn run_of(&self, subject: &BuildSpec, dirs: &RootDirs) -> OutputSource {
-        ProgramRun::of(subject, dirs[&subject.directory].clone(), &self.program, &self.arguments, None)
+        OutputSource::run(subject, dirs[&subject.directory].clone(), &self.program, &self.arguments, None)
     }
 
     /// The program, and how the network is closed.
@@ -227,7 +227,7 @@ impl Builds {
         self.output(subject, OutputForm::Objects)
     }
 
-    /// Builds a subject, with the exact bytes of its output.
+    /// The exact output of a subject, for a file or the terminal. A failure names the directory of the subject.
     pub(crate) fn bytes(&self, subject: usize) -> Result<Vec<u8>, Failures> {
         let located = |failure: Failure| match &self.outputs[subject] {
             Ok(OutputSource::Run(run)) if failure.location.is_none() => {
@@ -263,16 +263,18 @@ impl Builds {
     }
 
     /// Builds all subjects at the same time, keeps only the objects of engines, and tests whether a second build is equal.
+    /// A build that requests something unknown, or reads a file that no reference names, is [`Unbuilt::Unread`].
     pub(crate) fn all_engine_objects(&self, subjects: &[Wanted]) -> Result<Vec<Built>> {
         let numbers: Vec<usize> = (0..subjects.len()).collect();
         // Each build is a process, and most of the time is that of starting it.
         let mut all =
             side_by_side(&numbers, processors(), |_, number| self.engine_objects(*number, OutputForm::TestedObjects));
-        for (number, ((built, output), subject)) in all.iter_mut().zip(&self.outputs).zip(subjects).enumerate() {
+        for (number, built) in all.iter_mut().enumerate() {
             // A build of kustomize may have failed for a file that it was not known to read, so it is repeated among all
             // files.
-            if let (Err(Unbuilt::Failed(reason)), Ok(OutputSource::Run(run)), Ok(Some(subject))) =
-                (&*built, output, subject)
+            if let Err(Unbuilt::Failed(reason)) = &*built
+                && let Ok(OutputSource::Run(run)) = &self.outputs[number]
+                && let Ok(Some(subject)) = &subjects[number]
                 && let Ok(run) = &run.run
                 && run.program.kind != Tool::Helm
             {
@@ -287,9 +289,9 @@ impl Builds {
     }
 }
 
-impl ProgramRun {
-    /// Runs a program for a subject in a root, with more arguments.
-    fn of(
+impl OutputSource {
+    /// The run of a program for a subject whose root is on disk. `more` follows the arguments of the subject.
+    fn run(
         subject: &BuildSpec,
         root: Result<RootDir, Unbuilt>,
         program: &Program,
@@ -302,20 +304,22 @@ impl ProgramRun {
     }
 }
 
-/// Runs the builds of a tree that make objects of engines at the same time, and keeps only these objects.
+/// Runs the builds of a tree that make objects of engines at the same time, and keeps only these objects: they tell what
+/// else is deployed.
 pub(crate) fn build_all(
     survey: &Survey,
-    all: &[&Builder],
+    builders: &[&Builder],
     config: &Config,
     repo: &LocalRepo,
 ) -> Vec<Result<Vec<u8>, Failures>> {
-    if all.is_empty() {
+    if builders.is_empty() {
         return Vec::new();
     }
     let tree = survey.tree();
-    let subjects: Vec<Wanted> = all.iter().map(|builder| Ok(Some(BuildSpec::of(builder, &tree, config)?))).collect();
-    let builds = Builds::closed(survey, &subjects, Programs::default(), config, Some(repo));
-    let numbers: Vec<usize> = (0..all.len()).collect();
+    let subjects: Vec<Wanted> =
+        builders.iter().map(|builder| Ok(Some(BuildSpec::of(builder, &tree, config)?))).collect();
+    let builds = Builds::of_tree(survey, &subjects, Programs::default(), config, Some(repo));
+    let numbers: Vec<usize> = (0..builders.len()).collect();
     let built = side_by_side(&numbers, processors(), |_, number| {
         builds.as_ref().map_err(Failure::clone)?.engine_objects(*number, OutputForm::Objects)
     });

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
 use super::builds::Wanted;
-use super::consequences::{Needs, needs};
+use super::consequences::{Needs, add_needs};
 use super::deployed::deployed;
 use super::subject::BuildSpec;
 use crate::config::Config;
@@ -56,7 +56,7 @@ impl Comparison {
         Ok(Comparison { base, old, changes })
     }
 
-    /// The builds that the change touches, if they are requested.
+    /// The builds that the change touches; with the arguments `only`, those that they select.
     pub(crate) fn choices(&self, repo: &Rc<LocalRepo>, new: &Workspace, only: &[String]) -> Result<Choices, Failures> {
         let surveys = Sides { old: &**self.old.survey(), new: &**new.survey() };
         Choices::of(repo, &new.config, &self.changes, surveys, only)
@@ -81,7 +81,8 @@ enum ChosenBuild {
 }
 
 impl Choices {
-    /// All builds of a workspace, if they are requested: each is the same on both sides.
+    /// All builds of a workspace; with the arguments `only`, those that they select. Without a change, each build is the same
+    /// on both sides.
     pub(crate) fn all(repo: &Rc<LocalRepo>, workspace: &Workspace, only: &[String]) -> Result<Choices, Failures> {
         let (config, tree) = (&workspace.config, &*workspace.tree);
         let deployed = deployed(repo, workspace.survey(), config, &|| Identity::of_any_clone(repo, config))?;
@@ -112,7 +113,7 @@ impl Choices {
         elsewhere.filter_map(|choice| choice.targets().new.cloned()).collect()
     }
 
-    /// The builds that a change touches, if they are requested.
+    /// The builds that a change touches; with the arguments `only`, those that they select.
     pub(crate) fn of(
         repo: &Rc<LocalRepo>,
         config: &Config,
@@ -160,36 +161,36 @@ impl Choices {
 /// The needs of the objects of targets.
 fn needs_of(targets: &[Target]) -> Needs {
     let mut needed = Needs::new();
-    targets.iter().for_each(|target| needs(target.manifest.as_bytes(), &mut needed));
+    targets.iter().for_each(|target| add_needs(target.manifest.as_bytes(), &mut needed));
     needed
 }
 
-/// The builds that the arguments select; all builds without an argument. `base` gives the build of a root that other
-/// roots name.
+/// The builds that the arguments select among `all`; without an argument all of them. A directory that an argument names
+/// but `all` lacks may be a base: `base` gives its build.
 fn requested(mut all: Vec<Choice>, arguments: &[Argument<'_>], base: impl Fn(&str) -> Option<Choice>) -> Vec<Choice> {
     // A root that a target deploys is built as that target.
     let targets = all.iter().filter(|choice| matches!(choice.build, ChosenBuild::Target(_)));
     let deployed: HashSet<String> = targets.flat_map(Choice::built_roots).map(str::to_owned).collect();
     all.retain(|choice| choice.directory().is_none_or(|directory| !deployed.contains(directory)));
     if !arguments.is_empty() {
-        // The sources of an application are compared as one.
+        // The sources of an application are compared as one, so an argument that selects one of them selects all.
         let is_selected = |number: &usize| arguments.iter().any(|argument| argument.selects(&all[*number]));
-        let applications = as_one(all.iter().map(Choice::targets)).into_iter();
+        let applications = group_sources(all.iter().map(Choice::targets)).into_iter();
         let selected: HashSet<usize> =
             applications.filter(|sources| sources.iter().any(is_selected)).flatten().collect();
-        let mut numbers = 0..;
-        all.retain(|_| numbers.next().is_some_and(|number| selected.contains(&number)));
+        let all_selected = all.into_iter().enumerate().filter(|(number, _)| selected.contains(number));
+        all = all_selected.map(|(_, choice)| choice).collect();
     }
     let chosen: HashSet<String> = all.iter().filter_map(Choice::directory).map(str::to_owned).collect();
     // A root that an argument names is built, too, although other roots name it.
     let named = arguments.iter().filter_map(|argument| argument.path.as_deref());
-    let bases =
-        named.filter(|directory| !deployed.contains(*directory) && !chosen.contains(*directory)).filter_map(base);
-    all.extend(bases);
+    let missing = named.filter(|directory| !deployed.contains(*directory) && !chosen.contains(*directory));
+    all.extend(missing.filter_map(base));
     all
 }
 
-/// The chosen builds, and the sources of their applications that the change does not touch.
+/// The chosen builds, and the sources of their applications that the change does not touch: the output of an application
+/// has the objects of all its sources.
 pub(super) fn with_all_sources(mut chosen: Vec<Choice>, targets: &[Target]) -> Vec<Choice> {
     let built = chosen.iter().filter_map(|choice| choice.targets().new);
     // The applications of a set have one location, so only their objects tell them apart.
@@ -205,7 +206,7 @@ pub(super) fn with_all_sources(mut chosen: Vec<Choice>, targets: &[Target]) -> V
 
 /// The numbers of the targets that are compared as one: the sources of an application, in its order, and each other target
 /// or root by itself.
-pub(crate) fn as_one<'a>(targets: impl Iterator<Item = Sides<Option<&'a Target>>>) -> Vec<Vec<usize>> {
+pub(crate) fn group_sources<'a>(targets: impl Iterator<Item = Sides<Option<&'a Target>>>) -> Vec<Vec<usize>> {
     let mut known: HashMap<Sides<Option<&ObjectRef>>, usize> = HashMap::new();
     let mut all: Vec<Vec<(Option<Position>, usize)>> = Vec::new();
     for (number, target) in targets.enumerate() {
@@ -213,13 +214,12 @@ pub(crate) fn as_one<'a>(targets: impl Iterator<Item = Sides<Option<&'a Target>>
         // A source that is gone has only the old object, which may be on another line.
         let objects = [Sides { old, new: None }, Sides { old: None, new }];
         let objects = objects.into_iter().filter(|object| *object != Sides::default());
-        let at = objects.clone().find_map(|object| known.get(&object).copied()).unwrap_or(all.len());
-        known.extend(objects.map(|object| (object, at)));
-        let source = (target.newest().map(|target| target.spot), number);
-        match all.get_mut(at) {
-            Some(sources) => sources.push(source),
-            None => all.push(vec![source]),
+        let group = objects.clone().find_map(|object| known.get(&object).copied()).unwrap_or(all.len());
+        known.extend(objects.map(|object| (object, group)));
+        if group == all.len() {
+            all.push(Vec::new());
         }
+        all[group].push((target.newest().map(|target| target.spot), number));
     }
     all.iter_mut().for_each(|sources| sources.sort_unstable());
     all.into_iter().map(|sources| sources.into_iter().map(|(_, number)| number).collect()).collect()
@@ -347,16 +347,17 @@ impl Choice {
         }
     }
 
-    /// The subject of each side; `None` if it does not exist there.
+    /// The subject of each side, which is built there; `None` if it does not exist there.
     pub(crate) fn subjects(&self, workspaces: Sides<&Workspace>) -> Sides<Wanted> {
-        workspaces.zip(self.exists().zip(self.targets())).map(|(workspace, (exists, target))| {
-            match (&self.build, target) {
-                (ChosenBuild::Root(directory), _) => Ok(exists.then(|| BuildSpec::root(workspace, directory))),
-                (ChosenBuild::Target(_), target) => Ok(target
-                    .map(|target| BuildSpec::deployed(&workspace.tree, &workspace.config, target))
-                    .transpose()?),
-            }
-        })
+        match &self.build {
+            ChosenBuild::Root(root) => workspaces
+                .zip(self.exists())
+                .map(|(workspace, exists)| Ok(exists.then(|| BuildSpec::root(workspace, root)))),
+            ChosenBuild::Target(_) => workspaces.zip(self.targets()).map(|(workspace, target)| {
+                let build = |target| BuildSpec::deployed(&workspace.tree, &workspace.config, target);
+                Ok(target.map(build).transpose()?)
+            }),
+        }
     }
 
     /// The subject as it is.
@@ -382,6 +383,7 @@ impl<'a> Argument<'a> {
         texts.iter().map(|text| Argument::read(repo, trees, targets, text)).collect()
     }
 
+    /// Reads one argument, which names a directory of a tree or a target.
     fn read(repo: &LocalRepo, trees: &[&dyn Tree], targets: &[Target], text: &'a str) -> Result<Argument<'a>> {
         let path = trees.first().and_then(|tree| from_top(repo, *tree, text).ok());
         // The file of a kustomization means its directory.

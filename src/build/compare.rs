@@ -53,12 +53,12 @@ pub(crate) enum Verdict {
 }
 
 impl Verdict {
-    /// Returns whether the result is as good as the original.
+    /// Whether the result is as good as the original.
     pub(crate) fn is_same(&self) -> bool {
         matches!(self, Verdict::Identical | Verdict::Unchanged | Verdict::VerifiedBefore)
     }
 
-    /// Returns whether the result must not be used.
+    /// Whether the result must not be used.
     pub(crate) fn differs(&self) -> bool {
         matches!(self, Verdict::Differs(_) | Verdict::Unsteady(_) | Verdict::Broken { .. })
     }
@@ -92,7 +92,7 @@ pub(crate) struct ObjectChange {
 }
 
 impl ObjectChange {
-    /// Returns a value that is equal for objects that differ alike.
+    /// A key that is equal for objects that differ alike.
     pub(crate) fn alike(&self) -> impl Eq + Hash {
         // Only changed lines count, wherever they stand in the object.
         let lines: Vec<&str> = self.diff.lines().filter(|line| line.starts_with(['-', '+'])).collect();
@@ -101,7 +101,7 @@ impl ObjectChange {
         (&self.id, &self.was, self.change, lines, values)
     }
 
-    /// Returns the lines that differ, or their number if they are too many for a terminal.
+    /// The lines that differ, or their number if they are too many for a terminal.
     pub(crate) fn shown(&self) -> Cow<'_, str> {
         // How much is shown, in bytes.
         const LARGE: usize = 1 << 20;
@@ -206,6 +206,7 @@ fn pair_objects<'a>(
     unpaired
 }
 
+/// The change of an object; `None` on a side that lacks it.
 fn object_change(objects: Sides<Option<OutputObject<'_>>>) -> ObjectChange {
     let Sides { old, new } = objects.as_ref().map(Option::as_ref);
     let status = match (old, new) {
@@ -218,7 +219,7 @@ fn object_change(objects: Sides<Option<OutputObject<'_>>>) -> ObjectChange {
     let [before, after] = [old, new].map(|object| object.map_or("", OutputObject::shown));
     let diff = match diff(before, after) {
         // Values of Secrets may have equal masks, and lines may be equal without their hidden parts.
-        none if none.is_empty() => "the difference is hidden: it may be in a Secret\n".to_owned(),
+        diff if diff.is_empty() => "the difference is hidden: it may be in a Secret\n".to_owned(),
         diff => diff,
     };
     ObjectChange { id, was, change: status, diff, values: objects.map(|object| object?.value) }
@@ -243,9 +244,9 @@ fn documents_without<'a>(
     })
 }
 
-/// Returns the lines that differ, as they can be shown.
+/// The lines that differ, in unified format and without secrets. A line of which only the hidden part differs says so.
 fn diff(before: &str, after: &str) -> String {
-    // How long lines are compared: after that the diff is right, and longer than it has to be.
+    // The time after which lines are no longer compared: the diff is then right, but longer than it has to be.
     const PATIENCE: Duration = Duration::from_millis(500);
     let diff = TextDiff::configure().timeout(PATIENCE).diff_lines(before, after);
     let text = diff.unified_diff().context_radius(3).missing_newline_hint(false).to_string();
@@ -258,22 +259,22 @@ fn diff(before: &str, after: &str) -> String {
     text.lines().map(shown).collect()
 }
 
-/// Returns the beginning of a text, with lines that are not too long.
-fn limited(text: &str) -> String {
+/// The beginning of a diff, short enough for a report: the first lines, and of each long line the part that differs.
+fn limited(diff: &str) -> String {
     // How many lines are shown at most.
     const LINES: usize = 100;
-    let lines: Vec<&str> = text.lines().take(LINES).collect();
-    let continues =
+    let lines: Vec<&str> = diff.lines().take(LINES).collect();
+    let is_same_run =
         |line: &&str, next: &&str| line.get(..1) == next.get(..1) || line.starts_with('-') && next.starts_with('+');
     let mut shown = String::new();
-    // Show each line from where it differs from the one that replaces it.
-    for run in lines.chunk_by(continues) {
+    // In a run of removed and added lines, each line is shown from where it differs from its counterpart.
+    for run in lines.chunk_by(is_same_run) {
         let (old, new) = run.split_at(run.partition_point(|line| line.starts_with('-')));
         let old_too = old.iter().enumerate().map(|(number, line)| (line, new.get(number)));
         let new_too = new.iter().enumerate().map(|(number, line)| (line, old.get(number)));
         old_too.chain(new_too).for_each(|(line, other)| shown += &excerpt(line, other));
     }
-    match text.lines().count().saturating_sub(LINES) {
+    match diff.lines().count().saturating_sub(LINES) {
         0 => shown,
         1 => format!("{shown}(1 more line not shown)\n"),
         more => format!("{shown}({more} more lines not shown)\n"),
@@ -342,9 +343,10 @@ pub(super) fn documents(output: &str) -> impl Iterator<Item = &str> {
 }
 
 impl<'a> OutputObject<'a> {
+    /// Reads documents as objects, with the texts and values that may be shown and compared.
     fn read(texts: impl Iterator<Item = &'a DocumentText<'a>>) -> impl Iterator<Item = OutputObject<'a>> {
         texts.map(|DocumentText { number, text }| {
-            // A document that cannot be read is named by its number, and never shown.
+            // A document that is not YAML is named by its number. It is never shown, because it may be a Secret.
             let value: Option<Value> = serde_yaml::from_str(text).ok();
             let id = value.as_ref().and_then(id).unwrap_or_else(|| format!("document {}", number + 1));
             let masked = value.clone().filter(|_| secrets::may_hold(text.as_bytes())).and_then(|mut value| {
@@ -397,7 +399,7 @@ fn digest_of(text: &str) -> Value {
     Value::String(sha256_hex(text.as_bytes()))
 }
 
-/// Returns the names of the fields that a schema has, as it nests them.
+/// The names of the fields of a schema, nested as in the schema: enough to see which ones are removed.
 fn outline(schema: &Value) -> Mapping {
     const KEEPS: &str = "x-kubernetes-preserve-unknown-fields";
     let mut names = Mapping::new();
@@ -416,7 +418,8 @@ fn outline(schema: &Value) -> Mapping {
     names
 }
 
-/// Its identity on both sides: without the version of its group, and the hash that a generator adds.
+/// The part of an identity by which an object is found on the other side: without the version of its group, and without the
+/// hash that a generator adds.
 pub(super) fn identity_key(id: &str) -> String {
     let (group, rest) = group_and_name(id);
     // kustomize adds a hash to the names of these kinds only.
@@ -442,7 +445,7 @@ fn is_hash(text: &str) -> bool {
     text.len() == HASH && text.chars().all(|letter| DIGITS.contains(letter))
 }
 
-/// Returns a key with this namespace, if it has none.
+/// A key with this namespace, unless it has one.
 pub(super) fn in_namespace(key: String, namespace: &str) -> String {
     match key.rsplit_once(' ') {
         Some((kind, name)) if !namespace.is_empty() && !name.contains('/') => format!("{kind} {namespace}/{name}"),

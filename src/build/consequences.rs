@@ -132,8 +132,8 @@ pub(crate) struct BuildDiff<'a> {
 /// Objects that are needed, `KIND NAMESPACE/NAME`, each with one that needs it.
 pub(crate) type Needs = BTreeSet<(String, String)>;
 
-/// Adds the objects that the objects of an output need.
-pub(crate) fn needs(output: &[u8], needs: &mut Needs) {
+/// Adds the objects that the objects of an output name in `dependsOn`. Removing one of them is a consequence.
+pub(crate) fn add_needs(output: &[u8], needs: &mut Needs) {
     const FIELD: &[u8] = b"dependsOn";
     // An output without the field need not be parsed.
     if !output.windows(FIELD.len()).any(|part| part == FIELD) {
@@ -205,7 +205,7 @@ pub(crate) fn consequences(all: &mut [BuildDiff<'_>], needs: &Needs) -> Vec<Vec<
         showing_moves.filter(|((build, target), _)| build.shows_moves(target)).map(|(_, target)| target).collect();
     let mut targets = Vec::new();
     for ((build, is_shown), target) in all.iter_mut().zip(shown).zip(written) {
-        targets.push(build.take_target(target, is_shown, &shown_sets));
+        targets.push(build.add_target_change(target, is_shown, &shown_sets));
     }
     // Only now, because the objects that were added count, too.
     let around = AllBuilds::of(all, showing_moves, needs);
@@ -223,6 +223,7 @@ fn are_built_from(built: &Sides<Option<Value>>, target: &Sides<Option<Value>>) -
         && built.iter().zip(target.iter()).all(|(built, target)| is_built_from(built, target))
 }
 
+/// Whether an object in an output can be the object of a target, as the build of another target changes it.
 fn is_built_from(built: &Option<Value>, target: &Option<Value>) -> bool {
     match (built, target) {
         (None, None) => true,
@@ -236,6 +237,7 @@ fn is_built_from(built: &Option<Value>, target: &Option<Value>) -> bool {
 }
 
 impl<'a> AllBuilds<'a> {
+    /// Collects the facts after the changed objects of targets were added to the builds.
     fn of(all: &'a [BuildDiff<'_>], showing_moves: Vec<Sides<Option<Value>>>, needs: &'a Needs) -> AllBuilds<'a> {
         let mut added_to = HashMap::new();
         // The build of a target that is removed deploys nothing any more.
@@ -268,9 +270,9 @@ impl BuildDiff<'_> {
             && gains(old, new, facts::destinations).is_some()
     }
 
-    /// The object of the target as it is judged by itself. If it changes, and neither a build nor a set shows that, the
-    /// change is added to the objects.
-    fn take_target(
+    /// Adds the change of the target's own object to the objects of its build, unless a build or a set shows it already.
+    /// Returns the object as the rows judge it beside these.
+    fn add_target_change(
         &mut self,
         values: Sides<Option<Value>>,
         is_shown: bool,
@@ -279,7 +281,8 @@ impl BuildDiff<'_> {
         let changed_objects = self.objects.len();
         let set = self.target.new.and_then(|target| target.object.set.as_ref());
         match values {
-            // Its change is judged as one of the objects, so that only its present state is judged by itself.
+            // Its change is judged as one of the objects, so only its present state is judged beside them: the new object
+            // stands for both sides.
             Sides { old: Some(old), new: Some(new) } if set.is_none_or(|set| !shown_sets.contains(set)) => {
                 if !is_shown {
                     // It comes first: it explains the others.

@@ -13,8 +13,8 @@ use crate::targets::{self, DeployedTree, Identity, UnresolvedTargets};
 /// The most builds that are run for the objects that they make.
 const MOST_BUILDS: usize = 1000;
 
-/// Finds what is deployed, with objects as the builds that change them make them; where this program does not build, with
-/// what may change them.
+/// Finds the targets of a tree with its own configuration. The objects are as the builds make them that change them; an
+/// object of a build that is not run has a note of what may change it.
 pub(crate) fn find(repo: &Rc<LocalRepo>, survey: &Survey) -> Result<DeployedTree, Failures> {
     let config = Config::of(&*survey.tree(), "")?;
     Ok(deployed(repo, survey, &config, &|| Identity::of(repo, &config))?)
@@ -31,7 +31,7 @@ pub(crate) fn written(
     Ok((survey.explore_all_inputs()?, targets))
 }
 
-/// Does the same as [`find`] with a configuration and an identity.
+/// Finds the targets of a tree, with objects as builds make them, with a given configuration and identity.
 pub(crate) fn deployed(
     repo: &LocalRepo,
     survey: &Survey,
@@ -46,7 +46,8 @@ pub(crate) fn deployed(
     Ok(DeployedTree { explored, targets })
 }
 
-/// Runs the builds that need only the tree, as long as some are `left`.
+/// The outputs of some builds, as long as more builds are `left` to run. A build that reaches something outside of the tree
+/// is not run, but fails with the reason.
 fn outputs(repo: &LocalRepo, survey: &Survey, config: &Config, builders: &[&Builder], left: &mut usize) -> Vec<Output> {
     let all: Vec<&Builder> =
         builders.iter().filter(|builder| builder.reaches.is_empty()).take(*left).copied().collect();

@@ -80,12 +80,13 @@ enum PooledContent {
 }
 
 impl Pool {
+    /// The file with these bytes, which all builds share that read the same content.
     fn file(&mut self, bytes: Vec<u8>, executable: bool) -> io::Result<Arc<Pooled>> {
         let key = FileKey { digest: sha256_hex(&bytes), executable };
         if let Some(pooled) = self.files.get(&key) {
             return Ok(pooled.clone());
         }
-        // A build that is remembered never writes its files.
+        // Contents stay in memory at first, because a remembered build never needs its files on disk.
         let content = if self.in_memory + bytes.len() <= MOST_IN_MEMORY {
             self.in_memory += bytes.len();
             PooledContent::InMemory(bytes)
@@ -105,7 +106,7 @@ impl Pool {
 }
 
 impl Pooled {
-    /// Writes the file, as a link if it was written before.
+    /// Writes the file to `to`: the first time from memory, then as a hard link to the file that was written before.
     fn write(&self, to: &Path) -> io::Result<()> {
         let mut content = locked(&self.content);
         match &*content {
@@ -150,7 +151,8 @@ impl Layout {
         Layout { top: top.to_owned(), files, directories, links, is_written: Mutex::default() }
     }
 
-    /// Adds the nodes at some paths of a tree, as [`write`] writes them.
+    /// Adds the nodes at some paths of a tree, which are read at once and written when a build begins. With a conversion the
+    /// files are those of a checkout.
     pub(super) fn add<P: AsRef<str>>(
         &mut self,
         tree: &dyn Tree,
@@ -195,6 +197,7 @@ impl Layout {
         Ok(())
     }
 
+    /// Writes all files, directories and links below the top.
     fn write(&self) -> io::Result<()> {
         fs::create_dir_all(&self.top)?;
         for path in &self.directories {
@@ -242,7 +245,8 @@ pub(crate) fn write<P: AsRef<str>>(
     }))
 }
 
-/// Like [`write`], below the temporary directory, which every error of writing calls unusable.
+/// Writes the nodes at some paths of a tree to a place in the temporary directory, for a build. An error of writing says that
+/// this directory is unusable.
 pub(crate) fn write_temporary<P: AsRef<str>>(
     tree: &dyn Tree,
     paths: impl IntoIterator<Item = P>,
@@ -304,12 +308,13 @@ pub(crate) fn set_executable(disk_path: &Path, mut permissions: fs::Permissions,
     fs::set_permissions(disk_path, permissions)
 }
 
-/// The text of a link as a relative path; `None` if it leads out of the tree.
+/// The text of a link as a relative path, so that the copy of the link works; `None` if it leads out of the tree.
 fn link_text(tree: &dyn Tree, path: &str) -> Result<Option<String>> {
     let directory = path::parent(path);
     let Ok(text) = String::from_utf8(tree.read(path)?) else {
         return Ok(None);
     };
+    // Only a tree of the whole machine knows the path to which an absolute link leads.
     Ok(match tree.linked(&text).filter(|_| path::is_absolute(&text)) {
         Some(inside) => Some(path::relative(directory, &inside)),
         None => Some(text).filter(|text| !path::is_absolute(text) && path::resolve(directory, text).is_some()),

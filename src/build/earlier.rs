@@ -25,24 +25,24 @@ impl Earlier {
     /// The recorded verdict of each root, if `by` would build it from the same inputs now.
     pub(super) fn verdicts(&self, job: &PlanBuilds<'_>, by: &BuildTool) -> Result<Vec<Option<Verdict>>> {
         let (graph, affected) = (&job.plan.before, &job.plan.affected);
-        let is_stale = self.stale(graph, affected.iter().map(|root| root.root))?;
-        // Attributes above a copy decide how it is checked out.
-        let is_moved = |into: &String| Ok(self.source.may_convert(into) || self.source.at(into)?.is_some());
-        let is_moved = job.plan.new_dir.as_ref().map_or(Ok(false), is_moved)?;
-        let holds = self.verified.holds_for(by) && !is_moved;
+        let stale = self.stale_roots(graph, affected.iter().map(|root| root.root))?;
+        // A copy may differ although its sources do not: attributes above it decide how it is checked out.
+        let may_differ = |dir: &String| Ok(self.source.may_convert(dir) || self.source.at(dir)?.is_some());
+        let is_copy_stale = job.plan.new_dir.as_ref().map_or(Ok(false), may_differ)?;
+        let holds = self.verified.holds_for(by) && !is_copy_stale;
         // The inputs of a failed build are unknown.
         let is_covered = |root: &ComparedRoot| {
             holds
                 && !self.verified.not_built.contains(&root.name)
                 // A root that such a kustomization named may have been built only as a part of it.
                 && !self.named.contains(&graph.roots[root.root].directory)
-                && graph.reach([root.root], |_, _| true).is_disjoint(&is_stale)
+                && graph.reach([root.root], |_, _| true).is_disjoint(&stale)
         };
         Ok(affected.iter().map(|root| is_covered(root).then_some(Verdict::VerifiedBefore)).collect())
     }
 
-    /// The roots with different inputs of their own, among those that some roots reach.
-    fn stale(&self, graph: &Graph, starts: impl Iterator<Item = RootId>) -> Result<BTreeSet<RootId>> {
+    /// The roots whose own inputs differ from those of the record, among those that `starts` reach.
+    fn stale_roots(&self, graph: &Graph, starts: impl Iterator<Item = RootId>) -> Result<BTreeSet<RootId>> {
         let mut stale = BTreeSet::new();
         for id in graph.reach(starts, |_, _| true) {
             // A fetched root changes only with its upstream, whose digest is compared.

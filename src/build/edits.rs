@@ -35,13 +35,14 @@ impl Edits {
             return Ok(None);
         }
         let files = BuildFiles::of(&Graph::default(), Writing::INPUT)?;
-        // Beside the inputs, which no build may change: an edit writes here.
+        // Beside the inputs, because an edit writes here, and no build may change its inputs.
         let top = files.scratch.path().join("edited");
+        // `kustomize edit add component` looks for the components, so their directories must exist.
         let components = edits.iter().filter(|words| words.starts_with(&["add", "component"].map(str::to_owned)));
         let components = components.flat_map(|words| &words[2..]);
         let whole: Vec<String> = components.filter_map(|text| path::resolve(directory, &fixed_part(text))).collect();
-        let places = paths_of(&**tree, of_directory_without_root(&**tree, directory, &whole)?)?;
-        disk::write_temporary(&**tree, places, None, &top)?;
+        let paths = paths_of(&**tree, of_directory_without_root(&**tree, directory, &whole)?)?;
+        disk::write_temporary(&**tree, paths, None, &top)?;
         let (files, directory) = (Arc::new(files), directory.clone());
         let root = RootDir { files, layout: None, top, directory, runs: false, leaves: false };
         Ok(Some(Edits { root, file: file.clone(), commands: edits.clone() }))
@@ -95,7 +96,7 @@ impl Edits {
     }
 }
 
-/// The text; of a pattern, the directory below which everything that it matches is.
+/// A path without the part that is a pattern: the directory below which everything is that the pattern matches.
 fn fixed_part(text: &str) -> String {
     match text.find(['*', '?', '[', '\\']) {
         Some(end) => text[..end].rsplit_once('/').map_or("", |(above, _)| above).to_owned(),

@@ -95,6 +95,7 @@ impl Answers {
 }
 
 impl RemoteFiles {
+    /// Serves the remote files of a walk to its builds. `offline` is whether nothing may be asked of an upstream.
     fn of(graph: &Graph, offline: bool, top: &Path) -> Result<RemoteFiles> {
         let remote = graph.files.iter().filter_map(|file| match &file.origin {
             Origin::Remote(remote) => Some(&**remote),
@@ -177,11 +178,12 @@ pub(super) fn lay_out(
 /// Adds the fetched files that a root reads, and the links on the way to the directories of its URLs.
 fn add_fetched_files(
     graph: &Graph,
-    id: RootId,
+    root: RootId,
     trusted: Option<&HashSet<FileId>>,
     trees: &mut [TreeInputs],
 ) -> Result<()> {
-    for edge in &graph.roots[id].edges {
+    // kustomize follows the path in a URL on disk, so that its links must exist there.
+    for edge in &graph.roots[root].edges {
         if let Resolution::Root { id, remote: true } = edge.resolution
             && let Ok(spec) = RepoSpec::parse(&edge.reference.text)
         {
@@ -189,7 +191,7 @@ fn add_fetched_files(
             trees[source.0].add(&of_directory_without_root(&*graph.sources[source].tree, &spec.directory(), &[])?)?;
         }
     }
-    for id in graph.files_of_build(id) {
+    for id in graph.files_of_build(root) {
         let file = &graph.files[id];
         if let Origin::Tree { source, path } = &file.origin
             && graph.sources[*source].repository.is_some()
@@ -224,12 +226,12 @@ pub(super) fn outside_reason(graph: &Graph, roots: &BTreeSet<RootId>) -> Result<
 }
 
 /// Writes everything that roots of a tree may reach.
-pub(super) fn whole(source: &ScopedTree, checks_out: bool, top: &Path) -> Result<()> {
+pub(super) fn write_whole(source: &ScopedTree, checks_out: bool, top: &Path) -> Result<()> {
     disk::write_temporary(&*source.tree, source.tree.below(&source.scope)?, conversion(checks_out).as_ref(), top)
 }
 
 /// Writes a copy as a plan makes it. `checkout` is the commit that it becomes a part of.
-pub(super) fn of_copy(plan: &Plan, into: &str, checkout: Option<&SharedTree>, top: &Path) -> Result<()> {
+pub(super) fn write_copy(plan: &Plan, into: &str, checkout: Option<&SharedTree>, top: &Path) -> Result<()> {
     // Attributes of the commit above the copy decide how its files are checked out.
     let mut tree = OverlayTree::new(checkout.cloned().unwrap_or_else(|| Rc::new(OverlayTree::default())));
     let mut paths = Vec::new();
@@ -267,6 +269,7 @@ impl<'a> TreeInputs<'a> {
         TreeInputs { source, tree, paths: BTreeSet::new(), pulled: OverlayTree::default() }
     }
 
+    /// Adds the paths of inputs that are in this tree.
     fn add(&mut self, inputs: &[BuildInput]) -> Result<()> {
         let tree = &*self.source.tree;
         for input in inputs {
@@ -286,6 +289,7 @@ impl<'a> TreeInputs<'a> {
         Ok(())
     }
 
+    /// Adds a file with the bytes that the walk has read.
     fn put(&mut self, path: &str, bytes: &[u8], executable: bool) {
         self.tree.add_file_with_mode(path, bytes, executable);
         self.paths.insert(path.to_owned());

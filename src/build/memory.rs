@@ -85,29 +85,29 @@ impl Memory {
         self.key.write(&self.directory.join(digest), digest.as_bytes(), &content)
     }
 
-    /// Removes the least recently used entries, until there is room for more.
+    /// Removes the least recently used entries, until there is room for `more` bytes.
     fn make_room(&self, more: u64) {
         let mut total = locked(&self.total);
         // Other runs share the directory, so that its size is counted again only when it may be full.
         if total.is_none_or(|total| total + more > self.most) {
             let mut entries = BTreeMap::new();
             for entry in self.directory.read_dir().into_iter().flatten().flatten() {
-                if let Ok(found) = entry.metadata()
-                    && let Ok(used) = found.modified()
+                if let Ok(metadata) = entry.metadata()
+                    && let Ok(used) = metadata.modified()
                 {
-                    entries.insert((used, entry.path()), found.len());
+                    entries.insert((used, entry.path()), metadata.len());
                 }
             }
-            let mut left: u64 = entries.values().sum();
+            let mut stored: u64 = entries.values().sum();
             for ((_, path), size) in &entries {
-                if left + more <= self.most {
+                if stored + more <= self.most {
                     break;
                 }
                 failpoint::before("forget a build");
                 fs::remove_file(path).ok();
-                left -= size;
+                stored -= size;
             }
-            *total = Some(left);
+            *total = Some(stored);
         }
         *total = total.map(|total| total + more);
     }

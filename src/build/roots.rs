@@ -56,7 +56,7 @@ impl From<Failure> for Unbuilt {
 impl From<Unbuilt> for Failures {
     fn from(unbuilt: Unbuilt) -> Self {
         match unbuilt {
-            // It has a kind, or none.
+            // Its kind was set where it was skipped.
             Unbuilt::Skipped(failure) => failure.into(),
             Unbuilt::Failed(reason) | Unbuilt::Refused(reason) => {
                 let hint = missing_flag(&reason);
@@ -232,11 +232,11 @@ impl Roots {
     }
 
     /// Writes a copy as a plan makes it. `checkout` is the commit that it becomes a part of.
-    pub(super) fn copy(plan: &Plan, into: &str, checkout: Option<&SharedTree>) -> Result<Roots> {
+    pub(super) fn of_copy(plan: &Plan, into: &str, checkout: Option<&SharedTree>) -> Result<Roots> {
         let writing = Writing { checks_out: checkout.is_some(), name: "localized", ..Writing::INPUT };
         let files = Arc::new(BuildFiles::of(&plan.after, writing)?);
         let tree = files.input.join(TREES);
-        inputs::of_copy(plan, into, checkout, &tree)?;
+        inputs::write_copy(plan, into, checkout, &tree)?;
         let runs = plan.after.root_ids().any(|root| plan.after.runs(root));
         let dirs = plan.affected.iter().map(|ComparedRoot { localized, .. }| {
             let (files, top, directory) = (files.clone(), tree.join(into), localized.clone());
@@ -251,8 +251,8 @@ impl Roots {
     }
 }
 
-/// Writes a chart with all that links in it lead to, and values beside it. Returns the files with these, too.
-pub(super) fn chart(
+/// Writes a chart with everything that links in it lead to, and values beside it. Returns also the files with the values.
+pub(super) fn write_chart(
     tree: &SharedTree,
     directory: &str,
     values: &[Vec<u8>],
@@ -273,7 +273,7 @@ pub(super) fn chart(
 }
 
 impl BuildRun {
-    /// Builds, or says why there is no output.
+    /// Builds, and turns each way in which a build fails into its reason.
     pub(super) fn build(&self, form: OutputForm) -> Built {
         let build = self.output(form)?;
         if let Some(unread) = Unbuilt::unread(&build, &self.program) {
@@ -313,7 +313,7 @@ impl BuildRun {
         };
         if !run.is_remembered()? {
             if !whole.exists() {
-                inputs::whole(source, files.checks_out, &whole)?;
+                inputs::write_whole(source, files.checks_out, &whole)?;
             }
             // The known inputs are added: the tree does not have the charts that were pulled.
             disk::copy(self.root.on_disk()?, &top)?;

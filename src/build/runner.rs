@@ -35,7 +35,7 @@ pub(crate) fn check_builds(job: &PlanBuilds<'_>, options: &BuildOptions) -> Resu
     let by = BuildTool { program: program.name(), arguments: arguments.clone() };
     let refusals = Refusals::of(graph, &[], &arguments, &program);
     let refusal = |root: &ComparedRoot| {
-        let absolute = names_absolute_path(graph, root.root).map(|why| Unbuilt::Skipped(Failure::new(why)));
+        let absolute = absolute_path_reason(graph, root.root).map(|why| Unbuilt::Skipped(Failure::new(why)));
         absolute.or_else(|| refusals.of_root(root.root))
     };
     // A root that is known not to build has its verdict before any build, whatever an earlier run has found.
@@ -93,8 +93,8 @@ fn unverified(plan: &Plan, known: &BTreeMap<RootId, bool>) -> Option<Vec<Compare
     (plan.new_dir.is_none() && !next.is_empty()).then_some(next)
 }
 
-/// The message if a root, or one that it reaches, names an absolute path; else `None`.
-fn names_absolute_path(graph: &Graph, root: RootId) -> Option<String> {
+/// The message if a root, or one that it reaches, names an absolute path, so that it is not built; else `None`.
+fn absolute_path_reason(graph: &Graph, root: RootId) -> Option<String> {
     let roots = graph.reach([root], |_, _| true);
     let edges = roots.iter().flat_map(|root| &graph.roots[*root].edges);
     let named = edges.map(|edge| (edge.from, &edge.reference.text));
@@ -105,7 +105,7 @@ fn names_absolute_path(graph: &Graph, root: RootId) -> Option<String> {
     Some(format!("{} names the absolute path `{text}`", graph.label(file)))
 }
 
-/// The verdict on a root whose original is not built.
+/// The verdict on a root that is not built on one side. Fails if it is unknown whether it builds.
 fn verdict(unbuilt: Unbuilt) -> Result<Verdict> {
     match unbuilt {
         Unbuilt::Skipped(failure) => Ok(Verdict::Skipped { reason: failure.message }),
@@ -143,7 +143,7 @@ impl<'a> RootPairs<'a> {
         for (root, target) in roots.iter().zip(&mut targets) {
             // A root may fail for a file that no walk has found: then it builds among all files, which is a finding.
             let Verdict::NotBuilt { reason } = &target.verdict else { continue };
-            let run = pairs.run(root, &pairs.original).or_else(|_| pairs.run(root, &pairs.localized));
+            let run = pairs.build_of(root, &pairs.original).or_else(|_| pairs.build_of(root, &pairs.localized));
             let Ok(BuildRun { root: dir, program, arguments, variables, .. }) = run else { continue };
             // A root that does not change is only on disk as localized. It still gets the responses of the original.
             let dir = RootDir { files: pairs.original.files.clone(), ..dir };
@@ -180,7 +180,7 @@ impl<'a> RootPairs<'a> {
             arguments,
             original: Roots::write(&plan.before, original.collect(), writing, &mut pool)?,
             localized: match &plan.new_dir {
-                Some(into) => Roots::copy(plan, into, checkout.as_ref())?,
+                Some(into) => Roots::of_copy(plan, into, checkout.as_ref())?,
                 None => Roots::write(&plan.after, localized.collect(), closed, &mut pool)?,
             },
             // Only the user can read the outputs, because they may hold secrets.
@@ -188,8 +188,8 @@ impl<'a> RootPairs<'a> {
         })
     }
 
-    /// The build of a root on one side.
-    fn run(&self, root: &ComparedRoot, side: &Roots) -> Result<BuildRun, Unbuilt> {
+    /// The build of a root on one side, to be run. Both sides get the same arguments.
+    fn build_of(&self, root: &ComparedRoot, side: &Roots) -> Result<BuildRun, Unbuilt> {
         let is_original = std::ptr::eq(side, &self.original);
         let directory = if is_original { &root.original } else { &root.localized };
         let dir = side.dirs.get(directory).cloned();
@@ -210,7 +210,7 @@ impl<'a> RootPairs<'a> {
     }
 
     fn build_and_compare(&self, root: &ComparedRoot, form: OutputForm) -> Result<TargetCheck> {
-        let localized = || self.run(root, &self.localized)?.build(form);
+        let localized = || self.build_of(root, &self.localized)?.build(form);
         // The same files give the same output: it is built only to see what it asks for.
         if !root.is_changed {
             let (built, size) = match localized() {
@@ -220,7 +220,7 @@ impl<'a> RootPairs<'a> {
             return Ok(TargetCheck { size, ..TargetCheck::new(root, built) });
         }
         // Both sides are built at the same time: most of the time is that of starting programs.
-        let run = self.run(root, &self.original);
+        let run = self.build_of(root, &self.original);
         let [original, localized] = std::thread::scope(|threads| {
             let localized = threads.spawn(localized);
             let original = run.as_ref().map_err(Unbuilt::clone).and_then(|run| run.build(form));
@@ -275,7 +275,7 @@ fn not_built(failure: Failure, root: &ComparedRoot) -> Failure {
     failure.context(&root.name).hint("to skip verification: --no-verify")
 }
 
-/// Refuses arguments that would leave nothing to compare.
+/// Refuses arguments of kustomize with which it would print no output, so that there is nothing to compare.
 pub(super) fn refuse_arguments(arguments: &[String]) -> Result<()> {
     arguments
         .iter()

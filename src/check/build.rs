@@ -382,7 +382,7 @@ impl<'a> CheckBuilds<'a> {
     /// Builds side by side.
     fn run(&self, survey: &Survey, subjects: &[Wanted]) -> Result<Vec<Built>, Failures> {
         let (programs, config) = (self.how.run.programs, &self.workspace.config);
-        let written = builds::Builds::closed(survey, subjects, programs, config, Some(&*self.repo))?;
+        let written = builds::Builds::of_tree(survey, subjects, programs, config, Some(&*self.repo))?;
         self.results.borrow_mut().summary.by = written.program_and_network();
         Ok(written.all_engine_objects(subjects)?)
     }

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::messages::{counted, fitting, named};
 use super::output::{Done, Outcome, OutputArgs, Shown};
-use crate::build::choice::as_one;
+use crate::build::choice::group_sources;
 use crate::build::deployed::deployed;
 use crate::config::Config;
 use crate::git::object_id;
@@ -73,7 +73,7 @@ impl Outcome for Touched {
             (directory, root.status, &root.cause)
         });
         let targets = &self.affected.targets;
-        let applications = as_one(targets.iter().map(AffectedTarget::sides)).into_iter().map(|sources| {
+        let applications = group_sources(targets.iter().map(AffectedTarget::sides)).into_iter().map(|sources| {
             let sources: Vec<&AffectedTarget> = sources.iter().map(|source| &targets[*source]).collect();
             let first = sources.iter().find(|source| source.status != DiffStatus::Removed).unwrap_or(&sources[0]);
             (first.target.by(), DiffStatus::of_all(sources.iter().map(|source| source.status)), &first.cause)

@@ -71,7 +71,7 @@ impl BuildArgs {
         // The subjects are known before anything is fetched for them.
         let subjects: Vec<Wanted> = subjects(&workspace, text, output.quiet)?.into_iter().map(Some).map(Ok).collect();
         let mut fetcher = from_lock(workspace.repo(), &workspace, self.offline, output.quiet)?;
-        let builds = Builds::of(&workspace, &subjects, &mut fetcher, self.with.programs())?;
+        let builds = Builds::of_workspace(&workspace, &subjects, &mut fetcher, self.with.programs())?;
         let mut built = Vec::new();
         for number in 0..subjects.len() {
             append(&mut built, &builds.bytes(number)?);

@@ -16,9 +16,9 @@ use super::affected::unknown_lines;
 use super::messages::{self, counted, cut, fitting, grouped};
 use super::output::{Done, Format, Json as _, Outcome, OutputArgs, Shown};
 use crate::build::builds::{Builds, Wanted};
-use crate::build::choice::{Choice, Choices, Comparison, as_one};
+use crate::build::choice::{Choice, Choices, Comparison, group_sources};
 use crate::build::compare::{self, ObjectChange};
-use crate::build::consequences::{BuildDiff, Consequence, Needs, consequences, namespace, needs, rank};
+use crate::build::consequences::{BuildDiff, Consequence, Needs, add_needs, consequences, namespace, rank};
 use crate::build::parts::{BuiltParts, parts};
 use crate::build::program::Programs;
 use crate::build::rendered::{ProgramOptions, append};
@@ -281,8 +281,8 @@ impl Diff {
         })?;
         let mut build = |subjects: Sides<Vec<Wanted>>| -> Result<Sides<Builds>> {
             Ok(Sides {
-                old: Builds::of(old, &subjects.old, &mut fetchers.old, how.old.programs)?,
-                new: Builds::of(new, &subjects.new, &mut fetchers.new, how.new.programs)?,
+                old: Builds::of_workspace(old, &subjects.old, &mut fetchers.old, how.old.programs)?,
+                new: Builds::of_workspace(new, &subjects.new, &mut fetchers.new, how.new.programs)?,
             })
         };
         let subjects = chosen.iter().map(|choice| choice.subjects(workspaces)).map(|side| (side.old, side.new));
@@ -394,7 +394,7 @@ impl Outputs {
         all.objects = compare::changes(outputs, namespaces);
         // The needs of the objects that stay matter only if an object goes.
         if all.objects.iter().any(|object| object.change == DiffStatus::Removed) {
-            needs(outputs.new, &mut all.needed);
+            add_needs(outputs.new, &mut all.needed);
         }
         // Outputs are large.
         if all.failed.is_empty() {
@@ -451,7 +451,7 @@ impl Compared {
         parts: impl FnOnce(&[&Choice]) -> Result<Vec<BuiltParts>>,
         quiet: bool,
     ) -> Result<Vec<Compared>> {
-        let groups = as_one(chosen.iter().map(Choice::targets));
+        let groups = group_sources(chosen.iter().map(Choice::targets));
         let choices: Vec<Vec<&Choice>> =
             groups.iter().map(|sources| sources.iter().map(|number| &chosen[*number]).collect()).collect();
         let targets: Vec<_> = choices.iter().map(|sources| of_sources(sources)).collect();

@@ -103,7 +103,7 @@ pub(super) fn destinations(object: &Value) -> Vec<String> {
         .collect()
 }
 
-/// Returns its destinations without the namespaces that its build writes.
+/// The [`destinations`] without the namespaces that its build writes.
 pub(super) fn clusters(object: &Value) -> Vec<String> {
     let mut all = destinations(object);
     all.retain(|field| !field.starts_with("targetNamespace "));
@@ -114,12 +114,12 @@ pub(super) fn clusters(object: &Value) -> Vec<String> {
 pub(super) fn major_version(old: &Value, new: &Value) -> Option<String> {
     let old = versions(old);
     let mut moves = Vec::new();
-    for (what, new) in versions(new) {
-        if let Some(old) = old.get(&what)
-            && let (Some(was), Some(is)) = (first_number(old.1), first_number(new.1))
-            && was != is
+    for (key, (to, is)) in versions(new) {
+        if let Some((from, was)) = old.get(&key).copied()
+            && let (Some(old_major), Some(new_major)) = (first_number(was), first_number(is))
+            && old_major != new_major
         {
-            let (kind, (from, was), (to, is)) = (what.0, old, &new);
+            let (kind, ..) = key;
             moves.push(if from == to {
                 format!("{kind} {to} {was} -> {is}")
             } else {
@@ -200,7 +200,7 @@ fn container_images(object: &Value) -> BTreeMap<String, String> {
 type Versions<'a> = BTreeMap<(&'static str, String, &'a str), (&'a str, &'a str)>;
 
 /// Adds the images in a value at a `path`: an `image`, or a `repository` with its `tag`, as values of charts have them.
-fn images<'a>(value: &'a Value, path: &str, all: &mut Versions<'a>) {
+fn add_images<'a>(value: &'a Value, path: &str, all: &mut Versions<'a>) {
     let image = value.get("image").and_then(Value::as_str).unwrap_or_default();
     let image = image.split('@').next().and_then(|image| image.rsplit_once(':'));
     let parts = Some((text(value, "repository"), text(value, "tag").split('@').next().unwrap_or_default()));
@@ -208,10 +208,10 @@ fn images<'a>(value: &'a Value, path: &str, all: &mut Versions<'a>) {
         all.insert(("image", path.to_owned(), path::name(image)), (image, tag));
     }
     for (key, value) in value.as_mapping().into_iter().flatten() {
-        images(value, &format!("{path}.{}", key.as_str().unwrap_or_default()), all);
+        add_images(value, &format!("{path}.{}", key.as_str().unwrap_or_default()), all);
     }
     for item in value.as_sequence().into_iter().flatten() {
-        images(item, &format!("{path}.{}", text(item, "name")), all);
+        add_images(item, &format!("{path}.{}", text(item, "name")), all);
     }
 }
 
@@ -223,12 +223,14 @@ fn is_whole((image, tag): &(&str, &str)) -> bool {
 /// The versions of the images and charts that an object names.
 fn versions(object: &Value) -> Versions<'_> {
     let mut all = BTreeMap::new();
-    images(object, "", &mut all);
-    // The label is NAME-VERSION, and both may have a `-`: the version begins with a number that has a `.` after it.
+    add_images(object, "", &mut all);
+    // Any object of a chart has a label NAME-VERSION. Both may have a `-`, but only the version begins with a number that has
+    // a `.` after it.
     let label = at(object, "metadata.labels").and_then(|labels| labels.get("helm.sh/chart"));
     let label = label.and_then(Value::as_str).unwrap_or_default();
     let mut ends = label.match_indices('-').map(|(end, _)| (&label[..end], &label[end + 1..]));
     let label = ends.find(|(_, version)| version.contains('.') && first_number(version).is_some());
+    // The chart of a HelmRelease of Flux, and those of an Application of Argo CD.
     let release = at(object, "spec.chart.spec").map(|chart| (text(chart, "chart"), text(chart, "version")));
     let sources = at(object, "spec.source").into_iter().chain(items(object, "spec.sources"));
     let sources = sources.map(|source| (text(source, "chart"), text(source, "targetRevision")));

@@ -5,7 +5,8 @@ use serde_yaml::{Mapping, Value};
 use crate::build::secrets;
 use crate::targets::policy::{at, is_kind, text};
 
-/// Kinds with fields that cannot be changed. A cluster may fill in a field with `?`; after `=` is the default of a field.
+/// Kinds with fields that cannot be changed. A field with `?` may be filled in by a cluster, so that only one side has it.
+/// After `=` is the default of a field.
 const FIELDS: &str = "
     apps/Deployment spec.selector
     apps/DaemonSet spec.selector
@@ -18,7 +19,7 @@ const FIELDS: &str = "
     rbac.authorization.k8s.io/ClusterRoleBinding roleRef?
     /Service spec.clusterIP?";
 
-/// The fields that surely change, and cannot be changed.
+/// The immutable fields that surely change, for a message; `None` if there are none.
 pub(super) fn changed(old: &Value, new: &Value) -> Option<String> {
     // A Service may become or cease to be an ExternalName, which has no address: then the address may change.
     if [old, new].iter().any(|object| text(object, "spec.type") == "ExternalName") {
@@ -34,19 +35,20 @@ pub(super) fn changed(old: &Value, new: &Value) -> Option<String> {
     (!all.is_empty()).then(|| all.join(", "))
 }
 
-/// A field, if it surely changes.
+/// The name of a field of [`FIELDS`], if the field surely changes.
 fn change<'a>(old: &Value, new: &Value, field: &'a str) -> Option<&'a str> {
     let (name, absent) = field.split_once(['=', '?']).unwrap_or((field, ""));
     let is_filled_in = field.ends_with('?');
-    let there = |object| at(object, name).filter(|value| !is_empty(value));
-    let is_other = match (there(old), there(new)) {
+    let value_in = |object| at(object, name).filter(|value| !is_empty(value));
+    let is_changed = match (value_in(old), value_in(new)) {
         (Some(old), Some(new)) => differs(old, new),
+        // If one side lacks the field, the other side may have what the API server would fill in.
         (value, other) => {
             !is_filled_in
                 && value.or(other).is_some_and(|value: &Value| value.as_str().is_none_or(|text| text != absent))
         }
     };
-    is_other.then_some(name)
+    is_changed.then_some(name)
 }
 
 fn is_empty(value: &Value) -> bool {
@@ -95,7 +97,7 @@ fn scalar(value: &Value) -> String {
     secrets::text(value).unwrap_or_else(|| format!("{value:?}"))
 }
 
-/// Returns how much less a claim asks for.
+/// The old and the new size of a claim that asks for less storage, for a message.
 pub(super) fn smaller(old: &Value, new: &Value) -> Option<String> {
     let claim = Some(old).filter(|old| is_kind(old, "/PersistentVolumeClaim"))?;
     let (old, new) = (requested_storage(claim)?, requested_storage(new)?);
@@ -107,7 +109,7 @@ fn requested_storage(claim: &Value) -> Option<String> {
     at(claim, "spec.resources.requests.storage").map(scalar)
 }
 
-/// Reads a quantity of Kubernetes, as `10Gi`.
+/// Reads a quantity of Kubernetes, such as `10Gi` or `100m`.
 fn quantity(text: &str) -> Option<f64> {
     let end = text.trim_end_matches(|c: char| c.is_ascii_alphabetic()).len();
     let (number, unit) = text.split_at(end);
@@ -115,6 +117,7 @@ fn quantity(text: &str) -> Option<f64> {
         Some(unit) => (unit, 1024_f64),
         None => (unit, 1000.0),
     };
+    // The power of 1000, or of 1024 with an `i`.
     let power = match unit {
         "" => 0,
         "m" => -1,

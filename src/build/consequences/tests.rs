@@ -474,7 +474,7 @@ fn what_is_needed_or_comes_elsewhere_is_said() {
     let (infra, apps) =
         (target("infra", "path: ., prune: true"), target("apps", "path: ., dependsOn: [{name: infra}]"));
     let mut needed = Needs::new();
-    needs(apps.manifest.as_bytes(), &mut needed);
+    add_needs(apps.manifest.as_bytes(), &mut needed);
     let set = text(SET, "");
     let found = |all: &mut [BuildDiff<'_>]| {
         let found = consequences(all, &needed).into_iter().flatten();

@@ -45,7 +45,7 @@ pub(super) fn images_of(
     let subjects: Vec<_> = chosen.iter().map(|choice| choice.subject(&workspace)).collect();
     let offline = false;
     let mut fetcher = from_lock(workspace.repo(), &workspace, offline, quiet)?;
-    let builds = Builds::of(&workspace, &subjects, &mut fetcher, with.programs())?;
+    let builds = Builds::of_workspace(&workspace, &subjects, &mut fetcher, with.programs())?;
     let built = Progress::new("building", quiet).each(processors(), &names, String::clone, |number, _| {
         let output = builds.build(number)?.stdout;
         Ok::<_, Failures>((images(&output)?, deploying(&output)))
