@@ -350,7 +350,7 @@ impl<'a> OutputObject<'a> {
             let value: Option<Value> = serde_yaml::from_str(text).ok();
             let id = value.as_ref().and_then(id).unwrap_or_else(|| format!("document {}", number + 1));
             let masked = value.clone().filter(|_| secrets::may_hold(text.as_bytes())).and_then(|mut value| {
-                let has_secret = secrets::each(&mut value, &mut mask);
+                let has_secret = secrets::each_value(&mut value, &mut mask);
                 has_secret.then(|| serde_yaml::to_string(&value).unwrap_or_default())
             });
             OutputObject { id, text, masked, value: value.map(condensed) }

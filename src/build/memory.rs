@@ -131,7 +131,7 @@ impl Memory {
     /// A document with hashes instead of values of Secrets; `None` if it has none.
     fn hidden(&self, document: &str) -> serde_yaml::Result<Option<String>> {
         let mut value: Value = serde_yaml::from_str(document)?;
-        let has_secret = secrets::each(&mut value, &mut |value| {
+        let has_secret = secrets::each_value(&mut value, &mut |value| {
             if let Some(text) = secrets::text(value) {
                 *value = Value::String(format!("{}{}", secrets::size(&text), self.key.hash(text.as_bytes())));
             }
@@ -223,7 +223,7 @@ impl BuildRun {
         }
         // Variables of the environment change what programs do. `PATH` only finds them, and their identities are known.
         lines.extend(
-            super::run::seen(false).filter(|(name, _)| name != "PATH").map(|variable| format!("{variable:?}\n")),
+            super::run::environment(false).filter(|(name, _)| name != "PATH").map(|variable| format!("{variable:?}\n")),
         );
         // helm is a part of what builds, so that another one gives another digest.
         if is_kustomize && arguments.iter().any(|argument| argument.starts_with("--enable-helm")) {

@@ -165,16 +165,17 @@ struct PartTree<'a> {
 }
 
 impl PartTree<'_> {
-    /// The first level below a failed build.
+    /// The parts of a failed build before any of them is built: its first level is to do.
     fn begin(&self, choice: &Choice) -> Result<BuiltParts> {
-        let without = choice.without_parts();
-        let mut parts = BuiltParts { is_opaque: without.old || without.new, ..BuiltParts::default() };
-        parts.mark_incomplete(without);
+        let opaque = choice.without_parts();
+        let mut parts = BuiltParts { is_opaque: opaque.old || opaque.new, ..BuiltParts::default() };
+        parts.mark_incomplete(opaque);
         self.add(&mut parts, choice.tops())?;
-        // The top roots are not built again: they have failed, with what the engine adds to them. Without any output,
-        // descending takes them apart.
+        // The top roots themselves have failed, so they are not built again. No output of them is known, so this adds the
+        // parts below them.
         self.descend(&mut parts, &Sides::default())?;
         self.add(&mut parts, choice.scanned())?;
+        // If the engine builds in another way, it may add objects to either side that no part has.
         let is_other = choice.is_built_otherwise();
         parts.mark_incomplete(Sides { old: is_other, new: is_other });
         Ok(parts)
@@ -216,7 +217,7 @@ impl PartTree<'_> {
         is_overloaded.old || is_overloaded.new
     }
 
-    /// Adds parts of both sides to the next level, each once, and none that is the same on both.
+    /// Adds parts of both sides to the next level: each once, unless it is the same on both sides.
     fn add(&self, parts: &mut BuiltParts, more: Sides<Vec<String>>) -> Result<()> {
         let more = more.map(BTreeSet::from_iter);
         let on_both = &more.old & &more.new;

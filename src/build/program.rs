@@ -232,11 +232,12 @@ fn examine(path: &Path, kind: Tool) -> Result<Program, String> {
     known.entry(path.to_owned()).or_insert_with(|| examined(path, kind)).clone()
 }
 
+/// The program at a path with its version and the means to close its network. Fails if it cannot print its version.
 fn examined(path: &Path, kind: Tool) -> Result<Program, String> {
     if !is_executable(path) {
         return Err("is not an executable file".to_owned());
     }
-    // A program that cannot print its version would build nothing either, with a worse message.
+    // A program that cannot print its version could not build either, but its message would be worse.
     let (network, output) = run_version(path, kind).map_err(|error| match error {
         process::Error::Io(_, error) => format!("cannot be run: {error}"),
         error => format!("cannot be used: {error}"),
@@ -284,13 +285,13 @@ fn run_version(path: &Path, kind: Tool) -> Result<(Means, Output), process::Erro
     }
 }
 
-/// The version; for a build without one, with the beginning of its digest.
+/// The version; for a program that was built without one, with the beginning of its digest, so that records tell two such
+/// programs apart.
 fn identified(version: String, path: &Path, known: &OnceLock<Option<String>>) -> String {
     const DIGITS: usize = 16;
     if version != UNVERSIONED {
         return version;
     }
-    // Another build without a version must count as another version.
     match known.get_or_init(|| digest(path)) {
         Some(digest) => format!("{version}-{}", &digest[..DIGITS]),
         None => version,
@@ -308,7 +309,8 @@ fn is_version(version: &str, numbers: &str) -> bool {
     rest.is_some_and(|rest| !rest.starts_with(|next: char| next.is_ascii_digit()))
 }
 
-/// Reads the version that a program prints, and that of the kustomize in it.
+/// Reads the version that a program prints, and the version of the kustomize that it is or has in it; `None` if it prints
+/// anything else.
 fn parse_version(kind: Tool, stdout: &[u8]) -> Option<(String, Option<String>)> {
     let mut kustomize = None;
     let word = match kind {

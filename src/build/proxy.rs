@@ -143,7 +143,7 @@ impl Served {
         sha256_hex(all.into_iter().collect::<String>().as_bytes())
     }
 
-    /// The TLS configuration for a host.
+    /// The TLS configuration that lets us answer as a host, with a certificate by our authority.
     fn tls(&self, host: &str) -> io::Result<Arc<ServerConfig>> {
         let mut hosts = locked(&self.hosts);
         if let Some(known) = hosts.get(host) {
@@ -225,6 +225,7 @@ impl Drop for Proxy {
     }
 }
 
+/// Serves each connection on a thread of its own, until the proxy stops.
 fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
     for stream in listener.incoming() {
         if shared.stop.load(Ordering::SeqCst) {
@@ -336,11 +337,11 @@ impl Shared {
         stream.flush()
     }
 
-    /// Answers with a file that was fetched.
+    /// Answers with a fetched file. Any other request is refused, and noted if it is not expected.
     fn answer_request(&self, stream: &mut impl Write, request: &RequestHead, url: Option<Url>) -> io::Result<()> {
         let key = url.as_ref().and_then(file_key).unwrap_or_default();
-        let is_read = matches!(request.method.as_str(), "GET" | "HEAD");
-        if let Some(file) = self.served.files.get(&key).filter(|_| is_read && request.is_trusted) {
+        let reads = matches!(request.method.as_str(), "GET" | "HEAD");
+        if let Some(file) = self.served.files.get(&key).filter(|_| reads && request.is_trusted) {
             let is_head = request.method == "HEAD";
             return if is_head { answer_head(stream, "200 OK", file.len()) } else { answer(stream, "200 OK", file) };
         }
@@ -348,7 +349,7 @@ impl Shared {
         let is_tunnel = request.method == "CONNECT" && !key.is_empty();
         // kustomize first tries the URL of a repository as a file, so that such a request is expected.
         let mut known = self.served.repositories.iter();
-        if !known.any(|prefix| is_read && *prefix == key || is_tunnel && prefix.starts_with(&key)) {
+        if !known.any(|prefix| reads && *prefix == key || is_tunnel && prefix.starts_with(&key)) {
             self.note(url.map_or_else(|| request.uri.clone(), |url| url.to_string()));
         }
         answer(stream, "403 Forbidden", b"this was not fetched\n")

@@ -221,7 +221,7 @@ impl Rendered {
         Ok(())
     }
 
-    /// Records the objects that no file has because they are not built from this tree.
+    /// Records the targets and objects that no file has, or has only in part, because they are deployed from elsewhere.
     fn add_elsewhere(&mut self, elsewhere: &[Target], targets: &[Target], names: &FileNames<'_>) {
         let has_file = |target: &&Target| self.files.contains_key(&names.file(target));
         // Lines of files are not named: an edit above an object would change the list.
@@ -239,6 +239,7 @@ impl Rendered {
         (self.elsewhere, self.partial) = (whole.chain(objects).collect(), partial.collect());
     }
 
+    /// Records a target whose objects are unknown, so that its `file` is not written, and an earlier one stays.
     fn add_unknown(&mut self, target: &Target, file: String, why: &str) {
         self.unknown.push(format!("{}: {}", target.by(), visible(why)).replace('\n', " "));
         // The names of the other targets of a set, and of the objects that a build makes, are unknown: any file of the
@@ -278,7 +279,7 @@ impl Rendered {
         self.earlier_files.contains(file)
     }
 
-    /// The deployments without a file, or with a part of one.
+    /// The deployments without a file, or with a part of one, as lines of a report.
     pub(crate) fn missing(&self) -> MissingFiles {
         let unknown = self.unknown.iter().map(|target| format!("unknown: {target}"));
         let not_built = self.not_built.iter().map(|(file, why)| format!("not built: {file}: {why}"));
@@ -309,7 +310,8 @@ impl Rendered {
     }
 }
 
-/// Adds the output of a later source of the same target. If both make one object, Argo CD deploys that of the later one.
+/// Adds the output of a later source of the same target. If both make the same object, the earlier one is removed, because
+/// Argo CD deploys the later one.
 pub(crate) fn append(output: &mut Vec<u8>, more: &[u8]) {
     if !output.is_empty() {
         let (text, later) = (String::from_utf8_lossy(output), String::from_utf8_lossy(more));
@@ -333,7 +335,7 @@ fn identity(document: &str) -> Option<String> {
     Some(format!("{group} {name}"))
 }
 
-/// The names of the Secrets in an output that have a value which is not encrypted.
+/// The names of the Secrets in an output with a value that is not encrypted.
 fn clear_secrets(output: &[u8]) -> Vec<String> {
     // A document that cannot be read may be a Secret.
     const UNREAD: &str = "a document that cannot be read";

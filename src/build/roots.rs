@@ -135,7 +135,8 @@ impl<'a> Refusals<'a> {
     }
 }
 
-/// The roots that name programs which do not run as they should, and why; `None` if there are none.
+/// The roots that name programs which kustomize would skip, or programs of this machine that remote input must not run, and
+/// the reason; `None` if there are none.
 fn unrunnable(graph: &Graph, arguments: &[String], program: &Program) -> Option<(Vec<RootId>, String)> {
     let programs = graph.notes.iter().filter_map(|noted| match &noted.note.kind {
         NoteKind::Code { runs: Runs::Program(path), .. } => Some((noted, path)),
@@ -145,14 +146,15 @@ fn unrunnable(graph: &Graph, arguments: &[String], program: &Program) -> Option<
     if !has("--enable-alpha-plugins") {
         return None;
     }
-    // Without the flag kustomize leaves programs out, and kubectl has no such flag.
+    // Without `--enable-exec`, which kubectl does not have, kustomize leaves programs out.
     if !has("--enable-exec") || program.kind != Tool::Kustomize {
         let silently = "kustomize silently skips exec functions; to run them (this runs their code): \
                         --build-arg=--enable-exec, with kustomize";
         let roots: Vec<RootId> = programs.map(|(noted, _)| noted.root).collect();
         return (!roots.is_empty()).then(|| (roots, silently.to_owned()));
     }
-    // An upstream that chooses a program of this machine chooses its arguments, too, and has no execute bit to be taken off.
+    // An upstream that chooses a program of this machine chooses its arguments, too. Its own programs cannot
+    // run: they are written without the execute bit, unless they are trusted.
     let chosen: Vec<_> = programs.filter(|(noted, path)| !path.contains('/') && graph.is_fetched(noted.file)).collect();
     let (first, path) = chosen.first()?;
     let label = graph.label(first.file);

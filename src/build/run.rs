@@ -70,7 +70,7 @@ impl BuildOutput {
         BuildOutput { size: stdout.len() as u64, stdout, success: true, ..BuildOutput::default() }
     }
 
-    /// Returns why it failed, on one line.
+    /// The reason why the build failed, from its standard error, on one line.
     pub(super) fn reason(&self) -> String {
         // Deprecations are not a reason, and kustomize prints them before it.
         let text = self
@@ -86,7 +86,7 @@ impl BuildOutput {
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         // The message of some versions is quoted, and that of programs that it ran has their call in it.
         let text = logged(&text);
-        own_words(&cause(text.trim_start_matches("Error: ")))
+        without_call(&cause(text.trim_start_matches("Error: ")))
     }
 }
 
@@ -109,8 +109,8 @@ fn without_temporary(text: &str, directory: &Path) -> String {
     out
 }
 
-/// The message of a program that kustomize ran, without the call.
-fn own_words(text: &str) -> String {
+/// The message of a program that kustomize ran, without its call.
+fn without_call(text: &str) -> String {
     let Some((message, call)) = text.split_once("unable to run: '") else { return text.to_owned() };
     // The call names temporary directories, and nothing of the user.
     let message = message.trim_end_matches([':', ' ']);
@@ -127,7 +127,7 @@ const HELM_DEBUG: &str = "Use --debug flag to render out invalid YAML";
 /// The message of Helm 4 for a kustomize before 5.8.1, which asks it for its version with `-c`.
 const HELM_4: &str = "unknown shorthand flag: 'c' in -c";
 
-/// The reason of a failure, and its root.
+/// The innermost reason in a message of kustomize, which repeats it for each root on the way; with the root that has it.
 fn cause(text: &str) -> String {
     if text.contains(HELM_4) {
         return "kustomize before 5.8.1, alone or in kubectl, cannot run Helm 4: use kustomize 5.8.1 or later, or Helm 3".to_owned();
@@ -306,7 +306,7 @@ impl BuildRun {
             std::fs::create_dir_all(directory).map_err(unusable)?;
         }
         let mut command = program.command(self.edits);
-        command.env_clear().envs(seen(matches!(files, RemoteFiles::Upstream)));
+        command.env_clear().envs(environment(matches!(files, RemoteFiles::Upstream)));
         stand_in::put(&mut command, manifest, &bin, program.helm.as_deref())
             .map_err(|error| Failure::new(format!("cannot replace git for the build: {error}")))?;
         // `kustomize edit` edits the kustomization of its working directory.
@@ -320,8 +320,8 @@ impl BuildRun {
         Ok(command)
     }
 
-    /// All refused requests: those of the proxy, those among the `requests` that the sandbox has seen, and the calls of
-    /// programs that we stand in for.
+    /// All refused requests of a build: those to the proxy, those among the `requests` that the sandbox has seen, and the calls
+    /// of programs that we stand in for. Requests that are expected are left out.
     fn refused(
         &self,
         by_proxy: BTreeSet<String>,
@@ -335,7 +335,7 @@ impl BuildRun {
         calls.retain(|call| !refused.iter().any(|url| call.split(' ').any(|word| word == url)));
         if let RemoteFiles::Served { served, .. } = &self.root.files.answers.files {
             calls.retain(|call| !call.split(' ').any(|word| served.is_asked_directly_below(word)));
-            // Where nobody sees requests, only the program's message tells one.
+            // On a machine that does not show requests, only the message of the program tells about one.
             if !served.is_asked_directly() && refused.is_empty() && calls.is_empty() {
                 refused.extend(direct_address(stderr));
             }
@@ -437,7 +437,7 @@ impl Spent {
 }
 
 impl Program {
-    /// How long a build that begins now may take.
+    /// How long a build that begins now may take, and counts it. Fails if the builds before have used up the time of a run.
     fn time_for_build(&self) -> Result<Duration> {
         let limit = self.timeout.unwrap_or(TIMEOUT);
         let mut spent = locked(&self.spent);
@@ -461,13 +461,13 @@ impl Program {
     }
 }
 
-/// The variables of our environment that a build sees.
-pub(super) fn seen(is_open: bool) -> impl Iterator<Item = (OsString, OsString)> {
+/// The variables of our environment that a build sees; more of them if it `asks_upstream` itself.
+pub(super) fn environment(asks_upstream: bool) -> impl Iterator<Item = (OsString, OsString)> {
     std::env::vars_os().filter(move |(name, _)| {
         name.to_str().is_some_and(move |name: &str| {
             VARIABLES.contains(&name)
                 || name.starts_with("LC_")
-                || is_open && (PROXIES.contains(&name) || CONNECTION.contains(&name))
+                || asks_upstream && (PROXIES.contains(&name) || CONNECTION.contains(&name))
         })
     })
 }
@@ -481,7 +481,7 @@ mod tests {
 
     use super::super::program;
     use super::{
-        BuildFiles, BuildRun, RootDir, Spent, Variables, Writing, cause, logged, own_words, without_temporary,
+        BuildFiles, BuildRun, RootDir, Spent, Variables, Writing, cause, logged, without_call, without_temporary,
     };
     use crate::graph::inputs::explore;
     use crate::tree::overlay::OverlayTree;
@@ -549,7 +549,7 @@ mod tests {
             ),
             ("unable to run: 'x", "unable to run: 'x"),
         ] {
-            assert_eq!(own_words(stderr), expected);
+            assert_eq!(without_call(stderr), expected);
         }
     }
 

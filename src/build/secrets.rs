@@ -13,7 +13,7 @@ use super::inputs::TREES;
 use crate::message::redact::HIDDEN;
 use crate::record::sha256_hex;
 
-/// Calls something for each Secret, at any depth.
+/// Calls `call` for each Secret in a value, at any depth.
 pub(super) fn each_secret(value: &mut Value, call: &mut dyn FnMut(&mut Mapping)) {
     match value {
         Value::Sequence(items) => items.iter_mut().for_each(|item| each_secret(item, call)),
@@ -35,18 +35,18 @@ pub(super) fn each_secret(value: &mut Value, call: &mut dyn FnMut(&mut Mapping))
     }
 }
 
-/// Calls something for each value of each Secret: everything but their identity. Returns whether there is a Secret.
-pub(super) fn each(value: &mut Value, call: &mut dyn FnMut(&mut Value)) -> bool {
+/// Calls `call` for each value of each Secret, to replace or collect it. Returns whether there is a Secret.
+pub(super) fn each_value(value: &mut Value, call: &mut dyn FnMut(&mut Value)) -> bool {
     let mut has_secret = false;
     each_secret(value, &mut |secret| {
         has_secret = true;
-        each_of_secret(secret, call);
+        each_value_of(secret, call);
     });
     has_secret
 }
 
-/// As [`each`], for one Secret.
-fn each_of_secret(secret: &mut Mapping, call: &mut dyn FnMut(&mut Value)) {
+/// Calls `call` for each value of a Secret: for everything except its identity.
+fn each_value_of(secret: &mut Mapping, call: &mut dyn FnMut(&mut Value)) {
     for (key, value) in secret.iter_mut() {
         match key.as_str() {
             Some("apiVersion" | "kind" | "type" | "immutable") => {}
@@ -54,16 +54,15 @@ fn each_of_secret(secret: &mut Mapping, call: &mut dyn FnMut(&mut Value)) {
             Some("metadata") => value.get_mut("annotations").into_iter().for_each(|all| annotations(all, call)),
             _ => {
                 scalars(value, call);
-                keys(value, call);
+                invalid_keys(value, call);
             }
         }
     }
 }
 
-/// Calls something for the annotations of a Secret, but for those of Kubernetes itself.
+/// Calls `call` for the annotations of a Secret that are not of Kubernetes itself: those only say whose Secret it is.
 fn annotations(value: &mut Value, call: &mut dyn FnMut(&mut Value)) {
     let annotations = value.as_mapping_mut().into_iter().flatten();
-    // The annotations of Kubernetes say whose Secret it is.
     annotations.filter(|(key, _)| !is_of_kubernetes(key)).for_each(|(_, value)| scalars(value, call));
 }
 
@@ -72,10 +71,10 @@ fn is_of_kubernetes(key: &Value) -> bool {
     key.as_str().is_some_and(|key| key.starts_with("kubernetes.io/"))
 }
 
-/// Calls something for the keys of values, if a cluster would not take them.
-fn keys(values: &mut Value, call: &mut dyn FnMut(&mut Value)) {
+/// Calls `call` for the keys of values, if one of them is not the name of a value: the keys are then lines of a file that a
+/// generator read as pairs, such as a private key.
+fn invalid_keys(values: &mut Value, call: &mut dyn FnMut(&mut Value)) {
     let Value::Mapping(values) = values else { return };
-    // Then they are lines of a file that was read as pairs, such as those of a private key.
     if !values.keys().all(|key: &Value| {
         key.as_str().is_some_and(|key| {
             !key.is_empty() && key.chars().all(|c: char| c.is_ascii_alphanumeric() || "-_.".contains(c))
@@ -88,6 +87,7 @@ fn keys(values: &mut Value, call: &mut dyn FnMut(&mut Value)) {
     }
 }
 
+/// Calls `call` for each scalar in a value, at any depth.
 fn scalars(value: &mut Value, call: &mut dyn FnMut(&mut Value)) {
     match value {
         Value::Null => {}
@@ -113,9 +113,9 @@ pub(super) fn size(text: &str) -> String {
     format!("…({} bytes, sha256 {}…)", text.len(), &sha256_hex(text.as_bytes())[..4])
 }
 
-/// The same of a value; of the hash that a [memory](super::memory) has instead, the size that it carries.
+/// The [size](size) of a value of a Secret, also if the [memory](super::memory) has replaced the value: by its size and a hash.
 pub(super) fn shown_size(text: &str) -> String {
-    // The digits of a hash.
+    // The number of digits of the hash, which nobody needs to see.
     const HASH: usize = 64;
     let remembered = || {
         let (shown, hash) = text.split_at_checked(text.len().checked_sub(HASH)?)?;
@@ -208,7 +208,7 @@ impl Secrets {
             match Value::deserialize(document) {
                 // A document that is one string would be read as itself without end.
                 Ok(Value::String(_)) => {}
-                Ok(mut value) => self.find(&mut value, directory, depth),
+                Ok(mut value) => self.add_values_of(&mut value, directory, depth),
                 // A program may quote any part of it.
                 Err(_) => return self.add_lines(text),
             }
@@ -216,11 +216,11 @@ impl Secrets {
     }
 
     /// Adds the values of Secrets in a value: of objects, generators and patches, at any depth.
-    fn find(&mut self, value: &mut Value, directory: &Path, depth: usize) {
-        each(value, &mut |value| self.add_scalar(value));
+    fn add_values_of(&mut self, value: &mut Value, directory: &Path, depth: usize) {
+        each_value(value, &mut |value| self.add_scalar(value));
         match value {
-            Value::Sequence(items) => items.iter_mut().for_each(|item| self.find(item, directory, depth)),
-            Value::Tagged(tagged) => self.find(&mut tagged.value, directory, depth),
+            Value::Sequence(items) => items.iter_mut().for_each(|item| self.add_values_of(item, directory, depth)),
+            Value::Tagged(tagged) => self.add_values_of(&mut tagged.value, directory, depth),
             Value::Mapping(object) => {
                 if object.get("kind").and_then(Value::as_str) == Some("SecretGenerator") {
                     self.add_generator(object, directory);
@@ -228,7 +228,7 @@ impl Secrets {
                 let generators = object.get("secretGenerator").and_then(Value::as_sequence).into_iter().flatten();
                 generators.filter_map(Value::as_mapping).for_each(|generator| self.add_generator(generator, directory));
                 self.add_patch(object, directory);
-                object.values_mut().for_each(|value| self.find(value, directory, depth));
+                object.values_mut().for_each(|value| self.add_values_of(value, directory, depth));
             }
             // A patch, as a text.
             Value::String(text) if text.contains("Secret") && text.contains(':') => {
@@ -334,7 +334,7 @@ fn is_name(key: &str) -> bool {
         && key.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c))
 }
 
-/// Hides a value in a text; a short value only where it is a whole word.
+/// A text in which a value is hidden; a short value only where it is a whole word.
 fn without(text: &str, value: &str) -> String {
     // From this length on a value is not found by chance.
     const LONG: usize = 4;

@@ -59,6 +59,7 @@ pub(super) struct ClonedCommit {
 }
 
 impl ClonedCommit {
+    /// A commit that was fetched, and the directory in which its files are for builds.
     pub(super) fn new(repository: &RemoteCommit, directory: PathBuf) -> ClonedCommit {
         let version = &repository.version;
         ClonedCommit {
@@ -70,7 +71,7 @@ impl ClonedCommit {
         }
     }
 
-    /// Returns what kustomize may ask for to get it, and where its files are.
+    /// The request of kustomize that gets it, as a text for digests, and the directory with its files.
     pub(super) fn identity(&self) -> (String, PathBuf) {
         let ClonedCommit { url, reference, submodules, commit, directory } = self;
         (format!("{url:?} {reference:?} {submodules} {commit}"), directory.clone())
@@ -78,12 +79,13 @@ impl ClonedCommit {
 }
 
 impl Manifest {
-    /// Writes it into a directory, with the script for git beside it, and returns where it is.
+    /// Writes the manifest into a directory, with the script that stands in for git beside it. Returns the path of the
+    /// manifest.
     pub(super) fn write(&self, directory: &Path) -> Result<PathBuf> {
         let manifest = directory.join("fetched.json");
         let text = serde_json::to_vec(self).map_err(unusable)?;
         fs::create_dir_all(directory).and_then(|()| fs::write(&manifest, text)).map_err(unusable)?;
-        // Before any build begins: a program cannot be run while some process still holds it for writing.
+        // The script is written before any build begins: a program cannot be run while a process has it open for writing.
         #[cfg(unix)]
         if !is_noexec(directory) {
             disk::program(&directory.join("git"), SCRIPT).map_err(unusable)?;
@@ -156,15 +158,15 @@ pub(crate) fn run() -> Option<ExitCode> {
     let response = match (name, words.as_slice()) {
         ("git", _) => answer_git(&manifest, Path::new("."), &words),
         // Without the version kustomize would not try to pull the chart, and the request would not be seen.
-        ("helm", ["version", ..]) => real(name, &words).or_else(|refusal| match refusal {
+        ("helm", ["version", ..]) => run_real(name, &words).or_else(|refusal| match refusal {
             Refusal::Answer(_) => writeln!(io::stdout(), "v3.0.0").map_err(Refusal::because),
             other => Err(other),
         }),
-        ("helm", ["template", ..]) => real(name, &words),
+        ("helm", ["template", ..]) => run_real(name, &words),
         ("docker" | "podman", ["run", .., image])
             if Manifest::read(&manifest).is_ok_and(|manifest| manifest.images.iter().any(|known| known == image)) =>
         {
-            real(name, &words)
+            run_real(name, &words)
         }
         _ => Err(Refusal::Request("builds have no network".to_owned())),
     };
@@ -191,10 +193,10 @@ fn note(call: &str) {
     file.map(|mut file| file.write_all(format!("{call}\n").as_bytes()));
 }
 
-/// Runs the program that comes next on `PATH`.
-fn real(name: &str, arguments: &[&str]) -> Result<(), Refusal> {
+/// Runs the real program, which comes after ours on `PATH`.
+fn run_real(name: &str, arguments: &[&str]) -> Result<(), Refusal> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    // We are the first.
+    // The first directory of `PATH` has our stand-ins.
     let rest = std::env::join_paths(std::env::split_paths(&path).skip(1)).unwrap_or_default();
     let program = std::env::split_paths(&rest).map(|directory| directory.join(name)).find(|file| file.is_file());
     let Some(program) = program else {
@@ -203,7 +205,7 @@ fn real(name: &str, arguments: &[&str]) -> Result<(), Refusal> {
     let ended = Command::new(program).args(arguments).env("PATH", &rest).status();
     match ended.map_err(|error| Refusal::Answer(error.to_string()))?.code() {
         Some(0) => Ok(()),
-        // As kustomize does for programs that it starts itself.
+        // kustomize says the same of programs that it starts itself.
         None => Err(Refusal::Answer("signal: killed".to_owned())),
         code => Err(Refusal::Ended(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))),
     }
@@ -262,12 +264,12 @@ impl Manifest {
         serde_json::from_slice(&text).map_err(|error| Refusal::because(format!("no manifest: {error}")))
     }
 
-    /// The fetched commits of a repository: without submodules, with them, or both in this order.
+    /// The fetched commits of a repository that a call of git may mean: without submodules, with them, or both in this order.
     fn commits(self, url: &str, reference: &str) -> Result<Vec<ClonedCommit>, Refusal> {
         let (mut commits, url) = (self.upstreams, redact::url(url));
         // kustomize asks for `HEAD` if a URL names no ref, or names that one.
         commits.retain(|cloned| cloned.url == url && cloned.reference.as_deref().unwrap_or("HEAD") == reference);
-        // Logins are not in the manifest: of two of them the call does not say which is meant.
+        // Two logins may see different commits. The manifest has no logins, so it is unknown which commit is meant.
         if commits.iter().any(|cloned| cloned.commit != commits[0].commit) {
             return Err(Refusal::because(format!("{url} at {reference} was fetched as two commits")));
         }

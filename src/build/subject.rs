@@ -54,7 +54,7 @@ pub(crate) fn objects(subject: &Wanted, built: Built) -> Result<Vec<u8>, Failure
 }
 
 impl BuildSpec {
-    /// Takes the root in a directory as it is.
+    /// The build of the root in a directory as it is.
     pub(crate) fn root(workspace: &Workspace, directory: &str) -> BuildSpec {
         let arguments = match workspace.config.load_restrictor {
             LoadRestrictor::None => vec![ANY_FILE.to_owned()],
@@ -63,7 +63,8 @@ impl BuildSpec {
         BuildSpec::new(workspace.tree.clone(), directory, arguments, By::Kustomize)
     }
 
-    /// Takes a part of something else by itself: the root in a directory, or a file as a root has it that lists nothing else.
+    /// The build of a part of another build, to compare it by itself: of the root in a directory, or of a file as the only
+    /// resource of a new root.
     pub(super) fn part(workspace: &Workspace, part: &str) -> Result<BuildSpec> {
         let tree = workspace.tree.clone();
         let is_root = tree.entry(part)? == Some(Entry::Directory);
@@ -123,7 +124,7 @@ impl BuildSpec {
         Ok(BuildSpec::new(seen, &dir.path, Vec::new(), By::Plain(plain)))
     }
 
-    /// The build of a chart by its engine.
+    /// The build of a chart by its engine, with helm.
     fn chart(config: &Config, tree: SharedTree, target: &Target, directory: &str) -> Result<BuildSpec> {
         if !config.helm {
             return Err(Failure::new("it is a Helm chart, and `helm` is off")
@@ -150,7 +151,7 @@ impl BuildSpec {
         Ok(if made.is_changed { subject.with(&made.text) } else { subject })
     }
 
-    /// Returns it with another kustomization.
+    /// The same build with another text of the kustomization.
     pub(super) fn with(self, text: &[u8]) -> BuildSpec {
         let mut tree = OverlayTree::new(self.tree.clone());
         tree.add_file(&self.file, text);
