@@ -1,14 +1,14 @@
 //! Edits scalars in the text of a file, and proves that nothing else changed.
 //!
-//! Only the bytes of the named scalars change; comments, order, quotes, line ends and a byte order mark stay, and so does an
-//! alias whose anchor gets the same value. Both parsers read the result again: it is rejected unless it is the old file
-//! with the new values, and no other field shares one of them by an anchor.
+//! Only the bytes of the named scalars change; comments, order, quotes, line ends and a byte order mark stay, and so
+//! does an alias whose anchor gets the same value. Both parsers read the result again: it is rejected unless it is the
+//! old file with the new values, and no other field shares one of them by an anchor.
 
 use std::collections::{BTreeMap, HashSet};
 
 use granit_parser::ScalarStyle;
 
-use super::yaml::{self, Data, Value, is_old_flag, plain, wrong};
+use super::yaml::{self, Data, Value, is_yaml_1_1_flag, plain, wrong};
 use super::{Problem, Spot};
 use crate::message::position::Position;
 
@@ -82,8 +82,9 @@ pub fn edit(bytes: &[u8], edits: &[Edit<'_>]) -> Result<Vec<u8>, Problem> {
 /// New values, each by the offset of its scalar.
 type NewValues<'a> = BTreeMap<usize, &'a str>;
 
-/// Parses a text, and applies `change` to each value that is edited. Returns the values, without the style of the edited
-/// ones, and the number of fields that show an edited value.
+/// Parses a text, and calls `change` with each value at an offset in `edited` and its new value. [`edit()`] compares
+/// the results of the old and the new text: the documents, in which the quotes of edited values do not count, and the
+/// number of fields that have an edited value, because an alias shows it in several.
 fn values_and_edits(
     text: &str,
     edited: &NewValues<'_>,
@@ -97,7 +98,8 @@ fn values_and_edits(
             // The quotes of an edited value may change.
             value.style = ScalarStyle::Plain;
             count += 1;
-        // An edit inside of a block scalar, which is YAML itself: quotes in there do not matter either.
+        // The edited value is in an inline configuration, a block scalar whose text is YAML itself. Its values are
+        // compared instead of the text, because quotes do not count in it either.
         } else if value.text().is_some()
             && edited.range(value.range.start..).next().is_some_and(|(at, _)| *at < value.range.end)
             && let Ok(within) = yaml::read_within(text, value)
@@ -109,7 +111,8 @@ fn values_and_edits(
     Ok((documents, count))
 }
 
-/// The new `value` in the style of the `old` one, as far as it allows: plain, else single quotes, else double quotes.
+/// The new `value` as YAML, in the style of the `old` scalar if it can be written so: without quotes, or else in single
+/// quotes, or else in double quotes. `in_flow` tells whether the scalar is in `[]` or `{}`.
 fn styled_like(old: &str, value: &str, in_flow: bool) -> String {
     // YAML reads a version with three numbers as a string, although it begins with a digit.
     let is_plain = is_plain(value, in_flow) || is_version(old) && is_version(value);
@@ -143,7 +146,7 @@ fn is_printable(c: char) -> bool {
     !c.is_control() && !matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}') && u32::from(c) & 0xfffe != 0xfffe
 }
 
-/// Whether every YAML reader takes a value for a string without quotes.
+/// Whether a value needs no quotes: every reader of YAML, also of YAML 1.1, takes it for the same string.
 fn is_plain(value: &str, in_flow: bool) -> bool {
     // Values that people write without quotes get none, so that restoring a URL restores the bytes of the file.
     let is_path = value.contains('/');
@@ -154,7 +157,7 @@ fn is_plain(value: &str, in_flow: bool) -> bool {
         && value.chars().all(|c| is_printable(c) && !(in_flow && ",[]{}?".contains(c)))
         && !value.ends_with([':', ' '])
         && ![": ", " #", "..."].iter().any(|mark| value.contains(mark))
-        && !is_old_flag(value)
+        && !is_yaml_1_1_flag(value)
         && matches!(plain(value.to_owned()), Data::Text(_))
 }
 

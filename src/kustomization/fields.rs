@@ -111,8 +111,8 @@ const KUSTOMIZATION: Table = &[
     ("generatorOptions", Other),
 ];
 
-/// The configurations with `apiVersion: builtin` that can be loaded (api/internal/plugins/builtinhelpers). Their paths are
-/// relative to the kustomization that lists them.
+/// The configurations with `apiVersion: builtin` that can be loaded (api/internal/plugins/builtinhelpers). Their paths
+/// are relative to the kustomization that lists them.
 const BUILTIN: &[(&str, Table)] = &[
     ("AnnotationsTransformer", NO_FILES),
     ("HashTransformer", NO_FILES),
@@ -175,22 +175,24 @@ impl FieldTree {
 }
 
 pub(super) static KUSTOMIZATION_FIELDS: LazyLock<FieldTree> =
-    LazyLock::new(|| FieldTree { is_complete: true, ..tree(KUSTOMIZATION) });
-pub(super) static FUNCTION_FIELDS: LazyLock<FieldTree> = LazyLock::new(|| tree(FUNCTION_SPEC));
+    LazyLock::new(|| FieldTree { is_complete: true, ..field_tree(KUSTOMIZATION) });
+pub(super) static FUNCTION_FIELDS: LazyLock<FieldTree> = LazyLock::new(|| field_tree(FUNCTION_SPEC));
 pub(super) static BUILTIN_FIELDS: LazyLock<HashMap<&str, FieldTree>> =
-    LazyLock::new(|| BUILTIN.iter().map(|(kind, table)| (*kind, tree(table))).collect());
+    LazyLock::new(|| BUILTIN.iter().map(|(kind, table)| (*kind, field_tree(table))).collect());
 
-fn tree(table: Table) -> FieldTree {
-    let mut root = FieldTree::default();
+/// A table as a tree, by which a document is read from its top: each path of the table is split at its dots, and `[]`
+/// is a step of its own. An empty path sets the role of the top.
+fn field_tree(table: Table) -> FieldTree {
+    let mut top = FieldTree::default();
     for (path, role) in table {
-        let mut at = &mut root;
+        let mut field = &mut top;
         for step in path.split('.').filter(|step| !step.is_empty()) {
-            at = at.names.entry(step.trim_end_matches("[]")).or_default();
+            field = field.names.entry(step.trim_end_matches("[]")).or_default();
             if step.ends_with("[]") {
-                at = at.names.entry("[]").or_default();
+                field = field.names.entry("[]").or_default();
             }
         }
-        at.role = Some(*role);
+        field.role = Some(*role);
     }
-    root
+    top
 }

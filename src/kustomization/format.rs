@@ -1,5 +1,5 @@
-//! Reads YAML of our own formats, the lock and the configuration, with `serde`: plain data only, and each key must have a
-//! value that is not null.
+//! Reads YAML of our own formats, the lock and the configuration, with `serde`: plain data only, and each key must have
+//! a value that is not null.
 
 use serde::de::DeserializeOwned;
 
@@ -62,7 +62,8 @@ fn failure_at(file: &str, position: Position, message: &str) -> Failure {
     Failure::new(redact::visible(message)).at(Location { position, ..at_line(file, 0) })
 }
 
-/// The position of a value that is not plain data, and the reason; `None` if it is.
+/// Why a value is refused in a lock or a configuration, with its position; `None` if it is plain data. `serde` would
+/// accept anchors, aliases and tags, but a reviewer could overlook what they mean.
 fn forbidden(value: &Value) -> Option<(Position, &'static str)> {
     let message = match value {
         Value { is_anchored: true, .. } => "an anchor",
@@ -76,8 +77,10 @@ fn forbidden(value: &Value) -> Option<(Position, &'static str)> {
     Some((value.start, message))
 }
 
-/// Rewrites an error of `serde` for people. A second line is a hint with the likely or the known words.
+/// The message of `serde` for a file that does not fit its type, in the words of this program. A second line is a hint:
+/// the known key or value that was probably meant, or all of them.
 fn readable(message: &str) -> String {
+    // For example "unknown field `ruls`, expected one of `allow`, `rules`".
     let unknown = ["field", "variant"].into_iter().find_map(|kind| {
         let (before, rest) = message.split_once(&format!("unknown {kind} `"))?;
         let (word, known) = rest.split_once('`')?;
@@ -91,13 +94,15 @@ fn readable(message: &str) -> String {
         };
         return format!("{before}unknown {kind} `{word}`\n{hint}");
     }
+    // For example "invalid type: sequence, expected a string".
     let types =
         message.split_once("invalid type: ").and_then(|(before, rest)| Some((before, rest.split_once(", expected ")?)));
     let Some((before, (actual, expected))) = types else { return message.replace("missing field", "there is no") };
     format!("{before}expected {}, not {}", readable_type(expected), readable_type(actual))
 }
 
-/// A type or value as `serde` names it, in the words of YAML.
+/// A type as users of YAML know it, from the message of `serde`, which names it in the words of Rust and may add a
+/// value in quotes: `sequence`, ``boolean `true` `` or `string "a"`.
 fn readable_type(text: &str) -> String {
     match text.split_once(['`', '"']) {
         Some((kind, value)) => {

@@ -5,7 +5,7 @@ use serde_json::Value as Json;
 
 use super::plugin;
 use super::read::is_same_key;
-use super::yaml::{self, Data, Value, is_old_flag, number};
+use super::yaml::{self, Data, Value, is_yaml_1_1_flag, number};
 use crate::message::position::Position;
 
 impl Value {
@@ -28,7 +28,7 @@ impl Value {
 
     /// The text, if it is a string in YAML 1.1 too, which kustomize reads.
     pub(super) fn string(&self) -> Option<&str> {
-        self.text().filter(|text| self.style != ScalarStyle::Plain || !is_old_flag(text))
+        self.text().filter(|text| self.style != ScalarStyle::Plain || !is_yaml_1_1_flag(text))
     }
 
     /// Whether the value may be true: YAML 1.1 does not read it as false.
@@ -82,7 +82,7 @@ impl Value {
         }
     }
 
-    /// The value without positions.
+    /// The value as JSON, for code that needs no positions. Infinity, which JSON lacks, becomes a string.
     pub(crate) fn json(&self) -> Json {
         match &self.data {
             Data::Null => Json::Null,
@@ -110,7 +110,8 @@ impl Value {
         self.each(&mut |value| value.start = start);
     }
 
-    /// Takes the positions of the value that this one was made from: fields by name, items by number.
+    /// Gives this value the positions of `source`, from which a build has made it, so that messages can name the line
+    /// of a file. Fields are matched by name, and items by number.
     pub(crate) fn copy_positions(&mut self, source: &Value) {
         self.start = source.start;
         match &mut self.data {
@@ -154,7 +155,7 @@ impl Value {
     }
 }
 
-/// Splits a text at the lines that separate documents.
+/// Splits a text at the lines `---` without parsing it, so that a document with an error does not hide the others.
 pub(crate) fn documents(text: &str) -> impl Iterator<Item = FileDocument<'_>> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let (mut starts, mut at) = (vec![(0, 0)], 0);
@@ -196,7 +197,8 @@ pub(crate) struct ObjectError {
 /// The characters that end a line for at least one reader of YAML.
 const BREAKS: [char; 5] = ['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}'];
 
-/// Resolves the escapes of a text in double quotes that stand for a visible character or for a line that continues.
+/// A text in which the escapes of double quotes are resolved that could hide a word from a search: characters by their
+/// number, such as `\x41`, and line breaks. Other escapes stay.
 pub(crate) fn unescaped(text: &str) -> String {
     let mut parts = text.split('\\');
     let mut out = parts.next().unwrap_or_default().to_owned();
@@ -223,7 +225,8 @@ pub(crate) fn unescaped(text: &str) -> String {
     out
 }
 
-/// Reads one document; `None` if it is empty.
+/// Reads the object in one document, with positions in its file; `None` if the document is empty. Fails if readers of
+/// YAML could understand it differently.
 pub(crate) fn read_object<'a>(document: impl Into<FileDocument<'a>>) -> Result<Option<Value>, ObjectError> {
     let FileDocument { before, text } = document.into();
     let wrong = |line: usize, message: String| ObjectError { line: before + line, message };

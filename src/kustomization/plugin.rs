@@ -1,5 +1,5 @@
-//! Plugin configurations: the objects in `generators`, `transformers` and `validators`, inline or in a file of their own.
-//! Those of built-in plugins can contain references; all others are code, and become notes.
+//! Plugin configurations: the objects in `generators`, `transformers` and `validators`, inline or in a file of their
+//! own. Those of built-in plugins can contain references; all others are code, and become notes.
 
 use super::fields::{BUILTIN_FIELDS, FUNCTION_FIELDS};
 use super::read::{KustomizationReader, did_you_mean};
@@ -18,8 +18,8 @@ const CONTAINER_ANNOTATION: &str = "config.kubernetes.io/container";
 /// The code that a function or plugin runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Runs {
-    /// A program. With a slash it is relative to the kustomization and may be outside of its root; without a slash it is
-    /// looked up in `PATH`.
+    /// A program. With a slash it is relative to the kustomization and may be outside of its root; without a slash it
+    /// is looked up in `PATH`.
     Program(String),
     /// A container image.
     Image {
@@ -28,15 +28,15 @@ pub enum Runs {
         /// Whether it may use the network.
         network: bool,
     },
-    /// An exec or Go plugin, by its path below the plugin home (api/internal/plugins/loader/loader.go). A Go plugin has `.so`
-    /// at the end.
+    /// An exec or Go plugin, by its path below the plugin home (api/internal/plugins/loader/loader.go). A Go plugin has
+    /// `.so` at the end.
     Plugin(String),
     /// A function that names neither a program nor an image.
     Unknown,
 }
 
 impl NoteKind {
-    /// The code that it runs, for a policy; `None` if it runs no code, or unknown code.
+    /// The image or program that it runs, as an entry of `allow` names it; `None` if it runs no code, or unknown code.
     pub fn subject(&self) -> Option<Subject> {
         let NoteKind::Code { kind, runs } = self else { return None };
         let program = match runs {
@@ -48,7 +48,8 @@ impl NoteKind {
         Some(Subject::Program { program: redact::url(program) })
     }
 
-    /// A message about code that is not in the tree, or can change without a commit; `None` if it runs no such code.
+    /// The message about code that can change without a commit, so that the output of a build may change, too: a
+    /// program of the machine, or an image that is not pinned or uses the network. `None` if it runs no such code.
     pub fn untracked_code(&self) -> Option<String> {
         let NoteKind::Code { kind, runs } = self else { return None };
         Some(match runs {
@@ -77,7 +78,8 @@ pub(crate) fn is_pinned(image: &str) -> bool {
     })
 }
 
-/// Collects the objects of a stream, with their kinds. The error is the first other value.
+/// The objects of a stream, each with its kind. Fails for the first document that kustomize would not accept as an
+/// object.
 pub(super) fn objects<'s>(stream: &'s Stream<'_>) -> Result<Vec<(&'s Value, String)>, Problem> {
     let mut objects = Vec::new();
     for value in &stream.documents {
@@ -104,12 +106,12 @@ pub(super) fn objects<'s>(stream: &'s Stream<'_>) -> Result<Vec<(&'s Value, Stri
     Ok(objects)
 }
 
-/// The first part of a stream that is not plain YAML; `None` if all of it is.
+/// The first part of a stream that kyaml, go-yaml and the splitters of documents read differently, also from version to
+/// version: text after `---`, lone carriage returns, tags and merge keys. `None` if all of them read the same.
 pub(super) fn not_plain(stream: &Stream<'_>) -> Option<Problem> {
     let at_line = |line, message, hint| {
         Problem::new(ProblemKind::Other, Position::new(stream.before + line + 1, 1), message, hint)
     };
-    // kyaml, go-yaml and the splitters of documents read such parts differently, also from version to version.
     if let Some(line) = stream.text.lines().position(has_text_after_dashes) {
         return Some(at_line(line, "text after `---`", "begin the document on the line after `---`"));
     }
@@ -128,7 +130,8 @@ fn has_text_after_dashes(line: &str) -> bool {
     !after.trim().is_empty() && !is_comment
 }
 
-/// The tag or merge key of a value; `None` if it has neither. The values in it are not looked at.
+/// The problem of a tag or merge key at a value itself, which readers of YAML treat differently; `None` if it has
+/// neither. The caller looks at the values in it.
 pub(super) fn ambiguity(value: &Value) -> Option<Problem> {
     let (position, message, hint) = match &value.tag {
         Some(tag) => {
@@ -145,17 +148,19 @@ pub(super) fn ambiguity(value: &Value) -> Option<Problem> {
 
 fn refuse_ambiguity(stream: &Stream<'_>, reader: &mut KustomizationReader<'_>) {
     if let Some(problem) = not_plain(stream) {
-        reader.add(problem.context("not plain YAML"));
+        reader.push_problem(problem.context("not plain YAML"));
     }
 }
 
-/// Reads the plugin configurations of a stream.
+/// Reads the plugin configurations of a stream, from a file of their own or inline in a kustomization, and adds their
+/// references, notes and problems to `reader`.
 pub(super) fn read_objects(stream: &Stream<'_>, reader: &mut KustomizationReader<'_>) {
     refuse_ambiguity(stream, reader);
     let objects = match objects(stream) {
         Ok(objects) => objects,
-        Err(problem) => return reader.add(problem.context("not a plugin configuration")),
+        Err(problem) => return reader.push_problem(problem.context("not a plugin configuration")),
     };
+    // Messages name each configuration by its kind, and by its number if there are several.
     let is_single = objects.len() == 1;
     let inline = if reader.field.is_empty() { "" } else { "#" };
     for (i, (value, kind)) in objects.into_iter().enumerate() {
@@ -164,14 +169,16 @@ pub(super) fn read_objects(stream: &Stream<'_>, reader: &mut KustomizationReader
     }
 }
 
+/// Reads one plugin configuration: of a built-in plugin its references, of any other the code that it runs.
 fn read_object(value: &Value, kind: String, reader: &mut KustomizationReader<'_>) {
     let api_version = value.get("apiVersion").and_then(Value::scalar).unwrap_or_default();
     if kind.ends_with("List") {
         let hint = "write each object in a document of its own, after `---`";
         reader.add_problem(value.start, format!("not plain YAML: a `{kind}` of objects"), hint);
     } else if !matches!(api_version.as_str(), "builtin" | "/builtin") {
-        // The group is empty in both spellings (`resid.ParseGroupVersion`).
-        let runs = function(reader, value)
+        // `/builtin` is `builtin` with an empty group (`resid.ParseGroupVersion`). Anything else is a function, or an
+        // exec or Go plugin.
+        let runs = function_code(reader, value)
             .unwrap_or_else(|| Runs::Plugin(format!("{api_version}/{}/{kind}", kind.to_lowercase())));
         reader.add_note(value.start, NoteKind::Code { kind, runs });
     } else if let Some(tree) = BUILTIN_FIELDS.get(kind.as_str()) {
@@ -182,8 +189,9 @@ fn read_object(value: &Value, kind: String, reader: &mut KustomizationReader<'_>
     }
 }
 
-/// The code that an object runs; `None` if it is not a function.
-fn function(reader: &mut KustomizationReader<'_>, object: &Value) -> Option<Runs> {
+/// The code that an object runs as a function, by its annotations or `configFn`; `None` if it is not a function.
+/// Problems in the annotation, which has YAML of its own, are added to `reader`.
+fn function_code(reader: &mut KustomizationReader<'_>, object: &Value) -> Option<Runs> {
     let metadata = object.get("metadata")?;
     let mut annotations = FUNCTION_ANNOTATIONS.into_iter().filter_map(|name| metadata.at(&["annotations", name]));
     // As in kustomize, an empty annotation does not count.
@@ -204,7 +212,8 @@ fn function(reader: &mut KustomizationReader<'_>, object: &Value) -> Option<Runs
     Some(Runs::Image { image, network: false })
 }
 
-/// Reads a `runtimeutil.FunctionSpec`, whose keys are compared as those of a kustomization.
+/// The code that the specification of a function runs (`runtimeutil.FunctionSpec`): an image, or a program. A program
+/// of the tree is also added as a reference. As in a kustomization, the case of keys does not count.
 fn read_function_spec(reader: &mut KustomizationReader<'_>, spec: &Value) -> Runs {
     reader.visit(&FUNCTION_FIELDS, spec);
     // As in kustomize, an image takes precedence over a program.

@@ -20,16 +20,16 @@ use crate::tree::CHART_HOME;
 
 /// Reads a kustomization file.
 ///
-/// Fails with the problems that keep its references from being read, in the order of the text. It does not check whether
-/// the file of a reference exists.
+/// Fails with the problems that keep its references from being read, in the order of the text. It does not check
+/// whether the file of a reference exists.
 pub fn read(bytes: &[u8]) -> Result<Kustomization, Refused> {
     let stream = parse(bytes, |text| yaml::read_repeated(text, 1))?;
     let mut reader = KustomizationReader { text: stream.text, ..KustomizationReader::default() };
     if let Some(root) = stream.documents.first().filter(|root| root.data != Data::Null) {
         let globals = root.folded_field("helmGlobals");
         reader.has_globals = globals.is_some();
-        // All charts of a kustomization share one directory: the last one of the old generator (`SplitHelmParameters`), or
-        // that of `helmGlobals`. kustomize refuses both together.
+        // All charts of a kustomization share one directory: the last one of the old generator (`SplitHelmParameters`),
+        // or that of `helmGlobals`. kustomize refuses both together.
         let old = root.folded_field("helmChartInflationGenerator").and_then(Value::list);
         let homes = old.unwrap_or_default().iter().chain(globals);
         reader.chart_home = homes.filter_map(chart_home).next_back().unwrap_or(CHART_HOME).to_owned();
@@ -70,8 +70,9 @@ pub fn read_plugin(bytes: &[u8]) -> Result<Kustomization, Refused> {
 /// The fields of a kustomization that list resources and change nothing in them but names.
 const LISTING: &str = "apiVersion kind metadata buildMetadata resources bases namePrefix nameSuffix";
 
-/// The problem of a kustomization that lists plugin configurations in its resources and also has a field that may change
-/// them, so that their files do not show what they do; `None` if there is no such field.
+/// The problem of a kustomization that is listed as plugin configurations, and has a field that may change its
+/// resources, such as `patches`: this program reads the configurations from the files, but kustomize runs the changed
+/// ones. `None` if there is no such field.
 pub fn reshaping(bytes: &[u8]) -> Option<Problem> {
     let stream = parse(bytes, |text| yaml::read_repeated(text, 1)).ok()?;
     let mut pairs = stream.documents.first()?.mapping()?.iter();
@@ -87,7 +88,8 @@ pub fn reshaping(bytes: &[u8]) -> Option<Problem> {
     Some(Problem { field: key.clone(), ..problem })
 }
 
-/// Reads bytes as YAML.
+/// Reads the bytes of a file as YAML with `read`, one of the functions of `yaml`. Fails with the likely cause of the
+/// error.
 fn parse<'t>(
     bytes: &'t [u8],
     read: impl FnOnce(&'t str) -> Result<Stream<'t>, Problem>,
@@ -100,14 +102,14 @@ fn parse<'t>(
     read(text).map_err(|error| explain_syntax(text, error))
 }
 
-/// Replaces an error of a YAML parser by its likely cause.
+/// The likely cause of an error of a YAML parser: conflict markers, or the text is a template. Otherwise it is the
+/// error.
 fn explain_syntax(text: &str, error: Problem) -> Problem {
-    let conflict = text.lines().position(|line| line.starts_with("<<<<<<< "));
-    let conflict = conflict.filter(|_| text.contains("\n>>>>>>> "));
     if error.kind == ProblemKind::TooLarge {
         return error;
     }
-    if let Some(line) = conflict {
+    let conflict = text.lines().position(|line| line.starts_with("<<<<<<< "));
+    if let Some(line) = conflict.filter(|_| text.contains("\n>>>>>>> ")) {
         let message = "conflict markers: two sides of a merge changed the same lines";
         let hint = "resolve the conflict, remove the lines `<<<<<<<`, `=======` and `>>>>>>>`, and `git add` the file";
         return Problem::new(ProblemKind::Other, Position::new(line + 1, 1), message, hint);
@@ -156,9 +158,10 @@ pub(super) struct KustomizationReader<'a> {
 }
 
 impl KustomizationReader<'_> {
-    /// Returns what was read, or the problems, in the order of the text.
+    /// The references and notes that were read, in the order of the text. Fails with the problems, if there are any.
     fn finish(mut self) -> Result<Kustomization, Refused> {
         let mut read = self.read;
+        // A test hides a field, to see that the program notices a reference that the table lacks.
         read.references.retain(|reference| !is_blind_to(&reference.field));
         read.notes.retain(|note| !is_blind_to(&note.field));
         // The table was applied field by field, and not in the order of the text.
@@ -200,7 +203,7 @@ impl KustomizationReader<'_> {
         }
         // Readers of such a value may disagree about the reference in it.
         if let Some(problem) = plugin::ambiguity(value) {
-            return self.add(problem.in_a("a field that leads to a reference"));
+            return self.push_problem(problem.in_a("a field that leads to a reference"));
         }
         // The table decides which type is expected: `[]` stands for the items of a list.
         match (&value.data, tree.names.get("[]")) {
@@ -223,7 +226,7 @@ impl KustomizationReader<'_> {
         }
     }
 
-    /// Visits the fields of a mapping.
+    /// Visits the fields of a mapping that the table has, and reports unknown and repeated ones.
     fn visit_fields(&mut self, tree: &FieldTree, pairs: &[(String, Value)]) {
         let mut seen = HashMap::new();
         for (key, value) in pairs {
@@ -307,11 +310,11 @@ impl KustomizationReader<'_> {
             Role::PatchOrFile => self.add_reference(Accepts::File, value, text, None),
             Role::InlinePatch => {
                 if let Err(problem) = yaml::refuse_expansion(text) {
-                    self.add(Problem { position, ..problem });
+                    self.push_problem(Problem { position, ..problem });
                 }
             }
             Role::Reference(accepts) => self.add_reference(accepts, value, text, None),
-            Role::Source => self.file_source(value, text),
+            Role::Source => self.add_file_source(value, text),
             Role::ChartHome if self.has_globals && self.field.ends_with("].chartHome") => {
                 let hint = "remove it, or write it as `helmGlobals.chartHome`";
                 self.add_problem(position, "kustomize ignores it if `helmGlobals` is set", hint);
@@ -330,8 +333,9 @@ impl KustomizationReader<'_> {
         }
     }
 
-    /// Reads the source of a file as `ParseFileSource` does (api/internal/generators/utils.go).
-    fn file_source(&mut self, value: &Value, text: &str) {
+    /// Adds the reference in an entry of a generator's `files`, a path or `key=path`, which is split as
+    /// `ParseFileSource` does (api/internal/generators/utils.go).
+    fn add_file_source(&mut self, value: &Value, text: &str) {
         let (name, path) = text.split_once('=').unwrap_or((base_name(text), text));
         let is_written = text.contains('=');
         // A `=` in a URL does not separate a key: a token may follow it.
@@ -346,7 +350,8 @@ impl KustomizationReader<'_> {
         self.add_reference(Accepts::File, value, path, Some(GeneratorKey { name, is_written }));
     }
 
-    /// Reads the inline configuration in a scalar; `None` if it is not one, which is reported.
+    /// The objects that are written inline in a scalar, where the field also takes a path. `None` if kustomize would
+    /// not read it as objects, which is reported as a problem.
     fn read_inline<'v>(&mut self, value: &'v Value) -> Option<Stream<'v>> {
         let stream = yaml::read_within(self.text, value);
         let why = match stream.as_ref().map(plugin::objects) {
@@ -364,6 +369,8 @@ impl KustomizationReader<'_> {
         None
     }
 
+    /// Adds the reference `text` in the scalar `value`, as a reference of the current field. `key` is that of a
+    /// generator.
     pub(super) fn add_reference(&mut self, accepts: Accepts, value: &Value, text: &str, key: Option<GeneratorKey>) {
         if text.len() > PATH.most {
             return self.add_problem_of(ProblemKind::TooLarge, value.start, PATH.more(), PATH.hint);
@@ -427,12 +434,14 @@ impl KustomizationReader<'_> {
             self.add_problem(word.start, message, hint);
         }
         if let Some(problem) = plugin::ambiguity(word) {
-            self.add(problem.in_a("a chart"));
+            self.push_problem(problem.in_a("a chart"));
         }
     }
 
-    /// Checks `kind` and `apiVersion` as `EnforceFields` does (api/types/kustomization.go): both may be missing or empty.
+    /// Sets the kind of the kustomization, and reports a `kind` or `apiVersion` that kustomize refuses (`EnforceFields`
+    /// in api/types/kustomization.go): both may be missing or empty.
     fn check_kind(&mut self, root: &Value) {
+        // The two kinds have different versions.
         let (kind, name, version) = match root.folded_field("kind").and_then(Value::string) {
             Some("Component") => (KustomizationKind::Component, "Component", "v1alpha1"),
             _ => (KustomizationKind::Kustomization, "Kustomization", "v1beta1"),
@@ -472,11 +481,11 @@ impl KustomizationReader<'_> {
     }
 
     fn add_problem_of(&mut self, kind: ProblemKind, position: Position, message: impl Into<String>, hint: &str) {
-        self.add(Problem::new(kind, position, message, hint));
+        self.push_problem(Problem::new(kind, position, message, hint));
     }
 
-    /// Adds a problem of the current field.
-    pub(super) fn add(&mut self, problem: Problem) {
+    /// Adds a problem, as one of the current field.
+    pub(super) fn push_problem(&mut self, problem: Problem) {
         self.problems.push(Problem { field: self.field.clone(), ..problem });
     }
 }
@@ -501,7 +510,8 @@ fn is_date(text: &str) -> bool {
     matches!(parts.as_slice(), [year, month, day] if year.len() == 4 && month.len() < 3 && day.len() < 3) && are_digits
 }
 
-/// Whether a value may contain a reference.
+/// Whether a value may contain a reference, by the table of its field. If in doubt it does: the caller reports a value
+/// that kustomize drops because its key is repeated, and a reference in it would be lost without notice.
 fn may_have_reference(tree: &FieldTree, value: &Value) -> bool {
     match (&value.data, tree.role) {
         (_, Some(Role::Other | Role::Argument | Role::InlinePatch)) => false,

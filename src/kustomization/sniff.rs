@@ -25,7 +25,8 @@ pub(crate) fn looks_like_html(bytes: &[u8]) -> bool {
     start.starts_with('<') && ["<!doctype html", "<html", "<head>", "<body"].iter().any(|tag| start.contains(tag))
 }
 
-/// Whether a file that is named like a kustomization contains an object of Flux, whose kind has the same name.
+/// Whether a file that is named like a kustomization contains a Kustomization of Flux instead, which kustomize cannot
+/// build. Such a file is not a root, although its directory looks like one.
 pub(crate) fn is_flux_object(bytes: &[u8]) -> bool {
     const GROUP: &str = "kustomize.toolkit.fluxcd.io/";
     let text = std::str::from_utf8(bytes).ok().filter(|text| text.contains(GROUP));

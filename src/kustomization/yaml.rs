@@ -27,8 +27,8 @@ pub(crate) struct Value {
     pub data: Data,
     /// The position after the last character of a scalar.
     pub(super) end: Position,
-    /// The bytes of a scalar with its quotes, of an alias with its `*`, or of the content of a block scalar. Empty for a
-    /// value in a scalar that cannot be edited.
+    /// The bytes of a scalar with its quotes, of an alias with its `*`, or of the content of a block scalar. Empty for
+    /// a value in a scalar that cannot be edited.
     pub(super) range: Range<usize>,
     pub(super) style: ScalarStyle,
     pub(super) in_flow: bool,
@@ -96,7 +96,8 @@ pub(super) fn read(text: &str, limit: usize) -> Result<Stream<'_>, Problem> {
     stream.repeated.take().map_or(Ok(stream), Err)
 }
 
-/// As [`read`], but accepts repeated keys: the last value counts.
+/// Reads up to `limit` documents of a kustomization with both parsers. Its keys may be repeated: the last value counts
+/// for kustomize, and the others are in [`Value::replaced`].
 pub(super) fn read_repeated(text: &str, limit: usize) -> Result<Stream<'_>, Problem> {
     // If the last line has only spaces and no line break, one parser makes an extra line of a block scalar from it.
     let bare = text.trim_end_matches(' ');
@@ -107,13 +108,13 @@ pub(super) fn read_repeated(text: &str, limit: usize) -> Result<Stream<'_>, Prob
     let events = Parser::new_from_str_with_options(text, options);
     let (anchors, names, marks) = (HashMap::new(), HashSet::new(), Vec::new());
     let mut reader = YamlReader { text, events, anchors, names, marks, is_reused: false, size: 0, repeated: None };
-    let stream = reader.stream(limit)?;
+    let stream = reader.read_stream(limit)?;
     check_agreement(&stream, &reader.with_unique_anchors())?;
     Ok(stream)
 }
 
-/// Reads all documents of a text in a scalar of `file`. Their positions are those in the file, or that of the scalar if they
-/// cannot be mapped to the file.
+/// Reads all documents of the text in a scalar of `file`, such as an inline configuration. Their positions are those in
+/// the file, so that they can be reported and edited. If they cannot be mapped to the file, all are that of the scalar.
 pub(super) fn read_within<'v>(file: &str, scalar: &'v Value) -> Result<Stream<'v>, Problem> {
     let mut stream = read(scalar.text().unwrap_or_default(), usize::MAX)?;
     stream.before = scalar.start.line - 1;
@@ -159,7 +160,8 @@ impl Block {
     }
 }
 
-/// The lines of a [`Block`].
+/// For each line of the text of a literal block, its offset in the text, and the offset in the file at which it stands
+/// behind its indentation. `None` if the scalar is not a literal block, or a line differs from the file.
 fn block_lines(file: &str, scalar: &Value) -> Option<Vec<(usize, usize)>> {
     if scalar.style != ScalarStyle::Literal || scalar.alias_of.is_some() || scalar.range.is_empty() {
         return None;
@@ -208,8 +210,8 @@ impl Value {
 struct YamlReader<'t> {
     text: &'t str,
     events: Parser<'t, StrInput<'t>>,
-    /// The anchored values with their sizes, by the number of the anchor: if a name is repeated, an alias means the last
-    /// anchor before it.
+    /// The anchored values with their sizes, by the number of the anchor: if a name is repeated, an alias means the
+    /// last anchor before it.
     anchors: HashMap<usize, (Value, usize)>,
     /// The names of anchors.
     names: HashSet<String>,
@@ -225,7 +227,8 @@ struct YamlReader<'t> {
 type Next<'t> = (Event<'t>, Span);
 
 impl<'t> YamlReader<'t> {
-    fn stream(&mut self, limit: usize) -> Result<Stream<'t>, Problem> {
+    /// Reads up to `limit` documents. Of the document after them only the position is read.
+    fn read_stream(&mut self, limit: usize) -> Result<Stream<'t>, Problem> {
         let mut stream = Stream { text: self.text, documents: Vec::new(), rest: None, before: 0, repeated: None };
         while let Some(next) = self.events.next_event() {
             let is_done = stream.documents.len() >= limit;
@@ -234,8 +237,8 @@ impl<'t> YamlReader<'t> {
                 Ok((Event::DocumentStart(..), span)) if is_done => stream.rest = Some(position_of(&span.start)),
                 Ok((Event::DocumentStart(..), _)) => {
                     self.anchors.clear();
-                    let next = self.next()?;
-                    stream.documents.push(self.value(next, false, 0)?);
+                    let first = self.next()?;
+                    stream.documents.push(self.value(first, false, 0)?);
                     // The event for the end of the document must not be taken for the start of a value.
                     self.next()?;
                 }
@@ -249,9 +252,9 @@ impl<'t> YamlReader<'t> {
         Ok(stream)
     }
 
-    /// The text with a unique name for each anchor.
+    /// The text in which each anchor has a name of its own, for the other parser (yaml_serde 0.10.7), which confuses
+    /// anchors with the same name.
     fn with_unique_anchors(mut self) -> Cow<'t, str> {
-        // The other parser (yaml_serde 0.10.7) confuses anchors with the same name.
         if !self.is_reused {
             return self.text.into();
         }
@@ -265,6 +268,8 @@ impl<'t> YamlReader<'t> {
         (text + self.text.get(end..).unwrap_or_default()).into()
     }
 
+    /// The next event of the parser that belongs to a value. Events of anchors are recorded for
+    /// [`YamlReader::with_unique_anchors`], and skipped.
     fn next(&mut self) -> Result<Next<'t>, Problem> {
         match self.events.next_event() {
             Some(Ok((Event::Anchor(number, name), span))) => {
@@ -433,7 +438,8 @@ fn marked_names(text: &str, mark: char) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The data of a scalar. For a block scalar it also corrects the end of `value`.
+/// The data of a scalar that the parser read as `word`, as kustomize's parser would read it. For a block scalar, whose
+/// end the parser does not tell exactly, it also sets the end of `value` to its start.
 fn scalar(text: &str, mut word: String, is_tagged: bool, value: &mut Value) -> Data {
     match value.style {
         // The parser gives `~` for a missing value.
@@ -462,11 +468,12 @@ pub(super) fn plain(word: String) -> Data {
 }
 
 /// Whether a word is a boolean in YAML 1.1, which kustomize reads, but not in YAML 1.2.
-pub(super) fn is_old_flag(word: &str) -> bool {
+pub(super) fn is_yaml_1_1_flag(word: &str) -> bool {
     let lower = word.to_ascii_lowercase();
     matches!(lower.as_str(), "y" | "yes" | "on" | "n" | "no" | "off")
 }
 
+/// Whether go-yaml 3 reads a plain word as a number: decimal, with `_` between digits, or in base 16, 8 or 2.
 fn is_number(word: &str) -> bool {
     if word.starts_with('_') {
         return false;
@@ -481,8 +488,8 @@ fn is_number(word: &str) -> bool {
     matches!(unsigned, ".inf" | ".nan") || is_based || is_decimal && unsigned.parse::<f64>().is_ok_and(f64::is_finite)
 }
 
-/// The value of a [number](Data::Number) as go-yaml 3 reads it, in base 16, 8, 2 or 10; `None` for infinity and for other
-/// words.
+/// The value of a word that is a [number](Data::Number), as go-yaml 3 reads it, in base 16, 8, 2 or 10; `None` for
+/// infinity, and for words that are not numbers.
 pub(super) fn number(word: &str) -> Option<Number> {
     if let Ok(number) = word.parse() {
         return Some(number);
@@ -498,8 +505,8 @@ pub(super) fn number(word: &str) -> Option<Number> {
     });
     match based {
         Some(number) => format!("{sign}{number}").parse().ok(),
-        // As in go-yaml, any other number (with `_`, `+`, or a leading zero that is not octal) is whole if it fits, else a
-        // float.
+        // As in go-yaml, any other number (with `_`, `+`, or a leading zero that is not octal) is whole if it fits,
+        // else a float.
         None => digits.parse::<i64>().map(Number::from).ok().or_else(|| {
             let number: f64 = digits.parse().ok()?;
             let whole = number as i64;
