@@ -24,26 +24,28 @@
 //!
 //! # The rooms
 //!
-//! A room uses only rooms below it. Its own page says more; tests of `NAME.rs` stand in it or in `NAME/tests.rs`. Files
-//! whose names tell enough are not listed.
+//! A room uses only rooms below it. Its own page says more: `ROOM.rs`, beside the directory. Tests of `NAME.rs` stand in
+//! it or in `NAME/tests.rs`. Files whose names tell enough are not listed.
 //!
 //! [`commands`]: one file per command with arguments, run and outcome, a page (`NAME.md`) and a schema of its JSON
-//! - findings for people: `findings.rs`; words and tables that reports share: `messages.rs`
+//! - findings for people: `findings.rs`; words and tables that reports share (moved entries, ages, signers, hints):
+//!   `messages.rs`
 //! - the names of formats: `output.rs`; a format of `check`: `check/{human,github,gitlab,sarif,issue}.rs`; of `diff`:
 //!   `diff/{human,markdown,html}.rs`, and what all of these show first: `diff/summary.rs`
 //! - the common part of a copy, `branch` and `vendor`: `localize.rs`, their reports: `localize/report.rs`
-//! - the locked entries that `update` leaves alone: `update.rs`
+//! - what `update` prints, and the entries that it leaves alone: `update.rs`
 //! - an SBOM: its entries `sbom/component.rs`, its formats `sbom/formats.rs`, licenses `sbom/licenses.rs`
-//! - hooks: their names `hook.rs`, their scripts `../hooks/`, installing them `hook/install.rs`, what a
-//!   hook checks `hook/pending.rs`
+//! - hooks: their names `hook.rs`, their scripts `../hooks/`, installing them `hook/install.rs`, what a hook checks
+//!   `hook/pending.rs`
 //! - guesses about unknown words: `usage.rs`
 //!
 //! [`localize`]: one run of a copy, `branch` or `vendor`, from the arguments to the written files
 //! - the named target: `target.rs`; rendered files: `rendered.rs`
 //!
 //! [`destination`]: where a plan goes
-//! - a branch, its state for `status`, the subject and the trailers of its commit: `on_branch.rs`; the text between
-//!   these two: `message.rs`; the worktree of `--worktree`: `worktree.rs` (made in `git/local_repo/worktrees.rs`)
+//! - a branch, its state for `status`, the subject and the values of the trailers of its commit: `on_branch.rs`; the
+//!   text between these two, with subjects of upstream commits: `message.rs`; the worktree of `--worktree`:
+//!   `worktree.rs` (made in `git/local_repo/worktrees.rs`)
 //! - NEW_DIR: `directory.rs`; the working tree: `working.rs`; rendered files: `rendered.rs`
 //!
 //! [`verify`](mod@verify): compares a localized commit with its lock and trailers, and with upstream
@@ -77,16 +79,19 @@
 //! - what all engines do, asked in `engine.rs`; the kinds of objects that are read at all: `scan.rs`; which URLs and
 //!   revisions are this repository: `identity.rs`; the versions of engines: `engine_versions.rs`
 //! - Flux: `flux.rs`, its objects with their fields: `flux/models.rs`, which source a target has: `flux/source.rs`, the
-//!   files that it does not see: `flux/ignore.rs`, variables: `flux/variables.rs`, `flux/substitution.rs`
-//! - Argo CD: `argo.rs`, its objects: `argo/models.rs`, what an ApplicationSet makes: `argo/application_set.rs`, each
-//!   kind of generator: `argo/generator.rs`, templates: `argo/template.rs`, its `kustomize edit` commands: `argo/edit.rs`, the
-//!   variables in its fields: `argo/environment.rs`, a directory without a kustomization: `argo/plain.rs`,
-//!   manifest-generate-paths: `argo/watched.rs`
+//!   files that it does not see: `flux/ignore.rs`, which variables a target has: `flux/variables.rs`, filling them in:
+//!   `flux/substitution.rs`
+//! - Argo CD: `argo.rs`, its objects: `argo/models.rs`, what an ApplicationSet makes, and the paths that git generators
+//!   take: `argo/application_set.rs`, each kind of generator: `argo/generator.rs`, templates: `argo/template.rs`, its
+//!   `kustomize edit` commands: `argo/edit.rs`, the variables in its fields: `argo/environment.rs`, a directory without
+//!   a kustomization: `argo/plain.rs`, manifest-generate-paths: `argo/watched.rs`
 //! - the kustomization that Flux makes of a directory: `generated.rs`; what helm gets for a chart, and what is refused:
-//!   from all engines `chart.rs`, from one `flux/release.rs`, `argo/release.rs`; globs of both engines: `argo/pattern.rs`
+//!   from all engines `chart.rs`, from one `flux/release.rs`, `argo/release.rs`; globs of both engines:
+//!   `argo/pattern.rs`
 //! - objects as builds make them: `built.rs`, and who may change them before: `changers.rs`; which targets deploy an
 //!   object: `deployments.rs`; what becomes of deployed objects: `policy.rs`
-//! - what a change touches: `affected.rs`, by its targets: `affected/deployed.rs`
+//! - what a change touches: `affected.rs`, by its targets: `affected/deployed.rs`, by ConfigMaps whose values Flux
+//!   fills in: `affected/filled.rs`
 //!
 //! [`workspace`]: the input of a run: files of a commit or on disk, with configuration and lock
 //! - its fetcher: `remotes.rs`; a lock in the middle of a merge: `conflict.rs` (two locks as one:
@@ -96,7 +101,8 @@
 //! - a request with its headers: `http/transport.rs`; redirects: `http.rs`, those of git: `network.rs`; retries and
 //!   waiting: `limit.rs`; logins and hosts: `reach.rs`; the bytes that a run and a file of it may fetch: `budget.rs`
 //! - which objects a `git fetch` asks for: `git.rs`; a fetched commit: `checkout.rs`; results of a tip: `tip.rs`
-//! - the current state of locked upstreams: `answers.rs`; age and signature: `trust.rs`
+//! - the current state of locked upstreams: `answers.rs`, the commits since the locked one: `history.rs`; age and
+//!   signature: `trust.rs`
 //!
 //! [`graph`]: the survey: roots, files and references
 //! - a walk, and parts of it: `survey.rs`; nodes and edges: `nodes.rs`, their names for people: `named.rs`
@@ -105,13 +111,15 @@
 //!   `remote_ref.rs`; charts: `chart.rs`, their files: `chart/archive.rs`, `chart/files.rs`, `chart/schema.rs`
 //!
 //! [`config`]: `.kustomize-localize`, the configuration of a repository
-//! - its keys: `config.rs`, `schema.json`; the keys of an entry, and how values are read: `read.rs`
-//! - what an entry of `allow` covers, and the text of a new one: `allow.rs`, its URLs: `address.rs`; `sources`: `source.rs`
+//! - its keys: `config.rs`, `schema.json`; the keys of entries of `allow` and other lists, and how values are read:
+//!   `read.rs`
+//! - what an entry of `allow` covers, and the text of a new one: `allow.rs`, its URLs: `address.rs`; `sources`:
+//!   `source.rs`
 //! - exceptions in comments of kustomizations: `comment.rs`; additions to the file: `append.rs`
 //!
 //! [`record`]: lock and trailers, written, read and checked by the same code
-//! - the lock: its keys and its text: `lock/text.rs`, its checks: `lock/validate.rs`; stored files: `stored.rs`;
-//!   digests: `record.rs`
+//! - the lock: an entry in memory: `lock.rs`, its keys and its text: `lock/text.rs`, its checks: `lock/validate.rs`;
+//!   stored files: `stored.rs`; digests: `record.rs`
 //! - the trailers of a commit: `trailers.rs`; the records of a localized branch: `history/`
 //!
 //! [`kustomization`]: YAML with positions, and edits of its scalars
@@ -124,7 +132,8 @@
 //!   `localized_path.rs`
 //!
 //! [`tree`]: read-only files: of a commit, on disk, in memory
-//! - as a checkout converts them: `checkout.rs` (by the attributes of `git/checkout.rs`); licenses: `license.rs`
+//! - as a checkout converts them: `checkout.rs` (by the attributes of `git/checkout.rs`); which files are licenses:
+//!   `license.rs`
 //! - following symbolic links: `tree.rs`; why a link of a reference is refused: `graph/local.rs`
 //!
 //! [`git`]: the git executable
