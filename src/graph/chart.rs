@@ -16,7 +16,7 @@ use super::trouble::{At, Trouble, TroubleKind, WalkResult};
 use super::{FileId, Graph, HINT_REWRITE, Origin, Remotes, RootId, WalkPolicy, Walker};
 use crate::config::FILE_NAME;
 use crate::kustomization::NoteKind;
-use crate::message::failure::{Failure, Result, stage};
+use crate::message::failure::{Failure, Result};
 use crate::message::finding::{Finding, Rule, Subject};
 use crate::message::redact::{self, SafeUrl};
 use crate::record::{Digest, Lock, Pinned};
@@ -310,8 +310,7 @@ impl Walker {
                 let shown = self.graph.sources[source].tree.label(&path);
                 let message = format!("there is no `{shown}`, and the chart `{name}` has no `repo`");
                 let absence = policy.absence(&self.graph, source, &path);
-                let hint = "put the chart there, or add its `repo`";
-                let failure = absent_failure(&absence, &path, stage([&path]), message, hint);
+                let failure = absent_failure(&absence, &path, message, "put the chart there, or add its `repo`");
                 Err(Trouble::of(TroubleKind::Missing { path, absence }, failure))
             }
             (ChartLookup::Submodule(path), None) => Err(self.unresolved(source, name, Resolved::Submodule { path })),

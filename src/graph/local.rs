@@ -250,10 +250,7 @@ impl Walker {
         } else {
             "add it, or remove the reference"
         };
-        // A directory may contain files that are ignored for good reason, so only a file is added by force.
-        let is_file = takes_file || path::name(path).contains('.');
-        let add = if is_file { stage([path]) } else { command("git add --", [pathspec(path)]) };
-        let mut failure = absent_failure(&absence, path, add, message, hint);
+        let mut failure = absent_failure(&absence, path, message, hint);
         let is_gone = matches!(absence, Absence::Nowhere | Absence::Deleted);
         if is_gone
             && is_compared
@@ -278,7 +275,7 @@ impl Walker {
         let (absence, path) = uncommitted.unwrap_or((Absence::Nowhere, String::new()));
         let message = format!("no kustomization in `{}`", tree.label(directory));
         let hint = "add a `kustomization.yaml` to it, or name its files one by one";
-        let failure = absent_failure(&absence, &path, stage([&path]), message, hint);
+        let failure = absent_failure(&absence, &path, message, hint);
         Trouble::of(TroubleKind::NoKustomization { directory: directory.to_owned(), absence }, failure)
     }
 
@@ -329,9 +326,9 @@ fn out_of_root(text: &str, root: &str, is_remote: bool) -> Box<Trouble> {
         .hint(format!("if this is built with `--load-restrictor LoadRestrictionsNone`, as Flux does: write `load-restrictor: none` into {FILE_NAME}"))
 }
 
-/// The failure of a path that is missing in the tree, with the fix that its absence needs: a file on disk must be added
-/// by the command `add`, and a deleted one restored. If there never was such a file, `message` and `hint` say it all.
-pub(super) fn absent_failure(absence: &Absence, path: &str, add: String, message: String, hint: &str) -> Failure {
+/// The failure of a path that is missing in the tree, with the fix that its absence needs: a file on disk must be added,
+/// and a deleted one restored. If there never was such a file, `message` and `hint` say it all.
+pub(super) fn absent_failure(absence: &Absence, path: &str, message: String, hint: &str) -> Failure {
     let (message, hint) = match absence {
         Absence::Nowhere => (message, hint.to_owned()),
         // It is in HEAD, so that git has the content.
@@ -339,7 +336,11 @@ pub(super) fn absent_failure(absence: &Absence, path: &str, add: String, message
             let restore = command("git restore --staged --worktree --", [pathspec(path)]);
             (message, format!("restore it: {restore}"))
         }
-        Absence::Untracked => (format!("`{path}` is on disk, but not committed"), add),
+        Absence::Untracked { is_directory } => {
+            // A directory may contain files that are ignored for good reason, so only a file is added by force.
+            let add = if *is_directory { command("git add --", [pathspec(path)]) } else { stage([path]) };
+            (format!("`{path}` is on disk, but not committed"), add)
+        }
         Absence::Ignored { rule, on_disk } => {
             let state = if *on_disk == Some(false) { "does not exist, and" } else { "is not committed, and" };
             let fix = match on_disk {

@@ -2,6 +2,7 @@
 
 use std::cell::OnceCell;
 use std::collections::HashSet;
+use std::fs::Metadata;
 use std::rc::Rc;
 
 use super::git::GitTree;
@@ -14,9 +15,10 @@ pub enum Absence {
     Nowhere,
     /// It was deleted: HEAD holds it.
     Deleted,
-    /// It is on disk, but not in the tree: git does not track it, or it is not staged (not
-    /// committed, if the tree is a commit).
-    Untracked,
+    /// It is on disk, but not in the tree: git does not track it, or it is not staged.
+    Untracked {
+        is_directory: bool,
+    },
     /// A pattern of an ignore file matches it.
     Ignored {
         /// The location of the pattern.
@@ -46,8 +48,13 @@ impl Absences {
 
     /// Whether `path` (from the top) exists on disk and may get into the tree.
     pub fn is_on_disk(&self, path: &str) -> bool {
-        let top = self.repo.top.as_ref().filter(|_| self.on_disk);
-        top.is_some_and(|top| top.join(path).symlink_metadata().is_ok())
+        self.on_disk(path).is_some()
+    }
+
+    /// The metadata of `path` on disk, without following a link; `None` if it cannot get into the tree from there.
+    fn on_disk(&self, path: &str) -> Option<Metadata> {
+        let top = self.repo.top.as_ref().filter(|_| self.on_disk)?;
+        top.join(path).symlink_metadata().ok()
     }
 
     /// The branch that is checked out, for example `refs/heads/main`.
@@ -64,11 +71,11 @@ impl Absences {
 
     /// The reason why `path` (from the top) is missing.
     pub fn of(&self, path: &str) -> Absence {
-        match self.ignored(path) {
-            Some(rule) => Absence::Ignored { rule, on_disk: self.on_disk.then(|| self.is_on_disk(path)) },
-            None if self.is_on_disk(path) => Absence::Untracked,
-            None if self.is_in_head(path) => Absence::Deleted,
-            None => Absence::Nowhere,
+        match (self.ignored(path), self.on_disk(path)) {
+            (Some(rule), entry) => Absence::Ignored { rule, on_disk: self.on_disk.then_some(entry.is_some()) },
+            (None, Some(entry)) => Absence::Untracked { is_directory: entry.is_dir() },
+            (None, None) if self.is_in_head(path) => Absence::Deleted,
+            (None, None) => Absence::Nowhere,
         }
     }
 

@@ -652,6 +652,29 @@ fn a_path_that_is_on_disk_only() {
 }
 
 #[test]
+fn a_directory_is_staged_without_the_files_that_git_ignores() {
+    let sandbox = Sandbox::new();
+    let repo = sandbox.repo("work");
+    repo.write("app/kustomization.yaml", "resources: [../base.v1]\nhelmCharts: [{name: my.chart, releaseName: my}]\n");
+    repo.write(".gitignore", "secret*\n");
+    repo.git(&["add", "--all"]);
+    for directory in ["base.v1", "app/charts/my.chart"] {
+        repo.write(&format!("{directory}/secret.yaml"), "password: x\n");
+    }
+    repo.write("base.v1/kustomization.yaml", "{namePrefix: a}\n");
+    repo.write("app/charts/my.chart/Chart.yaml", "apiVersion: v2\nname: my.chart\nversion: 1.0.0\n");
+    let help = commands(&findings(&repo, &["--staged"]));
+    assert_eq!(help, ["git add -- :/base.v1", "git add -- :/app/charts/my.chart"]);
+    for command in &help {
+        shell(&repo, "", command).success();
+    }
+    let staged = repo.git(&["ls-files"]);
+    let files =
+        [".gitignore", "app/charts/my.chart/Chart.yaml", "app/kustomization.yaml", "base.v1/kustomization.yaml"];
+    assert_eq!(staged.lines().collect::<Vec<_>>(), files);
+}
+
+#[test]
 fn a_submodule_is_not_a_directory_of_this_repository() {
     let sandbox = Sandbox::new();
     sandbox.configure("protocol.file.allow", "always");
