@@ -5,7 +5,8 @@ mod formats;
 mod images;
 mod licenses;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::path::Path;
 use std::rc::Rc;
 use std::time::UNIX_EPOCH;
@@ -19,6 +20,7 @@ use super::output::{Done, Format, Json, Outcome, OutputArgs, Shown};
 use super::tree::ReferenceTree;
 use crate::config::Config;
 use crate::git::{self, LocalRepo, date};
+use crate::graph::named::NamedReference;
 use crate::message::failure::{FAILED, Failure, FailureKind, Result, shown};
 use crate::message::redact;
 use crate::plan::lock::has_nothing_to_lock;
@@ -128,26 +130,31 @@ fn components(
         let component = component::of_image(image, run_by.clone());
         all.insert((component.source.clone(), component.purl.clone()), component);
     }
-    // Two locks may have the same upstream: one component, which has several locations.
+    // Two locks may have the same upstream: at the same version one component, else two.
     for (directory, lock) in locks {
         for component in component::components(&*tree, directory, lock)? {
-            let known = all.entry((component.source.clone(), component.purl.clone()));
-            let known = known.or_insert_with(|| component.clone());
-            known.paths.extend(component.paths);
-            known.names.extend(component.names);
-            known.licenses.extend(component.licenses);
+            match all.entry((component.source.clone(), component.purl.clone())) {
+                Entry::Vacant(entry) => drop(entry.insert(component)),
+                Entry::Occupied(mut entry) => entry.get_mut().merge(component),
+            }
         }
     }
     // The lock does not know lines, so the locations come from the files.
     let mut all: Vec<Component> = all.into_values().collect();
     let tree = ReferenceTree::survey(repo, tree.clone(), &Config::of(&*tree, "")?, &[])?;
-    let mut named_by: BTreeMap<Option<&Upstream>, BTreeSet<String>> = BTreeMap::new();
+    let mut named: BTreeMap<&Upstream, Vec<&NamedReference>> = BTreeMap::new();
     for reference in tree.references.iter().filter(|reference| reference.from.remote.is_none()) {
-        let location = format!("{}:{}", reference.location.file, reference.location.position.line);
-        named_by.entry(reference.to.remote.as_ref()).or_default().insert(location);
+        if let Some(source) = &reference.to.remote {
+            named.entry(source).or_default().push(reference);
+        }
     }
     for component in &mut all {
-        component.named_by.extend(named_by.remove(&Some(&component.source)).unwrap_or_default());
+        for NamedReference { to, location, .. } in named.get(&component.source).into_iter().flatten() {
+            // The version of a localized file is not known by its reference, so it may be any of its source.
+            if to.locked.is_none() || to.locked == component.digest {
+                component.named_by.insert(format!("{}:{}", location.file, location.position.line));
+            }
+        }
     }
     Ok(all)
 }
@@ -204,5 +211,95 @@ impl Outcome for Sbom {
         let not_built = &self.images.not_built;
         let is_stopped = not_built.iter().any(|failure| failure.kind == FailureKind::Stopped);
         if is_stopped { FAILED } else { u8::from(!not_built.is_empty()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::testing;
+
+    const TOP: &str = "version: 1
+remotes:
+  - url: https://github.com/acme/fleet
+    ref: v1
+    commit: \"2222222222222222222222222222222222222222\"
+    paths:
+      \".\":
+        names:
+          - https://github.com/acme/web?ref=v1
+  - url: https://github.com/acme/web
+    ref: v1
+    commit: \"3333333333333333333333333333333333333333\"
+    paths:
+      \".\": {}
+left:
+  - url: https://charts.example.com
+    chart: redis
+    version: 1.2.3
+    reason: our mirror
+";
+    const COPY: &str = "version: 1
+remotes:
+  - url: https://charts.example.com
+    chart: redis
+    version: 1.2.3
+    sha256: 0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
+    size: 1
+  - url: https://github.com/acme/fleet
+    ref: v1
+    commit: \"1111111111111111111111111111111111111111\"
+    paths:
+      \".\": {}
+";
+
+    /// The components of a tree with a lock at the top and in a copy, each with the locations that name it.
+    fn components_of(top: &str, copy: &str) -> Vec<Component> {
+        let kustomization = "resources:\n- https://github.com/acme/fleet?ref=v1\n";
+        let tree: SharedTree = Rc::new(testing::tree(&[
+            ("app/kustomization.yaml", kustomization),
+            ("copy/kustomize-localize.lock", copy),
+            ("kustomize-localize.lock", top),
+        ]));
+        let lock = |directory: &str| {
+            let lock = Lock::at(&*tree, &path::join(directory, LOCK_NAME)).unwrap().unwrap();
+            (directory.to_owned(), lock)
+        };
+        components(None, tree.clone(), &[lock(""), lock("copy")], &BTreeMap::new()).unwrap()
+    }
+
+    #[test]
+    fn a_location_names_the_version_that_its_lock_has() {
+        let all = components_of(TOP, COPY);
+        let named = all.iter().map(|component| format!("{} {:?}", component.purl, component.named_by));
+        assert_eq!(
+            named.collect::<Vec<_>>(),
+            [
+                "pkg:helm/redis@1.2.3?repository_url=https://charts.example.com {}",
+                "pkg:github/acme/fleet@1111111111111111111111111111111111111111 {}",
+                "pkg:github/acme/fleet@2222222222222222222222222222222222222222 {\"app/kustomization.yaml:2\"}",
+                "pkg:github/acme/web@3333333333333333333333333333333333333333 {}",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_component_has_what_each_lock_knows_in_any_order() {
+        for locks in [[TOP, COPY], [COPY, TOP]] {
+            let all = components_of(locks[0], locks[1]);
+            let redis = all.iter().find(|component| component.name == "redis").unwrap();
+            assert_eq!((redis.left.as_deref(), redis.sha256().is_some()), (Some("our mirror"), true));
+        }
+    }
+
+    #[test]
+    fn each_version_of_a_dependency_is_one() {
+        let web = "  - url: https://github.com/acme/web\n    ref: v1\n    commit: \"4444444444444444444444444444444444444444\"\n    paths:\n      \".\": {}\n";
+        let components = components_of(TOP, &format!("{COPY}{web}"));
+        let (name, created, images) = (String::new(), String::new(), Images::default());
+        let subject = Digest::GitCommit("1".repeat(40));
+        let document = Sbom { name, subject, created, components, images }.cyclonedx();
+        let fleet = document["dependencies"].as_array().unwrap().iter().find(|entry| entry["ref"] == "remote-3");
+        assert_eq!(fleet.unwrap()["dependsOn"], serde_json::json!(["remote-4", "remote-5"]));
     }
 }

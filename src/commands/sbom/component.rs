@@ -58,6 +58,16 @@ impl Component {
         }
     }
 
+    /// Adds what another lock, or a build, knows of the same component.
+    pub(super) fn merge(&mut self, other: Component) {
+        self.digest = self.digest.take().or(other.digest);
+        self.reference = self.reference.take().or(other.reference);
+        self.left = self.left.take().or(other.left);
+        self.licenses.extend(other.licenses);
+        self.paths.extend(other.paths);
+        self.names.extend(other.names);
+    }
+
     pub(super) fn is_image(&self) -> bool {
         matches!(self.source, Upstream::Image { .. })
     }

@@ -25,17 +25,16 @@ impl Sbom {
     /// The references of each component, by its id.
     fn dependencies(&self) -> BTreeMap<String, BTreeSet<String>> {
         // A lock names upstreams with their directory, components are whole repositories.
-        let numbers = self.components.iter().enumerate().map(|(index, component)| (&component.source, index));
-        let numbers: BTreeMap<&Upstream, usize> = numbers.collect();
+        let mut numbers: BTreeMap<&Upstream, Vec<usize>> = BTreeMap::new();
+        for (index, component) in self.components.iter().enumerate() {
+            numbers.entry(&component.source).or_default().push(index);
+        }
         let mut below: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         let mut is_named = vec![false; self.components.len()];
         for (index, component) in self.components.iter().enumerate() {
-            for named in component
-                .names
-                .iter()
-                .filter_map(|named: &Upstream| numbers.get(named).or_else(|| numbers.get(&named.source())))
-                .filter(|named| **named != index)
-            {
+            let named = component.names.iter();
+            let named = named.filter_map(|named| numbers.get(named).or_else(|| numbers.get(&named.source())));
+            for named in named.flatten().filter(|named| **named != index) {
                 is_named[*named] = true;
                 below.entry(self.element_id(Some(index))).or_default().insert(self.element_id(Some(*named)));
             }
