@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use clap::Args;
 use serde::Serialize;
 
-use super::messages::{self, NAMED, changes, counted, lines, listed};
+use super::messages::{self, NAMED, changes, counted, grouped, lines, listed};
 use super::output::{Done, Outcome, OutputArgs, Shown};
 use super::{News, lock, status};
 use crate::check::{Checked, RemoteReferences, gate};
@@ -57,7 +57,7 @@ struct Setup {
     old_config: String,
     /// The text of the configuration to write. `workspace` has the same configuration.
     new_config: String,
-    /// The new entries of the lock.
+    /// The new entries of the configuration.
     added: Vec<AddedKey>,
     /// The result of `check` after these changes.
     checked: Checked,
@@ -228,11 +228,11 @@ impl Setup {
         self.lock()
     }
 
+    /// Writes configuration and lock, and returns the report. Nothing was written before.
     fn finish(self, dry_run: bool) -> Result<Initialized, Failures> {
-        // Nothing is written before this line.
         let changes = self.changes_to(&self.new_config);
         let outcome = write(&self.workspace, &changes, &[], dry_run)?;
-        // A dry run writes nothing that the state could show.
+        // After a dry run the files do not have the state that the report is about.
         let is_planned = outcome == WriteOutcome::DryRun;
         let status = (!is_planned).then(|| status::without_targets(&repository_offline()?)).transpose()?;
         Ok(Initialized {
@@ -251,7 +251,8 @@ impl Setup {
         })
     }
 
-    /// The references that people must edit, by location.
+    /// Everything that people must edit, by location: references that could not be locked, other errors of `check`, and reasons
+    /// that are missing.
     fn edits(&self) -> Vec<RequiredEdit> {
         let mut edits: Vec<RequiredEdit> = self.relocked.unresolved.iter().map(RequiredEdit::of_failure).collect();
         let unresolved: BTreeSet<(String, usize)> = edits.iter().map(|edit| (edit.path.clone(), edit.line)).collect();
@@ -367,6 +368,7 @@ struct RequiredEdit {
 }
 
 impl RequiredEdit {
+    /// The edit that a finding of `check` demands.
     fn of_finding(finding: &Finding) -> RequiredEdit {
         RequiredEdit {
             path: finding.path.clone(),
@@ -383,6 +385,7 @@ impl RequiredEdit {
         }
     }
 
+    /// The edit that a reference demands because it could not be locked.
     fn of_failure(failure: &Failure) -> RequiredEdit {
         // A failure is reported at the user's file that leads to it.
         let location = failure.chain.first().or(failure.location.as_deref()).cloned();
@@ -441,8 +444,8 @@ struct Initialized {
 }
 
 impl Initialized {
-    /// The references that must be edited, by rule and by their ways out, with common help once.
-    fn edits(&self) -> Vec<String> {
+    /// The lines about everything that must be edited, by rule and by the ways out, with common help once.
+    fn edit_lines(&self) -> Vec<String> {
         // People fix causes, not locations: fifty references to one repository are one edit for them.
         let mut headings: BTreeMap<(Rule, bool), Vec<&RequiredEdit>> = BTreeMap::new();
         for edit in &self.edit {
@@ -463,16 +466,17 @@ impl Initialized {
             out.push(same.map_or(count.clone(), |message| format!("{count}: {message}")));
             let mut groups: BTreeMap<Vec<&str>, Vec<&RequiredEdit>> = BTreeMap::new();
             all.iter().for_each(|edit| groups.entry(edit.ways()).or_default().push(edit));
-            groups.values().for_each(|group| out.extend(self.group(group, same.is_some())));
+            groups.values().for_each(|group| out.extend(self.group_lines(group, same.is_some())));
         }
         out
     }
 
-    /// The lines of references with the same ways out, with their messages unless those `are_told`.
-    fn group(&self, group: &[&RequiredEdit], are_told: bool) -> Vec<String> {
+    /// The lines of references with the same ways out, with their messages unless those `are_told`, then the help for all.
+    fn group_lines(&self, group: &[&RequiredEdit], are_told: bool) -> Vec<String> {
         let line = |edit: &RequiredEdit| if are_told { String::new() } else { format!(": {}", edit.message) };
-        let mut out: Vec<String> = (by_repository(group).into_iter())
-            .flat_map(|(repository, edits)| match repository {
+        let mut out: Vec<String> = grouped(group.iter().copied(), |edit| &edit.repository)
+            .into_iter()
+            .flat_map(|edits| match &edits[0].repository {
                 Some(url) if edits.len() > NAMED => {
                     let locations = listed(edits.iter().map(|edit| edit.location_text()), NAMED);
                     vec![format!("  {} of {url}: {locations}", counted(edits.len(), "chart reference"))]
@@ -486,16 +490,17 @@ impl Initialized {
         let shared: Vec<String> = shared.map(|help| format!("  help: {help}")).collect();
         let way = if shared.is_empty() { "correct it, or allow" } else { "or allow" };
         out.extend(shared);
-        out.extend(self.allowing(group, way));
+        out.extend(self.allow_lines(group, way));
         out
     }
 
-    /// The entries of `allow` that let these references stay as they are.
-    fn allowing(&self, group: &[&RequiredEdit], way: &str) -> Vec<String> {
-        let entries = by_repository(group).into_iter().flat_map(|(repository, edits)| {
+    /// The help with the entries of `allow` that let these references stay as they are; `way` are its first words.
+    fn allow_lines(&self, group: &[&RequiredEdit], way: &str) -> Vec<String> {
+        let by_repository = grouped(group.iter().copied(), |edit| &edit.repository);
+        let entries = by_repository.into_iter().flat_map(|edits| {
             let exact: BTreeSet<&str> = edits.iter().filter_map(|edit| edit.exception.as_deref()).collect();
             // Several charts of a repository share an entry.
-            match repository {
+            match &edits[0].repository {
                 Some(url) if exact.len() > NAMED => vec![Config::entry_of_charts(url)],
                 _ => exact.into_iter().map(str::to_owned).collect(),
             }
@@ -512,19 +517,6 @@ impl Initialized {
     }
 }
 
-/// Groups edits by the repository of their charts, in the order of the first of each.
-fn by_repository<'a>(group: &[&'a RequiredEdit]) -> Vec<(Option<&'a str>, Vec<&'a RequiredEdit>)> {
-    let mut all: Vec<(Option<&str>, Vec<&RequiredEdit>)> = Vec::new();
-    for edit in group {
-        let repository = edit.repository.as_deref();
-        match all.iter_mut().find(|(known, _)| *known == repository) {
-            Some((_, edits)) => edits.push(edit),
-            None => all.push((repository, vec![edit])),
-        }
-    }
-    all
-}
-
 impl Outcome for Initialized {
     fn text(&self, shown: Shown) -> String {
         let done = match self.outcome {
@@ -539,7 +531,7 @@ impl Outcome for Initialized {
             let RemoteReferences { locked, allowed, .. } = self.remote_references;
             out.push(format!("nothing to write: {locked} locked, {allowed} allowed"));
         }
-        out.extend(self.edits());
+        out.extend(self.edit_lines());
         match (self.status, self.outcome) {
             (0, WriteOutcome::DryRun) => out.push("check would pass".to_owned()),
             (0, _) => out.push("check passes; to keep it passing: git kustomize-localize hook install; in CI: git kustomize-localize help recipes".to_owned()),
