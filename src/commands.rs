@@ -187,7 +187,8 @@ fn wrong_format(format: Format) -> Option<Failure> {
         .then(|| Failure::new(format!("unsupported format `{wanted}`: expected one of {}", all.join(", "))))
 }
 
-/// The names of the formats of a command, or of a copy.
+/// The names of the formats that a command has, for its usage errors: clap knows only the formats of all commands. `None` is
+/// a copy.
 fn formats(command: Option<&str>) -> Vec<String> {
     let all = Format::value_variants()
         .iter()
@@ -200,16 +201,17 @@ fn formats(command: Option<&str>) -> Vec<String> {
             Format::Cyclonedx | Format::Spdx | Format::Slsa => command == Some("sbom"),
         })
         .filter_map(Format::to_possible_value);
-    all.map(|subcommand| subcommand.get_name().to_owned()).collect()
+    all.map(|format| format.get_name().to_owned()).collect()
 }
 
-/// Prints the answer of clap if no command runs.
+/// Prints the answer of clap if no command runs: help, the version, or a usage error. Returns the exit status.
 fn not_parsed(error: clap::Error) -> ExitCode {
-    // Help and version are results, all else is a usage error.
+    // Help and version are results, so they go to standard output.
     if !error.use_stderr() {
         print(output::styled(&error.render(), console::colors_enabled()).as_bytes());
         return ended(0);
     }
+    // The arguments are parsed again without secrets, because the error quotes them.
     let mut error = Cli::try_parse_from(usage::shown()).err().unwrap_or(error);
     if let Some(failure) = usage::unknown_command(&error).or_else(|| usage::unknown_rule(&error)) {
         say(&messages::failures(&[failure]));

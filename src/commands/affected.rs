@@ -52,8 +52,8 @@ impl AffectedArgs {
         let repo = repository_offline()?;
         let new = commit(&repo, &self.rev)?;
         let old = merge_base(&repo, &self.base, Some(&new.commit))?;
-        let is = GitTree::of_commit(&repo, &new)?;
-        let trees = Sides { old: is.beside(object_id(&old.tree)?), new: is };
+        let new_tree = GitTree::of_commit(&repo, &new)?;
+        let trees = Sides { old: new_tree.beside(object_id(&old.tree)?), new: new_tree };
         let surveys = trees.map(|tree| Survey::of(Rc::new(tree.checked_out())));
         let commits = Sides { old: &old, new: &new };
         let changes = Changes::of_commits(&repo, commits, surveys.as_ref().map(Survey::tree))?;
@@ -75,6 +75,7 @@ impl Outcome for Touched {
         let targets = &self.affected.targets;
         let applications = group_sources(targets.iter().map(AffectedTarget::sides)).into_iter().map(|sources| {
             let sources: Vec<&AffectedTarget> = sources.iter().map(|source| &targets[*source]).collect();
+            // A source that remains tells more about the application than one that is gone.
             let first = sources.iter().find(|source| source.status != DiffStatus::Removed).unwrap_or(&sources[0]);
             (first.target.by(), DiffStatus::of_all(sources.iter().map(|source| source.status)), &first.cause)
         });
@@ -108,7 +109,8 @@ fn touched_line((what, status, cause): (String, DiffStatus, &Cause)) -> String {
     format!("{}: {}\n", visible(&what), visible(why))
 }
 
-/// Lines about targets whose deployment is unknown. Targets with the same reason share a line.
+/// Lines for the user about targets whose deployment is unknown, so that nobody takes them for unchanged. Targets with the
+/// same reason share a line.
 pub(super) fn unknown_lines(unbuilt: &[Target], unread: &[Unread], verbose: bool) -> String {
     let mut changed: BTreeMap<(&str, Option<&str>), Vec<String>> = BTreeMap::new();
     for target in unbuilt {

@@ -124,7 +124,7 @@ fn subjects(workspace: &Workspace, text: &str, quiet: bool) -> Result<Vec<BuildS
     }
 }
 
-/// The sources of one target in this tree, with a note for each other source.
+/// The sources of one target that are in this tree, for the build. Prints a note for each other source, unless `quiet`.
 fn deployed_sources(workspace: &Workspace, sources: &[&Target], quiet: bool) -> Result<Vec<BuildSpec>, Failures> {
     let mut local: Vec<&Target> = sources.iter().copied().filter(|source| source.local_dir().is_some()).collect();
     if local.is_empty() {

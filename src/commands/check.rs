@@ -66,15 +66,15 @@ pub(super) struct CheckArgs {
 }
 
 impl CheckArgs {
+    /// Checks the working tree, the index or a commit.
     pub(super) fn run(&self, output: &OutputArgs) -> Done {
-        let what = if self.staged { Snapshot::Index } else { Snapshot::of(self.rev.as_deref()) };
+        let snapshot = if self.staged { Snapshot::Index } else { Snapshot::of(self.rev.as_deref()) };
         let base = self.base.clone().map_or(Base::None, Base::Rev);
         let how = CheckBuildOptions { run: self.with.how(self.offline, output.quiet), compares_roots: false };
         // A failure before the check is reported in the requested format as well.
-        let checked = repository_offline().map_err(Into::into);
-        let checked =
-            checked.and_then(|workspace| check(&workspace, &what, &self.paths, &base, self.build.then_some(&how)));
-        let mut checked = checked.unwrap_or_else(|failures| Checked::failed(what, failures.0));
+        let repo = repository_offline().map_err(Into::into);
+        let checked = repo.and_then(|repo| check(&repo, &snapshot, &self.paths, &base, self.build.then_some(&how)));
+        let mut checked = checked.unwrap_or_else(|failures| Checked::failed(snapshot, failures.0));
         if output.format == Format::Github {
             checked.failures.extend(summarize(&checked, output.verbose).err());
         }
@@ -82,7 +82,8 @@ impl CheckArgs {
     }
 }
 
-/// Adds to the summary of the step, where GitHub Actions gives us one.
+/// Adds the result to the summary of a step of GitHub Actions, which people see without opening the log. Does nothing if the
+/// environment names no file for it.
 fn summarize(checked: &Checked, verbose: bool) -> Result<()> {
     use std::io::Write;
     let Some(file) = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|file| !file.is_empty()) else {
@@ -101,11 +102,13 @@ impl Outcome for Checked {
         human::human(self, shown)
     }
 
+    /// The result in the requested format.
     fn report(&self, output: &OutputArgs) -> String {
         let text = match output.format {
             Format::Json => self.json(),
             Format::Sarif => sarif::sarif(self),
             Format::Gitlab => gitlab::gitlab(self),
+            // Its lines are commands for GitHub Actions, which `inert` would take for text and disarm.
             Format::Github => return github::github(self, output.shown()),
             _ => self.text(output.shown()),
         };

@@ -160,7 +160,7 @@ impl DiffArgs {
         let repo = repository_offline()?;
         let new = Workspace::to_read(repo.clone(), self.rev.as_deref())?;
         let mut diff = if self.kustomize.len().max(self.helm.len()) > 1 {
-            self.of_programs(&repo, new, output.quiet)?
+            self.between_programs(&repo, new, output.quiet)?
         } else {
             self.since_base(&repo, new, output.quiet)?
         };
@@ -179,19 +179,19 @@ impl DiffArgs {
         let choices = comparison.choices(repo, &new, only)?;
         let Comparison { base, old, changes } = comparison;
         let sides = Sides { old: &old, new: &new };
-        let diff = Diff::between(repo, sides, &changes, choices, self.how(quiet))?;
+        let diff = Diff::between(repo, sides, &changes, choices, self.build_options(quiet))?;
         Ok(Diff { since: base.commit, ..diff })
     }
 
     /// Compares the outputs of two programs for one tree.
-    fn of_programs(&self, repo: &Rc<LocalRepo>, tree: Workspace, quiet: bool) -> Result<Diff, Failures> {
+    fn between_programs(&self, repo: &Rc<LocalRepo>, tree: Workspace, quiet: bool) -> Result<Diff, Failures> {
         if self.kustomize.len().max(self.helm.len()) > 2 {
             return Err(Failure::new("at most two programs are compared")
                 .hint("give `--kustomize` or `--helm` twice")
                 .into());
         }
         let mut tree = tree.into_checkout();
-        // A version that is rehearsed is another one.
+        // The configuration requires one version of kustomize, but one of the two programs is another version.
         tree.config.kustomize = None;
         if let Some(word) = self.words.first()
             && repo.commit(word)?.is_some()
@@ -204,11 +204,11 @@ impl DiffArgs {
         let choices = Choices::all(repo, &tree, &self.words)?;
         let sides = Sides { old: &tree, new: &tree };
         let changes = Changes::of(sides.map(|side| side.tree.clone()), BTreeSet::new())?;
-        Diff::between(repo, sides, &changes, choices, self.how(quiet))
+        Diff::between(repo, sides, &changes, choices, self.build_options(quiet))
     }
 
-    /// How each side is built: by the first and by the last program that is named.
-    fn how(&self, quiet: bool) -> Sides<ProgramOptions<'_>> {
+    /// The programs that build each side: the first and the last that is named. With one name, these are the same.
+    fn build_options(&self, quiet: bool) -> Sides<ProgramOptions<'_>> {
         let named =
             Sides { old: [self.kustomize.first(), self.helm.first()], new: [self.kustomize.last(), self.helm.last()] };
         named.map(|programs| {
@@ -223,14 +223,13 @@ impl DiffArgs {
 
     /// The base, and the words that select builds: the first word is a revision, if there is a commit of that name.
     fn base(&self, repo: &LocalRepo) -> Result<(String, &[String])> {
-        // A word that is no commit selects builds, and the base is the usual one.
         let named = self.words.first();
         if let Some(base) = named
             && repo.commit(base)?.is_some()
         {
             return Ok((base.clone(), &self.words[1..]));
         }
-        // First the branch that this one follows, then the default branch, then the commit before.
+        // Otherwise the base is the branch that this one follows, or else the default branch, or else the commit before.
         let before = format!("{}~", self.rev.as_deref().unwrap_or("HEAD"));
         for base in ["@{upstream}", "refs/remotes/origin/HEAD", &before] {
             if repo.commit(base)?.is_some() {
@@ -324,8 +323,8 @@ impl Diff {
         Ok(Diff { commit, programs, takes_lock, unlocked, moved, ..diff })
     }
 
-    /// The builds that differ alike, or could not be built for the same reason, together; with `verbose` also those
-    /// of which something stays remote.
+    /// The builds in groups that are shown once: those that differ alike, or that could not be built for the same reason.
+    /// Builds of which something stays remote are in it only with `verbose`, because nothing is known about them.
     fn groups(&self, verbose: bool) -> Vec<Vec<&Compared>> {
         grouped(self.builds.iter().filter(|build| verbose || !build.is_left()), |build| {
             let consequences = build
@@ -333,7 +332,7 @@ impl Diff {
                 .iter()
                 .map(|consequence| (consequence.id, &consequence.text, consequence.object != build.name));
             let objects: Vec<_> = build.objects.iter().map(ObjectChange::alike).collect();
-            // One that is renamed is not like others.
+            // A renamed build is shown with its old name, so it is alone in its group.
             (objects, &build.not_built, &build.was, consequences.collect::<Vec<_>>())
         })
     }
@@ -413,7 +412,8 @@ impl Outputs {
         self.not_built.new.extend(new);
     }
 
-    /// Compares the sources that were built, together with the parts of the others.
+    /// Compares again after sources failed: the outputs of those that were built, together with `parts`, the parts of the
+    /// others that could be built. Only objects are kept that surely differ between the whole builds.
     fn compare_with(&mut self, parts: &[BuiltParts], namespaces: Sides<&str>) {
         for parts in parts {
             self.append(parts.outputs.as_ref().map(|output| output.clone().into_bytes()));
@@ -421,7 +421,8 @@ impl Outputs {
         let mut objects = compare::changes(self.built.as_ref().map(Vec::as_slice), namespaces);
         objects.retain(|object| {
             let is_of_built = self.objects.iter().any(|built| built.id == object.id && built.change == object.change);
-            // A source that fails here may have had the object, or have it now.
+            // The unknown rest of a failed source may have the object on the other side. If nothing of a source could be built,
+            // the first comparison decides.
             parts.iter().all(|parts| parts.proves(object.change) || parts.is_opaque && is_of_built)
         });
         self.objects = objects;
@@ -497,7 +498,9 @@ impl Compared {
 
     /// The build of some sources, or of a root, before its sides are compared.
     fn of(sources: &[&Choice]) -> Compared {
-        let (targets, stays) = (of_sources(sources), |choice: &&&Choice| choice.status != DiffStatus::Removed);
+        let targets = of_sources(sources);
+        // The name is that of a source that remains, if there is one.
+        let stays = |choice: &&&Choice| choice.status != DiffStatus::Removed;
         let Some(first) = sources.iter().find(stays).or(sources.first()) else { return Compared::default() };
         Compared {
             name: first.title(),
@@ -549,7 +552,7 @@ impl Compared {
         self.is_unknown() && !self.has_news() && self.not_built.iter().flatten().all(is_left)
     }
 
-    /// The reasons why it was not built, in lines.
+    /// The reasons why it was not built, one line each. If both sides fail for the same reasons, these are told once.
     fn unknown_lines(&self, verbose: bool) -> Vec<String> {
         let Sides { old: before, new: after } = &self.not_built;
         let lines = |side: &'static str, all: &[Failure]| {
@@ -580,7 +583,7 @@ struct Title {
     builds: usize,
 }
 
-/// The titles of the builds of a group, with equal names counted.
+/// The titles of the builds of a group, each once. Builds with the same title, such as those of a set, are counted in it.
 fn titles(group: &[&Compared]) -> Vec<Title> {
     let mut all: Vec<Title> = Vec::new();
     for title in group.iter().map(|build| build.title()) {
@@ -648,7 +651,8 @@ fn objects_of(build: &Compared) -> (bool, Vec<(String, Option<serde_yaml::Value>
     (build.is_target, objects)
 }
 
-/// The old and the new version of each changed upstream; for the repositories among `asked` also the number of commits.
+/// Lines about the changed upstreams, which tell why builds differ: the old and the new version, and for the repositories in
+/// `asked` also the number of commits between them.
 fn move_lines(sides: Sides<&Workspace>, fetcher: &Fetcher, asked: &BTreeSet<Upstream>) -> BTreeMap<Upstream, String> {
     // A side without a lock pins nothing.
     let Sides { old: was, new: is } = sides.map(|side| side.lock.as_deref().cloned().unwrap_or_default());

@@ -89,7 +89,7 @@ fn wanted(findings: &[Finding], verbose: bool) -> Vec<&Finding> {
     blocks.filter(|(index, block)| verbose || block[0].fails() || *index < NAMED).flat_map(|(_, block)| block).collect()
 }
 
-/// Findings in groups, in the order of the first of each. Without `verbose`, warnings with a common message for several
+/// Findings in groups that are printed as one, in the order of the first of each. Without `verbose`, warnings with a common message for several
 /// targets share a group.
 pub(super) fn blocks<'a>(findings: &[&'a Finding], verbose: bool) -> Vec<Vec<&'a Finding>> {
     let mut blocks: Vec<Vec<&Finding>> = Vec::new();
@@ -158,7 +158,6 @@ fn message_key(finding: &Finding) -> (Rule, Severity, String, String) {
 /// The common message of several findings, and the first of their own parts; `None` for a single finding.
 fn in_common(block: &[&Finding]) -> Option<(Finding, Vec<String>)> {
     let [first, _, ..] = block else { return None };
-    // The targets differ, the message does not.
     let each = block.iter().filter_map(|finding| Some(finding.common.as_ref()?.each.clone()));
     let mut notes: Vec<String> = each.take(NAMED).collect();
     if let more @ 1.. = block.len() - notes.len() {

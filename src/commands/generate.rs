@@ -37,6 +37,7 @@ pub(super) struct CompletionArgs {
 }
 
 impl GenerateCommand {
+    /// Prints a completion script, or writes the manual pages into a directory.
     pub(super) fn run(&self) -> Done {
         let text = match self {
             GenerateCommand::Completion(args) => completion(args.shell, Cli::command()),

@@ -26,7 +26,9 @@ impl HelpArgs {
             return Page::of(overview());
         }
         let text = page(&name)
-            .or_else(|| manual::guide(&name).map(|text| if name == "recipes" { filled(text) } else { text }))
+            .or_else(|| {
+                manual::guide(&name).map(|text| if name == "recipes" { for_this_repository(text) } else { text })
+            })
             .ok_or_else(|| {
                 Failure::new(format!("there is no page `{}`", redact::text(&name)))
                     .hint("to list them: git kustomize-localize help")
@@ -35,17 +37,17 @@ impl HelpArgs {
     }
 }
 
-/// The recipes with the URL and the default branch of `origin`, if this repository has them.
-fn filled(text: String) -> String {
+/// Recipes with the URL and the default branch of `origin` in the place of the examples, so that they can be copied as they
+/// are. What this repository does not have stays an example.
+fn for_this_repository(text: String) -> String {
     let Ok(repo) = repository_offline() else { return text };
-    // Recipes are copied as they are, so they get the names of this repository.
     let url = repo.config("remote.origin.url").ok().flatten();
     let url = url.map(|url| from_ssh(&url).unwrap_or(url)).filter(|url| url.starts_with("https://"));
     let text = match url {
         Some(url) => text.replace(REPOSITORY, visible(&redact::url(&url)).trim_end_matches(".git")),
         None => text,
     };
-    // The default branch is the one that jobs run for.
+    // The default branch is in the name of the localized branch, and in the filter of the branches that jobs run for.
     let head = "refs/remotes/origin/HEAD";
     let head = repo.refs(&[head]).ok().and_then(|mut refs| refs.remove(head)?.other_name);
     match head.as_deref().and_then(|name| name.strip_prefix("refs/remotes/origin/")) {

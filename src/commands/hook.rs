@@ -93,6 +93,7 @@ struct RefReport {
 }
 
 impl HookCommand {
+    /// Installs or removes hooks, or does the work of one.
     pub(super) fn run(&self, output: &OutputArgs) -> Done {
         let repo = repository_offline()?;
         let hook = match self {
@@ -101,7 +102,7 @@ impl HookCommand {
             HookCommand::Run { hook, .. } => *hook,
         };
         // A server ignores the switch, because there the hook is a gate: only the owner of the server decides about it.
-        let all = match hook {
+        let pending_checks = match hook {
             hook if hook != HookName::PreReceive && is_off(&repo)? => Vec::new(),
             HookName::Lock => {
                 let mut locked = LockArgs::default().update_lock(output)?;
@@ -116,11 +117,13 @@ impl HookCommand {
             HookName::PreReceive => pending::received(&repo, &refs()?)?,
             HookName::Framework => vec![pending::framework(&repo)?],
         };
-        Ok(Box::new(HookReport { checks: all.into_iter().map(|pending| report_of(&repo, pending)).collect() }))
+        Ok(Box::new(HookReport {
+            checks: pending_checks.into_iter().map(|pending| report_of(&repo, pending)).collect(),
+        }))
     }
 }
 
-/// Checks the changes of a push or commit.
+/// Checks a snapshot that is about to be committed or pushed, and keeps the findings that concern whoever does it.
 fn report_of(repo: &Rc<LocalRepo>, pending: PendingCheck) -> RefReport {
     // A hook must answer for each ref, so a failure is a part of the answer: it must not end the others.
     let checked = check(repo, &pending.snapshot, &[], &pending.base, None);

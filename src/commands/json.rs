@@ -48,7 +48,7 @@ pub(super) fn json_text(value: &impl Serialize) -> String {
     out
 }
 
-/// Hides the secrets in each string. No string is looked at in parts.
+/// Hides the secrets in the strings of a JSON text. Each string is decoded first, because an escape can hide a secret.
 fn without_secrets(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     let mut rest = json;

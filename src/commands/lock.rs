@@ -32,7 +32,7 @@ impl LockArgs {
         Ok(Box::new(self.update_lock(output)?))
     }
 
-    /// Brings the lock up to date.
+    /// Brings the lock up to date: fetches only if a reference is not locked yet.
     pub(super) fn update_lock(&self, output: &OutputArgs) -> Result<LocalizeReport, Failures> {
         let workspace = Workspace::of_merged_working_tree()?;
         let config = &workspace.config;
@@ -88,7 +88,7 @@ pub(super) fn write_lock(
     Ok(LocalizeReport { localized, locking })
 }
 
-/// The lock to write; `None` if it equals `before`.
+/// The lock to write; `None` if it equals `before`, or if it would be a first lock without entries.
 pub(super) fn changed_lock(
     workspace: &Workspace,
     before: &Lock,
@@ -96,7 +96,7 @@ pub(super) fn changed_lock(
 ) -> Result<Option<ResultFile>> {
     relocked.lock.written_after(before);
     let is_same = relocked.lock == *before && workspace.conflicts.is_none();
-    // A first lock that holds nothing tells nothing.
+    // A first lock without an entry would only tell that every reference failed.
     let is_nothing = workspace.lock.is_none() && relocked.lock.remotes.is_empty() && !relocked.unresolved.is_empty();
     (!is_same && !is_nothing).then(|| ResultFile::of(&relocked.lock)).transpose()
 }

@@ -62,7 +62,7 @@ fn hinted(text: &str) -> String {
 
 /// The command that commits untracked files, with the files that changed with them.
 pub(super) fn commit_command(paths: &[String]) -> String {
-    // Below the top directories are named, because new files there mostly belong together.
+    // Files below the top are added with their directories, because new files there mostly belong together.
     let mut all: Vec<&str> =
         paths.iter().map(|path| stored::localized_dir(path).unwrap_or_else(|| directory_or_path(path))).collect();
     all.sort_unstable();
@@ -222,23 +222,23 @@ pub(super) fn left(left: &BTreeMap<Upstream, String>, verbose: bool) -> Vec<Stri
     left.keys().map(|upstream| format!("  stays remote (allowed): {upstream}")).collect()
 }
 
-/// The changes of the remotes, one line each, with their commit subjects and their effects from `brings`; without
+/// The changes of the remotes, one line each, with their commit subjects and their effects (`effects_of`); without
 /// `verbose` only the first, or an update of many as a table.
 pub(super) fn changes(
     changes: &[LockChange],
     news: &News,
-    brings: impl Fn(&Upstream) -> Option<String>,
+    effects_of: impl Fn(&Upstream) -> Option<String>,
     shown: Shown,
 ) -> Vec<String> {
     if changes.len() > NAMED && !news.is_empty() && !shown.verbose {
-        return table(changes, news, brings, shown.width);
+        return table(changes, news, effects_of, shown.width);
     }
     // A terminal shows some fifty lines, and reviewers need the rest of the report as well.
     let (named, more) = changes.split_at(changes.len().min(if shown.verbose { usize::MAX } else { NAMED }));
     let mut out = Vec::new();
     for change in named {
-        let brings = brings(&change.upstream).map_or(String::new(), |brings| format!(": {brings}"));
-        out.push(format!("  {}{brings}", versions(change).join(" ").trim_end()));
+        let effects = effects_of(&change.upstream).map_or(String::new(), |effects| format!(": {effects}"));
+        out.push(format!("  {}{effects}", versions(change).join(" ").trim_end()));
         let Some(UpstreamNews { provenance, commits }) = news.get(&change.upstream) else { continue };
         out.extend(provenance.iter().map(|Provenance { age, signed, .. }| match signed {
             Some(signed) => format!("    {age}, signed by {signed}"),
@@ -255,7 +255,7 @@ fn unlisted(count: usize) -> Option<String> {
     (count > 0).then(|| format!("  and {}: `-v` shows all", counted(count, "more change")))
 }
 
-/// How an entry of the lock changed, the entry, and its versions.
+/// The columns of a changed lock entry: how it changed, its name, and its versions.
 fn versions(LockChange { upstream, old, new, paths, .. }: &LockChange) -> [String; 3] {
     let (verb, entry, versions) = match (old, new) {
         (None, None) => ("", String::new(), String::new()),
@@ -269,12 +269,12 @@ fn versions(LockChange { upstream, old, new, paths, .. }: &LockChange) -> [Strin
     [verb.to_owned(), entry, versions]
 }
 
-/// An update of many remotes on one screen: their versions, their effects from `brings`, their ages and their signers.
+/// An update of many remotes on one screen: their versions, their effects (`effects_of`), their ages and their signers.
 /// The entries are cut where the terminal is not as wide as the table.
 fn table(
     changes: &[LockChange],
     news: &News,
-    brings: impl Fn(&Upstream) -> Option<String>,
+    effects_of: impl Fn(&Upstream) -> Option<String>,
     screen: Option<usize>,
 ) -> Vec<String> {
     // How many rows a screen has.
@@ -288,7 +288,7 @@ fn table(
         let age = provenance.map_or(String::new(), |provenance| provenance.age.clone());
         let signed = provenance.and_then(|provenance| provenance.signed.as_ref());
         let signed = signed.map_or(String::new(), |signed| format!("signed by {signed}"));
-        [verb, cut(&visible(&entry), ENTRY[1]), versions, brings(&change.upstream).unwrap_or_default(), age, signed]
+        [verb, cut(&visible(&entry), ENTRY[1]), versions, effects_of(&change.upstream).unwrap_or_default(), age, signed]
     };
     let mut rows: Vec<[String; 6]> = shown.iter().map(row).collect();
     // Wide characters take two columns.

@@ -120,7 +120,7 @@ pub(super) fn next_line(next: Option<&str>) -> String {
 }
 
 impl Status {
-    /// Also returns the survey.
+    /// The state without targets, and the survey to find the targets in.
     fn without_targets(repo: &Rc<LocalRepo>) -> Result<(Status, Option<Rc<Survey>>), Failures> {
         let head = repo.commit("HEAD")?;
         let source = if repo.top.is_some() { Snapshot::WorkingTree } else { Snapshot::of(Some("HEAD")) };
@@ -135,14 +135,12 @@ impl Status {
         let branch = if head.is_some() { BranchStatus::of(repo, &options) } else { BranchStatus::missing() };
         options.rendered = true;
         let rendered = head.map(|_| BranchStatus::of(repo, &options));
-        // The result is taken apart below.
         let read = std::mem::take(&mut checked.read);
         let mut status = Status::of(checked, branch);
         status.rendered = rendered.filter(|rendered| rendered.is_news_beside(&status.branch));
         if let Some(next) = status.before_branch(repo, read)? {
             status.next = Some(next);
         }
-        // The targets are read from the same survey, so that it is not made twice.
         Ok((status, survey))
     }
 

@@ -39,6 +39,7 @@ pub(super) struct TargetsArgs {
 }
 
 impl TargetsArgs {
+    /// Lists the targets, or with `--manifest-generate-paths` the annotations that they should have.
     pub(super) fn run(&self) -> Done {
         let repo = repository_offline()?;
         let survey = Survey::of(Files::open(&repo, &Snapshot::of(self.rev.as_deref()))?.checked_out());

@@ -117,7 +117,7 @@ impl ReferenceTree {
     }
 
     /// The nodes that each node references, each once, in the order of the references.
-    fn below(&self) -> HashMap<&Node, Vec<&Node>> {
+    fn referenced_nodes(&self) -> HashMap<&Node, Vec<&Node>> {
         let mut below: HashMap<&Node, Vec<&Node>> = HashMap::new();
         let mut seen = HashSet::new();
         for reference in &self.references {
@@ -168,7 +168,7 @@ impl ReferenceTree {
 impl Outcome for ReferenceTree {
     /// A tree below each start.
     fn text(&self, shown: Shown) -> String {
-        let below = self.below();
+        let below = self.referenced_nodes();
         let mut known = HashSet::new();
         let mut out = String::new();
         for start in &self.starts {

@@ -113,7 +113,7 @@ impl Selection {
         answers.filter_map(|(answer, source)| Some((source, answer.err()?))).collect()
     }
 
-    /// The entries that are too young or not signed.
+    /// The selected entries that failed because they are too young or not signed: they stay, and do not stop the others.
     fn distrusted(&self, failures: &[Failure]) -> Vec<Stays> {
         failures
             .iter()
@@ -165,13 +165,14 @@ impl<'a> Update<'a> {
         };
         // This is last, because the fetcher chooses the new ref among the tags that the server lists.
         if let Some(to) = &args.to {
-            update.write_ref(to, &urls, &paths)?;
+            update.write_refs(to, &urls, &paths)?;
         }
         Ok(update)
     }
 
-    /// Writes another ref into the references to `urls`, below some paths or everywhere, in the tree of the workspace.
-    fn write_ref(&mut self, to: &str, urls: &[String], paths: &[String]) -> Result<(), Failures> {
+    /// Does the work of `--to`: writes the ref `to` into the references to `urls`, below `paths` or everywhere. Only the tree of
+    /// the workspace is changed, in memory.
+    fn write_refs(&mut self, to: &str, urls: &[String], paths: &[String]) -> Result<(), Failures> {
         self.workspace.set_tree(self.restored_urls.tree.clone());
         let names: Vec<UrlArgument> = urls.iter().map(|url| UrlArgument::of(url)).collect();
         let mut changes = if is_pattern(to) {
@@ -182,7 +183,7 @@ impl<'a> Update<'a> {
         let restored_urls = &mut self.restored_urls;
         restored_urls.tree = Rc::new(changed(OverlayTree::new(restored_urls.tree.clone()), &changes));
         self.workspace.set_tree(restored_urls.tree.clone());
-        // Localized files are named by these files, so they are written together.
+        // A file with restored URLs names localized files, so it is written together with them, and not as an edit.
         let edited: Vec<String> = changes.keys().cloned().collect();
         changes.retain(|path, _| !restored_urls.files.contains(path));
         restored_urls.files.extend(edited);
@@ -206,7 +207,7 @@ impl<'a> Update<'a> {
                 Versioned::Repository(spec) => self.fetcher.newest(spec, &glob, &workspace.config)?,
                 Versioned::Chart(chart) => self.fetcher.newest_chart(chart, &glob)?,
             };
-            // Several refs of one repository are held up by the same.
+            // References with different refs to one repository are held up by the same releases.
             too_young.retain(|failure| !selection.too_young.contains(failure));
             selection.too_young.extend(too_young);
             known.insert(source, newest.clone());
@@ -277,7 +278,8 @@ impl<'a> Update<'a> {
         self.fetcher.relock(update::without(&self.old_lock, resolved_again), tip);
     }
 
-    /// Resolves entries that no lock contains: for the lock only, or for stored files, which are then written again.
+    /// Resolves the selected entries again. If their files are stored (`is_stored`), these are localized again, which gives a
+    /// plan and its lock; otherwise only the lock changes.
     fn resolve_selected(&mut self, is_stored: bool) -> Result<Resolved, Failures> {
         let (workspace, fetcher) = (&self.workspace, &mut self.fetcher);
         if !is_stored {
@@ -321,7 +323,7 @@ impl<'a> Update<'a> {
         Ok(outcome)
     }
 
-    /// Compares the builds that this touches.
+    /// Compares the builds that the update touches, for `--diff`.
     fn diff(&self, plan: Option<&Plan>, lock: &Lock) -> Result<Diff, Failures> {
         let Some(repo) = self.workspace.repo() else { return Ok(Diff::default()) };
         // Both sides are trees in memory: the comparison must not depend on the writing.
@@ -377,8 +379,8 @@ fn is_pattern(to: &str) -> bool {
     to.contains('*')
 }
 
-/// The branches that do not contain the locked commit, and for each repository that moved its age, its signer and its
-/// commit subjects, if the remotes have them.
+/// Asks the remotes about the updated entries. Returns a finding for each branch that no longer contains the locked commit, and
+/// the news: the commit subjects of each repository that moved, and the age and signer of each new entry.
 fn histories(fetcher: &Fetcher, before: &Lock, after: &Lock) -> (Vec<Finding>, News) {
     let moves = message::moves(before, after);
     let (mut findings, mut news) = (Vec::new(), News::new());

@@ -52,7 +52,9 @@ pub(super) fn arguments() -> Vec<OsString> {
     arranged(std::env::args_os().collect())
 }
 
+/// The arguments with options that are given before the command moved behind it, where clap reads them: git allows both.
 fn arranged(mut all: Vec<OsString>) -> Vec<OsString> {
+    // Find the first word that is not an option.
     let mut first = 1;
     while let Some(word) = all.get(first).and_then(|word| word.to_str()) {
         first += match word {
@@ -64,7 +66,6 @@ fn arranged(mut all: Vec<OsString>) -> Vec<OsString> {
             _ => break,
         };
     }
-    // As git allows, options may come before the command: they are moved after it.
     if let Some(before) = all.get_mut(1..=first) {
         before.rotate_right(1);
     }

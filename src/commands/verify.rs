@@ -146,6 +146,7 @@ impl Outcome for VerifyOutcome {
     }
 }
 
+/// The line about a record that was verified: what it covers, and where it is.
 fn record_line(record: &Record) -> String {
     let directory = path::shown(&record.directory);
     let from = record.target.as_ref().map(|target| format!(" from {target}")).unwrap_or_default();
@@ -200,19 +201,20 @@ fn upstream_lines(all: &[EntryStatus]) -> Vec<String> {
 
 /// The commands that take upstream's changes into the lock.
 fn update_hints(all: &[EntryStatus]) -> Vec<String> {
-    let of = |update| all.iter().filter(move |entry| entry.answer.update == update);
+    let entries_to = |update| all.iter().filter(move |entry| entry.answer.update == update);
     // The lock at the top is updated, that of a copy only by another copy.
-    let (any, mut out) = (of(UpdateKind::Any), Vec::new());
+    let (any, by_name) = (entries_to(UpdateKind::Any), entries_to(UpdateKind::ByName));
+    let mut out = Vec::new();
     if any.clone().any(|entry| !is_of_copy(entry)) {
         out.push("  to update the lock: git kustomize-localize update".to_owned());
     }
     let moved: BTreeSet<String> =
-        of(UpdateKind::ByName).filter(|entry| !is_of_copy(entry)).map(|entry| entry.entry.0.to_string()).collect();
+        by_name.clone().filter(|entry| !is_of_copy(entry)).map(|entry| entry.entry.0.to_string()).collect();
     if !moved.is_empty() {
         let update = command("git kustomize-localize update", moved);
         out.push(format!("  a moved version is only updated by name, once you know why it moved: {update}"));
     }
-    if any.chain(of(UpdateKind::ByName)).any(is_of_copy) {
+    if any.chain(by_name).any(is_of_copy) {
         out.push(
             "  to update a copy: update the lock of its source, or, where that has none, remove it and copy again"
                 .to_owned(),

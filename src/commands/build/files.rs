@@ -60,7 +60,7 @@ pub(super) fn write(args: &BuildArgs, workspace: &Workspace, directory: &Path, o
 /// Refuses a directory of the working tree: the next command would take the files for objects that are deployed.
 fn refuse_in_tree(repo: &LocalRepo, workspace: &Workspace, directory: &Path) -> Result<()> {
     let shown = directory.display();
-    // Anything else is outside of the repository.
+    // A path that is not below the top is outside of the repository.
     let Ok(path) = from_top(repo, &*workspace.tree, &directory.to_string_lossy()) else { return Ok(()) };
     if workspace.config.leaves_out(&path) || repo.ignores(&path::join(&path, LIST))? {
         return Ok(());

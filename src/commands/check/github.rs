@@ -49,7 +49,7 @@ pub fn github_summary(checked: &Checked, verbose: bool) -> String {
     format!("\n### git kustomize-localize check\n\n<pre>{lines}</pre>\n\n")
 }
 
-/// The command that annotates a location.
+/// The command by which GitHub Actions shows an issue at its line of the change.
 fn annotation(issue: Issue<'_>) -> String {
     let mut location = String::new();
     if !issue.path.is_empty() {

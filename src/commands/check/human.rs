@@ -147,13 +147,14 @@ fn base_text(base: Option<&BaseFindings>) -> String {
     }
 }
 
-/// The number of findings by rule and by upstream, and how to begin.
+/// The report instead of the findings if these are too many to read: their numbers by rule and by upstream, and how to begin.
 fn overview(findings: &[&Finding], color: bool) -> String {
     let head = |text: &str| painted(text, "bold", color) + "\n";
     let mut out = head("findings by rule:")
         + &counts(findings.iter().map(|finding: &&Finding| format!("{} ({})", finding.rule, finding.severity.name())));
-    let upstreams =
-        counts(findings.iter().filter_map(|finding: &&Finding| upstream(finding.subject.upstream()?).map(visible)));
+    let upstreams = counts(
+        findings.iter().filter_map(|finding: &&Finding| repository_or_host(finding.subject.upstream()?).map(visible)),
+    );
     if !upstreams.is_empty() {
         out += &(head("findings by upstream:") + &upstreams);
     }
@@ -180,8 +181,8 @@ fn counts(all: impl Iterator<Item = String>) -> String {
     rows.collect::<String>() + end
 }
 
-/// The repository, or the host of the file, that a finding is about; `None` for an image.
-fn upstream(upstream: &Upstream) -> Option<&str> {
+/// The URL by which findings are counted: that of the repository, or of the host of a file; `None` for an image.
+fn repository_or_host(upstream: &Upstream) -> Option<&str> {
     match upstream {
         Upstream::Git { url, .. } | Upstream::Chart { url, .. } => Some(url),
         Upstream::File { url } => {

@@ -46,6 +46,7 @@ pub fn sarif(checked: &Checked) -> String {
     }))
 }
 
+/// The description of a rule, which viewers show beside its findings.
 fn descriptor(rule: Rule) -> Value {
     // Viewers do not have the pages that the links in a page lead to.
     let help = manual::unlinked(&manual::rule(rule));
@@ -122,6 +123,7 @@ fn location(path: &str, region: Option<Value>) -> Value {
     json!({ "physicalLocation": physical })
 }
 
+/// A failure of the check. It is not a result, because it is not about the code.
 fn notification(failure: &Failure) -> Value {
     let hints = failure.hints.iter().map(|hint| format!("\nhint: {}", plain_line(hint)));
     let text = plain_line(&failure.message) + &hints.collect::<String>();

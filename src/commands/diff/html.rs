@@ -93,7 +93,8 @@ struct Page<'a> {
 }
 
 impl Page<'_> {
-    /// The rules that hide what is not selected, and the options for builds and kinds.
+    /// The filters by build and by kind of object: the CSS rules that hide what is not selected, the options for builds, and
+    /// those for kinds.
     fn filters(&self) -> [String; 3] {
         let builds = (0..self.groups.len()).map(|number| hiding_rule(format!("b{number}"), ".build"));
         // The objects of a build that could not be compared may be of any kind.
@@ -136,7 +137,7 @@ impl Page<'_> {
             .collect()
     }
 
-    /// The consequences of the differences of a group, one item each.
+    /// The consequences of the differences of a group, one item each, with a link to the object that causes it.
     fn consequences(&self, number: usize) -> Vec<String> {
         let group = &self.groups[number];
         let build = group[0];
@@ -181,12 +182,12 @@ impl Page<'_> {
         out + &(0..build.objects.len()).map(|at| self.object(number, at)).collect::<String>() + "</section>\n"
     }
 
-    /// An object, closed if nobody reads it all.
+    /// An object with its diff, closed if it is long.
     fn object(&self, number: usize, at: usize) -> String {
         let build = self.groups[number][0];
         let object = &build.objects[at];
         let was = object.was.as_ref().map_or(String::new(), |was| format!(" <small>was {}</small>", code(was)));
-        // A closed element costs a browser no layout.
+        // A browser does not lay out a closed element, so that a large page opens fast.
         let is_long = object.diff.lines().count() > LONG[0] || object.diff.len() > LONG[1];
         let (kind, open) = (self.kind(object), if is_long { "" } else { " open" });
         let mut out = format!("<details class=\"object{kind}\" id=\"b{number}o{at}\"{open}><summary>");

@@ -93,14 +93,13 @@ struct LeftOut {
 impl LeftOut {
     /// The sentence at the end; empty if everything did fit.
     fn sentence(&self) -> String {
-        let parts = [
-            (self.consequences, "", "consequence"),
-            (self.builds, "", "build"),
-            (self.objects, "", "object"),
-            (self.lines, "the lines of ", "object"),
-        ];
-        let parts = parts.map(|(count, of, what)| (count, format!("{of}{}", counted(count, what))));
-        match present(parts).split_last() {
+        let parts = present([
+            (self.consequences, counted(self.consequences, "consequence")),
+            (self.builds, counted(self.builds, "build")),
+            (self.objects, counted(self.objects, "object")),
+            (self.lines, format!("the lines of {}", counted(self.lines, "object"))),
+        ]);
+        match parts.split_last() {
             None => String::new(),
             Some((last, [])) => format!("Too long for a comment: left out {last}.\n"),
             Some((last, others)) => format!("Too long for a comment: left out {} and {last}.\n", others.join(", ")),
@@ -114,9 +113,9 @@ fn consequence_line(consequence: &Consequence) -> String {
     inert(&format!("- {}: {of}{}: {}\n", code(consequence.id), code(&consequence.target), code(&consequence.text)))
 }
 
-/// The names of the builds of a group, and the causes or failures.
+/// The beginning of a group: the names of its builds with the causes, and why they could not be compared.
 fn head(group: &[&Compared]) -> String {
-    let counted = match group[0].objects.len() {
+    let count = match group[0].objects.len() {
         0 => String::new(),
         count => format!(" ({})", counted(count, "object")),
     };
@@ -124,7 +123,7 @@ fn head(group: &[&Compared]) -> String {
     let unknown: String = unknown.map(|line| format!("<p>{}</p>\n\n", code(&line))).collect();
     let titles = titles(group).into_iter().map(|Title { name, why, .. }| format!("{}: {}", code(&name), code(&why)));
     let titles = first(titles, NAMED).join("<br>");
-    inert(&format!("<details><summary>{titles}{counted}</summary>\n\n{unknown}"))
+    inert(&format!("<details><summary>{titles}{count}</summary>\n\n{unknown}"))
 }
 
 /// An object without its lines.
@@ -133,6 +132,7 @@ fn named(object: &ObjectChange, why: &str) -> String {
     inert(&format!("<p>{} {}{was}{why}</p>\n\n", object.change.name(), code(&object.id)))
 }
 
+/// An object with the lines of its diff, or only its name if `is_short`.
 fn object_lines(object: &ObjectChange, is_short: bool) -> String {
     let named = named(object, "");
     if is_short {

@@ -78,12 +78,12 @@ fn has_digest(image: &str) -> bool {
 }
 
 impl Moved {
-    /// The effects of each of these entries, summed up over the builds that reach it.
-    pub(super) fn of(sources: &[&Upstream], all: &[Compared]) -> Vec<Moved> {
+    /// The effects of each of these changed lock entries, summed up over those of `compared` that reach it.
+    pub(super) fn of(sources: &[&Upstream], compared: &[Compared]) -> Vec<Moved> {
         sources
             .iter()
             .map(|remote: &&Upstream| {
-                let builds: Vec<&Compared> = all.iter().filter(|build| build.moved.contains(*remote)).collect();
+                let builds: Vec<&Compared> = compared.iter().filter(|build| build.moved.contains(*remote)).collect();
                 Moved {
                     objects: builds.iter().map(|build| build.objects.len()).sum(),
                     consequences: builds.iter().map(|build| build.consequences.len()).sum(),
@@ -96,8 +96,8 @@ impl Moved {
 }
 
 impl Diff {
-    /// The effects of a lock entry; `None` if it did not change.
-    pub(in crate::commands) fn brings(&self, upstream: &Upstream) -> Option<String> {
+    /// The effects of a changed lock entry in one phrase, for the report of `update`; `None` if it did not change.
+    pub(in crate::commands) fn effects_of(&self, upstream: &Upstream) -> Option<String> {
         let Moved { objects, consequences, not_known, .. } =
             self.moved.iter().find(|moved| moved.remote == *upstream)?;
         let change = if *objects == 1 { "changes" } else { "change" };
@@ -171,29 +171,27 @@ impl Diff {
         present(counts.map(|(count, what)| (count, counted(count, what)))).join(", ")
     }
 
-    /// Warnings about a side without a lock.
+    /// Warnings that a side was not built as its own lock says: it has no lock, or not for these references.
     pub(super) fn unlocked(&self, verbose: bool) -> Vec<String> {
         let names: Vec<String> = self.unlocked.iter().map(Upstream::to_string).collect();
-        let all = self
-            .takes_lock
-            .then(|| {
-                format!("{} has no lock: its remote references were built as the new lock has them", short(&self.since))
-            })
-            .into_iter()
-            .chain(
-                (!names.is_empty())
-                    .then(|| format!("not locked, so built as of today: {}", messages::named(&names, verbose))),
-            );
-        all.map(|text| fitting(&visible(&text), "warning: ".len(), verbose)).collect()
+        let mut warnings = Vec::new();
+        if self.takes_lock {
+            let since = short(&self.since);
+            warnings.push(format!("{since} has no lock: its remote references were built as the new lock has them"));
+        }
+        if !names.is_empty() {
+            warnings.push(format!("not locked, so built as of today: {}", messages::named(&names, verbose)));
+        }
+        warnings.iter().map(|text| fitting(&visible(text), "warning: ".len(), verbose)).collect()
     }
 
     /// The builds that were not compared because a reference stays remote, in lines; empty with `verbose`.
     pub(super) fn left(&self, verbose: bool) -> Vec<String> {
-        let left: Vec<&Compared> = self.builds.iter().filter(|build| build.is_left()).collect();
         // With `verbose` they are shown among the others.
         if verbose {
             return Vec::new();
         }
+        let left: Vec<&Compared> = self.builds.iter().filter(|build| build.is_left()).collect();
         if left.len() > NAMED {
             let count = counted(left.len(), "build");
             return vec![format!("{count} not built: something stays remote (`-v` shows each)")];

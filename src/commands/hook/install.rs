@@ -72,7 +72,7 @@ pub(super) fn install(repo: &LocalRepo, names: &[String]) -> Result<ChangedHooks
     let (mut files, mut failures) = (BTreeMap::new(), Vec::new());
     for (name, script) in named(names) {
         let path = directory.join(name);
-        if read(&path)?.is_none_or(|bytes| bytes.starts_with(OURS)) {
+        if read_hook(&path)?.is_none_or(|bytes| bytes.starts_with(OURS)) {
             files.insert(path, script);
             continue;
         }
@@ -86,7 +86,7 @@ pub(super) fn install(repo: &LocalRepo, names: &[String]) -> Result<ChangedHooks
         return Err(Failures(failures));
     }
     // The contents are written beside their paths first, so that a full disk leaves no empty hook.
-    let ready = files.into_iter().map(|(path, script)| match prepared(&path, script.as_bytes()) {
+    let ready = files.into_iter().map(|(path, script)| match write_beside(&path, script.as_bytes()) {
         Ok(file) => Ok((path, file)),
         Err(error) => Err(hook_failure("write", &path, &error)),
     });
@@ -106,7 +106,7 @@ pub(super) fn uninstall(repo: &LocalRepo, names: &[String]) -> Result<ChangedHoo
     let mut files = Vec::new();
     for (name, _) in named(names) {
         let path = directory.join(name);
-        if read(&path)?.is_some_and(|bytes| bytes.starts_with(OURS)) {
+        if read_hook(&path)?.is_some_and(|bytes| bytes.starts_with(OURS)) {
             files.push(path);
         }
     }
@@ -135,10 +135,10 @@ fn without_links(path: &Path) -> PathBuf {
         .unwrap_or_else(|| path.to_owned())
 }
 
-/// Reads a file; `None` if it does not exist.
-fn read(path: &Path) -> Result<Option<Vec<u8>>> {
+/// The content of the hook at a path, by which our own are recognized; `None` if there is none.
+fn read_hook(path: &Path) -> Result<Option<Vec<u8>>> {
     if path.is_symlink() {
-        // This program never writes links, so a link belongs to another program.
+        // A link belongs to another program, because this one never writes links. No content is ours, so it is not followed.
         return Ok(Some(Vec::new()));
     }
     match fs::read(path) {
@@ -152,8 +152,8 @@ fn hook_failure(verb: &str, path: &Path, error: &std::io::Error) -> Failure {
     Failure::new(format!("could not {verb} `{}`: {error}", path.display()))
 }
 
-/// Writes an executable file that only has to be renamed to `path`.
-fn prepared(path: &Path, bytes: &[u8]) -> std::io::Result<tempfile::NamedTempFile> {
+/// Writes an executable file beside `path`, which the caller renames to it, so that git never runs a part of a hook.
+fn write_beside(path: &Path, bytes: &[u8]) -> std::io::Result<tempfile::NamedTempFile> {
     let directory = path.parent().unwrap_or(path);
     fs::create_dir_all(directory)?;
     let mut file = tempfile::Builder::new().prefix(".kustomize-localize-").tempfile_in(directory)?;

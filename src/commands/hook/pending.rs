@@ -31,18 +31,18 @@ impl PendingCheck {
         Ok(PendingCheck { snapshot: Snapshot::Index, base: Base::None, refs: Vec::new(), is_new: false, since })
     }
 
-    /// The filter for the findings to show.
+    /// The filter for the findings to show: all that fail, and warnings only in files that changed since the previous commit.
     pub(super) fn finding_filter(
         &self,
         repo: &LocalRepo,
         snapshot: &Snapshot,
     ) -> Result<impl Fn(&Finding) -> bool + use<>> {
+        // People who commit or push are not warned about files that they did not change.
         let touched = self.since.as_ref().map(|since| repo.changed_since(since, snapshot)).transpose()?;
         let touched: Option<HashSet<String>> = touched.map(|paths| paths.into_iter().collect());
         // A change of the configuration or the lock can cause findings anywhere.
         let touched = touched.filter(|paths| !paths.contains(FILE_NAME) && !paths.contains(LOCK_NAME));
         Ok(move |finding: &Finding| {
-            // People who commit or push are not warned about files that they did not change.
             finding.fails() || touched.as_ref().is_none_or(|paths| paths.contains(&finding.path))
         })
     }
@@ -50,7 +50,7 @@ impl PendingCheck {
 
 /// The commits that are about to be pushed, from the lines that git gives to `pre-push`.
 pub(super) fn pushed(repo: &LocalRepo, lines: &str) -> Result<Vec<PendingCheck>> {
-    let updates = updates(lines, "<local ref> <local object> <remote ref> <remote object>", |line| {
+    let updates = parse_updates(lines, "<local ref> <local object> <remote ref> <remote object>", |line| {
         // The first field is the name that the user gave, and may contain spaces.
         let mut fields = line.rsplitn(4, ' ');
         let (old, name, new) = (fields.next()?, fields.next()?, fields.next()?);
@@ -62,8 +62,7 @@ pub(super) fn pushed(repo: &LocalRepo, lines: &str) -> Result<Vec<PendingCheck>>
 /// The commits that a server is about to receive, from the lines that git gives to `pre-receive`, checked by the
 /// configuration of the branch before the push, or of HEAD for a new branch.
 pub(super) fn received(repo: &LocalRepo, lines: &str) -> Result<Vec<PendingCheck>> {
-    // The ref comes last.
-    let updates = updates(lines, "<old object> <new object> <ref>", |line| {
+    let updates = parse_updates(lines, "<old object> <new object> <ref>", |line| {
         let mut fields = line.splitn(3, ' ');
         Some(RefUpdate { old: fields.next()?, new: fields.next()?, name: fields.next()? })
     })?;
@@ -72,7 +71,7 @@ pub(super) fn received(repo: &LocalRepo, lines: &str) -> Result<Vec<PendingCheck
         return Err(Failure::new(format!("`{}` would replace the files of a commit here", shown(name)))
             .hint("push the changed files as a commit"));
     }
-    // The configuration of the base: a push must not switch off its own check.
+    // With a base its configuration counts: a push must not switch off its own check.
     pending_checks(repo, &updates, |old| {
         for name in [old, "HEAD"].into_iter().filter(|name| !is_absent(name)) {
             if let Some(old) = repo.commit(name)? {
@@ -112,16 +111,16 @@ fn is_absent(id: &str) -> bool {
     id.bytes().all(|byte| byte == b'0')
 }
 
-/// Reads the lines that git passes to a hook.
-fn updates<'a>(
+/// Parses the lines that git passes to a hook, with `parse_line`. `form` describes such a line for the failure of any other.
+fn parse_updates<'a>(
     lines: &'a str,
     form: &str,
-    read: impl Fn(&'a str) -> Option<RefUpdate<'a>>,
+    parse_line: impl Fn(&'a str) -> Option<RefUpdate<'a>>,
 ) -> Result<Vec<RefUpdate<'a>>> {
     let updates = lines
         .lines()
         .filter(|line| !line.is_empty())
-        .map(|line| read(line).filter(|update: &RefUpdate| is_object_id(update.old) && is_object_id(update.new)));
+        .map(|line| parse_line(line).filter(|update: &RefUpdate| is_object_id(update.old) && is_object_id(update.new)));
     updates
         .collect::<Option<_>>()
         .ok_or_else(|| Failure::new("unexpected line on standard input").hint(format!("expected: {form}")))

@@ -55,7 +55,7 @@ fn is_skipped(target: &&TargetCheck) -> bool {
     matches!(target.verdict, Verdict::Skipped { .. })
 }
 
-/// The number of builds with each result.
+/// The number of builds with each result, in one line of the report.
 fn counts(checked: &BuildCheck) -> String {
     if let [target] = checked.targets.as_slice()
         && target.verdict == Verdict::Identical

@@ -13,6 +13,7 @@ use crate::record::LOCK_NAME;
 use crate::reference::Upstream;
 
 impl Outcome for LocalizeReport {
+    /// The result; or the differences of the builds, if they kept it from being written.
     fn text(&self, shown: Shown) -> String {
         match (self.localized.status, &self.localized.builds) {
             (WriteOutcome::Differs, Some(builds)) => lines(differences(builds)),
@@ -24,6 +25,7 @@ impl Outcome for LocalizeReport {
         }
     }
 
+    /// The warnings, then the failures that keep a part from being localized or locked.
     fn stderr(&self, output: &OutputArgs) -> String {
         // The reason why nothing was written comes last, where people look first.
         let differs = self.localized.builds.as_ref().and_then(refusal);
@@ -84,7 +86,7 @@ impl LocalizeReport {
             out.extend(changes(
                 &localized.changes,
                 &locking.news,
-                |upstream: &Upstream| locking.diff.as_ref()?.brings(upstream),
+                |upstream: &Upstream| locking.diff.as_ref()?.effects_of(upstream),
                 shown,
             ));
             out.extend(localized.now_remote.iter().map(|upstream| format!("  {}", upstream.line())));
@@ -122,6 +124,7 @@ impl LocalizeReport {
         out
     }
 
+    /// The line of a run that wrote nothing because the result exists already, or because nothing could be locked.
     fn unchanged(&self) -> String {
         let LocalizeReport { localized, locking: Locking { unresolved, unread, unmoved, .. } } = self;
         let count = counted(localized.remotes.len(), "remote reference");
@@ -143,7 +146,7 @@ impl LocalizeReport {
         }
     }
 
-    /// The references that were not followed, every file, and every reference that was changed.
+    /// The lines that only `-v` shows: the references that were not followed, every file, and every reference that was changed.
     fn file_lines(&self) -> Vec<String> {
         let LocalizeReport { localized, locking } = self;
         let unread = locking.unread.iter().map(|failure| format!("  not followed: {failure}"));
@@ -165,6 +168,7 @@ impl LocalizeOutcome {
         self.branch.as_ref().map(|branch| branch.source.as_str())
     }
 
+    /// The name of the result in the first line of the report.
     fn result_name(&self) -> String {
         match (&self.made, self.targets.as_slice(), &self.branch) {
             (ResultKind::Lock | ResultKind::FirstLock, ..) => LOCK_NAME.to_owned(),

@@ -40,6 +40,7 @@ pub(super) struct Component {
 }
 
 impl Component {
+    /// A component about which nothing but its source is known yet.
     fn new(source: Upstream) -> Self {
         Component {
             source,
@@ -101,7 +102,7 @@ impl Component {
         (!all.is_empty()).then(|| all.join(" AND "))
     }
 
-    /// Facts without a field in the formats: names with their values.
+    /// The facts for which the formats have no field, as names with their values: they become properties or comments.
     pub(super) fn notes(&self) -> Vec<(&'static str, Vec<&str>)> {
         let mut notes = vec![
             ("ref", self.reference.iter().map(String::as_str).collect()),
@@ -138,7 +139,7 @@ fn purl(kind: &str, name: &str, version: Option<&str>, qualifiers: &[(&str, &str
 pub(super) fn components(tree: &dyn Tree, directory: &str, lock: &Lock) -> Result<Vec<Component>> {
     let licenses = licenses(tree, directory, lock)?;
     let locked = lock.remotes.iter().map(|(source, pinned)| {
-        let component = of_remote(source, pinned);
+        let component = of_locked(source, pinned);
         Component { licenses: licenses.get(source).cloned().unwrap_or_default(), ..component }
     });
     Ok(locked.chain(lock.left.iter().map(|(upstream, reason)| of_left(upstream, reason))).collect())
@@ -171,7 +172,8 @@ fn licenses<'a>(
     Ok(known.into_iter().filter_map(|(source, all)| Some((source, all?))).collect())
 }
 
-fn of_remote(source: &Upstream, pinned: &Pinned) -> Component {
+/// The component of a locked source.
+fn of_locked(source: &Upstream, pinned: &Pinned) -> Component {
     let names = pinned.paths.values().flatten().cloned();
     let all =
         Component { digest: Some(pinned.digest.clone()), names: names.collect(), ..Component::new(source.clone()) };
@@ -190,6 +192,7 @@ fn of_remote(source: &Upstream, pinned: &Pinned) -> Component {
     }
 }
 
+/// The component of an upstream that stays remote for `reason`: it has no digest.
 fn of_left(upstream: &Upstream, reason: &str) -> Component {
     let all = Component { left: Some(reason.to_owned()), ..Component::new(upstream.clone()) };
     match upstream {

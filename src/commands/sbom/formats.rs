@@ -22,9 +22,9 @@ impl Sbom {
         component.map_or("repository".to_owned(), |index| format!("remote-{}", index + 1))
     }
 
-    /// The references of each component, by its id.
+    /// The ids of the components that each component references, by its id, and those that the subject references.
     fn dependencies(&self) -> BTreeMap<String, BTreeSet<String>> {
-        // A lock names upstreams with their directory, components are whole repositories.
+        // A lock names upstreams with their directories, but a component is a whole repository.
         let mut numbers: BTreeMap<&Upstream, Vec<usize>> = BTreeMap::new();
         for (index, component) in self.components.iter().enumerate() {
             numbers.entry(&component.source).or_default().push(index);
@@ -211,7 +211,7 @@ fn property((name, value): (&str, &str)) -> Value {
     json!({ "name": format!("{TOOL}:{name}"), "value": value })
 }
 
-/// Takes out the fields that hold nothing.
+/// Takes out the fields that hold nothing: the formats demand that an unknown field is left out.
 fn compact(value: Value) -> Value {
     match value {
         Value::Object(fields) => {

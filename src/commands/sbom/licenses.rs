@@ -22,7 +22,7 @@ fn words(text: &str) -> String {
     words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
-/// Whether a line is a copyright line.
+/// Whether a line of a license file, in lower case, is a copyright line: these differ in each copy of a license.
 fn is_notice(line: &str) -> bool {
     let holder = line.strip_prefix("copyright").map(str::trim_start);
     line.starts_with("all rights reserved")
