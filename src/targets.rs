@@ -854,7 +854,7 @@ fn targets_of_scan(
         target_dir::on_localized(tree, &identity, &mut targets)?;
         target_dir::without_submodules(&mut targets);
     }
-    argo::find_elsewhere(tree, config, &mut targets)?;
+    argo::find_unclaimed_overrides(tree, config, &mut targets)?;
     target_dir::declared(tree, config, &mut targets)?;
     // An old Flux takes an unset variable for empty. Only targets with variables need to know which one runs.
     if targets.targets.iter().any(|target: &Target| !target.build.variables.is_empty())

@@ -48,7 +48,7 @@ impl Earlier {
             // A fetched root changes only with its upstream, whose digest is compared.
             if self.has_other_remotes(graph, id)
                 || graph.sources[graph.roots[id].source].repository.is_none()
-                    && self.source.first_change(&graph.inputs(id)?.own)?.is_some()
+                    && self.source.cause_in(&graph.inputs(id)?.own)?.is_some()
             {
                 stale.insert(id);
             }

@@ -271,7 +271,7 @@ impl PartTree<'_> {
                         incomplete = incomplete.zip(has_file).map(|(known, has_file)| known || has_file);
                     }
                 }
-                _ if self.changes.first_change(std::slice::from_ref(input))?.is_some() => return Ok(BOTH),
+                _ if self.changes.cause_in(std::slice::from_ref(input))?.is_some() => return Ok(BOTH),
                 _ => {}
             }
         }

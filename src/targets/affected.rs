@@ -140,7 +140,7 @@ pub(crate) fn listed(tree: &dyn Tree, config: &Config, deployed: &DeployedTree) 
     let starts = starts(tree, config, deployed)?;
     let incomplete = incomplete_roots(&deployed.explored);
     let unread = unread(deployed, &starts, &incomplete, |_, _| true, |_| Ok(true))?;
-    Ok(Listed { roots: top_directories(deployed, &starts), unread })
+    Ok(Listed { roots: Vec::from_iter(top_directories(deployed, &starts)), unread })
 }
 
 /// The files that could not be read and may deploy something, so that a report is not complete: objects that are deployed
@@ -183,7 +183,7 @@ pub(crate) fn affected(changes: &Changes, config: &Config, deployed: Sides<&Depl
         unread.why != Why::Template || causes.of_roots[root.0].is_some() || roots.contains(&graph.roots[root].directory)
     };
     let mut unread = unread(deployed.new, &directories, incomplete, is_shown, |file: &Unread| {
-        Ok(changes.first_change(&[BuildInput::At(file.file.clone())])?.is_some())
+        Ok(changes.cause_in(&[BuildInput::At(file.file.clone())])?.is_some())
     })?;
     for chart in unused_charts(changes, config, deployed.new)? {
         let directory = path::parent(&chart.file);
@@ -212,9 +212,8 @@ pub(crate) fn affected(changes: &Changes, config: &Config, deployed: Sides<&Depl
         ..Affected::default()
     };
     let was_deployed = deployed.old.targets.roots();
-    let current: BTreeSet<String> = top_directories(deployed.new, &directories).into_iter().collect();
-    let above: BTreeSet<String> = top_directories(deployed.old, &before).into_iter().collect();
-    for directory in above.union(&current) {
+    let current = top_directories(deployed.new, &directories);
+    for directory in top_directories(deployed.old, &before).union(&current) {
         // If another root now references it, its output was deployed before, if at all.
         if was_deployed.contains(directory) && !current.contains(directory) {
             continue;
@@ -296,7 +295,10 @@ fn unused_charts(
 
 /// Those of `directories` that a comparison builds by themselves: top roots, and directories whose root cannot be read. A
 /// root that another one in `directories`, or a deployed one, references is a part of the build of that.
-fn top_directories(DeployedTree { explored, targets }: &DeployedTree, directories: &BTreeSet<String>) -> Vec<String> {
+fn top_directories(
+    DeployedTree { explored, targets }: &DeployedTree,
+    directories: &BTreeSet<String>,
+) -> BTreeSet<String> {
     let graph = &explored.graph;
     let flux = flux_objects(explored);
     let deployed = targets.local_targets().flat_map(|(target, dir)| target.roots(dir));
@@ -326,21 +328,21 @@ impl<'a> Causes<'a> {
         for root in graph.root_ids() {
             let RootInputs { own, roots } = graph.inputs(root)?;
             roots.into_iter().for_each(|below| users[below.0].push(root));
-            let mut cause = changes.first_change(&own)?;
+            let mut cause = changes.cause_in(&own)?;
             if cause.is_none() && incomplete.contains_key(&root) {
                 cause = changes.below(&graph.roots[root].directory)?.map(Cause::Path);
             }
             of_roots.push(cause);
         }
         for root in graph.root_ids() {
-            let Some(cause) = of_roots[root.0].clone() else { continue };
-            // A root with a difference of its own keeps it: its users get that one.
+            let cause = of_roots[root.0].clone();
+            // A root with a difference of its own keeps it, and passes it on.
             let users_of = |root: &RootId| {
                 let users: &Vec<RootId> = &users[root.0];
                 users.iter().copied().filter(|user| of_roots[user.0].is_none()).collect::<Vec<_>>()
             };
-            for user in reach([root], users_of) {
-                of_roots[user.0] = Some(cause.clone());
+            for user in reach(cause.iter().map(|_| root), users_of) {
+                of_roots[user.0].clone_from(&cause);
             }
         }
         Ok(Causes { changes, graph, of_roots })
@@ -358,7 +360,7 @@ impl<'a> Causes<'a> {
             Some(root) => Ok(self.of_roots[root.0].clone()),
             // Several kustomizations, or one that cannot be read.
             None => {
-                self.changes.first_change(&inputs::of_directory_without_root(&*self.changes.trees.new, directory, &[])?)
+                self.changes.cause_in(&inputs::of_directory_without_root(&*self.changes.trees.new, directory, &[])?)
             }
         }
     }

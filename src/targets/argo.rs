@@ -21,7 +21,7 @@ use super::generated::{append, list};
 use super::scan::{Document, ScannedKind};
 use super::{
     BuildSettings, EngineName, Identity, ObjectRef, PathContent, Revision, Target, TargetDir, TargetLocation, Targets,
-    Unread, target_dir, unfilled,
+    Unread, Why, target_dir, unfilled,
 };
 use crate::config::Config;
 use crate::kustomization::{Data, FileDocument, ObjectError, Value, read_object};
@@ -70,22 +70,24 @@ impl Engine for ArgoCd {
         let options = options(objects);
         let argo = Argo { tree, identity, options, files: OnceCell::new(), directories: OnceCell::new() };
         targets.argo_options.clone_from(&argo.options);
-        let mut all = Vec::new();
+        let mut applications = Vec::new();
         for document in objects {
             match document.object.kind.as_str() {
-                APPLICATION => all.push(Application { document: document.clone(), untold: None, is_open: false }),
-                SET => application_set::expand(&argo, document, &mut all, targets)?,
+                APPLICATION => {
+                    applications.push(Application { document: document.clone(), untold: None, is_open: false })
+                }
+                SET => application_set::expand(&argo, document, &mut applications, targets)?,
                 _ => {}
             }
         }
-        for application in &all {
+        for application in &applications {
             let mut sources = sources(&application.document.value);
             // A template that is filled in elsewhere may still get a source.
             if application.is_open && sources.is_empty() {
                 sources.push(application.document.value.with(Data::Mapping(Vec::new())));
             }
             for source in sources {
-                targets.targets.extend(argo.of_source(application, &source, &mut targets.unread)?);
+                targets.targets.extend(argo.target_of_source(application, &source, &mut targets.unread)?);
             }
         }
         Ok(())
@@ -143,8 +145,8 @@ impl Engine for ArgoCd {
         override_files(&dir.path, name)
     }
 
-    fn applies(&self, dir: &TargetDir, read: &PlainDirectory, file: &str) -> bool {
-        matches!(&dir.content, PathContent::Directory(directory) if plain::reads(directory, read)(file))
+    fn applies(&self, dir: &TargetDir, options: &PlainDirectory, file: &str) -> bool {
+        matches!(&dir.content, PathContent::Directory(directory) if plain::manifest_matcher(directory, options)(file))
     }
 }
 
@@ -171,30 +173,23 @@ struct Application {
     is_open: bool,
 }
 
-/// Adds an application for each override file with something that no application of this tree adds.
-pub(super) fn find_elsewhere(tree: &dyn Tree, config: &Config, targets: &mut Targets) -> Result<()> {
+/// Adds an application for each override file with components or patches that no application of this tree adds: one of
+/// another repository may read it.
+pub(super) fn find_unclaimed_overrides(tree: &dyn Tree, config: &Config, targets: &mut Targets) -> Result<()> {
     for file in tree.files_named(&is_override)? {
         let directory = path::parent(&file);
         if config.leaves_out(directory) {
             continue;
         }
-        let value = match change_in(tree, &file)? {
-            None => continue,
-            Some(Ok(value)) => value,
-            Some(Err(wrong)) => {
-                targets.unread.push(wrong);
-                continue;
-            }
-        };
+        let Some(value) = read_override(tree, &file, &mut targets.unread)? else { continue };
         let name = path::name(&file).trim_start_matches(OVERRIDES).trim_end_matches(".yaml").trim_start_matches('-');
         let name = if name.is_empty() { "any" } else { name }.to_owned();
         let object = ObjectRef::of(&file, value.start.line, APPLICATION, name);
         let document = Document { object, value, home: directory.to_owned(), is_template: false, written: None };
-        let (_, build) = build(None, &document, &document.value);
+        let build = build(None, &document, &document.value, &document.value.read().unwrap_or_default());
         // Only a component or a patch can reach out of the tree, so that the other overrides need no target.
         let added = build.added();
         if !added.is_empty() && !targets.targets.iter().any(|target| added.is_subset(&target.build.added())) {
-            // An application of another repository, or one whose name is unknown, may read it.
             let location = TargetLocation::External("no application that is known here reads it".to_owned());
             targets.targets.push(document.target(tree, EngineName::ArgoCd, document.spot(), location, build)?);
         }
@@ -230,9 +225,14 @@ impl Argo<'_> {
         Ok(self.directories.get_or_init(|| path::directories(files).into_iter().map(str::to_owned).collect()))
     }
 
-    /// The target of one source; `None` for a source that only has values for others.
-    fn of_source(&self, of: &Application, written: &Value, unread: &mut Vec<Unread>) -> Result<Option<Target>> {
-        let document = &of.document;
+    /// The target of one source of an application; `None` for a source that only has values for others.
+    fn target_of_source(
+        &self,
+        application: &Application,
+        written: &Value,
+        unread: &mut Vec<Unread>,
+    ) -> Result<Option<Target>> {
+        let document = &application.document;
         let source: Source = match written.read() {
             Ok(source) => source,
             Err(wrong) => {
@@ -241,18 +241,18 @@ impl Argo<'_> {
             }
         };
         // Without a repository it is a patch for one, or something else says the rest.
-        if source.repo_url.is_none() && !of.is_open {
+        if source.repo_url.is_none() && !application.is_open {
             return Ok(None);
         }
         let url = source.repo_url.as_deref().unwrap_or_default();
         let elsewhere = |location: TargetLocation, values| {
-            let build = BuildSettings { values, ..build(self.options.as_deref(), document, written).1 };
+            let build = BuildSettings { values, ..build(self.options.as_deref(), document, written, &source) };
             document.target(self.tree, EngineName::ArgoCd, source.spot(written), location, build).map(Some)
         };
         // A chart of a repository has no path; a source with neither may get one from a patch.
         let path = source.path.as_ref().map(|path| path.value.as_str()).or(source.chart.as_ref().map(|_| ""));
         let is_partial = (path.is_none() && source.name.is_none()) || source.repo_url.is_none();
-        if let (true, Some(why)) = (is_partial && of.is_open, &of.untold) {
+        if let (true, Some(why)) = (is_partial && application.is_open, &application.untold) {
             return elsewhere(TargetLocation::Templated(why.clone()), Vec::new());
         }
         let Some(path) = path else {
@@ -268,50 +268,51 @@ impl Argo<'_> {
             None => Some(format!("it is in {}", redact::url(url))),
         };
         match external {
-            Some(why) => elsewhere(TargetLocation::External(why), self.values(document, &source, None)),
-            None => self.located(of, written, &source, path, unread).map(Some),
+            Some(why) => elsewhere(TargetLocation::External(why), self.values_inputs(document, &source, None)),
+            None => self.target_of_path(application, written, &source, path, unread).map(Some),
         }
     }
 
     /// The target of a source whose path may be in this repository.
-    fn located(
+    fn target_of_path(
         &self,
-        of: &Application,
+        application: &Application,
         written: &Value,
         source: &Source,
         path: &str,
         unread: &mut Vec<Unread>,
     ) -> Result<Target> {
-        let document = &of.document;
+        let document = &application.document;
         let (url, named) = (source.repo_url.as_deref().unwrap_or_default(), source.target_revision.as_deref());
         let base = self.identity.directory_of(url).unwrap_or_default();
         // Overrides are beside the directory, so they are unknown as long as it is.
         let directory = ArgoCd.resolve(base, path).filter(|_| unfilled([url, path]).is_none());
         let beside = directory.as_ref().map_or(Vec::new(), |path| override_files(path, &document.object.name));
-        let (merged, mut build) = self.changed(document, written, &beside, unread)?;
+        let (merged, mut build) = self.with_overrides(document, written, &beside, unread)?;
         let revision = self::revision(self.identity, url, named);
         // The files of a tag never change.
         let below = path::resolve(base, path).filter(|_| !revision.is_fixed);
-        build.values =
-            self.values(document, &merged, below.as_deref().map(|directory| SourceDir { top: base, directory }));
+        let source_dir = below.as_deref().map(|directory| SourceDir { top: base, directory });
+        build.values = self.values_inputs(document, &merged, source_dir);
+        let texts = [url, path, named.unwrap_or_default()];
         // Only now is it known whether the content of the tree says something about the target.
-        let location = match self.open(of, [url, path, named.unwrap_or_default()], directory.as_deref())? {
+        let location = match self.why_unknown(application, texts, directory.as_deref())? {
             Some(why) => TargetLocation::Templated(why),
             None => {
                 let mut dir = target_dir::inspect_path(self.tree, EngineName::ArgoCd, base, path, revision, None)?;
-                // The type of a source says nothing about whose the path is.
+                // To find out which URL is this repository, only the files count, not the type of the source.
                 if !self.identity.is_any_url() {
-                    dir.content = explicit(&merged, dir.content);
+                    dir.content = content_for_type(&merged, dir.content);
                 }
-                self.look(of, &merged, base, &dir, &mut build)?;
+                self.inspect_content(document, &merged, base, &dir, &mut build)?;
                 TargetLocation::Local(dir)
             }
         };
         document.target(self.tree, EngineName::ArgoCd, source.spot(written), location, build)
     }
 
-    /// A source with the changes of the files beside it, and its build.
-    fn changed(
+    /// A source with the changes of the override files beside its directory, and its build.
+    fn with_overrides(
         &self,
         document: &Document,
         written: &Value,
@@ -320,19 +321,20 @@ impl Argo<'_> {
     ) -> Result<(Source, BuildSettings)> {
         let mut merged = written.clone();
         for file in beside {
-            match change_in(self.tree, file)? {
-                None => {}
-                Some(Ok(change)) => merged = merge(&merged, &change, written.start, &Source::PLACE),
-                Some(Err(wrong)) => unread.push(wrong),
+            if let Some(change) = read_override(self.tree, file, unread)? {
+                merged = merge(&merged, &change, written.start, &Source::PLACE);
             }
         }
-        Ok(build(self.options.as_deref(), document, &merged))
+        let source: Source = merged.read().unwrap_or_default();
+        let build = build(self.options.as_deref(), document, &merged, &source);
+        Ok((source, build))
     }
 
-    /// Adds the parts of a build that depend on the content of the directory.
-    fn look(
+    /// Adds the parts of a build that depend on the content of the directory: how a chart is rendered, and why not all
+    /// plain files are known.
+    fn inspect_content(
         &self,
-        of: &Application,
+        document: &Document,
         source: &Source,
         base: &str,
         dir: &TargetDir,
@@ -341,7 +343,7 @@ impl Argo<'_> {
         // Manifests are applied as they are, so that each file in the directory counts.
         if let PathContent::Directory(directory) = &dir.content {
             let files = self.read_in(directory, build.directory.recurse)?;
-            build.unread = self::unread(source, &files);
+            build.unread = why_objects_unknown(source, &files);
             // Jsonnet may import any file of the repository.
             build.values.extend(files.iter().any(|file| file.ends_with(JSONNET)).then(|| base.to_owned()));
             build.hold_submodule(self.tree, &files)?;
@@ -349,17 +351,23 @@ impl Argo<'_> {
         if matches!(dir.content, PathContent::Chart(_)) {
             let remote = source.values_files().filter(|text| text.contains("://"));
             build.remote_values = remote.map(str::to_owned).collect();
-            build.release = Some(self.release(&of.document, source, SourceDir { top: base, directory: &dir.path }));
+            build.release = Some(self.release(document, source, SourceDir { top: base, directory: &dir.path }));
         }
         Ok(())
     }
 
-    /// Why the directory or the build of an application is unknown; `None` if both are known.
-    fn open(&self, of: &Application, texts: [&str; 3], directory: Option<&str>) -> Result<Option<String>> {
-        let name = &of.document.object.name;
-        // The name says nothing about the place, but for the variables that a parent gives each of its copies.
+    /// Why the directory or the build of an application is unknown; `None` if both are known. `texts` locate its source.
+    fn why_unknown(
+        &self,
+        application: &Application,
+        texts: [&str; 3],
+        directory: Option<&str>,
+    ) -> Result<Option<String>> {
+        let name = &application.document.object.name;
+        // A parent of Flux fills in `${…}`, and may do so in each copy of the application with another value.
         let copied = Some(name.as_str()).filter(|name| name.contains("${"));
         let mut why = unfilled(texts.into_iter().chain(copied));
+        // Other templates in the name matter only if an override file is for one application: it may be this one.
         if why.is_none()
             && unfilled([&**name]).is_some()
             && let Some(directory) = directory
@@ -368,11 +376,12 @@ impl Argo<'_> {
         {
             why = Some(format!("an override file may match its name, `{name}`"));
         }
-        Ok(if why.is_some() || of.is_open { of.untold.clone().or(why) } else { None })
+        Ok(if why.is_some() || application.is_open { application.untold.clone().or(why) } else { None })
     }
 
-    /// The files from which a source takes the values of a chart; of a pattern the directory that it begins with.
-    fn values(&self, document: &Document, source: &Source, dir: Option<SourceDir<'_>>) -> Vec<String> {
+    /// The paths at which a source finds the values of a chart, whose changes change its build: files, and for a pattern
+    /// the directory that it begins with.
+    fn values_inputs(&self, document: &Document, source: &Source, dir: Option<SourceDir<'_>>) -> Vec<String> {
         // Most sources have no chart, and the environment reads the object again.
         if source.helm.is_none() {
             return Vec::new();
@@ -398,7 +407,7 @@ impl Argo<'_> {
 }
 
 /// Why some objects are unknown that Argo CD applies from the files of a directory; `None` if all are known.
-fn unread(source: &Source, files: &[String]) -> Option<String> {
+fn why_objects_unknown(source: &Source, files: &[String]) -> Option<String> {
     let jsonnet = || {
         let file = files.iter().find(|file| file.ends_with(JSONNET))?;
         Some(format!("Argo CD generates its objects from Jsonnet: `{}`", path::name(file)))
@@ -412,21 +421,17 @@ fn unread(source: &Source, files: &[String]) -> Option<String> {
 
 /// A revision as Argo CD reads it.
 fn revision(identity: &Identity, url: &str, name: Option<&str>) -> Revision {
-    // A name that looks like a version is a tag.
-    identity.revision(
-        url,
-        name,
-        name.is_some_and(|name: &str| {
-            let numbers = name.strip_prefix('v').unwrap_or(name).split('.');
-            numbers.clone().count() > 1
-                && numbers.take(2).all(|text: &str| text.starts_with(|first: char| first.is_ascii_digit()))
-        }),
-    )
+    // Its objects do not say which names are tags, so one that looks like a version is taken for a tag.
+    let is_tag = name.is_some_and(|name: &str| {
+        let numbers = name.strip_prefix('v').unwrap_or(name).split('.');
+        numbers.clone().count() > 1
+            && numbers.take(2).all(|text: &str| text.starts_with(|first: char| first.is_ascii_digit()))
+    });
+    identity.revision(url, name, is_tag)
 }
 
-/// A source, and its build by Argo CD.
-fn build(options: Option<&[String]>, document: &Document, written: &Value) -> (Source, BuildSettings) {
-    let source: Source = written.read().unwrap_or_default();
+/// How Argo CD builds a `source`, which is `written` in a document. `options` are those of `kustomize build`.
+fn build(options: Option<&[String]>, document: &Document, written: &Value, source: &Source) -> BuildSettings {
     let mut build = BuildSettings {
         load_restrictor: restrictor(options),
         options: options.unwrap_or_default().to_vec(),
@@ -440,33 +445,35 @@ fn build(options: Option<&[String]>, document: &Document, written: &Value) -> (S
         let patches = kustomize.patches.iter().filter_map(|patch| patch.path.clone());
         build.patches = patches.map(|path| document.text(path)).collect();
         build.ignore_missing_components = kustomize.ignore_missing_components;
-        build.edits = Some(edit::commands(&Environment::of(document, &source), kustomize));
+        build.edits = Some(edit::commands(&Environment::of(document, source), kustomize));
     }
-    (source, build)
+    build
 }
 
-/// Reads the changes to a source or an application; `None` if the text is empty.
-fn change(file: &str, document: FileDocument<'_>) -> std::result::Result<Option<Value>, Unread> {
-    match read_object(document) {
+/// Reads a merge patch for a source or an application; `None` if the text is empty.
+fn read_patch(file: &str, text: FileDocument<'_>) -> std::result::Result<Option<Value>, Unread> {
+    match read_object(text) {
         Ok(Some(change)) if is_respelled(&change) => {
             let message = "Argo CD ignores the case of its keys: write them as documented";
-            Err(Unread::invalid(file, change.start.line, message, false))
+            Err(Unread::new(file, change.start.line, message, Why::Invalid))
         }
         Ok(change) => Ok(change),
-        Err(ObjectError { line, message }) => Err(Unread::invalid(file, line, message, false)),
+        Err(ObjectError { line, message }) => Err(Unread::new(file, line, message, Why::Invalid)),
     }
 }
 
-/// Reads a file that changes a source, or tells why it cannot be read; `None` if it is missing or empty.
-fn change_in(tree: &dyn Tree, file: &str) -> Result<Option<std::result::Result<Value, Unread>>> {
+/// Reads an override file, or adds it to `unread`; `None` if it is missing, empty or invalid.
+fn read_override(tree: &dyn Tree, file: &str, unread: &mut Vec<Unread>) -> Result<Option<Value>> {
     let Resolved::File { path, .. } = tree::resolve(tree, file)? else { return Ok(None) };
     let text = tree.read(&path)?;
-    let change = change(file, (&*String::from_utf8_lossy(&text)).into()).transpose();
-    Ok(change.map(|change| {
-        let change = change?;
-        let read = change.read::<Source>();
-        read.map_err(|wrong| Unread::invalid(file, wrong.start.line, wrong.to_string(), false))?;
-        Ok(change)
+    let patch = read_patch(file, (&*String::from_utf8_lossy(&text)).into()).and_then(|patch| {
+        let source = patch.as_ref().map(Value::read::<Source>).transpose();
+        source.map_err(|wrong| Unread::new(file, wrong.start.line, wrong.to_string(), Why::Invalid))?;
+        Ok(patch)
+    });
+    Ok(patch.unwrap_or_else(|invalid| {
+        unread.push(invalid);
+        None
     }))
 }
 
@@ -485,17 +492,18 @@ fn override_files(directory: &str, application: &str) -> Vec<String> {
     [OVERRIDE].into_iter().chain(own.as_deref()).map(|name| path::join(directory, name)).collect()
 }
 
-/// A value after a JSON merge patch, except for some keys. Values from the patch are put at `position`.
-fn merge(value: &Value, patch: &Value, position: Position, kept: &[&str]) -> Value {
+/// A value after a merge patch, as Argo CD applies it. The patch cannot change the keys in `fixed`. Its values get
+/// `position`, because those in another file would mislead.
+fn merge(value: &Value, patch: &Value, position: Position, fixed: &[&str]) -> Value {
     let Data::Mapping(changes) = &patch.data else {
         let mut patch = patch.clone();
         patch.set_position(position);
         return patch;
     };
     let mut pairs = value.mapping().unwrap_or_default().to_vec();
-    for (key, change) in changes.iter().filter(|(key, _)| !kept.contains(&key.as_str())) {
+    for (key, change) in changes.iter().filter(|(key, _)| !fixed.contains(&key.as_str())) {
         let old = pairs.iter().position(|(name, _)| name == key);
-        // The patch removes nothing: Argo CD reads the result into the old value.
+        // Unlike in a JSON merge patch, `null` removes nothing: Argo CD reads the result into the old value.
         if change.data == Data::Null {
             continue;
         }
@@ -508,13 +516,14 @@ fn merge(value: &Value, patch: &Value, position: Position, kept: &[&str]) -> Val
     value.with(Data::Mapping(pairs))
 }
 
-/// The content that Argo CD sees in a directory: the type of the source decides, then the files in the directory.
-fn explicit(source: &Source, there: PathContent) -> PathContent {
-    let Some(at) = there.real_path().map(str::to_owned) else { return there };
+/// The content that Argo CD sees in a directory: the type of the source decides, or else the files in the directory, as
+/// `content` says.
+fn content_for_type(source: &Source, content: PathContent) -> PathContent {
+    let Some(at) = content.real_path().map(str::to_owned) else { return content };
     let types = source.types();
     match types[..] {
-        [] => there,
-        [KUSTOMIZE] if matches!(there, PathContent::Kustomization(_)) => there,
+        [] => content,
+        [KUSTOMIZE] if matches!(content, PathContent::Kustomization(_)) => content,
         [KUSTOMIZE] => PathContent::Nothing(format!("its source has `{KUSTOMIZE}`, and `{at}` has no kustomization")),
         [HELM] => PathContent::Chart(at),
         [DIRECTORY] => PathContent::Directory(at),

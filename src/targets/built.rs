@@ -302,7 +302,7 @@ impl Builder {
     /// The objects in its output, each at the place of the one in the tree that it was made of.
     fn objects(&self, output: &str, tree: &Scan) -> Scan {
         let mut made = Scan::default();
-        made.text(&self.location.0, output, MOST, false);
+        made.add_text(&self.location.0, output, MOST);
         // Options of Argo CD are read as they are written.
         made.objects.retain(|document| !document.has_options());
         for unread in &mut made.unread {

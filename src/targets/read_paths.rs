@@ -13,8 +13,8 @@ use crate::tree::{self, Entry, Resolved, Tree, path};
 /// The files with the dependencies of a chart.
 const CHARTS: [&str; 2] = ["Chart.yaml", "requirements.yaml"];
 
-/// The paths that an engine reads for a target, without those of roots. `plain` are the files of a directory of plain
-/// files; `None` means all of them.
+/// The inputs of the build of a target, without those of its roots. `plain` are the files that Argo CD
+/// reads in a directory of plain files; `None` means all of them.
 pub(crate) fn inputs(
     tree: &dyn Tree,
     target: &Target,
@@ -25,14 +25,14 @@ pub(crate) fn inputs(
     let beside = target.engine.beside(dir, &target.object.name);
     let scanned = dir.scanned.iter().filter(|resource| !resource.is_root).map(|resource| resource.path.clone());
     match &dir.content {
-        // Flux does not take all of it.
+        // Flux reads only what it finds as a resource: `scanned`, and roots.
         PathContent::Directory(_) if target.engine.generates() => {}
         PathContent::Chart(directory) => whole.extend(charts(tree, directory)?),
         PathContent::Directory(directory) => whole.extend(plain.unwrap_or_else(|| vec![directory.clone()])),
         PathContent::Plugin(directory) => whole.push(directory.clone()),
         PathContent::Kustomization(_) | PathContent::Submodule(_) | PathContent::Nothing(_) => {}
     }
-    // A file that appears at one of these paths changes the build, too.
+    // These include paths that do not exist: a file that appears there changes the build.
     let mut all = inputs::of_directory_without_root(tree, &dir.path, &whole)?;
     let patches = target.build.patches.iter().filter(|patch| !is_url(&patch.text));
     let patches = patches.filter_map(|patch| path::resolve(&dir.path, &patch.text));
@@ -40,7 +40,7 @@ pub(crate) fn inputs(
     Ok(all)
 }
 
-/// The directories of a chart and of those in the repository that it depends on.
+/// The directories of a chart and of the charts in the repository that it depends on (`file://`).
 fn charts(tree: &dyn Tree, directory: &str) -> Result<Vec<String>> {
     let mut charts = Vec::new();
     let mut todo = vec![directory.to_owned()];
@@ -56,7 +56,7 @@ fn charts(tree: &dyn Tree, directory: &str) -> Result<Vec<String>> {
     Ok(charts)
 }
 
-/// The dependencies of the chart in a directory, as written.
+/// The dependencies that the chart in a directory lists, as written; none if its file cannot be read.
 fn dependencies(tree: &dyn Tree, chart: &str) -> Result<Vec<Value>> {
     let mut all = Vec::new();
     for name in CHARTS {
@@ -86,7 +86,7 @@ pub(crate) fn missing_charts(tree: &dyn Tree, directory: &str) -> Result<Vec<Mis
     let mut missing = Vec::new();
     for chart in charts(tree, directory)? {
         let home = path::join(&chart, "charts");
-        let there = match tree::resolve(tree, &home)? {
+        let files = match tree::resolve(tree, &home)? {
             Resolved::Directory { path } => tree.names(&path)?,
             _ => Vec::new(),
         };
@@ -96,7 +96,7 @@ pub(crate) fn missing_charts(tree: &dyn Tree, directory: &str) -> Result<Vec<Mis
             // helm takes a dependency from `charts`, as a directory or packed, before it asks the repository.
             let packed = format!("{name}-");
             if !repository.starts_with("file://")
-                && !there
+                && !files
                     .iter()
                     .any(|file: &String| *file == name || file.starts_with(&packed) && file.ends_with(".tgz"))
             {
@@ -107,16 +107,17 @@ pub(crate) fn missing_charts(tree: &dyn Tree, directory: &str) -> Result<Vec<Mis
     Ok(missing)
 }
 
-/// The inputs of the build of a target.
-pub(super) struct Read {
+/// The paths that the build of a target reads.
+pub(super) struct ReadPaths {
     /// The paths that it reads, or below which it reads everything.
     pub(super) paths: BTreeSet<String>,
     /// The directories of the roots that it leads to.
     pub(super) roots: BTreeSet<String>,
 }
 
-/// The inputs of the build of a target in the tree of a walk.
-pub(super) fn read(graph: &Graph, target: &Target, dir: &TargetDir) -> Result<Read> {
+/// The paths that the build of a target reads, with those of all roots that it leads to. `graph` is a walk over the whole
+/// tree.
+pub(super) fn read_paths(graph: &Graph, target: &Target, dir: &TargetDir) -> Result<ReadPaths> {
     let tree = &*graph.sources[0].tree;
     let mut all = inputs(tree, target, dir, None)?;
     let mut roots: BTreeSet<String> = target.roots(dir).map(str::to_owned).collect();
@@ -127,11 +128,11 @@ pub(super) fn read(graph: &Graph, target: &Target, dir: &TargetDir) -> Result<Re
     let mut paths = BTreeSet::new();
     for input in all {
         match input {
-            // A directory is there as long as something is in it.
+            // git has no directories: one exists as long as a file is in it, and the build reads its files themselves.
             BuildInput::At(path) if tree.entry(&path)? == Some(Entry::Directory) => {}
             BuildInput::At(path) | BuildInput::Below(path) => drop(paths.insert(path)),
             BuildInput::Remote(_) | BuildInput::Chart(_) => {}
         }
     }
-    Ok(Read { paths, roots })
+    Ok(ReadPaths { paths, roots })
 }

@@ -1,4 +1,4 @@
-//! The YAML documents of a tree in which an engine is interested.
+//! Finds the objects of engines in the YAML files of a tree. An object matters if an engine reads its kind.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -135,7 +135,8 @@ impl Document {
         self.wrong(wrong.start.line, &wrong.to_string())
     }
 
-    /// A target that it defines.
+    /// The target that it defines, of which the engine already knows location and build. Looks for the components in the
+    /// tree.
     pub(super) fn target(
         &self,
         tree: &dyn Tree,
@@ -150,7 +151,7 @@ impl Document {
                 target_dir::find_component(tree, engine, &dir.path, component, may_be_missing)?;
             }
         }
-        // The same object at another location in the tree is another target.
+        // An object that deploys another directory than before counts as changed, so its digest has the location.
         let location_text = match &location {
             TargetLocation::External(why) | TargetLocation::Templated(why) => why.clone(),
             TargetLocation::Local(dir) => {
@@ -159,7 +160,6 @@ impl Document {
             }
         };
         let json = self.value.json().to_string();
-        // The manifest alone does not tell which tree it means, or which options of the cluster count.
         let digest = sha256_hex(format!("{json} {location_text} {:?}", build.options).as_bytes());
         let Document { object, home, written, .. } = self.clone();
         let (manifest, sources, changed_by) = (json.into(), Vec::new(), None);
@@ -187,6 +187,8 @@ impl Document {
 pub(super) struct Scan {
     pub(super) objects: Vec<Document>,
     pub(super) unread: Vec<Unread>,
+    /// Whether the scanned file is a template, of which something else makes the objects.
+    is_template: bool,
 }
 
 /// Begins to search a tree for the YAML files that can hold an object that matters.
@@ -207,7 +209,8 @@ fn holds(text: &str, is_it: impl Fn(&str) -> bool) -> bool {
     is_it(text) || text.contains(['\\', '\0']) && is_it(&unescaped(&text.replace('\0', "")))
 }
 
-/// Whether a text that cannot be read may declare an object that matters: it names one outside of comments.
+/// Whether a text that cannot be read may declare an object that matters: it names one outside of comments. Only then its
+/// error is reported.
 fn declares(text: &str) -> bool {
     holds(text, |text| {
         let lines: Vec<&str> = text.lines().filter(|line| !line.trim_start().starts_with('#')).collect();
@@ -233,32 +236,33 @@ pub(super) fn declaring(text: &str) -> impl Iterator<Item = FileDocument<'_>> {
 }
 
 /// Reads the objects that matter in a file, once in a run.
-fn read(file: &str, bytes: &[u8], is_template: bool) -> Rc<Scan> {
+fn scan_file(file: &str, bytes: &[u8], is_template: bool) -> Rc<Scan> {
     thread_local! {
-        static READ: RefCell<HashMap<String, Rc<Scan>>> = RefCell::default();
+        static KNOWN: RefCell<HashMap<String, Rc<Scan>>> = RefCell::default();
     }
 
     // Both sides of a change, and each round of builds, ask for the same files.
     let key = format!("{} {is_template} {file}", sha256_hex(bytes));
-    let known = READ.with_borrow(|read| read.get(&key).cloned());
+    let known = KNOWN.with_borrow(|known| known.get(&key).cloned());
     known.unwrap_or_else(|| {
-        let mut scan = Scan::default();
-        scan.file(file, bytes, is_template);
+        let mut scan = Scan { is_template, ..Scan::default() };
+        scan.add_bytes(file, bytes);
         let scan = Rc::new(scan);
-        READ.with_borrow_mut(|read| read.insert(key, scan.clone()));
+        KNOWN.with_borrow_mut(|known| known.insert(key, scan.clone()));
         scan
     })
 }
 
-/// Reads every object that matters in these files.
-pub(super) fn scan(tree: &dyn Tree, candidates: &BTreeSet<String>) -> Result<Scan> {
+/// Reads every object that matters in these files of a tree.
+pub(super) fn scan(tree: &dyn Tree, files: &BTreeSet<String>) -> Result<Scan> {
     let mut scan = Scan::default();
-    for file in candidates {
+    for file in files {
+        // A link has no text of its own.
         if tree.entry(file)? == Some(Entry::Link) {
             continue;
         }
         match tree.read(file) {
-            Ok(bytes) => scan.extend(read(file, &bytes, is_of_chart(file, tree)?).as_ref().clone()),
+            Ok(bytes) => scan.extend(scan_file(file, &bytes, is_of_chart(file, tree)?).as_ref().clone()),
             Err(failure) => scan.unread.push(Unread::new(file, 0, failure.message, Why::Away(failure.hints))),
         }
     }
@@ -276,20 +280,21 @@ impl Scan {
         self.unread.extend(other.unread);
     }
 
-    fn file(&mut self, file: &str, bytes: &[u8], is_template: bool) {
+    /// Adds the objects of a file; or an error, if the file cannot be read and may have some.
+    fn add_bytes(&mut self, file: &str, bytes: &[u8]) {
         let text = String::from_utf8_lossy(bytes);
         if matches!(text, Cow::Borrowed(_)) && bytes.len() <= FILE.most {
-            self.text(file, &text, OBJECTS.most, is_template);
+            self.add_text(file, &text, OBJECTS.most);
         } else if !documents(&text).any(|document| declares(document.text)) {
         } else if bytes.len() > FILE.most {
             self.unread.push(Unread::new(file, 0, FILE.more(), Why::Limit));
         } else {
-            self.unread.push(Unread::invalid(file, 0, "not UTF-8", is_template));
+            self.unread.push(Unread::invalid(file, 0, "not UTF-8", self.is_template));
         }
     }
 
-    /// Reads the documents of a text, of which at most so many may matter. With `is_template`, all are.
-    pub(super) fn text(&mut self, file: &str, text: &str, most: usize, is_template: bool) {
+    /// Adds the objects of a text of a file, at most so many: one text must not fill the memory.
+    pub(super) fn add_text(&mut self, file: &str, text: &str, most: usize) {
         // Documents that do not matter are free: the limit counts the others.
         let first = self.objects.len() + self.unread.len();
         for document in declaring(text) {
@@ -298,19 +303,19 @@ impl Scan {
                 return self.unread.push(Unread::new(file, document.before + 1, message, Why::Limit));
             }
             match read_object(document) {
-                Ok(Some(value)) => self.object(file, value, is_template),
+                Ok(Some(value)) => self.add_object(file, value),
                 Ok(None) => {}
                 Err(_) if !declares(document.text) => {}
                 Err(ObjectError { line, message }) => {
-                    self.unread.push(Unread::invalid(file, line, message, is_template))
+                    self.unread.push(Unread::invalid(file, line, message, self.is_template))
                 }
             }
         }
     }
 
-    /// Adds an object, or those in a list.
-    fn object(&mut self, file: &str, value: Value, is_template: bool) {
-        // kustomize takes any kind for one.
+    /// Adds an object if it matters, and those in a list.
+    fn add_object(&mut self, file: &str, value: Value) {
+        // kustomize takes an object of any kind with `items` for a list.
         if let Some(items) = value.get("items").and_then(Value::list)
             && value.get("kind").is_some()
         {
@@ -318,12 +323,12 @@ impl Scan {
                 return self.unread.push(Unread::new(file, value.start.line, OBJECTS.more(), Why::Limit));
             }
             for item in items {
-                self.object(file, item.clone(), is_template);
+                self.add_object(file, item.clone());
             }
         }
         if let Some((object, kind)) = identify(file, &value) {
             let home = path::parent(file).to_owned();
-            let document = Document { object, value, home, is_template, written: None };
+            let document = Document { object, value, home, is_template: self.is_template, written: None };
             match (kind.matters)(&document.value) {
                 Ok(true) => self.objects.push(document),
                 Ok(false) => {}

@@ -29,7 +29,7 @@ impl Unread {
         Unread { file: file.to_owned(), line, message: message.into(), why }
     }
 
-    /// An invalid file, or a template.
+    /// A file that is invalid as an object; a template is not, because something else renders it first.
     pub(super) fn invalid(file: &str, line: usize, message: impl Into<String>, is_template: bool) -> Unread {
         if is_template {
             return Unread::new(file, line, "a template, which is rendered elsewhere", Why::Template);

@@ -145,7 +145,7 @@ impl Changes {
 
     /// The difference at the first of these inputs that is different; `None` if all are the same, so that a build that
     /// reads only these has the same output.
-    pub(crate) fn first_change(&self, inputs: &[BuildInput]) -> Result<Option<Cause>> {
+    pub(crate) fn cause_in(&self, inputs: &[BuildInput]) -> Result<Option<Cause>> {
         for input in inputs {
             let cause = match input {
                 BuildInput::At(path) => self.at(path)?.map(Cause::Path),

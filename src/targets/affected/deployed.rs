@@ -254,7 +254,7 @@ impl Causes<'_> {
         }
         // A chart from elsewhere may have its values from here.
         inputs.extend(both().flat_map(|target| target.build.values.iter().cloned().map(BuildInput::Below)));
-        if let Some(cause) = self.changes.first_change(&inputs)? {
+        if let Some(cause) = self.changes.cause_in(&inputs)? {
             return Ok(Some(cause));
         }
         for directory in dir.iter().flat_map(|(target, dir)| target.roots(dir)) {

@@ -85,7 +85,7 @@ impl Causes<'_> {
             for (name, files) in generated_maps(&*self.changes.trees.new, file) {
                 let mut inputs: Vec<BuildInput> = files.into_iter().map(BuildInput::At).collect();
                 inputs.push(BuildInput::At(file.to_owned()));
-                if self.changes.first_change(&inputs)?.is_some() {
+                if self.changes.cause_in(&inputs)?.is_some() {
                     maps.insert(name, file.to_owned());
                 }
             }

@@ -49,7 +49,8 @@ impl<'a> DeploymentIndex<'a> {
     /// it.
     fn is_known(&self, number: usize) -> bool {
         let target = &self.targets.targets[number];
-        if target.local_dir().is_none() || target.changed_by.is_some() || target.why_unknown().is_some() {
+        let is_unknown = target.changed_by.is_some() || target.why_unknown().is_some();
+        if is_unknown || target.local_dir().is_none() {
             return false;
         }
         let (graph, roots) = (&self.explored.graph, self.deployments.roots(number));

@@ -1,21 +1,21 @@
 //! The applications that an `ApplicationSet` makes, as far as the tree tells.
 
-use globset::{Glob, GlobSetBuilder};
+use globset::GlobSetBuilder;
 
 use super::super::scan::Document;
 use super::super::{GitGenerator, ObjectRef, Targets, Unread, Why};
 use super::generator::{GeneratorEvaluator, MOST};
 use super::models::{APPLICATION, Generator, Set, finalizer, made_of, metadata};
-use super::pattern::{glob, in_go, of_git};
+use super::pattern::{git_globs, glob, in_go};
 use super::template::{FilledText, Parameters, fill};
-use super::{Application, Argo, change, merge};
+use super::{Application, Argo, merge, read_patch};
 use crate::config::quoted;
 use crate::kustomization::{Data, FileDocument, Located, Value};
 use crate::message::failure::Result;
 use crate::reference::localized_path::LOCALIZED_FILES;
 use crate::tree::path;
 
-/// Adds the applications of a set.
+/// Adds the applications that a set makes, as far as the tree tells their parameters.
 pub(super) fn expand(
     argo: &Argo<'_>,
     set: &Document,
@@ -27,12 +27,12 @@ pub(super) fn expand(
     let is_go = spec.go_template;
     let mut reader = GeneratorEvaluator { argo, set, is_go, targets };
     let mut count = 0;
-    for generator in generators.iter().flat_map(Generator::all) {
+    for generator in generators.iter().flat_map(Generator::of_entry) {
         // A generator may replace parts of the template for its own applications.
         let given = reader.generate(generator)?;
         let own = generator.template();
-        let template = own.map_or_else(|| template.clone(), |own| merge(template, &stated(own), own.start, &[]));
-        // Argo CD adds it.
+        let template = own.map_or_else(|| template.clone(), |own| merge(template, &without_empty(own), own.start, &[]));
+        // Argo CD adds a finalizer unless the template has one.
         let finalizer = finalizer(&template).filter(|_| !spec.sync_policy.preserve_resources_on_deletion);
         let template = match finalizer {
             Some(more) => merge(&template, &more, template.start, &[]),
@@ -40,7 +40,7 @@ pub(super) fn expand(
         };
         // A short list of parameters can multiply a large template.
         let size = template.json().to_string().len();
-        for parameters in given.all {
+        for parameters in given.sets {
             // A set is written by one person and multiplied by a machine, so both number and size are bounded.
             count += 1;
             let has_room = reader.targets.has_room(size);
@@ -51,12 +51,12 @@ pub(super) fn expand(
                 reader.targets.unread.push(Unread { why: Why::Limit, ..unread });
                 return Ok(());
             }
-            let document = make(set, &template, &parameters, is_go);
+            let document = application(set, &template, &parameters, is_go);
             let mut made = Application { document, untold: given.more.clone(), is_open: false };
             if let Some(patch) = &spec.template_patch {
                 let FilledText { text, is_all } = fill(&patch.value, &parameters, is_go);
                 let patched =
-                    if is_all { patched(&made.document, patch, &text) } else { Ok(open(&made.document, text)) };
+                    if is_all { patched(&made.document, patch, &text) } else { Ok(with_patch(&made.document, text)) };
                 match patched {
                     Ok(value) => made.document.value = value,
                     Err(wrong) => reader.targets.unread.push(wrong),
@@ -71,12 +71,11 @@ pub(super) fn expand(
     Ok(())
 }
 
-/// The template of a generator without empty values.
-fn stated(own: &Value) -> Value {
+/// The template of a generator without empty values, which Argo CD takes from the template of the set.
+fn without_empty(own: &Value) -> Value {
     let Data::Mapping(pairs) = &own.data else { return own.clone() };
-    // Argo CD takes empty values from the template of the set.
     let pairs = pairs.iter().filter(|(_, value)| !is_empty(value));
-    own.with(Data::Mapping(pairs.map(|(key, value)| (key.clone(), stated(value))).collect()))
+    own.with(Data::Mapping(pairs.map(|(key, value)| (key.clone(), without_empty(value))).collect()))
 }
 
 /// Whether a value says nothing.
@@ -91,23 +90,22 @@ fn is_empty(value: &Value) -> bool {
 
 /// An application as a filled in `templatePatch` changes it.
 fn patched(document: &Document, patch: &Located<String>, filled: &str) -> std::result::Result<Value, Unread> {
-    let change = change(&document.object.file, FileDocument { before: patch.start().line - 1, text: filled })?;
+    let change = read_patch(&document.object.file, FileDocument { before: patch.start().line - 1, text: filled })?;
     Ok(match change {
         Some(change) if change.mapping().is_some() => merge(&document.value, &change, patch.start(), &[]),
         _ => document.value.clone(),
     })
 }
 
-/// An application with the text of a patch that only the cluster can fill in.
-fn open(document: &Document, patch: String) -> Value {
-    // The text stays in the object, because the paths in it are watched.
+/// An application with the text of a patch that only the cluster can fill in, because changes below the paths in it count.
+fn with_patch(document: &Document, patch: String) -> Value {
     let patch = ("templatePatch".to_owned(), document.value.with(Data::Text(patch)));
     let pairs = document.value.mapping().unwrap_or_default().iter().cloned();
     document.value.with(Data::Mapping(pairs.chain([patch]).collect()))
 }
 
-/// An application of a set, with some parameters.
-fn make(set: &Document, template: &Value, parameters: &Parameters, is_go: bool) -> Document {
+/// The application that a set makes of its template with some parameters.
+fn application(set: &Document, template: &Value, parameters: &Parameters, is_go: bool) -> Document {
     // Only the values that locate its source must be filled in, others may stay templates.
     let filled = template.map_texts(&mut |text| fill(text, parameters, is_go).text);
     let text = |key: &str| metadata(&filled, key);
@@ -119,35 +117,30 @@ fn make(set: &Document, template: &Value, parameters: &Parameters, is_go: bool) 
 }
 
 impl GitGenerator {
-    /// A function that tells which paths match its patterns and no exclusion, as `read` understands them; `None` if a
-    /// pattern is broken.
-    fn takes(&self, read: fn(&str) -> Option<Vec<Glob>>) -> Option<impl Fn(&str) -> bool + use<>> {
-        let (mut wanted, mut unwanted) = (GlobSetBuilder::new(), GlobSetBuilder::new());
+    /// A function that tells whether it makes an application of a directory or file, named from the top of its
+    /// repository: the path matches a pattern and no exclusion. `None` if a pattern is broken.
+    pub(crate) fn matcher(&self) -> Option<impl Fn(&str) -> bool + use<>> {
+        let is_files = self.is_files;
+        let (mut included, mut excluded) = (GlobSetBuilder::new(), GlobSetBuilder::new());
         for pattern in &self.patterns {
-            let globs = if pattern.exclude { &mut unwanted } else { &mut wanted };
+            let globs = if pattern.exclude { &mut excluded } else { &mut included };
             // A pattern without a path matches nothing.
-            for glob in pattern.path.as_deref().map_or(Some(Vec::new()), read)? {
+            let Some(text) = pattern.path.as_deref() else { continue };
+            // Argo CD compares files as `git ls-files` does, and directories as Go does. There a broken pattern matches
+            // nothing.
+            let parsed = if is_files { git_globs(text)? } else { glob(&in_go(text)).into_iter().collect() };
+            for glob in parsed {
                 globs.add(glob);
             }
         }
-        let (wanted, unwanted) = (wanted.build().ok()?, unwanted.build().ok()?);
-        Some(move |path: &str| wanted.is_match(path) && !unwanted.is_match(path))
-    }
-
-    /// A function that tells whether it makes an application of a directory or file, named from the top of its
-    /// repository; `None` if a pattern is broken.
-    pub(crate) fn matcher(&self) -> Option<impl Fn(&str) -> bool + use<>> {
-        let is_files = self.is_files;
-        let read: fn(&str) -> Option<Vec<Glob>> =
-            // A broken pattern matches no directory.
-            if is_files { of_git } else { |text| Some(glob(&in_go(text)).into_iter().collect()) };
-        let takes = self.takes(read)?;
+        let (included, excluded) = (included.build().ok()?, excluded.build().ok()?);
         // Argo CD skips directories whose names begin with a dot.
         let is_hidden = |path: &str| path::components(path).any(|name| name.starts_with('.'));
-        Some(move |path: &str| takes(path) && (is_files || !is_hidden(path)))
+        Some(move |path: &str| included.is_match(path) && !excluded.is_match(path) && (is_files || !is_hidden(path)))
     }
 
-    /// The entry that excludes the directories that localizing adds, and similar ones in other applications.
+    /// The entry of the generator that excludes a path that localizing adds, and similar paths beside other applications:
+    /// else it would make an application of each.
     pub(crate) fn exclusion(&self, path: &str) -> String {
         let names: Vec<&str> = path::components(path).collect();
         let at = names.iter().position(|name| *name == LOCALIZED_FILES);

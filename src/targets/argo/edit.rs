@@ -1,8 +1,6 @@
 //! The changes of an application to a kustomization: the commands that Argo CD runs (argo-cd,
 //! `util/kustomize/kustomize.go`).
 
-use std::collections::BTreeMap;
-
 use serde_json::Value as Json;
 
 use super::environment::Environment;
@@ -23,19 +21,22 @@ pub(super) fn commands(environment: &Environment<'_>, spec: &Kustomize) -> Resul
     run(&["set", "image"], spec.images.iter().map(|image| environment.fill_in(image)).collect::<Result<_, _>>()?);
     let replicas = spec.replicas.iter().map(|replica| format!("{}={}", replica.name, count(&replica.count)));
     run(&["set", "replicas"], replicas.collect());
-    // Labels are always filled in, annotations only if the object asks for it.
-    let pairs = |pairs: &BTreeMap<String, String>, fills: bool| -> Result<Vec<String>, String> {
-        let value = |value: &String| if fills { environment.fill_in(value) } else { Ok(value.clone()) };
-        pairs.iter().map(|(key, text)| Ok(format!("{key}:{}", value(text)?))).collect()
-    };
     // The flags are options of `kustomize edit`, before the values.
     let flags = [
         (spec.force_common_labels, "--force"),
         (spec.label_without_selector, "--without-selector"),
         (spec.label_include_templates, "--include-templates"),
     ];
-    run(&flagged("label", &flags), pairs(&spec.common_labels, true)?);
-    let annotations = pairs(&spec.common_annotations, spec.common_annotations_envsubst)?;
+    let labels = spec.common_labels.iter();
+    let labels = labels.map(|(key, text)| Ok(format!("{key}:{}", environment.fill_in(text)?)));
+    run(&flagged("label", &flags), labels.collect::<Result<_, String>>()?);
+    // Labels are always filled in, annotations only if the object asks for it.
+    let is_plain = !spec.common_annotations_envsubst;
+    let annotations = spec.common_annotations.iter().map(|(key, text)| {
+        let value = if is_plain { text.clone() } else { environment.fill_in(text)? };
+        Ok(format!("{key}:{value}"))
+    });
+    let annotations = annotations.collect::<Result<_, String>>()?;
     run(&flagged("annotation", &[(spec.force_common_annotations, "--force")]), annotations);
     run(&["set", "namespace", "--"], unless_empty(&spec.namespace));
     Ok(all)

@@ -56,8 +56,9 @@ fn expand(text: &str, value: &dyn Fn(&str) -> Result<String, String>) -> Result<
     let (mut filled, mut rest) = (String::new(), text);
     while let Some((before, after)) = rest.split_once('$') {
         filled += before;
-        let (name, length) = name(after);
+        let (name, length) = leading_name(after);
         match (name, length) {
+            // A `$` without a name stays, but a broken `${` goes.
             ("", 0) => filled.push('$'),
             ("", _) => {}
             (name, _) => filled += &value(name)?,
@@ -67,8 +68,9 @@ fn expand(text: &str, value: &dyn Fn(&str) -> Result<String, String>) -> Result<
     Ok(filled + rest)
 }
 
-/// The name of the variable that a text begins with, behind its `$`, and how many bytes belong to it.
-fn name(text: &str) -> (&str, usize) {
+/// The name of the variable at the beginning of the text behind a `$`, and how many bytes belong to it, with braces. The
+/// name is empty if there is none.
+fn leading_name(text: &str) -> (&str, usize) {
     if let Some(inner) = text.strip_prefix('{') {
         return match inner.find('}') {
             Some(end) => (&inner[..end], end + 2),
@@ -76,7 +78,7 @@ fn name(text: &str) -> (&str, usize) {
         };
     }
     let end = match text.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')) {
-        // A special variable has one character.
+        // A special variable of a shell, such as `$1` or `$$`, has one character.
         _ if text.starts_with(|c: char| "*#$@!?-".contains(c) || c.is_ascii_digit()) => 1,
         end => end.unwrap_or(text.len()),
     };

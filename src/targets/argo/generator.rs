@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::de::DeserializeOwned;
 
 use super::super::scan::Document;
-use super::super::{FILE, GitGenerator, Targets, Unread};
+use super::super::{FILE, GitGenerator, Targets, Unread, Why};
 use super::Argo;
 use super::models::{GIT, Generator, Git, LIST, List, MATRIX, MERGE, Merge};
 use super::template::{self, Parameters, Style, TO_JSON, fill};
@@ -29,19 +29,19 @@ const MERGE_NEEDS: &str = "its `merge` needs `mergeKeys`, without a `.` in templ
 /// Why a generator is not read further.
 const TOO_MUCH: &str = "its generators take too much work";
 
-/// The parameters of a generator.
-pub(super) struct Given {
-    /// The parameters that the tree tells, of each application.
-    pub(super) all: Vec<Parameters>,
-    /// Why there are others; then each of `all` represents any number of applications.
+/// The parameters that a generator gives its applications.
+pub(super) struct ParameterSets {
+    /// The known parameters of each application.
+    pub(super) sets: Vec<Parameters>,
+    /// Why there may be more sets or parameters; then each set represents any number of applications.
     pub(super) more: Option<String>,
 }
 
-impl Given {
-    /// No parameters, with the reason why they are unknown.
-    fn open(why: impl Into<String>) -> Given {
-        // One application represents all, because only the cluster knows their number.
-        Given { all: vec![Parameters::new()], more: Some(why.into()) }
+impl ParameterSets {
+    /// One set without a known parameter, with the reason. It represents all applications, because only the cluster knows
+    /// their number.
+    fn unknown(why: impl Into<String>) -> ParameterSets {
+        ParameterSets { sets: vec![Parameters::new()], more: Some(why.into()) }
     }
 }
 
@@ -60,45 +60,47 @@ pub(super) struct GeneratorEvaluator<'a> {
 
 impl GeneratorEvaluator<'_> {
     /// The parameters of each application that a generator makes.
-    pub(super) fn generate(&mut self, generator: Generator<'_>) -> Result<Given> {
-        let given = match self.parameters(generator) {
+    pub(super) fn generate(&mut self, generator: Generator<'_>) -> Result<ParameterSets> {
+        let given = match self.evaluate_type(generator) {
             Err(failure) if failure.kind == FailureKind::NotKnown => {
                 // Changes of the files that its git generators read still count.
-                self.watch(generator)?;
-                Given::open(failure.message)
+                self.read_git_inside(generator)?;
+                ParameterSets::unknown(failure.message)
             }
             // The selector is not evaluated. It can only drop some of these, not add any.
-            Ok(Given { more: None, .. }) if generator.is_selective => Given::open("its generator has a `selector`"),
+            Ok(ParameterSets { more: None, .. }) if generator.is_selective => {
+                ParameterSets::unknown("its generator has a `selector`")
+            }
             given => given?,
         };
         // Values may use the parameters, so they come last.
         let Some(values) = generator.values() else { return Ok(given) };
-        let mut all = Vec::new();
-        for parameters in given.all {
+        let mut sets = Vec::new();
+        for parameters in given.sets {
             let parameters = self.with_values(values, parameters);
             if !self.targets.has_room(weight(&parameters)) {
-                return Ok(Given { all, more: Some(TOO_MUCH.to_owned()) });
+                return Ok(ParameterSets { sets, more: Some(TOO_MUCH.to_owned()) });
             }
-            all.push(parameters);
+            sets.push(parameters);
         }
-        Ok(Given { all, more: given.more })
+        Ok(ParameterSets { sets, more: given.more })
     }
 
-    /// The parameters by themselves, without `values` and `selector`.
-    fn parameters(&mut self, generator: Generator<'_>) -> Result<Given> {
+    /// The parameters as the type of a generator makes them, before `values` and `selector`, which each type may have.
+    fn evaluate_type(&mut self, generator: Generator<'_>) -> Result<ParameterSets> {
         match generator.kind {
             "" => Err(unknown("it has a generator without a type")),
             LIST => {
                 let List { elements_yaml } = self.typed(generator)?;
-                let mut all: Vec<Parameters> = generator.elements().iter().map(flat).collect();
+                let mut sets: Vec<Parameters> = generator.elements().iter().map(flatten).collect();
                 if let Some(text) = elements_yaml {
-                    all.extend(elements(&text).ok_or_else(|| unknown("its list comes from a template"))?);
+                    sets.extend(elements(&text).ok_or_else(|| unknown("its list comes from a template"))?);
                 }
-                Ok(Given { all, more: None })
+                Ok(ParameterSets { sets, more: None })
             }
             MERGE => self.merge(generator),
             MATRIX => self.matrix(generator),
-            GIT => self.git(generator),
+            GIT => self.read_git(generator),
             kind => Err(unknown(format!("its `{kind}` generator can only be evaluated in the cluster"))),
         }
     }
@@ -111,24 +113,24 @@ impl GeneratorEvaluator<'_> {
         })
     }
 
-    /// Combines two generators; the second may name the parameters of the first.
-    fn matrix(&mut self, matrix: Generator<'_>) -> Result<Given> {
+    /// Combines each parameter set of one generator with each of another; the second may name the parameters of the first.
+    fn matrix(&mut self, matrix: Generator<'_>) -> Result<ParameterSets> {
         let [outer_entry, inner_entry] = matrix.inside() else {
             return Err(unknown("a matrix must have exactly two generators"));
         };
-        // Argo CD refuses these, so that nothing is generated.
+        // Argo CD refuses an entry with two generators, so that nothing is generated.
         let (first, second) = (matrix.only(outer_entry)?, matrix.only(inner_entry)?);
         if [first.kind, second.kind].contains(&MATRIX) {
             return Err(unknown("its `matrix` contains another"));
         }
-        // These read files or lists, so an unknown parameter changes how many results there are.
+        // An unknown parameter changes how many sets a generator of these types makes.
         let is_read = [GIT, LIST].contains(&second.kind);
         let outers = self.generate(first)?;
         let mut more = outers.more;
-        let mut all = Vec::new();
+        let mut sets = Vec::new();
         let size = inner_entry.json().to_string().len() / BYTES + 1;
-        for (round, outer) in outers.all.into_iter().enumerate() {
-            let is_too_much = round == MOST || all.len() > MOST || !self.targets.may_do(size);
+        for (round, outer) in outers.sets.into_iter().enumerate() {
+            let is_too_much = round == MOST || sets.len() > MOST || !self.targets.may_do(size);
             // The second generator is read once for each result of the first, with its parameters filled in.
             let mut is_known = true;
             let filled = inner_entry.map_texts(&mut |text| {
@@ -137,14 +139,14 @@ impl GeneratorEvaluator<'_> {
                 filled.text
             });
             let inner = match is_known || !is_read {
-                _ if is_too_much => Given::open(TOO_MUCH),
+                _ if is_too_much => ParameterSets::unknown(TOO_MUCH),
                 true => self.generate(matrix.only(&filled)?)?,
-                false => Given::open("its `matrix` uses more than parameter names"),
+                false => ParameterSets::unknown("its `matrix` uses more than parameter names"),
             };
             // One reason is enough for the message, and the first one is nearest to the top of the object.
             let is_too_much = inner.more.as_deref() == Some(TOO_MUCH);
             more = more.or(inner.more);
-            for mut parameters in inner.all {
+            for mut parameters in inner.sets {
                 // In Go the first one wins.
                 let mut set_twice =
                     outer.iter().filter(|(key, value)| parameters.get(*key).is_some_and(|own| own != *value));
@@ -153,37 +155,37 @@ impl GeneratorEvaluator<'_> {
                 }
                 parameters.extend(outer.clone());
                 if !self.targets.has_room(weight(&parameters)) {
-                    return Ok(Given { all, more: Some(TOO_MUCH.to_owned()) });
+                    return Ok(ParameterSets { sets, more: Some(TOO_MUCH.to_owned()) });
                 }
-                all.push(parameters);
+                sets.push(parameters);
             }
             if is_too_much {
                 break;
             }
         }
-        Ok(Given { all, more })
+        Ok(ParameterSets { sets, more })
     }
 
     /// Merges the parameters of the other generators into those of the first with the same keys.
-    fn merge(&mut self, merge: Generator<'_>) -> Result<Given> {
+    fn merge(&mut self, merge: Generator<'_>) -> Result<ParameterSets> {
         let Merge { merge_keys: keys } = self.typed(merge)?;
         let [first, others @ ..] = merge.inside() else { return Err(unknown(MERGE_NEEDS)) };
         if keys.is_empty() || others.is_empty() || self.is_go && keys.iter().any(|key| key.contains('.')) {
             return Err(unknown(MERGE_NEEDS));
         }
-        let mut merged = self.merged(merge, first)?;
+        let mut merged = self.inside_merge(merge, first)?;
         // Argo CD refuses a key that is set twice, and a generator with unknown parameters may set any.
-        by_key(&keys, &merged.all)?;
+        by_key(&keys, &merged.sets)?;
         for other in others {
-            let given = self.merged(merge, other)?;
+            let given = self.inside_merge(merge, other)?;
             if let Some(why) = given.more {
                 return Err(unknown(why));
             }
-            let by_key = by_key(&keys, &given.all)?;
-            for own in &mut merged.all {
+            let by_key = by_key(&keys, &given.sets)?;
+            for own in &mut merged.sets {
                 if merged.more.is_some() {
                     // Any of these may belong to an unknown set of parameters.
-                    own.retain(|name, _| !given.all.iter().any(|other| other.contains_key(name)));
+                    own.retain(|name, _| !given.sets.iter().any(|other| other.contains_key(name)));
                 } else if let Some(other) = by_key.get(&key(&keys, own)) {
                     own.extend((*other).clone());
                 }
@@ -192,8 +194,8 @@ impl GeneratorEvaluator<'_> {
         Ok(merged)
     }
 
-    /// The parameters of a generator in a `merge`.
-    fn merged(&mut self, merge: Generator<'_>, entry: &Value) -> Result<Given> {
+    /// The parameters of a generator in a `merge`, which may not combine others itself.
+    fn inside_merge(&mut self, merge: Generator<'_>, entry: &Value) -> Result<ParameterSets> {
         let generator = merge.only(entry)?;
         if [MATRIX, MERGE].contains(&generator.kind) {
             return Err(unknown("its `merge` contains a `matrix` or `merge`"));
@@ -201,7 +203,9 @@ impl GeneratorEvaluator<'_> {
         self.generate(generator)
     }
 
-    fn git(&mut self, generator: Generator<'_>) -> Result<Given> {
+    /// The parameters of the directories or files that a git generator reads in this repository. Notes the generator: a
+    /// directory that localizing adds may match it.
+    fn read_git(&mut self, generator: Generator<'_>) -> Result<ParameterSets> {
         let git: Git = self.typed(generator)?;
         let (argo, url) = (self.argo, git.repo_url.as_str());
         let revision = super::revision(argo.identity, url, git.revision.as_deref());
@@ -218,51 +222,52 @@ impl GeneratorEvaluator<'_> {
         let (object, base) = (self.set.object.clone(), base.to_owned());
         let generator = GitGenerator { object, is_files, base, patterns, revision };
         let style = Style { is_go: self.is_go, prefix: &git.path_param_prefix };
-        let given = self.taken(&generator, style);
-        // Also above the limit: localizing adds directories and files that the pattern may match.
+        let given = self.sets_of_paths(&generator, style);
+        // It is noted even if the parameters are unknown, for example above the limit.
         if !self.targets.generators.contains(&generator) {
             self.targets.generators.push(generator);
         }
-        Ok(Given { all: given?, more: None })
+        Ok(ParameterSets { sets: given?, more: None })
     }
 
-    /// The parameters of the directories or files that a git generator takes.
-    fn taken(&mut self, generator: &GitGenerator, style: Style<'_>) -> Result<Vec<Parameters>> {
+    /// The parameters of each directory or file that matches the patterns of a git generator.
+    fn sets_of_paths(&mut self, generator: &GitGenerator, style: Style<'_>) -> Result<Vec<Parameters>> {
         // Patterns are compared with every path: the product bounds the time.
         let files = self.argo.files()?;
         if !self.targets.may_do((files.len() + PATTERN).saturating_mul(generator.patterns.len())) {
             return Err(unknown(TOO_MUCH));
         }
-        let takes = generator.matcher().ok_or_else(|| unknown("a pattern of its generator cannot be read"))?;
+        let is_match = generator.matcher().ok_or_else(|| unknown("a pattern of its generator cannot be read"))?;
         let all = if generator.is_files { files } else { self.argo.directories()? };
-        let taken = all.iter().filter_map(|path| path::below(path, &generator.base));
-        let taken = taken.filter(|path| !path.is_empty() && takes(path));
+        let matching = all.iter().filter_map(|path| path::below(path, &generator.base));
+        let matching = matching.filter(|path| !path.is_empty() && is_match(path));
         if generator.is_files {
-            return self.files(&generator.base, taken, style);
+            return self.sets_of_files(&generator.base, matching, style);
         }
-        Ok(taken.map(|directory| template::of_path(directory, style)).collect())
+        Ok(matching.map(|directory| template::directory_parameters(directory, style)).collect())
     }
 
-    /// Reads the git generators in a generator that is unknown.
-    fn watch(&mut self, generator: Generator<'_>) -> Result<()> {
-        for inside in generator.inside().iter().flat_map(Generator::all) {
-            let read = if inside.kind == GIT { self.git(inside).map(drop) } else { self.watch(inside) };
+    /// Reads the git generators inside a generator that is unknown, to note which paths they read.
+    fn read_git_inside(&mut self, generator: Generator<'_>) -> Result<()> {
+        for inside in generator.inside().iter().flat_map(Generator::of_entry) {
+            let read = if inside.kind == GIT { self.read_git(inside).map(drop) } else { self.read_git_inside(inside) };
             read.or_else(|failure| if failure.kind == FailureKind::NotKnown { Ok(()) } else { Err(failure) })?;
         }
         Ok(())
     }
 
-    /// The parameters of files: each file, or each element of a list in it, makes an application.
-    fn files<'f>(
+    /// The parameters of files, whose paths are relative to `base`: each file, or each element of a list in it, makes an
+    /// application.
+    fn sets_of_files<'f>(
         &mut self,
         base: &str,
-        taken: impl Iterator<Item = &'f str>,
+        paths: impl Iterator<Item = &'f str>,
         style: Style<'_>,
     ) -> Result<Vec<Parameters>> {
         let tree = self.argo.tree;
-        let mut all = Vec::new();
-        for inside in taken {
-            let file = path::join(base, inside);
+        let mut sets = Vec::new();
+        for path in paths {
+            let file = path::join(base, path);
             if !matches!(tree.entry(&file)?, Some(Entry::File { .. })) {
                 continue;
             }
@@ -277,17 +282,17 @@ impl GeneratorEvaluator<'_> {
                 // An empty file makes an application, too.
                 Ok(value) => value.unwrap_or_else(|| Value::new(Position::new(1, 1), Data::Null)),
                 Err(ObjectError { line, message }) => {
-                    self.targets.unread.push(Unread::invalid(&file, line, message, false));
+                    self.targets.unread.push(Unread::new(&file, line, message, Why::Invalid));
                     return Err(unknown(format!("its generator cannot read `{file}`")));
                 }
             };
             for element in value.list().unwrap_or(std::slice::from_ref(&value)) {
-                let mut parameters = flat(element);
-                parameters.extend(template::of_file(inside, style));
-                all.push(parameters);
+                let mut parameters = flatten(element);
+                parameters.extend(template::file_parameters(path, style));
+                sets.push(parameters);
             }
         }
-        Ok(all)
+        Ok(sets)
     }
 
     /// Adds the `values` of a generator, which may name its parameters.
@@ -322,7 +327,7 @@ fn by_key<'p>(keys: &[String], all: &'p [Parameters]) -> Result<BTreeMap<Vec<Opt
 impl Generator<'_> {
     /// The one generator of an entry of a generator of generators.
     fn only(self, entry: &Value) -> Result<Generator<'_>> {
-        match *Generator::all(entry) {
+        match *Generator::of_entry(entry) {
             [generator] => Ok(generator),
             _ => Err(unknown(format!("a generator in its `{}` has two types", self.kind))),
         }
@@ -332,11 +337,12 @@ impl Generator<'_> {
 /// The elements in a text; `None` if it is a template, or not a list.
 fn elements(text: &str) -> Option<Vec<Parameters>> {
     let read = read_object(text).ok()?.filter(|_| !text.contains("{{"))?;
-    Some(read.list()?.iter().map(flat).collect())
+    Some(read.list()?.iter().map(flatten).collect())
 }
 
-/// The scalars of an element by their keys, and its lists by the actions that print them.
-pub(super) fn flat(element: &Value) -> Parameters {
+/// The parameters of an element of a list or of a file: its scalars by their keys (`a.b`), and its lists by the actions of
+/// a template that print them.
+fn flatten(element: &Value) -> Parameters {
     let mut parameters = Parameters::new();
     let mut todo = vec![(String::new(), element)];
     while let Some((name, value)) = todo.pop() {

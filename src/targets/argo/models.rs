@@ -260,7 +260,8 @@ impl Options {
     }
 }
 
-/// The sources of an application, and the branch that a hydrator writes for it.
+/// Everything that an application deploys: its sources, the branch that a hydrator writes for it, and the sources of a
+/// single sync.
 pub(super) fn sources(application: &Value) -> Vec<Value> {
     let at = |keys: &[&str]| application.at(keys).cloned();
     let all = |keys: &[&str]| application.at(keys).and_then(Value::list).unwrap_or_default().iter();
@@ -280,7 +281,7 @@ pub(super) fn sources(application: &Value) -> Vec<Value> {
     many.chain([source, hydrator("drySource"), written, once].into_iter().flatten()).collect()
 }
 
-/// A source without the types that set nothing.
+/// A source without the types that set nothing, as Argo CD reads it: an empty `helm: {}` would make a chart of it.
 fn without_unset_types(source: &Value) -> Value {
     let mut pairs = source.mapping().unwrap_or_default().to_vec();
     pairs.retain(|(key, value)| match (COUNTED.iter().find(|(name, _)| name == key), &value.data) {
@@ -292,7 +293,7 @@ fn without_unset_types(source: &Value) -> Value {
     source.with(Data::Mapping(pairs))
 }
 
-/// Whether a value is not the zero value of its type in Go.
+/// Whether a value is not the zero value of its type in Go, which counts as a missing field.
 fn is_set(value: &Value) -> bool {
     match &value.data {
         Data::Null => false,
@@ -304,7 +305,8 @@ fn is_set(value: &Value) -> bool {
     }
 }
 
-/// Whether a value has a misspelled key that Argo CD reads as one of the keys that locate a source.
+/// Whether a value has a misspelled key, such as `Path`, that Argo CD reads as one of the keys that locate a source, but
+/// that this program ignores.
 pub(super) fn is_respelled(value: &Value) -> bool {
     const KEYS: [&str; 10] = [
         "spec",
@@ -408,7 +410,7 @@ pub(super) const MERGE: &str = "merge";
 
 impl<'v> Generator<'v> {
     /// The generators of an entry. An entry without any is one generator without a type.
-    pub(super) fn all(entry: &'v Value) -> Vec<Generator<'v>> {
+    pub(super) fn of_entry(entry: &'v Value) -> Vec<Generator<'v>> {
         const SELECTOR: &str = "selector";
         let is_selective = entry.get(SELECTOR).is_some();
         let pairs = entry.mapping().unwrap_or_default().iter();

@@ -2,7 +2,7 @@
 
 use globset::{Glob, GlobBuilder, GlobMatcher};
 
-/// A pattern for [`glob`].
+/// A pattern of Go in the syntax of [`glob`].
 pub(in crate::targets) fn in_go(pattern: &str) -> String {
     // In Go braces are literal, and two stars equal one.
     join_stars(pattern.replace('{', "\\{").replace('}', "\\}"))
@@ -31,8 +31,9 @@ pub(in crate::targets) fn matcher(pattern: &str) -> Option<GlobMatcher> {
     Some(glob(&in_go(pattern))?.compile_matcher())
 }
 
-/// Reads a pattern as `git ls-files` does, which Argo CD runs; `None` if it is broken.
-pub(super) fn of_git(pattern: &str) -> Option<Vec<Glob>> {
+/// The globs that match a path if `git ls-files`, which Argo CD runs, would list it for a pattern; `None` if the pattern is
+/// broken.
+pub(super) fn git_globs(pattern: &str) -> Option<Vec<Glob>> {
     let text = in_go(pattern);
     // In git `*` matches any number of directories.
     let mut globs = vec![crossing(&text)?];
@@ -45,7 +46,7 @@ pub(super) fn of_git(pattern: &str) -> Option<Vec<Glob>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{matcher, of_git};
+    use super::{git_globs, matcher};
 
     #[test]
     fn patterns_of_files_match_as_in_git() {
@@ -67,11 +68,11 @@ mod tests {
             ("a\\*", "a*", true),
             ("a\\*", "ab", false),
         ] {
-            let globs = of_git(pattern).unwrap();
+            let globs = git_globs(pattern).unwrap();
             let is_match = globs.iter().any(|glob| glob.compile_matcher().is_match(name));
             assert_eq!(is_match, expected, "{pattern} {name}");
         }
-        assert!(of_git("[").is_none());
+        assert!(git_globs("[").is_none());
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub(crate) fn plain(tree: &dyn Tree, target: &Target, dir: &TargetDir) -> Result
             let bytes = tree.read(&real)?;
             let text = String::from_utf8_lossy(&bytes);
             if !text.contains(SKIPPED) {
-                add(&text, file.ends_with(".json"), &mut all);
+                add_objects(&text, file.ends_with(".json"), &mut all);
             }
         }
     }
@@ -39,54 +39,50 @@ pub(crate) fn manifests(tree: &dyn Tree, target: &Target, dir: &TargetDir) -> Re
         return Ok(None);
     };
     let mut files = tree.below(directory)?;
-    let is_read = reads(directory, &target.build.directory);
-    files.retain(|file| is_read(file));
+    let is_manifest = manifest_matcher(directory, &target.build.directory);
+    files.retain(|file| is_manifest(file));
     Ok(Some(files))
 }
 
-/// A function that tells whether Argo CD reads a file of a directory as a manifest.
-pub(super) fn reads(directory: &str, read: &PlainDirectory) -> impl Fn(&str) -> bool {
+/// A function that tells whether Argo CD reads a file as a manifest of a directory of plain files, by the options of its
+/// source.
+pub(super) fn manifest_matcher(directory: &str, options: &PlainDirectory) -> impl Fn(&str) -> bool {
     let matcher =
         |text: &str| Some(text).filter(|text| !text.is_empty()).map(|text| Some(crossing(text)?.compile_matcher()));
-    let (include, exclude) = (matcher(&read.include), matcher(&read.exclude));
+    let (include, exclude) = (matcher(&options.include), matcher(&options.exclude));
     move |file| {
         let Some(inside) = path::below(file, directory) else { return false };
         // A broken pattern matches nothing.
         let matches = |glob: &Option<GlobMatcher>| glob.as_ref().is_some_and(|glob| glob.is_match(inside));
-        (read.recurse || !inside.contains('/'))
-            && is_manifest(file)
+        (options.recurse || !inside.contains('/'))
+            && MANIFESTS.iter().any(|end| file.ends_with(end))
             && !exclude.as_ref().is_some_and(matches)
             && include.as_ref().is_none_or(matches)
     }
 }
 
-fn is_manifest(file: &str) -> bool {
-    MANIFESTS.iter().any(|end| file.ends_with(end))
-}
-
-/// Adds the objects in a text.
-fn add(text: &str, is_json: bool, all: &mut String) {
+/// Adds the objects in the text of a file to `all`, the documents of an output, each as Argo CD would deploy it.
+fn add_objects(text: &str, is_json: bool, all: &mut String) {
     let parts: Vec<FileDocument<'_>> = if is_json { vec![text.into()] } else { documents(text).collect() };
     let objects: Vec<_> = parts.iter().map(read_part).collect();
-    let looks_so = is_json || ["apiVersion:", "kind:", "metadata:"].iter().all(|key| text.contains(key));
+    let is_object = |read: &Result<Option<Json>, _>| match read {
+        Ok(json) => json.as_ref().is_none_or(|json| json["kind"].is_string()),
+        Err(_) => false,
+    };
+    let looks_like_manifests = is_json || ["apiVersion:", "kind:", "metadata:"].iter().all(|key| text.contains(key));
     // If something in it is not an object, Argo CD skips the text, unless it looks like manifests.
-    if !objects.iter().all(|read: &Result<Option<Json>, _>| {
-        read.as_ref().is_ok_and(|json| json.as_ref().is_none_or(|json| json["kind"].is_string()))
-    }) && !looks_so
-    {
+    if !looks_like_manifests && !objects.iter().all(is_object) {
         return;
     }
     for (part, read) in parts.iter().zip(objects) {
-        let items = read.as_ref().ok().and_then(|json| items(json.as_ref()?));
-        // A document with only comments is no object, and no error for an engine either.
-        let is_empty = matches!(read, Ok(None));
-        match items {
+        match read.as_ref().ok().and_then(|json| list_items(json.as_ref()?)) {
             // The engines deploy the items of a List, not the List.
             Some(items) => items.iter().filter_map(|item| serde_yaml::to_string(item).ok()).for_each(|item| {
                 all.push_str("---\n");
                 all.push_str(&item);
             }),
-            None if is_empty => {}
+            // A document with only comments is not an object, and not an error for an engine either.
+            None if matches!(read, Ok(None)) => {}
             None => {
                 all.push_str("---\n");
                 all.push_str(
@@ -100,8 +96,8 @@ fn add(text: &str, is_json: bool, all: &mut String) {
     }
 }
 
-/// The items of a list; `None` if it is not a list.
-fn items(list: &Json) -> Option<Vec<Json>> {
+/// The items of a list, such as a ConfigMapList; `None` if it is not a list.
+fn list_items(list: &Json) -> Option<Vec<Json>> {
     let mut items = list["items"].as_array()?.clone();
     // Clients of Kubernetes give an item without a kind the one that the list implies.
     let kind = list["kind"].as_str().and_then(|kind| kind.strip_suffix("List")).filter(|kind| !kind.is_empty());

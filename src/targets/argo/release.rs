@@ -24,10 +24,10 @@ pub(super) struct SourceDir<'a> {
 }
 
 impl Argo<'_> {
-    /// How the chart of a source is rendered, or why that is unknown.
+    /// How Argo CD renders the chart of a source, or why that is unknown.
     pub(super) fn release(&self, document: &Document, source: &Source, dir: SourceDir<'_>) -> Result<Release, String> {
-        let nothing = Helm::default();
-        let helm = source.helm.as_ref().unwrap_or(&nothing);
+        let default = Helm::default();
+        let helm = source.helm.as_ref().unwrap_or(&default);
         // A placeholder in a template of a set would be rendered as if it were the value.
         if document.object.set.is_some() && helm.is_open() {
             return Err("its `helm` is filled in elsewhere".to_owned());
@@ -52,7 +52,8 @@ impl Argo<'_> {
         })
     }
 
-    /// The path of a file with values, or a pattern for several, or why it is unknown.
+    /// The path from the top of a file with values, which a source names as `text`; a pattern stays one. Fails if it is not
+    /// in the looked at revision of this repository. `dir` is `None` for a source that is not in it.
     pub(super) fn values_file(
         &self,
         document: &Document,
@@ -66,10 +67,10 @@ impl Argo<'_> {
         // Only among several sources, one may have a name, so that a path begins with it: `$REF/…`.
         let has_names = !environment.application.sources.is_empty();
         let named = text.strip_prefix('$').filter(|_| has_names).and_then(|text| text.split_once('/'));
-        // A text with an unknown variable stays, so that it means everything beside it.
+        // A text with an unknown variable stays as written: then it counts as a pattern for the files beside it.
         let filled = |text: &str| environment.fill_in(text).unwrap_or_else(|_| text.to_owned());
         let (from, inside) = match named {
-            Some((name, inside)) => (self.named(document, name), filled(inside)),
+            Some((name, inside)) => (self.top_of_named(document, name), filled(inside)),
             None => match filled(text).strip_prefix('/') {
                 Some(inside) => (dir.map(|dir| dir.top), inside.to_owned()),
                 None => (dir.map(|dir| dir.directory), filled(text)),
@@ -81,8 +82,8 @@ impl Argo<'_> {
         path::resolve(from, inside).ok_or_else(|| format!("`{}` leads out of the repository", shown(text)))
     }
 
-    /// The top of the source that has a name, if it is this repository, as it is looked at.
-    fn named(&self, document: &Document, name: &str) -> Option<&str> {
+    /// The top of the source with a name (`ref`); `None` if it is not in the looked at revision of this repository.
+    fn top_of_named(&self, document: &Document, name: &str) -> Option<&str> {
         let mut all = sources(&document.value).into_iter().filter_map(|source| source.read::<Source>().ok());
         let named = all.find(|source| source.name.as_deref() == Some(name))?;
         let url = named.repo_url?;
@@ -102,14 +103,14 @@ impl Helm {
         chart::unread([("helm.fileParameters", !self.file_parameters.is_empty())])
     }
 
-    /// The options of helm that it sets, or why one is unknown.
+    /// The options of `helm template` that it sets, or why one is unknown.
     fn options(&self, environment: &Environment<'_>) -> Result<Vec<String>, String> {
         let version = self.kube_version.iter().map(|text| ("--kube-version", text));
         let all = version.chain(self.api_versions.iter().map(|text| ("--api-versions", text)));
         let all = all.filter(|(_, text)| !text.0.is_empty()).map(|(option, text)| format!("{option}={}", text.0));
         let mut all: Vec<String> = all.collect();
         all.extend(self.skip_schema_validation.then(|| "--skip-schema-validation".to_owned()));
-        // Argo CD takes the last one of a name, and gives helm those that stay strings after the others.
+        // The last parameter of a name counts, and the order of the map is that of Argo CD: `--set` before `--set-string`.
         let mut parameters = BTreeMap::new();
         for Parameter { name, value, force_string } in &self.parameters {
             let option = if *force_string { "--set-string" } else { "--set" };

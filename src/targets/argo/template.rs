@@ -51,7 +51,7 @@ pub(super) fn fill(text: &str, parameters: &Parameters, is_go: bool) -> FilledTe
     FilledText { text: filled, is_all }
 }
 
-/// The name of the parameter that an action of a Go template prints.
+/// The name of the parameter that an action of a Go template prints; `None` if the action does more than print one.
 fn go_name(action: &str) -> Option<String> {
     if let Some((name, "toJson")) = action.split_once('|').map(|(name, filter)| (name.trim(), filter.trim())) {
         return Some(parameter(name)? + TO_JSON);
@@ -72,10 +72,11 @@ fn parameter(name: &str) -> Option<String> {
         .then(|| name.to_owned())
 }
 
-/// The parameters of a directory that a git generator found.
-pub(super) fn of_path(path: &str, style: Style<'_>) -> Parameters {
+/// The parameters that a git generator makes of a directory: its path, the segments and the last name of it.
+pub(super) fn directory_parameters(path: &str, style: Style<'_>) -> Parameters {
     let base = path.rsplit('/').next().unwrap_or(path);
     let name = style.name();
+    // In Go the path is an object, so that `path` itself cannot be a text.
     let (whole, segments) =
         if style.is_go { (format!("{name}.path"), format!("{name}.segments")) } else { (name.clone(), name.clone()) };
     let mut parameters = Parameters::new();
@@ -89,8 +90,8 @@ pub(super) fn of_path(path: &str, style: Style<'_>) -> Parameters {
 }
 
 /// The parameters of a file of a git generator, without those from its content.
-pub(super) fn of_file(file: &str, style: Style<'_>) -> Parameters {
-    let mut parameters = of_path(path::parent(file), style);
+pub(super) fn file_parameters(file: &str, style: Style<'_>) -> Parameters {
+    let mut parameters = directory_parameters(path::parent(file), style);
     let (name, file) = (style.name(), path::name(file));
     parameters.insert(format!("{name}.filename"), file.to_owned());
     parameters.insert(format!("{name}.filenameNormalized"), normalized(file));
@@ -124,8 +125,8 @@ mod tests {
     #[test]
     fn only_names_are_filled_in() {
         let style = |is_go| Style { is_go, prefix: "" };
-        let go = of_path("apps/Web_1", style(true));
-        let old = of_path("apps/Web_1", style(false));
+        let go = directory_parameters("apps/Web_1", style(true));
+        let old = directory_parameters("apps/Web_1", style(false));
         for (text, is_go, expected) in [
             ("{{.path.path}}", true, Some("apps/Web_1")),
             ("x/{{ .path.basename }}/y", true, Some("x/Web_1/y")),

@@ -9,18 +9,19 @@ use super::matcher;
 use super::models::{APPLICATION, Annotated};
 use crate::graph::Graph;
 use crate::message::failure::Result;
-use crate::targets::read_paths::read;
+use crate::targets::read_paths::read_paths;
 use crate::targets::{ObjectRef, Target, TargetDir, TargetLocation, Targets, unfilled};
 use crate::tree::path;
 
 pub(crate) use super::models::GENERATE_PATHS;
 
-/// The value for each application in the tree of a walk: it covers every file that matters to it.
+/// The value of the annotation that each application needs: it covers every file that the build reads, so that Argo CD
+/// notices each change. `graph` is a walk over the whole tree.
 pub(crate) fn generate_paths(graph: &Graph, targets: &Targets) -> Result<BTreeMap<ObjectRef, String>> {
     let mut paths: BTreeMap<ObjectRef, BTreeSet<String>> = BTreeMap::new();
     for target in targets.targets.iter().filter(|target| target.object.kind == APPLICATION) {
         let TargetLocation::Local(dir) = &target.location else { continue };
-        let read = read(graph, target, dir)?;
+        let read = read_paths(graph, target, dir)?;
         let read: BTreeSet<String> = read.paths.into_iter().chain(read.roots).collect();
         // A path below a watched directory is already watched.
         let is_watched = |path: &str| {
@@ -39,8 +40,8 @@ pub(crate) fn generate_paths(graph: &Graph, targets: &Targets) -> Result<BTreeMa
     Ok(values.collect())
 }
 
-/// The files of the tree of a walk that an application reads, and its annotation leaves out; empty without an
-/// annotation.
+/// The files that an application reads, and that its annotation leaves out: Argo CD does not notice their changes. Empty
+/// without an annotation. `graph` is a walk over the whole tree.
 pub(crate) fn unwatched(
     graph: &Graph,
     targets: &Targets,
@@ -50,7 +51,8 @@ pub(crate) fn unwatched(
     let manifest: Json = serde_json::from_str(&target.manifest).unwrap_or_default();
     let annotated = Annotated::deserialize(manifest).unwrap_or_default();
     let annotation = annotated.metadata.annotations.generate_paths.as_str();
-    let all = targets.targets.iter().filter(|other_target| other_target.object == target.object);
+    // A relative path counts from the directory of each source of the application, and each source is a target.
+    let all = targets.targets.iter().filter(|other| other.object == target.object);
     let sources: Vec<&str> = all.filter_map(|target| Some(target.local_dir()?.path.as_str())).collect();
     let items = annotation.split(';').filter(|item| !item.is_empty());
     let watched: Vec<String> = items
@@ -70,7 +72,7 @@ pub(crate) fn unwatched(
         watched.iter().any(|item| path::is_in(path, item)) || patterns.iter().any(|pattern| pattern.is_match(path))
     };
     let tree = &*graph.sources[0].tree;
-    let mut unwatched = read(graph, target, dir)?.paths;
+    let mut unwatched = read_paths(graph, target, dir)?.paths;
     // A missing file changes nothing until it exists; a target that may read anything, as Jsonnet does, names no path.
     unwatched.retain(|path| !path.is_empty() && !is_watched(path) && !matches!(tree.entry(path), Ok(None)));
     Ok(unwatched)
