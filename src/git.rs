@@ -74,7 +74,7 @@ fn stdout_of(output: Output) -> Result<Vec<u8>> {
     if output.status.success() { Ok(output.stdout) } else { Err(Failure::new(error_message(&output))) }
 }
 
-/// The failure for a git that could not be run.
+/// The failure for a git that could not be run, or did not finish in time.
 pub(crate) fn not_run(error: process::Error) -> Failure {
     let failure = Failure::new(error.to_string());
     match error {
@@ -121,13 +121,13 @@ impl Output {
     /// Whether the error message has one of these phrases, which are in lower case and have a blank.
     pub(crate) fn says(&self, phrases: &[&str]) -> bool {
         // A repository or a ref may be called `not-found`: words with a slash do not count, and a ref has no blank.
-        let words = own_words(&self.stderr);
+        let words = message_words(&self.stderr);
         phrases.iter().any(|phrase| words.contains(phrase))
     }
 }
 
-/// A text in lower case, a blank between words, without words with a slash.
-fn own_words(text: &str) -> String {
+/// A message in lower case, to look for phrases: a blank between words, without paths and URLs (words with a slash).
+fn message_words(text: &str) -> String {
     text.lines()
         .map(|line: &str| {
             let words = line.split_whitespace().filter(|word| !word.contains('/'));
@@ -153,7 +153,7 @@ mod tests {
             ("fatal: repository 'https://h/o/not found/' not found", "fatal: repository not found"),
             ("ERROR: https://h/x  Not\tFound\nHint: x", "error: not found\nhint: x"),
         ] {
-            assert_eq!(own_words(text), words, "{text}");
+            assert_eq!(message_words(text), words, "{text}");
         }
     }
 

@@ -131,8 +131,8 @@ pub trait Tree {
     }
 }
 
-/// Whether a directory is a chart, and called as kustomize calls one that it inflates: pulled in some version, or in the home
-/// of charts beside a kustomization that names charts.
+/// Whether a directory is a chart that kustomize inflates, by its name: pulled in some version, or in the home of charts beside
+/// a kustomization that names charts. Its files are templates, not kustomizations.
 fn is_inflated<T: Tree + ?Sized>(tree: &T, directory: &str) -> Result<bool> {
     let home = path::parent(directory);
     if !path::is_pulled_chart(directory) && path::name(home) != CHART_HOME {

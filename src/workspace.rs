@@ -144,6 +144,8 @@ impl Files {
         self.converted(Conversion::refusing_filters)
     }
 
+    /// The files as a checkout writes them, with a conversion of stored files. A working tree is a checkout already, but without
+    /// the files that git ignores, which no other checkout has.
     fn converted(&self, conversion_of: fn(gix::hash::Kind) -> Conversion) -> SharedTree {
         match self {
             Files::Commit { tree, .. } | Files::Index { tree, .. } => {
@@ -230,11 +232,12 @@ impl Workspace {
         let prefix = repo.prefix.trim_end_matches('/').to_owned();
         let workspace = Workspace::of(files, prefix, Some(String::new()), merged)?;
         workspace.refuse_foreign_lock()?;
+        // A tree that cannot be listed fails here, before anything is fetched.
         workspace.kustomizations()?;
         Ok(workspace)
     }
 
-    /// Opens all files on disk.
+    /// Opens all files on disk, for a copy of files that need not be in a repository.
     pub(crate) fn of_disk() -> Result<Workspace, Failures> {
         // No repository is required. If there is one, its lock tells which files are localized.
         let repo = LocalRepo::discover()?.map(Rc::new);
@@ -259,6 +262,8 @@ impl Workspace {
         Ok(Workspace { survey: survey.clone().into(), ..workspace })
     }
 
+    /// Reads the configuration and the lock of some files. `prefix` leads to the current directory, `top` to the top of the
+    /// repository; `merged` replaces a lock that git could not merge.
     fn of(files: Files, prefix: String, top: Option<String>, merged: Option<Merged>) -> Result<Workspace, Failures> {
         let tree = files.tree();
         let config = Config::of(&*tree, top.as_deref().unwrap_or(&prefix))?;
@@ -276,7 +281,7 @@ impl Workspace {
         Ok(Workspace { files, tree, prefix, top, config, lock, conflicts, kustomizations, survey, deployed, owned })
     }
 
-    /// Refuses the lock of a localized copy, and a lock that could not be replaced.
+    /// Refuses to write a lock in the place of one that is not this repository's own, or of something that is not a file.
     pub(crate) fn refuse_foreign_lock(&self) -> Result<()> {
         // A copy has the lock of its source, which must not become that of a repository.
         let target = self.lock.as_ref().and_then(|lock| lock.target.as_deref());
@@ -326,8 +331,8 @@ impl Workspace {
         Ok(self.kustomizations()?.iter().map(|file| path::parent(file)).collect())
     }
 
-    /// The kustomizations in a directory of the working tree that differ from HEAD and that the configuration includes.
-    /// Empty unless HEAD is opened by default.
+    /// The kustomizations in a directory whose edits this run does not see: they differ from HEAD in the working tree, and the
+    /// configuration includes them. Empty unless HEAD is opened by default.
     pub(crate) fn uncommitted(&self, directory: &str) -> Result<Vec<String>> {
         let repo = match &self.files {
             Files::Commit { repo, is_head: true, .. } if repo.top.is_some() => repo,
@@ -430,6 +435,7 @@ pub(crate) fn commit(repo: &LocalRepo, rev: &str) -> Result<CommitId> {
     repo.commit(rev)?.ok_or_else(|| unknown_revision(rev))
 }
 
+/// The failure for a revision that names no commit. An empty one comes from a variable that is not set.
 fn unknown_revision(rev: &str) -> Failure {
     if rev == "HEAD" {
         return Failure::new("this repository has no commit yet")

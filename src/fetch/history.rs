@@ -164,7 +164,7 @@ impl<'a> Commits<'a> {
 
     /// The output of a git command about the fetched commits. `None` if it fails, which is git's way to say no.
     fn git_answer(&self, arguments: &[&str]) -> Result<Option<String>> {
-        let answer = self.network.remote_git.commits(self.scratch.path(), arguments, self.request.timeout);
+        let answer = self.network.remote_git.query_commits(self.scratch.path(), arguments, self.request.timeout);
         answer.map_err(|error| self.network.not_run(self.request, error))
     }
 

@@ -56,7 +56,7 @@ impl Checkout {
         if output.status.success() { Ok(output.stdout) } else { Err(cannot_tell(path)) }
     }
 
-    /// How files are checked out. Files without attributes are missing in the result.
+    /// The attributes by which each file is checked out. Files without attributes are missing in the result.
     pub(crate) fn attributes(&self, paths: &[String]) -> Result<HashMap<String, Attributes>> {
         let mut git = self.git(&["check-attr", "--stdin", "-z"]);
         let output = stdout_of(run(git.args(ATTRIBUTES), Some(paths.join("\0").as_bytes()))?)?;
@@ -91,6 +91,7 @@ impl Checkout {
         (!pattern.starts_with('!')).then(|| format!("{file}:{line}"))
     }
 
+    /// git in the scratch repository.
     fn git(&self, args: &[&str]) -> Command {
         let mut git = converting();
         let top = self.scratch.path();

@@ -210,7 +210,6 @@ impl LocalRepo {
 
     /// The refs that match one of `patterns` (as in `git for-each-ref`), by full name, also those whose object is missing.
     pub fn refs(&self, patterns: &[impl AsRef<str>]) -> Result<BTreeMap<String, Ref>> {
-        // git lists also refs whose object is missing.
         let mut args = vec!["for-each-ref", "--format=%(HEAD)%(refname) %(objectname) %(symref)"];
         args.extend(patterns.iter().map(AsRef::as_ref));
         let mut refs = BTreeMap::new();
@@ -279,6 +278,7 @@ impl LocalRepo {
         Ok(id.filter(|id| !id.is_empty()))
     }
 
+    /// The whole configuration that holds in this repository, in the order of git.
     fn settings(&self) -> Result<&[Setting]> {
         if let Some(settings) = self.settings.get() {
             return Ok(settings);
@@ -358,7 +358,8 @@ impl LocalRepo {
         Ok(self.main_branches.get_or_init(|| branches).clone())
     }
 
-    /// The settings of this repository that concern connections (`url.*`, `http.*`, `credential.*`, …).
+    /// The settings of this repository that concern connections (`url.*`, `http.*`, `credential.*`, …), which also hold for
+    /// fetching upstreams.
     pub fn connection_config(&self) -> Result<Vec<(String, String)>> {
         // Only the settings of this repository: git reads those of the user in any directory.
         const SECTIONS: [&str; 5] = ["url.", "http.", "credential.", "protocol.", "ssh."];

@@ -87,7 +87,7 @@ impl RemoteGit {
         answer_of(&mut command, None).unwrap_or_else(|| url.to_owned())
     }
 
-    /// A command with these settings added.
+    /// A git that is not tied to this repository, with these settings and `more`.
     fn command(&self, more: &[(String, String)]) -> Command {
         let mut command = command();
         untie(&mut command);
@@ -114,9 +114,9 @@ impl RemoteGit {
         command
     }
 
-    /// Asks git about the commits in the bare repository at `directory`, without fetching any. `None` if the answer
-    /// is no.
-    pub(crate) fn commits(
+    /// The output of a query about the commits in the bare repository at `directory`, such as `git merge-base`. Nothing is
+    /// fetched. `None` if git fails, which is also how it says no.
+    pub(crate) fn query_commits(
         &self,
         directory: &Path,
         arguments: &[&str],
@@ -124,11 +124,11 @@ impl RemoteGit {
     ) -> Result<Option<String>, process::Error> {
         let mut command = self.command(&[]);
         command.env("GIT_DIR", directory).args(arguments);
-        // git has no other way to say no than to fail.
         let output = process::run(&mut command, None, Some(timeout), Terminal::Detached)?;
         Ok(output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned()))
     }
 
+    /// The output of `git config` outside of this repository, with the settings for connections; `None` if git fails.
     fn config(&self, arguments: &[&str]) -> Option<String> {
         answer_of(self.outside_of_repositories(&[]).args(arguments), None)
     }

@@ -102,7 +102,8 @@ impl Signers {
     }
 }
 
-/// The signer in the output of git, which shows the words of ssh-keygen, or the status lines of gpg.
+/// The fingerprint and the name of the signer, from the output of git: from the words of ssh-keygen, or the status lines of
+/// gpg. `None` if no valid signature is in it.
 fn signer(output: &Output) -> Option<String> {
     // git passes the words of ssh-keygen on, and has no status lines for them.
     let ssh = output.stderr.lines().find_map(|line| {
@@ -174,7 +175,7 @@ fn primary_keys(listed: &str) -> BTreeSet<String> {
         let mut fields = line.split(':');
         match fields.next() {
             Some("pub") => is_primary = true,
-            // Those of subkeys follow, and are skipped.
+            // The tenth field is the fingerprint. The fingerprints of subkeys follow, and are skipped.
             Some("fpr") if std::mem::take(&mut is_primary) => keys.extend(fields.nth(8).map(str::to_owned)),
             _ => {}
         }
@@ -199,6 +200,7 @@ fn gpg(name: &str, home: &Path, arguments: &[&str], keyring: &Path) -> Result<Ou
     Err(unverifiable(name, &format!("it is not a keyring of OpenPGP public keys: {}", error_message(&output))))
 }
 
+/// The failure for a file of signers that cannot be used.
 fn unverifiable(file: &str, why: &str) -> Failure {
     Failure::new(format!("`{file}`: {why}")).hint(EXPECTED)
 }

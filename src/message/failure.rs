@@ -304,7 +304,7 @@ pub(crate) fn enumerated<T: AsRef<str>>(names: impl IntoIterator<Item = T>, most
 
 /// The word of `known` that was probably meant by `word`; `None` if none is similar.
 pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    // Longer inputs are not typos, and outside input may be huge.
+    // Longer inputs are not misspelled words, and outside input may be huge.
     if word.is_empty() || word.len() > 40 {
         return None;
     }
@@ -312,6 +312,7 @@ pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) 
     let known: Vec<&str> = known.into_iter().collect();
     let distances = known.iter().map(|known| (levenshtein(&word, &known.to_lowercase()), *known));
     let (distance, nearest) = distances.min_by_key(|(distance, _)| *distance)?;
+    // Up to three letters may be wrong, but no more than half of the word.
     if distance <= 3 && distance * 2 <= nearest.len() {
         return Some(nearest);
     }

@@ -50,7 +50,7 @@ pub enum Subject {
         program: String,
     },
     /// Something on another host.
-    #[serde(untagged, serialize_with = "remote")]
+    #[serde(untagged, serialize_with = "upstream_keys")]
     Remote(Upstream),
 }
 
@@ -62,7 +62,7 @@ impl Subject {
 }
 
 /// Writes the keys of an upstream in JSON.
-fn remote<S: Serializer>(upstream: &Upstream, serializer: S) -> Result<S::Ok, S::Error> {
+fn upstream_keys<S: Serializer>(upstream: &Upstream, serializer: S) -> Result<S::Ok, S::Error> {
     let url = Some(upstream.url());
     serializer.collect_map(match upstream {
         Upstream::Git { path, reference, .. } => vec![

@@ -71,18 +71,19 @@ const LINES_OF_WORK: [&str; 17] = [
     "user", "users", "dependabot", "renovate", "backport",
 ];
 
+/// Whether a ref is probably a tag: its name has a digit, and is not one that people give to branches.
 fn looks_like_tag(text: &str) -> bool {
     if let Some(name) = text.strip_prefix("refs/") {
         return name.starts_with("tags/");
     }
-    // These names have digits, and are branches.
     let lower = text.to_ascii_lowercase();
-    let work = lower.split_once('/').is_some_and(|(first, _)| LINES_OF_WORK.contains(&first));
-    // `1.x`, `v1.2.x`
-    let open = lower.split(['-', '_', '/']).any(|part| part.rsplit_once('.').is_some_and(|(_, last)| last == "x"));
-    // `release-1.2`, `release/v1.2`, `releases/1`, `stable-1.2`: Kubernetes and many others name a line of releases so,
-    // instead of a single release.
-    let line = ["release", "releases", "stable", "support"]
+    // Branches such as `fix/issue-12`.
+    let is_work = lower.split_once('/').is_some_and(|(first, _)| LINES_OF_WORK.contains(&first));
+    // Branches such as `1.x` and `v1.2.x`.
+    let is_open = lower.split(['-', '_', '/']).any(|part| part.rsplit_once('.').is_some_and(|(_, last)| last == "x"));
+    // Branches such as `release-1.2`, `release/v1.2`, `releases/1` and `stable-1.2`: Kubernetes and many others name a line of
+    // releases so, not a single release.
+    let is_release_line = ["release", "releases", "stable", "support"]
         .iter()
         .filter_map(|word| lower.strip_prefix(word)?.strip_prefix(['-', '/', '_']))
         .any(|version| {
@@ -90,7 +91,7 @@ fn looks_like_tag(text: &str) -> bool {
             version.split('.').count() <= 2 && version.split('.').all(is_number)
         });
     // By convention releases are numbered, and branches are not.
-    lower.bytes().any(|b| b.is_ascii_digit()) && !work && !open && !line
+    lower.bytes().any(|b| b.is_ascii_digit()) && !is_work && !is_open && !is_release_line
 }
 
 fn is_number(text: &str) -> bool {

@@ -90,7 +90,7 @@ pub(crate) fn message(text: &str) -> Cow<'_, str> {
     if !(text.contains(['@', '?', '#']) || text.contains(ENCODED_AT) || is_known_token(text)) {
         return Cow::Borrowed(text);
     }
-    Cow::Owned(worded(text, |_, hidden| hidden))
+    Cow::Owned(replace_secrets(text, |_, hidden| hidden))
 }
 
 /// A line of somebody else's text as [`visible`], with a mark at each hidden secret.
@@ -98,7 +98,7 @@ pub(crate) fn concealed(text: &str) -> String {
     if message(text) == text {
         return visible(text);
     }
-    visible(&worded(text, marked))
+    visible(&replace_secrets(text, marked))
 }
 
 /// Adds a mark at the first difference between a word and its redacted form, unless that has a placeholder.
@@ -112,7 +112,7 @@ fn marked(bare: &str, hidden: String) -> String {
 }
 
 /// Replaces each word that holds a secret by the result of `show`, which gets the word and its redacted form.
-fn worded(text: &str, show: impl Fn(&str, String) -> String) -> String {
+fn replace_secrets(text: &str, show: impl Fn(&str, String) -> String) -> String {
     let mut shown = String::with_capacity(text.len());
     for piece in text.split_inclusive(char::is_whitespace) {
         let word = piece.trim_end();
@@ -176,6 +176,7 @@ impl Redacted {
         Redacted { text: HIDDEN.to_owned(), secret: true }
     }
 
+    /// The redacted form of a text, which may still look like a URL with a secret.
     fn in_one_pass(text: &str) -> Self {
         let text: String = text.chars().filter(|c| !c.is_control()).collect();
         let mut shown = Redacted { text: String::with_capacity(text.len()), secret: false };
@@ -245,7 +246,7 @@ impl Redacted {
         let authority = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];
         let at = end_of_last_at(authority);
         let mut end = start + at;
-        if kind != SchemeKind::Bare && last_at > end && is_no_host(&authority[at..]) {
+        if kind != SchemeKind::Bare && last_at > end && is_not_host(&authority[at..]) {
             // This is not a host but the middle of a password that holds `/`, `?` or `#`.
             end = last_at;
         }
@@ -259,7 +260,7 @@ impl Redacted {
         let colon = named.find([':', '@']).or(named.find("%3a")).or(named.find("%3A"));
         let name = &named[..colon.unwrap_or(named.len())];
         // A token is a secret even alone. A name alone gives no access except over http.
-        let is_token = is_known_token(name) || (kind == SchemeKind::Url && is_no_user(name));
+        let is_token = is_known_token(name) || (kind == SchemeKind::Url && is_token_by_length(name));
         let is_shown = kind != SchemeKind::Url && !is_token && is_plain_name(name);
         let is_secret = colon.is_some() || is_token || (kind != SchemeKind::Bare && !is_shown);
         // Without a scheme and a secret this may be the name of a file, and with a digest that of an image:
@@ -303,7 +304,8 @@ fn location_end(text: &str, start: usize) -> usize {
     text[start..].find(['?', '#']).map_or(text.len(), |at| start + at)
 }
 
-/// The offset of the first authority: after `scheme://`, after `//` at the front, and after `https:/`.
+/// The offset of the first authority of a text, where a login may begin, and the kind of the text before it: after `scheme://`,
+/// after `//` at the front, and after `https:/`.
 fn authority_start(text: &str) -> Option<(usize, SchemeKind)> {
     let slashes = leading_slashes(text);
     if slashes >= 2 {
@@ -313,7 +315,7 @@ fn authority_start(text: &str) -> Option<(usize, SchemeKind)> {
         let before = &text[..colon];
         let before_scheme = before.trim_end_matches(|c: char| c.is_ascii_alphanumeric() || "+.-".contains(c));
         let scheme = before[before_scheme.len()..].to_ascii_lowercase();
-        // Some clients read `https:/` as a URL.
+        // Some clients also read `https:/` as the beginning of a URL.
         let needed = if matches!(scheme.as_str(), "http" | "https" | "ssh") { 1 } else { 2 };
         let count = leading_slashes(&text[colon + 1..]);
         let kind = match scheme.as_str() {
@@ -330,7 +332,7 @@ fn leading_slashes(text: &str) -> usize {
 
 /// Whether a text cannot be `host[:port]`: it is empty, has a character that no host name has, or
 /// a port with anything but digits.
-pub(crate) fn is_no_host(text: &str) -> bool {
+pub(crate) fn is_not_host(text: &str) -> bool {
     let (host, port) = match text.strip_prefix('[').and_then(|text| text.split_once(']')) {
         Some((address, port)) => (address, port.strip_prefix(':')),
         None => match text.split_once(':') {
@@ -348,8 +350,8 @@ fn is_digest(text: &str) -> bool {
     !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
-/// Whether a user name must be a token.
-fn is_no_user(name: &str) -> bool {
+/// Whether a user name is so long that it must be a token.
+fn is_token_by_length(name: &str) -> bool {
     // No forge has such long names, and tokens without a known prefix are at least as long (old tokens of GitHub,
     // those of Azure DevOps).
     name.len() >= 40 && name.bytes().all(|b| b.is_ascii_alphanumeric())

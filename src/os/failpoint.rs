@@ -26,12 +26,12 @@ const BLIND_TO: &str = "KUSTOMIZE_LOCALIZE_BLIND_TO";
 /// Where builds of a debug build may write, too.
 const WRITABLE: &str = "KUSTOMIZE_LOCALIZE_WRITABLE";
 
-/// Returns where a build may leave something for a test.
+/// The directory in which a build may leave something for a test.
 pub(crate) fn writable() -> Option<PathBuf> {
     std::env::var_os(WRITABLE).filter(|_| cfg!(debug_assertions)).map(PathBuf::from)
 }
 
-/// Whether a field, as `resources[0]`, is one that is not to be seen.
+/// Whether this run must not see a field, such as `resources[0]`.
 pub(crate) fn is_blind_to(field: &str) -> bool {
     static FIELD: LazyLock<Option<String>> = LazyLock::new(|| std::env::var(BLIND_TO).ok());
 
@@ -53,7 +53,7 @@ fn note(variable: &str, line: &str) {
     }
 }
 
-/// Announces an effect, in the words of its name, right before it happens.
+/// Announces an effect by its name, right before it happens. A test may end the program there.
 pub(crate) fn before(name: &str) {
     static COUNT: Mutex<u64> = Mutex::new(0);
 

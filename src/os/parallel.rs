@@ -14,12 +14,12 @@ pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns how many threads can run at once here.
+/// The number of threads that this machine can run at once.
 pub fn processors() -> usize {
     thread::available_parallelism().map_or(1, NonZero::get)
 }
 
-/// Does the jobs on a few threads, `most` at once, and returns their results, in their order.
+/// Runs the jobs on a few threads, `most` at once, and returns their results in the order of the jobs.
 pub fn side_by_side<J: Sync, D: Send>(jobs: &[J], most: usize, run: impl Fn(usize, &J) -> D + Sync) -> Vec<D> {
     let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let worker = || {
@@ -44,8 +44,9 @@ pub fn side_by_side<J: Sync, D: Send>(jobs: &[J], most: usize, run: impl Fn(usiz
     done.into_iter().map(|(_, done)| done).collect()
 }
 
-/// Begins work on another thread, and returns what waits for its end.
+/// Begins work on another thread. Returns a function that waits for its end, and returns its result.
 pub(crate) fn meanwhile<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> impl FnOnce() -> T {
+    // Whoever takes the work first does it: the other thread, or the caller if no thread can be started.
     let work = Arc::new(Mutex::new(Some(work)));
     let take = |work: &Mutex<Option<_>>| locked(work).take();
     let taken = work.clone();
@@ -53,7 +54,7 @@ pub(crate) fn meanwhile<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'st
     move || match begun.map(thread::JoinHandle::join) {
         Ok(Ok(Some(done))) => done,
         Ok(Err(panic)) => std::panic::resume_unwind(panic),
-        // No thread was to be had, so the work is done now.
+        // No thread could be started, so the work is done now.
         Ok(Ok(None)) | Err(_) => match take(&work) {
             Some(work) => work(),
             None => unreachable!("work is taken once"),

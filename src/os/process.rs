@@ -147,7 +147,8 @@ pub(super) fn end_with(parent: rustix::process::Pid, signal: rustix::process::Si
     if rustix::process::getppid() == Some(parent) { Ok(()) } else { Err(std::io::ErrorKind::NotFound.into()) }
 }
 
-/// Sends the bytes from a pipe, with the number of the pipe: 0 for stdout, 1 for stderr.
+/// Sends the bytes from a pipe, with the number of the pipe: 0 for stdout, 1 for stderr. Each pipe has a thread, because a
+/// child that waits until one of them is read must not block.
 fn send_output(pipe: Option<impl Read + Send + 'static>, number: usize, to: mpsc::SyncSender<(usize, Vec<u8>)>) {
     let Some(mut pipe) = pipe else {
         return;
@@ -232,7 +233,7 @@ fn resident_bytes_below(process: u32) -> u64 {
     children.filter_map(resident_bytes).sum()
 }
 
-/// Ends the child, and with it its whole group if it has one of its own.
+/// Ends a child that failed or exceeded its bounds, with its whole group if it has one of its own.
 fn end(child: &mut Child, own_group: bool) {
     if own_group {
         signal_group(child.id(), GroupSignal::Terminate);

@@ -74,7 +74,7 @@ pub(crate) struct Isolated {
     pub refused: Option<BTreeSet<Request>>,
 }
 
-/// Runs a command to its end. Nothing keeps it from anything.
+/// Runs a command to its end, without any isolation: only Linux has it.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn run(
     command: &mut std::process::Command,

@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, WaitOptions, getpid, getppid, kill_process, s
 
 use crate::os::process::end_with;
 
-/// Lets the child of a command go on below a process that waits for it.
+/// Makes the child of a command a process that waits: the command itself runs in a process below it.
 #[allow(unsafe_code)]
 pub(super) fn put_above(command: &mut Command) {
     let us = getpid();
@@ -82,7 +82,8 @@ fn wait_for(child: Option<Pid>, signals: &libc::sigset_t, starter: Pid) -> ! {
     }
 }
 
-/// Ends all children, and returns whether there was one.
+/// Ends all children of this process. Returns whether there was one, because its own children then become children of this
+/// process.
 fn end_children() -> bool {
     let mut text = [0; 4096];
     let file = openat(CWD, c"/proc/thread-self/children", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());

@@ -62,7 +62,7 @@ fn refuse_authority(userinfo: &str, host: &str) -> Result<(), String> {
     // differ from the one that gets the request.
     refuse("its user", userinfo.contains(['\\', '/', '?', '#']), "is malformed")?;
     let decoded = percent_decode_str(host).decode_utf8_lossy();
-    refuse("its host", redact::is_no_host(host) || decoded.contains(['@', '\\', '/', '?', '#', ' ']), "is malformed")
+    refuse("its host", redact::is_not_host(host) || decoded.contains(['@', '\\', '/', '?', '#', ' ']), "is malformed")
 }
 
 /// Refuses a leading dash and control characters in a part that git or a server decodes.

@@ -79,6 +79,7 @@ impl Absences {
         }
     }
 
+    /// The location of the pattern by which the ignore files of the tree exclude a path; `None` if none does.
     fn ignored(&self, path: &str) -> Option<String> {
         let ignores = self.ignores.get_or_init(|| {
             let mut files = checkout::files_named(&*self.tree, ".gitignore").ok()?;
@@ -108,6 +109,7 @@ fn literals(bytes: &[u8]) -> Vec<String> {
     patterns.map(literal).collect()
 }
 
+/// The longest text without wildcards in a pattern.
 fn literal(pattern: &str) -> String {
     let texts = pattern.split(['*', '?', '\\']).map(|text| text.trim_matches(['/', '!', ' ']));
     // The characters in `[…]` are alternatives, so no text of such a pattern is certain.

@@ -130,7 +130,8 @@ impl DiskTree {
         path.ok_or_else(|| Failure::new(format!("`{}` is not UTF-8", disk_path.display())))
     }
 
-    /// Whether a file of the working tree has not changed since it was read, or is still missing if it was.
+    /// Whether a path of the working tree is as this run has seen it: with the bytes that were read, or still missing. Also
+    /// true if it was not asked for.
     pub(crate) fn is_as_read(&self, path: &str) -> bool {
         let Some(git) = &self.git else {
             return true;
@@ -386,7 +387,7 @@ fn read_alone(disk_path: &Path, bytes: &mut Vec<u8>) -> io::Result<()> {
         let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits();
         let file = std::fs::File::options().read(true).custom_flags(flags.cast_signed()).open(disk_path)?;
         bytes.clear();
-        // A file itself asks for its size and its place first.
+        // Reading a `File` directly would first ask for its size and position, two system calls for each file.
         io::Read::read_to_end(&mut io::Read::take(file, u64::MAX), bytes)?;
     }
     #[cfg(not(unix))]

@@ -62,7 +62,7 @@ impl GitTree {
         let mut last = "";
         for entry in &staged {
             // git reads past the end of a truncated index, and only prints a warning.
-            let item = item(entry).ok_or_else(|| {
+            let item = index_item(entry).ok_or_else(|| {
                 let index = repo.index.display();
                 Failure::new(format!("the index `{index}` is damaged"))
                     .hint(format!("recreate it from HEAD: {} && git reset", command("rm", [index.to_string()])))
@@ -183,6 +183,7 @@ impl GitTree {
         Ok(all)
     }
 
+    /// The node at a path; `None` if it is missing.
     fn item(&self, path: &str) -> Result<Option<Item>> {
         PATH.check(path.len(), || shown(path))?;
         if path.is_empty() {
@@ -194,6 +195,7 @@ impl GitTree {
         Ok(directory.and_then(|directory| directory.get(name).copied()))
     }
 
+    /// The entries of the directory at a path; `None` if it is missing.
     fn directory(&self, path: &str) -> Result<Option<Rc<Directory>>> {
         if let Some(known) = self.directories.borrow().get(path) {
             return Ok(Some(known.clone()));
@@ -303,7 +305,7 @@ fn unused_id(number: usize, hash: gix::hash::Kind) -> ObjectId {
 }
 
 /// The node of an index entry; `None` if git does not write such an entry.
-fn item(staged: &Staged) -> Option<Item> {
+fn index_item(staged: &Staged) -> Option<Item> {
     let id = ObjectId::from_hex(staged.id.as_bytes()).ok().filter(|id| !id.is_null())?;
     let entry = match staged.mode.as_str() {
         "100644" => Entry::File { executable: false },
@@ -315,6 +317,7 @@ fn item(staged: &Staged) -> Option<Item> {
     Some(Item { entry, id })
 }
 
+/// Adds a node to the directory above it, which is made if it is missing, with the directories above that.
 fn insert_item<'a>(index: &mut Index<'a>, path: &'a str, item: Item) {
     let above = path::parent(path);
     if !index.contains_key(above) {

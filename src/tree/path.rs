@@ -65,7 +65,7 @@ pub(crate) fn resolve(directory: &str, text: &str) -> Option<String> {
     Some(stack.join("/"))
 }
 
-/// The path from a directory of the file system that an absolute path means, if it lies below.
+/// An absolute path of the file system as a path from the directory `top`; `None` if it is not below `top`.
 pub(crate) fn inside(top: &Path, text: &str) -> Option<String> {
     let top = top.canonicalize().ok()?;
     let cleaned = PathBuf::from(format!("/{}", resolve("", text)?));

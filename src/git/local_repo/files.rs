@@ -162,6 +162,7 @@ impl LocalRepo {
         Ok(changed.map(str::to_owned).collect())
     }
 
+    /// The output of a plumbing diff between the commit `base` and a snapshot.
     fn diff(&self, options: &[&str], base: &str, to: &Snapshot, paths: &[&str]) -> Result<Vec<u8>> {
         let (command, revisions): (&[&str], &[&str]) = match to {
             Snapshot::Index => (&["diff-index", "--cached"], &[base]),
@@ -196,7 +197,7 @@ impl LocalRepo {
         self.entries(&["--cached", "--others", "--exclude-standard"])
     }
 
-    /// Entries of the index, and untracked files.
+    /// Entries of the index, and untracked files, as `git ls-files` lists them with the options `which`.
     fn entries(&self, which: &[&str]) -> Result<(Vec<Staged>, Vec<String>)> {
         let lines =
             self.list_paths(&[&["ls-files", "-s", "-t", "-z", "--full-name"], which, &["--", ":/"]].concat())?;
@@ -205,7 +206,7 @@ impl LocalRepo {
             // With `-t` git puts `?` before a file that it does not track.
             match line.strip_prefix("? ") {
                 Some(path) => untracked.push(path.to_owned()),
-                None => match staged(&line) {
+                None => match parse_entry(&line) {
                     Some(entry) => entries.push(entry),
                     None => return Err(Failure::new("cannot read the output of git ls-files")),
                 },
@@ -255,7 +256,8 @@ impl Staged {
     }
 }
 
-fn staged(line: &str) -> Option<Staged> {
+/// Parses an entry of the index as `git ls-files -s -t` prints it.
+fn parse_entry(line: &str) -> Option<Staged> {
     let (fields, path) = line.split_once('\t')?;
     let mut fields = fields.split(' ');
     Some(Staged {

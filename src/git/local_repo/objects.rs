@@ -8,13 +8,14 @@ impl LocalRepo {
     /// The raw bytes of an object (`kind`: `blob`, `tree`), which git may fetch in a partial clone. `None` if there is no such
     /// object, or nothing may be fetched.
     pub fn object(&self, kind: &str, id: &str) -> Result<Option<Vec<u8>>> {
-        // git would fetch the object.
+        // git would fetch a missing object from the remote.
         if !self.may_fetch && self.is_partial()? {
             return Ok(None);
         }
         let output = run(self.command().args(["cat-file", kind, id]), None)?;
         match output.status.success() {
             true => Ok(Some(output.stdout)),
+            // In a partial clone the fetch may have failed, so that nothing tells whether the object exists.
             false if self.is_partial()? => {
                 Err(Failure::new(format!("git cannot read object {id}: {}", error_message(&output))))
             }

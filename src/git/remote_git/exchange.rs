@@ -25,7 +25,7 @@ pub(crate) struct Exchange {
 }
 
 impl Exchange {
-    /// Runs a git that talks to a server.
+    /// Runs a git that talks to a server, with a trace of its requests.
     pub(super) fn run(
         command: &mut Command,
         input: Option<&[u8]>,
@@ -38,6 +38,7 @@ impl Exchange {
         process::run(command, input, Some(timeout), terminal).map(Exchange::of)
     }
 
+    /// Reads the requests and responses from the trace in the standard error of git.
     fn of(mut output: Output) -> Exchange {
         let text = std::mem::take(&mut output.stderr);
         // git writes trace and messages to one stream.

@@ -91,14 +91,13 @@ fn holds_url_with_password(text: &str) -> bool {
     authorities.any(|rest| holds_userinfo(rest.split('/').next().unwrap_or_default()))
 }
 
-/// Decodes until nothing changes, four times at most.
+/// Decodes percent-encoding until nothing changes, four times at most: a redirect may have a URL in a URL.
 fn decode(text: &str) -> Cow<'_, str> {
     if !text.contains(['%', '+']) {
         return Cow::Borrowed(text);
     }
     // A form encodes blanks as `+`.
     let mut text = text.replace('+', " ");
-    // A redirect may have encoded a URL in a URL.
     for _ in 0..4 {
         let decoded = percent_decode_str(&text).decode_utf8_lossy().into_owned();
         if decoded == text {

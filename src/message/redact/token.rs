@@ -18,7 +18,7 @@ pub(super) const SHORTEST: usize = AFTER_PREFIX + 3;
 /// Whether a text holds a token with a known prefix, at the front or after a character that is neither
 /// a letter nor a digit: at least 16 more characters follow, a digit among them.
 pub(super) fn is_known_token(text: &str) -> bool {
-    // Found once, because every prefix needs it.
+    // The last digit is looked for once, because each prefix needs a digit after it.
     let (bytes, digit) = (text.as_bytes(), text.rfind(|c: char| c.is_ascii_digit()));
     (0..text.len().saturating_sub(SHORTEST - 1)).any(|at| {
         let is_start = at.checked_sub(1).is_none_or(|before| !bytes[before].is_ascii_alphanumeric());

@@ -53,23 +53,25 @@ pub(crate) fn run(
     })
 }
 
-/// Closes this thread. Returns the descriptor on which the kernel asks about its requests; `None` if the network is open, or
-/// if the machine does not show them.
+/// Isolates this thread, and all that it starts. Returns the descriptor on which the kernel asks about their requests; `None`
+/// if the network is open, or if the machine does not show requests.
 fn enter(command: &Command, isolation: &Isolation<'_>) -> io::Result<Option<OwnedFd>> {
     let closed = ruleset(command, isolation).and_then(RulesetCreated::restrict_self);
     closed.map_err(io::Error::other)?;
-    let program = |asked| {
-        let asked = isolation.network.map(|_| asked);
-        filter::program(asked, isolation.local).ok_or(io::ErrorKind::Unsupported)
+    let program = |policy| {
+        let policy = isolation.network.map(|_| policy);
+        filter::program(policy, isolation.local).ok_or(io::ErrorKind::Unsupported)
     };
-    // Last of all: it may refuse what comes before.
+    // The filter comes last, because it may refuse the system calls that install Landlock.
     if isolation.network.is_some() {
         let (watched, asks) = (program(ConnectionPolicy::Watched)?, libc::SECCOMP_FILTER_FLAG_NEW_LISTENER);
-        // Else a signal, as Go sends them all the time, lets a call be asked again.
+        // With this flag only a fatal signal interrupts a call. Go sends signals all the time, and each one would let the kernel
+        // ask about the call again. Older kernels do not have the flag.
         let kernel = install(&watched, asks | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV);
         match kernel.or_else(|_| install(&watched, asks)) {
             Ok(kernel) => return own(kernel).map(Some),
-            // Another filter may be watched already. Then requests fail unseen, but for connections.
+            // Another filter may be watched already, as in a container. Requests then fail without being seen, and Landlock
+            // must refuse the connections.
             Err(error) if !has_ports() => return Err(error),
             Err(_) => {}
         }
@@ -103,7 +105,7 @@ fn has_ports() -> bool {
     rules.handle_access(AccessNet::from_all(RIGHTS)).is_ok()
 }
 
-/// What a child may do with files and ports, as far as this kernel lets us say.
+/// The rules of Landlock for the files and ports of a child, as far as this kernel has them.
 fn ruleset(command: &Command, isolation: &Isolation<'_>) -> Result<RulesetCreated, RulesetError> {
     let all = AccessFs::from_all(RIGHTS);
     let mut rules = Ruleset::default().handle_access(all)?;
@@ -117,7 +119,7 @@ fn ruleset(command: &Command, isolation: &Isolation<'_>) -> Result<RulesetCreate
     let path = path.map(OsStr::to_owned).or_else(|| std::env::var_os("PATH")).unwrap_or_default();
     let readable = readable(&programs, &path).into_iter().chain(programs.into_iter().flatten());
     let readable = readable.chain([isolation.input.to_owned()]);
-    // All may be read but what is hidden; written only where the build works.
+    // A child may read its inputs and everything that is not hidden, but write only to its own directories.
     let mut created = rules.create()?;
     created = created.add_rules(path_beneath_rules(readable, AccessFs::from_read(RIGHTS)))?;
     created = created.add_rules(path_beneath_rules(isolation.writable, all))?;
@@ -128,12 +130,14 @@ fn ruleset(command: &Command, isolation: &Isolation<'_>) -> Result<RulesetCreate
     Ok(created)
 }
 
-/// The directories and files that a build may read, with all that is below.
+/// The directories and files that a child may read, with everything below them: the whole machine without servers and the
+/// private files of the user, as Landlock can only permit paths, not hide them.
 fn readable(programs: &[Option<PathBuf>], path: &OsStr) -> Vec<PathBuf> {
     let entries = |path: &Path| path.read_dir().into_iter().flatten().flatten().collect::<Vec<_>>();
     let path = std::env::split_paths(path).filter_map(|directory| directory.canonicalize().ok());
     let used: Vec<PathBuf> = path.chain(programs.iter().flatten().cloned()).collect();
-    // Servers listen there, and programs of this user keep their logins in the others, unless they keep programs there.
+    // Servers listen in `/run`, and programs keep logins in the hidden files of the user. A directory that has a program which
+    // runs is not hidden.
     let mut hidden = vec![PathBuf::from("/run")];
     if let Some(home) = std::env::home_dir().and_then(|home| home.canonicalize().ok()) {
         let names = entries(&home).into_iter().filter(|entry| entry.file_name().as_bytes().starts_with(b"."));
@@ -142,6 +146,7 @@ fn readable(programs: &[Option<PathBuf>], path: &OsStr) -> Vec<PathBuf> {
     hidden.retain(|directory| !used.iter().any(|used| used.starts_with(directory)));
     let (mut todo, mut readable) = (vec![PathBuf::from("/")], Vec::new());
     while let Some(path) = todo.pop() {
+        // A directory with something hidden in it is not permitted as a whole, but by its other entries.
         if !hidden.iter().any(|directory| directory.starts_with(&path)) {
             readable.push(path);
         } else if !hidden.contains(&path) {

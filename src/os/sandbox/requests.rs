@@ -30,7 +30,7 @@ enum Answer {
 }
 
 impl Requests<'_> {
-    /// Answers until the other end of `ended` is closed, and returns what was refused.
+    /// Answers the kernel until the other end of `ended` is closed, when the child has ended. Returns the refused requests.
     pub(super) fn answer(&self, ended: &PipeReader) -> BTreeSet<Request> {
         let mut refused = BTreeSet::new();
         loop {
@@ -40,11 +40,12 @@ impl Requests<'_> {
                 Ok(_) if ready[0].revents().contains(PollFlags::IN) => {}
                 _ => return refused,
             }
-            // It is gone again if its process is.
+            // A request is gone if its process has ended.
             let Ok(asked) = self.receive() else { continue };
             let answer = self.judge(&asked);
             let mut reply = seccomp_notif_resp { id: asked.id, val: 0, error: 0, flags: 0 };
             match answer {
+                // SECCOMP_USER_NOTIF_FLAG_CONTINUE: the kernel makes the call.
                 Answer::Done => reply.flags = 1,
                 Answer::Connected => {}
                 Answer::Refused(request) => {
@@ -56,12 +57,14 @@ impl Requests<'_> {
         }
     }
 
+    /// Decides about a call: only a connection to the permitted address is made. A refused request is a finding, unless
+    /// programs make such a request in vain without needing it.
     fn judge(&self, asked: &seccomp_notif) -> Answer {
         let [first, second, third, ..] = asked.data.args;
         match c_long::from(asked.data.nr) {
             libc::SYS_connect => match self.read_address(asked, second, third) {
                 Some(Address::Internet(address)) if Some(address) == self.isolation.network => {
-                    // Another thread may write another address there before the kernel reads it again.
+                    // We connect, not the child: another thread of it may change the address before the kernel reads it.
                     let connected = self.connect(asked, first, address);
                     connected.map_or(Answer::Refused(None), |()| Answer::Connected)
                 }
@@ -70,7 +73,7 @@ impl Requests<'_> {
                 Some(Address::Other) => Answer::Refused(None),
                 None => Answer::Refused(Some(Request::Connection(None))),
             },
-            libc::SYS_socket => Answer::Refused(socket(asked)),
+            libc::SYS_socket => Answer::Refused(refused_socket(asked)),
             call if SENDS.iter().any(|(sends, _)| *sends == call) => Answer::Refused(Some(Request::Connection(None))),
             _ => Answer::Refused(None),
         }
@@ -87,7 +90,7 @@ impl Requests<'_> {
         (is_valid && read == length).then(|| Address::read(&bytes)).flatten()
     }
 
-    /// Puts a socket that is connected to what is allowed in the place of one of the child.
+    /// Connects to the permitted address for the child, and puts the connected socket in the place of its own.
     fn connect(&self, asked: &seccomp_notif, socket: u64, address: SocketAddr) -> io::Result<()> {
         let socket = u32::try_from(socket).map_err(io::Error::other)?;
         // The new socket behaves as the one that it replaces: whether it blocks, and ends with exec.
@@ -98,6 +101,7 @@ impl Requests<'_> {
         ours.set_nonblocking(flags & libc::O_NONBLOCK != 0)?;
         let mut added = seccomp_notif_addfd {
             id: asked.id,
+            // SECCOMP_ADDFD_FLAG_SETFD: the new socket gets the number `newfd`.
             flags: 1,
             srcfd: ours.as_raw_fd().unsigned_abs(),
             newfd: socket,
@@ -131,6 +135,7 @@ enum Address {
 }
 
 impl Address {
+    /// Reads a `struct sockaddr`; `None` for an address of another family.
     fn read(bytes: &[u8; 28]) -> Option<Address> {
         let family = i32::from(u16::from_ne_bytes([bytes[0], bytes[1]]));
         let port = u16::from_be_bytes([bytes[2], bytes[3]]);
@@ -147,8 +152,8 @@ impl Address {
     }
 }
 
-/// Returns what a socket is for that no child gets; `None` if programs make such a one without asking anybody.
-fn socket(asked: &seccomp_notif) -> Option<Request> {
+/// The request for a socket that no child gets; `None` for a socket that programs try to make without needing it.
+fn refused_socket(asked: &seccomp_notif) -> Option<Request> {
     let [family, kind, ..] = asked.data.args.map(|argument| (argument & 0xFFFF_FFFF) as i32);
     match (family, kind & 0xF) {
         (libc::AF_INET | libc::AF_INET6, libc::SOCK_DGRAM) => Some(Request::Socket("a UDP socket")),
