@@ -56,6 +56,7 @@ pub(crate) struct ChangedFiles {
 }
 
 impl ChangedFiles {
+    /// The changes of a plan, for a report: on disk, each file of a plan differs from the one before.
     pub(crate) fn of(changes: &Changes) -> ChangedFiles {
         let mut changed = ChangedFiles::default();
         for (path, file) in changes {
@@ -67,7 +68,8 @@ impl ChangedFiles {
         changed
     }
 
-    /// The changes between two trees, given by the new entry of each path, with the sizes of its files.
+    /// The changes between two trees, for a report. `changed` has each path that differs, with its new entry; `None` if
+    /// the path was removed. The sizes of the files are read from `repository`.
     fn between(repository: &gix::Repository, changed: BTreeMap<String, Option<TreeEntry>>) -> ChangedFiles {
         let mut files = ChangedFiles::default();
         for (path, entry) in changed {
@@ -103,8 +105,8 @@ pub(crate) struct Discarded {
 }
 
 impl Destination {
-    /// Opens the destination: a branch, or the disk if `branch` is `None`; for a copy that the user named `new_dir`,
-    /// or for the repository in place.
+    /// Opens the destination that the arguments of a command name: a branch, or the disk if `branch` is `None`; for a
+    /// copy into `new_dir`, as the user wrote it, or for the repository in place. Nothing is written yet.
     pub(crate) fn open(
         workspace: &Workspace,
         branch: Option<&BranchOptions>,
@@ -145,7 +147,8 @@ impl Destination {
         }
     }
 
-    /// The result of the previous run at this destination; `None` if there is none.
+    /// The result of the previous run at this destination, with its lock: what it has localized need not be fetched
+    /// again. `None` if there is none.
     pub(crate) fn previous_tip(&self, workspace: &Workspace) -> Result<Option<Tip>> {
         let lock = match self {
             Destination::Branch(branch) => return branch.previous_tip(),
@@ -172,8 +175,8 @@ impl Destination {
         }
     }
 
-    /// Writes the plan. `before` is the lock that the message compares with, `histories` gives the upstream commits of each
-    /// move. `None` if nothing was written because the branch at the remote has moved since it was fetched.
+    /// Writes the plan. `before` is the lock that the message compares with, `histories` gives the upstream commits of
+    /// each move. `None` if nothing was written because the branch at the remote has moved since it was fetched.
     pub(crate) fn deliver(
         &self,
         workspace: &Workspace,
@@ -184,7 +187,7 @@ impl Destination {
     ) -> Result<Option<Delivered>> {
         match self {
             Destination::Branch(branch) => {
-                return branch.commit(&branch.localized(plan, builds), || branch.text(plan, before, histories));
+                return branch.commit(&branch.localized_content(plan, builds), || branch.text(plan, before, histories));
             }
             Destination::Directory(directory) => directory.write(&plan.changes)?,
             Destination::WorkingTree => working::write(workspace, &plan.changes)?,
@@ -196,14 +199,15 @@ impl Destination {
     /// The changes that a delivery would make.
     pub(crate) fn pending(&self, plan: &Plan) -> Result<Delivered> {
         match self {
-            Destination::Branch(branch) => branch.pending(&branch.localized(plan, None)),
+            Destination::Branch(branch) => branch.pending(&branch.localized_content(plan, None)),
             Destination::Directory(_) | Destination::WorkingTree => {
                 Ok(Delivered { changed: ChangedFiles::of(&plan.changes), ..Delivered::default() })
             }
         }
     }
 
-    /// The edits by hand that a delivery discards. `previous` is the result of [`previous_tip`](Self::previous_tip).
+    /// The edits by hand that a delivery discards, so that the report can name them. `previous` is the result of the
+    /// previous run ([`previous_tip`](Self::previous_tip)), with whose lock the files are compared.
     pub(crate) fn discarded(&self, previous: Option<&Tip>, plan: &Plan) -> Result<Discarded> {
         if let Destination::Branch(branch) = self {
             return Ok(branch.discarded());

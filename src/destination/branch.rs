@@ -2,7 +2,7 @@
 
 use super::worktree::LinkedWorktree;
 use crate::fetch::Published;
-use crate::git::{self, LocalRepo};
+use crate::git::{self, LocalRepo, branch_of};
 use crate::message::failure::{Failure, Result, command};
 use crate::record::history::{named_source, not_a_source};
 use crate::tree::path;
@@ -16,15 +16,16 @@ pub(crate) struct Branch {
     pub local: Option<String>,
     /// The commit to continue from: the local branch, otherwise its remote-tracking ref.
     pub tip: Option<String>,
-    /// The remote that does not have the local branch yet, as far as this clone knows; `None` if it has it, or if there is
-    /// no remote.
+    /// The remote that does not have the local branch yet, as far as this clone knows; `None` if it has it, or if there
+    /// is no remote.
     pub unpushed_to: Option<String>,
 }
 
-/// Chooses the name of the branch to commit to. `source` is the branch that named the source commit; `None` if it
-/// was named otherwise or HEAD is detached. `is_local` is whether that is a branch of this repository, not of a remote.
-/// `prefix` comes before the name of the source.
-pub(super) fn choose_name(asked: Option<&str>, source: Option<&str>, is_local: bool, prefix: &str) -> Result<String> {
+/// Chooses the short name of the branch to commit to: the one that the user `asked` for, or else `prefix` and the name
+/// of the source branch, so that two source branches do not share one. `source_ref` is the full name of the ref that
+/// named the source commit; `None` if HEAD is detached, or the commit was named otherwise.
+pub(super) fn choose_name(asked: Option<&str>, source_ref: Option<&str>, prefix: &str) -> Result<String> {
+    let source = source_ref.and_then(branch_of);
     // A localized branch of a localized branch would lose what the first one remembers of its source.
     if let Some(source) = source
         && named_source(source).is_some()
@@ -38,7 +39,10 @@ pub(super) fn choose_name(asked: Option<&str>, source: Option<&str>, is_local: b
                 .hint(format!("commit to another one: {}", command("--branch", [format!("{prefix}{asked}")]))))
         }
         (Some(asked), _) => Ok(asked.to_owned()),
-        (None, Some(source)) if is_local => Ok(format!("{prefix}{source}")),
+        // A remote-tracking branch may have any name here, so only a local branch names another one.
+        (None, Some(source)) if source_ref.is_some_and(|full| full.starts_with("refs/heads/")) => {
+            Ok(format!("{prefix}{source}"))
+        }
         (None, _) => {
             Err(Failure::new("cannot derive the branch to commit to: the source commit is not named by a local branch")
                 .hint("name the branch: `--branch NAME`"))
@@ -104,7 +108,8 @@ pub(super) fn open(
     Ok(Branch { name: name.to_owned(), tip: local.clone().or(remote), local, unpushed_to })
 }
 
-/// Refuses to move a branch that is checked out in a worktree other than `worktree`, because its files would not follow.
+/// Refuses to move a branch that is checked out in a worktree other than `worktree`: its files would not be updated,
+/// and the next commit there would undo the move.
 pub(super) fn refuse_checked_out(repo: &LocalRepo, name: &str, worktree: Option<&LinkedWorktree>) -> Result<()> {
     let full = format!("refs/heads/{name}");
     let worktrees = repo.worktrees()?;
@@ -117,12 +122,12 @@ pub(super) fn refuse_checked_out(repo: &LocalRepo, name: &str, worktree: Option<
     let failure =
         Failure::new(format!("branch `{name}` is checked out at `{directory}`, whose files would not be updated"))
             .hint("check out another branch there, or commit to another one: `--branch NAME`");
-    // The main worktree comes first. It cannot be passed to `--worktree`.
     Err(match index {
         _ if listed.is_gone => failure.hint(format!(
             "that directory is gone; to remove its worktree, with staged changes: {}",
             command("git worktree remove -f -f", [directory])
         )),
+        // git lists the main worktree first. It cannot be passed to `--worktree`.
         0 => failure,
         _ => failure.hint(format!("or update its files as well: {}", command("--worktree", [directory]))),
     })
@@ -134,17 +139,17 @@ mod tests {
 
     #[test]
     fn the_branch_is_named_after_the_source() {
-        assert_eq!(choose_name(None, Some("main"), true, "localized/").unwrap(), "localized/main");
-        assert_eq!(choose_name(None, Some("a/b"), true, "localized/").unwrap(), "localized/a/b");
-        assert_eq!(choose_name(Some("x"), Some("main"), true, "localized/").unwrap(), "x");
-        assert_eq!(choose_name(Some("refs/heads/x"), None, false, "localized/").unwrap(), "x");
+        assert_eq!(choose_name(None, Some("refs/heads/main"), "localized/").unwrap(), "localized/main");
+        assert_eq!(choose_name(None, Some("refs/heads/a/b"), "localized/").unwrap(), "localized/a/b");
+        assert_eq!(choose_name(Some("x"), Some("refs/heads/main"), "localized/").unwrap(), "x");
+        assert_eq!(choose_name(Some("refs/heads/x"), None, "localized/").unwrap(), "x");
     }
 
     #[test]
     fn only_a_local_branch_names_another_one() {
-        for source in [None, Some("main")] {
+        for source in [None, Some("refs/remotes/origin/main"), Some("refs/tags/main")] {
             assert_eq!(
-                refusal(None, source, false),
+                refusal(None, source),
                 "cannot derive the branch to commit to: the source commit is not named by a local branch"
             );
         }
@@ -152,19 +157,20 @@ mod tests {
 
     #[test]
     fn a_localized_branch_is_no_source_and_a_source_is_not_written_to() {
-        for is_local in [true, false] {
+        for namespace in ["refs/heads", "refs/remotes/origin"] {
             for asked in [Some("x"), None] {
-                assert_eq!(refusal(asked, Some("localized/main"), is_local), NO_SOURCE);
+                assert_eq!(refusal(asked, Some(&format!("{namespace}/localized/main"))), NO_SOURCE);
             }
             for asked in ["main", "refs/heads/main"] {
-                assert_eq!(refusal(Some(asked), Some("main"), is_local), "cannot commit to the source branch `main`");
+                let source = format!("{namespace}/main");
+                assert_eq!(refusal(Some(asked), Some(&source)), "cannot commit to the source branch `main`");
             }
         }
     }
 
     const NO_SOURCE: &str = "`localized/main` is a localized branch, not a source";
 
-    fn refusal(asked: Option<&str>, source: Option<&str>, is_local: bool) -> String {
-        choose_name(asked, source, is_local, "localized/").unwrap_err().message
+    fn refusal(asked: Option<&str>, source_ref: Option<&str>) -> String {
+        choose_name(asked, source_ref, "localized/").unwrap_err().message
     }
 }

@@ -70,7 +70,9 @@ impl NewDirectory {
         Ok(NewDirectory { tree_path, disk_path, shown: shown.to_owned(), converts, staging, claimed })
     }
 
-    /// Refuses an existing directory, unless it is a NEW_DIR of the same target without edits by hand.
+    /// Refuses an existing directory, unless it is an earlier copy of `target` without edits by hand: it will be
+    /// replaced as a whole. With `overwrite` edits are accepted. Records its content, so that a later change is
+    /// noticed.
     pub(super) fn claim(&self, tree: &dyn Tree, target: &str, overwrite: bool) -> Result<()> {
         let Some(lock) = tip::claim_new_dir(tree, &self.tree_path, target, "")? else { return Ok(()) };
         if self.disk_path.join(".git").symlink_metadata().is_ok() {
@@ -90,9 +92,11 @@ impl NewDirectory {
             .hint("to discard the edits: --overwrite"))
     }
 
-    /// Replaces the directory by the new files in one step. After a failure everything is as before.
+    /// Replaces the directory by a new one with the files of a plan, in one step. After a failure everything is as
+    /// before.
     pub(super) fn write(&self, changes: &Changes) -> Result<()> {
         let scratch = Scratch::beside(&self.staging, TEMPORARY).map_err(|error| self.failed(&error))?;
+        // The plan of a copy has every file of NEW_DIR, so the new directory needs nothing of the old one.
         let tree = changed(OverlayTree::default(), changes);
         failpoint::before("make NEW_DIR beside its place");
         disk::write(&tree, changes.keys(), None, scratch.path())?.map_err(|failure| self.not_written(failure))?;
@@ -145,7 +149,8 @@ impl NewDirectory {
     }
 }
 
-/// A digest of all files of a directory with their paths and modes.
+/// A digest of the content of a directory, by which a change during a run is noticed: all files with their paths and
+/// modes, and whether the directory is a git repository, whose `.git` the tree does not list.
 fn directory_digest(directory: &Path) -> Result<String> {
     let tree = DiskTree::of_directory(directory)?;
     let mut all = format!("{}\0", directory.join(".git").exists());
@@ -160,7 +165,8 @@ fn directory_digest(directory: &Path) -> Result<String> {
     Ok(sha256_hex(all.as_bytes()))
 }
 
-/// The link in the repository that the path of NEW_DIR goes through; `None` if there is none.
+/// The first link in the repository that the path of NEW_DIR, as the user wrote it, goes through; `None` if there is
+/// none.
 fn link_in(top: &Path, cwd: &Path, shown: &str) -> Option<PathBuf> {
     let mut disk_path = shown.strip_prefix(":/").map_or(cwd, |_| top).to_owned();
     for name in Path::new(shown.strip_prefix(":/").unwrap_or(shown)).parent()?.components() {
@@ -172,7 +178,8 @@ fn link_in(top: &Path, cwd: &Path, shown: &str) -> Option<PathBuf> {
     None
 }
 
-/// The path of NEW_DIR on disk, with the links above it resolved.
+/// The path on disk of a NEW_DIR that the user wrote as `shown`, relative to `from`. The links above it are resolved,
+/// so that equal directories have equal paths. Fails if its parent does not exist.
 fn resolve_new_dir(from: &Path, shown: &str) -> Result<PathBuf> {
     let disk_path = from.join(shown);
     let (Some(parent), Some(name)) = (disk_path.parent(), disk_path.file_name()) else {
@@ -188,8 +195,8 @@ fn resolve_new_dir(from: &Path, shown: &str) -> Result<PathBuf> {
     }
 }
 
-/// Exchanges two directories, in one step if the system can do that. Returns the new path of the directory that was
-/// at `disk_path`: `old` or `fresh`.
+/// Moves the directory `fresh` to `disk_path`, and the directory that was there away, in one step if the system can do
+/// that. Returns the new path of the latter: `fresh` after an exchange in one step, otherwise `old`.
 fn exchange(fresh: &Path, disk_path: &Path, old: &Path) -> io::Result<PathBuf> {
     #[cfg(any(target_os = "linux", target_vendor = "apple"))]
     {

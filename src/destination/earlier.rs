@@ -18,33 +18,37 @@ use crate::tree::{SharedTree, path};
 use crate::workspace::{Files, Workspace};
 
 impl OnBranch {
-    /// The verified builds of the tip's record, with the changes since. `old_lock` is the lock of the tip. `None` if
-    /// another version made the record, if it is not complete, or if the changes could affect any build.
+    /// The builds that the record of the tip calls verified, with the changes since: a build that they do not affect is
+    /// not run again. `old_lock` is the lock of the tip. `None` if another version made the record, if it is not
+    /// complete, or if the changes could affect any build.
     pub(crate) fn earlier(&self, workspace: &Workspace, old_lock: Option<&Lock>) -> Result<Option<Earlier>> {
         let (Some(tip), Files::Commit { tree: source_tree, .. }) = (&self.tip, &workspace.files) else {
             return Ok(None);
         };
         // Another version may localize the same source differently.
-        let record = self.recorded(tip)?.filter(|record| record.tool == TOOL);
+        let record = self.newest_record(tip)?.filter(|record| record.tool == TOOL);
         let Some(Trailers { verified: Some(verified), source: Some(source), .. }) = record else { return Ok(None) };
         // A shallow clone may not have the source commit.
         let Some(source) = self.repo.commit(source.hex())? else { return Ok(None) };
         let old = Files::open(&self.repo, &Snapshot::of(Some(&source.commit)))?.checked_out();
         let trees = Sides { old: old.clone(), new: workspace.files.checked_out() };
         let source = Changes::of_commits(&self.repo, Sides { old: &source, new: &self.source }, trees)?;
-        // If the configuration or a followed link changed, other roots may be starting points, or paths may lead elsewhere.
+        // If the configuration or a followed link changed, other roots may be starting points, or paths may lead
+        // elsewhere.
         for decisive in source_tree.followed().iter().map(String::as_str).chain([config::FILE_NAME]) {
             if source.at(decisive)?.is_some() {
                 return Ok(None);
             }
         }
         let Some(named) = reached_directories(old, &source)? else { return Ok(None) };
+        // The lock tells afterwards which remote content was the same.
         let remotes = old_lock.map(|lock| lock.remotes.clone()).unwrap_or_default();
         Ok(Some(Earlier { verified, remotes, source, named }))
     }
 
-    /// The newest record for this NEW_DIR; `None` if the tip was edited by hand.
-    fn recorded(&self, tip: &TipState) -> Result<Option<Trailers>> {
+    /// The newest record on the branch for this NEW_DIR, or for the repository in place. `None` if there is none, or if
+    /// the tip was edited by hand, so that the record proves nothing.
+    fn newest_record(&self, tip: &TipState) -> Result<Option<Trailers>> {
         if !tip.matches_record || !tip.edited.is_empty() {
             return Ok(None);
         }
@@ -58,7 +62,8 @@ impl OnBranch {
     }
 }
 
-/// The directories that changed kustomizations reach in the old tree; `None` if a kustomization cannot be read.
+/// The directories of the old tree whose builds may depend on a kustomization that was changed since: those of the
+/// changed kustomizations, and of everything that these reference. `None` if a kustomization cannot be read.
 fn reached_directories(tree: SharedTree, changes: &Changes) -> Result<Option<BTreeSet<String>>> {
     let mut starts = Vec::new();
     for path in tree.kustomizations()? {

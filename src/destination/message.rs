@@ -63,7 +63,8 @@ pub(super) fn text(
     text
 }
 
-/// The repositories whose commit changed: under the same ref, or because one ref of a repository was replaced by another.
+/// The repositories whose commit changed: under the same ref, or because one ref of a repository was replaced by
+/// another.
 pub(crate) fn moves<'a>(before: &'a Lock, after: &'a Lock) -> Vec<Move<'a>> {
     // With several candidates it is open which ref replaced which, so none is a move.
     let (old, new) = (repositories(before), repositories(after));
@@ -103,6 +104,8 @@ fn repositories(lock: &Lock) -> Repositories<'_> {
     remotes.map(|(source, pinned)| (source, pinned.digest.hex())).collect()
 }
 
+/// The lines of a message about a repository that moved: from which commit to which, how many commits are between them,
+/// and the newest of these, if the `history` is known.
 fn move_line(Move { old, new }: &Move<'_>, history: Option<&Ancestry>) -> String {
     let mut text = if old.upstream == new.upstream {
         format!("{} from {} to {}", new.upstream, short(old.commit), short(new.commit))
@@ -137,10 +140,11 @@ pub(crate) fn subjects(history: &Ancestry) -> Vec<String> {
     lines
 }
 
-/// The subject of an upstream commit as text without effect in this repository: it links no issue, mentions nobody,
-/// skips no pipeline, and is not a record.
+/// The subject of an upstream commit as text without effect in a commit message of this repository. Its author could
+/// otherwise close issues, mention people, skip pipelines, or forge a record.
 fn defused(subject: &str) -> String {
-    // `[skip ci]`, in the many spellings of many services, and `***NO_CI***`.
+    // `#1` is an issue, and `@name` a person. Pipelines are skipped by `[skip ci]`, which each service spells in
+    // several ways, `***NO_CI***`, and a trailer `skip-checks: true`.
     let mut text = subject.replace(['#', '@'], "").replace("***", "").replace('[', "(").replace(']', ")");
     let lower = text.to_ascii_lowercase();
     if lower.contains("kustomize-localize-") {
@@ -149,6 +153,7 @@ fn defused(subject: &str) -> String {
     if lower.contains("skip-checks") {
         text = text.replace(':', "");
     }
+    // A URL of an issue is a link to it, too.
     let text = shown(&text.replace("://", ":/ /"));
     match text.char_indices().nth(MOST_CHARACTERS) {
         Some((end, _)) => format!("{}…", text[..end].trim_end()),

@@ -71,7 +71,8 @@ pub(crate) fn write_trees(
     }
 }
 
-/// A failure with the causes of an error of gix, because its own message does not always name them.
+/// The failure of writing an object. Its message has all causes of the error of gix, because the outer error does not
+/// always name them.
 fn not_stored(error: &dyn std::error::Error) -> Failure {
     let mut message = "could not write to the object database".to_owned();
     for error in std::iter::successors(Some(error), |error| error.source()) {

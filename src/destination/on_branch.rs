@@ -180,14 +180,12 @@ impl OnBranch {
             let shown = if *is_head { "HEAD" } else { "the revision" };
             history::refuse_tip(repo, &id.commit, shown)?;
         }
-        // The name of the branch follows from that of the source, so that two source branches do not share one.
-        let named = source.and_then(branch_of);
-        let is_local = source.is_some_and(|name| name.starts_with("refs/heads/"));
         let prefix = if options.rendered { history::RENDERED } else { history::PREFIX };
-        let name = branch::choose_name(options.name.as_deref(), named, is_local, prefix)?;
+        let name = branch::choose_name(options.name.as_deref(), source, prefix)?;
         // Fetch before a push, so that the commit continues from the tip at the remote.
         let is_pushed = options.push.is_some();
-        let published = Published::find(repo, options.push.as_ref().and_then(Option::as_deref), &name, named)?;
+        let push_remote = options.push.as_ref().and_then(Option::as_deref);
+        let published = Published::find(repo, push_remote, &name, source.and_then(branch_of))?;
         match &published {
             Some(published) if is_pushed => published.fetch()?,
             None if is_pushed => {
@@ -234,11 +232,13 @@ impl OnBranch {
         published.map_or(Ok(()), Published::refuse_unseen)
     }
 
-    /// The state of the branch in relation to its source.
+    /// The state of the branch in relation to its source, for `status`. Fails if HEAD is older than the source of the
+    /// tip.
     pub(crate) fn state(&self) -> Result<State> {
         let Some(tip) = &self.tip else { return Ok(State::Missing) };
         let source = &self.source.commit;
         Ok(match tip.record.source.as_ref().map(Digest::hex) {
+            // Edits come first: the next run stops at them, however old the branch is.
             _ if !tip.edited.is_empty() => State::Edited { paths: tip.edited.clone() },
             Some(made) if made == source => match self.branch.unpushed_to.clone() {
                 Some(remote) => State::Ahead { remote },
@@ -252,8 +252,9 @@ impl OnBranch {
         })
     }
 
-    /// Whether this version of the program made the tip from this very source, and verified it by builds with `arguments`
-    /// unless that is `None`. Then another run would make the same commit.
+    /// Whether another run would make the same commit again, so that it need not start: this version of the program
+    /// made the tip from this very source, and verified it by builds with `arguments`, if there are any. Only for the
+    /// repository in place, without a worktree or a push.
     pub(crate) fn is_made_of_source(&self, arguments: Option<&[String]>) -> Result<bool> {
         let is_simple = self.new_dir.is_none() && self.worktree.is_none() && self.pushed().is_none();
         let Some(tip) = self.tip.as_ref().filter(|_| is_simple) else { return Ok(false) };
@@ -263,10 +264,13 @@ impl OnBranch {
             && record.source.as_ref().map(Digest::hex) == Some(&self.source.commit)
             && self.branch.local.as_ref() == Some(commit)
             && arguments
-                .is_none_or(|arguments| record.verified.as_ref().is_some_and(|by| by.by.arguments == arguments));
+                .is_none_or(|arguments| record.verified.as_ref().is_some_and(|same| same.by.arguments == arguments));
+        // A run refuses uncommitted changes, so it must not be skipped with any.
         Ok(is_same && (self.repo.top.is_none() || self.repo.is_clean()?))
     }
 
+    /// The content and the record of the tip. `None` for a new branch. Fails if the tip was edited by hand, unless
+    /// `overwrite`, or if it is newer than the source; `is_head` tells that HEAD is the source.
     fn examine(&self, overwrite: bool, is_head: bool) -> Result<Option<TipState>> {
         let Some(tip) = &self.branch.tip else {
             return Ok(None);
@@ -292,8 +296,8 @@ impl OnBranch {
         Ok(Some(tip))
     }
 
-    /// Refuses a HEAD that is older than the source of the tip, as in a clone that is not up to date. To go back, the user
-    /// names the source.
+    /// Refuses a HEAD that is older than the source of the tip, as in a clone that is not up to date. To go back, the
+    /// user names the source.
     fn refuse_older(&self, tip: &TipState) -> Result<()> {
         let (repo, source) = (&self.repo, &self.source.commit);
         let Some(recorded) = tip.record.source.as_ref().map(Digest::hex) else {
@@ -343,7 +347,8 @@ impl OnBranch {
         Tip::from_commit(&self.repo, tip.map_or(self.source_tree, |tip| tip.tree), tree, lock).map(Some)
     }
 
-    /// Refuses a NEW_DIR if the source or the branch has anything else there.
+    /// Refuses a NEW_DIR at which the source or the branch has anything but an earlier copy of `target`, because the
+    /// commit would delete it. Also refuses a source that has something at another NEW_DIR of the branch.
     pub(super) fn claim(&self, target: &str, overwrite: bool) -> Result<()> {
         let Some(new_dir) = &self.new_dir else {
             return Ok(());
@@ -365,8 +370,8 @@ impl OnBranch {
         Ok(())
     }
 
-    /// The content of the commit of a plan.
-    pub(super) fn localized<'a>(&self, plan: &'a Plan, builds: Option<&BuildCheck>) -> CommitContent<'a> {
+    /// The content of the commit that delivers a plan. `builds` are the builds that verified it, for the record.
+    pub(super) fn localized_content<'a>(&self, plan: &'a Plan, builds: Option<&BuildCheck>) -> CommitContent<'a> {
         let target = plan.lock.target.clone().unwrap_or_else(|| ".".to_owned());
         CommitContent {
             base: self.source_tree,
@@ -383,9 +388,9 @@ impl OnBranch {
         }
     }
 
-    /// Commits content, unless the tip is equal to it, and pushes it if requested. `text` is the message unless the user
-    /// gave one. `None` if the branch at the remote has moved since it was fetched. The push comes first, so that nothing
-    /// has changed in this repository if it fails.
+    /// Commits content, unless the tip is equal to it, and pushes it if requested. `text` is the message unless the
+    /// user gave one. `None` if the branch at the remote has moved since it was fetched. The push comes first, so that
+    /// nothing has changed in this repository if it fails.
     pub(crate) fn commit(
         &self,
         content: &CommitContent<'_>,
@@ -440,6 +445,7 @@ impl OnBranch {
         Ok((written, ChangedFiles::between(repository, changed_files(repository, before, written.tree)?)))
     }
 
+    /// The record of a commit with this content, which becomes the last lines of its message.
     fn trailers(&self, content: &CommitContent<'_>, written: &WrittenTrees) -> Trailers {
         Trailers {
             target: content.target.clone(),
@@ -459,7 +465,8 @@ impl OnBranch {
         Ok(self.repo.is_ancestor(source, &tip.commit)? || (is_recorded && self.repo.is_shallow()?))
     }
 
-    /// Moves the branch to a commit, unless it is already there, and updates its worktree.
+    /// Moves the branch to a commit, unless it is already there, and updates the files of its worktree. `reason` goes
+    /// into the reflog.
     fn move_to(&self, commit: &str, reason: &str) -> Result<()> {
         let (repo, branch) = (&self.repo, &self.branch);
         let name = format!("refs/heads/{}", branch.name);
@@ -467,7 +474,7 @@ impl OnBranch {
         if is_moved && self.worktree.is_none() {
             return Ok(());
         }
-        // Another run may have checked the branch out by now.
+        // Everything is checked again under the lock: since the branch was opened, it may have been checked out.
         let _alone = repo.alone()?;
         let worktree =
             self.worktree.as_ref().map(|old| LinkedWorktree::find(repo, &old.directory, &name)).transpose()?;
@@ -481,7 +488,8 @@ impl OnBranch {
         worktree.map_or(Ok(()), |worktree| worktree.follow(repo, &name, commit))
     }
 
-    /// The message of the commit of a plan. `before` is the lock that it compares with.
+    /// The message of the commit that delivers a plan, unless the user gives one. It lists the changes since the lock
+    /// `before`.
     pub(super) fn text(&self, plan: &Plan, before: &Lock, histories: &Histories<'_>) -> String {
         let subject = match &self.new_dir {
             Some(new_dir) => {
@@ -498,7 +506,7 @@ impl OnBranch {
         self.source_name.as_deref().map_or("the repository", short_name)
     }
 
-    /// The edits by hand that a commit discards. Those in other NEW_DIRs stay.
+    /// The edits by hand that a commit discards, and the commits that made them. Edits in other NEW_DIRs stay.
     pub(crate) fn discarded(&self) -> Discarded {
         let Some(tip) = &self.tip else {
             return Discarded::default();
@@ -520,7 +528,8 @@ fn edited(branch: &str, tip: &TipState) -> Failure {
         .hint("make the changes in the source; to discard these edits: --overwrite")
 }
 
-/// NEW_DIR as a path from the top of the repository.
+/// NEW_DIR, as the user wrote it, as a path from the top of the repository. Fails if no directory of a commit can have
+/// this path.
 fn path_of_new_dir(workspace: &Workspace, shown: &str) -> Result<String> {
     let top = workspace.top.as_deref();
     let Some(new_dir) = tree::argument_path(&*workspace.tree, top, &workspace.prefix, shown) else {

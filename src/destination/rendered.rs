@@ -25,7 +25,7 @@ pub(crate) const LIST: &str = ".built";
 /// The list of the deployments that have no file, each with the reason, one per line.
 const UNKNOWN: &str = ".unknown";
 
-/// The files that an earlier run wrote into a directory.
+/// The files that an earlier run wrote into a directory, by its list. The next run may delete them, but no other files.
 ///
 /// # Errors
 ///
@@ -86,7 +86,8 @@ fn list_text<'a>(lines: impl IntoIterator<Item = &'a String>) -> String {
     lines.into_iter().map(|line| format!("{line}\n")).collect()
 }
 
-/// The changes that turn a tree into the rendered files of a commit.
+/// The changes that turn `tree`, an earlier commit of rendered files, into the new rendered files. Files that
+/// `rendered` does not have are removed, unless their build failed and they are to stay.
 pub(crate) fn changes(tree: &dyn Tree, workspace: &Workspace, rendered: &mut Rendered) -> Result<Changes> {
     rendered.keep_earlier(tree)?;
     let lock = workspace.lock.as_deref().cloned().unwrap_or_default();
@@ -106,9 +107,15 @@ pub(crate) fn changes(tree: &dyn Tree, workspace: &Workspace, rendered: &mut Ren
 }
 
 impl OnBranch {
-    /// The content of the commit of rendered files. The files of an earlier run stay, edits do not.
-    pub(crate) fn rendered(&self, workspace: &Workspace, rendered: &mut Rendered) -> Result<CommitContent<'static>> {
+    /// The content of the commit of rendered files. Files of an earlier run whose build failed now stay; edits by hand
+    /// do not, because the changes start from the recorded tree.
+    pub(crate) fn rendered_content(
+        &self,
+        workspace: &Workspace,
+        rendered: &mut Rendered,
+    ) -> Result<CommitContent<'static>> {
         let repository = &self.repository;
+        // The tree that the record names, which lacks edits by hand. After a rewrite of the branch it may be missing.
         let base = self.tip.as_ref().map_or(ObjectId::empty_tree(repository.object_hash()), |tip| {
             object_id(tip.record.tree.hex()).ok().filter(|id| entries(repository, *id).is_ok()).unwrap_or(tip.tree)
         });

@@ -27,8 +27,9 @@ pub(crate) fn write(workspace: &Workspace, changes: &Changes) -> Result<()> {
     apply(&repo.git_dir, top, changes)
 }
 
-/// Refuses to overwrite a file that was edited since it was read, unless it already has the new content; and to write
-/// anything if another run has changed the lock.
+/// Refuses to overwrite a file that somebody edited since this run read it, unless it already has the new content; and
+/// to write anything if another run has changed the lock. Also refuses to change files that a sparse checkout leaves
+/// out, because the user would not see them.
 fn refuse_edited(workspace: &Workspace, tree: &DiskTree, changes: &Changes) -> Result<()> {
     let is_edited = |path: &str| match changes.get(path) {
         Some(to) if tree.read(path).ok().as_deref() == to.as_ref().map(|file| &*file.bytes) => false,
@@ -86,8 +87,8 @@ pub(super) fn apply(git_dir: &Path, top: &Path, changes: &Changes) -> Result<()>
     Ok(())
 }
 
-/// The rank of a file in the order in which files change: written localized files, removed files, the lock, and the files
-/// that name localized ones.
+/// The rank of a file in the order in which files change: written localized files, removed files, the lock, and the
+/// files that name localized ones.
 fn rank(path: &str, to: Option<&ResultFile>) -> u8 {
     // If a run ends early, the next one recognizes the localized files, because no lock lists others yet.
     match to {
@@ -148,13 +149,15 @@ fn replace_by_copy(staged: &Path, to: &Path) -> io::Result<()> {
     beside.persist(to).map(drop).map_err(|error| error.error)
 }
 
-/// Refuses to write through a link, below anything that is not a directory, or over a directory.
+/// Refuses to write `path` if anything above it is not a directory, such as a link, through which a file outside of the
+/// repository would be written, or if a directory is at `path` itself.
 fn refuse_links(top: &Path, path: &str) -> Result<()> {
     let mut above: Vec<&str> = path::and_above(path).collect();
     above.reverse();
     for prefix in above {
         let Ok(metadata) = fs::symlink_metadata(top.join(prefix)) else { return Ok(()) };
-        if metadata.is_dir() != (prefix == path) {
+        // A directory is expected above the path, but not at it.
+        if metadata.is_dir() == (prefix != path) {
             continue;
         }
         let kind = if metadata.is_dir() { "a directory" } else { "not a directory" };

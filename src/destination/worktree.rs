@@ -17,7 +17,8 @@ pub(super) struct LinkedWorktree {
 }
 
 impl LinkedWorktree {
-    /// Finds the worktree at a directory, or an empty directory for one. `branch` is the full name of a ref.
+    /// Finds the linked worktree at a directory that the user named, or accepts an empty or missing directory, in which
+    /// one will be made. `branch` is the full name of the ref that it must have checked out.
     pub(super) fn find(repo: &LocalRepo, directory: &Path, branch: &str) -> Result<LinkedWorktree> {
         let shown = directory.display().to_string();
         let absolute = std::path::absolute(directory)
@@ -27,8 +28,9 @@ impl LinkedWorktree {
         let worktrees = repo.worktrees()?;
         let mut listed = worktrees.iter();
         let index = listed.position(|listed| Path::new(&listed.directory) == directory && !listed.is_gone);
-        let holds = match index {
+        let checked_out = match index {
             None if directory.read_dir().map_or(!directory.exists(), |mut entries| entries.next().is_none()) => None,
+            // git lists the main worktree first. It is not a linked one.
             Some(index @ 1..) if worktrees[index].branch.as_deref() == Some(branch) => {
                 Some(checked_out_commit(repo, &directory, branch)?)
             }
@@ -38,7 +40,7 @@ impl LinkedWorktree {
                     .hint("choose an empty or a new directory"));
             }
         };
-        Ok(LinkedWorktree { directory, checked_out: holds })
+        Ok(LinkedWorktree { directory, checked_out })
     }
 
     /// Whether this is the existing worktree at `directory`.
@@ -51,7 +53,8 @@ impl LinkedWorktree {
         self.checked_out.as_ref().map_or(Ok(()), |old| self.read_tree(repo, &["--dry-run", old, commit]))
     }
 
-    /// Updates the files after the branch has moved to `commit`.
+    /// Makes the worktree have the files of `commit`, after the branch has moved there. Adds the worktree if it does
+    /// not exist yet.
     pub(super) fn follow(&self, repo: &LocalRepo, branch: &str, commit: &str) -> Result<()> {
         match &self.checked_out {
             Some(old) if old == commit => Ok(()),
@@ -63,7 +66,8 @@ impl LinkedWorktree {
         }
     }
 
-    /// Replaces the files of one commit by those of another, as `git reset --keep` would if the branch had not moved yet.
+    /// Replaces the files of one commit by those of another, as `git reset --keep` would if the branch had not moved
+    /// yet.
     fn read_tree(&self, repo: &LocalRepo, args: &[&str]) -> Result<()> {
         repo.in_worktree(&self.directory, &[&["read-tree", "-m", "-u"], args].concat()).map_err(|failure| {
             failure.context(format_args!("cannot update the worktree `{}`", self.directory.display()))
@@ -71,12 +75,14 @@ impl LinkedWorktree {
     }
 }
 
-/// The commit whose files a worktree has: that of its branch, or the previous one if a run ended early. Fails if the
-/// worktree has uncommitted changes.
+/// The commit whose files a worktree has, without changes: the tip of its branch, or the previous tip if a run ended
+/// between moving the branch and updating the files. Fails if the worktree has uncommitted changes, which an update
+/// would lose.
 fn checked_out_commit(repo: &LocalRepo, directory: &Path, branch: &str) -> Result<String> {
     failpoint::before("refresh the index of the worktree");
     // Without a refresh, a file with a new time but the same content counts as changed.
     let _ = repo.in_worktree(directory, &["update-index", "-q", "--refresh"]);
+    // First the files are compared with the index, then the index with each commit.
     if repo.in_worktree(directory, &["diff-files", "--quiet"]).is_ok() {
         for state in [branch.to_owned(), format!("{branch}@{{1}}")] {
             if repo.in_worktree(directory, &["diff-index", "--cached", "--quiet", &state, "--"]).is_ok()

@@ -23,7 +23,7 @@ pub(crate) fn render(request: &LocalizeRequest<'_>) -> Result<LocalizeOutcome, F
     // If somebody else pushes first, their commit becomes the parent, and nothing is built again.
     for _ in 0..PUSHES {
         let on_branch = destination.branch().ok_or_else(|| Failure::new("rendered files go to a branch"))?;
-        let content = on_branch.rendered(&workspace, &mut rendered)?;
+        let content = on_branch.rendered_content(&workspace, &mut rendered)?;
         let (status, delivered) = if request.dry_run {
             (WriteOutcome::DryRun, Some(on_branch.pending(&content)?))
         } else {
