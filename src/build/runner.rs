@@ -41,7 +41,7 @@ pub(crate) fn check_builds(job: &PlanBuilds<'_>, options: &BuildOptions) -> Resu
     // A root that is known not to build has its verdict before any build, whatever an earlier run has found.
     let mut verdicts: Vec<Option<Verdict>> = Vec::new();
     for root in affected {
-        verdicts.push(refusal(root).map(verdict).transpose()?);
+        verdicts.push(refusal(root).map(verdict_of).transpose()?);
     }
     // An earlier proof holds if the inputs and the program are the same.
     if let Some(earlier) = &job.earlier {
@@ -65,10 +65,13 @@ pub(crate) fn check_builds(job: &PlanBuilds<'_>, options: &BuildOptions) -> Resu
     });
     let mut checked = BuildCheck { by: Some(by), network, targets: targets.collect(), not_built: None };
     let mut known: BTreeMap<RootId, bool> = checked.targets.iter().map(sameness).collect();
-    // A build that failed may not have come to the bases of its root, so these are built by themselves. Only a problem of a
-    // base is reported: nobody asked for the base.
+    // A build that failed may not have come to the bases of its root, so in place these are built by themselves. Only a
+    // problem of a base is reported: nobody asked for the base.
     while let Some(bases) = unverified(job.plan, &known) {
         let (refused, buildable): (Vec<_>, Vec<_>) = bases.iter().partition(|root| refusal(root).is_some());
+        if !buildable.is_empty() {
+            checked.network = Some(program.network);
+        }
         let built = build(&buildable)?;
         known.extend(refused.into_iter().map(|root| (root.root, false)).chain(built.iter().map(sameness)));
         checked.targets.extend(built.into_iter().filter(|target: &TargetCheck| {
@@ -84,13 +87,17 @@ fn sameness(target: &TargetCheck) -> (RootId, bool) {
 }
 
 /// The roots to build next, which no build has reached for sure. `known` says of each built root whether both outputs are
-/// the same. `None` if there are none.
+/// the same. `None` if there are none, or if the plan makes a copy.
 fn unverified(plan: &Plan, known: &BTreeMap<RootId, bool>) -> Option<Vec<ComparedRoot>> {
+    // Only the target of a copy is built, and only it has a path in the copy.
+    if plan.new_dir.is_some() {
+        return None;
+    }
     let graph = &plan.before;
     let (same, others): (Vec<RootId>, Vec<RootId>) = known.keys().partition(|root| known[*root]);
     let next = graph.unverified_roots(same, others).into_iter().filter(|root| !known.contains_key(root));
     let next: Vec<ComparedRoot> = next.map(|root| ComparedRoot::unmoved(graph, root, true)).collect();
-    (plan.new_dir.is_none() && !next.is_empty()).then_some(next)
+    (!next.is_empty()).then_some(next)
 }
 
 /// The message if a root, or one that it reaches, names an absolute path, so that it is not built; else `None`.
@@ -106,7 +113,7 @@ fn absolute_path_reason(graph: &Graph, root: RootId) -> Option<String> {
 }
 
 /// The verdict on a root that is not built on one side. Fails if it is unknown whether it builds.
-fn verdict(unbuilt: Unbuilt) -> Result<Verdict> {
+fn verdict_of(unbuilt: Unbuilt) -> Result<Verdict> {
     match unbuilt {
         Unbuilt::Skipped(failure) => Ok(Verdict::Skipped { reason: failure.message }),
         Unbuilt::Failed(reason) | Unbuilt::Refused(reason) => Ok(Verdict::NotBuilt { reason }),
@@ -209,13 +216,14 @@ impl<'a> RootPairs<'a> {
         if checked.verdict.differs() { self.build_and_compare(root, OutputForm::Bytes) } else { Ok(checked) }
     }
 
+    /// Builds both sides of a root, and compares the outputs. [`OutputForm::Bytes`] keeps those that differ for the user.
     fn build_and_compare(&self, root: &ComparedRoot, form: OutputForm) -> Result<TargetCheck> {
         let localized = || self.build_of(root, &self.localized)?.build(form);
         // The same files give the same output: it is built only to see what it asks for.
         if !root.is_changed {
             let (built, size) = match localized() {
                 Ok(build) => (Verdict::Unchanged, build.size),
-                Err(unbuilt) => (verdict(unbuilt)?, 0),
+                Err(unbuilt) => (verdict_of(unbuilt)?, 0),
             };
             return Ok(TargetCheck { size, ..TargetCheck::new(root, built) });
         }
@@ -233,12 +241,13 @@ impl<'a> RootPairs<'a> {
                 return Ok(TargetCheck::new(root, Verdict::Unread { messages: &messages | &more }));
             }
             (_, Err(unbuilt @ (Unbuilt::Unread(_) | Unbuilt::Unknown(_)))) | (Err(unbuilt), _) => {
-                return Ok(TargetCheck::new(root, verdict(unbuilt)?));
+                return Ok(TargetCheck::new(root, verdict_of(unbuilt)?));
             }
             (Ok(original), Err(unbuilt)) => {
-                let verdict = match verdict(unbuilt)? {
+                let verdict = match verdict_of(unbuilt)? {
                     Verdict::NotBuilt { reason } | Verdict::Skipped { reason } => Verdict::Broken { reason },
-                    verdict => verdict,
+                    // Matched above.
+                    other => other,
                 };
                 return Ok(TargetCheck { size: original.size, ..TargetCheck::new(root, verdict) });
             }

@@ -1,7 +1,7 @@
 //! In place every affected root that no other names is built.
 
 use super::{altering, project, stand_in};
-use crate::support::{Transcript, config};
+use crate::support::{Transcript, World, config};
 
 const IN_PLACE: [&str; 1] = ["vendor"];
 
@@ -98,4 +98,23 @@ fn differing_builds_show_the_difference_and_no_files() {
     "#]]);
     let json = [&IN_PLACE[..], &["--format=json"]].concat();
     work.run(&json).fails(1).stdout_has("\"outcome\": \"differs\"");
+}
+
+#[test]
+fn a_base_is_built_although_its_root_is_not() {
+    let world = World::acme();
+    let Some(_) = world.sandbox.builds() else { return };
+    world.commit(&[
+        (".kustomize-localize", "allow: [{url: github.com/acme/internal, refs: any, reason: by hand}]\n"),
+        ("app/kustomization.yaml", "resources: [../base, 'https://github.com/acme/internal?ref=v1']\n"),
+        ("base/kustomization.yaml", "resources: ['https://github.com/acme/lib//web?ref=v1']\n"),
+    ]);
+    world.work.run(&["lock"]).success();
+    world.work.run(&["vendor"]).success().says(expect![[r#"
+        localized the working tree: 8 files written, 2 references rewritten, 0 removed
+          not verified: 1 root not built (kustomize/…, network closed)
+          not built: app: https://github.com/acme/internal?ref=v1 stays remote
+          stays remote (allowed): https://github.com/acme/internal?ref=v1
+          to stage it: git add -f -- :/base/kustomization.yaml :/base/localized-files :/kustomize-localize.lock
+    "#]]);
 }
