@@ -134,7 +134,8 @@ pub(super) fn tree_dir(graph: &Graph, number: usize, top: &Path) -> PathBuf {
 }
 
 /// Lays out the inputs of some roots of a graph, each with its number, and of all roots that they reach, below `top`.
-/// Returns the layout of each number; files of upstreams are written at once.
+/// Files of upstreams, which all builds share, are written now. Returns the layout of the user's files for each number,
+/// which its build writes; there are none if the roots are those of an upstream.
 pub(super) fn lay_out(
     graph: &Graph,
     roots: impl IntoIterator<Item = (usize, RootId)>,
@@ -143,7 +144,8 @@ pub(super) fn lay_out(
     pool: &mut Pool,
 ) -> Result<BTreeMap<usize, Layout>> {
     let mut layouts = BTreeMap::new();
-    // The files of all roots in one tree are collected for each source. The first source is the tree of the user.
+    // The files of all roots in one tree are collected for each source. The first source is the tree of the roots: the
+    // user's, or for a remote target that of an upstream.
     let mut trees: Vec<TreeInputs> = graph.sources.iter().map(TreeInputs::of).collect();
     let mut inputs: BTreeMap<RootId, RootInputs> = BTreeMap::new();
     let conversion = conversion(writing.checks_out);

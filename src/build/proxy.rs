@@ -48,8 +48,8 @@ const CONNECTIONS: usize = 64;
 /// The responses for builds.
 pub(super) struct Served {
     files: HashMap<String, Arc<[u8]>>,
-    /// URLs that are requested in vain.
-    repositories: HashSet<String>,
+    /// Known URLs without a content: repositories, and files that have two contents.
+    without_content: HashSet<String>,
     authority: CertifiedIssuer<'static, KeyPair>,
     /// The password of the proxy, which only builds are told.
     password: String,
@@ -95,8 +95,8 @@ impl Served {
             known.take_if(|known| **known != *bytes);
         }
         // A request for a URL without content fails, but it is known, and so not reported.
-        let mut repositories: HashSet<String> = repositories.into_iter().filter_map(key_of_text).collect();
-        repositories.extend(contents.iter().filter(|(_, bytes)| bytes.is_none()).map(|(key, _)| key.clone()));
+        let mut without_content: HashSet<String> = repositories.into_iter().filter_map(key_of_text).collect();
+        without_content.extend(contents.iter().filter(|(_, bytes)| bytes.is_none()).map(|(key, _)| key.clone()));
         let files = contents.into_iter().filter_map(|(key, bytes)| Some((key, bytes?))).collect();
         let mut parameters = CertificateParams::default();
         parameters.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -107,12 +107,12 @@ impl Served {
         // Other users of the machine reach the proxy, too, so that it needs a password. It is a digest of the key, because
         // whoever knows the key may read everything anyway.
         let password = sha256_hex(&authority.key().serialize_der());
-        Ok(Served { files, repositories, authority, password, certificate, hosts: Mutex::default() })
+        Ok(Served { files, without_content, authority, password, certificate, hosts: Mutex::default() })
     }
 
     /// Whether builds may ask a host on this machine, for which Go uses no proxy.
     pub(super) fn is_asked_directly(&self) -> bool {
-        self.files.keys().chain(&self.repositories).any(|key| is_direct(key))
+        self.files.keys().chain(&self.without_content).any(|key| is_direct(key))
     }
 
     /// Whether a file of a host on this machine is below a URL.
@@ -130,7 +130,7 @@ impl Served {
     pub(super) fn is_at(&self, request: &Request, calls: &[String]) -> bool {
         // Go requests such a URL directly, before git is asked.
         let Request::Connection(Some(address)) = request else { return false };
-        let known = self.files.keys().chain(&self.repositories).map(String::as_str);
+        let known = self.files.keys().chain(&self.without_content).map(String::as_str);
         let called = calls.iter().flat_map(|call| call.split(' '));
         let mut urls = known.chain(called).filter(|url| address.ip().is_loopback() && is_direct(url));
         urls.any(|url| Url::parse(url).is_ok_and(|url| url.port_or_known_default() == Some(address.port())))
@@ -139,7 +139,7 @@ impl Served {
     /// The digest of all that is served.
     pub(super) fn digest(&self) -> String {
         let files = self.files.iter().map(|(url, bytes)| format!("{url:?} {}\n", sha256_hex(bytes)));
-        let all: BTreeSet<String> = files.chain(self.repositories.iter().map(|url| format!("{url:?}\n"))).collect();
+        let all: BTreeSet<String> = files.chain(self.without_content.iter().map(|url| format!("{url:?}\n"))).collect();
         sha256_hex(all.into_iter().collect::<String>().as_bytes())
     }
 
@@ -348,7 +348,7 @@ impl Shared {
         // If TLS cannot begin, only the host is known.
         let is_tunnel = request.method == "CONNECT" && !key.is_empty();
         // kustomize first tries the URL of a repository as a file, so that such a request is expected.
-        let mut known = self.served.repositories.iter();
+        let mut known = self.served.without_content.iter();
         if !known.any(|prefix| reads && *prefix == key || is_tunnel && prefix.starts_with(&key)) {
             self.note(url.map_or_else(|| request.uri.clone(), |url| url.to_string()));
         }

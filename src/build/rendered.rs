@@ -70,10 +70,10 @@ impl FileNames<'_> {
         let mut names = HashMap::new();
         // Objects of two clusters often have one name, and neither may overwrite the other's file: a target gets the short
         // name if no other has it, else the name with the suffix if no other has that.
-        for suffix in [|_: &Target| String::new(), suffix] {
+        for suffix_of in [|_: &Target| String::new(), suffix] {
             let mut by_file: BTreeMap<String, Vec<&Target>> = BTreeMap::new();
             for target in unnamed.drain(..) {
-                by_file.entry(target_file(target, &suffix(target))).or_default().push(target);
+                by_file.entry(target_file(target, &suffix_of(target))).or_default().push(target);
             }
             for (file, mut same) in by_file {
                 match &same[..] {

@@ -297,6 +297,7 @@ impl BuildRun {
     /// Returns a message if it builds now, because then it reads a file that the walk does not know, and a message for each
     /// unknown request; `None` if there are none.
     pub(super) fn retry_among_all(&self, source: &ScopedTree, reason: &str) -> Result<Option<BTreeSet<String>>> {
+        // A fetched tree has only the files that the walk knows.
         if source.repository.is_some() {
             return Ok(None);
         }
@@ -307,6 +308,7 @@ impl BuildRun {
         // If the first build had the load restrictor, and the root names a file outside of itself, success proves nothing: the
         // restrictor may have been all that was wrong.
         let is_proof = !leaves || self.arguments.iter().any(|argument| argument == ANY_FILE);
+        // One try is enough, so that it need not give the same output again.
         let run = BuildRun {
             root: RootDir { top: top.clone(), layout: None, runs: false, ..self.root.clone() },
             arguments: [&*self.arguments, &[ANY_FILE.to_owned()]].concat(),

@@ -186,8 +186,9 @@ impl Outcome for ReferenceTree {
                 out += &format!("{frame}{}{mark}\n", styled(node, shown.color));
                 for (index, child) in children.iter().enumerate().rev().filter(|_| !again) {
                     let is_last = index + 1 == children.len();
-                    let (branch, below) = if is_last { ("└── ", "    ") } else { ("├── ", "│   ") };
-                    todo.push((child, format!("{prefix}{indent}"), branch, below));
+                    let (branch, indent_below) =
+                        if is_last { ("└── ", "    ") } else { ("├── ", "│   ") };
+                    todo.push((child, format!("{prefix}{indent}"), branch, indent_below));
                 }
             }
         }

@@ -43,8 +43,8 @@ pub(super) struct VerifyArgs {
 
 impl VerifyArgs {
     pub(super) fn run(&self, output: &OutputArgs) -> Done {
-        let repo = LocalRepo::discover_offline()?.map(Rc::new);
         // A directory that was handed over needs no repository.
+        let repo = LocalRepo::discover_offline()?.map(Rc::new);
         let directory = directory(self.rev.as_deref(), repo.as_deref())?;
         // A directory has no source commit from which it could be localized.
         if let Some(text) = directory.filter(|_| self.rebuild) {
@@ -163,7 +163,7 @@ fn record_line(record: &Record) -> String {
     format!("{directory}{from}: {files}, {remotes}; recorded in the lock {by}")
 }
 
-/// One line for each remote, and a line with the counts.
+/// A line for each remote, with its newest commits below; then a line with the counts, and hints for an update.
 fn upstream_lines(all: &[EntryStatus]) -> Vec<String> {
     let mut out = Vec::new();
     for EntryStatus { lock, line, entry: (source, pinned), answer } in all {

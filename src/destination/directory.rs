@@ -74,7 +74,7 @@ impl NewDirectory {
     /// replaced as a whole. With `overwrite` edits are accepted. Records its content, so that a later change is
     /// noticed.
     pub(super) fn claim(&self, tree: &dyn Tree, target: &str, overwrite: bool) -> Result<()> {
-        let Some(lock) = tip::claim_new_dir(tree, &self.tree_path, target, "")? else { return Ok(()) };
+        let Some(lock) = tip::replaced_copy(tree, &self.tree_path, target, "")? else { return Ok(()) };
         if self.disk_path.join(".git").symlink_metadata().is_ok() {
             return Err(Failure::new(format!("`{}` has become a git repository of its own", self.shown))
                 .hint("choose another NEW_DIR, and copy its files there"));

@@ -355,17 +355,17 @@ impl OnBranch {
         };
         let source = GitTree::of_local(self.repo.clone(), self.source_tree)?;
         let in_source = " in the source commit";
-        tip::claim_new_dir(&source, new_dir, target, in_source)?;
+        tip::replaced_copy(&source, new_dir, target, in_source)?;
         let Some(tip) = &self.tip else {
             return Ok(());
         };
         // With `--overwrite` the record is enough, because the files may have been edited.
         let recorded = &tip.record.target;
         if !(overwrite && recorded.new_dir.as_ref() == Some(new_dir) && recorded.target == target) {
-            tip::claim_new_dir(&source.beside(tip.tree), new_dir, target, &format!(" in `{}`", self.branch.name))?;
+            tip::replaced_copy(&source.beside(tip.tree), new_dir, target, &format!(" in `{}`", self.branch.name))?;
         }
         for (directory, other) in tip.new_dirs.iter().filter(|(other, _)| *other != new_dir) {
-            tip::claim_new_dir(&source, directory, other.lock.target.as_deref().unwrap_or_default(), in_source)?;
+            tip::replaced_copy(&source, directory, other.lock.target.as_deref().unwrap_or_default(), in_source)?;
         }
         Ok(())
     }

@@ -267,8 +267,9 @@ impl Walker {
         })
     }
 
-    /// Examines a chart. `None` if it is in the tree, or stays remote; otherwise the request for it. Fails if it is
-    /// missing and has no repository. `sound` are the paths of the user's charts without problems.
+    /// Examines a chart, and returns the request for it; `None` if it is in the tree, stays remote, may be missing, or if
+    /// there is no network. Fails if it or its files are refused, if its source is not trusted, or if it is missing and
+    /// has no repository. `sound` are the paths of the user's charts without problems.
     fn examine_chart(
         &mut self,
         chart: usize,
@@ -280,7 +281,7 @@ impl Walker {
         let (root, source) = (*root, self.graph.roots[*root].source);
         match (lookup.clone(), wanted) {
             (ChartLookup::There(path), _) => {
-                // Without network and configuration, nobody asks for problems or files of charts.
+                // With neither a network nor a configuration, nobody asks for problems or files of charts.
                 if has_network || policy.config.is_some() {
                     self.inspect_files(chart, source, &path, sound, policy, has_network)?;
                 }

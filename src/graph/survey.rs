@@ -140,6 +140,7 @@ impl Walker {
             graph: self.graph.copy_roots(roots, &new_ids),
             files: self.files.clone(),
             read_plugins: self.read_plugins.clone(),
+            // A part has no limits of its own: those of the whole walk were counted already.
             references_read: self.references_read,
             remotes: self.remotes,
             is_full: self.is_full,

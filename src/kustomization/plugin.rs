@@ -121,7 +121,7 @@ pub(super) fn not_plain(stream: &Stream<'_>) -> Option<Problem> {
         let line = stream.text[..at].matches('\n').count();
         return Some(at_line(line, "a carriage return without a line feed", "end the line with a line feed"));
     }
-    stream.documents.iter().find_map(|document| document.find_map(&ambiguity))
+    stream.documents.iter().find_map(|document| document.find_map(&tag_or_merge_key))
 }
 
 fn has_text_after_dashes(line: &str) -> bool {
@@ -132,7 +132,7 @@ fn has_text_after_dashes(line: &str) -> bool {
 
 /// The problem of a tag or merge key at a value itself, which readers of YAML treat differently; `None` if it has
 /// neither. The caller looks at the values in it.
-pub(super) fn ambiguity(value: &Value) -> Option<Problem> {
+pub(super) fn tag_or_merge_key(value: &Value) -> Option<Problem> {
     let (position, message, hint) = match &value.tag {
         Some(tag) => {
             let tag = tag.replace("tag:yaml.org,2002:", "!!");
@@ -146,7 +146,7 @@ pub(super) fn ambiguity(value: &Value) -> Option<Problem> {
     Some(Problem::new(ProblemKind::Other, position, message, hint))
 }
 
-fn refuse_ambiguity(stream: &Stream<'_>, reader: &mut KustomizationReader<'_>) {
+fn refuse_other_yaml(stream: &Stream<'_>, reader: &mut KustomizationReader<'_>) {
     if let Some(problem) = not_plain(stream) {
         reader.push_problem(problem.context("not plain YAML"));
     }
@@ -155,7 +155,7 @@ fn refuse_ambiguity(stream: &Stream<'_>, reader: &mut KustomizationReader<'_>) {
 /// Reads the plugin configurations of a stream, from a file of their own or inline in a kustomization, and adds their
 /// references, notes and problems to `reader`.
 pub(super) fn read_objects(stream: &Stream<'_>, reader: &mut KustomizationReader<'_>) {
-    refuse_ambiguity(stream, reader);
+    refuse_other_yaml(stream, reader);
     let objects = match objects(stream) {
         Ok(objects) => objects,
         Err(problem) => return reader.push_problem(problem.context("not a plugin configuration")),
@@ -200,7 +200,7 @@ fn function_code(reader: &mut KustomizationReader<'_>, object: &Value) -> Option
         let Some(stream) = stream.filter(|stream| stream.documents.len() == 1) else {
             return Some(Runs::Unknown);
         };
-        refuse_ambiguity(&stream, reader);
+        refuse_other_yaml(&stream, reader);
         return Some(read_function_spec(reader, &stream.documents[0]));
     }
     if let Some(spec) = metadata.get("configFn") {

@@ -202,7 +202,7 @@ impl KustomizationReader<'_> {
             return;
         }
         // Readers of such a value may disagree about the reference in it.
-        if let Some(problem) = plugin::ambiguity(value) {
+        if let Some(problem) = plugin::tag_or_merge_key(value) {
             return self.push_problem(problem.in_a("a field that leads to a reference"));
         }
         // The table decides which type is expected: `[]` stands for the items of a list.
@@ -407,21 +407,23 @@ impl KustomizationReader<'_> {
         }
     }
 
-    /// Checks a value of a chart, or an item of it.
-    fn check_chart_value(&mut self, keys: ChartKeys, key: &str, word: &Value) {
-        let Some(text) = word.text() else {
+    /// Checks a value of a chart, or an item of a list in it: refuses a text that helm would take for an option, and
+    /// reports what kustomize or helm would misread.
+    fn check_chart_value(&mut self, keys: ChartKeys, key: &str, value: &Value) {
+        let Some(text) = value.text() else {
+            // Only the fields that take a text refuse other scalars. `null` counts as missing.
             let is_text_field = keys.all().iter().any(|name| is_same_key(name, key));
-            if is_text_field && word.scalar().is_some() && word.data != Data::Null {
-                self.wrong_type(word, "a string", None);
+            if is_text_field && value.scalar().is_some() && value.data != Data::Null {
+                self.wrong_type(value, "a string", None);
             }
             return;
         };
-        // kustomize passes each value to helm as an argument, whether the table names it or not.
-        self.refuse_option(word, text, "helm");
+        // kustomize passes each value to helm as an argument, whether our table of fields names it or not.
+        self.refuse_option(value, text, "helm");
         let is_values = is_same_key(keys.values, key) || is_same_key("additionalValuesFiles", key);
         let is_plugin = !self.field.starts_with("helmChart");
         // kyaml reads a date in a plugin's configuration, and writes it back with a time.
-        let misread = if is_plugin && word.style == ScalarStyle::Plain && is_date(text) {
+        let misread = if is_plugin && value.style == ScalarStyle::Plain && is_date(text) {
             Some(("a date in a chart: kustomize may add a time to it", "quote it"))
         } else if is_values && text.contains(',') {
             Some(("helm reads two files where `,` separates them", "rename the file"))
@@ -431,9 +433,9 @@ impl KustomizationReader<'_> {
             None
         };
         if let Some((message, hint)) = misread {
-            self.add_problem(word.start, message, hint);
+            self.add_problem(value.start, message, hint);
         }
-        if let Some(problem) = plugin::ambiguity(word) {
+        if let Some(problem) = plugin::tag_or_merge_key(value) {
             self.push_problem(problem.in_a("a chart"));
         }
     }
@@ -515,7 +517,7 @@ fn is_date(text: &str) -> bool {
 fn may_have_reference(tree: &FieldTree, value: &Value) -> bool {
     match (&value.data, tree.role) {
         (_, Some(Role::Other | Role::Argument | Role::InlinePatch)) => false,
-        _ if plugin::ambiguity(value).is_some() => true,
+        _ if plugin::tag_or_merge_key(value).is_some() => true,
         (Data::Null, _) => false,
         (Data::List(items), None) => {
             items.iter().any(|item| tree.names.get("[]").is_none_or(|subtree| may_have_reference(subtree, item)))

@@ -188,7 +188,7 @@ fn wait_within(
             Ok(None) => {}
             Ok(Some(status)) => {
                 let is_late = exited.get_or_insert_with(Instant::now).elapsed() > GRACE;
-                // A process that the child left behind still has the pipes open. It is not waited for.
+                // A process that the child left behind has the pipes open. It is ended, if it is in the group of the child.
                 if is_late && !is_closed {
                     signal_group(child.id(), GroupSignal::Kill);
                 }
@@ -198,7 +198,7 @@ fn wait_within(
                 }
             }
         }
-        // The bounds come last, because a child that has just ended did so within them.
+        // The bounds come last, because a child that has just ended, with its pipes closed, did so within them.
         if let Some(timeout) = bounds.time.filter(|timeout| start.elapsed() >= *timeout) {
             return Err(Error::Deadline(name, timeout.as_secs()));
         }

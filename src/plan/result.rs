@@ -63,9 +63,9 @@ impl LayoutBuilder<'_> {
             Err(failure) => failures.push(failure),
         }
         Failures::if_any(failures)?;
-        // Every directory with localized files gets attributes.
-        let fetched = localized.files.keys().filter(|path| !self.in_place || localized.is_fetched(path));
-        let mut directories: BTreeSet<String> = fetched.flat_map(|path| localized_directories(path)).collect();
+        // Every directory with localized files gets attributes. In place, a directory `localized-files` of the user gets none.
+        let ours = localized.files.keys().filter(|path| !self.in_place || localized.is_fetched(path));
+        let mut directories: BTreeSet<String> = ours.flat_map(|path| localized_directories(path)).collect();
         // Attributes go beside a chart, because a chart sees every file in its own directory.
         let beside = localized.vendored.iter().map(|chart| path::parent(chart).to_owned());
         let beside = BTreeSet::from_iter(beside);

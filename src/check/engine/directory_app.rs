@@ -62,7 +62,8 @@ fn is_vendored(path: &str) -> bool {
     path::components(path).any(|name| name == LOCALIZED_FILES)
 }
 
-/// The finding for a generator that makes an application of localized files.
+/// The finding for a generator that makes an application of localized files; `None` if it makes none, or if a pattern of
+/// it is broken.
 fn generated(context: &Context<'_>, generator: &GitGenerator, written: &WrittenPaths) -> Option<Finding> {
     // The patterns of a generator match paths from its base.
     let matches = generator.matcher()?;

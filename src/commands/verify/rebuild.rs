@@ -92,13 +92,14 @@ fn differences_of(repo: &Rc<LocalRepo>, whole: &str, record: &Record) -> Result<
         }
         None => in_place::plan(&workspace, in_place::InPlaceRequest::default(), &options, &mut fetcher)?,
     };
+    // Other copies do not matter: only this one is compared.
     let rebuilt_tree =
         objects::write_trees(&repository, source_tree, [], &plan.changes, plan.new_dir.as_deref())?.directory;
     let recorded_tree = match record.target {
-        // A copy is compared by its directory, if that exists.
+        // A copy is compared by its directory, which has the lock that names the target.
         Some(_) => match lookup(&repository, whole, &record.directory)? {
             Some((_, id)) => id,
-            None => return Ok(Vec::new()),
+            None => return Err(Failure::new(format!("there is no directory `{}`", record.directory)).into()),
         },
         // In place, the commit may also have later changes of people, so the tree of the trailer is compared, which `verify`
         // has compared with the commit that we made.

@@ -313,9 +313,10 @@ fn lock_of_copy(tree: &dyn Tree, directory: &str) -> Result<Option<Rc<Lock>>> {
     Ok(lock.filter(|lock| lock.target.is_some()))
 }
 
-/// Refuses to write NEW_DIR over anything but a copy of the same target, whose lock it returns. `in_tree` names `tree` in
-/// messages: a phrase that begins with a space, such as ` in the source commit`.
-pub(crate) fn claim_new_dir(tree: &dyn Tree, new_dir: &str, target: &str, in_tree: &str) -> Result<Option<Rc<Lock>>> {
+/// The lock of the copy that NEW_DIR would replace; `None` if nothing is there. Fails if anything else is there than a copy
+/// of the same target. `in_tree` names `tree` in messages: a phrase that begins with a space, such as ` in the source
+/// commit`.
+pub(crate) fn replaced_copy(tree: &dyn Tree, new_dir: &str, target: &str, in_tree: &str) -> Result<Option<Rc<Lock>>> {
     let shown = tree.label(new_dir);
     // Nothing above may be a file, a link or another copy.
     for directory in path::and_above(path::parent(new_dir)) {
