@@ -66,7 +66,7 @@ impl AffectedArgs {
 }
 
 impl Outcome for Touched {
-    /// One line for each root and each target; the sources of an application are one.
+    /// One line for each root and each target. The sources of one application share a line.
     fn text(&self, _shown: Shown) -> String {
         let roots = self.affected.roots.iter().map(|root| {
             let directory = path::shown(&root.directory).to_owned();

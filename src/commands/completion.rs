@@ -17,7 +17,7 @@ pub(crate) fn completion(shell: Shell, command: clap::Command) -> String {
             let script = script(Shell::Bash, command, &plain);
             script.replace(&format!(" {plain}\n"), &format!(" {name}\n")) + BASH_GLUE
         }
-        // With TARGET and NEW_DIR before it, a command would be looked for as the third word.
+        // The generated script would complete a command only as the third word, after TARGET and NEW_DIR.
         Shell::Zsh => script(Shell::Zsh, without_positionals(&command), &name),
         Shell::Fish => script(Shell::Fish, command, &name) + FISH_GLUE,
         _ => script(shell, command, &name),

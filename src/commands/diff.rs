@@ -156,6 +156,7 @@ struct Compared {
 }
 
 impl DiffArgs {
+    /// Compares what a change deploys with its base, or the outputs of two programs if two are named.
     pub(super) fn run(&self, output: &OutputArgs) -> Done {
         let repo = repository_offline()?;
         let new = Workspace::to_read(repo.clone(), self.rev.as_deref())?;
@@ -171,7 +172,7 @@ impl DiffArgs {
         Ok(Box::new(diff))
     }
 
-    /// Compares with a base, each side as a tree of its own.
+    /// Compares `new` with its base. Only builds are run that the changes between them can affect.
     fn since_base(&self, repo: &Rc<LocalRepo>, new: Workspace, quiet: bool) -> Result<Diff, Failures> {
         let (base, only) = self.base(repo)?;
         let new = new.into_checkout();
@@ -655,21 +656,21 @@ fn objects_of(build: &Compared) -> (bool, Vec<(String, Option<serde_yaml::Value>
 /// `asked` also the number of commits between them.
 fn move_lines(sides: Sides<&Workspace>, fetcher: &Fetcher, asked: &BTreeSet<Upstream>) -> BTreeMap<Upstream, String> {
     // A side without a lock pins nothing.
-    let Sides { old: was, new: is } = sides.map(|side| side.lock.as_deref().cloned().unwrap_or_default());
-    let changes = Lock::changes(&was, &is).into_iter().filter(|change| change.old != change.new);
+    let locks = sides.map(|side| side.lock.as_deref().cloned().unwrap_or_default());
+    let changes = Lock::changes(&locks.old, &locks.new).into_iter().filter(|change| change.old != change.new);
     let changes = changes.filter_map(|change| {
         let move_line = move_line(&change.upstream, change.old?.hex(), change.new?.hex());
         Some((change.upstream, move_line))
     });
     let mut moved: BTreeMap<Upstream, String> = changes.collect();
     // Counting commits asks the network, so only upstreams that caused a difference are asked for.
-    let mut moves = moves(&was, &is);
-    moves.retain(|reference_move| asked.contains(reference_move.new.upstream));
+    let mut moves = moves(&locks.old, &locks.new);
+    moves.retain(|upstream_move| asked.contains(upstream_move.new.upstream));
     for (Move { old, new }, history) in moves.iter().zip(fetcher.histories(&moves)) {
         let count = history.filter(|history| history.is_forward).map(|history| counted(history.commits, "commit"));
         let count = count.map_or(String::new(), |count| format!(", {count}"));
         let move_line = match [old, new].map(|side| short(side.upstream.reference().unwrap_or("HEAD")).to_owned()) {
-            [was, is] if was != is => format!("{}: {was} -> {is}", new.upstream.url()),
+            [from, to] if from != to => format!("{}: {from} -> {to}", new.upstream.url()),
             _ => move_line(new.upstream, old.commit, new.commit),
         };
         moved.insert(new.upstream.clone(), move_line + &count);
@@ -701,9 +702,9 @@ impl Outcome for Diff {
         let failures = self.builds.iter().flat_map(|build| build.not_built.iter().flatten());
         let failures = failures.filter(|failure| !is_stopped(failure));
         let hints = messages::hints(&failures.collect::<Vec<_>>(), output.verbose);
-        let unlocked = self.unlocked(output.verbose).into_iter().map(|text| messages::warning(&text, None));
-        let unlocked: String = unlocked.collect();
-        let left = messages::lines(self.left(output.verbose));
+        let warnings = self.lock_warnings(output.verbose).into_iter().map(|text| messages::warning(&text, None));
+        let warnings: String = warnings.collect();
+        let skipped = messages::lines(self.skipped_lines(output.verbose));
         let now_remote = messages::lines(self.now_remote.iter().map(NowRemote::line).collect());
         let unknown = unknown_lines(&self.unbuilt, &self.unread, output.verbose);
         let since = match &self.programs {
@@ -711,7 +712,7 @@ impl Outcome for Diff {
             None if self.since.is_empty() => String::new(),
             None => format!(" since {}", short(&self.since)),
         };
-        format!("{unknown}{left}{unlocked}{hints}{now_remote}{}\n", self.counts(&since))
+        format!("{unknown}{skipped}{warnings}{hints}{now_remote}{}\n", self.counts(&since))
     }
 
     fn stopped(&self) -> Vec<Failure> {

@@ -89,8 +89,8 @@ fn wanted(findings: &[Finding], verbose: bool) -> Vec<&Finding> {
     blocks.filter(|(index, block)| verbose || block[0].fails() || *index < NAMED).flat_map(|(_, block)| block).collect()
 }
 
-/// Findings in groups that are printed as one, in the order of the first of each. Without `verbose`, warnings with a common message for several
-/// targets share a group.
+/// Findings in groups that are printed as one, in the order of the first of each. Without `verbose`, warnings with a common
+/// message for several targets share a group.
 pub(super) fn blocks<'a>(findings: &[&'a Finding], verbose: bool) -> Vec<Vec<&'a Finding>> {
     let mut blocks: Vec<Vec<&Finding>> = Vec::new();
     let mut known: HashMap<(Rule, &str), usize> = HashMap::new();
@@ -125,7 +125,7 @@ pub(super) fn findings_text(findings: &[&Finding], shown: Shown) -> String {
     }
     for block in blocks(findings, shown.verbose) {
         let finding = block[0];
-        let common = in_common(&block);
+        let common = common_finding(&block);
         // Findings that differ only in their lines are shown as one.
         let lines = match finding.span {
             Some(_) if !shown.verbose && common.is_none() => lines.remove(&message_key(finding)),
@@ -134,7 +134,7 @@ pub(super) fn findings_text(findings: &[&Finding], shown: Shown) -> String {
         let Some(lines) = lines else { continue };
         let others: Vec<String> = lines.iter().skip(1).map(usize::to_string).collect();
         let word = if others.len() == 1 { "line" } else { "lines" };
-        let others = (!others.is_empty()).then(|| format!("and in {word} {}", named(&others, false)));
+        let others = (!others.is_empty()).then(|| format!("and in {word} {}", named(&others, shown.verbose)));
         let (first, notes) = common.unwrap_or_else(|| (finding.clone(), Vec::from_iter(others)));
         // Help that differs only in a path or command is the same help, so only the words before the first colon count.
         let ways = finding.help.iter().map(|line| line.split_once(": ").map_or(&**line, |(way, _)| way));
@@ -155,8 +155,8 @@ fn message_key(finding: &Finding) -> (Rule, Severity, String, String) {
     (finding.rule, finding.severity, finding.path.clone(), finding.message.clone())
 }
 
-/// The common message of several findings, and the first of their own parts; `None` for a single finding.
-fn in_common(block: &[&Finding]) -> Option<(Finding, Vec<String>)> {
+/// One finding with the common message of several, and notes with the first of their own parts; `None` for a single finding.
+fn common_finding(block: &[&Finding]) -> Option<(Finding, Vec<String>)> {
     let [first, _, ..] = block else { return None };
     let each = block.iter().filter_map(|finding| Some(finding.common.as_ref()?.each.clone()));
     let mut notes: Vec<String> = each.take(NAMED).collect();

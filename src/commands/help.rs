@@ -52,9 +52,9 @@ fn for_this_repository(text: String) -> String {
     let head = repo.refs(&[head]).ok().and_then(|mut refs| refs.remove(head)?.other_name);
     match head.as_deref().and_then(|name| name.strip_prefix("refs/remotes/origin/")) {
         Some(branch) => {
-            let named =
+            let with_branch =
                 |text: String, before: &str| text.replace(&format!("{before}main"), &format!("{before}{branch}"));
-            named(named(text, "localized/"), "branches: [")
+            with_branch(with_branch(text, "localized/"), "branches: [")
         }
         None => text,
     }

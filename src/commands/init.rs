@@ -452,20 +452,20 @@ impl Initialized {
             headings.entry((edit.rule, edit.is_unlocked)).or_default().push(edit);
         }
         let mut out = Vec::new();
-        for ((rule, is_unlocked), all) in headings {
+        for ((rule, is_unlocked), edits) in headings {
             // A message that differs for each reference is printed beside it, the same one only once above them.
-            let same = all
+            let same = edits
                 .first()
                 .map(|edit| &*edit.message)
-                .filter(|message| all.len() > 1 && all.iter().all(|other| other.message == *message));
+                .filter(|message| edits.len() > 1 && edits.iter().all(|other| other.message == *message));
             let count = if is_unlocked {
-                format!("{} could not be locked", counted(all.len(), "reference"))
+                format!("{} could not be locked", counted(edits.len(), "reference"))
             } else {
-                format!("{} to edit ({rule})", counted(all.len(), "place"))
+                format!("{} to edit ({rule})", counted(edits.len(), "place"))
             };
             out.push(same.map_or(count.clone(), |message| format!("{count}: {message}")));
             let mut groups: BTreeMap<Vec<&str>, Vec<&RequiredEdit>> = BTreeMap::new();
-            all.iter().for_each(|edit| groups.entry(edit.ways()).or_default().push(edit));
+            edits.iter().for_each(|edit| groups.entry(edit.ways()).or_default().push(edit));
             groups.values().for_each(|group| out.extend(self.group_lines(group, same.is_some())));
         }
         out

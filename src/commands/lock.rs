@@ -97,6 +97,6 @@ pub(super) fn changed_lock(
     relocked.lock.written_after(before);
     let is_same = relocked.lock == *before && workspace.conflicts.is_none();
     // A first lock without an entry would only tell that every reference failed.
-    let is_nothing = workspace.lock.is_none() && relocked.lock.remotes.is_empty() && !relocked.unresolved.is_empty();
-    (!is_same && !is_nothing).then(|| ResultFile::of(&relocked.lock)).transpose()
+    let is_empty = workspace.lock.is_none() && relocked.lock.remotes.is_empty() && !relocked.unresolved.is_empty();
+    (!is_same && !is_empty).then(|| ResultFile::of(&relocked.lock)).transpose()
 }

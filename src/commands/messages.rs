@@ -63,18 +63,18 @@ fn hinted(text: &str) -> String {
 /// The command that commits untracked files, with the files that changed with them.
 pub(super) fn commit_command(paths: &[String]) -> String {
     // Files below the top are added with their directories, because new files there mostly belong together.
-    let mut all: Vec<&str> =
+    let mut added: Vec<&str> =
         paths.iter().map(|path| stored::localized_dir(path).unwrap_or_else(|| directory_or_path(path))).collect();
-    all.sort_unstable();
-    all.dedup_by(|later, kept| path::is_in(later, kept));
-    if all.len() > NAMED {
+    added.sort_unstable();
+    added.dedup_by(|path, above| path::is_in(path, above));
+    if added.len() > NAMED {
         // Not the whole tree: other untracked files may be meant to stay so.
-        let tops: BTreeSet<&str> = all.iter().filter_map(|path| path.split('/').next()).collect();
-        all = tops.into_iter().collect();
+        let tops: BTreeSet<&str> = added.iter().filter_map(|path| path.split('/').next()).collect();
+        added = tops.into_iter().collect();
     }
     // Localized files belong to the kustomization and the lock that changed with them.
     let changed = if paths.iter().any(|path| stored::localized_dir(path).is_some()) { " -a" } else { "" };
-    format!("{} && git commit{changed}", command("git add --", all.into_iter().map(pathspec)))
+    format!("{} && git commit{changed}", command("git add --", added.into_iter().map(pathspec)))
 }
 
 /// The directory of a file; the file itself if it is at the top.
@@ -155,7 +155,7 @@ pub(super) fn first_failures(failures: &[Failure], verbose: bool) -> String {
         out += &format!("{mark} {}: `-v` shows all\n", counted(more, "more error"));
     }
     let all: Vec<&Failure> = groups.concat();
-    out + &left_remote(&all, verbose)
+    out + &remote_hint(&all, verbose)
 }
 
 /// The hints of failures, each once.
@@ -166,11 +166,11 @@ pub(super) fn hints(failures: &[&Failure], verbose: bool) -> String {
             all.push(hint);
         }
     }
-    all.into_iter().map(|hint| hinted(hint)).collect::<String>() + &left_remote(failures, verbose)
+    all.into_iter().map(|hint| hinted(hint)).collect::<String>() + &remote_hint(failures, verbose)
 }
 
 /// The hint how the subjects of failures can stay remote, then the entries for them; empty if there are none.
-fn left_remote(failures: &[&Failure], verbose: bool) -> String {
+fn remote_hint(failures: &[&Failure], verbose: bool) -> String {
     // An outage passes, so only `init` offers an entry for it.
     let lasting = failures.iter().filter(|failure| !failure.kind.is_outage());
     let failures: Vec<&Failure> = lasting.filter(|failure| failure.exception.is_some()).copied().collect();
@@ -261,6 +261,7 @@ fn versions(LockChange { upstream, old, new, paths, .. }: &LockChange) -> [Strin
         (None, None) => ("", String::new(), String::new()),
         (None, Some(new)) => ("added", upstream.to_string(), short(new.hex()).to_owned()),
         (Some(old), None) => ("dropped", upstream.to_string(), short(old.hex()).to_owned()),
+        // More directories of a repository whose commit stays the same.
         (old, new) if old == new => ("added", format!("{} of {upstream}", paths.join(", ")), String::new()),
         (Some(old), Some(new)) => {
             ("moved", upstream.to_string(), format!("{} -> {}", short(old.hex()), short(new.hex())))

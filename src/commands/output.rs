@@ -180,11 +180,11 @@ pub(super) fn print_outcome(output: &OutputArgs, outcome: Done) -> ExitCode {
     if is_json || status > 0 || !output.quiet {
         let report = outcome.report(output);
         let pager = outcome.pager().filter(|_| console::Term::stdout().is_term() && !report.is_empty());
-        if !pager.is_some_and(|pager| page(pager, report.as_bytes())) {
+        if !pager.is_some_and(|pager| show_in_pager(pager, report.as_bytes())) {
             print(report.as_bytes());
         }
     }
-    // After a success, only people who did not ask for less read stderr.
+    // After a success stderr is for people only: not with `--quiet`, and not beside JSON.
     if status > 0 || !(is_json || output.quiet) {
         say(&outcome.stderr(output));
     }
@@ -217,8 +217,8 @@ pub(super) fn print(text: &[u8]) {
     }
 }
 
-/// Shows text in a pager, as git does; returns whether there was one.
-fn page(pager: &str, text: &[u8]) -> bool {
+/// Shows text in a pager, as git does. Returns false if the pager could not be run, so that the caller prints the text.
+fn show_in_pager(pager: &str, text: &[u8]) -> bool {
     let mut shell = Command::new("sh");
     shell.args(["-c", pager]).stdin(Stdio::piped());
     // git sets these variables as well, unless the user does.

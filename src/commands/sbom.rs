@@ -64,7 +64,7 @@ impl SbomArgs {
     pub(super) fn run(&self, output: &OutputArgs) -> Done {
         let repo = LocalRepo::discover_offline()?.map(Rc::new);
         let given = given_date()?;
-        let directory = super::verify::directory(self.rev.as_deref(), repo.as_deref())?;
+        let directory = super::verify::directory_argument(self.rev.as_deref(), repo.as_deref())?;
         // Images are found by building a commit, and SLSA has no place for them.
         if self.images && (directory.is_some() || output.format == Format::Slsa) {
             return Err(Failure::new("`--images` needs a commit, and a format other than `slsa`").into());

@@ -257,6 +257,7 @@ impl TargetStatus {
         TargetStatus { name: named(target), file: file.clone(), line: *line, state }
     }
 
+    /// The state of the target in a line, with the reason or the first remote input of its build.
     fn text(&self) -> String {
         let why = match &self.state {
             TargetState::Localized => String::new(),

@@ -200,6 +200,7 @@ impl<'a> Update<'a> {
         let (workspace, selection) = (&self.workspace, &mut self.selection);
         let changes = update::with_new_refs(workspace, names, paths, &mut |versioned| {
             let source = versioned.source();
+            // Each repository or chart is asked for its releases once.
             if let Some(known) = known.get(&source) {
                 return Ok(Option::clone(known));
             }
@@ -297,7 +298,7 @@ impl<'a> Update<'a> {
     /// Writes the lock, and with it the stored files.
     fn finish(self, (plan, relocked): Resolved) -> Result<LocalizeReport, Failures> {
         // The network may fail, so it is asked before anything is written.
-        let (mut rewritten, news) = histories(&self.fetcher, &self.old_lock, &relocked.lock);
+        let (mut rewritten, news) = ask_for_news(&self.fetcher, &self.old_lock, &relocked.lock);
         let diff = self.args.diff.then(|| self.diff(plan.as_ref(), &relocked.lock)).transpose();
         let diff = diff.map_err(|failures| failures.context("nothing was written"))?;
         // The files are written last, all of them or none.
@@ -337,6 +338,7 @@ impl<'a> Update<'a> {
         let choices = Choices::of(repo, &new.config, &changes, sides.map(|side| &**side.survey()), &[])?;
         let how = ProgramOptions { quiet: self.quiet, ..ProgramOptions::default() };
         let diff = Diff::between(repo, sides, &changes, choices, Sides { old: how, new: how })?;
+        // A stopped build could hide any difference, so the update fails.
         match diff.stopped().into_iter().next() {
             Some(stopped) => Err(stopped.clone().into()),
             None => Ok(diff),
@@ -381,7 +383,7 @@ fn is_pattern(to: &str) -> bool {
 
 /// Asks the remotes about the updated entries. Returns a finding for each branch that no longer contains the locked commit, and
 /// the news: the commit subjects of each repository that moved, and the age and signer of each new entry.
-fn histories(fetcher: &Fetcher, before: &Lock, after: &Lock) -> (Vec<Finding>, News) {
+fn ask_for_news(fetcher: &Fetcher, before: &Lock, after: &Lock) -> (Vec<Finding>, News) {
     let moves = message::moves(before, after);
     let (mut findings, mut news) = (Vec::new(), News::new());
     for (Move { old, new: RefCommit { upstream: new, .. } }, history) in moves.iter().zip(fetcher.histories(&moves)) {

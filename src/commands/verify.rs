@@ -45,7 +45,7 @@ impl VerifyArgs {
     pub(super) fn run(&self, output: &OutputArgs) -> Done {
         // A directory that was handed over needs no repository.
         let repo = LocalRepo::discover_offline()?.map(Rc::new);
-        let directory = directory(self.rev.as_deref(), repo.as_deref())?;
+        let directory = directory_argument(self.rev.as_deref(), repo.as_deref())?;
         // A directory has no source commit from which it could be localized.
         if let Some(text) = directory.filter(|_| self.rebuild) {
             return Err(Failure::new(format!("`--rebuild` needs a commit, but `{text}` is a directory"))
@@ -76,7 +76,7 @@ impl VerifyArgs {
 }
 
 /// The directory that an argument names; `None` if it names a commit.
-pub(super) fn directory<'a>(rev: Option<&'a str>, repo: Option<&LocalRepo>) -> Result<Option<&'a str>> {
+pub(super) fn directory_argument<'a>(rev: Option<&'a str>, repo: Option<&LocalRepo>) -> Result<Option<&'a str>> {
     let Some(text) = rev.filter(|text| Path::new(text).is_dir()) else {
         return Ok(None);
     };
@@ -150,7 +150,9 @@ impl Outcome for VerifyOutcome {
 fn record_line(record: &Record) -> String {
     let directory = path::shown(&record.directory);
     let from = record.target.as_ref().map(|target| format!(" from {target}")).unwrap_or_default();
-    if let (true, Some(commit)) = (record.rendered, &record.recorded_by) {
+    if record.rendered
+        && let Some(commit) = &record.recorded_by
+    {
         let (files, by) = (counted(record.files, "rendered file"), short(commit));
         let remotes = counted(record.remotes, "upstream");
         return format!("{directory}: {files}, {remotes}; recorded in the message of {by}");
@@ -201,10 +203,10 @@ fn upstream_lines(all: &[EntryStatus]) -> Vec<String> {
 
 /// The commands that take upstream's changes into the lock.
 fn update_hints(all: &[EntryStatus]) -> Vec<String> {
-    let entries_to = |update| all.iter().filter(move |entry| entry.answer.update == update);
+    // The entries that an update of a kind would change.
+    let of = |update| all.iter().filter(move |entry| entry.answer.update == update);
     // The lock at the top is updated, that of a copy only by another copy.
-    let (any, by_name) = (entries_to(UpdateKind::Any), entries_to(UpdateKind::ByName));
-    let mut out = Vec::new();
+    let (any, by_name, mut out) = (of(UpdateKind::Any), of(UpdateKind::ByName), Vec::new());
     if any.clone().any(|entry| !is_of_copy(entry)) {
         out.push("  to update the lock: git kustomize-localize update".to_owned());
     }

@@ -99,10 +99,10 @@ pub(crate) fn relock(workspace: &Workspace, old_lock: &Lock, remotes: &mut dyn g
     Ok(relocked(lock, &user_remotes, troubles))
 }
 
-/// Adds upstreams that stay locked although no file references them: those of stored files, and with `all` everything
-/// in the lock.
-pub(super) fn keep_locked(mut user_remotes: UserRemotes, old_lock: &Lock, all: bool) -> UserRemotes {
-    if all {
+/// Adds upstreams that stay locked although no file references them: those of stored files, and with `has_unread` everything
+/// in the lock, because a file that could not be read may reference it.
+pub(super) fn keep_locked(mut user_remotes: UserRemotes, old_lock: &Lock, has_unread: bool) -> UserRemotes {
+    if has_unread {
         user_remotes.to_localize.extend(old_lock.upstreams())
     } else {
         user_remotes.to_localize.extend(old_lock.stored())

@@ -45,7 +45,7 @@ pub fn github_summary(checked: &Checked, verbose: bool) -> String {
         lines += &format!("{}&#10;", html(line));
     }
     // Markdown means nothing in HTML, so that no text from a file can be markup, a link or a mention.
-    // Others write to the file as well.
+    // Other steps write to the file as well, so the text begins and ends with an empty line.
     format!("\n### git kustomize-localize check\n\n<pre>{lines}</pre>\n\n")
 }
 

@@ -31,7 +31,7 @@ impl Diff {
         let numbers = || 0..page.groups.len();
         let consequences = summary("Consequences", numbers().flat_map(|number| page.consequences(number)).collect());
         let unbuilt = unknown_lines(&self.unbuilt, &self.unread, VERBOSE);
-        let unknown = unbuilt.lines().map(str::to_owned).chain(self.unlocked(VERBOSE));
+        let unknown = unbuilt.lines().map(str::to_owned).chain(self.lock_warnings(VERBOSE));
         let unknown = summary("Not known", unknown.map(|line| item(&text(&line))).collect());
         let remote = self.now_remote.iter().map(|upstream| item(&text(&upstream.line()))).collect();
         let images = summary("Images", self.images.iter().map(|image| item(&text(&image.line()))).collect());

@@ -23,8 +23,9 @@ impl Diff {
         let (repository, sides) = (code(&visible(&self.repository)), code(&self.sides()));
         let mut out = format!("{MARKER}\n**{}** in {repository}, {sides}\n\n", self.counts(""));
         // Doubts come first: whoever reads only the beginning must see them.
-        let not_compared = self.unlocked(VERBOSE).into_iter().chain(self.left(VERBOSE));
-        not_compared.for_each(|text| out += &format!("<p>{}</p>\n\n", code(&text)));
+        let mut doubts = self.lock_warnings(VERBOSE);
+        doubts.extend(self.skipped_lines(VERBOSE));
+        doubts.iter().for_each(|text| out += &format!("<p>{}</p>\n\n", code(text)));
         let images: Vec<String> =
             self.images.iter().map(|image| inert(&format!("- {}", code(&image.line())))).collect();
         if !images.is_empty() {

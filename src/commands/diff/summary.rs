@@ -172,7 +172,7 @@ impl Diff {
     }
 
     /// Warnings that a side was not built as its own lock says: it has no lock, or not for these references.
-    pub(super) fn unlocked(&self, verbose: bool) -> Vec<String> {
+    pub(super) fn lock_warnings(&self, verbose: bool) -> Vec<String> {
         let names: Vec<String> = self.unlocked.iter().map(Upstream::to_string).collect();
         let mut warnings = Vec::new();
         if self.takes_lock {
@@ -186,17 +186,18 @@ impl Diff {
     }
 
     /// The builds that were not compared because a reference stays remote, in lines; empty with `verbose`.
-    pub(super) fn left(&self, verbose: bool) -> Vec<String> {
+    pub(super) fn skipped_lines(&self, verbose: bool) -> Vec<String> {
         // With `verbose` they are shown among the others.
         if verbose {
             return Vec::new();
         }
-        let left: Vec<&Compared> = self.builds.iter().filter(|build| build.is_left()).collect();
-        if left.len() > NAMED {
-            let count = counted(left.len(), "build");
+        let skipped: Vec<&Compared> = self.builds.iter().filter(|build| build.is_left()).collect();
+        if skipped.len() > NAMED {
+            let count = counted(skipped.len(), "build");
             return vec![format!("{count} not built: something stays remote (`-v` shows each)")];
         }
-        left.into_iter()
+        skipped
+            .into_iter()
             .map(|build: &Compared| {
                 let why: BTreeSet<&str> =
                     build.not_built.iter().flatten().map(|failure| failure.message.as_str()).collect();

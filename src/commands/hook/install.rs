@@ -32,6 +32,7 @@ pub(super) struct ChangedHooks {
 }
 
 impl Outcome for ChangedHooks {
+    /// A line for each file, from the current directory.
     fn text(&self, _shown: Shown) -> String {
         let current = std::env::current_dir().unwrap_or_default();
         let text: String = self
@@ -101,7 +102,7 @@ pub(super) fn install(repo: &LocalRepo, names: &[String]) -> Result<ChangedHooks
 
 /// Removes the hooks of [`install`].
 pub(super) fn uninstall(repo: &LocalRepo, names: &[String]) -> Result<ChangedHooks> {
-    // All paths are read before the first file is removed.
+    // All hooks are read before the first is removed, so that a failure removes none of them.
     let directory = without_links(&repo.hooks()?);
     let mut files = Vec::new();
     for (name, _) in named(names) {

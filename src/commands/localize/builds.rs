@@ -70,7 +70,7 @@ fn counts(checked: &BuildCheck) -> String {
         (count(|verdict| matches!(verdict, Verdict::NotBuilt { .. } | Verdict::Skipped { .. })), "root", "not built"),
         (count(Verdict::differs), "build", "different"),
     ];
-    present(counts.map(|(count, what, how)| (count, format!("{} {how}", counted(count, what))))).join(", ")
+    present(counts.map(|(count, noun, end)| (count, format!("{} {end}", counted(count, noun))))).join(", ")
 }
 
 /// The differences between results and originals. They are printed alone, because nothing was written.

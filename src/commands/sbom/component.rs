@@ -163,49 +163,53 @@ fn licenses<'a>(
         }
         let bytes = tree.read(&path::join(directory, &file.path))?;
         let license = identify(&String::from_utf8_lossy(&bytes));
-        let all = known.entry(source).or_insert_with(|| Some(BTreeSet::new()));
+        let ids = known.entry(source).or_insert_with(|| Some(BTreeSet::new()));
         match license {
-            Some(id) => all.iter_mut().for_each(|all| all.extend([id])),
-            None => *all = None,
+            Some(id) => ids.iter_mut().for_each(|ids| ids.extend([id])),
+            None => *ids = None,
         }
     }
-    Ok(known.into_iter().filter_map(|(source, all)| Some((source, all?))).collect())
+    Ok(known.into_iter().filter_map(|(source, ids)| Some((source, ids?))).collect())
 }
 
 /// The component of a locked source.
 fn of_locked(source: &Upstream, pinned: &Pinned) -> Component {
     let names = pinned.paths.values().flatten().cloned();
-    let all =
+    let component =
         Component { digest: Some(pinned.digest.clone()), names: names.collect(), ..Component::new(source.clone()) };
     let hex = pinned.digest.hex();
     match source {
         Upstream::Git { url, reference, .. } => {
             let paths = pinned.paths.keys().map(|path| path::shown(path).to_owned()).collect();
-            Component { reference: reference.clone(), paths, ..all.of_repository(url, Some(hex), "") }
+            Component { reference: reference.clone(), paths, ..component.of_repository(url, Some(hex), "") }
         }
         Upstream::Chart { url, chart, version } => {
-            all.of_chart(url, chart, pinned.resolved.as_deref().or(version.as_deref()))
+            component.of_chart(url, chart, pinned.resolved.as_deref().or(version.as_deref()))
         }
         Upstream::File { url } | Upstream::Image { image: url } => {
-            Component { version: Some(hex.to_owned()), ..all.of_file(url, Some(hex)) }
+            Component { version: Some(hex.to_owned()), ..component.of_file(url, Some(hex)) }
         }
     }
 }
 
 /// The component of an upstream that stays remote for `reason`: it has no digest.
 fn of_left(upstream: &Upstream, reason: &str) -> Component {
-    let all = Component { left: Some(reason.to_owned()), ..Component::new(upstream.clone()) };
+    let component = Component { left: Some(reason.to_owned()), ..Component::new(upstream.clone()) };
     match upstream {
         Upstream::Git { url, reference, path, .. } => {
             let paths = BTreeSet::from([path::shown(path).to_owned()]);
-            Component { reference: reference.clone(), paths, ..all.of_repository(url, reference.as_deref(), path) }
+            Component {
+                reference: reference.clone(),
+                paths,
+                ..component.of_repository(url, reference.as_deref(), path)
+            }
         }
         Upstream::File { url } => {
             let version = file_pin(url).map(|(_, version)| version).filter(|version| !version.is_empty());
-            Component { version, ..all.of_file(url, None) }
+            Component { version, ..component.of_file(url, None) }
         }
-        Upstream::Chart { url, chart, version } => all.of_chart(url, chart, version.as_deref()),
-        Upstream::Image { image } => Component { left: all.left, ..of_image(image, BTreeSet::new()) },
+        Upstream::Chart { url, chart, version } => component.of_chart(url, chart, version.as_deref()),
+        Upstream::Image { image } => Component { left: component.left, ..of_image(image, BTreeSet::new()) },
     }
 }
 

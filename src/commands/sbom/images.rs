@@ -72,24 +72,24 @@ fn images(output: &[u8]) -> Result<BTreeSet<String>> {
     for document in Deserializer::from_slice(output) {
         let object = Value::deserialize(document);
         let object = object.map_err(|error| Failure::new(format!("cannot read the build output: {error}")))?;
-        collect_images(&object, &mut images);
+        add_images(&object, &mut images);
     }
     Ok(images)
 }
 
 /// Adds the images of the containers in a value, at any depth: a template of pods may be anywhere in a custom resource.
-fn collect_images(value: &Value, images: &mut BTreeSet<String>) {
+fn add_images(value: &Value, images: &mut BTreeSet<String>) {
     match value {
-        Value::Sequence(items) => items.iter().for_each(|item| collect_images(item, images)),
+        Value::Sequence(items) => items.iter().for_each(|item| add_images(item, images)),
         Value::Mapping(fields) => {
             for name in ["containers", "initContainers", "ephemeralContainers"] {
                 let containers = fields.get(name).and_then(Value::as_sequence).into_iter().flatten();
                 let named = containers.filter_map(|container| container.get("image")?.as_str());
                 images.extend(named.map(str::trim).filter(|image| !image.is_empty()).map(str::to_owned));
             }
-            fields.values().for_each(|field| collect_images(field, images));
+            fields.values().for_each(|field| add_images(field, images));
         }
-        Value::Tagged(tagged) => collect_images(&tagged.value, images),
+        Value::Tagged(tagged) => add_images(&tagged.value, images),
         _ => {}
     }
 }
