@@ -12,7 +12,7 @@ use crate::tree::{LOCK_COMMAND, Tree as _};
 pub(super) fn merged(repo: &LocalRepo, tree: &DiskTree) -> Result<Option<Merged>> {
     // A commit can have a lock with conflict markers. Its sides are only text, so they cannot be merged.
     let [base, Some(ours), Some(theirs)] = stages(repo, tree)? else { return Ok(None) };
-    let (ours, theirs) = (side(&ours, "our")?, side(&theirs, "their")?);
+    let (ours, theirs) = (side(&ours, "ours")?, side(&theirs, "theirs")?);
     // A lock on disk that is neither side was resolved by the user.
     let on_disk = tree.entry(LOCK_NAME)?.map(|_| tree.read(LOCK_NAME)).transpose()?;
     let on_disk = on_disk.and_then(|bytes| Lock::parse(&bytes, LOCK_NAME).ok());
@@ -44,10 +44,12 @@ pub(super) fn conflict_failure(conflict: &LockConflict) -> Failure {
     .hint(format!("resolve it again: {}", command("git kustomize-localize update", [conflict.upstream.to_string()])))
 }
 
-/// Reads a side, whose name is `ours` or `theirs` in the options of git.
+/// Reads a side. `name` is the one that the options of git have: `ours` or `theirs`.
 fn side(bytes: &[u8], name: &str) -> Result<Lock> {
     let other = if name == "ours" { "theirs" } else { "ours" };
-    let hint = format!("take the other side: git checkout --{other} -- :/{LOCK_NAME}; then: {LOCK_COMMAND}");
+    // Both sides stay in the index until the file is staged.
+    let take = format!("git checkout --{other} -- :/{LOCK_NAME} && git add -f -- :/{LOCK_NAME}");
+    let hint = format!("take the other side: {take}; then: {LOCK_COMMAND}");
     Lock::parse(bytes, LOCK_NAME)
         .map_err(|failure| failure.context(format_args!("cannot read `{name}` of the lock's conflict")).hint(hint))
 }

@@ -96,6 +96,26 @@ fn markers_that_were_committed_are_refused() {
 }
 
 #[test]
+fn a_side_that_cannot_be_read_is_replaced_by_the_other() {
+    for (broken, other, other_option) in [("main", "topic", "--theirs"), ("topic", "main", "--ours")] {
+        let world = parted("merge", true);
+        world.work.git(&["switch", "-q", broken]);
+        world.work.write(LOCK, "version: 99\n");
+        world.work.commit("broken");
+        world.work.git(&["switch", "-q", "main"]);
+        world.work.try_git(&["merge", "topic"]).fails(1);
+        let take = format!("git checkout {other_option} -- :/{LOCK} && git add -f -- :/{LOCK}");
+        let hint = format!("hint: take the other side: {take}; then: {COMMAND}\n");
+        world.work.run(&["lock"]).fails(2).stderr_has(&hint);
+        world.work.git(&["checkout", other_option, "--", &format!(":/{LOCK}")]);
+        assert_eq!(world.work.read(LOCK).trim_end(), world.work.git(&["show", &format!("{other}:{LOCK}")]));
+        world.work.git(&["add", "-f", "--", &format!(":/{LOCK}")]);
+        world.work.run(&["lock"]).success();
+        assert_eq!(urls(&world), ["b", "n", "o", "z"]);
+    }
+}
+
+#[test]
 fn a_rebase_is_resolved_from_both_sides() {
     let world = parted("zdiff3", true);
     world.work.git(&["switch", "-q", "topic"]);
