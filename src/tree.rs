@@ -134,16 +134,14 @@ pub trait Tree {
 /// Whether a directory is a chart that kustomize inflates, by its name: pulled in some version, or in the home of charts beside
 /// a kustomization that names charts. Its files are templates, not kustomizations.
 fn is_inflated<T: Tree + ?Sized>(tree: &T, directory: &str) -> Result<bool> {
-    let home = path::parent(directory);
-    if !path::is_pulled_chart(directory) && path::name(home) != CHART_HOME {
+    let (home, is_pulled) = (path::parent(directory), path::is_pulled_chart(directory));
+    let is_named = is_pulled || path::name(home) == CHART_HOME;
+    if !is_named || tree.entry(&path::join(directory, "Chart.yaml"))?.is_none() {
         return Ok(false);
     }
-    if tree.entry(&path::join(directory, "Chart.yaml"))?.is_none() {
-        return Ok(false);
-    }
-    // Any other directory of that name may belong to the user.
+    // Without a kustomization that names charts, a directory `charts` may have any charts of the user.
     let beside = FILE_NAMES.map(|name| path::join(path::parent(home), name));
-    Ok(path::is_pulled_chart(directory)
+    Ok(is_pulled
         || beside
             .iter()
             .any(|file: &String| tree.read(file).is_ok_and(|bytes| String::from_utf8_lossy(&bytes).contains("helm"))))

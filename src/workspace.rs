@@ -448,23 +448,23 @@ fn unknown_revision(rev: &str) -> Failure {
         .hint("fetch it first, or name another one: git log --oneline --all")
 }
 
-/// The commit at which a change to `base` begins: its merge base with the commit `of`, or with HEAD. If the histories
+/// The commit at which a change to `base` begins: its merge base with the commit `tip`, or with HEAD. If the histories
 /// have no commit in common, it is `base` itself.
-pub(crate) fn merge_base(repo: &LocalRepo, base: &str, of: Option<&str>) -> Result<CommitId> {
+pub(crate) fn merge_base(repo: &LocalRepo, base: &str, tip: Option<&str>) -> Result<CommitId> {
     let base = commit(repo, base)?;
-    let of = match of {
+    let tip = match tip {
         None => repo.commit("HEAD")?.map(|head| head.commit),
-        Some(of) => Some(of.to_owned()),
+        Some(tip) => Some(tip.to_owned()),
     };
-    let Some(of) = of else { return Ok(base) };
+    let Some(tip) = tip else { return Ok(base) };
     // A change begins where its branch left the base: later commits of the base are not part of it.
-    match repo.merge_base(&base.commit, &of)? {
+    match repo.merge_base(&base.commit, &tip)? {
         Some(ancestor) => commit(repo, &ancestor),
         // Without the merge base all findings would look new.
         None if repo.is_shallow()? => Err(Failure::new(format!(
             "this shallow clone lacks the merge base of {} and {}",
             short(&base.commit),
-            short(&of)
+            short(&tip)
         ))
         .hint("git fetch --unshallow")),
         None => Ok(base),

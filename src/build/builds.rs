@@ -179,7 +179,7 @@ impl Builds {
         match by {
             By::Plain(output) => Ok(OutputSource::Known(output.clone())),
             By::Kustomize => {
-                // Its tree is one of its own, with a kustomization that the engine makes.
+                // The engine makes its kustomization, in a tree of its own.
                 let directories = std::slice::from_ref(directory);
                 let dirs = self.write_roots(&reach(&Survey::of(tree.clone()), directories), directories)?;
                 Ok(self.run_of(subject, &dirs))
@@ -187,7 +187,7 @@ impl Builds {
             By::Helm(values, depends_on_cluster) => {
                 let program = self.program.helm()?;
                 let (root, values) = roots::write_chart(tree, directory, values, &mut self.pool)?;
-                // By files, because other users of the machine can see a command line.
+                // helm gets its values as files, because other users of the machine can see a command line.
                 let values = values.iter().map(|file| format!("--values={}", file.display())).collect::<Vec<_>>();
                 Ok(OutputSource::run(subject, Ok(root), &program, &values, depends_on_cluster.clone()))
             }
@@ -266,11 +266,11 @@ impl Builds {
     /// A build that requests something unknown, or reads a file that no reference names, is [`Unbuilt::Unread`].
     pub(crate) fn all_engine_objects(&self, subjects: &[Wanted]) -> Result<Vec<Built>> {
         let numbers: Vec<usize> = (0..subjects.len()).collect();
-        // Each build is a process, and most of the time is that of starting it.
+        // Each build is a process, whose start takes most of its time.
         let mut all =
             side_by_side(&numbers, processors(), |_, number| self.engine_objects(*number, OutputForm::TestedObjects));
         for (number, built) in all.iter_mut().enumerate() {
-            // A build of kustomize may have failed for a file that it was not known to read, so it is repeated among all
+            // kustomize may have failed because it reads a file that no reference names, so it is run once more among all
             // files.
             if let Err(Unbuilt::Failed(reason)) = &*built
                 && let Ok(OutputSource::Run(run)) = &self.outputs[number]

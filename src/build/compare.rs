@@ -270,9 +270,9 @@ fn limited(diff: &str) -> String {
     // In a run of removed and added lines, each line is shown from where it differs from its counterpart.
     for run in lines.chunk_by(is_same_run) {
         let (old, new) = run.split_at(run.partition_point(|line| line.starts_with('-')));
-        let old_too = old.iter().enumerate().map(|(number, line)| (line, new.get(number)));
-        let new_too = new.iter().enumerate().map(|(number, line)| (line, old.get(number)));
-        old_too.chain(new_too).for_each(|(line, other)| shown += &excerpt(line, other));
+        let removed = old.iter().enumerate().map(|(number, line)| (line, new.get(number)));
+        let added = new.iter().enumerate().map(|(number, line)| (line, old.get(number)));
+        removed.chain(added).for_each(|(line, other)| shown += &excerpt(line, other));
     }
     match diff.lines().count().saturating_sub(LINES) {
         0 => shown,
@@ -298,7 +298,8 @@ fn excerpt(line: &str, other: Option<&&str>) -> String {
     let start = if same < WIDTH - SAME { 0 } else { same - SAME };
     let [before, after] = [start > 0, count - start > WIDTH].map(|is_cut| if is_cut { "…" } else { "" });
     let shown: String = chars().skip(start).take(WIDTH).collect();
-    format!("{}{before}{shown}{after}\n", &line[..line.chars().next().map_or(0, char::len_utf8)])
+    let mark: String = line.chars().take(1).collect();
+    format!("{mark}{before}{shown}{after}\n")
 }
 
 /// One document of an output.

@@ -200,14 +200,15 @@ pub(crate) fn consequences(all: &mut [BuildDiff<'_>], needs: &Needs) -> Vec<Vec<
     // If a set is shown, its applications would only repeat the difference.
     let shown_sets: BTreeSet<String> =
         changed().filter_map(|object| object.values.new.as_ref()).filter(is_set).map(full_name).collect();
-    let showing_moves = all.iter().zip(&written).zip(condensed);
-    let showing_moves: Vec<_> =
-        showing_moves.filter(|((build, target), _)| build.shows_moves(target)).map(|(_, target)| target).collect();
+    // If a build shows the objects that move to another namespace, the move of its target would only repeat that.
+    let showing_moves = condensed.into_iter().zip(all.iter().zip(&written));
+    let showing_moves = showing_moves.filter(|(_, (build, target))| build.shows_moves(target));
+    let showing_moves: Vec<_> = showing_moves.map(|(target, _)| target).collect();
     let mut targets = Vec::new();
     for ((build, is_shown), target) in all.iter_mut().zip(shown).zip(written) {
         targets.push(build.add_target_change(target, is_shown, &shown_sets));
     }
-    // Only now, because the objects that were added count, too.
+    // These facts come last, because the changes of targets that were added count for them, too.
     let around = AllBuilds::of(all, showing_moves, needs);
     all.iter().zip(&targets).map(|(build, target): (&BuildDiff<'_>, _)| build.consequences(target, &around)).collect()
 }

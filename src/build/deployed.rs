@@ -39,19 +39,26 @@ pub(crate) fn deployed(
     identity: &dyn Fn() -> Result<Identity>,
 ) -> Result<DeployedTree> {
     let (explored, targets) = written(survey, config, identity)?;
-    let mut left = MOST_BUILDS;
+    let mut remaining = MOST_BUILDS;
+    // No build is run that cannot change a target.
     let targets = targets.built(&explored, config, identity, &|_| false, &[], |builders: &[&Builder]| {
-        outputs(repo, survey, config, builders, &mut left)
+        outputs(repo, survey, config, builders, &mut remaining)
     })?;
     Ok(DeployedTree { explored, targets })
 }
 
-/// The outputs of some builds, as long as more builds are `left` to run. A build that reaches something outside of the tree
+/// The outputs of some builds, as long as there are `remaining` ones to run. A build that reaches something outside of the tree
 /// is not run, but fails with the reason.
-fn outputs(repo: &LocalRepo, survey: &Survey, config: &Config, builders: &[&Builder], left: &mut usize) -> Vec<Output> {
+fn outputs(
+    repo: &LocalRepo,
+    survey: &Survey,
+    config: &Config,
+    builders: &[&Builder],
+    remaining: &mut usize,
+) -> Vec<Output> {
     let all: Vec<&Builder> =
-        builders.iter().filter(|builder| builder.reaches.is_empty()).take(*left).copied().collect();
-    *left -= all.len();
+        builders.iter().filter(|builder| builder.reaches.is_empty()).take(*remaining).copied().collect();
+    *remaining -= all.len();
     let mut outputs = build_all(survey, &all, config, repo).into_iter();
     let output = |builder: &&Builder| match builder.reaches.first() {
         Some(reached) => Err(Failure::new(format!("it reaches {}: {}", reached.name, reached.state))),

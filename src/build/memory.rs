@@ -165,7 +165,7 @@ impl BuildRun {
         let Some(memory) = &self.program.memory else { return Ok(build) };
         // Later runs compare this output with a remembered one, so both must have hashes.
         let Some(hidden) = memory.hide(&build) else { return Ok(build) };
-        // Among all files a success only shows that a file was missing, and has other inputs than the digest says.
+        // A success among all files has read more than the inputs in its digest, so it is not remembered.
         if let Some(digest) = digest
             && !build.is_unsteady
             && is_settled(&build)

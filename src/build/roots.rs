@@ -142,16 +142,17 @@ fn unrunnable(graph: &Graph, arguments: &[String], program: &Program) -> Option<
         NoteKind::Code { runs: Runs::Program(path), .. } => Some((noted, path)),
         _ => None,
     });
-    let has = |name: &str| arguments.iter().any(|argument| *argument == name || *argument == format!("{name}=true"));
-    if !has("--enable-alpha-plugins") {
+    let has_flag =
+        |name: &str| arguments.iter().any(|argument| *argument == name || *argument == format!("{name}=true"));
+    if !has_flag("--enable-alpha-plugins") {
         return None;
     }
     // Without `--enable-exec`, which kubectl does not have, kustomize leaves programs out.
-    if !has("--enable-exec") || program.kind != Tool::Kustomize {
-        let silently = "kustomize silently skips exec functions; to run them (this runs their code): \
+    if !has_flag("--enable-exec") || program.kind != Tool::Kustomize {
+        let reason = "kustomize silently skips exec functions; to run them (this runs their code): \
                         --build-arg=--enable-exec, with kustomize";
         let roots: Vec<RootId> = programs.map(|(noted, _)| noted.root).collect();
-        return (!roots.is_empty()).then(|| (roots, silently.to_owned()));
+        return (!roots.is_empty()).then(|| (roots, reason.to_owned()));
     }
     // An upstream that chooses a program of this machine chooses its arguments, too. Its own programs cannot
     // run: they are written without the execute bit, unless they are trusted.

@@ -132,7 +132,7 @@ fn cause(text: &str) -> String {
     if text.contains(HELM_4) {
         return "kustomize before 5.8.1, alone or in kubectl, cannot run Helm 4: use kustomize 5.8.1 or later, or Helm 3".to_owned();
     }
-    // kustomize first lists everything else that it took the root for.
+    // Before that, kustomize lists everything else for which it took the path of the root.
     let innermost = text.rsplit_once("recursed ").and_then(|(_, rest)| rest.split_once("path '")?.1.split_once("': "));
     match innermost {
         None => text.to_owned(),
@@ -406,7 +406,7 @@ fn shortage(stderr: &str) -> Option<&'static str> {
         ("cannot allocate memory", MORE_MEMORY),
         ("resource temporarily unavailable", MORE_MEMORY),
         ("too many open files", "allow more open files (`ulimit -n`), and run the same command again"),
-        // A program that it has started.
+        // The message about a program that kustomize has started, such as helm.
         ("signal: killed", MORE_MEMORY),
     ];
     let stderr = stderr.to_lowercase();

@@ -129,8 +129,8 @@ fn detach(command: &mut Command) {
         unsafe {
             command.pre_exec(move || {
                 rustix::process::setsid()?;
-                // Whatever ended us: git then removes its locks. It counts when the thread ends that started the child, so each
-                // thread waits for its own.
+                // However we end, the child gets SIGTERM, so that git removes its locks. The end of the thread that started the
+                // child counts as our end, so each thread waits for its own child.
                 #[cfg(target_os = "linux")]
                 end_with(us, rustix::process::Signal::TERM)?;
                 Ok(())
@@ -147,8 +147,8 @@ pub(super) fn end_with(parent: rustix::process::Pid, signal: rustix::process::Si
     if rustix::process::getppid() == Some(parent) { Ok(()) } else { Err(std::io::ErrorKind::NotFound.into()) }
 }
 
-/// Sends the bytes from a pipe, with the number of the pipe: 0 for stdout, 1 for stderr. Each pipe has a thread, because a
-/// child that waits until one of them is read must not block.
+/// Sends the bytes from a pipe, with the number of the pipe: 0 for stdout, 1 for stderr. Each pipe is
+/// read on a thread of its own, because a child may block until one of them is read.
 fn send_output(pipe: Option<impl Read + Send + 'static>, number: usize, to: mpsc::SyncSender<(usize, Vec<u8>)>) {
     let Some(mut pipe) = pipe else {
         return;

@@ -82,8 +82,8 @@ fn wait_for(child: Option<Pid>, signals: &libc::sigset_t, starter: Pid) -> ! {
     }
 }
 
-/// Ends all children of this process. Returns whether there was one, because its own children then become children of this
-/// process.
+/// Ends all children of this process. Returns whether there was one: its own children then become children of this process,
+/// and must be ended, too.
 fn end_children() -> bool {
     let mut text = [0; 4096];
     let file = openat(CWD, c"/proc/thread-self/children", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());

@@ -22,9 +22,9 @@ pub(super) struct Requests<'a> {
 
 /// The answer to a request.
 enum Answer {
-    /// The kernel does it.
-    Done,
-    /// We have done it.
+    /// The kernel makes the call.
+    Allowed,
+    /// We have made the connection for the child.
     Connected,
     Refused(Option<Request>),
 }
@@ -45,8 +45,8 @@ impl Requests<'_> {
             let answer = self.judge(&asked);
             let mut reply = seccomp_notif_resp { id: asked.id, val: 0, error: 0, flags: 0 };
             match answer {
-                // SECCOMP_USER_NOTIF_FLAG_CONTINUE: the kernel makes the call.
-                Answer::Done => reply.flags = 1,
+                // SECCOMP_USER_NOTIF_FLAG_CONTINUE
+                Answer::Allowed => reply.flags = 1,
                 Answer::Connected => {}
                 Answer::Refused(request) => {
                     reply.error = -libc::EACCES;
@@ -69,7 +69,7 @@ impl Requests<'_> {
                     connected.map_or(Answer::Refused(None), |()| Answer::Connected)
                 }
                 Some(Address::Internet(address)) => Answer::Refused(Some(Request::Connection(Some(address)))),
-                Some(Address::Other) if self.isolation.local => Answer::Done,
+                Some(Address::Other) if self.isolation.local => Answer::Allowed,
                 Some(Address::Other) => Answer::Refused(None),
                 None => Answer::Refused(Some(Request::Connection(None))),
             },
@@ -157,6 +157,7 @@ fn refused_socket(asked: &seccomp_notif) -> Option<Request> {
     let [family, kind, ..] = asked.data.args.map(|argument| (argument & 0xFFFF_FFFF) as i32);
     match (family, kind & 0xF) {
         (libc::AF_INET | libc::AF_INET6, libc::SOCK_DGRAM) => Some(Request::Socket("a UDP socket")),
+        // The filter allows sockets of TCP without asking.
         (libc::AF_INET | libc::AF_INET6, libc::SOCK_STREAM) => Some(Request::Socket("a socket of MPTCP or SCTP")),
         (libc::AF_INET | libc::AF_INET6 | libc::AF_PACKET, _) => Some(Request::Socket("a raw socket")),
         // Most scripts look up a user, and need no answer.
