@@ -134,7 +134,7 @@ impl BuildCheck {
         });
         let not_built: BTreeSet<String> = not_built.map(|target| target.target.clone()).collect();
         let by = self.by.as_ref().filter(|_| same > 0 || !not_built.is_empty())?;
-        Some(Verified { same, not_built, by: by.recorded() })
+        Some(Verified { same, not_built, by: by.without_secrets() })
     }
 }
 

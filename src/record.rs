@@ -1,8 +1,8 @@
 //! The record of where localized files came from: the [lock](mod@lock), a file beside them, and the [trailers] of the
 //! commit that has them.
 //!
-//! The same code writes, reads and checks both, so one version reads its own records back. Neither is trusted when it is
-//! read: a lock comes with a pull request, a message from anywhere. A value that is refused when reading is also
+//! The same code writes, reads and checks both, so one version reads its own records back. Neither is trusted when it
+//! is read: a lock comes with a pull request, a message from anywhere. A value that is refused when reading is also
 //! refused when writing.
 
 mod added;
@@ -27,7 +27,7 @@ use crate::git::hex;
 use crate::message::failure::{Failure, shown};
 
 pub(crate) use crate::git::is_object_id;
-pub(crate) use added::{AddedEntry, added};
+pub(crate) use added::{AddedEntry, new_entries};
 pub(crate) use lock::{ChangeKind, LOCK_NAME, LeftKeys, LoadRestrictor, LockChange, can_be_named};
 pub use lock::{Lock, Mode, StoredFile};
 pub(crate) use lock::{Pinned, Remotes};
@@ -106,8 +106,9 @@ pub fn sha256_hex(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
 
-/// The SHA-256 of all bytes of a reader, which are never in memory at once.
-pub(crate) fn sha256_of(mut from: impl Read) -> io::Result<String> {
+/// The SHA-256 of all bytes of a reader, as 64 lower-case hex digits. They are never in memory at once, because a
+/// program may have hundreds of megabytes.
+pub(crate) fn sha256_of_reader(mut from: impl Read) -> io::Result<String> {
     let (mut hash, mut buffer) = (Sha256::new(), [0; 64 << 10]);
     loop {
         match from.read(&mut buffer) {
@@ -133,7 +134,7 @@ mod tests {
         assert_eq!(sha256_hex(b"abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
         assert_eq!(sha256_hex(b""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
         let long = vec![7; 200_000];
-        assert_eq!(sha256_of(&*long).unwrap(), sha256_hex(&long));
+        assert_eq!(sha256_of_reader(&*long).unwrap(), sha256_hex(&long));
     }
 
     #[test]

@@ -220,7 +220,7 @@ impl Workspace {
                 .hint("run it in a clone, or in a linked worktree")
                 .into());
         }
-        history::refuse_checked_out(&repo)?;
+        history::refuse_localized_head(&repo)?;
         // Another run may be writing, so its end is awaited first.
         let _guard = repo.alone()?;
         let files = Files::open(&repo, &Snapshot::WorkingTree)?;

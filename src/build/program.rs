@@ -16,7 +16,7 @@ use crate::message::failure::{Failure, Result};
 use crate::os::parallel::locked;
 use crate::os::process::{self, Output};
 use crate::os::sandbox::{self, Isolation, Means};
-use crate::record::sha256_of;
+use crate::record::sha256_of_reader;
 
 /// How long a program may take to say its version.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -299,7 +299,7 @@ fn identified(version: String, path: &Path, known: &OnceLock<Option<String>>) ->
 }
 
 fn digest(program: &Path) -> Option<String> {
-    File::open(program).and_then(sha256_of).ok()
+    File::open(program).and_then(sha256_of_reader).ok()
 }
 
 /// Whether a version begins with these numbers.

@@ -11,7 +11,7 @@ use crate::kustomization::FILE_NAMES;
 use crate::message::failure::{FailureKind, Failures, Result, shown};
 use crate::message::finding::Finding;
 use crate::plan::{Changes, Plan, changed};
-use crate::record::{LOCK_NAME, Lock, added};
+use crate::record::{LOCK_NAME, Lock, new_entries};
 use crate::targets::Identity;
 use crate::tree::overlay::OverlayTree;
 use crate::tree::{SharedTree, Tree, path};
@@ -171,7 +171,7 @@ fn judge_change(
     checked.new_config = repo.changed_lines(since, &checked.source, FILE_NAME)?;
     for path in tree.locks()? {
         // A lock that cannot be read is a failure of the check already.
-        let new = added(&**tree, &*old_tree, &path);
+        let new = new_entries(&**tree, &*old_tree, &path);
         checked.new_locked.extend(new.unwrap_or_default());
     }
     let mut old = Vec::new();

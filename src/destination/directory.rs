@@ -61,7 +61,7 @@ impl NewDirectory {
         // directory is the best place: git never shows files in it as untracked.
         let staging = match (repo, top) {
             (Some(repo), Some(top)) if disk_path.starts_with(top) => {
-                history::refuse_checked_out(repo)?;
+                history::refuse_localized_head(repo)?;
                 repo.git_dir.clone()
             }
             _ => disk_path.parent().unwrap_or(cwd).to_owned(),

@@ -121,7 +121,7 @@ impl OnBranch {
         });
         let tree = GitTree::of_local(self.repo.clone(), base)?;
         let not_built = rendered.not_built.keys().cloned().collect();
-        let built = Verified { same: rendered.files.len(), not_built, by: rendered.by.recorded() };
+        let built = Verified { same: rendered.files.len(), not_built, by: rendered.by.without_secrets() };
         Ok(CommitContent {
             base,
             changes: Cow::Owned(changes(&tree, workspace, rendered)?),

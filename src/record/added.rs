@@ -21,8 +21,8 @@ pub struct AddedEntry {
 }
 
 /// The entries of the lock at `path` that are new or changed since `base`, and the new directories of unchanged
-/// entries.
-pub(crate) fn added(tree: &dyn Tree, base: &dyn Tree, path: &str) -> Result<Vec<AddedEntry>> {
+/// entries, for those who review a change: each is content that was not there before.
+pub(crate) fn new_entries(tree: &dyn Tree, base: &dyn Tree, path: &str) -> Result<Vec<AddedEntry>> {
     let bytes = tree.read(path)?;
     let lock = Lock::parse(&bytes, path)?;
     // A lock of the base that cannot be read counts as empty: then all is new, and shown.
@@ -32,6 +32,7 @@ pub(crate) fn added(tree: &dyn Tree, base: &dyn Tree, path: &str) -> Result<Vec<
     for LockChange { kind, upstream, new, paths, .. } in Lock::changes(&old, &lock) {
         // A dropped entry has no line in the new lock.
         let (Some(digest), Some(position)) = (new, positions.get(&upstream)) else { continue };
+        // Of an entry with the same digest, only the new directories are new content.
         let remotes = match kind {
             ChangeKind::Extended => paths.iter().map(|path| upstream.at(path::of_shown(path))).collect(),
             _ => vec![upstream],
@@ -69,7 +70,7 @@ mod tests {
         let base = tree(&[git("a", '1', ""), git("b", '1', "")].concat());
         let paths = "    paths: {x: {}}\n";
         let now = tree(&[git("a", '1', paths), git("b", '2', ""), git("c", '3', "")].concat());
-        let entries = added(&now, &base, LOCK_NAME).unwrap();
+        let entries = new_entries(&now, &base, LOCK_NAME).unwrap();
         let entries: Vec<(String, usize)> =
             entries.iter().map(|added| (added.remote.to_string(), added.line)).collect();
         assert_eq!(
@@ -81,9 +82,9 @@ mod tests {
             ]
         );
         let mut none = OverlayTree::default();
-        assert_eq!(added(&now, &none, LOCK_NAME).unwrap().len(), 3);
+        assert_eq!(new_entries(&now, &none, LOCK_NAME).unwrap().len(), 3);
         none.add_file(LOCK_NAME, b"<<<<<<< HEAD\n");
-        assert_eq!(added(&now, &none, LOCK_NAME).unwrap().len(), 3);
-        assert!(added(&none, &now, LOCK_NAME).is_err());
+        assert_eq!(new_entries(&now, &none, LOCK_NAME).unwrap().len(), 3);
+        assert!(new_entries(&none, &now, LOCK_NAME).is_err());
     }
 }

@@ -29,14 +29,15 @@ pub(crate) fn not_a_source(branch: &str) -> Failure {
     Failure::new(format!("`{branch}` is a {kind} branch, not a source"))
 }
 
-/// Refuses to change the working tree of a localized branch.
-pub(crate) fn refuse_checked_out(repo: &LocalRepo) -> Result<()> {
-    // The next run would find edits on the branch.
+/// Refuses to change the working tree if HEAD is a localized branch, or only the tip of localized branches: a commit of
+/// the changes would be an edit by hand, at which the next run stops.
+pub(crate) fn refuse_localized_head(repo: &LocalRepo) -> Result<()> {
     match repo.head()? {
         Some(name) if is_localized_branch(&name) => {
             Err(on_source_branch(not_a_source(name.trim_start_matches("refs/heads/"))))
         }
         Some(_) => Ok(()),
+        // A detached HEAD tells only its commit.
         None => match repo.commit("HEAD")? {
             Some(head) => refuse_tip(repo, &head.commit, "HEAD"),
             None => Ok(()),

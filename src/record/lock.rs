@@ -200,10 +200,10 @@ impl Lock {
         }
     }
 
-    /// Reads a lock of a tree. Equal bytes are parsed only once in a run.
+    /// Reads the lock at `path` of a tree, which must have it. Equal bytes are parsed only once in a run: many steps of
+    /// a run read the same lock, and validating it takes time.
     pub fn read(tree: &dyn Tree, path: &str) -> Result<Rc<Lock>> {
         thread_local!(static PARSED: RefCell<HashMap<Vec<u8>, Rc<Lock>>> = RefCell::default());
-        // Many walks of one run read the same lock, and validating it takes time.
         let bytes = tree.read(path)?;
         if let Some(lock) = PARSED.with_borrow(|parsed| parsed.get(&bytes).cloned()) {
             return Ok(lock);
@@ -270,7 +270,8 @@ impl Lock {
         referrers
     }
 
-    /// `starts` and all upstreams that they reach, locked or not.
+    /// `starts` and all upstreams that they reach by the `names` of entries. An upstream that is not locked is
+    /// included, but leads nowhere.
     pub fn reach(&self, starts: impl IntoIterator<Item = Upstream>) -> BTreeSet<Upstream> {
         // A work list, because upstreams may reference each other.
         let mut reached = BTreeSet::new();
@@ -309,7 +310,7 @@ impl Lock {
 }
 
 impl LockChange {
-    /// The change of one source. `None` if nothing changed.
+    /// The change of the entry for one source between two locks, for reports. `None` if nothing changed.
     fn of(source: &Upstream, old: &Lock, new: &Lock) -> Option<LockChange> {
         // A directory is new only in a repository that both locks have.
         let (old, new) = (old.remotes.get(source), new.remotes.get(source));
@@ -323,6 +324,7 @@ impl LockChange {
             (None, _) => ChangeKind::Added,
             (_, None) => ChangeKind::Dropped,
             (old, new) if old != new => ChangeKind::Moved,
+            // Fewer directories are no change: the content of the others is the same.
             _ if paths.is_empty() => return None,
             _ => ChangeKind::Extended,
         };
@@ -341,7 +343,8 @@ impl Pinned {
         is_stale(self.paths_of.as_deref(), self.digest.hex())
     }
 
-    /// Adds the paths of another entry for the same commit.
+    /// Adds the paths of another entry for the same commit: after a bot has raised two refs to the same version, both
+    /// entries name one source.
     fn join(&mut self, other: &Pinned) {
         self.signed = self.signed.take().or_else(|| other.signed.clone());
         // If one of the entries is stale, so is the result.

@@ -38,8 +38,8 @@ pub struct Trailers {
     /// The source commit. `None` if nothing of the user's repository was read, because the target is remote and the
     /// branch began with this commit.
     pub source: Option<Digest>,
-    /// The digest of the lock of the source that was rendered. `None` if it had none, or if it was localized: the lock is
-    /// then in the tree.
+    /// The digest of the lock of the source that was rendered. `None` if it had none, or if it was localized: the lock
+    /// is then in the tree.
     pub lock: Option<Digest>,
     /// The upstreams that were localized, as [`Upstream`](crate::reference::Upstream) writes them, each with its
     /// digest.
@@ -102,7 +102,8 @@ impl Trailers {
         // git looks for trailers in the last paragraph only.
         let lines: Vec<&str> = message.trim_end().lines().collect();
         let mut last: Vec<&str> = lines.rsplit(|line| line.trim().is_empty()).next().unwrap_or_default().to_vec();
-        // Other trailers are dropped, each with its indented lines: git reads these as a continuation of the line above.
+        // Other trailers are dropped, each with its indented lines: git reads these as a continuation of the line
+        // above.
         let mut is_record = false;
         last.retain(|line| {
             if !line.starts_with([' ', '\t']) {
@@ -124,9 +125,9 @@ impl Trailers {
         Ok(Some(trailers))
     }
 
-    /// Parses the known lines.
+    /// Parses the lines of a record by the keys that this version knows. Lines with other keys are ignored: the caller
+    /// renders the result again, and refuses a text that has more.
     fn of_lines(lines: &[&str]) -> Result<Trailers> {
-        // The caller compares the result with the text, which finds everything else.
         let not_built: Result<_> = values(lines, "Not-Built").map(decode).collect();
         let remotes: Result<_> = values(lines, "Remote").map(parse_remote).collect();
         let source = values(lines, "Source").next();
@@ -158,16 +159,17 @@ impl Trailers {
             return Err(Failure::new("the target is neither a copy nor the repository"));
         }
         if let Some(source) = &self.source {
-            check_digest(source, matches!(source, Digest::GitCommit(_)))?;
+            check_digest(source, &["gitCommit"])?;
         }
         if let Some(lock) = &self.lock {
-            check_digest(lock, *rendered && matches!(lock, Digest::Sha256(_)))?;
+            // A lock that was localized is in the tree.
+            check_digest(lock, if *rendered { &["sha256"][..] } else { &[] })?;
         }
         for (label, digest) in &self.remotes {
             valid::url(label).map_err(invalid("url of a remote"))?;
-            check_digest(digest, true)?;
+            check_digest(digest, &["gitCommit", "gitTree", "sha256"])?;
         }
-        check_digest(&self.tree, matches!(self.tree, Digest::GitTree(_)))?;
+        check_digest(&self.tree, &["gitTree"])?;
         self.verified.iter().try_for_each(Verified::check)?;
         valid::text_without_controls(&self.tool).map_err(invalid("name of the tool"))
     }
@@ -198,6 +200,7 @@ fn invalid(name: &'static str) -> impl FnOnce(&'static str) -> Failure {
 }
 
 impl TargetTrailer {
+    /// The value of the trailer: the target, its scope, and where its result is.
     fn render(&self) -> String {
         let mut value = encode(&self.target);
         if let Some(scope) = &self.scope {
@@ -211,8 +214,9 @@ impl TargetTrailer {
         value
     }
 
+    /// Parses the value of the trailer. An unknown field is ignored: [`Trailers::parse`] renders the result again, and
+    /// refuses a text that has more.
     fn parse(value: &str) -> Result<Self> {
-        // An unknown field is not read, and then found by the comparison with the text.
         let mut fields = value.split(' ');
         let target = decode(fields.next().unwrap_or_default())?;
         let mut trailer = TargetTrailer { target, ..TargetTrailer::default() };
@@ -234,8 +238,9 @@ fn parse_remote(value: &str) -> Result<(String, Digest)> {
     Ok((decode(label)?, digest.parse()?))
 }
 
-fn check_digest(digest: &Digest, is_right_kind: bool) -> Result<()> {
-    if is_right_kind && digest.is_valid() {
+/// Refuses a digest of another kind than `kinds`, which are [names](Digest::name), or with malformed digits.
+fn check_digest(digest: &Digest, kinds: &[&str]) -> Result<()> {
+    if kinds.contains(&digest.name()) && digest.is_valid() {
         Ok(())
     } else {
         Err(Failure::new(format!("`{}` is not the expected kind of digest", shown(&digest.to_string()))))

@@ -55,10 +55,9 @@ pub(super) fn url(text: &str) -> Validity {
     if has_secret(text) { Err("contains a user name or a password") } else { Ok(()) }
 }
 
-/// Accepts a ref that git accepts (`git check-ref-format`).
+/// Accepts a ref that git accepts (`git check-ref-format`), and that git cannot take for an option or a refspec.
 pub(super) fn reference(text: &str) -> Validity {
     text_without_controls(text)?;
-    // It must be neither an option nor a refspec.
     if text.starts_with(['-', '+']) {
         return Err("begins with `-` or `+`");
     }

@@ -33,11 +33,11 @@ pub struct BuildTool {
 }
 
 impl BuildTool {
-    /// The program as it may be recorded, without the values of arguments that may be secrets.
-    pub fn recorded(&self) -> BuildTool {
-        // Commit messages are public, and arguments may have a token.
-        let mut recorded = self.clone();
-        for argument in &mut recorded.arguments {
+    /// The program as a record may name it: commit messages are public, so arguments that may contain a secret, such as
+    /// a token, are masked.
+    pub fn without_secrets(&self) -> BuildTool {
+        let mut masked = self.clone();
+        for argument in &mut masked.arguments {
             *argument = match argument.split_once('=') {
                 Some(("--env", _)) => format!("--env={MASK}"),
                 _ if argument.starts_with("--") && !argument.contains(char::is_control) => {
@@ -47,7 +47,7 @@ impl BuildTool {
                 _ => MASK.to_owned(),
             };
         }
-        recorded
+        masked
     }
 }
 
@@ -60,11 +60,12 @@ impl Verified {
         is_known && self.by == *by && !by.arguments.iter().any(|argument| argument.contains(MASK))
     }
 
-    /// The value of the trailer, without the targets that were not built.
+    /// The value of the trailer: how many targets were built with the same output, and by which program. The targets
+    /// that were not built have trailers of their own. `is_rendered` tells that the commit has the outputs themselves.
     pub(super) fn render(&self, is_rendered: bool) -> String {
         let Verified { same, not_built, by } = self;
-        let came = if is_rendered { "built" } else { "identical" };
-        let mut value = format!("{came} {same}/{} {}", same + not_built.len(), encode(&by.program));
+        let result = if is_rendered { "built" } else { "identical" };
+        let mut value = format!("{result} {same}/{} {}", same + not_built.len(), encode(&by.program));
         for argument in &by.arguments {
             value.push(' ');
             value.push_str(&encode(argument));
@@ -72,20 +73,20 @@ impl Verified {
         value
     }
 
-    /// Parses the value of the trailer. `None` if it records no build.
+    /// Parses the value of the trailer. `not_built` are the targets in trailers of their own. `None` if it records no
+    /// build. The caller renders the result again, and refuses a text that is different.
     pub(super) fn parse(value: &str, not_built: BTreeSet<String>) -> Result<Option<Self>> {
         let fields: Vec<&str> = value.split(' ').collect();
         let ["identical" | "built", counts, program, arguments @ ..] = fields.as_slice() else {
             return Ok(None);
         };
-        // The caller compares the rendered result with the text, which finds everything that is malformed.
         let same = counts.split('/').next().and_then(|count| count.parse::<u32>().ok()).unwrap_or_default();
         let arguments: Result<_> = arguments.iter().map(|argument| decode(argument)).collect();
         let by = BuildTool { program: decode(program)?, arguments: arguments? };
         Ok(Some(Verified { same: same as usize, not_built, by }))
     }
 
-    /// Refuses values that could not be parsed again.
+    /// Refuses to write values that could not be parsed again: a commit message cannot be corrected.
     pub(super) fn check(&self) -> Result<()> {
         let Verified { by, same, not_built } = self;
         if *same == 0 && not_built.is_empty() {
@@ -181,7 +182,7 @@ mod tests {
             &["-eTOKEN=hunter2"],
         ] {
             let given = by(given);
-            let recorded = given.recorded();
+            let recorded = given.without_secrets();
             let verified = identical(&[], recorded.clone());
             assert!(!verified.render(false).contains("hunter2"), "{verified:?}");
             assert!(!verified.holds_for(&given));

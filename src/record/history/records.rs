@@ -59,26 +59,31 @@ pub(crate) fn newest(
             Ok(_) => {}
         }
         after.push(short(&id).to_owned());
-        next = if after.len() < MOST_COMMITS { parent_with(repository, &commit, locks)? } else { None };
+        next = if after.len() < MOST_COMMITS { parent_with_locks(repository, &commit, locks)? } else { None };
     }
     Ok(RecordLookup::Nothing)
 }
 
-/// The parent from which a commit took `locks`. It has the record of these locks.
-fn parent_with(repository: &gix::Repository, commit: &gix::Commit<'_>, locks: &[String]) -> Result<Option<ObjectId>> {
+/// The parent of a commit with whose history the search for a record goes on: at a merge, the parent from which it took
+/// `locks`, because the record of their files is there. `None` for the first commit.
+fn parent_with_locks(
+    repository: &gix::Repository,
+    commit: &gix::Commit<'_>,
+    locks: &[String],
+) -> Result<Option<ObjectId>> {
     let parents: Vec<ObjectId> = commit.parent_ids().map(|id| id.detach()).collect();
     // The first parent, unless a lock came from a later one.
-    let mut taken = 0;
+    let mut chosen = 0;
     for lock in locks.iter().filter(|_| parents.len() > 1) {
         let merged = lock_of(repository, commit.id, lock)?;
         for (index, parent) in parents.iter().enumerate() {
             if lock_of(repository, *parent, lock)? == merged {
-                taken = taken.max(index);
+                chosen = chosen.max(index);
                 break;
             }
         }
     }
-    Ok(parents.get(taken).copied())
+    Ok(parents.get(chosen).copied())
 }
 
 /// The object id of a lock in a commit. `None` if the commit has no such lock.

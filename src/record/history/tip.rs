@@ -93,8 +93,8 @@ struct TipEdits {
     localized: Vec<String>,
 }
 
-/// Examines the tip of a localized branch. `source_tree` is the tree of the commit to be localized, `content` the kind of
-/// content that the branch must have.
+/// Examines the tip of a localized branch. `source_tree` is the tree of the commit to be localized, `content` the kind
+/// of content that the branch must have.
 pub(crate) fn examine(
     repo: &Rc<LocalRepo>,
     repository: &gix::Repository,
@@ -194,8 +194,9 @@ fn edited_copies(
     Ok(TipEdits { edited, localized })
 }
 
-/// The edits since the tree of the record. Localizing writes the paths at which that tree differs from its source, or any
-/// path if the source is unknown.
+/// The edits by hand on a branch that is localized in place: the paths at which its tip differs from the tree that the
+/// record names, and the paths that localizing writes. These are the paths at which the recorded tree differs from its
+/// source, or all if this clone does not have the source.
 fn edited_in_place(
     repo: &Rc<LocalRepo>,
     repository: &gix::Repository,
@@ -216,8 +217,8 @@ fn edited_in_place(
     Ok(TipEdits { edited, localized })
 }
 
-/// Whether localizing the source again would lose an edit of the tip: it is at a path that localizing writes, or at which
-/// the tip is `unlike_source`.
+/// Whether localizing the source again would lose an edit of the tip: it is at a path that localizing writes, or at
+/// which the tip is `unlike_source`.
 fn is_lost(path: &str, localized: &[String], unlike_source: &[String]) -> bool {
     // An edit of the user's own file is not lost if the source has it by now, after a rebase or a cherry-pick.
     let mut others = localized.iter().chain(unlike_source);
@@ -255,8 +256,9 @@ fn source_of(repo: &LocalRepo, trailers: &Trailers) -> Result<Option<CommitId>> 
     Ok(trailers.source.as_ref().map(|source| repo.commit(source.hex())).transpose()?.flatten())
 }
 
-/// The paths of a localized commit with the tree `tree` that differ from its source outside of NEW_DIRs, and the lock
-/// of its NEW_DIR if that is missing. `None` if this clone does not have the source.
+/// The edits in a localized commit with copies, which somebody amended: the paths outside of NEW_DIRs at which its
+/// `tree` differs from the source, because the program changes nothing there. If the lock of its NEW_DIR is missing,
+/// also that lock. `None` if this clone does not have the source.
 pub(crate) fn differences_from_source(
     repo: &Rc<LocalRepo>,
     repository: &gix::Repository,
@@ -264,7 +266,7 @@ pub(crate) fn differences_from_source(
     trailers: &Trailers,
 ) -> Result<Option<Vec<String>>> {
     let Some(source) = source_of(repo, trailers)? else { return Ok(None) };
-    // NEW_DIRs are compared with their own locks.
+    // NEW_DIRs are left out: the caller compares them with their own locks.
     let source = object_id(&source.tree)?;
     let new_dirs = self::new_dirs(repo, tree, source)?;
     let excluded = new_dirs.keys().chain(&trailers.target.new_dir).map(String::as_str).collect();
@@ -278,7 +280,8 @@ pub(crate) fn differences_from_source(
     Ok(Some(edited))
 }
 
-/// Every NEW_DIR of a tree, without those that are the same in `source` (a tree).
+/// Every NEW_DIR of a tree, by path: each outermost directory with the lock of a copy. Not those that are the same in
+/// `source`, the tree of the source commit, which has them already.
 fn new_dirs(repo: &Rc<LocalRepo>, tree: ObjectId, source: ObjectId) -> Result<BTreeMap<String, NewDir>> {
     let files = GitTree::of_local(repo.clone(), tree)?;
     let mut locks = files.locks()?;

@@ -10,7 +10,7 @@ use crate::tree::path;
 
 pub(crate) type TreeEntry = (EntryMode, ObjectId);
 
-/// The entries of a tree object, by name.
+/// The mode and the id of each entry of a tree object, by name. Fails if this clone does not have the tree.
 pub(crate) fn entries(repository: &gix::Repository, tree: ObjectId) -> Result<BTreeMap<Vec<u8>, TreeEntry>> {
     let object =
         repository.find_object(tree).map_err(|error| Failure::new(format!("tree {tree} cannot be read: {error}")))?;
@@ -22,7 +22,7 @@ pub(crate) fn entries(repository: &gix::Repository, tree: ObjectId) -> Result<BT
     Ok(entries)
 }
 
-/// The entry at `path` of a tree. `None` if there is none.
+/// The mode and the id of the entry at `path` of a tree object. `None` if the tree has no such path.
 pub(crate) fn lookup(repository: &gix::Repository, tree: ObjectId, path: &str) -> Result<Option<TreeEntry>> {
     let mut current: TreeEntry = (EntryKind::Tree.into(), tree);
     for component in path::components(path) {
@@ -37,8 +37,8 @@ pub(crate) fn lookup(repository: &gix::Repository, tree: ObjectId, path: &str) -
     Ok(Some(current))
 }
 
-/// The paths at which two trees differ, as deep as both have directories. Paths in the `excluded` directories of the new
-/// tree are not compared.
+/// The paths at which two trees differ, as deep as both have directories. Paths in the `excluded` directories of the
+/// new tree are not compared.
 pub(crate) fn differences(
     repository: &gix::Repository,
     old: ObjectId,
@@ -81,7 +81,8 @@ pub(crate) fn differences(
     Ok(paths)
 }
 
-/// The files at which two trees differ, each with its entry in the new tree. `None` if it was removed.
+/// The files at which two trees differ, each with its entry in the new tree; `None` if it was removed. A directory that
+/// only one of the trees has counts by its files.
 pub(crate) fn changed_files(
     repository: &gix::Repository,
     old: ObjectId,
@@ -89,7 +90,8 @@ pub(crate) fn changed_files(
 ) -> Result<BTreeMap<String, Option<TreeEntry>>> {
     let mut changed = BTreeMap::new();
     for path in differences(repository, old, new, &BTreeSet::new())? {
-        // The new side comes last, so that its entry replaces that of the old one.
+        // A path may be a file in one tree and a directory in the other, so both sides are listed: first the old one,
+        // whose files count as removed unless the new one has them, too.
         for (tree, is_new) in [(old, false), (new, true)] {
             let mut todo = vec![(path.clone(), lookup(repository, tree, &path)?)];
             while let Some((path, entry)) = todo.pop() {

@@ -56,9 +56,7 @@ impl Lock {
         positions.map(|(remote, position)| (remote.source(), position)).collect()
     }
 
-    /// Renders the lock.
-    ///
-    /// The text depends only on the content.
+    /// The text of the lock file, which depends only on the content.
     ///
     /// Fails if the content is invalid, for example if a path leads out of the directory.
     pub fn render(&self) -> Result<String> {
@@ -79,7 +77,8 @@ impl Lock {
     }
 }
 
-/// Parses and validates a lock. The order of its lists stays as written.
+/// Parses and validates a lock. Returns its keys, with the entries in the order of the text, and the YAML values, which
+/// tell the positions of the entries.
 fn parse_keys(bytes: &[u8], file: &str) -> Result<(LockKeys, Yaml)> {
     let text = format::text(bytes, file, LOCK)?;
     let (keys, root): (LockKeys, Yaml) = format::parse(text, file)?;
@@ -91,8 +90,8 @@ fn parse_keys(bytes: &[u8], file: &str) -> Result<(LockKeys, Yaml)> {
     Ok((keys, root))
 }
 
-/// The only version of the format that is read and written. Raise it with any key that is added: a program refuses a lock
-/// with a key that it does not know, because the key may decide what is localized, allowed or verified.
+/// The only version of the format that is read and written. Raise it with any key that is added: a program refuses a
+/// lock with a key that it does not know, because the key may decide what is localized, allowed or verified.
 const VERSION: u64 = 1;
 
 fn version<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<u64, D::Error> {
@@ -214,7 +213,8 @@ impl RemoteKeys {
         self.commit.as_deref().is_some_and(|commit| is_stale(self.paths_of.as_deref(), commit))
     }
 
-    /// The source of the entry. If its keys are not those of one kind, the result is arbitrary.
+    /// The repository, file or chart that the entry pins, by which kind of keys it has. Validating calls it, too,
+    /// before it is known that the keys are those of one kind: the result is then arbitrary.
     pub(super) fn source(&self) -> Upstream {
         let url = self.url.clone();
         match (&self.commit, self.chart.clone()) {
@@ -236,7 +236,7 @@ impl RemoteKeys {
         self.paths.keys().map(move |path| source.at(path::of_shown(path))).chain(whole)
     }
 
-    /// The content of the entry. `entries` resolves the texts of `names`.
+    /// The entry without its source, which [`Lock::remotes`] has as the key. `entries` resolves the texts of `names`.
     fn pinned(self, entries: &EntryTexts) -> Pinned {
         let (digest, paths) = match (self.commit, self.sha256) {
             (Some(commit), _) => {
@@ -301,6 +301,7 @@ impl LeftKeys {
     }
 }
 
+/// The keys of an upstream that stays remote, with its reason.
 impl From<(&Upstream, &String)> for LeftKeys {
     fn from((upstream, reason): (&Upstream, &String)) -> Self {
         let mut keys = LeftKeys { reason: reason.clone(), ..LeftKeys::default() };
@@ -315,6 +316,7 @@ impl From<(&Upstream, &String)> for LeftKeys {
     }
 }
 
+/// The keys to write.
 impl From<&Lock> for LockKeys {
     fn from(lock: &Lock) -> Self {
         // Sorted, so that the text does not depend on the order of a walk.
@@ -332,6 +334,7 @@ impl From<&Lock> for LockKeys {
     }
 }
 
+/// The lock that validated keys mean.
 impl From<LockKeys> for Lock {
     fn from(keys: LockKeys) -> Self {
         let LockKeys { target, scope, trailers, remotes, left, mut files, .. } = keys;
@@ -339,6 +342,7 @@ impl From<LockKeys> for Lock {
         let left: BTreeMap<Upstream, String> = left.into_iter().map(|keys| (keys.upstream(), keys.reason)).collect();
         let upstreams = remotes.iter().flat_map(RemoteKeys::upstreams).chain(left.keys().cloned());
         let upstreams = upstreams.chain(remotes.iter().map(RemoteKeys::source));
+        // `remote` and `names` are texts, which mean the entries with these texts.
         let entries = EntryTexts(upstreams.map(|upstream| (upstream.to_string(), upstream)).collect());
         for file in &mut files {
             file.remote = file.remote.take().map(|upstream| entries.entry_of(upstream));

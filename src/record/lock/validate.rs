@@ -76,13 +76,16 @@ fn problem(list: &'static str, index: usize) -> impl FnOnce(String) -> LockProbl
     move |message| LockProblem { list, index, message }
 }
 
-/// Validates an entry. Names that are in `checked` already are not validated again.
+/// Validates an entry of `remotes`: it has the keys of one kind, and each value is valid. A lock comes with a pull
+/// request, so its values may be hostile. `checked` are the names that other entries have, which are not validated
+/// again.
 fn check_remote<'a>(keys: &'a RemoteKeys, checked: &mut HashSet<&'a str>) -> Checked {
     // The keys of another kind would be ignored, so they are refused.
     let has_ref_keys = keys.reference.is_some() || keys.submodules.is_some() || keys.signed.is_some();
     let has_git_keys = has_ref_keys || !keys.paths.is_empty() || keys.paths_of.is_some();
     let has_chart_keys = keys.version.is_some() || keys.resolved.is_some();
     match (&keys.commit, &keys.chart, &keys.sha256, keys.size) {
+        // A repository, a file, or a chart.
         (Some(commit), None, None, None) if !has_chart_keys && keys.names.is_empty() => {
             if !is_object_id(commit) {
                 return Err(format!("the commit `{}` must have 40 or 64 lower-case hex digits", shown(commit)));
@@ -122,6 +125,7 @@ pub(crate) fn can_be_named(name: &Upstream) -> bool {
     check_upstream(name).is_ok()
 }
 
+/// Validates each part of an upstream that a lock names.
 fn check_upstream(upstream: &Upstream) -> Checked {
     match upstream {
         Upstream::Git { url, reference, .. } => {
@@ -138,6 +142,7 @@ fn check_upstream(upstream: &Upstream) -> Checked {
     }
 }
 
+/// Validates an entry of `left`: it has the keys of one kind of upstream, and each value is valid.
 fn check_left(left: &LeftKeys) -> Checked {
     match (&left.url, &left.chart, &left.version, &left.image) {
         (Some(_), None, None, None) | (Some(_), Some(_), _, None) | (None, None, None, Some(_)) => {}
@@ -152,8 +157,8 @@ fn check_left(left: &LeftKeys) -> Checked {
     check_text("reason", &left.reason, valid::text_without_controls)
 }
 
+/// Validates an entry of `files`. The program writes and deletes files by these paths, so none may leave its directory.
 fn check_file(file: &StoredFile) -> Checked {
-    // The files are written and deleted by these paths.
     check_text("path", &file.path, valid::path)?;
     check_digest(&file.sha256)?;
     file.remote.iter().try_for_each(|remote| check_url(&remote.to_string()))?;
