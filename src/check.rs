@@ -124,7 +124,7 @@ pub(crate) fn surveyed(survey: &Survey, input: Input<'_>) -> Result<Checked> {
     let context = Context::new(&explored, &input, &targets, &left_out, &locks);
     // Rules only find. Exceptions, severities and source lines are added below, once for all of them.
     let mut findings = apply_rules(&context, &RULES);
-    failures.extend(context.deployed.stored_otherwise(&*input.tree));
+    failures.extend(context.deployed.conversion_failures(&*input.tree));
     failures.append(&mut context.failures.borrow_mut());
     // After all rules, because none of them depends on who deploys a root.
     failures.extend(context.deployed.fill_in_targets(&mut findings).err());

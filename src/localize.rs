@@ -380,6 +380,7 @@ impl<'a> Run<'a> {
     /// branch must be made again, and for any other destination.
     fn unchanged(&self) -> Result<Option<LocalizeOutcome>> {
         let (Some(on_branch), Some(earlier)) = (self.destination.branch(), &self.tip) else { return Ok(None) };
+        // The arguments of the builds that must have proven the commit; `None` if no proof is requested.
         let arguments: &[String] = match self.workspace.config.load_restrictor {
             LoadRestrictor::RootOnly => &[],
             LoadRestrictor::None => &[ANY_FILE.to_owned()],
@@ -439,6 +440,7 @@ impl<'a> Run<'a> {
         let (workspace, destination, fetcher) = (&self.workspace, &self.destination, &mut self.fetcher);
         let overwrite = self.request.overwrite;
         let trailers = self.request.branch.is_some();
+        // With a branch, `--overwrite` is about edits on the branch, and not in the files of the source.
         let options = PlanOptions { overwrite: overwrite && !trailers, trailers };
         let plan = match self.source.copied(workspace, fetcher)? {
             Some(target) => {
@@ -516,6 +518,7 @@ impl<'a> Run<'a> {
         let (dry_run, is_branch) = (self.request.dry_run, self.request.branch.is_some());
         let may_change = is_branch || !plan.changes.is_empty();
         let withheld = differs.or_else(|| withheld(&plan.findings, dry_run, may_change));
+        // A result that is withheld is compared with its destination as well, for the report.
         let (delivered, discarded) = self.deliver(&plan, builds.as_ref(), withheld.is_some())?;
         let status = withheld.unwrap_or(WriteOutcome::of(delivered.is_written));
         let branch = self.branch(delivered.commit, delivered.tree, deployed);

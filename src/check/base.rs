@@ -21,6 +21,7 @@ use crate::tree::path;
 pub(crate) fn renamed(mut findings: Vec<Finding>, renames: &HashMap<String, String>) -> Vec<Finding> {
     let roots = renames.iter().filter(|(old, _)| FILE_NAMES.contains(&path::name(old)));
     let roots: HashMap<&str, &str> = roots.map(|(old, new)| (path::parent(old), path::parent(new))).collect();
+    // A root that moves leads to its findings from the new directory, too.
     for finding in &mut findings {
         let moved = finding.starts.roots.iter().filter_map(|root| roots.get(&**root));
         let moved: Vec<String> = moved.map(|root| (*root).to_owned()).collect();
@@ -54,6 +55,7 @@ impl KnownFindings {
         old.severity = finding.severity.min(old.severity);
         old.count.set(old.count.get() + 1);
         old.starts.roots.extend(finding.starts.roots.iter().cloned());
+        // Targets of one name are compared by their number, because their locations may change: the longest list counts.
         for (name, targets) in &finding.starts.targets {
             let known = old.starts.targets.entry(name.clone()).or_default();
             if known.len() < targets.len() {

@@ -171,7 +171,7 @@ impl<'a> DeployedTargets<'a> {
 
     /// A failure for each file of a Flux target that a checkout converts by more than line ends: Flux reads the stored bytes,
     /// and this check the converted ones.
-    pub(super) fn stored_otherwise(&self, tree: &dyn Tree) -> Vec<Failure> {
+    pub(super) fn conversion_failures(&self, tree: &dyn Tree) -> Vec<Failure> {
         let flux = self.local.iter().filter(|local| local.target.engine.packs());
         let files: BTreeSet<&str> = flux.flat_map(|local| self.files(local)).collect();
         let look = |path: &str| -> Result<()> {

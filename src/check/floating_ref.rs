@@ -33,8 +33,8 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
 /// Drops the findings about references that `remote-reference` reports with the same or a higher severity: locking such a
 /// reference mends both.
 pub(super) fn leave_out_remote(findings: &mut Vec<Finding>) {
-    let counting = findings.iter().filter(|finding| finding.allowed.is_none());
-    let remote = counting.filter(|finding| finding.rule == Rule::RemoteReference);
+    let rejected = findings.iter().filter(|finding| finding.allowed.is_none());
+    let remote = rejected.filter(|finding| finding.rule == Rule::RemoteReference);
     let remote: HashMap<_, _> =
         remote.map(|finding| ((finding.path.clone(), finding.span), finding.severity)).collect();
     findings.retain(|finding| {

@@ -25,9 +25,9 @@ pub(crate) fn deployed(workspace: &Workspace, plan: &mut Plan) -> Result<Targets
 /// `engine` that the result has and the source does not.
 pub(crate) fn deployed_from(repo: &Rc<LocalRepo>, workspace: &Workspace, plan: &mut Plan) -> Result<Targets> {
     let (tree, config) = (&workspace.tree, &workspace.config);
-    let begun: Vec<String> = plan.before.user_roots().into_keys().map(str::to_owned).collect();
-    let unsettled = targets::find_from(workspace.survey(), &begun, config, &|| Identity::of_any_clone(repo, config))?;
-    let targets = unsettled.resolve_changers(&plan.before);
+    let starts: Vec<String> = plan.before.user_roots().into_keys().map(str::to_owned).collect();
+    let unresolved = targets::find_from(workspace.survey(), &starts, config, &|| Identity::of_any_clone(repo, config))?;
+    let targets = unresolved.resolve_changers(&plan.before);
     // Without targets no engine deploys the result, so there is nothing to find.
     if targets.targets.is_empty() && targets.generators.is_empty() {
         return Ok(targets);

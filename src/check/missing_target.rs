@@ -44,7 +44,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
 /// these are warnings.
 fn perhaps_missing<'a>(context: &'a Context<'_>) -> impl Iterator<Item = Finding> + 'a {
     let deployed = &context.deployed;
-    // A build may move an object that it changes.
+    // A build that changes an object may change its directory as well, so such an object has no finding.
     let missing = deployed.targets.perhaps_missing.iter().filter(|target: &&Target| {
         let mut written = deployed.targets.targets.iter().filter(|other| other.object == target.object);
         deployed.is_wanted(&target.object.file) && written.all(|other| other.changed_by.is_none())
@@ -105,7 +105,7 @@ fn is_no_component(context: &Context<'_>, directory: &str) -> bool {
 /// Finds the patches of an object whose files do not exist.
 fn patches(context: &Context<'_>, local: &LocalTarget<'_>) -> Vec<Finding> {
     let (target, directory) = (local.target, local.directory);
-    // A patch of a directory without a kustomization, or with open paths, cannot be looked at.
+    // The engine adds patches to a kustomization, so without one, or if its path is unknown, they are not looked up.
     if !matches!(directory.content, PathContent::Kustomization(_)) || target.why_undefined().is_some() {
         return Vec::new();
     }

@@ -36,9 +36,9 @@ pub(super) fn no_longer_localized(findings: &[Finding], config: &Config, before:
     new.collect()
 }
 
-/// Accepts exceptions that the change with the first lock adds, by `init` or by hand, for upstreams behind a reference that the
-/// base fetches already: one of `old`, the findings of the base, has the same line. Before the first lock nobody could know
-/// what is behind it.
+/// Accepts exceptions of the change that adds the first lock, by `init` or by hand: those for upstreams behind a reference that
+/// the base fetches already. Only the lock shows these upstreams, so nobody could allow them before. A reference is known by its
+/// line, which a finding in `old`, those of the base, has too.
 pub(super) fn accept_first(findings: &mut [Finding], old: &[Finding]) {
     let location = |finding: &Finding| (finding.path.clone(), finding.line_text.clone());
     let fetched: HashSet<_> =
@@ -65,7 +65,7 @@ pub(super) fn find(findings: &[Finding], config: &Config) -> Vec<Finding> {
             covered.entry(exception).or_default().push((allowed, finding));
         }
     }
-    covered.into_values().map(|all| exception_finding(&all, severity)).collect()
+    covered.into_values().map(|group| exception_finding(&group, severity)).collect()
 }
 
 /// The finding for an exception that covers these findings.

@@ -91,10 +91,11 @@ struct Step {
     count: usize,
 }
 
-/// Finds for each upstream the first step of a shortest way to each of `wanted`, for the nearest [`MOST`] and one more. The
-/// search goes backwards, over the `users` of each upstream, so that all references share its cost.
+/// Finds for each upstream the first step of a shortest way to each of `wanted`, for the nearest [`MOST`] and one more. `users`
+/// has for each upstream those that reference it: the search goes backwards, so that all references share its cost.
 fn first_steps(users: &[Vec<usize>], wanted: impl Iterator<Item = usize>) -> Vec<BTreeMap<usize, Step>> {
     let mut steps: Vec<BTreeMap<usize, Step>> = vec![BTreeMap::new(); users.len()];
+    // Each item is an upstream, the wanted one that it leads to, and the length of that way.
     let mut queue: VecDeque<(usize, usize, usize)> = wanted.map(|to| (to, to, 0)).collect();
     while let Some((next, to, count)) = queue.pop_front() {
         for user in users[next].iter().filter(|user| **user != to) {

@@ -89,7 +89,7 @@ fn outcome(
 }
 
 /// The paths at which a rendered tree differs from the outputs of its source commit today. `verify --rebuild` reports them.
-pub(crate) fn differing(repo: &Rc<LocalRepo>, source: &str, tree: &str) -> Result<Vec<String>, Failures> {
+pub(crate) fn differing_paths(repo: &Rc<LocalRepo>, source: &str, tree: &str) -> Result<Vec<String>, Failures> {
     let workspace = Workspace::of_rev(repo.clone(), Some(source))?.into_checkout();
     let choices = Choices::all(repo, &workspace, &[])?;
     let mut rendered = Rendered::of(&workspace, choices, ProgramOptions::default())?;

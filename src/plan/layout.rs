@@ -25,9 +25,9 @@ struct Candidate {
 
 /// The path below `localized-files` for each remote reference of a root: the path of the file, or of the top of the
 /// repository.
-pub(super) fn names(graph: &Graph, root: RootId) -> HashMap<EdgeId, String> {
+pub(super) fn localized_paths(graph: &Graph, root: RootId) -> HashMap<EdgeId, String> {
     let candidates: Vec<Candidate> = graph.edges_of(root).filter_map(|(id, edge)| candidate(graph, id, edge)).collect();
-    let names = candidates.iter().map(|candidate| {
+    let paths = candidates.iter().map(|candidate| {
         let mut components = candidate.components.clone();
         // A file keeps its name, because generators take their key from it.
         let part = if candidate.is_file { components.first_mut() } else { components.last_mut() };
@@ -36,7 +36,7 @@ pub(super) fn names(graph: &Graph, root: RootId) -> HashMap<EdgeId, String> {
         }
         (candidate.edge, components.join("/"))
     });
-    names.collect()
+    paths.collect()
 }
 
 /// The path that a remote reference gets unless another one would get the same. `None` for a local reference.

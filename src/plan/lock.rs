@@ -28,8 +28,8 @@ pub(crate) struct Relocked {
     pub unresolved: Vec<Failure>,
 }
 
-/// The result of locking, if the lock already fits the tree, so that most runs of `lock` need no network. It may lose
-/// entries that nothing needs. `None` if something must be fetched.
+/// The result of locking, if the lock already fits the tree, so that most runs of `lock` need no network. Entries
+/// that nothing needs are only dropped. `None` if something must be fetched.
 pub(crate) fn up_to_date(workspace: &Workspace) -> Result<Option<Relocked>> {
     let config = &workspace.config;
     let old_lock = without_charts(workspace.lock.as_deref(), config.helm);
@@ -67,7 +67,7 @@ fn walk(workspace: &Workspace, remotes: Option<&mut dyn graph::Remotes>) -> Resu
     Ok(explore(workspace, workspace.survey(), &super::starts(workspace)?, remotes, graph::WalkPolicy::default()))
 }
 
-/// Walks a tree from the directories `starts`, with the rules of the configuration, and for all others with `policy`.
+/// Walks a tree from the directories `starts`, with the rules of the configuration, and else those of `policy`.
 pub(super) fn explore(
     workspace: &Workspace,
     survey: &Survey,

@@ -46,7 +46,7 @@ pub(super) struct LayoutBuilder<'a> {
     /// Whether the user's files stay where they are. In a copy they are laid out as well.
     pub(super) in_place: bool,
     /// The paths below `localized-files` of each root, by reference.
-    names: HashMap<EdgeId, String>,
+    paths: HashMap<EdgeId, String>,
     pub(super) visited: HashSet<(Instance, RootId)>,
     pub(super) laid_out: BTreeMap<String, LaidOutFile>,
     pub(super) allowed_missing: HashSet<String>,
@@ -74,7 +74,7 @@ impl<'a> LayoutBuilder<'a> {
             graph,
             config,
             in_place: false,
-            names: graph.root_ids().flat_map(|root| layout::names(graph, root)).collect(),
+            paths: graph.root_ids().flat_map(|root| layout::localized_paths(graph, root)).collect(),
             visited: HashSet::new(),
             laid_out: BTreeMap::new(),
             allowed_missing: HashSet::new(),
@@ -136,11 +136,11 @@ impl LayoutBuilder<'_> {
     /// The root or file that a reference leads to, if its root is laid out in an instance.
     fn destination_of(&self, instance: &Instance, edge: EdgeId) -> LaidOutReference {
         let graph = self.graph;
-        // `layout` has a name for the upstream of every remote reference.
+        // `layout` has a path for the upstream of every remote reference.
         let localized_path = || {
-            let name = self.names.get(&edge).map(String::as_str).unwrap_or_default();
+            let below = self.paths.get(&edge).map(String::as_str).unwrap_or_default();
             let directory = self.destination(instance, &graph.roots[edge.root].directory);
-            path::join(&path::join(&directory, LOCALIZED_FILES), name)
+            path::join(&path::join(&directory, LOCALIZED_FILES), below)
         };
         match graph[edge].resolution {
             Resolution::Root { id, remote: false } => LaidOutReference::Root(instance.clone(), id),

@@ -55,6 +55,7 @@ impl UrlArgument {
         }
         let shown = redact::url(url);
         let mut prefixes = vec![(bare(&shown).to_owned(), None)];
+        // A git URL also names its repository, at the ref if it has one.
         if let Ok(spec) = RepoSpec::parse(url) {
             let repository = spec.clone_spec().shown();
             prefixes.push((bare(&repository).to_owned(), spec.reference));

@@ -65,7 +65,7 @@ fn differences_of(repo: &Rc<LocalRepo>, whole: &str, record: &Record) -> Result<
     };
     // A rendered branch is built again: nothing in it was localized.
     if record.rendered {
-        let paths = rendered::differing(repo, &source.commit, whole)?;
+        let paths = rendered::differing_paths(repo, &source.commit, whole)?;
         return Ok(paths.iter().map(|path| rebuilt(record, path)).collect());
     }
     let whole = object_id(whole)?;

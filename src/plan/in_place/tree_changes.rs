@@ -92,7 +92,7 @@ pub(super) fn changes(
         }
     }
     let edited = Vec::from_iter(edited);
-    let mut failures: Vec<Failure> = refuse_unstaged(workspace, user_edits)?.into_iter().collect();
+    let mut failures: Vec<Failure> = unstaged_failure(workspace, user_edits)?.into_iter().collect();
     // All reasons are reported at once, or else people would need a run to see each.
     let mut refuse = |paths: Vec<String>, problem: &str, hint: &str| {
         if !paths.is_empty() {
@@ -111,7 +111,7 @@ pub(super) fn changes(
 
 /// The failure if files that are to be edited differ from the index: nobody could tell the edits of the user from ours.
 /// `None` if none does.
-fn refuse_unstaged(workspace: &Workspace, edits: BTreeSet<String>) -> Result<Option<Failure>> {
+fn unstaged_failure(workspace: &Workspace, edits: BTreeSet<String>) -> Result<Option<Failure>> {
     let Files::WorkingTree { repo, tree, .. } = &workspace.files else {
         return Ok(None);
     };
