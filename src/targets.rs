@@ -838,7 +838,7 @@ fn targets_of_scan(
         };
         // It takes as long as all of the rest, so it is left out if the configuration names the URLs.
         let any = if identity.is_declared() { None } else { Some(of_any()?) };
-        targets.perhaps_missing = identity.add_told_by(any.iter().flat_map(|any| &any.targets));
+        targets.perhaps_missing = identity.add_urls_shown_by(any.iter().flat_map(|any| &any.targets));
         engines(&identity, &mut targets)?;
         // If nothing is deployed from this repository, a missing entry of `repository` may be the reason.
         if !targets.targets.iter().any(|target| matches!(target.location, TargetLocation::Local(_))) {
@@ -851,11 +851,11 @@ fn targets_of_scan(
         // If nothing in the tree sets the load restrictor of Argo CD, the configuration does.
         let unsaid = targets.targets.iter_mut().filter(|target| target.build.load_restrictor.is_none());
         unsaid.for_each(|target| target.build.load_restrictor = Some(config.load_restrictor));
-        target_dir::on_localized(tree, &identity, &mut targets)?;
-        target_dir::without_submodules(&mut targets);
+        target_dir::look_on_localized_branches(tree, &identity, &mut targets)?;
+        target_dir::mark_missing_submodules(&mut targets);
     }
     argo::find_unclaimed_overrides(tree, config, &mut targets)?;
-    target_dir::declared(tree, config, &mut targets)?;
+    target_dir::add_declared(tree, config, &mut targets)?;
     // An old Flux takes an unset variable for empty. Only targets with variables need to know which one runs.
     if targets.targets.iter().any(|target: &Target| !target.build.variables.is_empty())
         && !variables::are_strict(tree, &installed(tree, config, &targets)?)

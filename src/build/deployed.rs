@@ -41,9 +41,10 @@ pub(crate) fn deployed(
     let (explored, targets) = written(survey, config, identity)?;
     let mut remaining = MOST_BUILDS;
     // No build is run that cannot change a target.
-    let targets = targets.built(&explored, config, identity, &|_| false, &[], |builders: &[&Builder]| {
-        outputs(repo, survey, config, builders, &mut remaining)
-    })?;
+    let targets =
+        targets.resolve_by_builds(&explored, config, identity, &|_| false, &[], |builders: &[&Builder]| {
+            outputs(repo, survey, config, builders, &mut remaining)
+        })?;
     Ok(DeployedTree { explored, targets })
 }
 

@@ -264,7 +264,7 @@ pub(super) fn write_chart(
     let files = Arc::new(BuildFiles::of(&Graph::default(), Writing::INPUT)?);
     let (top, beside) = (files.input.join(TREES), files.input.join("values"));
     let mut layout = Layout::new(&top);
-    layout.add(&**tree, chart::places(&**tree, directory)?, None, pool)?;
+    layout.add(&**tree, chart::file_paths(&**tree, directory)?, None, pool)?;
     fs::create_dir_all(&beside).map_err(unusable)?;
     let mut written = Vec::new();
     for (number, text) in values.iter().enumerate() {

@@ -131,8 +131,8 @@ impl BuildSpec {
                 .hint(format!("write `helm: true` into {FILE_NAME}")));
         }
         let release = chart::release(target)?;
-        let depends_on_cluster = chart::asks(&*tree, target, &release, directory)?;
-        let by = By::Helm(chart::values(&*tree, target, &release, directory)?, depends_on_cluster);
+        let depends_on_cluster = chart::why_cluster_differs(&*tree, target, &release, directory)?;
+        let by = By::Helm(chart::read_values(&*tree, target, &release, directory)?, depends_on_cluster);
         let mut seen = OverlayTree::new(tree);
         // helm reads the values of the chart whenever the file is there.
         if release.replaces_own {

@@ -204,7 +204,7 @@ impl<'a> CheckBuilds<'a> {
         let named = if self.how.compares_roots { &[] } else { self.paths };
         let identity = || Identity::of_any_clone(&self.repo, config);
         let build = |builders: &[&Builder]| self.build(builders);
-        let targets = unresolved.built(&explored, config, &identity, &is_wanted, named, build)?;
+        let targets = unresolved.resolve_by_builds(&explored, config, &identity, &is_wanted, named, build)?;
         self.add_unbuilt(&targets, &checked);
         Ok(targets)
     }

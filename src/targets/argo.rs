@@ -346,7 +346,7 @@ impl Argo<'_> {
             build.unread = why_objects_unknown(source, &files);
             // Jsonnet may import any file of the repository.
             build.values.extend(files.iter().any(|file| file.ends_with(JSONNET)).then(|| base.to_owned()));
-            build.hold_submodule(self.tree, &files)?;
+            build.note_submodules(self.tree, &files)?;
         }
         if matches!(dir.content, PathContent::Chart(_)) {
             let remote = source.values_files().filter(|text| text.contains("://"));

@@ -80,8 +80,8 @@ pub(super) struct ParentBuilds {
 impl UnresolvedTargets {
     /// These targets with objects as builds make them, and the targets that these objects define. `explored` is a walk
     /// over the whole tree; `run` builds. The `wanted` targets and the roots in the directories `named` are built too,
-    /// whether they change an object or not.
-    pub(crate) fn built(
+    /// whether they change an object or not, because the caller needs their outputs.
+    pub(crate) fn resolve_by_builds(
         self,
         explored: &Explored,
         config: &Config,
@@ -100,7 +100,7 @@ impl UnresolvedTargets {
         for _ in 0..DEEPEST {
             let builders = targets.builders(explored, config, wanted, &alone)?;
             let new: Vec<&Builder> = builders.iter().filter(|builder| !known.contains_key(&builder.key)).collect();
-            // The last round changed nothing that a build reads.
+            // If the last round changed nothing that a build reads, all outputs are known.
             if new.is_empty() {
                 break;
             }
@@ -111,14 +111,15 @@ impl UnresolvedTargets {
             let roots = |all: Vec<&'_ Builder>| -> Vec<RootId> {
                 all.into_iter().flat_map(Builder::roots).filter_map(root_in).collect()
             };
-            // A root that no build can load as a whole is not built in parts.
+            // If a build fails, the roots that only it builds are built alone, to know their objects. This does not help
+            // for roots that load too many others.
             let failed = roots(failed).into_iter().filter(|root| !overloaded.contains(root));
             let unverified = explored.graph.unverified_roots(roots(built), failed);
             parts.extend(unverified.iter().map(|root| explored.graph.roots[*root].directory.clone()));
             alone.extend(unverified);
             let built = builders.iter().filter_map(|builder| Some((builder, known.get(&builder.key)?)));
             let tree = &*explored.graph.sources[0].tree;
-            let mut as_built = find_built((tree, &explored.graph), config, identity, &targets, built)?;
+            let mut as_built = find_in_outputs((tree, &explored.graph), config, identity, &targets, built)?;
             as_built.0.builds.parts.clone_from(&parts);
             targets = as_built.resolve_changers(&explored.graph);
         }
@@ -159,7 +160,7 @@ impl Targets {
         let deployments = Deployments::of(graph, &all, &objects);
         // Whoever reads a file of these may read another one with objects.
         let readers = |files: &BTreeSet<&str>| -> Vec<usize> {
-            files.iter().flat_map(|file| deployments.by(file)).copied().collect()
+            files.iter().flat_map(|file| deployments.users(file)).copied().collect()
         };
         let namer = Namer::of(explored, config)?;
         let mut builders = BTreeMap::new();
@@ -204,7 +205,8 @@ impl Targets {
         deploying.peek().is_some() && deploying.all(|(target, _)| self.builds.done.contains(&target.builder()))
     }
 
-    /// The targets as written, and targets for the top roots that nothing deploys and for those that are `alone`.
+    /// Everything whose build may make objects: the targets as written, and targets for the top roots that nothing deploys
+    /// and for the roots that are built `alone`.
     fn buildable(&self, graph: &Graph, config: &Config, alone: &BTreeSet<RootId>) -> Result<Vec<Target>> {
         let deployed = self.local_targets();
         let deployed = deployed.filter(|(target, dir)| {
@@ -214,7 +216,7 @@ impl Targets {
         let roots: HashSet<&str> = deployed.flat_map(|(target, dir)| target.roots(dir)).collect();
         let users = graph.referrers();
         for (root, id) in graph.user_roots() {
-            // A component that is left out is one for others to name.
+            // A component is only built alone if the configuration includes it: it is meant for other roots.
             let is_meant = graph.roots[id].kind != Some(KustomizationKind::Component) || config.may_start_in(root);
             if (users[id.0].is_empty() && is_meant || alone.contains(&id)) && !roots.contains(root) {
                 let (engine, tree) = (EngineName::Kustomize, &*graph.sources[0].tree);
@@ -226,8 +228,8 @@ impl Targets {
     }
 }
 
-/// Finds the targets, as [`find_from`](super::find_from) did `before`, with objects as builds made them.
-fn find_built<'a>(
+/// Finds the targets again that were found `before`, now with the objects that builds made instead of the written ones.
+fn find_in_outputs<'a>(
     (tree, graph): (&dyn Tree, &Graph),
     config: &Config,
     identity: &dyn Fn() -> Result<Identity>,
@@ -237,6 +239,7 @@ fn find_built<'a>(
     let unread = before.unread.iter().map(|unread| &unread.file);
     let files: BTreeSet<String> = before.files.keys().chain(unread).cloned().collect();
     let mut scan = scan::scan(tree, &files)?;
+    // A file that roots only use as a patch defines no target, but may hold options of Argo CD.
     let read = read_as(graph);
     scan.objects.retain(|document| document.has_options() || read.get(&*document.object.file) != Some(&false));
     // An object counts as written only if no build made one of its file, or a build that reads it failed.
@@ -249,7 +252,7 @@ fn find_built<'a>(
             Ok(text) => {
                 builds.done.insert(builder.by.clone());
                 replaced.extend(builder.files.iter().map(String::as_str));
-                made.push(builder.objects(&String::from_utf8_lossy(text), &scan));
+                made.push(builder.objects_in(&String::from_utf8_lossy(text), &scan));
             }
             Err(why) => {
                 let why = why.clone().context(&builder.by);
@@ -274,8 +277,8 @@ fn find_built<'a>(
         }
         failed.is_some() || unread.why != Why::Template || !replaced.contains(unread.file.as_str())
     });
-    // After the written objects of these files are gone, or each would be there twice.
-    made.into_iter().for_each(|own| scan.extend(own));
+    // Only now, because the written objects of these files are removed by their file, which the new ones have, too.
+    made.into_iter().for_each(|objects| scan.extend(objects));
     let mut targets = super::targets_of_scan(tree, config, identity, scan)?;
     targets.builds = builds;
     targets.files.clone_from(&before.files);
@@ -288,7 +291,7 @@ impl Builder {
         self.target.local_dir().into_iter().flat_map(|dir| self.target.roots(dir))
     }
 
-    /// The kustomization that it builds in another tree.
+    /// The kustomization that the same target builds in another tree; `None` if it builds none there.
     pub(crate) fn made_in(&self, tree: &dyn Tree) -> Result<Option<Generated>> {
         self.target.local_dir().map_or(Ok(None), |dir| generated(tree, &self.target, dir))
     }
@@ -299,8 +302,9 @@ impl Builder {
         made.map_or_else(|| self.target.object.file.clone(), |made| path::join(&made.directory, made.file_name))
     }
 
-    /// The objects in its output, each at the place of the one in the tree that it was made of.
-    fn objects(&self, output: &str, tree: &Scan) -> Scan {
+    /// The objects in its output, each at the location of the object in `tree` that it was made of, so that findings point
+    /// to the file that people edit.
+    fn objects_in(&self, output: &str, tree: &Scan) -> Scan {
         let mut made = Scan::default();
         made.add_text(&self.location.0, output, MOST);
         // Options of Argo CD are read as they are written.
@@ -325,11 +329,10 @@ impl Builder {
                 renamed.entry(name.0).or_default().push(document);
             }
         }
-        // Findings point to the file that people edit, not to the output.
         let templates = self.templates(output);
         for document in &mut made.objects {
             let sources = kept.get(&kind_and_name(&document.object)).or_else(|| renamed.get(&document.object.kind));
-            let source = sources.and_then(|sources| source(document, sources));
+            let source = sources.and_then(|sources| source_of(document, sources));
             let object = &mut document.object;
             let template = templates.range(..=object.line).next_back().map(|(_, template)| template.clone());
             (object.file, object.line) = source.map_or_else(
@@ -366,19 +369,18 @@ fn kind_and_name(object: &ObjectRef) -> (String, String) {
     (object.kind.clone(), object.name.clone())
 }
 
-/// The object of its kind in the tree of which a build made one.
-fn source<'a>(made: &Document, sources: &[&'a Document]) -> Option<&'a Document> {
+/// The object of the tree of which a build probably made this one, among those of its kind; `None` if no name fits.
+fn source_of<'a>(made: &Document, sources: &[&'a Document]) -> Option<&'a Document> {
     let ObjectRef { name, namespace, .. } = &made.object;
     // A prefix and a suffix leave the name of the source as a part of the new one.
     let named = sources.iter().filter(|source| !source.object.name.is_empty() && name.contains(&source.object.name));
     let longest = named.clone().map(|source| source.object.name.len()).max()?;
-    let longest: Vec<_> = named.filter(|source| source.object.name.len() == longest).collect();
-    // If several have this name, prefer the one with the same content.
+    let longest: Vec<_> = named.copied().filter(|source| source.object.name.len() == longest).collect();
+    // If several have this name, prefer the one with the same namespace, then the one with the same content.
+    let has_rivals = longest.len() > 1;
     longest
-        .iter()
-        .max_by_key(|source| (source.object.namespace == *namespace, longest.len() > 1 && spec(source) == spec(made)))
-        .copied()
-        .copied()
+        .into_iter()
+        .max_by_key(|source| (source.object.namespace == *namespace, has_rivals && spec(source) == spec(made)))
 }
 
 /// The `spec` of an object.

@@ -59,7 +59,7 @@ impl WritableKinds {
         !self.all && self.kinds.is_empty() && !self.variables
     }
 
-    fn is_of(&self, kind: &str) -> bool {
+    fn includes(&self, kind: &str) -> bool {
         self.all || self.kinds.contains(kind)
     }
 
@@ -74,7 +74,7 @@ impl WritableKinds {
 struct PossibleChange {
     by: String,
     build: ChangingBuild,
-    reach: WritableKinds,
+    writes: WritableKinds,
 }
 
 /// The build in which objects may change.
@@ -91,7 +91,7 @@ impl UnresolvedTargets {
     pub(crate) fn resolve_changers(self, graph: &Graph) -> Targets {
         let UnresolvedTargets(mut targets) = self;
         let read = read_as(graph);
-        // A file that roots only use as a patch holds no object, unless an engine applies it.
+        // A file that roots only use as a patch defines no target, unless an engine applies it.
         let is_applied = |file: &str| targets.local_targets().any(|(user, dir)| user.takes(dir, file));
         let written = targets.targets.iter().filter(|target| target.object.built_by.is_none());
         let files = written.map(|target| &target.object.file);
@@ -104,7 +104,8 @@ impl UnresolvedTargets {
         let changes = Changers::of(&targets, graph, &deployments, &files);
         let changed: Vec<Option<Changer>> = targets.targets.iter().map(|target| changes.changer(target)).collect();
         targets.targets.iter_mut().zip(changed).for_each(|(target, changer)| target.changed_by = changer);
-        // What a part of an unknown build makes is not deployed: the object as written stands for the result.
+        // An object that only a part of a failed build makes is not deployed: the object as written stands for the
+        // result.
         let parts = &targets.builds.parts;
         targets.targets.retain(|target| {
             target.changed_by.is_none() || target.object.built_by.is_none() || !parts.contains(&target.home)
@@ -119,6 +120,7 @@ struct Changers<'t> {
     targets: &'t Targets,
     graph: &'t Graph,
     deployments: &'t Deployments<'t>,
+    /// The changes of the objects in each file.
     of_files: HashMap<&'t str, Vec<PossibleChange>>,
 }
 
@@ -134,31 +136,31 @@ impl<'t> Changers<'t> {
             return changes;
         }
         let mut writers = Writers { graph, of_roots: HashMap::new() };
-        changes.of_files = writers.of_files(files);
+        changes.of_files = writers.by_roots(files);
         for (number, target) in targets.targets.iter().enumerate() {
-            changes.add(number, &writers.of_target(target));
+            changes.add_target(number, &writers.writes_of_target(target));
         }
-        changes.follow();
+        changes.propagate();
         changes
     }
 
-    /// Adds the changes of a target to the objects that it deploys.
-    fn add(&mut self, number: usize, reach: &WritableKinds) {
-        if reach.is_nothing() {
+    /// Adds a target as a build that may change the objects that it deploys, in its own build.
+    fn add_target(&mut self, number: usize, writes: &WritableKinds) {
+        if writes.is_nothing() {
             return;
         }
         for file in self.deployments.files(number) {
-            let (by, reach) = (self.targets.targets[number].builder(), reach.clone());
+            let (by, writes) = (self.targets.targets[number].builder(), writes.clone());
             self.of_files.entry(file).or_default().push(PossibleChange {
                 by,
                 build: ChangingBuild::Target(number),
-                reach,
+                writes,
             });
         }
     }
 
-    /// Adds the changes that follow from the known ones.
-    fn follow(&mut self) {
+    /// Adds the changes that follow from the known ones: a build that may change a target may make it deploy anything.
+    fn propagate(&mut self) {
         // Each target is looked at again only if something that may change it is found: thousands may be in a row.
         let mut in_files: HashMap<&str, Vec<usize>> = HashMap::new();
         for (number, target) in self.targets.targets.iter().enumerate() {
@@ -170,38 +172,40 @@ impl<'t> Changers<'t> {
             let files = self.deployments.files(number);
             if files.is_empty()
                 || done[number]
-                || !self.of_target(&self.targets.targets[number]).iter().any(|(_, writes)| *writes)
+                || !self.changes(&self.targets.targets[number]).iter().any(|(_, writes)| *writes)
             {
                 continue;
             }
             done[number] = true;
-            // A target whose build may change may also change the objects that it deploys, and so on.
-            self.add(number, &WritableKinds::all());
+            self.add_target(number, &WritableKinds::all());
+            // The targets whose objects it deploys follow from this one.
             todo.extend(files.iter().filter_map(|file| in_files.get(file)).flatten());
         }
     }
 
     /// The builds that may change the objects that define a target, each with whether it does more than fill in
     /// variables.
-    fn of_target(&self, target: &Target) -> Vec<(&PossibleChange, bool)> {
+    fn changes(&self, target: &Target) -> Vec<(&PossibleChange, bool)> {
         // Variables matter only to an object that has some.
-        let (own, is_open) = (target.builder(), target.manifest.contains("${"));
-        let mut patches = Vec::new();
+        let (own, has_variables) = (target.builder(), target.manifest.contains("${"));
+        let mut changes = Vec::new();
         for object in target.objects() {
             for change in self.of_files.get(object.file.as_str()).into_iter().flatten() {
-                // A build that belongs to another cluster makes an object of its own from this file.
+                // The target is the result of a build of this directory. A build of another cluster makes an object of its
+                // own from the same file.
                 let is_other = match change.build {
                     ChangingBuild::Target(number) => !self.is_home(&target.home, number),
                     ChangingBuild::Root { built, writer } => !self.is_part(&target.home, built, writer),
                 };
                 let is_done = object.built_by.is_some() && (is_other || self.targets.builds.done.contains(&change.by));
-                let writes = change.reach.is_of(object.written_kind());
-                if change.by != own && !is_done && (writes || is_open && change.reach.variables) {
-                    patches.push((change, writes));
+                let writes = change.writes.includes(object.written_kind());
+                let matters = writes || has_variables && change.writes.variables;
+                if change.by != own && !is_done && matters {
+                    changes.push((change, writes));
                 }
             }
         }
-        patches
+        changes
     }
 
     /// Whether a target deploys the build of a directory.
@@ -226,7 +230,7 @@ impl<'t> Changers<'t> {
     /// The build that may change the object of a target; `None` if none may.
     fn changer(&self, target: &Target) -> Option<Changer> {
         // The first by its name, roots before targets: the graph has the order in which a command walks the tree.
-        let changes = self.of_target(target).into_iter().map(|(change, _)| change);
+        let changes = self.changes(target).into_iter().map(|(change, _)| change);
         let change = changes.min_by_key(|change| (matches!(change.build, ChangingBuild::Target(_)), &change.by))?;
         let not_built = target.object_files().find_map(|file| self.targets.builds.failed.get(file));
         Some(Changer { name: change.by.clone(), not_built: not_built.cloned() })
@@ -260,8 +264,8 @@ struct Writers<'a> {
 }
 
 impl<'a> Writers<'a> {
-    /// The builds that may change objects in some files, among those that roots read.
-    fn of_files<'t>(&mut self, files: &BTreeSet<&'t str>) -> HashMap<&'t str, Vec<PossibleChange>> {
+    /// The builds of roots that may change objects in these files, which they read.
+    fn by_roots<'t>(&mut self, files: &BTreeSet<&'t str>) -> HashMap<&'t str, Vec<PossibleChange>> {
         let graph = self.graph;
         let mut changed: HashMap<&str, Vec<PossibleChange>> = HashMap::new();
         for reader in readers(graph, &|file| files.contains(file)) {
@@ -272,14 +276,14 @@ impl<'a> Writers<'a> {
             let edges = reached.iter().flat_map(|root| &graph.roots[*root].edges);
             let read: BTreeSet<&str> = edges.filter_map(|edge| files.get(graph.user_file(edge)?).copied()).collect();
             for root in writers {
-                let reach = self.of_root(root);
-                if reach.is_nothing() {
+                let writes = self.writes_of_root(root);
+                if writes.is_nothing() {
                     continue;
                 }
                 for file in &read {
-                    let (by, reach) = (graph.label(graph.roots[root].file), reach.clone());
+                    let (by, writes) = (graph.label(graph.roots[root].file), writes.clone());
                     let build = ChangingBuild::Root { built: reader, writer: root };
-                    changed.entry(file).or_default().push(PossibleChange { by, build, reach });
+                    changed.entry(file).or_default().push(PossibleChange { by, build, writes });
                 }
             }
         }
@@ -293,28 +297,28 @@ impl<'a> Writers<'a> {
     }
 
     /// The objects that a target may write into, among those that it deploys.
-    fn of_target(&mut self, target: &Target) -> WritableKinds {
+    fn writes_of_target(&mut self, target: &Target) -> WritableKinds {
         let dir = match &target.location {
             TargetLocation::Local(dir) if !dir.is_missing() => dir,
             _ => return WritableKinds::default(),
         };
-        // Nobody here knows what a component from elsewhere writes into.
+        // A component that is not in the tree may write into all.
         let components: Vec<_> = target.build.components().map(|component| &component.content).collect();
         if components.contains(&&None) {
             return WritableKinds::all();
         }
-        let mut reach = WritableKinds::default();
+        let mut writes = WritableKinds::default();
         let overrides = target.build.overrides.iter().filter(|(key, _)| *key != POST_BUILD);
-        overrides.for_each(|(key, value)| reach.join(self.of_field(key, value, &dir.path)));
-        reach.variables |= !target.build.variables.is_empty();
+        overrides.for_each(|(key, value)| writes.join(self.writes_of_field(key, value, &dir.path)));
+        writes.variables |= !target.build.variables.is_empty();
         let roots = components.into_iter().filter_map(|content| match content {
             Some(PathContent::Kustomization(root)) => self.graph.user_root(root),
             _ => None,
         });
         for root in self.with_components(roots.collect::<Vec<_>>()) {
-            reach.join(self.of_root(root));
+            writes.join(self.writes_of_root(root));
         }
-        reach
+        writes
     }
 
     /// These roots with the components that they add.
@@ -325,8 +329,8 @@ impl<'a> Writers<'a> {
         })
     }
 
-    /// The objects that a root writes into by itself.
-    fn of_root(&mut self, root: RootId) -> WritableKinds {
+    /// The objects that the fields of a root write into, without those of its components.
+    fn writes_of_root(&mut self, root: RootId) -> WritableKinds {
         if let Some(known) = self.of_roots.get(&root) {
             return known.clone();
         }
@@ -334,24 +338,24 @@ impl<'a> Writers<'a> {
         let is_unknown_component = |edge: &Edge| {
             edge.reference.accepts == Accepts::Component && !matches!(edge.resolution, Leads::Root { .. })
         };
-        // A remote file has the role of the reference to it.
+        // A root from elsewhere, or with a component that is not known, may write into all.
         let is_read = node.source == SourceId::FIRST && !node.edges.iter().any(is_unknown_component);
         let bytes = self.graph.read(node.file).ok().filter(|_| is_read);
         let text = bytes.as_deref().and_then(|bytes| std::str::from_utf8(bytes).ok());
         let read = text.and_then(|text| read_object(text).ok()?).map(|read| read.json());
-        let mut reach = WritableKinds::default();
+        let mut writes = WritableKinds::default();
         match read.as_ref().and_then(Json::as_object) {
             // A root that cannot be read may write into all.
-            None => reach.all = true,
+            None => writes.all = true,
             Some(fields) => {
-                fields.iter().for_each(|(key, value)| reach.join(self.of_field(key, value, &node.directory)));
+                fields.iter().for_each(|(key, value)| writes.join(self.writes_of_field(key, value, &node.directory)));
             }
         }
-        self.of_roots.entry(root).or_insert(reach).clone()
+        self.of_roots.entry(root).or_insert(writes).clone()
     }
 
     /// The objects that a field of a kustomization in a directory writes into, or a field of an object that changes it.
-    fn of_field(&self, key: &str, value: &Json, directory: &str) -> WritableKinds {
+    fn writes_of_field(&self, key: &str, value: &Json, directory: &str) -> WritableKinds {
         let is_known = |keys: &[&str]| keys.iter().any(|known| is_same_key(known, key));
         let is_empty = match value {
             Json::Null => true,
@@ -365,9 +369,10 @@ impl<'a> Writers<'a> {
         }
         // Only patches tell the kinds that they write into; any other field may write into all objects.
         let Some(patches) = value.as_array().filter(|_| is_known(&PATCHES)) else { return WritableKinds::all() };
-        let kinds: Option<Vec<Vec<String>>> = patches.iter().map(|patch| self.kinds(patch, directory)).collect();
+        let kinds: Option<Vec<Vec<String>>> =
+            patches.iter().map(|patch| self.kinds_of_patch(patch, directory)).collect();
         match kinds.map(|kinds| kinds.concat()) {
-            // A list may hold any.
+            // A pattern for kinds, and a list of objects, may mean any kind.
             Some(kinds) if kinds.iter().all(|kind| is_plain(kind) && !kind.ends_with("List")) => {
                 WritableKinds { kinds: kinds.into_iter().collect(), ..WritableKinds::default() }
             }
@@ -376,19 +381,21 @@ impl<'a> Writers<'a> {
     }
 
     /// The kinds of the objects that a patch applies to; `None` if it cannot be read.
-    fn kinds(&self, patch: &Json, directory: &str) -> Option<Vec<String>> {
+    fn kinds_of_patch(&self, patch: &Json, directory: &str) -> Option<Vec<String>> {
         if let Some(target) = patch.get("target") {
             return Some(vec![target.get("kind")?.as_str()?.to_owned()]);
         }
-        let named = |text: &str| {
+        let read_file = |text: &str| {
             let file_path = path::resolve(directory, text)?;
             let tree = &*self.graph.sources[0].tree;
             let Resolved::File { path, .. } = tree::resolve(tree, &file_path).ok()? else { return None };
             String::from_utf8(tree.read(&path).ok()?).ok()
         };
+        // `patchesStrategicMerge` lists texts and paths, `patches` lists objects with one of both, and Flux lists patches
+        // as objects.
         let text = match (patch, patch.get("patch"), patch.get("path")) {
             (Json::String(text), ..) if text.contains(": ") => text.clone(),
-            (Json::String(path), ..) | (_, None, Some(Json::String(path))) => named(path)?,
+            (Json::String(path), ..) | (_, None, Some(Json::String(path))) => read_file(path)?,
             (_, Some(Json::String(text)), _) => text.clone(),
             (_, Some(inline), _) => inline.to_string(),
             (inline, None, None) => inline.to_string(),

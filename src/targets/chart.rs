@@ -53,8 +53,9 @@ pub(super) fn unread<const N: usize>(fields: [(&str, bool); N]) -> Option<String
 }
 
 impl ReleaseFields<'_> {
-    /// How the chart is rendered, or why that is unknown. `resolve` finds files.
-    pub(super) fn release(
+    /// How the engine renders the chart, or why that is unknown. `resolve` gives the path of a file with values from the
+    /// top.
+    pub(super) fn into_release(
         self,
         tree: &dyn Tree,
         resolve: &dyn Fn(&str) -> Result<String, String>,
@@ -87,7 +88,7 @@ impl ReleaseFields<'_> {
     }
 }
 
-/// How the chart of a target is rendered, or why that is unknown.
+/// How the chart of a target is rendered. Fails if that is unknown.
 pub(crate) fn release(target: &Target) -> Result<Release> {
     if let Some(changer) = &target.changed_by {
         return Err(Failure::new(format!("{} may change it", changer.name)));
@@ -100,8 +101,9 @@ pub(crate) fn release(target: &Target) -> Result<Release> {
         .map_err(Failure::new)
 }
 
-/// The values that an engine gives to helm for a chart, as YAML, or why the output is unknown.
-pub(crate) fn values(tree: &dyn Tree, target: &Target, release: &Release, chart: &str) -> Result<Vec<Vec<u8>>> {
+/// The values that an engine gives to helm for a chart, as YAML. Fails if the output would be unknown, because a file is
+/// not in the tree, or because helm would have to ask the cluster.
+pub(crate) fn read_values(tree: &dyn Tree, target: &Target, release: &Release, chart: &str) -> Result<Vec<Vec<u8>>> {
     // `helm template` gets no answer from a cluster, so its output would differ from what Flux deploys.
     let asks = target.engine.gives_lookup();
     let mut texts = Vec::new();
@@ -119,7 +121,7 @@ pub(crate) fn values(tree: &dyn Tree, target: &Target, release: &Release, chart:
         }
         texts.push(text);
     }
-    for file_path in places(tree, chart)? {
+    for file_path in file_paths(tree, chart)? {
         match tree::resolve(tree, &file_path)? {
             Resolved::Leaves { link, .. } => {
                 return refuse(format!("`{link}` in the chart leads out of the repository"));
@@ -142,13 +144,18 @@ fn refuse<T>(why: String) -> Result<T> {
 }
 
 /// Every path at which helm finds a file of a chart, with the targets of links in it.
-pub(crate) fn places(tree: &dyn Tree, chart: &str) -> Result<Vec<String>> {
+pub(crate) fn file_paths(tree: &dyn Tree, chart: &str) -> Result<Vec<String>> {
     paths_of(tree, of_directory_without_root(tree, chart, &[chart.to_owned()])?)
 }
 
-/// Why a chart may render differently in a cluster; `None` if it does not ask for the cluster. Differences that show
-/// here also exist there.
-pub(crate) fn asks(tree: &dyn Tree, target: &Target, release: &Release, chart: &str) -> Result<Option<String>> {
+/// Why a chart may render differently in a cluster, so that a user is warned; `None` if its templates do not use the facts
+/// of a cluster. A difference between two outputs here also exists there.
+pub(crate) fn why_cluster_differs(
+    tree: &dyn Tree,
+    target: &Target,
+    release: &Release,
+    chart: &str,
+) -> Result<Option<String>> {
     const VERSIONS: [&str; 2] = ["--api-versions", "--kube-version"];
     let has_versions =
         release.arguments.iter().any(|argument| VERSIONS.iter().any(|option| argument.starts_with(option)));
@@ -156,7 +163,7 @@ pub(crate) fn asks(tree: &dyn Tree, target: &Target, release: &Release, chart: &
     if target.engine.gives_lookup() {
         asked.extend([".Release.IsUpgrade", ".Release.IsInstall", ".Release.Revision"]);
     }
-    for file_path in places(tree, chart)? {
+    for file_path in file_paths(tree, chart)? {
         if let Resolved::File { path, .. } = tree::resolve(tree, &file_path)?
             && uses_any_within(&path, tree.read(&path)?.into(), &asked)
         {
@@ -192,11 +199,11 @@ fn uses_any(text: &[u8], words: &[&str]) -> bool {
     let mut actions = text.split("{{").skip(1).filter_map(|rest| rest.split("}}").next());
     actions.any(|action| {
         action.split(|letter: char| !(letter.is_alphanumeric() || "_.$".contains(letter))).any(|word: &str| {
-            // That of the top.
+            // `$.Release` is `.Release` inside of a `range` or `with`.
             let word = word.strip_prefix('$').filter(|rest| rest.starts_with('.')).unwrap_or(word);
-            words.iter().any(|word_of_list| {
-                word.strip_prefix(word_of_list).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-            })
+            words
+                .iter()
+                .any(|wanted| word.strip_prefix(wanted).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')))
         })
     })
 }

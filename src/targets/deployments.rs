@@ -10,8 +10,9 @@ use crate::graph::{Graph, RootId};
 /// The roots and files of targets, which are known by their numbers.
 #[derive(Default)]
 pub(crate) struct Deployments<'a> {
-    of: Vec<TargetNodes<'a>>,
-    by: HashMap<&'a str, Vec<usize>>,
+    nodes: Vec<TargetNodes<'a>>,
+    /// The targets that deploy each file.
+    users: HashMap<&'a str, Vec<usize>>,
 }
 
 /// The roots and files of a target.
@@ -22,7 +23,7 @@ struct TargetNodes<'a> {
 }
 
 impl<'a> Deployments<'a> {
-    /// Finds the roots and files that targets of a tree deploy. `objects` are the files with objects.
+    /// Finds the roots and files that targets of a tree deploy, of the files with `objects`.
     pub(crate) fn of<'t>(
         graph: &Graph,
         targets: impl IntoIterator<Item = &'t Target>,
@@ -37,14 +38,13 @@ impl<'a> Deployments<'a> {
                 reading.insert(root, files);
             }
         }
-        // Targets with the same roots share one walk and its result.
+        // Targets with the same roots share one walk: many deploy one root, and a walk of a large graph takes long.
         let mut built: HashMap<Vec<RootId>, TargetNodes<'a>> = HashMap::new();
         let mut deployments = Deployments::default();
         for (number, target) in targets.into_iter().enumerate() {
             let mut deployed = TargetNodes::default();
             if let TargetLocation::Local(dir) = &target.location {
                 let starts: Vec<RootId> = target.walked(dir, graph).collect();
-                // Many targets deploy one root, and a walk of a large graph takes long.
                 let of_roots = built.entry(starts).or_insert_with_key(|starts| {
                     let roots = graph.reach_localized(starts.iter().copied());
                     let files = roots.iter().filter_map(|root| reading.get(root)).flatten().copied().collect();
@@ -56,25 +56,25 @@ impl<'a> Deployments<'a> {
                     Rc::make_mut(&mut deployed.files).extend(files);
                 }
             }
-            deployed.files.iter().for_each(|file| deployments.by.entry(file).or_default().push(number));
-            deployments.of.push(deployed);
+            deployed.files.iter().for_each(|file| deployments.users.entry(file).or_default().push(number));
+            deployments.nodes.push(deployed);
         }
         deployments
     }
 
     /// The roots that a target builds, and those that they reference.
     pub(crate) fn roots(&self, number: usize) -> &Rc<BTreeSet<RootId>> {
-        &self.of[number].roots
+        &self.nodes[number].roots
     }
 
     /// The files with objects that a target reads, or applies as they are.
     pub(crate) fn files(&self, number: usize) -> &BTreeSet<&'a str> {
-        &self.of[number].files
+        &self.nodes[number].files
     }
 
     /// The numbers of the targets that deploy the objects in a file.
-    pub(crate) fn by(&self, file: &str) -> &[usize] {
-        self.by.get(file).map(Vec::as_slice).unwrap_or_default()
+    pub(crate) fn users(&self, file: &str) -> &[usize] {
+        self.users.get(file).map(Vec::as_slice).unwrap_or_default()
     }
 }
 

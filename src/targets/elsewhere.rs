@@ -8,7 +8,8 @@ use crate::message::failure::shown;
 use crate::message::redact::visible;
 
 impl Target {
-    /// Why no build of this tree has its objects. `None` if one has, or if only the cluster knows.
+    /// Why no build of this tree has the objects of the target, so that a list of all deployed objects must say that they
+    /// are missing. `None` if a build has them, or if only the cluster knows.
     pub(crate) fn elsewhere(&self) -> Option<String> {
         match &self.location {
             TargetLocation::External(why) => Some(why.clone()),
@@ -20,7 +21,7 @@ impl Target {
         }
     }
 
-    /// Says why no build of this tree has its objects.
+    /// The sentence that no build of this tree has the objects of the target, and why; `None` if one has.
     pub(crate) fn elsewhere_line(&self) -> Option<String> {
         Some(visible(&format!("{}: {}", self.name_and_file(), self.elsewhere()?)))
     }
@@ -43,9 +44,9 @@ fn engine(object: &ObjectRef) -> Option<EngineName> {
     EngineName::ALL.into_iter().find(|engine| engine.deploys(&object.kind))
 }
 
-/// Says that no build of this tree has what an object in the output of `built` [deploys](deploying). `None` if one of
-/// these targets is that.
-pub(crate) fn object_line(object: &ObjectRef, built: &str, targets: &[Target]) -> Option<String> {
+/// The sentence that no build of this tree has the objects that an object in the output of `build`
+/// [deploys](deploying). `None` if it is one of these targets, which are built themselves.
+pub(crate) fn object_line(object: &ObjectRef, build: &str, targets: &[Target]) -> Option<String> {
     let is_target = targets.iter().map(|target| &target.object).any(|known| {
         // A namespace need not be written in the tree.
         let namespaces = [&known.namespace, &object.namespace];
@@ -55,5 +56,5 @@ pub(crate) fn object_line(object: &ObjectRef, built: &str, targets: &[Target]) -
     let engine = engine(object).filter(|_| !is_target)?.name();
     let ObjectRef { kind, .. } = object;
     let name = object.full_name();
-    Some(visible(&format!("{engine} {kind} {name} in {built}: this repository does not have what it deploys")))
+    Some(visible(&format!("{engine} {kind} {name} in {build}: this repository does not have what it deploys")))
 }

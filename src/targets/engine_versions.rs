@@ -32,7 +32,8 @@ impl Installed {
     }
 }
 
-/// Finds the engines that manifests install: in files with the usual names, and in those with objects of engines.
+/// Finds the engines that manifests of the tree install, because some rules depend on their versions: in files with the
+/// usual names, and in those with objects of engines.
 pub(crate) fn installed(tree: &dyn Tree, config: &Config, targets: &Targets) -> Result<Vec<Installed>> {
     let marks: Vec<&'static str> = EngineName::ALL.iter().flat_map(|engine| engine.installers()).copied().collect();
     let bytes: Vec<&'static [u8]> = marks.iter().map(|mark| mark.as_bytes()).collect();

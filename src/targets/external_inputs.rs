@@ -14,22 +14,22 @@ use crate::message::redact;
 use crate::reference::{Upstream, is_url};
 
 impl Targets {
-    /// For each target at a revision that `is_it` accepts, the inputs of its build that the tree lacks: empty if there
-    /// are none, `None` if that is unknown.
+    /// For each target at a revision that the tree has, as `is_of_tree` tells, the inputs of its build that the tree lacks:
+    /// empty if there are none, `None` if that is unknown.
     pub(crate) fn reaches(
         &self,
         explored: &Explored,
         config: &Config,
-        is_it: impl Fn(&Revision) -> bool,
+        is_of_tree: impl Fn(&Revision) -> bool,
     ) -> Result<Vec<Option<Vec<ExternalInput>>>> {
         let namer = Namer::of(explored, config)?;
         let of_target = |target: &Target| {
             // The tree says nothing about another revision.
-            let dir = target.local_dir().filter(|dir| is_it(&dir.revision))?;
+            let dir = target.local_dir().filter(|dir| is_of_tree(&dir.revision))?;
             let (PathContent::Kustomization(_) | PathContent::Directory(_)) = &dir.content else { return None };
             let roots: Option<Vec<RootId>> = target.roots(dir).map(|root| explored.graph.user_root(root)).collect();
             let mut reached = beyond(&namer, roots?);
-            // The object adds them, so that the graph of the directory does not have them.
+            // The object adds these components, so that the graph of the directory does not have them.
             for component in target.build.components() {
                 let state = match &component.content {
                     None if is_url(&component.text.text) => {
@@ -48,6 +48,7 @@ impl Targets {
                     state: format!("component of the object, {state}"),
                 });
             }
+            // An unknown build with no known external input may still have some.
             Some(reached).filter(|reached| !reached.is_empty() || target.why_unknown().is_none())
         };
         Ok(self.targets.iter().map(of_target).collect())
@@ -96,9 +97,9 @@ impl Target {
         if let Some(why) = self.why_unknown() {
             return TargetState::Unknown { why };
         }
-        // The order matters: what is missing is not remote, and one remote input outweighs an invalid one.
+        // The order matters: a missing directory has no inputs, and one remote input outweighs an invalid one.
         match (&self.location, reaches) {
-            (path, _) if at_other_revision(self).is_some() => TargetState::Other { why: path.described() },
+            (location, _) if at_other_revision(self).is_some() => TargetState::Other { why: location.described() },
             (TargetLocation::External(why), _) => TargetState::External { why: why.clone() },
             (TargetLocation::Local(TargetDir { content: PathContent::Nothing(why), .. }), _) => {
                 TargetState::Missing { why: why.clone() }
@@ -110,7 +111,7 @@ impl Target {
             (_, Some(all)) => TargetState::Remote {
                 reaches: all.iter().filter(|reached| reached.is_remote).map(input_line).collect(),
             },
-            (path, None) => TargetState::Other { why: path.described() },
+            (location, None) => TargetState::Other { why: location.described() },
         }
     }
 }
@@ -387,7 +388,8 @@ spec:
             };
             builders.iter().map(output).collect()
         };
-        let targets = targets.built(&explored, &config, &|| Ok(identity(&config)), &|_| false, &[], run).unwrap();
+        let targets =
+            targets.resolve_by_builds(&explored, &config, &|| Ok(identity(&config)), &|_| false, &[], run).unwrap();
         (names, targets)
     }
 

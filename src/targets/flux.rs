@@ -55,13 +55,13 @@ impl Engine for Flux {
         let sources = FluxSources::of(tree, objects, identity, &ignores, targets, Bootstrapped::Unknown);
         // The patterns of all sources are known only now.
         ignores.check()?;
-        let mut found = targets_of(&sources)?;
+        let mut bound = targets_of(&sources)?;
         // `flux bootstrap` need not leave its source in the tree, so this repository is tried for it.
         if !sources.has_bootstrapped() {
             let sources = FluxSources::of(tree, objects, identity, &ignores, targets, Bootstrapped::ThisRepository);
-            assume_bootstrapped(&mut found, targets_of(&sources)?);
+            assume_bootstrapped(&mut bound, targets_of(&sources)?);
         }
-        targets.targets.extend(found);
+        targets.targets.extend(bound);
         Ok(())
     }
 
@@ -132,13 +132,13 @@ impl Engine for Flux {
     }
 }
 
-/// Takes the targets of the guess that the source of bootstrapping is this repository, unless none of their paths exists
-/// here. Only targets of that source differ, so that one path tells for all of them.
-fn assume_bootstrapped(found: &mut [Target], guessed: Vec<Target>) {
-    let is_right = found.iter().zip(&guessed).any(|(target, guess)| {
+/// Replaces targets by those of the guess that the source of bootstrapping is this repository, unless none of their paths
+/// exists here. Only targets of that source differ, so that one existing path tells for all of them.
+fn assume_bootstrapped(targets: &mut [Target], guesses: Vec<Target>) {
+    let is_right = targets.iter().zip(&guesses).any(|(target, guess)| {
         target.location != guess.location && matches!(&guess.location, TargetLocation::Local(dir) if !dir.is_missing())
     });
-    for (target, guess) in found.iter_mut().zip(guessed) {
+    for (target, guess) in targets.iter_mut().zip(guesses) {
         // A path that only the cluster knows tells nothing, and may be here.
         let may_be_here =
             matches!((&target.location, &guess.location), (TargetLocation::External(_), TargetLocation::Templated(_)));
@@ -216,11 +216,11 @@ fn target(tree: &dyn Tree, sources: &FluxSources<'_>, document: &Document) -> Re
                 let artifact = Some(artifact);
                 let mut dir = target_dir::inspect_path(tree, EngineName::Flux, &base, written, revision, artifact)?;
                 if let Some(release) = &release {
-                    dir = target_dir::chart(tree, dir)?;
+                    dir = target_dir::as_chart(tree, dir)?;
                     build.values = release::values_files(release, &base);
                     build.release = Some(release::release(tree, &document.object, release, &base));
                 }
-                placed(tree, dir, &mut build)?
+                location(tree, dir, &mut build)?
             }
         },
     };
@@ -228,8 +228,9 @@ fn target(tree: &dyn Tree, sources: &FluxSources<'_>, document: &Document) -> Re
     Ok(Some(Target { sources: source.defined_by, ..target }))
 }
 
-/// The location of a path in a source: an include may bring it from another source.
-fn placed(tree: &dyn Tree, dir: TargetDir, build: &mut BuildSettings) -> Result<TargetLocation> {
+/// The location of a directory that was found in this repository, unless an include of the source puts another one there.
+/// Notes in the `build` which other paths may change it.
+fn location(tree: &dyn Tree, dir: TargetDir, build: &mut BuildSettings) -> Result<TargetLocation> {
     if let Some(artifact) = &dir.artifact {
         if let Some(included) = artifact.covers(&dir.path) {
             // The other source may be this repository, too.
@@ -239,7 +240,7 @@ fn placed(tree: &dyn Tree, dir: TargetDir, build: &mut BuildSettings) -> Result<
         if let PathContent::Directory(directory) = &dir.content
             && artifact.has_submodules
         {
-            build.hold_submodule(tree, &tree.below(directory)?)?;
+            build.note_submodules(tree, &tree.below(directory)?)?;
         }
     }
     Ok(TargetLocation::Local(dir))

@@ -131,6 +131,7 @@ pub(crate) fn parsed(text: &[u8]) -> Option<Map<String, Value>> {
     }
 }
 
+/// Adds items to a list of a kustomization. Without items nothing changes, not even an empty list is added.
 pub(super) fn append(kustomization: &mut Map<String, Value>, key: &str, more: Vec<Value>) {
     if more.is_empty() {
         return;
@@ -143,6 +144,7 @@ pub(super) fn append(kustomization: &mut Map<String, Value>, key: &str, more: Ve
     }
 }
 
+/// The items of a list among the overrides of an object; none if it has no such list.
 pub(super) fn list<'a>(build: &'a BuildSettings, key: &str) -> &'a [Value] {
     let list = build.overrides.get(key).and_then(Value::as_array);
     list.map_or(&[], Vec::as_slice)

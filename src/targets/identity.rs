@@ -90,9 +90,9 @@ impl Identity {
     }
 
     /// Adds the URLs that the tree itself shows: those with more deployed paths that exist than paths that are missing.
-    /// `targets` are those of [`Self::of_any_url`]. Returns the targets with missing paths if some paths exist,
-    /// but not more.
-    pub(super) fn add_told_by<'t>(&mut self, targets: impl Iterator<Item = &'t Target> + Clone) -> Vec<Target> {
+    /// `targets` are found as if every URL were this repository. Returns the targets with missing paths at URLs of which
+    /// some paths exist, but not most: they are only perhaps missing.
+    pub(super) fn add_urls_shown_by<'t>(&mut self, targets: impl Iterator<Item = &'t Target> + Clone) -> Vec<Target> {
         let mut paths: BTreeMap<(&str, &str), bool> = BTreeMap::new();
         for dir in targets.clone().filter_map(Target::local_dir) {
             let is_here = !dir.is_missing();
@@ -107,13 +107,12 @@ impl Identity {
             }
         }
         // Each path votes for its URL.
-        let mut told: BTreeMap<&str, Votes> = BTreeMap::new();
+        let mut urls: BTreeMap<&str, Votes> = BTreeMap::new();
         for ((url, _), is_here) in paths {
-            let votes = told.entry(url).or_default();
+            let votes = urls.entry(url).or_default();
             *if is_here { &mut votes.existing } else { &mut votes.missing } += 1;
         }
-        // Without a majority its missing paths are only perhaps missing, if any exists.
-        let open: BTreeSet<&str> = told
+        let undecided: BTreeSet<&str> = urls
             .iter()
             .filter(|(url, votes)| {
                 !votes.are_for() && votes.existing > 0 && !self.urls.iter().any(|(own, _)| own == *url)
@@ -123,13 +122,13 @@ impl Identity {
         let missing = targets
             .filter(|target| {
                 target.local_dir().is_some_and(|dir: &TargetDir| {
-                    dir.is_missing() && dir.revision.url.as_deref().is_some_and(|url| open.contains(url))
+                    dir.is_missing() && dir.revision.url.as_deref().is_some_and(|url| undecided.contains(url))
                 })
             })
             .cloned()
             .collect();
-        let told = told.into_iter().filter(|(_, votes)| votes.are_for());
-        self.urls.extend(told.map(|(url, _)| (url.to_owned(), String::new())));
+        let elected = urls.into_iter().filter(|(_, votes)| votes.are_for());
+        self.urls.extend(elected.map(|(url, _)| (url.to_owned(), String::new())));
         missing
     }
 
@@ -159,7 +158,8 @@ impl Identity {
         own.map(|(_, directory)| directory.as_str())
     }
 
-    /// The revision with a name. `is_tag` tells whether the object calls it a tag, or the digest of an artifact.
+    /// The revision that an object names for a source at a URL, and whether it may be the inspected one. `is_tag` tells
+    /// whether the object calls it a tag, or the digest of an artifact.
     pub fn revision(&self, url: &str, name: Option<&str>, is_tag: bool) -> Revision {
         // Engines take `refs/heads/NAME` and `NAME` for the same branch.
         let branch = name.map(|name| name.strip_prefix("refs/heads/").unwrap_or(name));
@@ -175,9 +175,10 @@ impl Identity {
             || branch.is_some_and(|name| name.starts_with("refs/tags/"));
         // The tag of an artifact is not a tag of the repository that it is made from.
         let is_this = is_this || url.starts_with("oci://") && !is_fixed;
-        let own = normal(url);
-        let is_known = !self.is_any && self.urls.iter().take(self.known).any(|(known, _)| *known == own);
-        let url = Some(own).filter(|_| !is_known);
+        let normal_url = normal(url);
+        let is_known = !self.is_any && self.urls.iter().take(self.known).any(|(known, _)| *known == normal_url);
+        let url = Some(normal_url).filter(|_| !is_known);
+        // The inspected revision changes with each commit, whatever its name looks like.
         let is_fixed = is_fixed && !is_this;
         Revision { is_fixed, name: branch.filter(|name| !name.is_empty()).map(str::to_owned), is_this, url }
     }

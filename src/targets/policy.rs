@@ -84,21 +84,23 @@ fn read<T: DeserializeOwned + Default>(object: &Value) -> T {
 }
 
 impl ObjectPolicy {
-    /// Reads an object of an engine; `None` for any other object.
+    /// Reads the policy from an object of an engine, to tell what a change of the deployed objects does in the cluster;
+    /// `None` for any other object.
     pub(crate) fn of(object: &Value) -> Option<ObjectPolicy> {
         match (group(object), text(object, "kind")) {
-            (ARGO, APPLICATION) => Some(ObjectPolicy::argo(read(object))),
+            (ARGO, APPLICATION) => Some(Self::of_application(read(object))),
             (ARGO, SET) => {
                 let set: argo::Fate = read(object);
                 let deletes_objects = Some(!set.spec.sync_policy.preserve_resources_on_deletion);
                 Some(ObjectPolicy { deletes_objects, is_automatic: true, ..ObjectPolicy::default() })
             }
-            (group, kind) if group.ends_with(FLUX) => Some(ObjectPolicy::flux(read(object), kind)),
+            (group, kind) if group.ends_with(FLUX) => Some(Self::of_flux(read(object), kind)),
             _ => None,
         }
     }
 
-    fn flux(flux::Fate { metadata, spec }: flux::Fate, kind: &str) -> ObjectPolicy {
+    /// The policy of a `Kustomization`, a `HelmRelease`, or another kind of Flux, which deploys nothing itself.
+    fn of_flux(flux::Fate { metadata, spec }: flux::Fate, kind: &str) -> ObjectPolicy {
         let is_kustomization = kind == flux::KUSTOMIZATION;
         // Helm deletes objects that a release no longer has.
         let prunes = if is_kustomization { Some(spec.prune) } else { (kind == flux::RELEASE).then_some(true) };
@@ -130,7 +132,8 @@ impl ObjectPolicy {
         }
     }
 
-    fn argo(argo::Fate { metadata, spec }: argo::Fate) -> ObjectPolicy {
+    /// The policy of an `Application`.
+    fn of_application(argo::Fate { metadata, spec }: argo::Fate) -> ObjectPolicy {
         let automated = spec.sync_policy.automated.filter(|automated| automated.enabled != Some(false));
         let cluster = match (&*spec.destination.server, &*spec.destination.name) {
             // Argo CD calls its own cluster by this name.

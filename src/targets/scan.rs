@@ -16,7 +16,7 @@ use crate::os::limits::{FILE, OBJECTS};
 use crate::record::sha256_hex;
 use crate::tree::{Entry, Search, Tree, path};
 
-use super::unread::{Why, is_of_chart};
+use super::unread::{Why, is_chart_template};
 use super::{BuildSettings, EngineName, LocatedText, ObjectRef, Target, TargetLocation, Unread, target_dir};
 
 /// A kind of objects that is read.
@@ -262,7 +262,7 @@ pub(super) fn scan(tree: &dyn Tree, files: &BTreeSet<String>) -> Result<Scan> {
             continue;
         }
         match tree.read(file) {
-            Ok(bytes) => scan.extend(scan_file(file, &bytes, is_of_chart(file, tree)?).as_ref().clone()),
+            Ok(bytes) => scan.extend(scan_file(file, &bytes, is_chart_template(file, tree)?).as_ref().clone()),
             Err(failure) => scan.unread.push(Unread::new(file, 0, failure.message, Why::Away(failure.hints))),
         }
     }
@@ -338,7 +338,7 @@ impl Scan {
     }
 }
 
-/// The identity of an object and its kind; `None` if it does not matter.
+/// The identity of an object that matters, and its kind among those that engines read; `None` for any other object.
 pub(super) fn identify(file: &str, value: &Value) -> Option<(ObjectRef, &'static ScannedKind)> {
     let text = |keys: &[&str]| value.at(keys).and_then(Value::scalar);
     let (version, kind) = (text(&["apiVersion"])?, text(&["kind"])?);

@@ -23,18 +23,20 @@ pub(super) fn inspect_path(
     let file_path = engine.resolve(base, written);
     let content = match &file_path {
         None if !base.is_empty() => PathContent::Nothing(format!("it is outside of `{base}`")),
-        path => look(tree, engine, path.as_deref())?,
+        path => content_at(tree, engine, path.as_deref())?,
     };
     let path = file_path.unwrap_or_else(|| base.to_owned());
     let mut dir = TargetDir { written: written.to_owned(), path, revision, content, artifact, scanned: Vec::new() };
-    if let (true, PathContent::Directory(directory)) = (engine.generates(), &dir.content) {
-        dir.scanned = scan(tree, &dir, directory)?;
+    if let PathContent::Directory(directory) = &dir.content
+        && engine.generates()
+    {
+        dir.scanned = find_resources(tree, &dir, directory)?;
     }
     Ok(dir)
 }
 
-/// Reads the content as a chart, which may be packed.
-pub(super) fn chart(tree: &dyn Tree, mut dir: TargetDir) -> Result<TargetDir> {
+/// The directory of a release: its content is read as a chart, which may also be packed in a file.
+pub(super) fn as_chart(tree: &dyn Tree, mut dir: TargetDir) -> Result<TargetDir> {
     dir.scanned.clear();
     dir.content = match dir.content {
         PathContent::Kustomization(at) | PathContent::Directory(at) => PathContent::Chart(at),
@@ -47,7 +49,8 @@ pub(super) fn chart(tree: &dyn Tree, mut dir: TargetDir) -> Result<TargetDir> {
     Ok(dir)
 }
 
-/// Looks for a component that an object adds to a directory. An engine skips one that `may_be_missing`, and is.
+/// Looks in the tree for a component that an object adds to a directory, and notes the content there, and whether the
+/// engine leaves it out because it `may_be_missing` and is.
 pub(super) fn find_component(
     tree: &dyn Tree,
     engine: EngineName,
@@ -62,16 +65,16 @@ pub(super) fn find_component(
         let path = path.as_deref().filter(|_| !path::is_absolute(text));
         // A chart is not a component.
         let engine = if engine.packs() { engine } else { EngineName::Kustomize };
-        component.content = Some(look(tree, engine, path)?);
+        component.content = Some(content_at(tree, engine, path)?);
     }
-    let is_read = match &component.content {
+    let is_possible = match &component.content {
         Some(content) => matches!(content, PathContent::Nothing(_)),
-        // Argo CD reads any text as a path.
+        // Argo CD looks for any text as a path, also for a URL, unless it has a variable.
         None => !engine.generates() && !text.contains(['{', '$']),
     };
-    // Other content, such as a file, is not missing.
+    // Unusable content, such as a file, is not missing.
     component.is_left_out =
-        may_be_missing && is_read && path.map_or(Ok(true), |path| is_absent(tree, engine, &path))?;
+        may_be_missing && is_possible && path.map_or(Ok(true), |path| is_absent(tree, engine, &path))?;
     Ok(())
 }
 
@@ -83,7 +86,7 @@ fn is_absent(tree: &dyn Tree, engine: EngineName, path: &str) -> Result<bool> {
 }
 
 /// The content that an engine finds at a path of the tree; `None` means a path outside of it.
-fn look(tree: &dyn Tree, engine: EngineName, file_path: Option<&str>) -> Result<PathContent> {
+fn content_at(tree: &dyn Tree, engine: EngineName, file_path: Option<&str>) -> Result<PathContent> {
     let Some(file_path) = file_path else { return nothing("it is outside of the repository".to_owned()) };
     let link = if engine.packs() { link_to(tree, file_path)? } else { None };
     if let Some(link) = link {
@@ -116,23 +119,24 @@ fn link_to<'a>(tree: &dyn Tree, path: &'a str) -> Result<Option<&'a str>> {
     Ok(None)
 }
 
-/// The resources that Flux finds in a directory: YAML files at any depth, and directories with a kustomization.
-fn scan(tree: &dyn Tree, dir: &TargetDir, directory: &str) -> Result<Vec<Resource>> {
+/// The resources that Flux finds in a directory of an artifact, and lists in the kustomization that it generates: YAML files
+/// at any depth, and directories with a kustomization.
+fn find_resources(tree: &dyn Tree, dir: &TargetDir, directory: &str) -> Result<Vec<Resource>> {
     let mut scanned = Vec::new();
-    let is_in = |file: &str| dir.left_out(file).is_none();
+    let is_packed = |file: &str| dir.left_out(file).is_none();
     for name in tree.names(directory)? {
         let path = path::join(directory, &name);
-        // A link is not in an artifact.
-        let is_seen = |link: &(&str, String)| path::parent(&link.1) == path && is_in(&link.1);
         match tree.entry(&path)? {
-            // Flux does not enter a directory with a kustomization.
+            // Flux does not enter a directory with a kustomization. One that is a link into another directory is not in the
+            // artifact.
             Some(Entry::Directory)
-                if tree::kustomization_in(tree, &path)?.is_some_and(|kustomization| is_seen(&kustomization)) =>
+                if tree::kustomization_in(tree, &path)?
+                    .is_some_and(|(_, file)| path::parent(&file) == path && is_packed(&file)) =>
             {
                 scanned.push(Resource { path, is_root: true });
             }
-            Some(Entry::Directory) => scanned.extend(scan(tree, dir, &path)?),
-            Some(Entry::File { .. }) if (name.ends_with(".yaml") || name.ends_with(".yml")) && is_in(&path) => {
+            Some(Entry::Directory) => scanned.extend(find_resources(tree, dir, &path)?),
+            Some(Entry::File { .. }) if (name.ends_with(".yaml") || name.ends_with(".yml")) && is_packed(&path) => {
                 scanned.push(Resource { path, is_root: false });
             }
             _ => {}
@@ -141,8 +145,8 @@ fn scan(tree: &dyn Tree, dir: &TargetDir, directory: &str) -> Result<Vec<Resourc
     Ok(scanned)
 }
 
-/// Looks for paths that this tree lacks at the tips of localized branches.
-pub(super) fn on_localized(tree: &dyn Tree, identity: &Identity, targets: &mut Targets) -> Result<()> {
+/// Looks at the tips of localized branches for the paths of targets that this tree lacks: copies exist only there.
+pub(super) fn look_on_localized_branches(tree: &dyn Tree, identity: &Identity, targets: &mut Targets) -> Result<()> {
     for target in &mut targets.targets {
         if let TargetLocation::Local(dir) = &mut target.location
             && dir.is_missing()
@@ -150,16 +154,15 @@ pub(super) fn on_localized(tree: &dyn Tree, identity: &Identity, targets: &mut T
             && matches!(tree::resolve(tree, &dir.path)?, Resolved::Missing { .. })
             && let Some(tip) = identity.tip(&dir.revision)?
         {
-            // Copies exist only on these branches.
-            dir.content = look(&tip, target.engine, Some(&dir.path))?;
+            dir.content = content_at(&tip, target.engine, Some(&dir.path))?;
         }
     }
     Ok(())
 }
 
-/// Leaves submodules out of the artifacts that do not have them. A path in one tells nevertheless which URL is this
-/// repository.
-pub(super) fn without_submodules(targets: &mut Targets) {
+/// Marks targets in submodules as missing if their artifacts do not have these. Only after it is known which URL is this
+/// repository, because these paths tell it, too.
+pub(super) fn mark_missing_submodules(targets: &mut Targets) {
     for target in &mut targets.targets {
         if let TargetLocation::Local(dir) = &mut target.location
             && let PathContent::Submodule(path) = &dir.content
@@ -173,13 +176,12 @@ pub(super) fn without_submodules(targets: &mut Targets) {
 }
 
 impl BuildSettings {
-    /// Notes the paths that are submodules instead of files.
-    pub(super) fn hold_submodule(&mut self, tree: &dyn Tree, files: &[String]) -> Result<()> {
+    /// Notes which of these paths are submodules: this repository lacks their content, so that the output is unknown and
+    /// changes with their commits.
+    pub(super) fn note_submodules(&mut self, tree: &dyn Tree, files: &[String]) -> Result<()> {
         for path in files {
             if tree.entry(path)? == Some(Entry::Submodule) {
-                // This repository lacks the content.
                 self.unread.get_or_insert(format!("`{path}` is a submodule"));
-                // The output may change with the commit of the submodule.
                 self.values.push(path.clone());
             }
         }
@@ -187,8 +189,8 @@ impl BuildSettings {
     }
 }
 
-/// Adds the targets of the configuration.
-pub(super) fn declared(tree: &dyn Tree, config: &Config, targets: &mut Targets) -> Result<()> {
+/// Adds the targets of the configuration, which no object defines.
+pub(super) fn add_declared(tree: &dyn Tree, config: &Config, targets: &mut Targets) -> Result<()> {
     for declared in &config.targets {
         let Declared { engine, path, position, .. } = declared;
         let object = ObjectRef::of(&config.file, position.line, ObjectRef::LISTED, tree.label(path));

@@ -8,12 +8,13 @@ use crate::graph::{Graph, RootId};
 use crate::tree::path;
 
 impl Targets {
-    /// The files of objects that nothing deploys, each with the topmost directory without a deployment. Empty if no
-    /// target reaches an object.
+    /// The files of objects that nothing deploys, each with the topmost directory without a deployment: findings about
+    /// archived objects would be noise. Empty if no target deploys an object.
     pub(super) fn undeployed(&self, graph: &Graph, deployments: &Deployments<'_>) -> BTreeMap<String, String> {
         let mut roots: BTreeSet<RootId> = BTreeSet::new();
         let mut reached: BTreeSet<&str> = BTreeSet::new();
         let mut deploying = BTreeSet::new();
+        // The paths that targets deploy, and the files of the objects that deploy something.
         for (number, target) in self.targets.iter().enumerate() {
             let Some(dir) = target.local_dir() else { continue };
             let Some(directory) = dir.content.real_path() else { continue };

@@ -59,8 +59,8 @@ pub(crate) enum Why {
     Limit,
 }
 
-/// Whether a file is a template of a Helm chart.
-pub(super) fn is_of_chart(file: &str, tree: &dyn Tree) -> Result<bool> {
+/// Whether a file is a template of a Helm chart: in or below `templates` beside a `Chart.yaml`.
+pub(super) fn is_chart_template(file: &str, tree: &dyn Tree) -> Result<bool> {
     for directory in path::and_above(path::parent(file)) {
         if path::name(directory) == "templates" {
             let chart = path::join(path::parent(directory), "Chart.yaml");
@@ -84,8 +84,8 @@ pub(super) fn read_as(graph: &Graph) -> HashMap<&str, bool> {
 }
 
 impl Targets {
-    /// The files that could not be read, but are deployed as they are, as far as `graph` shows: resources of roots, and
-    /// files that no root reads, except for templates of charts that nothing deploys.
+    /// The files that could not be read, but are deployed as they are, so that their deployments are unknown: by `graph`,
+    /// the resources of roots, and files that no root reads, except for templates of charts that nothing deploys.
     pub(crate) fn unread_objects<'a>(&'a self, graph: &'a Graph) -> impl Iterator<Item = &'a Unread> {
         // Most trees have no such file, and the search looks at every reference.
         let read = if self.unread.is_empty() { HashMap::new() } else { read_as(graph) };

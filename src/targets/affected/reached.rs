@@ -26,7 +26,7 @@ impl<'a> DeploymentIndex<'a> {
 
     /// The numbers of the targets that deploy the object of a target.
     fn deployed_by(&self, target: &Target) -> Vec<usize> {
-        let all = self.deployments.by(&target.object.file).iter().copied();
+        let all = self.deployments.users(&target.object.file).iter().copied();
         all.filter(|number| self.targets.targets[*number].local_dir().is_some()).collect()
     }
 

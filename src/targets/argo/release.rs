@@ -46,7 +46,7 @@ impl Argo<'_> {
             skips_crds: helm.skip_crds,
             options: helm.options(&environment)?,
         };
-        rendered.release(self.tree, &|text| {
+        rendered.into_release(self.tree, &|text| {
             let path = self.values_file(document, &environment, Some(dir), text)?;
             if path.contains(PATTERN) { Err(format!("`{path}` is not the name of one file")) } else { Ok(path) }
         })

@@ -12,11 +12,11 @@ use super::source::{Bound, BoundSource, FluxSources};
 use crate::tree::{Entry, path};
 
 /// The reason for a step whose copies are unknown.
-const MORE: &str = "copies more than files and directories";
+const UNKNOWN_COPIES: &str = "copies more than files and directories";
 
 /// The artifacts of a generator.
 #[derive(Default)]
-pub(super) struct Made {
+pub(super) struct GeneratedArtifacts {
     /// Each with its name.
     pub(super) artifacts: Vec<(String, BoundSource)>,
     /// Why there may be others; `None` if there are none.
@@ -24,16 +24,16 @@ pub(super) struct Made {
 }
 
 /// Finds the artifacts of a generator.
-pub(super) fn made(sources: &FluxSources<'_>, document: &Document) -> Made {
+pub(super) fn made(sources: &FluxSources<'_>, document: &Document) -> GeneratedArtifacts {
     let read: models::Generator = document.read();
     let generator = ArtifactGenerator { sources, document, spec: &read.spec };
     // The reason names the generator: several may make artifacts of one name.
-    let made = refused(&read).map_or(Ok(()), |why| Err(why.to_owned())).and_then(|()| generator.made());
-    made.unwrap_or_else(|why| Made { more: Some(generator.why(&why)), ..Made::default() })
+    let made = why_refused(&read).map_or_else(|| generator.evaluate(), |why| Err(why.to_owned()));
+    made.unwrap_or_else(|why| GeneratedArtifacts { more: Some(generator.why(&why)), ..GeneratedArtifacts::default() })
 }
 
-/// Why Flux makes nothing from a generator; `None` if it does.
-fn refused(generator: &models::Generator) -> Option<&'static str> {
+/// Why Flux makes no artifacts from a generator; `None` if it does.
+fn why_refused(generator: &models::Generator) -> Option<&'static str> {
     let mut aliases = HashSet::new();
     if generator.is_disabled() {
         Some("is disabled by an annotation")
@@ -56,11 +56,12 @@ impl ArtifactGenerator<'_, '_> {
         format!("the {GENERATOR} `{}` {why}", self.document.object.full_name())
     }
 
-    /// The artifacts of the generator.
-    fn made(&self) -> Result<Made, String> {
-        let (sets, defined_by) = self.sets()?;
+    /// The artifacts that it makes, once for each directory that its `pathPattern` matches. Fails with the reason if they
+    /// are unknown.
+    fn evaluate(&self) -> Result<GeneratedArtifacts, String> {
+        let (sets, defined_by) = self.capture_sets()?;
         let more = (!self.spec.path_pattern.is_empty()).then(|| self.why("matches no directory"));
-        let (mut made, mut names) = (Made { more, ..Made::default() }, HashSet::new());
+        let (mut made, mut names) = (GeneratedArtifacts { more, ..GeneratedArtifacts::default() }, HashSet::new());
         for captures in &sets {
             // The values become labels of the artifact, and parts of its name.
             let lower = path_pattern::lower(captures);
@@ -80,7 +81,7 @@ impl ArtifactGenerator<'_, '_> {
                     return Err(format!("generates `{name}` twice"));
                 }
                 let mut defined_by = defined_by.clone();
-                let bound = self.holds(artifact, captures, &mut defined_by);
+                let bound = self.bind_copies(artifact, captures, &mut defined_by);
                 let bound = bound.unwrap_or_else(|why| Bound::Templated(self.why(&why)));
                 made.artifacts.push((name, BoundSource { bound, defined_by }));
             }
@@ -88,9 +89,9 @@ impl ArtifactGenerator<'_, '_> {
         Ok(made)
     }
 
-    /// The values of the names in its `pathPattern`, one set for each time that it makes its artifacts, and the objects
-    /// that define where.
-    fn sets(&self) -> Result<(Vec<Captures>, Vec<ObjectRef>), String> {
+    /// The values of the names in its `pathPattern`, one set for each directory that matches, and the objects that define
+    /// the source with these directories.
+    fn capture_sets(&self) -> Result<(Vec<Captures>, Vec<ObjectRef>), String> {
         let text = self.spec.path_pattern.as_str();
         if text.is_empty() {
             // Without a pattern there is one set.
@@ -114,8 +115,9 @@ impl ArtifactGenerator<'_, '_> {
         Ok(self.sources.bind(self.document, source))
     }
 
-    /// The content of an artifact; adds the objects that define its sources.
-    fn holds(
+    /// The source whose files an artifact has, with only those that its steps copy. Adds the objects that define its
+    /// sources.
+    fn bind_copies(
         &self,
         artifact: &models::Output,
         captures: &Captures,
@@ -123,17 +125,18 @@ impl ArtifactGenerator<'_, '_> {
     ) -> Result<Bound, String> {
         let mut copies = Vec::new();
         for entry in &artifact.copy {
-            let step = step(entry, captures).ok_or(MORE)?;
+            let step = CopyStep::parse(entry, captures).ok_or(UNKNOWN_COPIES)?;
             let source = self.source(&step.alias)?;
             defined_by.extend(source.defined_by);
             copies.push((source.bound, step));
         }
-        combined(self.sources, &copies)
+        combine(self.sources, &copies)
     }
 }
 
-/// The content that steps copy together, each from its source.
-fn combined(sources: &FluxSources<'_>, copies: &[(Bound, CopyStep)]) -> Result<Bound, String> {
+/// The content that steps copy together, each from its source. Fails unless it is a part of one source in which all files
+/// keep their paths, below one directory: only then a path in the artifact is a path of this repository.
+fn combine(sources: &FluxSources<'_>, copies: &[(Bound, CopyStep)]) -> Result<Bound, String> {
     let (first, _) = copies.first().ok_or("copies nothing")?;
     if copies.iter().any(|(source, _)| source != first) {
         return Err("copies from several sources".to_owned());
@@ -156,13 +159,12 @@ fn combined(sources: &FluxSources<'_>, copies: &[(Bound, CopyStep)]) -> Result<B
         // A directory keeps its name, and so does a file that is copied into a directory.
         let keeps_name = !step.is_contents && (!is_file || step.is_into);
         let to = path::join(&step.to, if keeps_name { path::name(&step.from) } else { "" });
-        // The end of the path in the repository must be the path in the artifact.
+        // The end of the path in the repository must be the path in the artifact; the rest is the top of the artifact.
         let names: Vec<&str> = path::components(&from).collect();
         let rest = names.strip_suffix(&path::components(&to).collect::<Vec<_>>()[..]).map(|rest| rest.join("/"));
         let Some(rest) = rest.filter(|rest| above.as_ref().is_none_or(|above| above == rest)) else {
             return Err("rearranges its files".to_owned());
         };
-        // All steps must move the files alike, or else a path of the artifact is no path of this repository.
         above = Some(rest);
         copied.push(from);
     }
@@ -181,25 +183,28 @@ struct CopyStep {
     is_into: bool,
 }
 
-/// Reads a step that copies a file, or a whole directory; `None` for any other copy, for example of a pattern.
-fn step(entry: &models::Copy, captures: &Captures) -> Option<CopyStep> {
-    let (written, to) = (fill(entry.from.as_ref()?, captures)?, fill(entry.to.as_ref()?, captures)?);
-    let (alias, from) = written.strip_prefix('@')?.split_once('/')?;
-    let to = to.strip_prefix("@artifact/")?;
-    let contents = if from == "**" { Some(".") } else { from.strip_suffix("/**") };
-    let from = contents.unwrap_or(from);
-    let path = path::resolve("", from)?;
-    // Before a pattern nothing is cleaned.
-    let is_clean = contents.is_none() || from == "." || !from.is_empty() && from == path;
-    let is_whole = entry.exclude.is_empty() && entry.is_overwriting();
-    let is_read = is_plain_path(from) && is_plain_path(to) && is_clean && is_whole;
-    is_read.then_some(CopyStep {
-        alias: alias.to_owned(),
-        from: path,
-        is_contents: contents.is_some(),
-        is_into: to.is_empty() || to.ends_with('/'),
-        to: path::resolve("", to)?,
-    })
+impl CopyStep {
+    /// Reads a step that copies a file, or a whole directory; `None` for any other copy, for example of a pattern.
+    fn parse(entry: &models::Copy, captures: &Captures) -> Option<CopyStep> {
+        let (written, to) = (fill(entry.from.as_ref()?, captures)?, fill(entry.to.as_ref()?, captures)?);
+        let (alias, from) = written.strip_prefix('@')?.split_once('/')?;
+        let to = to.strip_prefix("@artifact/")?;
+        // `DIRECTORY/**` copies the content of a directory.
+        let contents = if from == "**" { Some(".") } else { from.strip_suffix("/**") };
+        let from = contents.unwrap_or(from);
+        let path = path::resolve("", from)?;
+        // Flux does not clean the path before a pattern.
+        let is_clean = contents.is_none() || from == "." || !from.is_empty() && from == path;
+        let is_whole = entry.exclude.is_empty() && entry.is_overwriting();
+        let is_read = is_plain_path(from) && is_plain_path(to) && is_clean && is_whole;
+        is_read.then_some(CopyStep {
+            alias: alias.to_owned(),
+            from: path,
+            is_contents: contents.is_some(),
+            is_into: to.is_empty() || to.ends_with('/'),
+            to: path::resolve("", to)?,
+        })
+    }
 }
 
 /// Whether a text is one path, relative and without a pattern.

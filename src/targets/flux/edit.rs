@@ -6,8 +6,10 @@ use super::super::BuildSettings;
 use super::super::generated::append;
 use super::models::Overrides;
 
-/// Writes it.
+/// Writes the changes of an object into the kustomization that Flux builds for it. `is_root` tells whether the directory
+/// has that kustomization, so that Flux does not generate it.
 pub(in crate::targets) fn edit(kustomization: &mut Map<String, Value>, build: &BuildSettings, is_root: bool) {
+    // Flux adds this only to a kustomization that is in the directory and has no resources.
     let resources = kustomization.get("resources").and_then(Value::as_array);
     if is_root && resources.is_none_or(Vec::is_empty) {
         let origins = json!(["originAnnotations"]);
@@ -27,17 +29,17 @@ pub(in crate::targets) fn edit(kustomization: &mut Map<String, Value>, build: &B
     }
     let patches = overrides.patches.iter().flatten().map(known_fields).collect();
     append(kustomization, "patches", patches);
-    // These fields hold objects in Flux, and texts in a kustomization.
+    // The patches in these fields are objects in Flux, and texts in a kustomization.
     let merges = overrides.patches_strategic_merge.iter().flatten();
-    let merges = merges.map(|known_fields| json!(known_fields.to_string())).collect();
+    let merges = merges.map(|patch| json!(patch.to_string())).collect();
     append(kustomization, "patchesStrategicMerge", merges);
-    let operations = overrides.patches_json6902.iter().flatten().map(|known_fields| {
-        let operations = known_fields.get("patch").cloned().unwrap_or_default();
-        json!({"patch": operations.to_string(), "target": known_fields.get("target")})
+    let operations = overrides.patches_json6902.iter().flatten().map(|patch| {
+        let operations = patch.get("patch").cloned().unwrap_or_default();
+        json!({"patch": operations.to_string(), "target": patch.get("target")})
     });
     append(kustomization, "patchesJson6902", operations.collect());
     for image in overrides.images.iter().flatten() {
-        put(kustomization, image);
+        set_image(kustomization, image);
     }
     if let Some(metadata) = overrides.build_metadata {
         kustomization.insert("buildMetadata".to_owned(), metadata);
@@ -53,14 +55,14 @@ fn known_fields(patch: &Value) -> Value {
     patch
 }
 
-/// Puts an image into a kustomization, in the place of the one that has its name: field by field.
-fn put(kustomization: &mut Map<String, Value>, image: &Value) {
+/// Adds an image to a kustomization, or changes the fields of the one with the same name.
+fn set_image(kustomization: &mut Map<String, Value>, image: &Value) {
     let images = kustomization.get_mut("images").and_then(Value::as_array_mut).into_iter().flatten();
     let same = images.into_iter().find(|old| old.get("name") == image.get("name"));
     let (Some(Value::Object(old)), Some(new)) = (same, image.as_object()) else {
         return append(kustomization, "images", vec![image.clone()]);
     };
-    // A tag or a digest takes the place of both.
+    // A new tag or digest replaces both old ones.
     if new.contains_key("newTag") || new.contains_key("digest") {
         old.remove("newTag");
         old.remove("digest");

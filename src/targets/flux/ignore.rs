@@ -69,13 +69,12 @@ struct Texts {
 }
 
 impl Texts {
-    /// The patterns in a text.
-    fn get(&self, text: &str) -> Rc<Compiled> {
+    /// The patterns in a text, compiled once. Beyond the limit of lines none are compiled, and [`Ignores::check`] fails.
+    fn compile(&self, text: &str) -> Rc<Compiled> {
         if let Some(known) = self.known.borrow().get(text) {
             return known.clone();
         }
         let lines = self.lines.get().saturating_add(text.lines().count());
-        // [`Ignores::check`] refuses the others.
         let compiled = Some(text).filter(|_| lines <= PATTERNS.most).and_then(Compiled::of);
         self.lines.set(if compiled.is_some() { lines } else { usize::MAX });
         let compiled = Rc::new(compiled.unwrap_or_default());
@@ -95,7 +94,7 @@ impl Compiled {
             let rest = line.strip_prefix('!').unwrap_or(line);
             // An escaped space at the end belongs to the pattern.
             let rest = if rest.ends_with("\\ ") { rest } else { rest.trim_end_matches(' ') };
-            if let Some(glob) = pattern(rest) {
+            if let Some(glob) = pattern_glob(rest) {
                 globs.add(glob);
                 of_globs.push(patterns.len());
             }
@@ -186,7 +185,7 @@ impl Ignores {
     /// Reads every `.sourceignore` of a tree.
     pub(in crate::targets) fn of(tree: &dyn Tree) -> Result<Ignores> {
         let texts = Texts::default();
-        let mut given = vec![plain(&texts, &ALWAYS.join("\n"), "the fixed patterns of Flux")];
+        let mut given = vec![without_file(&texts, &ALWAYS.join("\n"), "the fixed patterns of Flux")];
         let mut files = tree.files_named(&|name| name == FILE_NAME)?;
         // The patterns of a directory come before those of the directories in it, by name.
         files.sort_by_cached_key(|file| {
@@ -197,7 +196,7 @@ impl Ignores {
             if matches!(tree.entry(file)?, Some(Entry::File { .. })) {
                 let bytes = tree.read(file)?;
                 let text = String::from_utf8_lossy(&bytes);
-                let (domain, compiled) = (path::parent(file).to_owned(), texts.get(&text));
+                let (domain, compiled) = (path::parent(file).to_owned(), texts.compile(&text));
                 given.push(Patterns { location: file.clone(), domain, has_lines: true, compiled });
             }
         }
@@ -206,10 +205,10 @@ impl Ignores {
 
     /// The patterns for the artifact of a source with its own `ignore`, or without.
     pub(in crate::targets) fn with(&self, ignore: &str, source: &str) -> Ignores {
-        let mut own = plain(&self.texts, ignore, &format!("`spec.ignore`{source}"));
+        let mut own = without_file(&self.texts, ignore, &format!("`spec.ignore`{source}"));
         // The first patterns always apply, so they do not replace the defaults.
         if [&own].into_iter().chain(self.given.iter().skip(1)).all(|all| all.compiled.patterns.is_empty()) {
-            own = plain(&self.texts, &DEFAULTS.join(",").replace(',', "\n"), "the defaults of Flux");
+            own = without_file(&self.texts, &DEFAULTS.join(",").replace(',', "\n"), "the defaults of Flux");
         }
         Ignores { given: self.given.clone(), own: Some(own), texts: self.texts.clone(), ..Ignores::default() }
     }
@@ -235,12 +234,14 @@ impl Ignores {
         if let Some(known) = self.known.borrow().get(file) {
             return known.clone();
         }
-        let ignored = self.find(file);
+        let ignored = self.find_exclusion(file);
         self.known.borrow_mut().insert(file.to_owned(), ignored.clone());
         ignored
     }
 
-    fn find(&self, file: &str) -> Option<Ignored> {
+    /// The reason why a file is left out: it is not in a list of included paths, or the last pattern that matches excludes
+    /// it. `None` if it is included.
+    fn find_exclusion(&self, file: &str) -> Option<Ignored> {
         for (listed, location) in
             [(&self.sparse, "`spec.sparseCheckout`"), (&self.copied, "`copy` of its ArtifactGenerator")]
         {
@@ -254,19 +255,20 @@ impl Ignores {
     }
 }
 
-/// The patterns of a text that is not a file.
-fn plain(texts: &Texts, text: &str, location: &str) -> Patterns {
-    Patterns { location: location.to_owned(), domain: String::new(), has_lines: false, compiled: texts.get(text) }
+/// The patterns of a text that is not a file, so that messages name no line.
+fn without_file(texts: &Texts, text: &str, location: &str) -> Patterns {
+    Patterns { location: location.to_owned(), domain: String::new(), has_lines: false, compiled: texts.compile(text) }
 }
 
 /// The glob of a pattern; `None` for a pattern that Flux considers broken, which matches nothing.
-fn pattern(pattern: &str) -> Option<Glob> {
+fn pattern_glob(pattern: &str) -> Option<Glob> {
     let inside = pattern.strip_suffix('/').unwrap_or(pattern);
     let names: Vec<&str> = path::components(inside).collect();
     // A pattern without a slash matches a name at any depth.
     if !inside.contains('/') {
         return glob(&format!("**/{}", in_go(names.first()?)));
     }
+    // For Flux, a pattern that has only `**`, or `**` as a part of a name, is broken.
     if names.iter().all(is_any) || names.iter().any(|name| !is_any(name) && name.contains("**")) {
         return None;
     }

@@ -292,7 +292,7 @@ impl Marked {
 }
 
 impl Revision {
-    /// The revision as it is written, and whether it can never move.
+    /// The revision as it is written, and whether it can never move. The tag of an artifact, unlike one of git, can.
     pub(super) fn named(&self, is_git: bool) -> (Option<&str>, bool) {
         let all = [
             (&self.commit, is_git),

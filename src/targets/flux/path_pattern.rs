@@ -18,10 +18,10 @@ pub(super) fn matches(sources: &FluxSources<'_>, source: &Bound, pattern: &str) 
     let mut matches = vec![(base.clone(), Captures::new())];
     // Segment by segment, so that no directory is read that cannot match.
     for segment in pattern.split('/') {
-        let Some(part) = Segment::of(segment) else {
+        let Some(parsed) = Segment::parse(segment) else {
             return Err(format!("has `{segment}` in its `pathPattern`, which is not supported here"));
         };
-        if let Some(name) = part.name
+        if let Some(name) = parsed.name
             && matches.iter().any(|(_, known)| known.iter().any(|(known, _)| known == name))
         {
             return Err(format!("names `{name}` twice in its `pathPattern`"));
@@ -30,9 +30,9 @@ pub(super) fn matches(sources: &FluxSources<'_>, source: &Bound, pattern: &str) 
         for (directory, captures) in matches {
             for name in sources.names(&directory)? {
                 let path = path::join(&directory, &name);
-                let Some(value) = part.value(&name) else { continue };
+                let Some(value) = parsed.value(&name) else { continue };
                 if sources.entry(&path)? == Some(Entry::Directory) {
-                    let named = part.name.map(|name| (name.to_owned(), value.to_owned()));
+                    let named = parsed.name.map(|name| (name.to_owned(), value.to_owned()));
                     inside.push((path, captures.iter().cloned().chain(named).collect()));
                 }
             }
@@ -51,12 +51,12 @@ struct Segment<'a> {
 
 impl<'a> Segment<'a> {
     /// Reads a segment; `None` for an invalid segment, and for one with several names.
-    fn of(segment: &'a str) -> Option<Segment<'a>> {
+    fn parse(segment: &'a str) -> Option<Segment<'a>> {
         let Some((before, rest)) = segment.split_once('{') else {
             return (!segment.contains('}')).then_some(Segment { before: segment, name: None, after: "" });
         };
         let (name, after) = rest.split_once('}')?;
-        // It becomes the name of a label.
+        // The name becomes that of a label of the artifact.
         let is_name = is_label(name) && name.starts_with(|first: char| first.is_ascii_alphabetic());
         // Several names would be ambiguous.
         let is_valid = is_name && !name.contains(['-', '.']) && !before.contains('}') && !after.contains(['{', '}']);
@@ -76,18 +76,18 @@ pub(super) fn lower(captures: &Captures) -> Captures {
     captures.iter().map(|(name, value)| (name.clone(), value.to_lowercase())).collect()
 }
 
-/// Fills in the names in braces; `None` if one has no value.
+/// A text of the generator with its names in braces filled in; `None` if one has no value, or a brace has no partner.
 pub(super) fn fill(text: &str, captures: &Captures) -> Option<String> {
     let mut filled = String::new();
     let mut rest = text;
     while let Some((before, name)) = rest.split_once('{') {
         let (name, after) = name.split_once('}')?;
         let (_, value) = captures.iter().find(|(known, _)| known == name)?;
-        filled.extend([before, value]);
-        rest = after;
         if before.contains('}') {
             return None;
         }
+        filled.extend([before, value]);
+        rest = after;
     }
     (!rest.contains('}')).then(|| filled + rest)
 }

@@ -47,7 +47,7 @@ pub(super) fn release(
         options: Vec::new(),
     };
     let mut release = rendered
-        .release(tree, &|file: &str| Flux.resolve(base, file).ok_or_else(|| format!("`{file}` is not in it")))?;
+        .into_release(tree, &|file: &str| Flux.resolve(base, file).ok_or_else(|| format!("`{file}` is not in it")))?;
     release.replaces_own = !values_files(spec, base).is_empty();
     Ok(release)
 }

@@ -144,9 +144,10 @@ impl<'a> FluxSources<'a> {
         let spec: Repository = document.spec();
         let is_git = document.object.kind == GIT;
         let (named, is_tag) = spec.revision.named(is_git);
-        Some(self.bound(spec.url.as_deref()?, named, is_tag, |base| {
+        Some(self.bind_url(spec.url.as_deref()?, named, is_tag, |base| {
             let below = |written: &str| path::join(base, &path::resolve("", written).unwrap_or_default());
-            // The other content of an included artifact is unknown.
+            // Only a git repository is packed by Flux itself; who packed an artifact of a registry may have left out any
+            // file.
             let mut ignores = if is_git {
                 self.ignores.with(&spec.ignore, &format!(" of {}", document.object))
             } else {
@@ -160,7 +161,8 @@ impl<'a> FluxSources<'a> {
 
     /// The source that a `FluxInstance` makes; `None` without a URL.
     pub(super) fn of_instance(&self, sync: &Sync) -> Option<Bound> {
-        Some(self.bound(sync.url.as_deref()?, sync.revision.as_deref(), false, |_| self.whole()))
+        let (url, is_tag) = (sync.url.as_deref()?, false);
+        Some(self.bind_url(url, sync.revision.as_deref(), is_tag, |_| self.whole()))
     }
 
     /// The artifact of a source that packs the whole repository.
@@ -168,8 +170,9 @@ impl<'a> FluxSources<'a> {
         Artifact { ignores: self.ignores.with("", ""), ..Artifact::default() }
     }
 
-    /// The meaning of a URL at a revision, if it has one; `is_tag` tells whether the object calls it a tag.
-    fn bound(&self, url: &str, named: Option<&str>, is_tag: bool, artifact: impl FnOnce(&str) -> Artifact) -> Bound {
+    /// The meaning of the URL of a source at a revision, if one is `named`; `is_tag` tells whether the object calls it a
+    /// tag. `artifact` makes the artifact from the directory that is the top at the URL.
+    fn bind_url(&self, url: &str, named: Option<&str>, is_tag: bool, artifact: impl FnOnce(&str) -> Artifact) -> Bound {
         if let Some(why) = unfilled([url].into_iter().chain(named)) {
             return Bound::Templated(why);
         }

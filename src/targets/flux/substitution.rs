@@ -49,7 +49,7 @@ fn quoted(all: &BTreeSet<String>) -> Option<String> {
 
 /// Fills in the variables of a text.
 pub(super) fn fill_in(variables: &Variables, text: &str, problems: &mut Problems) -> String {
-    Substitution { variables, problems, depth: 0 }.text(text)
+    Substitution { variables, problems, depth: 0 }.fill(text)
 }
 
 struct Substitution<'a> {
@@ -60,36 +60,37 @@ struct Substitution<'a> {
 }
 
 impl Substitution<'_> {
-    fn text(&mut self, text: &str) -> String {
+    /// A text with each expression replaced that can be, as Flux reads it from left to right.
+    fn fill(&mut self, text: &str) -> String {
         let (mut filled, mut rest) = (String::with_capacity(text.len()), text);
         while let Some(start) = rest.find("${") {
             let (before, from) = rest.split_at(start);
-            // `$${` is `${`.
+            // `$${` is a literal `${`, but `$$${` is a literal `$$` with an expression.
             let is_escaped = (before.len() - before.trim_end_matches('$').len()) % 2 == 1;
             filled.push_str(if is_escaped { &before[..start - 1] } else { before });
-            let end = if is_escaped { Some("${".len()) } else { end(from) };
+            let end = if is_escaped { Some("${".len()) } else { expression_end(from) };
             let Some(end) = end else {
                 let line = from.lines().next().unwrap_or_default();
                 self.problems.invalid.insert(format!("Flux finds no `}}` for `{}`", cut(line)));
                 return filled + from;
             };
-            let replaced = if is_escaped { None } else { self.expression(&from[..end]) };
-            filled.push_str(replaced.as_deref().unwrap_or(&from[..end]));
+            let value = if is_escaped { None } else { self.evaluate(&from[..end]) };
+            filled.push_str(value.as_deref().unwrap_or(&from[..end]));
             rest = &from[end..];
         }
         filled + rest
     }
 
     /// The text that replaces an expression; `None` if it stays, since only the cluster knows the value, or because of a
-    /// problem.
-    fn expression(&mut self, text: &str) -> Option<String> {
+    /// problem, which is noted.
+    fn evaluate(&mut self, text: &str) -> Option<String> {
         let Some(Expression { name, operator }) = Expression::parse(text) else {
             self.problems.invalid.insert(format!("Flux cannot parse `{}`", cut(text)));
             return None;
         };
         let default = match operator {
             // Flux evaluates a default even if it does not use it.
-            Operator::Default(text) => self.default(text),
+            Operator::Default(text) => self.fill_default(text),
             Operator::None | Operator::Other => None,
         };
         if !self.variables.is_certain(name) {
@@ -109,12 +110,12 @@ impl Substitution<'_> {
     }
 
     /// The text of a default; `None` if it is not evaluated here.
-    fn default(&mut self, text: &str) -> Option<String> {
+    fn fill_default(&mut self, text: &str) -> Option<String> {
         if self.depth == DEEPEST || text.contains(['"', '\'', '\\']) {
             return None;
         }
         self.depth += 1;
-        let filled = self.text(text);
+        let filled = self.fill(text);
         self.depth -= 1;
         Some(filled)
     }
@@ -154,8 +155,8 @@ impl<'a> Expression<'a> {
     }
 }
 
-/// The end of an expression that begins with `${`, with those inside it; `None` if it has none.
-fn end(text: &str) -> Option<usize> {
+/// The end of an expression that begins with `${`, which may contain others; `None` if its `}` is missing.
+fn expression_end(text: &str) -> Option<usize> {
     let mut open = 0;
     for (at, byte) in text.bytes().enumerate() {
         match byte {

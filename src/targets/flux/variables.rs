@@ -67,17 +67,18 @@ impl Variables {
         self.own.is_empty() && !self.always
     }
 
-    /// The output of a build with the variables filled in.
+    /// The output of a build with the variables filled in as far as their values are known, object by object.
     pub(crate) fn fill_in(&self, output: &[u8]) -> Filled {
         let mut problems = Problems::default();
         let Ok(text) = std::str::from_utf8(output) else { return Filled { text: output.to_vec(), problems } };
         let mut objects = Vec::new();
         for object in text.split("\n---\n") {
+            // Few objects are marked to stay as they are, and parsing takes long.
             let read =
                 Some(object).filter(|object| object.contains(DISABLED)).and_then(|object| read_object(object).ok()?);
-            let is_left = read.and_then(|read| read.read().ok()).is_some_and(|marked: Marked| marked.is_disabled());
-            let filled = if is_left { object.to_owned() } else { fill_in(self, object, &mut problems) };
-            // Flux parses each object again.
+            let stays = read.and_then(|read| read.read().ok()).is_some_and(|marked: Marked| marked.is_disabled());
+            let filled = if stays { object.to_owned() } else { fill_in(self, object, &mut problems) };
+            // Flux parses each object again, and fails if a value broke its YAML.
             if filled != object && serde_yaml::from_str::<serde_yaml::Value>(&filled).is_err() {
                 let value: serde_yaml::Value = serde_yaml::from_str(object).unwrap_or_default();
                 let name = format!("{} {}", policy::text(&value, "kind"), policy::full_name(&value));
@@ -111,7 +112,7 @@ const STRICT: [(&str, [u32; 2]); 2] = [("", [2, 9]), (CONTROLLER, [1, 9])];
 const LAX: &str = "StrictPostBuildSubstitutions=false";
 const FEATURES: &str = "--feature-gates=";
 
-/// Whether Flux fails where a variable is not set: also where it is not known which one runs.
+/// Whether Flux fails if a variable is not set. Also true if it is unknown which version of Flux runs.
 pub(in crate::targets) fn are_strict(tree: &dyn Tree, installed: &[Installed]) -> bool {
     let mut all = installed.iter().filter(|flux| flux.engine == EngineName::Flux).peekable();
     all.peek().is_none()
@@ -121,7 +122,8 @@ pub(in crate::targets) fn are_strict(tree: &dyn Tree, installed: &[Installed]) -
         })
 }
 
-/// Whether a file sets the option: in an object that it has, or in a patch of one.
+/// Whether a file of the installation sets the option that lets Flux accept unset variables: in an object of its own, or in
+/// a patch for one.
 fn is_lax(tree: &dyn Tree, file: &str) -> bool {
     objects(&tree.read(file).unwrap_or_default()).iter().any(|object| {
         let instance: Spec<Instance> = object.read().unwrap_or_default();
@@ -150,6 +152,7 @@ fn sets_option(object: &Value) -> bool {
     workload.arguments().any(is_lax) || operations.iter().flat_map(Operation::texts).any(is_lax)
 }
 
+/// Whether a version of Flux, or of its controller, fails if a variable is not set; also true for an unknown version.
 fn is_strict(version: &str) -> bool {
     let (name, version) = version.rsplit_once(' ').unwrap_or(("", version));
     let mut numbers = version.trim_start_matches('v').split('.').map(str::parse::<u32>);

@@ -1,7 +1,7 @@
 //! What is given to helm.
 
 use super::*;
-use crate::targets::chart::{Values, values};
+use crate::targets::chart::{Values, read_values};
 
 /// Returns what is given to helm for the first target, in a line, or why that is not known.
 fn given(files: &[(&str, &str)]) -> String {
@@ -191,7 +191,7 @@ fn what_only_the_cluster_answers_is_refused() {
     let outcome = |files: &[(&str, &str)]| {
         let found = find_in(files);
         let release = found.targets[0].build.release.clone().unwrap().unwrap();
-        let values = values(&tree(files), &found.targets[0], &release, "charts/web");
+        let values = read_values(&tree(files), &found.targets[0], &release, "charts/web");
         values.map(|texts| texts.len()).map_err(|failure| failure.message)
     };
     let asks = |text: &str| {
@@ -238,7 +238,7 @@ fn what_a_cluster_may_get_otherwise_is_said() {
         let files = [object, CHART, ("charts/web/templates/a.yaml", text)];
         let target = &find_in(&files).targets[0];
         let release = target.build.release.clone().unwrap().unwrap();
-        crate::targets::chart::asks(&tree(&files), target, &release, "charts/web").unwrap().is_some()
+        crate::targets::chart::why_cluster_differs(&tree(&files), target, &release, "charts/web").unwrap().is_some()
     };
     let (plain, said) = (application("releaseName: x"), application("kubeVersion: 1.30.0"));
     for (object, text, expected) in [
