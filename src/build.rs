@@ -160,6 +160,7 @@ pub(crate) fn missing_flag(reason: &str) -> Option<&'static str> {
     FLAGS.into_iter().find(|(message, _)| reason.contains(message)).map(|(_, help)| help)
 }
 
+/// Writes only the name of the program, as JSON has it.
 fn program_of<S: Serializer>(by: &Option<BuildTool>, serializer: S) -> Result<S::Ok, S::Error> {
     by.as_ref().map(|by| &by.program).serialize(serializer)
 }

@@ -226,6 +226,7 @@ pub(crate) fn group_sources<'a>(targets: impl Iterator<Item = Sides<Option<&'a T
 }
 
 impl Choice {
+    /// The build of a root, with the way in which it differs.
     fn of_root(directory: String, status: DiffStatus, cause: Option<Cause>) -> Choice {
         Choice { build: ChosenBuild::Root(directory), status, cause, moved: BTreeSet::new() }
     }
@@ -237,6 +238,7 @@ impl Choice {
         Choice { build, status: DiffStatus::Changed, cause: None, moved: BTreeSet::new() }
     }
 
+    /// The build of a target that a change touches, on both sides.
     fn of_affected(affected: AffectedTarget) -> Choice {
         let sides = affected.sides().map(Option::<&Target>::cloned);
         let AffectedTarget { status, cause, .. } = affected;
@@ -263,6 +265,7 @@ impl Choice {
         self.built_by().map_or(title.clone(), |by| format!("{title}, built by {by}"))
     }
 
+    /// The name without the build that made its object.
     pub(crate) fn title(&self) -> String {
         match &self.build {
             ChosenBuild::Root(directory) => path::shown(directory).to_owned(),

@@ -359,6 +359,7 @@ fn gains(old: Option<&Value>, new: Option<&Value>, of: fn(&Value) -> Vec<String>
 }
 
 impl<'a> Seen<'a> {
+    /// An object of both sides, with the objects that need it. The other facts are those of an object without a target.
     fn of(Sides { old, new }: Sides<Option<&'a Value>>, needs: &'a Needs) -> Seen<'a> {
         let name = old.map_or(String::new(), |old| format!("{} {}", text(old, "kind"), full_name(old)));
         let needed = needs.range((name.clone(), String::new())..);
@@ -367,6 +368,7 @@ impl<'a> Seen<'a> {
         Seen { old, new, needed_by, ..Seen::default() }
     }
 
+    /// The values of a fact that only the new object has, joined; `None` if there are none.
     fn gains(&self, of: fn(&Value) -> Vec<String>) -> Option<String> {
         gains(self.old, self.new, of)
     }
@@ -397,6 +399,7 @@ impl<'a> Seen<'a> {
         })
     }
 
+    /// The immutable fields that change, and what becomes of the object.
     fn immutable(&self) -> Option<String> {
         let (old, new) = self.old.zip(self.new)?;
         let fields = immutable::changed(old, new)?;
@@ -405,6 +408,7 @@ impl<'a> Seen<'a> {
         Some(format!("{fields}: {fate}"))
     }
 
+    /// The number of changes that a suspended target will not deploy until somebody resumes it.
     fn below_suspended(&self) -> Option<String> {
         let new = self.new.filter(|new| is_suspended(new))?;
         match self.changed_objects {
@@ -414,6 +418,7 @@ impl<'a> Seen<'a> {
         }
     }
 
+    /// The objects that need this removed object.
     fn removed_dependency(&self) -> Option<String> {
         let is_gone = self.new.is_none() && self.added_to.is_none();
         (is_gone && !self.needed_by.is_empty()).then(|| format!("needed by {}", self.needed_by.join(", ")))
@@ -431,6 +436,7 @@ impl<'a> Seen<'a> {
         Some(fate.to_owned())
     }
 
+    /// The build that has this removed object now.
     fn moved(&self) -> Option<String> {
         let is_gone = self.old.is_some() && self.new.is_none() && self.was_deployed;
         self.added_to.filter(|_| is_gone).map(|other| format!("{other} has it now"))

@@ -146,6 +146,7 @@ struct LaidLink {
 }
 
 impl Layout {
+    /// A layout without files, to be written below `top`.
     pub(super) fn new(top: &Path) -> Layout {
         let (files, directories, links) = (Vec::new(), Vec::new(), Vec::new());
         Layout { top: top.to_owned(), files, directories, links, is_written: Mutex::default() }
@@ -284,6 +285,7 @@ pub(super) fn digest(top: &Path) -> Result<String> {
     Ok(sha256_hex(String::from_iter(lines).as_bytes()))
 }
 
+/// The line of a node in the text of which a digest is made.
 fn line(path: &str, entry: Option<Entry>, digest: &str) -> String {
     format!("{path:?} {entry:?} {digest}\n")
 }

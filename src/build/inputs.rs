@@ -266,6 +266,7 @@ struct TreeInputs<'a> {
 }
 
 impl<'a> TreeInputs<'a> {
+    /// The inputs in a tree, none of them yet.
     fn of(source: &'a ScopedTree) -> TreeInputs<'a> {
         let tree = OverlayTree::new(source.tree.clone());
         TreeInputs { source, tree, paths: BTreeSet::new(), pulled: OverlayTree::default() }

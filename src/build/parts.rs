@@ -45,6 +45,7 @@ pub(crate) struct BuiltParts {
 }
 
 impl BuiltParts {
+    /// Notes the sides that may have objects which no part has.
     fn mark_incomplete(&mut self, more: Sides<bool>) {
         self.is_incomplete = self.is_incomplete.zip(more).map(|(is_incomplete, more)| is_incomplete || more);
     }

@@ -32,6 +32,7 @@ pub(super) enum Tool {
 }
 
 impl Tool {
+    /// The name of the executable, and of the program in messages.
     pub(super) fn name(self) -> &'static str {
         match self {
             Tool::Kustomize => "kustomize",
@@ -298,6 +299,7 @@ fn identified(version: String, path: &Path, known: &OnceLock<Option<String>>) ->
     }
 }
 
+/// The digest of an executable; `None` if it cannot be read.
 fn digest(program: &Path) -> Option<String> {
     File::open(program).and_then(sha256_of_reader).ok()
 }

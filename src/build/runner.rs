@@ -210,6 +210,7 @@ impl<'a> RootPairs<'a> {
         Ok(BuildRun::of(dir, self.program, arguments, Variables::default()))
     }
 
+    /// Builds a root on both sides, and compares the outputs. If they differ, their exact bytes are kept for the user.
     fn check_root(&self, root: &ComparedRoot) -> Result<TargetCheck> {
         // Remembered outputs have hashes for values of Secrets, but the outputs that the user gets must have the values.
         let checked = self.build_and_compare(root, OutputForm::Objects)?;

@@ -284,6 +284,7 @@ impl Secrets {
         }
     }
 
+    /// Adds a value of a Secret in each form in which a program may quote it.
     fn add_scalar(&mut self, value: &Value) {
         let Some(text) = text(value) else { return };
         // A program may quote the value as it is written, or decoded, or one line of it.
@@ -317,6 +318,7 @@ impl Secrets {
         }
     }
 
+    /// Adds a text, unless it has only signs: these are in any message.
     fn add(&mut self, text: &str) {
         let text = text.trim();
         if text.chars().any(char::is_alphanumeric) {

@@ -223,6 +223,7 @@ enum Refusal {
 }
 
 impl Refusal {
+    /// The refusal of a call that is known, for any error.
     fn because(reason: impl ToString) -> Refusal {
         Refusal::Answer(reason.to_string())
     }
@@ -259,6 +260,7 @@ fn answer_git(manifest: &Path, clone: &Path, arguments: &[&str]) -> Result<(), R
 }
 
 impl Manifest {
+    /// Reads the manifest that was written for the build.
     fn read(manifest: &Path) -> Result<Manifest, Refusal> {
         let text = fs::read(manifest).map_err(Refusal::because)?;
         serde_json::from_slice(&text).map_err(|error| Refusal::because(format!("no manifest: {error}")))

@@ -77,6 +77,7 @@ impl BuildSpec {
         Ok(BuildSpec { file: path::join(&directory, FILE_NAMES[0]), ..subject }.with(text.as_bytes()))
     }
 
+    /// A build without a kustomization of its own, edits and variables.
     fn new(tree: SharedTree, directory: &str, arguments: Vec<String>, by: By) -> BuildSpec {
         let (directory, file, variables) = (directory.to_owned(), String::new(), Variables::default());
         BuildSpec { tree, directory, file, edits: Vec::new(), arguments, by, variables }

@@ -100,6 +100,7 @@ impl Checkout {
     }
 }
 
+/// The failure for a file that git could not convert.
 fn cannot_tell(path: &str) -> Failure {
     Failure::new(format!("cannot determine how git checks out `{path}` with its attributes"))
         .hint("rename it, or remove its attributes in `.gitattributes`")

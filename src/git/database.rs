@@ -32,6 +32,7 @@ pub(crate) fn open_fetched(git_dir: &Path, most: u64) -> Result<gix::Repository>
     opened(git_dir, options)
 }
 
+/// Opens an object database with options that every use needs.
 fn opened(git_dir: &Path, options: gix::open::Options) -> Result<gix::Repository> {
     // Other clones do not have the replacements that `git replace` makes here.
     let options = options.with(gix::sec::Trust::Full).cli_overrides(["core.useReplaceRefs=false"]);

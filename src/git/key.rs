@@ -65,6 +65,7 @@ impl Key {
     }
 }
 
+/// The key in a directory; `None` if it is missing or damaged.
 fn read(directory: &Path) -> Option<Key> {
     let key = fs::read_to_string(directory.join(NAME)).ok()?;
     (key.len() == 2 * LENGTH && key.bytes().all(|byte| byte.is_ascii_hexdigit())).then_some(Key(key))

@@ -184,6 +184,7 @@ impl LocalRepo {
         Ok(Some((id, name.map(|name| (*name).to_owned()))))
     }
 
+    /// The commit with a full id, as gix reads it; `None` if gix does not find it.
     fn find_commit(&self, id: &str) -> Result<Option<gix::Commit<'_>>> {
         let id = is_object_id(id).then(|| object_id(id)).transpose()?;
         let repository = self.repository()?;
@@ -225,6 +226,7 @@ impl LocalRepo {
         Ok(refs)
     }
 
+    /// Whether `old` is `new`, or in its history.
     pub fn is_ancestor(&self, old: &str, new: &str) -> Result<bool> {
         // A parent is found without a process, unlike a merge base.
         if old == new || self.is_parent(old, new)? {
@@ -233,6 +235,7 @@ impl LocalRepo {
         Ok(!self.is_parent(new, old)? && self.merge_base(old, new)?.as_deref() == Some(old))
     }
 
+    /// Whether `old` is a parent of `new`; false if gix does not find `new`.
     fn is_parent(&self, old: &str, new: &str) -> Result<bool> {
         let Some(commit) = self.find_commit(new)? else { return Ok(false) };
         Ok(commit.parent_ids().any(|id| id == old))
@@ -430,6 +433,7 @@ impl LocalRepo {
         Ok(self.refs(&[name])?.remove(name).map(|reference| reference.id))
     }
 
+    /// git in this repository, which fetches missing objects only if this run may.
     fn command(&self) -> Command {
         let mut command = command();
         // git would fetch the missing objects of a partial clone.
@@ -444,6 +448,7 @@ impl LocalRepo {
         stdout_of(run(self.command().args(args), None)?)
     }
 
+    /// The stdout of git as text. Fails if it is not UTF-8.
     fn text(&self, args: &[&str]) -> Result<String> {
         text(self.bytes(args)?)
     }

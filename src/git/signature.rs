@@ -116,6 +116,8 @@ fn signer(output: &Output) -> Option<String> {
     Some(format!("{key} {name}"))
 }
 
+/// The fingerprint of the primary key and the name of the signer in the status lines of gpg; `None` if they show no valid
+/// signature.
 fn gpg_signer(stderr: &str) -> Option<(&str, &str)> {
     let mut status = stderr.lines().filter_map(|line| line.strip_prefix("[GNUPG:] "));
     let (_, name) = status.clone().find_map(|line| line.strip_prefix("GOODSIG "))?.split_once(' ')?;

@@ -94,6 +94,7 @@ fn looks_like_tag(text: &str) -> bool {
     lower.bytes().any(|b| b.is_ascii_digit()) && !is_work && !is_open && !is_release_line
 }
 
+/// Whether a part of a version has only digits.
 fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
 }

@@ -345,6 +345,7 @@ pub(crate) fn is_not_host(text: &str) -> bool {
         || port.is_some_and(|port| !port.bytes().all(|b| b.is_ascii_digit()))
 }
 
+/// Whether a text after an `@` is the digest of an image, not a host.
 fn is_digest(text: &str) -> bool {
     let digits = text.strip_prefix("sha256:").unwrap_or_default();
     !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_hexdigit())

@@ -28,6 +28,16 @@ pub(crate) enum MendedBy {
     Overwriting,
 }
 
+/// The facts about a rule.
+struct Definition {
+    id: &'static str,
+    level: Severity,
+    allow: AllowScope,
+    mended_by: MendedBy,
+    /// A summary as a heading, then the explanation.
+    page: &'static str,
+}
+
 macro_rules! rules {
     ($($rule:ident $id:literal $severity:ident $allow:ident $mended:ident;)+) => {
         /// A rule, with a page in `check/ID.md`.
@@ -41,13 +51,12 @@ macro_rules! rules {
             /// Every rule, in the order in which they are listed.
             pub const ALL: &[Rule] = &[$(Rule::$rule,)+];
 
-            /// The id, the default level, the exceptions that apply, the way of localizing that fixes it, and the
-            /// page: a summary as a heading, then the explanation.
-            fn definition(self) -> (&'static str, Severity, AllowScope, MendedBy, &'static str) {
+            fn definition(self) -> Definition {
                 match self {
                     $(Rule::$rule => {
                         let page = include_str!(concat!("../check/", $id, ".md"));
-                        ($id, Severity::$severity, AllowScope::$allow, MendedBy::$mended, page)
+                        let (level, allow, mended_by) = (Severity::$severity, AllowScope::$allow, MendedBy::$mended);
+                        Definition { id: $id, level, allow, mended_by, page }
                     })+
                 }
             }
@@ -91,17 +100,19 @@ impl Rule {
     /// The rules about files that should be in the tree.
     pub const MISSING: [Rule; 2] = [Rule::MissingPath, Rule::UntrackedPath];
 
+    /// The name in messages, JSON and the configuration.
     pub fn id(self) -> &'static str {
-        self.definition().0
+        self.definition().id
     }
 
+    /// The rule with an id; `None` if there is none.
     pub fn from_id(id: &str) -> Option<Rule> {
         Rule::ALL.iter().copied().find(|rule| rule.id() == id)
     }
 
     /// The level unless the configuration sets another.
     pub fn default_level(self) -> Severity {
-        self.definition().1
+        self.definition().level
     }
 
     /// The severity once the rule is switched on.
@@ -111,12 +122,12 @@ impl Rule {
 
     /// One phrase about the findings of this rule.
     pub fn summary(self) -> &'static str {
-        self.definition().4.lines().next().unwrap_or_default().trim_start_matches("# ")
+        self.definition().page.lines().next().unwrap_or_default().trim_start_matches("# ")
     }
 
     /// The findings of this rule, why they matter and how to fix them, as Markdown.
     pub fn explanation(self) -> &'static str {
-        self.definition().4.split_once('\n').unwrap_or_default().1.trim()
+        self.definition().page.split_once('\n').unwrap_or_default().1.trim()
     }
 
     /// Whether the configuration cannot change the severity.
@@ -124,17 +135,19 @@ impl Rule {
         matches!(self, Rule::YoungSource | Rule::InvalidTarget | Rule::UnreadReference)
     }
 
+    /// The way of localizing that fixes its findings.
     pub(crate) fn mended_by(self) -> MendedBy {
-        self.definition().3
+        self.definition().mended_by
     }
 
+    /// Whether an exception can cover its findings.
     pub fn can_be_allowed(self) -> bool {
-        self.definition().2 != AllowScope::Never
+        self.definition().allow != AllowScope::Never
     }
 
     /// Whether an entry of `allow` that names no rules applies to this one.
     pub fn is_allowed_by_default(self) -> bool {
-        self.definition().2 == AllowScope::Always
+        self.definition().allow == AllowScope::Always
     }
 }
 

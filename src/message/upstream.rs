@@ -101,6 +101,7 @@ impl Upstream {
         upstream
     }
 
+    /// The order of upstreams in a lock: by URL, then by kind and the other parts.
     fn key(&self) -> (&str, u8, &str, Option<&str>, bool, &str) {
         match self {
             Upstream::Git { url, reference, submodules, path } => (url, 0, "", reference.as_deref(), *submodules, path),

@@ -11,6 +11,7 @@ pub(crate) struct Limit {
     pub(crate) hint: &'static str,
 }
 
+/// A limit with the name of what it counts, and the hint if it is exceeded.
 const fn limit(most: usize, what: &'static str, hint: &'static str) -> Limit {
     Limit { most, what, hint }
 }

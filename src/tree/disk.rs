@@ -113,6 +113,7 @@ impl DiskTree {
         Ok(DiskTree { from: tree.path(from)?, ..tree })
     }
 
+    /// A tree below a directory that is neither a working tree nor a checkout.
     fn at(root: PathBuf) -> Self {
         let (converts, git, hides_ignored) = (false, None, false);
         DiskTree { root, from: String::new(), converts, git, hides_ignored, directories: RefCell::default() }
@@ -178,6 +179,7 @@ impl DiskTree {
         if path.is_empty() { self.root.clone() } else { self.root.join(path) }
     }
 
+    /// Turns an error of reading a path into a failure that names the path.
     fn failed(&self, path: &str) -> impl Fn(io::Error) -> Failure {
         let label = self.label(path);
         move |error| Failure::new(format!("could not read `{label}`: {error}"))

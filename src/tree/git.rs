@@ -82,6 +82,7 @@ impl GitTree {
         Ok(GitTree { root, unmerged: Some(Rc::new(unmerged)), ..tree })
     }
 
+    /// A tree of stored files, of which nothing was read yet.
     fn at(objects: Rc<Objects>, root: ObjectId) -> Self {
         let (followed, directories) = (RefCell::default(), RefCell::default());
         GitTree { objects, root, unmerged: None, followed, directories, stored: None }
@@ -299,6 +300,7 @@ impl Tree for GitTree {
 /// The directories of an index by their paths, each with an id that no object has: its number.
 type Index<'a> = HashMap<&'a str, (ObjectId, Directory)>;
 
+/// An id that no object has, for a directory of an index.
 fn unused_id(number: usize, hash: gix::hash::Kind) -> ObjectId {
     let mut bytes = vec![0; hash.len_in_bytes()];
     bytes[..8].copy_from_slice(&(number as u64 + 1).to_le_bytes());

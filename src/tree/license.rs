@@ -24,10 +24,12 @@ pub(crate) struct Licenses {
     pub skipped: Vec<(String, String)>,
 }
 
+/// Whether a file is called like a licence.
 fn is_file_name(name: &str) -> bool {
     is_plain(name) && BEGINNINGS.iter().any(|word| name.to_ascii_lowercase().starts_with(word))
 }
 
+/// Whether a directory is called like one that has only licences.
 fn is_directory_name(name: &str) -> bool {
     DIRECTORIES.contains(&name.to_ascii_lowercase().as_str())
 }

@@ -47,6 +47,7 @@ impl OverlayTree {
         below.filter_map(|(path, node)| node.as_ref().map(|_| path)).filter(|path| !path.is_empty())
     }
 
+    /// Whether a path of the base was removed.
     fn is_gone(&self, path: &str) -> bool {
         matches!(self.nodes.get(path), Some(None))
     }

@@ -12,10 +12,12 @@ pub(crate) struct RecordedTree<'a> {
 }
 
 impl<'a> RecordedTree<'a> {
+    /// Records the paths that `tree` is asked for from now on.
     pub(crate) fn new(tree: &'a dyn Tree) -> Self {
         RecordedTree { tree, asked: RefCell::default() }
     }
 
+    /// The tree, to be asked for a path that is recorded.
     fn ask(&self, path: &str) -> &'a dyn Tree {
         self.asked.borrow_mut().insert(path.to_owned());
         self.tree

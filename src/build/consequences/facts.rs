@@ -17,16 +17,19 @@ fn pod_spec(object: &Value) -> &Value {
     pods.find(|pod| pod.get("containers").is_some()).unwrap_or(&Value::Null)
 }
 
+/// The containers of the pod that an object is, or makes, with the init containers.
 fn containers(object: &Value) -> impl Iterator<Item = &Value> {
     let spec = pod_spec(object);
     items(spec, "initContainers").chain(items(spec, "containers"))
 }
 
+/// The names of the privileged containers.
 pub(super) fn privileged(object: &Value) -> Vec<String> {
     let all = containers(object).filter(|container| is_true(container, "securityContext.privileged"));
     all.map(|container| format!("`{}`", text(container, "name"))).collect()
 }
 
+/// The directories of the node that an object mounts.
 pub(super) fn host_paths(object: &Value) -> Vec<String> {
     let volumes = items(pod_spec(object), "volumes").map(|volume| text(volume, "hostPath.path"));
     let own = Some(object).filter(|object| is_kind(object, "/PersistentVolume"));
@@ -34,12 +37,14 @@ pub(super) fn host_paths(object: &Value) -> Vec<String> {
     all.filter(|path| !path.is_empty()).map(|path| format!("`{path}`")).collect()
 }
 
+/// The fields by which a pod shares namespaces of the node.
 pub(super) fn host_namespaces(object: &Value) -> Vec<String> {
     let mut all = vec!["hostNetwork", "hostPID", "hostIPC"];
     all.retain(|field| is_true(pod_spec(object), field));
     all.into_iter().map(|field| format!("`{field}`")).collect()
 }
 
+/// The cluster role that a ClusterRoleBinding gives, with those who get it.
 pub(super) fn bindings(object: &Value) -> Vec<String> {
     if !is_kind(object, &format!("{RBAC}/ClusterRoleBinding")) {
         return Vec::new();
@@ -67,6 +72,7 @@ pub(super) fn wildcards(object: &Value) -> Vec<String> {
         .collect()
 }
 
+/// `replicas: 0`, if a workload is scaled to no pods.
 pub(super) fn no_replicas(object: &Value) -> Vec<String> {
     const KINDS: [&str; 5] =
         ["apps/Deployment", "apps/StatefulSet", "apps/ReplicaSet", "/ReplicationController", "argoproj.io/Rollout"];
@@ -84,6 +90,7 @@ pub(super) fn waits(object: &Value) -> Vec<String> {
     all.iter().filter(|(is_it, _)| *is_it).map(|(_, what)| (*what).to_owned()).collect()
 }
 
+/// The text that says whether a target deletes objects that its source removes; empty if that is unknown.
 pub(super) fn prunes(object: &Value) -> Vec<String> {
     let what = match ObjectPolicy::of(object).and_then(|policy| policy.prunes) {
         Some(true) => "on: removed objects are deleted",
@@ -93,6 +100,7 @@ pub(super) fn prunes(object: &Value) -> Vec<String> {
     vec![what.to_owned()]
 }
 
+/// The fields of a target that say where it deploys to, with their values.
 pub(super) fn destinations(object: &Value) -> Vec<String> {
     let all = ObjectPolicy::of(object).map_or(Vec::new(), |policy| policy.destination);
     all.into_iter()

@@ -51,6 +51,7 @@ fn change<'a>(old: &Value, new: &Value, field: &'a str) -> Option<&'a str> {
     is_changed.then_some(name)
 }
 
+/// Whether a value says the same as a missing field.
 fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null => true,

@@ -66,6 +66,7 @@ pub(super) struct GitStatus {
 }
 
 impl GitStatus {
+    /// Whether a path was asked about, by itself or with a directory above it.
     fn covers(&self, path: &str) -> bool {
         self.among.iter().any(|directory| Path::new(path).starts_with(directory))
     }
@@ -242,6 +243,7 @@ impl LocalRepo {
         self.other_files(names, &["--ignored", "--exclude-standard"])
     }
 
+    /// The untracked files with one of these names, as `git ls-files --others` lists them with the options `which`.
     fn other_files(&self, names: &[&str], which: &[&str]) -> Result<Vec<String>> {
         let specs: Vec<String> = names.iter().map(|name| format!(":(top,glob)**/{name}")).collect();
         let specs: Vec<&str> = specs.iter().map(String::as_str).collect();

@@ -97,6 +97,7 @@ impl RemoteGit {
     }
 }
 
+/// The bytes of all packs of a repository.
 fn size_of_packs(repository: &Path) -> u64 {
     let packs = repository.join("objects/pack").read_dir().into_iter().flatten().flatten();
     packs.filter_map(|pack| pack.metadata().ok()).map(|pack| pack.len()).sum()

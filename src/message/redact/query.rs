@@ -61,6 +61,7 @@ fn is_secret_pair(key: &str, value: &str) -> bool {
     is_secret_key(key) || is_secret_value(value)
 }
 
+/// Whether a key says that its value is secret.
 fn is_secret_key(key: &str) -> bool {
     let key = decode(key).to_ascii_lowercase();
     SECRET_KEYS.contains(&key.as_str())
@@ -69,6 +70,7 @@ fn is_secret_key(key: &str) -> bool {
         || SECRET_PREFIXES.iter().any(|prefix| key.starts_with(prefix))
 }
 
+/// Whether a value shows by itself that it is secret: by a token, or a login in a URL.
 fn is_secret_value(value: &str) -> bool {
     let value = decode(value);
     is_known_token(&value) || holds_userinfo(&value)

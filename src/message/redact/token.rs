@@ -44,6 +44,7 @@ pub(super) fn hide_tokens(text: &str, shown: &mut String) -> bool {
     secret
 }
 
+/// Whether a character cannot be part of a token.
 fn ends_token(c: char) -> bool {
     !(c.is_ascii_alphanumeric() || "_-.".contains(c))
 }

@@ -58,6 +58,7 @@ pub(crate) fn shown(text: &str) -> String {
     shown
 }
 
+/// A text in which hidden characters are escapes.
 fn escaped(text: impl Iterator<Item = char>) -> String {
     let mut out = String::new();
     for c in text {

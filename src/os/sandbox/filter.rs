@@ -60,15 +60,18 @@ fn step(code: u32, k: u32, yes: u8, no: u8) -> sock_filter {
     sock_filter { code: code as u16, jt: yes, jf: no, k }
 }
 
+/// Loads an argument of the system call.
 fn load(argument: u32) -> sock_filter {
     // `struct seccomp_data`: number, architecture, instruction pointer, then six arguments; the low half comes first.
     step(LOAD, 16 + 8 * argument, 0, 0)
 }
 
+/// Ends the program: the kernel does this with the call.
 fn end(action: u32) -> sock_filter {
     step(libc::BPF_RET | libc::BPF_K, action, 0, 0)
 }
 
+/// Ends the program: the call fails with this error.
 fn fail(error: i32) -> sock_filter {
     end(libc::SECCOMP_RET_ERRNO | error.unsigned_abs())
 }

@@ -110,6 +110,7 @@ impl Requests<'_> {
         self.tell(libc::SECCOMP_IOCTL_NOTIF_ADDFD, &mut added)
     }
 
+    /// Takes the next request from the kernel.
     #[allow(unsafe_code)]
     fn receive(&self) -> io::Result<seccomp_notif> {
         // SAFETY: all of it may be zero, and the kernel wants it to be.

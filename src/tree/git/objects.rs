@@ -59,6 +59,7 @@ pub(crate) fn read_proven(repository: &gix::Repository, kind: &str, id: ObjectId
 }
 
 impl Objects {
+    /// The objects of a repository; `repo` if it is the repository at hand.
     pub(super) fn new(repository: gix::Repository, repo: Option<Rc<LocalRepo>>) -> Self {
         // In a hook of a server git keeps the objects of a push there, which were not taken yet.
         let directory = std::env::var_os("GIT_OBJECT_DIRECTORY").filter(|_| repo.is_some());

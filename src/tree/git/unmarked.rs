@@ -40,6 +40,7 @@ impl Unmarked {
         Some(Unmarked { file, key, origin, known })
     }
 
+    /// Whether an earlier run has found no mark in a blob.
     pub(super) fn knows(&self, id: &ObjectId) -> bool {
         self.known.contains(id)
     }
