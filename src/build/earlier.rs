@@ -36,7 +36,7 @@ impl Earlier {
                 && !self.verified.not_built.contains(&root.name)
                 // A root that such a kustomization named may have been built only as a part of it.
                 && !self.named.contains(&graph.roots[root.root].directory)
-                && graph.reach([root.root], |_, _| true).is_disjoint(&stale)
+                && graph.reachable([root.root]).is_disjoint(&stale)
         };
         Ok(affected.iter().map(|root| is_covered(root).then_some(Verdict::VerifiedBefore)).collect())
     }
@@ -44,7 +44,7 @@ impl Earlier {
     /// The roots whose own inputs differ from those of the record, among those that `starts` reach.
     fn stale_roots(&self, graph: &Graph, starts: impl Iterator<Item = RootId>) -> Result<BTreeSet<RootId>> {
         let mut stale = BTreeSet::new();
-        for id in graph.reach(starts, |_, _| true) {
+        for id in graph.reachable(starts) {
             // A fetched root changes only with its upstream, whose digest is compared.
             if self.has_other_remotes(graph, id)
                 || graph.sources[graph.roots[id].source].repository.is_none()

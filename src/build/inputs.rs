@@ -150,7 +150,7 @@ pub(super) fn lay_out(
     let mut inputs: BTreeMap<RootId, RootInputs> = BTreeMap::new();
     let conversion = conversion(writing.checks_out);
     for (number, start) in roots {
-        for id in graph.reach([start], |_, _| true) {
+        for id in graph.reachable([start]) {
             let root = &graph.roots[id];
             // Roots of upstreams are collected once. Those of the user are collected for each number that reaches them.
             let root_inputs = match inputs.entry(id) {

@@ -104,7 +104,7 @@ impl<'a> Refusals<'a> {
     /// Why a root is not built; `None` if a build can be tried.
     pub(super) fn of_root(&self, root: RootId) -> Option<Unbuilt> {
         let graph = self.graph;
-        let reached = graph.reach([root], |_, _| true);
+        let reached = graph.reachable([root]);
         // All failures are reported at once, and make the result unknown.
         let troubles = self.troubles.iter().filter(|trouble| graph.belongs_to(trouble.at, &reached));
         let mut failures: Vec<Failure> = troubles.map(|trouble| trouble.failure.clone()).collect();
@@ -215,7 +215,7 @@ impl Roots {
                 disk::write_temporary(&*source.tree, names, None, &top)?;
             }
             let dir = root.map(|root| {
-                let reached = graph.reach(root, |_, _| true);
+                let reached = graph.reachable(root);
                 // A generator may run in any root on the way.
                 let runs = reached.iter().any(|root| graph.runs(*root));
                 let (files, directory, top) = (files.clone(), directory.clone(), top.join(&source.scope));

@@ -102,7 +102,7 @@ fn unverified(plan: &Plan, known: &BTreeMap<RootId, bool>) -> Option<Vec<Compare
 
 /// The message if a root, or one that it reaches, names an absolute path, so that it is not built; else `None`.
 fn absolute_path_reason(graph: &Graph, root: RootId) -> Option<String> {
-    let roots = graph.reach([root], |_, _| true);
+    let roots = graph.reachable([root]);
     let edges = roots.iter().flat_map(|root| &graph.roots[*root].edges);
     let named = edges.map(|edge| (edge.from, &edge.reference.text));
     let charts = graph.charts.iter().filter(|chart| roots.contains(&chart.root));

@@ -351,7 +351,7 @@ impl<'a> CheckBuilds<'a> {
         // A build that reaches an allowed remote reference cannot run without the network, and is skipped.
         let skipped = builders.iter().map(|builder| {
             let roots = builder.roots().filter_map(|root| before.user_root(root));
-            first_missing(before, &before.reach(roots, |_, _| true))
+            first_missing(before, &before.reachable(roots))
         });
         let skipped: Vec<Option<String>> = skipped.collect();
         let subjects = builders.iter().zip(&skipped).map(|(builder, skipped)| -> Wanted {

@@ -81,7 +81,7 @@ pub(super) fn walk(
 
 /// The directories of the user's roots that none of these starts leads to.
 fn roots_left_out(graph: &Graph, starts: &[String]) -> BTreeSet<String> {
-    let reached = graph.reach(starts.iter().filter_map(|start| graph.user_root(start)), |_, _| true);
+    let reached = graph.reachable(starts.iter().filter_map(|start| graph.user_root(start)));
     let left_out = graph.user_roots().into_iter().filter(|(_, root)| !reached.contains(root));
     left_out.map(|(directory, _)| directory.to_owned()).collect()
 }

@@ -77,6 +77,11 @@ impl Graph {
         })
     }
 
+    /// `starts` and all roots that are reachable from them.
+    pub(crate) fn reachable(&self, starts: impl IntoIterator<Item = RootId>) -> BTreeSet<RootId> {
+        self.reach(starts, |_, _| true)
+    }
+
     /// `starts` and all roots that are reachable from them without a reference that stays remote.
     pub(crate) fn reach_localized(&self, starts: impl IntoIterator<Item = RootId>) -> BTreeSet<RootId> {
         self.reach(starts, |edge, _| !self.stays_remote.contains_key(&edge))
@@ -94,7 +99,7 @@ impl Graph {
         for root in above.into_iter().chain(below) {
             if !reached.contains(&root) {
                 top_roots.insert(root);
-                reached.extend(self.reach([root], |_, _| true));
+                reached.extend(self.reachable([root]));
             }
         }
         top_roots
@@ -107,7 +112,7 @@ impl Graph {
         built: impl IntoIterator<Item = RootId>,
         failed: impl IntoIterator<Item = RootId>,
     ) -> BTreeSet<RootId> {
-        let reached = self.reach(built, |_, _| true);
+        let reached = self.reachable(built);
         let named = failed.into_iter().flat_map(|root| self.referenced_roots(root).map(|(_, named)| named));
         named.filter(|root| self.is_user_root(*root) && !reached.contains(root)).collect()
     }

@@ -95,7 +95,7 @@ fn planned(
     let graph = &explored.graph;
     let mut roots: Vec<RootId> = explored.starts.iter().flatten().copied().collect();
     roots.retain(|root| !is_update || restored_urls.roots.contains(&graph.roots[*root].directory));
-    let mut user_roots = graph.reach(roots.iter().copied(), |_, _| true);
+    let mut user_roots = graph.reachable(roots.iter().copied());
     user_roots.retain(|root| graph.is_user_root(*root));
     // The result is walked too: that proves that nothing in it is remote.
     let mut localized = localized(workspace, graph, &roots, &user_roots, &restored_urls)?;

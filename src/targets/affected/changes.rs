@@ -178,7 +178,7 @@ impl Changes {
         }
         let mut starts = Vec::new();
         // Many builds share roots, so that each root is read once.
-        for root in graph.reach(roots, |_, _| true) {
+        for root in graph.reachable(roots) {
             if let Entry::Vacant(new) = of_roots.entry(root) {
                 let upstream = |input: &BuildInput| match input {
                     BuildInput::Remote(remote) => remote.locked(&self.affected_entries),
