@@ -307,6 +307,7 @@ impl RemoteReferences {
         RemoteReferences { locked, allowed: allowed.len(), neither: neither.len() }
     }
 
+    /// Whether a finding is about something remote that is not locked.
     fn is_unlocked(finding: &Finding) -> bool {
         matches!(finding.rule, Rule::RemoteReference | Rule::RemoteChart)
     }

@@ -50,6 +50,7 @@ pub(crate) enum WriteOutcome {
 }
 
 impl WriteOutcome {
+    /// The outcome of a run that wrote its changes, or that had none.
     fn of(is_written: bool) -> WriteOutcome {
         if is_written { WriteOutcome::Written } else { WriteOutcome::Unchanged }
     }
@@ -181,6 +182,7 @@ impl NowRemote {
         now_remote.collect()
     }
 
+    /// The line of the report: an upstream that becomes remote must not go unnoticed.
     pub(crate) fn line(&self) -> String {
         format!("now remote: {} (allowed by {})", self.url, self.allowed_by)
     }

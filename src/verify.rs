@@ -177,6 +177,7 @@ struct Verifier {
 }
 
 impl Verifier {
+    /// A verifier that has found nothing yet.
     fn new(tree: Rc<dyn Tree>, ask: Option<&Ask<'_>>) -> Verifier {
         let (differences, failures, left, is_locked) = Default::default();
         Verifier { tree, differences, failures, listed: ask.map(|_| Vec::new()), left, is_locked }
@@ -229,6 +230,7 @@ impl Verifier {
         Ok(locks)
     }
 
+    /// Adds a difference in a file.
     fn add(&mut self, kind: DifferenceKind, path: &str, message: impl Into<String>) {
         self.differences.push(Difference { kind, path: path.to_owned(), span: None, message: message.into() });
     }

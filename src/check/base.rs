@@ -78,6 +78,7 @@ impl KnownFindings {
 /// The identity of a finding across a change: rule, path and subject.
 type Key = (Rule, String, String);
 
+/// The identity of a finding, as a key that outlives it.
 fn identity(finding: &Finding) -> Key {
     let (rule, path, text) = finding.identity();
     (rule, path.to_owned(), text)

@@ -147,6 +147,7 @@ pub(crate) struct BaseTree {
 }
 
 impl BaseTree {
+    /// Opens the files of the base as a checkout has them.
     pub(crate) fn open(repo: &Rc<LocalRepo>, commit: &CommitId) -> Result<BaseTree> {
         let files = Files::open(repo, &Snapshot::of(Some(&commit.commit)))?;
         Ok(BaseTree { commit: commit.clone(), survey: Survey::of(files.checked_out()), files })
@@ -417,6 +418,7 @@ fn are_reported(failures: &Failures, findings: &[Finding]) -> bool {
     locations.all(|location| location.is_some_and(|at| reported.contains(&(at.file.as_str(), at.position))))
 }
 
+/// Several failures as one line, which tells why the result of a build is unknown.
 fn reason(failures: &Failures) -> String {
     failures.clone().joined().message
 }

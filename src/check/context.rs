@@ -48,6 +48,7 @@ pub(super) struct Context<'a> {
 }
 
 impl<'a> Context<'a> {
+    /// Collects what the rules need, once for all of them, from a walk with its targets and locks.
     pub(super) fn new(
         explored: &'a Explored,
         input: &'a Input<'a>,

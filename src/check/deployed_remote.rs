@@ -10,6 +10,7 @@ use crate::graph::RootId;
 use crate::message::failure::Failure;
 use crate::message::finding::{Common, Finding, Rule};
 
+/// Finds the targets of this repository whose builds fetch locked references, because their branch is not localized.
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut fetched: HashMap<RootId, usize> = HashMap::new();
     let references = context.remotes.iter().filter(|remote| remote.locked.is_some()).map(|remote| remote.root);

@@ -13,6 +13,7 @@ use crate::message::failure::Failure;
 use crate::message::finding::{Finding, Rule, Subject};
 use crate::message::redact;
 
+/// Finds the functions and plugins whose code is not in the tree, or can change.
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     context.graph.notes.iter().filter_map(|noted| code(context, noted)).collect()
 }

@@ -7,6 +7,7 @@ use super::{Context, remote_chart};
 use crate::message::failure::Failure;
 use crate::message::finding::{Finding, Rule};
 
+/// Finds the references and charts that are locked, and that a build fetches.
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let locked = context.remotes.iter().filter(|remote| remote.ambiguity.is_none() && remote.is_locked);
     let findings = locked.map(|remote| {

@@ -9,6 +9,7 @@ use crate::message::failure::Failure;
 use crate::message::finding::{Finding, Rule};
 use crate::tree::path;
 
+/// Finds the references that are absolute, or lead out of their bounds.
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let findings = context.graph.edges().filter_map(|(id, edge)| {
         let failure = absolute_path_failure(context, id.root, edge).or_else(|| beyond_scope(context, id.root, edge))?;

@@ -58,6 +58,7 @@ pub(super) fn locked_charts<'a>(context: &'a Context<'_>) -> impl Iterator<Item 
     charts.filter(|chart| chart.wanted.as_ref().is_some_and(|wanted| is_locked(context, wanted)))
 }
 
+/// Whether the lock that decides about the tree has a chart.
 fn is_locked(context: &Context<'_>, wanted: &ChartRef) -> bool {
     context.deciding_lock().is_some_and(|lock| wanted.locked(lock).is_some())
 }

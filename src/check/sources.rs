@@ -60,6 +60,7 @@ impl<'a> Claim<'a> {
     }
 }
 
+/// Finds the upstreams of the lock that `sources` does not let anybody lock.
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let Some(lock) = context.lock().filter(|_| context.config.sources.is_some()) else {
         return Vec::new();

@@ -186,6 +186,7 @@ fn unused_rules(unused: &[Rule], is_locked: bool) -> Option<Failure> {
     Some(failure.hint(format!("remove {unused} from the comment")))
 }
 
+/// A finding of this rule at an exception. `about` is its text, or empty for a comment.
 pub(super) fn stale_finding(path: &str, span: Span, about: &str, failure: Failure) -> Finding {
     Finding { span: Some(span), ..Finding::new(Rule::StaleAllow, path, failure).about(about) }
 }

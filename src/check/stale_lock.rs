@@ -12,6 +12,7 @@ use crate::message::finding::{Finding, Rule};
 use crate::record::{LOCK_NAME, Lock};
 use crate::reference::Upstream;
 
+/// Finds the entries that nothing needs, and those that may lack references because their commit was edited.
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let Some(lock) = context.deciding_lock() else { return Vec::new() };
     // A partial walk does not know all references, so every entry might look unused.

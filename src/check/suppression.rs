@@ -125,6 +125,7 @@ fn unused_entry(config: &Config, entry: &Allow, below: usize) -> Finding {
     stale_finding(&config.file, entry.span, &entry.text, failure)
 }
 
+/// The permission by an entry of `allow`. `is_new` tells that only the change has the entry.
 fn by_entry(config: &Config, index: usize, is_new: bool) -> Allowed {
     let entry = &config.allow[index];
     Allowed { path: config.file.clone(), span: entry.span, reason: redact::text(&entry.reason), is_new }

@@ -15,6 +15,8 @@ use crate::reference;
 
 pub(super) use ambiguous_path::Ambiguity;
 
+/// Finds references and chart repositories with a login, and those that git, helm or kustomize would take for something
+/// else.
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (_, edge) in context.graph.edges() {

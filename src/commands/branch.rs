@@ -38,6 +38,7 @@ pub(super) struct CommitArgs {
 }
 
 impl CommitArgs {
+    /// The options of the branch to commit to. `push` is what `--push` was given: `None` without it.
     pub(super) fn options(&self, push: Option<Option<String>>) -> BranchOptions {
         let CommitArgs { name, worktree, message, .. } = self.clone();
         BranchOptions { name, worktree, message, push, rendered: false }
@@ -68,6 +69,7 @@ pub(super) struct BranchArgs {
 }
 
 impl BranchArgs {
+    /// Localizes the whole repository, and commits the result to a branch.
     pub(super) fn run(&self, output: &OutputArgs) -> Done {
         let branch = BranchOptions { rendered: self.rendered, ..self.commit.options(self.push.clone()) };
         self.how.localize(LocalizeMode::InPlace(Vec::new()), self.commit.rev.as_deref(), Some(branch), output.quiet)

@@ -53,6 +53,7 @@ pub(super) struct BuildArgs {
 }
 
 impl BuildArgs {
+    /// Builds one root or target to standard output, or with `--output` many into files.
     pub(super) fn run(&self, output: &OutputArgs) -> Done {
         let workspace = Workspace::to_read(repository_offline()?, self.rev.as_deref())?;
         // Builds read what a checkout writes, not what git stores.
@@ -165,6 +166,7 @@ fn as_deployed(target: &Target, all: &[Target]) -> String {
 
 const BUILD: &str = "git kustomize-localize build";
 
+/// The failure of a text that may mean several targets, or also the root of that path, with the command for each.
 fn ambiguous(text: &str, is_root: bool, named: &[&Target], all: &[Target]) -> Failure {
     let mut failure = Failure::new(format!("`{}` is ambiguous", shown(text)));
     if is_root {

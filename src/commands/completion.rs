@@ -24,6 +24,7 @@ pub(crate) fn completion(shell: Shell, command: clap::Command) -> String {
     }
 }
 
+/// The script that clap generates for a command called `name`.
 fn script(shell: Shell, mut command: clap::Command, name: &str) -> String {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut command, name, &mut script);

@@ -44,14 +44,15 @@ pub(super) struct CopyArgs {
 }
 
 impl CopyArgs {
+    /// Copies the target into a directory: on a branch, or on disk with `--no-commit`.
     pub(super) fn run(&self, output: &OutputArgs) -> Done {
-        let what = LocalizeMode::Copy {
+        let mode = LocalizeMode::Copy {
             target: self.target.clone().ok_or_else(no_target)?,
             new_dir: self.new_dir.clone(),
             scope: self.scope.clone(),
         };
         let branch = (!self.no_commit).then(|| self.commit.options(None));
-        self.how.localize(what, self.commit.rev.as_deref(), branch, output.quiet)
+        self.how.localize(mode, self.commit.rev.as_deref(), branch, output.quiet)
     }
 }
 

@@ -403,11 +403,13 @@ impl Outputs {
         all
     }
 
+    /// Adds the outputs of a source to those that are compared.
     fn append(&mut self, more: Sides<Vec<u8>>) {
         append(&mut self.built.old, &more.old);
         append(&mut self.built.new, &more.new);
     }
 
+    /// Adds why a side of a source was not built.
     fn fail(&mut self, Sides { old, new }: Sides<Vec<Failure>>) {
         self.not_built.old.extend(old);
         self.not_built.new.extend(new);
@@ -430,10 +432,12 @@ impl Outputs {
     }
 }
 
+/// Whether something was not built because a reference stays remote.
 fn is_left(failure: &Failure) -> bool {
     failure.kind == FailureKind::Left
 }
 
+/// Whether a limit stopped a build, which the end of the report tells.
 fn is_stopped(failure: &Failure) -> bool {
     failure.kind == FailureKind::Stopped
 }

@@ -15,6 +15,7 @@ pub(super) struct ExplainArgs {
     ids: Vec<String>,
 }
 
+/// The ids that `explain` accepts, for clap.
 fn rules() -> PossibleValuesParser {
     PossibleValuesParser::new(ids())
 }

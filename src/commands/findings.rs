@@ -71,6 +71,7 @@ fn without_lock_command(mut finding: Finding) -> Finding {
     finding
 }
 
+/// Whether a finding is an error that `lock` mends.
 fn is_lockable(finding: &Finding) -> bool {
     let is_error = finding.fails() && finding.rule == Rule::RemoteReference;
     is_error && finding.help.iter().any(|help| help.contains(LOCK_COMMAND))
@@ -235,6 +236,7 @@ fn excerpt(finding: &Finding) -> Option<(String, usize, usize)> {
     let [before, below] = [shown(1, span.start.column), shown(span.start.column, span.end.column)];
     Some((shown(1, usize::MAX), measure_text_width(&before), measure_text_width(&below).max(1)))
 }
+/// A text in a style such as `cyan.bold`, if `color` is set.
 pub(super) fn painted(text: &str, style: &str, color: bool) -> String {
     Style::from_dotted_str(style).force_styling(color).apply_to(text).to_string()
 }

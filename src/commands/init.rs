@@ -36,6 +36,8 @@ pub(super) struct InitArgs {
 }
 
 impl InitArgs {
+    /// Sets up a repository step by step: each step changes configuration and lock in memory only, so that `check` fails
+    /// less.
     pub(super) fn run(&self, output: &OutputArgs) -> Done {
         let mut setup = Setup::open(self.offline, output.quiet)?;
         setup.lift_load_restrictor()?;
@@ -64,6 +66,7 @@ struct Setup {
 }
 
 impl Setup {
+    /// Reads the files, and checks them as they are, without any change.
     fn open(offline: bool, quiet: bool) -> Result<Setup, Failures> {
         let workspace = Workspace::of_merged_working_tree()?;
         let old_lock = workspace.lock.clone().unwrap_or_default();
@@ -296,10 +299,12 @@ fn append(text: &str, key: &str, entries: &[String]) -> Result<String> {
     })
 }
 
+/// The findings that make `check` fail.
 fn failing(checked: &Checked) -> impl Iterator<Item = &Finding> {
     checked.findings.iter().filter(|finding| finding.fails())
 }
 
+/// The identities of the failing findings, to compare two configurations.
 fn errors(checked: &Checked) -> BTreeSet<(Rule, &str, Option<Span>, &str)> {
     failing(checked).map(|finding| (finding.rule, &*finding.path, finding.span, &*finding.message)).collect()
 }
@@ -337,10 +342,12 @@ struct AddedKey {
 }
 
 impl AddedKey {
+    /// An entry that needs no cause.
     fn of(entry: String) -> AddedKey {
         AddedKey { entry, cause: None }
     }
 
+    /// The lines of the report about the entry.
     fn lines(&self) -> impl Iterator<Item = String> {
         let cause = self.cause.iter().map(|cause| format!("    {cause}"));
         [format!("  {FILE_NAME}: {}", self.entry)].into_iter().chain(cause)
@@ -408,6 +415,7 @@ impl RequiredEdit {
         self.help.iter().map(|line| line.split_once(": ").map_or(&**line, |(way, _)| way)).collect()
     }
 
+    /// The location as `FILE:LINE`, or only the file.
     fn location_text(&self) -> String {
         if self.line > 0 { format!("{}:{}", self.path, self.line) } else { self.path.clone() }
     }

@@ -32,6 +32,7 @@ pub(super) struct KustomizeArgs {
 }
 
 impl KustomizeArgs {
+    /// The programs that build, with their extra arguments.
     pub(super) fn programs(&self) -> Programs<'_> {
         Programs { kustomize: self.kustomize.as_deref(), helm: None, arguments: &self.build_arg }
     }

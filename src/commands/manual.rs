@@ -111,6 +111,7 @@ fn terminal_line(line: &str) -> String {
     }
 }
 
+/// A list of all rules with their severities.
 fn rules() -> String {
     Rule::ALL
         .iter()

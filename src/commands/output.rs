@@ -80,6 +80,7 @@ impl OutputArgs {
         console::set_colors_enabled_stderr(enabled);
     }
 
+    /// How the report for people is printed on this terminal.
     pub(super) fn shown(&self) -> Shown {
         let terminal = console::Term::stdout();
         Shown {

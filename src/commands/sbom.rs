@@ -61,6 +61,7 @@ pub(super) struct Sbom {
 }
 
 impl SbomArgs {
+    /// Lists the content of the locks of a directory or commit, and with `--images` the images of its builds.
     pub(super) fn run(&self, output: &OutputArgs) -> Done {
         let repo = LocalRepo::discover_offline()?.map(Rc::new);
         let given = given_date()?;
@@ -113,6 +114,7 @@ impl SbomArgs {
     }
 }
 
+/// The failure if a commit or directory has no lock.
 fn no_lock(what: &str) -> Failure {
     Failure::new(format!("`{}` has no `{LOCK_NAME}`", shown(what)))
 }

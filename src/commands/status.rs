@@ -144,6 +144,8 @@ impl Status {
         Ok((status, survey))
     }
 
+    /// The state by the result of `check`, with the next step if nothing comes before `branch`. Targets are filled in
+    /// later.
     fn of(checked: Checked, branch: BranchStatus) -> Status {
         let [errors, warnings] = [Severity::Error, Severity::Warning].map(|severity| checked.count(severity));
         let has_locked = checked.remote.locked > 0;
@@ -252,6 +254,7 @@ impl Status {
 }
 
 impl TargetStatus {
+    /// The state of a target; `reaches` are the inputs of its build that the tree lacks.
     fn of((target, reaches): (&Target, Option<&[ExternalInput]>)) -> TargetStatus {
         let (ObjectRef { file, line, .. }, state) = (&target.object, target.state(reaches));
         TargetStatus { name: named(target), file: file.clone(), line: *line, state }
@@ -281,6 +284,7 @@ fn status_line(state: &str, location: &str, text: &str) -> String {
 }
 
 impl BranchStatus {
+    /// The state of a branch that does not exist and has no name, because nothing is committed.
     fn missing() -> BranchStatus {
         BranchStatus { name: None, state: BranchState::Missing }
     }
@@ -345,6 +349,7 @@ impl BranchStatus {
 }
 
 impl RemoteReferences {
+    /// The number of remote references, and how many are locked, allowed, or neither.
     fn text(self) -> String {
         let RemoteReferences { locked, allowed, neither } = self;
         let states = [(locked, "locked"), (allowed, "allowed"), (neither, "not locked")];

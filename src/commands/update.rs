@@ -56,6 +56,7 @@ pub(super) struct UpdateArgs {
 }
 
 impl UpdateArgs {
+    /// Resolves the selected entries again, and writes the lock with the stored files.
     pub(super) fn run(&self, output: &OutputArgs) -> Done {
         let mut update = Update::open(self, output.quiet)?;
         let resolved = update.resolve()?;
@@ -92,6 +93,7 @@ struct Selection {
 }
 
 impl Selection {
+    /// Deselects entries that stay as they are, and keeps the reasons for the report.
     fn leave_out(&mut self, stays: Vec<Stays>) {
         for (source, failure) in stays {
             self.sources.remove(&source);

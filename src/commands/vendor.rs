@@ -20,6 +20,7 @@ pub(super) struct VendorArgs {
 }
 
 impl VendorArgs {
+    /// Localizes roots in the working tree.
     pub(super) fn run(&self, output: &OutputArgs) -> Done {
         self.how.localize(LocalizeMode::InPlace(self.paths.clone()), None, None, output.quiet)
     }

@@ -42,6 +42,7 @@ pub(super) struct VerifyArgs {
 }
 
 impl VerifyArgs {
+    /// Verifies a commit, or a directory that was handed over.
     pub(super) fn run(&self, output: &OutputArgs) -> Done {
         // A directory that was handed over needs no repository.
         let repo = LocalRepo::discover_offline()?.map(Rc::new);

@@ -147,6 +147,7 @@ pub(crate) fn parse_remote(target: &str, has_scope: bool) -> Result<Option<RepoS
     Ok(Some(spec))
 }
 
+/// The failure of a TARGET that is not accepted.
 fn refused_target(target: &str, why: &str) -> Failure {
     Failure::new(format!("`{}` is refused: {why}", redact::url(target)))
 }

@@ -68,10 +68,12 @@ fn rendered(raw: &[u8], id: &CommitId, lock: &Lock) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// A part of a commit as text without secrets.
 fn text(bytes: &[u8]) -> String {
     redact::text(String::from_utf8_lossy(bytes).trim())
 }
 
+/// A name without control characters.
 fn printable(text: &[u8]) -> String {
     let text = String::from_utf8_lossy(text);
     text.chars().filter(|c| !c.is_control()).collect()

@@ -67,6 +67,8 @@ fn user_tree(workspace: &Workspace) -> &dyn Tree {
     }
 }
 
+/// The plan, with failures as the walk reports them: first everything is localized anew in memory, then compared with the
+/// files.
 fn planned(
     workspace: &Workspace,
     request: InPlaceRequest,
@@ -165,6 +167,7 @@ fn united<'a>(starts: Vec<String>, more: impl IntoIterator<Item = &'a String>) -
     starts.into_iter().chain(more.into_iter().cloned()).collect::<BTreeSet<String>>().into_iter().collect()
 }
 
+/// Walks a tree from `starts`. Without `remotes` nothing is fetched.
 fn walk(workspace: &Workspace, survey: &Survey, starts: &[String], remotes: Option<&mut dyn Remotes>) -> Explored {
     // A reference that is not locked is not an error if the configuration says so, because localizing a commit resolves
     // nothing.

@@ -63,6 +63,7 @@ pub(super) fn excepted(config: &Config, upstream: &Upstream) -> Option<String> {
     config.reason(upstream.rule(), &upstream.subject())
 }
 
+/// Walks the tree of the workspace from all roots that the configuration includes. Without `remotes` nothing is fetched.
 fn walk(workspace: &Workspace, remotes: Option<&mut dyn graph::Remotes>) -> Result<Explored> {
     Ok(explore(workspace, workspace.survey(), &super::starts(workspace)?, remotes, graph::WalkPolicy::default()))
 }
@@ -182,6 +183,7 @@ pub(super) fn unlocked(lock: &Lock, user_remotes: &UserRemotes) -> impl Iterator
     reached.into_iter().filter(|upstream| !lock.holds(upstream) && !lock.left.contains_key(upstream))
 }
 
+/// The result of locking: the lock, and what it does not have.
 fn relocked(lock: Lock, user_remotes: &UserRemotes, troubles: Troubles) -> Relocked {
     // A file or repository that could not be resolved has an error of its own.
     let unlocked = unlocked(&lock, user_remotes);

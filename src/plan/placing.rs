@@ -195,6 +195,7 @@ impl LayoutBuilder<'_> {
         files
     }
 
+    /// Lays out the files of a root, with new texts for its references. The roots that it leads to are added to `todo`.
     fn lay_out_root(&mut self, instance: &Instance, root: RootId, todo: &mut Vec<(Instance, RootId)>) -> Result<()> {
         let graph = self.graph;
         let node = &graph.roots[root];

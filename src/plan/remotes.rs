@@ -97,6 +97,8 @@ struct Referenced<'a> {
 }
 
 impl<'a> Referenced<'a> {
+    /// Collects them from the references of all files. `old_lock` tells the upstreams of references that were not
+    /// followed.
     fn of(graph: &'a Graph, old_lock: &Lock) -> Referenced<'a> {
         let mut names = Referenced { graph, roots: vec![BTreeSet::new(); graph.roots.len()], files: HashMap::new() };
         // A file can be listed by roots of several repositories, each of which gets the reference.

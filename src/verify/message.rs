@@ -25,6 +25,8 @@ pub(super) struct History<'a> {
 }
 
 impl<'a> History<'a> {
+    /// Reads the newest record among the messages that `id`, the commit that `rev` names, contains. `locks` are the paths
+    /// of its locks.
     pub(super) fn of(
         repo: &'a Rc<LocalRepo>,
         repository: &'a gix::Repository,

@@ -6,6 +6,7 @@ use crate::graph::FileId;
 use crate::message::failure::Failure;
 use crate::message::finding::{Finding, Rule};
 
+/// Finds files that the build of a Flux target needs, and that the artifact of its source leaves out.
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     context.deployed.local.iter().flat_map(|local| of_target(context, local)).collect()
 }

@@ -58,6 +58,7 @@ fn written_paths(context: &Context<'_>) -> Result<WrittenPaths> {
     Ok(written)
 }
 
+/// Whether a path is in or below a directory `localized-files`.
 fn is_vendored(path: &str) -> bool {
     path::components(path).any(|name| name == LOCALIZED_FILES)
 }

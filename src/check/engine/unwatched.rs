@@ -7,10 +7,12 @@ use crate::message::finding::{Finding, Rule};
 use crate::message::position::Position;
 use crate::targets::{GENERATE_PATHS, ObjectRef, generate_paths, unwatched};
 
+/// Finds applications whose annotation lacks a path that their build reads.
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     context.value_or_failure(find_unwatched(context)).unwrap_or_default()
 }
 
+/// The same findings; fails if the paths of a build cannot be determined.
 fn find_unwatched(context: &Context<'_>) -> Result<Vec<Finding>> {
     let targets = context.deployed.targets;
     let mut findings = Vec::new();

@@ -28,6 +28,7 @@ pub fn github(checked: &Checked, shown: Shown) -> String {
     out
 }
 
+/// The report for people with the failures, which a terminal would get on stderr, without colors.
 fn text(checked: &Checked, shown: Shown) -> String {
     let failures = messages::failures(&checked.failures);
     human(checked, shown) + &console::strip_ansi_codes(&failures)

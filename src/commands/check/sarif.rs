@@ -62,6 +62,7 @@ fn descriptor(rule: Rule) -> Value {
     })
 }
 
+/// A finding as a result of SARIF. An allowed one is suppressed.
 fn result(finding: &Finding) -> Value {
     let deployed = finding.deployed.iter().map(|by| plain_line(&format!("deployed by {by}")));
     let help = finding.help.iter().flat_map(|help| help.lines().map(plain_line));

@@ -59,6 +59,7 @@ fn text(line: &str) -> String {
     html(&visible(line))
 }
 
+/// A name, escaped, in the font of code.
 fn code(line: &str) -> String {
     format!("<code>{}</code>", text(line))
 }
@@ -217,6 +218,7 @@ fn hiding_rule(class: String, hidden: &str) -> String {
     format!("body:has([value={class}]:checked) {hidden}:not(.{class}) {{ display: none; }}\n")
 }
 
+/// A consequence, above the object or build that it is about.
 fn consequence_line(consequence: &Consequence) -> String {
     format!("<p class=\"consequence\"><b>{}</b>: {}</p>\n", text(consequence.id), text(&consequence.text))
 }

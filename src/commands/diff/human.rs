@@ -61,10 +61,12 @@ pub(super) fn text(diff: &Diff, shown: Shown) -> String {
     out
 }
 
+/// A style, if the output is colored.
 fn styled(shown: Shown, style: Style) -> Style {
     if shown.color { style.force_styling(true) } else { Style::new() }
 }
 
+/// A consequence in a line that fits the terminal. `object` is its object with a colon, or empty below its object.
 fn consequence_line(consequence: &Consequence, object: &str, shown: Shown) -> String {
     let mark = styled(shown, Style::new().yellow().bold()).apply_to(format!("consequence[{}]:", consequence.id));
     let before = "    consequence[]: ".len() + consequence.id.len();

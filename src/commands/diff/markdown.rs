@@ -108,6 +108,7 @@ impl LeftOut {
     }
 }
 
+/// A consequence as an item of a list, with the object and the build that it is about.
 fn consequence_line(consequence: &Consequence) -> String {
     let object = Some(&consequence.object).filter(|object| **object != consequence.target);
     let of = object.map_or(String::new(), |object| format!("{} of ", code(object)));

@@ -65,6 +65,7 @@ impl ImageMove {
         all
     }
 
+    /// The change in a line.
     pub(super) fn line(&self) -> String {
         let ImageMove { from, to, objects, note } = self;
         let note = note.map_or(String::new(), |note| format!(", {note}"));
@@ -157,6 +158,7 @@ impl Diff {
         }
     }
 
+    /// Whether none of the affected builds could be compared.
     fn is_all_unknown(&self) -> bool {
         let unknown = self.builds.iter().filter(|build| build.is_unknown()).count();
         self.affected > 0 && unknown == self.affected

@@ -149,6 +149,7 @@ fn read_hook(path: &Path) -> Result<Option<Vec<u8>>> {
     }
 }
 
+/// The failure to write, read or remove (`verb`) a hook.
 fn hook_failure(verb: &str, path: &Path, error: &std::io::Error) -> Failure {
     Failure::new(format!("could not {verb} `{}`: {error}", path.display()))
 }

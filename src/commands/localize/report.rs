@@ -59,6 +59,8 @@ impl Outcome for LocalizeReport {
 }
 
 impl LocalizeReport {
+    /// The report for people about a result that was written or planned: a headline, then what changed, then the next
+    /// step.
     fn report_lines(&self, shown: Shown) -> Vec<String> {
         let (LocalizeReport { localized, locking }, verbose) = (self, shown.verbose);
         let result = localized.result_name();

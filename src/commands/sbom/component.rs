@@ -120,6 +120,7 @@ impl Component {
 const PART: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 const VALUE: &AsciiSet = &PART.remove(b'/').remove(b':');
 
+/// A text with percent-encoding, except for the characters that `keeps` lets stay.
 fn encoded(text: &str, keeps: &'static AsciiSet) -> String {
     utf8_percent_encode(text, keeps).to_string()
 }
@@ -245,6 +246,7 @@ impl Component {
         Component { version: version.map(str::to_owned), location: Some(location), ..self }
     }
 
+    /// Fills in the fields that describe a downloaded file.
     fn of_file(self, url: &str, sha256: Option<&str>) -> Self {
         let name = path::name(url.split(['?', '#']).next().unwrap_or_default()).to_owned();
         let checksum = sha256.map(|hex| format!("sha256:{hex}"));
@@ -253,6 +255,7 @@ impl Component {
         Component { purl: purl("generic", &name, None, &qualifiers), name, location: Some(url.to_owned()), ..self }
     }
 
+    /// Fills in the fields that describe a Helm chart.
     fn of_chart(self, url: &str, chart: &str, version: Option<&str>) -> Self {
         Component {
             name: chart.to_owned(),

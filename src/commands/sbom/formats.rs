@@ -54,11 +54,13 @@ impl Sbom {
         not_built.chain(self.images.elsewhere.iter().map(|line| ("elsewhere", line.clone())))
     }
 
+    /// Each component as `shape` writes it, with its id.
     fn shaped(&self, shape: impl Fn(String, &Component) -> Value) -> Vec<Value> {
         let components = self.components.iter().enumerate();
         components.map(|(index, component)| shape(self.element_id(Some(index)), component)).collect()
     }
 
+    /// The document in the format CycloneDX.
     pub(super) fn cyclonedx(&self) -> Value {
         let components = self.shaped(|id, component| {
             // A commit id is not a hash of downloaded bytes, so only files and charts have one.
@@ -104,6 +106,7 @@ impl Sbom {
         }))
     }
 
+    /// The document in the format SPDX.
     pub(super) fn spdx(&self) -> Value {
         let unknown = self.unknown_images().map(|(why, text)| format!("{why}: {text}\n"));
         let mut packages = self.shaped(|id, component| {
@@ -161,6 +164,7 @@ impl Sbom {
         }))
     }
 
+    /// The document as a provenance of SLSA, which has no place for images.
     pub(super) fn slsa(&self) -> Value {
         // SLSA has no field for versions and licenses: the digest identifies what was used.
         let dependencies = self.shaped(|_, component| {

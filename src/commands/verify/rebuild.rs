@@ -117,6 +117,7 @@ fn to_path(text: &str) -> String {
     path::resolve("", text).unwrap_or_default()
 }
 
+/// The difference of a file that another run does not write in the same way.
 fn rebuilt(record: &Record, path: &str) -> Difference {
     let made = if record.rendered { "rendered" } else { "localized" };
     let (path, message) = (path::join(&record.directory, path), format!("differs when {made} again"));
