@@ -193,7 +193,7 @@ pub(crate) enum TargetLocation {
 }
 
 impl TargetLocation {
-    /// A description of the location and its content.
+    /// A description of the location and its content for people, such as `apps/web at v1: another revision, not read`.
     pub(crate) fn described(&self) -> String {
         let dir = match self {
             TargetLocation::Local(dir) => dir,

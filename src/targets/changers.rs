@@ -125,6 +125,7 @@ struct Changers<'t> {
 }
 
 impl<'t> Changers<'t> {
+    /// Finds the builds that may change the objects in `files`, those that define targets.
     fn of(
         targets: &'t Targets,
         graph: &'t Graph,
@@ -354,7 +355,8 @@ impl<'a> Writers<'a> {
         self.of_roots.entry(root).or_insert(writes).clone()
     }
 
-    /// The objects that a field of a kustomization in a directory writes into, or a field of an object that changes it.
+    /// The objects that a field writes into. It is a field of the kustomization in a directory, or of an object of an engine
+    /// that changes this kustomization.
     fn writes_of_field(&self, key: &str, value: &Json, directory: &str) -> WritableKinds {
         let is_known = |keys: &[&str]| keys.iter().any(|known| is_same_key(known, key));
         let is_empty = match value {

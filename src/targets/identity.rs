@@ -44,7 +44,8 @@ impl Votes {
 }
 
 impl Identity {
-    /// `urls` are those of the remotes; the configuration adds others. `branches` may be the inspected revision.
+    /// The identity of a repository with the URLs of these remotes and of the configuration. `branches` are those that may
+    /// be the inspected revision.
     pub fn new(
         remotes: impl IntoIterator<Item = String>,
         config: &Config,
@@ -132,7 +133,8 @@ impl Identity {
         missing
     }
 
-    /// The files at the tip of a branch, local or remote-tracking; `None` if there is no such branch.
+    /// The files at the tip of a branch, local or remote-tracking, to look for paths that the inspected tree lacks; `None`
+    /// if there is no such branch.
     pub(crate) fn tip(&self, branch: &Revision) -> Result<Option<GitTree>> {
         let (Some(repo), Some(name)) = (&self.repo, &branch.name) else {
             return Ok(None);

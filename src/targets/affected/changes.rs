@@ -62,7 +62,7 @@ impl Changes {
         }
     }
 
-    /// Compares two trees, which differ at most at the paths of some files.
+    /// Compares two trees, which differ at most at the paths of some files, as git lists them.
     pub(crate) fn among(trees: Sides<SharedTree>, files: impl IntoIterator<Item = String>) -> Result<Changes> {
         let mut paths = BTreeSet::new();
         let Sides { old, new } = trees.as_ref();
@@ -102,7 +102,7 @@ impl Changes {
         })
     }
 
-    /// The charts in which the trees differ, each as the outermost directory.
+    /// The directories of the charts in which the trees differ. A chart inside another one is a part of it.
     pub(super) fn charts(&self) -> Result<BTreeSet<String>> {
         let mut charts: BTreeSet<String> = BTreeSet::new();
         let paths = || self.paths.iter().map(String::as_str);

@@ -113,16 +113,17 @@ impl Causes<'_> {
         config: &Config,
         sides: Sides<&DeploymentIndex<'_>>,
     ) -> Result<Vec<AffectedTarget>> {
-        let Sides { old: was, new: is } = sides;
+        let (old_index, new_index) = (sides.old, sides.new);
         let Sides { old, new } = sides.map(|side| &side.targets.targets);
+        let now = new_index.targets;
         let before = pair_with_old(old, new);
         let pairs = TargetPairs::of(sides, &before);
         let mut affected = Vec::new();
         for (number, target) in new.iter().enumerate() {
             // Without a partner it is new, unless it deploys nothing, or is another view of a known object.
             let Some(at) = before[number] else {
-                if !is.is_idle(target, was) && !is_view(target, new, old) {
-                    let cause = self.of_target(target, None, is.targets, config)?;
+                if !new_index.is_idle(target, old_index) && !is_view(target, new, old) {
+                    let cause = self.of_target(target, None, now, config)?;
                     let view = old.iter().find(|view| has_unknown_names(view) && are_of_one_object(view, target));
                     affected.extend(cause.map(|cause| AffectedTarget::appeared(target, view, cause)));
                 }
@@ -136,10 +137,10 @@ impl Causes<'_> {
             // An object that nothing deploys any more is like one that is gone, although its file stays.
             let is_unnamed = pairs.is_unnamed(at);
             if is_unnamed {
-                change = self.removed_unless_unknown(change, pairs.may_name(at), is.targets)?;
+                change = self.removed_unless_unknown(change, pairs.may_name(at), now)?;
             }
             if change.status == DiffStatus::Changed {
-                match self.of_target(&change.target, Some(&old[at]), is.targets, config)? {
+                match self.of_target(&change.target, Some(&old[at]), now, config)? {
                     Some(cause) => change.cause = cause,
                     None if is_unnamed => {}
                     None => continue,
@@ -147,15 +148,15 @@ impl Causes<'_> {
             }
             affected.push(change);
         }
-        for at in pairs.gone().filter(|at: &usize| !was.is_idle(&old[*at], is)) {
+        for at in pairs.gone().filter(|at: &usize| !old_index.is_idle(&old[*at], new_index)) {
             // A target whose name was unknown, and is known now, is not removed.
             if has_unknown_names(&old[at]) && is_view(&old[at], old, new) {
                 continue;
             }
             let change = AffectedTarget::changed(&old[at], &old[at]);
-            let mut change = self.removed_unless_unknown(change, pairs.may_name(at), is.targets)?;
+            let mut change = self.removed_unless_unknown(change, pairs.may_name(at), now)?;
             if change.status == DiffStatus::Changed
-                && let Some(cause) = self.of_target(&change.target, Some(&old[at]), is.targets, config)?
+                && let Some(cause) = self.of_target(&change.target, Some(&old[at]), now, config)?
             {
                 change.cause = cause;
             }
@@ -189,14 +190,14 @@ impl Causes<'_> {
     /// objects of that kind, and its output is not among the new targets (`now`).
     fn changed_chart_for(&self, target: &Target, now: &Targets) -> Result<Option<String>> {
         let (tree, kind) = (&self.changes.trees.new, format!("kind: {}", target.object.written_kind()));
-        let mut searched = BTreeSet::new();
+        let mut charts = BTreeSet::new();
         for changed in self.changes.files(|_| true)? {
             for directory in path::and_above(path::parent(&changed)) {
                 let file = path::join(directory, "Chart.yaml");
                 // An object that was written in the chart itself is gone from there.
                 let was_in_it = path::is_in(&target.object.file, directory);
                 let is_known = was_in_it || now.is_rendered(directory);
-                if is_known || tree.entry(&file)?.is_none() || !searched.insert(directory.to_owned()) {
+                if is_known || tree.entry(&file)?.is_none() || !charts.insert(directory.to_owned()) {
                     continue;
                 }
                 for template in tree.below(&path::join(directory, "templates"))? {

@@ -108,30 +108,30 @@ impl<'a> TargetPairs<'a> {
     /// Whether a target is new although its object was there: nothing deployed the object, and now a target does of which
     /// all old objects are known.
     pub(super) fn is_new(&self, number: usize, before: usize) -> bool {
-        let Sides { old: was, new: is } = self.sides;
-        let new = &is.targets.targets[number];
-        !was.is_deployed(&was.targets.targets[before])
-            && is.is_deployed(new)
-            && is
-                .deployed_by(new)
+        let Sides { old, new } = self.sides;
+        let target = &new.targets.targets[number];
+        !old.is_deployed(&old.targets.targets[before])
+            && new.is_deployed(target)
+            && new
+                .deployed_by(target)
                 .into_iter()
-                .any(|by: usize| self.before[by].is_some_and(|before| was.is_known(before)))
+                .any(|by: usize| self.before[by].is_some_and(|before| old.is_known(before)))
     }
 
     /// Whether something deployed the object of an old target, and nothing deploys it now, even if its file is still there.
     pub(super) fn is_unnamed(&self, before: usize) -> bool {
-        let Sides { old: was, new: is } = self.sides;
-        !was.deployed_by(&was.targets.targets[before]).is_empty()
-            && !self.now[before].is_some_and(|now: usize| is.is_deployed(&is.targets.targets[now]))
+        let Sides { old, new } = self.sides;
+        !old.deployed_by(&old.targets.targets[before]).is_empty()
+            && !self.now[before].is_some_and(|now: usize| new.is_deployed(&new.targets.targets[now]))
     }
 
     /// The build or file that may still deploy the object of an old target, because its output is not known. `None` if
     /// everything is known that could deploy it, so that the target is removed.
     pub(super) fn may_name(&self, before: usize) -> Option<Changer> {
-        let Sides { old: was, new: is } = self.sides;
-        let target = &was.targets.targets[before];
+        let Sides { old, new } = self.sides;
+        let target = &old.targets.targets[before];
         let file = target.object.file.as_str();
-        let unread = || is.targets.unread_objects(&is.explored.graph).find(|unread| unread.file == file);
+        let unread = || new.targets.unread_objects(&new.explored.graph).find(|unread| unread.file == file);
         self.possible_builder(before)
             .map(|by| Changer::new(by.by()))
             .or_else(|| self.broken_reader(file))
@@ -142,12 +142,12 @@ impl<'a> TargetPairs<'a> {
     /// The new target of a builder of an old target, if its unknown output may still have the object. `None` if no builder
     /// may have kept it.
     fn possible_builder(&self, before: usize) -> Option<&'a Target> {
-        let Sides { old: was, new: is } = self.sides;
+        let Sides { old, new } = self.sides;
         // A builder may be deployed by another one, and so on.
         let mut visited = BTreeSet::new();
         let mut todo = vec![before];
         while let Some(number) = todo.pop() {
-            for builder in was.deployed_by(&was.targets.targets[number]) {
+            for builder in old.deployed_by(&old.targets.targets[number]) {
                 if !visited.insert(builder) {
                     continue;
                 }
@@ -155,8 +155,10 @@ impl<'a> TargetPairs<'a> {
                     // This builder is gone, too: its own builders may have kept both.
                     None => todo.push(builder),
                     // A new chart, function or remote reference of the builder may make the object.
-                    Some(now) if !is.is_known(now) || !is.opaque_inputs(now).is_subset(&was.opaque_inputs(builder)) => {
-                        return Some(&is.targets.targets[now]);
+                    Some(now)
+                        if !new.is_known(now) || !new.opaque_inputs(now).is_subset(&old.opaque_inputs(builder)) =>
+                    {
+                        return Some(&new.targets.targets[now]);
                     }
                     Some(_) => {}
                 }
@@ -167,13 +169,13 @@ impl<'a> TargetPairs<'a> {
 
     /// A root that read a file with objects, and that no longer builds: the objects of its last build stay deployed.
     fn broken_reader(&self, file: &str) -> Option<Changer> {
-        let Sides { old: was, new: is } = self.sides.map(|side| side.explored);
-        let mut readers = readers(&was.graph, &|read| read == file).into_iter();
+        let Sides { old, new } = self.sides.map(|side| side.explored);
+        let mut readers = readers(&old.graph, &|read| read == file).into_iter();
         readers.find_map(|reader| {
-            let root = is.graph.user_root(&was.graph.roots[reader].directory)?;
-            let reached = is.graph.reach_localized([root]);
-            let trouble = is.troubles.iter().find(|trouble| is.graph.belongs_to(trouble.at, &reached))?;
-            let name = is.graph.label(is.graph.roots[root].file);
+            let root = new.graph.user_root(&old.graph.roots[reader].directory)?;
+            let reached = new.graph.reach_localized([root]);
+            let trouble = new.troubles.iter().find(|trouble| new.graph.belongs_to(trouble.at, &reached))?;
+            let name = new.graph.label(new.graph.roots[root].file);
             Some(Changer { name, not_built: Some(trouble.failure.clone()) })
         })
     }
@@ -181,15 +183,19 @@ impl<'a> TargetPairs<'a> {
     /// A new or changed object of the same engine that may define the old target, because only the cluster knows the names
     /// of the targets that it defines: a build may change it, or it is a template.
     fn unknown_namer(&self, target: &Target) -> Option<Changer> {
-        let Sides { old: was, new: is } = self.sides.map(|side| &side.targets.targets);
-        let is_same =
-            |number: usize, new: &Target| self.before[number].is_some_and(|before| was[before].digest == new.digest);
-        let of_engine = is.iter().enumerate().filter(|(_, new)| new.engine == target.engine);
-        of_engine.filter(|(number, new)| !is_same(*number, new)).find_map(|(_, new)| match &new.changed_by {
-            Some(changer) => (new.object.kind == target.object.kind).then(|| changer.clone()),
-            None => new.has_open_name().then(|| {
-                let name = new.object.set_text().unwrap_or_else(|| new.by());
-                Changer { name, not_built: new.why_undefined().map(Failure::new) }
+        let Sides { old, new } = self.sides.map(|side| &side.targets.targets);
+        let is_same = |number: usize, candidate: &Target| {
+            self.before[number].is_some_and(|before| old[before].digest == candidate.digest)
+        };
+        let mut candidates = new
+            .iter()
+            .enumerate()
+            .filter(|(number, candidate)| candidate.engine == target.engine && !is_same(*number, candidate));
+        candidates.find_map(|(_, candidate)| match &candidate.changed_by {
+            Some(changer) => (candidate.object.kind == target.object.kind).then(|| changer.clone()),
+            None => candidate.has_open_name().then(|| {
+                let name = candidate.object.set_text().unwrap_or_else(|| candidate.by());
+                Changer { name, not_built: candidate.why_undefined().map(Failure::new) }
             }),
         })
     }

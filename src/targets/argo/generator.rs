@@ -166,7 +166,8 @@ impl GeneratorEvaluator<'_> {
         Ok(ParameterSets { sets, more })
     }
 
-    /// Merges the parameters of the other generators into those of the first with the same keys.
+    /// The parameter sets of the first generator, each with those that the others have for the same values of the merge
+    /// keys.
     fn merge(&mut self, merge: Generator<'_>) -> Result<ParameterSets> {
         let Merge { merge_keys: keys } = self.typed(merge)?;
         let [first, others @ ..] = merge.inside() else { return Err(unknown(MERGE_NEEDS)) };
@@ -222,7 +223,7 @@ impl GeneratorEvaluator<'_> {
         let (object, base) = (self.set.object.clone(), base.to_owned());
         let generator = GitGenerator { object, is_files, base, patterns, revision };
         let style = Style { is_go: self.is_go, prefix: &git.path_param_prefix };
-        let given = self.sets_of_paths(&generator, style);
+        let given = self.path_sets(&generator, style);
         // It is noted even if the parameters are unknown, for example above the limit.
         if !self.targets.generators.contains(&generator) {
             self.targets.generators.push(generator);
@@ -231,7 +232,7 @@ impl GeneratorEvaluator<'_> {
     }
 
     /// The parameters of each directory or file that matches the patterns of a git generator.
-    fn sets_of_paths(&mut self, generator: &GitGenerator, style: Style<'_>) -> Result<Vec<Parameters>> {
+    fn path_sets(&mut self, generator: &GitGenerator, style: Style<'_>) -> Result<Vec<Parameters>> {
         // Patterns are compared with every path: the product bounds the time.
         let files = self.argo.files()?;
         if !self.targets.may_do((files.len() + PATTERN).saturating_mul(generator.patterns.len())) {
@@ -242,7 +243,7 @@ impl GeneratorEvaluator<'_> {
         let matching = all.iter().filter_map(|path| path::below(path, &generator.base));
         let matching = matching.filter(|path| !path.is_empty() && is_match(path));
         if generator.is_files {
-            return self.sets_of_files(&generator.base, matching, style);
+            return self.file_sets(&generator.base, matching, style);
         }
         Ok(matching.map(|directory| template::directory_parameters(directory, style)).collect())
     }
@@ -258,7 +259,7 @@ impl GeneratorEvaluator<'_> {
 
     /// The parameters of files, whose paths are relative to `base`: each file, or each element of a list in it, makes an
     /// application.
-    fn sets_of_files<'f>(
+    fn file_sets<'f>(
         &mut self,
         base: &str,
         paths: impl Iterator<Item = &'f str>,

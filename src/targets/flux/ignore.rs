@@ -84,7 +84,7 @@ impl Texts {
 }
 
 impl Compiled {
-    /// Reads a text; `None` if its patterns are too large.
+    /// Reads the lines of a text as Flux does; `None` if its patterns are too large.
     fn of(text: &str) -> Option<Compiled> {
         let (mut patterns, mut globs, mut of_globs) = (Vec::new(), GlobSetBuilder::new(), Vec::new());
         for (index, line) in text.lines().enumerate() {
@@ -182,7 +182,7 @@ pub(in crate::targets) struct Ignores {
 }
 
 impl Ignores {
-    /// Reads every `.sourceignore` of a tree.
+    /// Reads every `.sourceignore` of a tree: each source of Flux that is this repository obeys them.
     pub(in crate::targets) fn of(tree: &dyn Tree) -> Result<Ignores> {
         let texts = Texts::default();
         let mut given = vec![without_file(&texts, &ALWAYS.join("\n"), "the fixed patterns of Flux")];

@@ -74,7 +74,8 @@ pub(super) struct FluxSources<'a> {
 const BOOTSTRAPPED: (&str, &str) = (GIT, "flux-system");
 
 impl<'a> FluxSources<'a> {
-    /// Finds the sources.
+    /// Finds the sources that objects of the tree define, and the artifacts that generators make of them. `bootstrapped`
+    /// tells whether the source of `flux bootstrap` is taken for this repository, if no object defines it.
     pub(super) fn of(
         tree: &'a dyn Tree,
         objects: &[Document],

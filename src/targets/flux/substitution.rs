@@ -136,7 +136,7 @@ enum Operator<'a> {
 }
 
 impl<'a> Expression<'a> {
-    /// `None` if Flux does not parse it.
+    /// Splits an expression into the name of the variable and the operator; `None` if Flux cannot parse it.
     fn parse(text: &'a str) -> Option<Expression<'a>> {
         let inner = text.strip_prefix("${")?.strip_suffix('}')?;
         let (is_length, named) = inner.strip_prefix('#').map_or((false, inner), |named| (true, named));

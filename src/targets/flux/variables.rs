@@ -39,6 +39,7 @@ pub(crate) struct Filled {
 }
 
 impl Variables {
+    /// The variables that a `Kustomization` sets for its objects.
     pub(super) fn of(spec: &PostBuild) -> Variables {
         // Flux removes line breaks from values.
         let own = spec.substitute.iter().map(|(name, value)| (name.clone(), value.replace('\n', "")));
