@@ -31,7 +31,7 @@ fn script(shell: Shell, mut command: clap::Command, name: &str) -> String {
     String::from_utf8_lossy(&script).into_owned()
 }
 
-/// The options and the subcommands of a command.
+/// A copy of a command without its positional arguments.
 fn without_positionals(command: &clap::Command) -> clap::Command {
     let options = command.get_arguments().filter(|argument| !argument.is_positional());
     clap::Command::new(env!("CARGO_PKG_NAME"))

@@ -571,7 +571,7 @@ impl Compared {
         [lines(" (old side)", before), lines(" (new side)", after)].concat()
     }
 
-    /// The consequences of the differences of an object that is shown, or of all other objects.
+    /// The consequences of the differences of one object, to be shown with it; `None` for those of objects that are not shown.
     fn consequences(&self, object: Option<&str>) -> impl Iterator<Item = &Consequence> {
         self.consequences.iter().filter(move |consequence| match object {
             Some(object) => consequence.object == object,
@@ -727,6 +727,7 @@ impl Outcome for Diff {
         failures.chain(stopped(&self.unbuilt).cloned()).collect()
     }
 
+    /// With `--exit-code` 1 if anything differs or is unknown. A build that requests something unnamed fails in any case.
     fn status(&self) -> u8 {
         u8::from(self.fails && !self.builds.is_empty() || self.builds.iter().any(Compared::reaches_out))
     }

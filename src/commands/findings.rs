@@ -83,7 +83,7 @@ pub(super) fn explain(rules: impl IntoIterator<Item = Rule>) -> String {
     format!("git kustomize-localize explain {}", ids.join(" "))
 }
 
-/// The findings that are shown: without `verbose` the errors, and the first of all.
+/// The findings that are shown: without `verbose` all errors, and other findings only among the first.
 fn wanted(findings: &[Finding], verbose: bool) -> Vec<&Finding> {
     let all: Vec<&Finding> = findings.iter().collect();
     let blocks = blocks(&all, verbose).into_iter().enumerate();

@@ -124,7 +124,7 @@ pub(super) fn failures(failures: &[Failure]) -> String {
     first_failures(failures, verbose)
 }
 
-/// As [`failures`], but without `verbose` only the first.
+/// The failures with their hints, without `verbose` only the first. Those with the same reason share a message.
 pub(super) fn first_failures(failures: &[Failure], verbose: bool) -> String {
     let mark = Style::new().for_stderr().red().bold().apply_to("error:");
     let mut out = String::new();

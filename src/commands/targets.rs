@@ -202,10 +202,9 @@ pub(super) fn named(Target { engine, object, .. }: &Target) -> String {
 
 /// A line about targets of a localized branch; `None` if nothing is localized, and nothing has to be.
 fn localized(survey: &TargetSurvey) -> Option<String> {
-    survey
-        .each()
-        .any(wants_branch)
-        .then(|| survey.targets.deployed_from("a localized branch", Revision::is_localized))?
+    let wants_branch = survey.each().any(wants_branch);
+    let deployed = survey.targets.deployed_from("a localized branch", Revision::is_localized);
+    deployed.filter(|_| wants_branch)
 }
 
 /// Whether a target is deployed from a localized branch, or its build needs something that the tree lacks.

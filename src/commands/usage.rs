@@ -111,7 +111,7 @@ pub(super) fn unknown_command(error: &clap::Error) -> Option<Failure> {
     // clap takes an unknown command for a TARGET, and answers with the options of a copy.
     let words = shown();
     let (first, rest) = words.get(1..)?.split_first()?;
-    // A third word conflicts as a command would.
+    // clap reports a third word as a conflict: after TARGET and NEW_DIR only a command could follow.
     let is_unknown =
         matches!(error.kind(), ErrorKind::UnknownArgument | ErrorKind::ArgumentConflict) && named().is_none();
     if is_unknown { unknown_word(first, rest) } else { None }
@@ -183,6 +183,7 @@ fn corrected_line(option: &str, meant: &str) -> Option<String> {
 
 /// Whether a command has an option.
 fn has_option(command: &str, option: &str) -> bool {
+    // Any other error shows that clap knows the option.
     let words = ["git-kustomize-localize", command].into_iter().chain(option.split_whitespace());
     let kind = Cli::try_parse_from(words).err().map(|error| error.kind());
     !matches!(kind, Some(ErrorKind::UnknownArgument | ErrorKind::InvalidSubcommand))

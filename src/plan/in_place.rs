@@ -67,8 +67,8 @@ fn user_tree(workspace: &Workspace) -> &dyn Tree {
     }
 }
 
-/// The plan, with failures as the walk reports them: first everything is localized anew in memory, then compared with the
-/// files.
+/// Localizes everything anew in memory, compares the result with the files, and returns the changes as a plan. [`plan`] explains
+/// the failures.
 fn planned(
     workspace: &Workspace,
     request: InPlaceRequest,

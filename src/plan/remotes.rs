@@ -41,7 +41,7 @@ pub(crate) fn remotes(graph: &Graph, old_lock: &Lock) -> Result<Remotes> {
     if let Some((upstream, pinned)) = remote_target(graph) {
         add_entry(&mut remotes, &upstream, pinned, names.of_root(RootId(0)))?;
     }
-    // Several references may share an upstream; `add` joins their paths and checks that they agree on the digest.
+    // Several references may share an upstream; `add_entry` joins their paths and checks that they agree on the digest.
     for edge in graph.roots.iter().flat_map(|root| &root.edges) {
         let Some((upstream, pinned)) = resolved_upstream(graph, edge) else { continue };
         let named = match edge.resolution {

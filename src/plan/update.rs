@@ -126,7 +126,7 @@ pub(crate) fn without(lock: &Lock, selected: &BTreeSet<Upstream>) -> Lock {
     lock
 }
 
-/// The lock without the files of some entries.
+/// The lock without the stored files of the `selected` entries, so that these are fetched and not taken from disk.
 pub(crate) fn without_files(lock: &Lock, selected: &BTreeSet<Upstream>) -> Lock {
     let mut lock = lock.clone();
     lock.files.retain(|file| file.remote.as_ref().is_none_or(|source| !selected.contains(source)));

@@ -27,7 +27,7 @@ pub(crate) struct RestoredUrls {
 }
 
 impl RestoredUrls {
-    /// A tree in which nothing was localized.
+    /// A tree in which no URL has to be restored, because nothing was localized.
     pub(super) fn of(tree: SharedTree) -> RestoredUrls {
         RestoredUrls { tree, roots: BTreeSet::new(), files: BTreeSet::new(), references: HashSet::new() }
     }
