@@ -554,6 +554,8 @@ impl Remotes for Fetcher {
         self.trusted(upstream, policy, is_lifted)
     }
 
+    /// Pulls charts, each with the upstream whose files name it: without one, the user's files do, and the chart gets
+    /// the user's logins.
     fn charts(&mut self, wanted: &[(ChartRef, Option<String>)]) -> Vec<Result<Option<Rc<Archive>>>> {
         for (chart, _) in wanted.iter().filter(|(_, by)| by.is_none()) {
             self.network.reach.add_user_url(chart.repo.exposed());
@@ -570,6 +572,8 @@ impl Remotes for Fetcher {
         answers.collect()
     }
 
+    /// Fetches files that the walk or a build will read, with one request per repository instead of one per file. For a
+    /// directory, its licenses are fetched.
     fn prefetch(&mut self, files: &[(Rc<RemoteCommit>, String)]) {
         self.network.fetch_missing(|missing| {
             for (repository, path) in files {
@@ -586,6 +590,7 @@ impl Remotes for Fetcher {
         });
     }
 
+    /// Fetches the content of references, and adds to each failure how the reference can stay remote.
     fn resolve(&mut self, wanted: &[Rc<RemoteRef>]) -> Vec<Result<RemoteContent>> {
         let answers = self.fetch_references(wanted);
         let with_hints = wanted.iter().zip(answers).map(|(reference, answer)| {

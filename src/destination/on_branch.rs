@@ -240,13 +240,13 @@ impl OnBranch {
         Ok(match tip.record.source.as_ref().map(Digest::hex) {
             // Edits come first: the next run stops at them, however old the branch is.
             _ if !tip.edited.is_empty() => State::Edited { paths: tip.edited.clone() },
-            Some(made) if made == source => match self.branch.unpushed_to.clone() {
+            Some(localized) if localized == source => match self.branch.unpushed_to.clone() {
                 Some(remote) => State::Ahead { remote },
                 None => State::UpToDate,
             },
-            Some(made) => {
+            Some(localized) => {
                 self.refuse_older(tip)?;
-                State::Behind { commits: self.repo.commits_since(made, source)? }
+                State::Behind { commits: self.repo.commits_since(localized, source)? }
             }
             None => State::Behind { commits: None },
         })

@@ -93,6 +93,7 @@ pub(crate) fn changes(tree: &dyn Tree, workspace: &Workspace, rendered: &mut Ren
     let lock = workspace.lock.as_deref().cloned().unwrap_or_default();
     let files = rendered.files.iter().map(|(path, bytes)| (path.clone(), Some(ResultFile::plain(&**bytes))));
     let unknown = unknown(rendered).map(|list| (UNKNOWN.to_owned(), Some(list)));
+    // First the files that the commit has, then those are dropped that `tree` already has with the same bytes.
     let mut changes: Changes = files.chain(unknown).chain(hydrator::change(workspace, &lock)?).collect();
     for path in tree.below("")? {
         let file = changes.get(&path).and_then(Option::as_ref);

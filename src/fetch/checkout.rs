@@ -39,13 +39,13 @@ pub(super) struct CheckoutTree {
 impl CheckoutTree {
     /// Opens the fetched commit that a reference names, with submodules unless the reference excludes them.
     pub(super) fn open_root(network: &Rc<Network>, fetched: Fetched, spec: &RepoSpec) -> Result<Self> {
-        let tree = CheckoutTree::open_fetched(network, fetched, Upstream::git(spec).to_string())?;
+        let tree = CheckoutTree::of_commit(network, fetched, Upstream::git(spec).to_string())?;
         Ok(CheckoutTree { has_submodules: spec.submodules, ..tree })
     }
 
     /// Opens a fetched commit with its submodules. Reads only the commit: files are read, and if necessary fetched,
     /// when they are needed. `label` names the repository in messages.
-    fn open_fetched(network: &Rc<Network>, fetched: Fetched, label: String) -> Result<Self> {
+    fn of_commit(network: &Rc<Network>, fetched: Fetched, label: String) -> Result<Self> {
         let commit = &fetched.commit;
         let repository = open_fetched(&fetched.directory, network.budget.memory())?;
         let bytes = read_proven(&repository, "commit", object_id(commit)?)?;
@@ -134,7 +134,7 @@ impl CheckoutTree {
         let request = GitRequest::new(url.as_str(), None, Some(commit));
         let request = GitRequest { is_submodule: true, may_ask: false, ..request };
         let fetched = self.network.fetch_one(&request)?;
-        CheckoutTree::open_fetched(&self.network, fetched, label.to_owned())
+        CheckoutTree::of_commit(&self.network, fetched, label.to_owned())
     }
 
     /// The objects that reading a file of this repository needs and that were not fetched yet: of the file, and of the

@@ -39,8 +39,7 @@ impl GitRequest {
     /// A request for a repository that the user names.
     pub(super) fn new(url: impl Into<SafeUrl>, reference: Option<&str>, commit: Option<&str>) -> Self {
         let [reference, commit] = [reference, commit].map(|name| name.map(str::to_owned));
-        let (is_submodule, may_ask, timeout) = (false, true, DEFAULT_TIMEOUT);
-        GitRequest { url: url.into(), reference, commit, is_submodule, may_ask, timeout }
+        GitRequest { url: url.into(), reference, commit, is_submodule: false, may_ask: true, timeout: DEFAULT_TIMEOUT }
     }
 
     /// The name by which the server is asked for the commit.

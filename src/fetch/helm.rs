@@ -87,13 +87,15 @@ fn index_versions(network: &Network, chart: &ChartRef) -> Result<Vec<ChartVersio
         .map_err(|why| Failure::new(format!("cannot read the index of {}: {why}", chart.repo.shown())))
 }
 
-/// The URL that a reference in an index means, as helm reads it (`repo.ResolveReferenceURL`).
+/// The URL of an archive that the index of a `repository` lists as `reference`, which may be relative, as helm resolves
+/// it (`repo.ResolveReferenceURL`).
 fn resolved_url(repository: &Url, reference: &str) -> Result<Url, url::ParseError> {
     // A query of the repository counts for references that are relative to it.
     let mut base = repository.clone();
     base.set_path(&format!("{}/", repository.path().trim_end_matches('/')));
     let mut url = base.join(reference)?;
     if Url::parse(reference).is_ok() {
+        // The login in an absolute URL comes from the publisher of the index, not from the user.
         forget_userinfo(&mut url);
     } else if url.origin() == repository.origin() {
         url.set_query(repository.query());

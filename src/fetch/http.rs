@@ -116,7 +116,7 @@ impl Client {
             match self.send(&url, login, self.remaining(start)) {
                 Ok(Response::Body(bytes)) => return Ok(bytes),
                 Ok(Response::Redirect(location)) => url = redirected(&url, &location)?,
-                // A login would not be sent to another origin.
+                // After a redirect to another origin a login cannot help, because it would not be sent there.
                 Err(stop) => {
                     return Err(RequestError {
                         wants_login: stop.wants_login && url.origin() == from.origin(),

@@ -126,6 +126,7 @@ impl Patience {
     /// Waits before a retry: as long as the server demands (`least`), or longer with each retry. Returns `false` at
     /// once if the request or the run has waited enough. `waits` are the waits of this request so far.
     fn wait(&self, waits: &mut Vec<Duration>, host: &str, least: Duration) -> bool {
+        // Each wait is twice as long as the one before. The exponent is bounded, so that it cannot overflow.
         let wait = least.max(self.first.saturating_mul(1 << waits.len().min(9)));
         // A shorter wait than the server demands would not help.
         let total = waits.iter().sum::<Duration>().saturating_add(wait);

@@ -16,30 +16,31 @@ pub(crate) struct Published {
 }
 
 impl Published {
-    /// The branch `name` (short) at a remote. The first of these counts: the remote that the user names, the remote of
-    /// the branch, the remote of its source, `origin`, the only remote. `None` if there is no remote.
+    /// The localized branch with the short name `branch` at a remote, to which it is pushed. The first of these counts:
+    /// the remote that the user `asked` for, the remote of the branch, the remote of its `source` branch, `origin`, the
+    /// only remote. `None` if there is no remote.
     pub(crate) fn find(
         repo: &Rc<LocalRepo>,
-        named: Option<&str>,
-        name: &str,
+        asked: Option<&str>,
+        branch: &str,
         source: Option<&str>,
     ) -> Result<Option<Published>> {
         let remotes = repo.remotes()?;
         let remote_of = |branch: &str| repo.config(&format!("branch.{branch}.remote"));
-        if let Some(named) = named.filter(|named| !remotes.contains(named)) {
-            return Err(Failure::new(format!("unknown remote `{named}`")).hint("list them: git remote"));
+        if let Some(asked) = asked.filter(|asked| !remotes.contains(asked)) {
+            return Err(Failure::new(format!("unknown remote `{asked}`")).hint("list them: git remote"));
         }
-        let [named, origin] = [named, Some("origin")].map(|name| name.map(str::to_owned));
+        let [asked, origin] = [asked, Some("origin")].map(|name| name.map(str::to_owned));
         let only = remotes.first().filter(|_| remotes.len() == 1).map(|only| (*only).to_owned());
         // The order goes from the explicit to the usual: git itself falls back to `origin` last.
-        let candidates = [named, remote_of(name)?, source.map(remote_of).transpose()?.flatten(), origin, only];
+        let candidates = [asked, remote_of(branch)?, source.map(remote_of).transpose()?.flatten(), origin, only];
         let Some(remote) = candidates.into_iter().flatten().find(|remote| remotes.contains(&**remote)) else {
             return Ok(None);
         };
         Ok(Some(Published {
             repo: repo.clone(),
             remote,
-            name: format!("refs/heads/{name}"),
+            name: format!("refs/heads/{branch}"),
             fetched: RefCell::default(),
         }))
     }

@@ -136,7 +136,7 @@ impl NetworkPolicy {
         let host = Url::parse(url).ok().filter(|url| url.scheme() == "https");
         let host = host.and_then(|url| url.host_str().map(str::to_owned));
         let Some(host) = host else { return Ok(()) };
-        // No option of git keeps the certificate back.
+        // git has no option that withholds the certificate, so the URL is refused.
         if !*self.has_certificate.get_or_init(|| self.remote_git.has_certificate()) {
             return Ok(());
         }

@@ -234,6 +234,7 @@ impl Tree for TipTree {
         Some(licenses.cloned().collect())
     }
 
+    /// The bytes of a file upstream: restored from its localized file if the tip has it, otherwise fetched.
     fn read(&self, path: &str) -> Result<Vec<u8>> {
         let Some(file) = self.files.get(path) else {
             return self.fetched()?.read(path);

@@ -52,6 +52,7 @@ impl RemoteRef {
             Accepts::Either | Accepts::Plugin if is_http => {
                 (ExpectedContent::Either, spec.filter(|spec| !spec.escapes()))
             }
+            // Any other field, and a text that is no http URL, can only mean a repository.
             _ => (ExpectedContent::Root, Some(spec?)),
         };
         let is_page =

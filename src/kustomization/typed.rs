@@ -125,6 +125,7 @@ impl<'de> Deserializer<'de> for &'de Value {
         visitor.visit_map(Pairs { rest: pairs.iter(), current: None })
     }
 
+    /// Reads a mapping as a struct. A [`Located`] stands for the value itself with its position, of any type.
     fn deserialize_struct<V: Visitor<'de>>(
         self,
         name: &'static str,

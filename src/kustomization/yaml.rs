@@ -238,7 +238,7 @@ impl<'t> YamlReader<'t> {
                 Ok((Event::DocumentStart(..), _)) => {
                     self.anchors.clear();
                     let first = self.next()?;
-                    stream.documents.push(self.value(first, false, 0)?);
+                    stream.documents.push(self.value(first, 0)?);
                     // The event for the end of the document must not be taken for the start of a value.
                     self.next()?;
                 }
@@ -261,6 +261,7 @@ impl<'t> YamlReader<'t> {
         self.marks.sort_by_key(|(range, _)| range.start);
         let (mut text, mut end) = (String::new(), 0);
         for (range, number) in &self.marks {
+            // The mark itself, `&` or `*`, stays.
             text += self.text.get(end..=range.start).unwrap_or_default();
             text += &format!("a{number}");
             end = range.end;
@@ -282,8 +283,8 @@ impl<'t> YamlReader<'t> {
         }
     }
 
-    /// Reads the value that begins with an event.
-    fn value(&mut self, (event, span): Next<'t>, in_flow: bool, depth: usize) -> Result<Value, Problem> {
+    /// Reads the value that begins with an event. `depth` is the number of collections around it.
+    fn value(&mut self, (event, span): Next<'t>, depth: usize) -> Result<Value, Problem> {
         let range = span.byte_range().unwrap_or(0..0);
         let position = position_of(&span.start);
         if depth > DEEPEST {
@@ -292,7 +293,7 @@ impl<'t> YamlReader<'t> {
         // A value is refused as soon as the limit is exceeded, before it is copied: a few nested aliases can stand for
         // billions of nodes.
         let before = self.size;
-        let mut value = Value { end: position_of(&span.end), range, in_flow, ..Value::new(position, Data::Null) };
+        let mut value = Value { end: position_of(&span.end), range, ..Value::new(position, Data::Null) };
         let (anchor, tag) = match event {
             Event::Scalar(word, style, anchor, tag) => {
                 value.style = style;
@@ -339,7 +340,10 @@ impl<'t> YamlReader<'t> {
         loop {
             match self.next()? {
                 (Event::SequenceEnd | Event::MappingEnd, _) => return Ok(values),
-                next => values.push(self.value(next, style == StructureStyle::Flow, depth + 1)?),
+                next => {
+                    let value = self.value(next, depth + 1)?;
+                    values.push(Value { in_flow: style == StructureStyle::Flow, ..value });
+                }
             }
         }
     }

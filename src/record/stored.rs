@@ -36,6 +36,7 @@ pub(crate) enum FileDifference {
 }
 
 impl fmt::Display for FileDifference {
+    /// The difference as the end of a sentence that begins with the path of the file.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             FileDifference::Missing => f.write_str("is missing, although the lock lists it"),

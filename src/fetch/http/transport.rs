@@ -102,7 +102,7 @@ impl Client {
     /// the limit, because a server may send bytes without end.
     fn read_body(&self, url: &Url, response: HttpResponse) -> Result<Response, RequestError> {
         let most = self.bounds.max_bytes;
-        // The length is known only for a body that is not compressed.
+        // A body that announces too many bytes is not even begun. The length is known only if it is not compressed.
         let is_announced = response.content_length().is_some_and(|length| length > most);
         let mut bytes = Vec::new();
         let read = if is_announced { Ok(0) } else { response.take(most + 1).read_to_end(&mut bytes) };
@@ -240,7 +240,8 @@ fn status_error(url: &Url, status: StatusCode, limit: Option<Duration>) -> Reque
 struct PublicResolver(String);
 
 impl Resolve for PublicResolver {
-    /// Any other name than that of the host is the user's proxy, which may have any address.
+    /// The addresses of a name to connect to. Any other name than that of the host is the user's proxy, which may have
+    /// any address.
     fn resolve(&self, name: Name) -> Resolving {
         let resolved = (name.as_str(), 0).to_socket_addrs().and_then(|addresses| -> io::Result<Addrs> {
             let addresses: Vec<_> = addresses.collect();

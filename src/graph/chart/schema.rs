@@ -45,11 +45,14 @@ enum ChartFileKind {
 }
 
 impl ChartFileKind {
+    /// The kind of the file at a path of a chart, by its name. `None` if helm reads no schema from it. A subchart is a
+    /// directory or an archive in `charts`, with a schema of its own.
     fn of(path: &str) -> Option<ChartFileKind> {
         let Some(below) = path.strip_prefix("charts/") else {
             return (path == "values.schema.json").then_some(ChartFileKind::Schema);
         };
         match below.split_once('/') {
+            // helm ignores these.
             _ if below.starts_with(['.', '_']) => None,
             Some((_, rest)) => ChartFileKind::of(rest),
             None => below.ends_with(".tgz").then_some(ChartFileKind::Archive),
