@@ -59,7 +59,7 @@ impl Comparison {
     /// The builds that the change touches; with the arguments `only`, those that they select.
     pub(crate) fn choices(&self, repo: &Rc<LocalRepo>, new: &Workspace, only: &[String]) -> Result<Choices, Failures> {
         let surveys = Sides { old: &**self.old.survey(), new: &**new.survey() };
-        Choices::of(repo, &new.config, &self.changes, surveys, only)
+        Choices::of_change(repo, &new.config, &self.changes, surveys, only)
     }
 }
 
@@ -83,7 +83,11 @@ enum ChosenBuild {
 impl Choices {
     /// All builds of a workspace; with the arguments `only`, those that they select. Without a change, each build is the same
     /// on both sides.
-    pub(crate) fn all(repo: &Rc<LocalRepo>, workspace: &Workspace, only: &[String]) -> Result<Choices, Failures> {
+    pub(crate) fn of_workspace(
+        repo: &Rc<LocalRepo>,
+        workspace: &Workspace,
+        only: &[String],
+    ) -> Result<Choices, Failures> {
         let (config, tree) = (&workspace.config, &*workspace.tree);
         let deployed = deployed(repo, workspace.survey(), config, &|| Identity::of_any_clone(repo, config))?;
         // An argument that selects nothing fails before anything is built.
@@ -114,7 +118,7 @@ impl Choices {
     }
 
     /// The builds that a change touches; with the arguments `only`, those that they select.
-    pub(crate) fn of(
+    pub(crate) fn of_change(
         repo: &Rc<LocalRepo>,
         config: &Config,
         changes: &Changes,
@@ -211,7 +215,8 @@ pub(crate) fn group_sources<'a>(targets: impl Iterator<Item = Sides<Option<&'a T
     let mut all: Vec<Vec<(Option<Position>, usize)>> = Vec::new();
     for (number, target) in targets.enumerate() {
         let Sides { old, new } = target.map(|target| target.map(|target| &target.object));
-        // A source that is gone has only the old object, which may be on another line.
+        // Sources belong together if they share the old or the new object: a source that is gone has only the old one, and
+        // both differ if the object moves to another line.
         let objects = [Sides { old, new: None }, Sides { old: None, new }];
         let objects = objects.into_iter().filter(|object| *object != Sides::default());
         let group = objects.clone().find_map(|object| known.get(&object).copied()).unwrap_or(all.len());
@@ -308,7 +313,7 @@ impl Choice {
 
     /// The directories of the roots that the engine builds on each side. Roots that it only lists in a kustomization which it
     /// generates are [scanned](Self::scanned).
-    pub(super) fn tops(&self) -> Sides<Vec<String>> {
+    pub(super) fn outer_roots(&self) -> Sides<Vec<String>> {
         if let ChosenBuild::Root(directory) = &self.build {
             return self.exists().map(|exists| if exists { vec![directory.clone()] } else { Vec::new() });
         }
@@ -330,7 +335,7 @@ impl Choice {
 
     /// The sides that have it, but no root or file of this tree from which it is built: nothing tells its objects.
     pub(super) fn without_parts(&self) -> Sides<bool> {
-        let parts = self.tops().zip(self.scanned());
+        let parts = self.outer_roots().zip(self.scanned());
         self.exists().zip(parts).map(|(exists, (tops, scanned))| exists && tops.is_empty() && scanned.is_empty())
     }
 

@@ -123,7 +123,8 @@ pub(crate) fn compare(original: &[u8], localized: &[u8]) -> Verdict {
     if original == localized {
         return Verdict::Identical;
     }
-    // Two texts that differ only in the annotations of `buildMetadata` are the same; other bytes cannot be read for them.
+    // Two texts that differ only in the annotations of `buildMetadata` are the same. Bytes that are not text cannot be read
+    // for these annotations, so they differ.
     let is_text = str::from_utf8(original).is_ok() && str::from_utf8(localized).is_ok();
     let [original, localized] = [original, localized].map(String::from_utf8_lossy);
     let [before, after] = [document_texts(&original), document_texts(&localized)];
@@ -171,7 +172,7 @@ fn changed_objects(
     let Sides { old, new } = pair_objects(unpaired, namespaces, &mut all);
     all.extend(old.into_iter().map(|old| object_change(Sides { old: Some(old), new: None })));
     all.extend(new.into_iter().map(|new| object_change(Sides { old: None, new: Some(new) })));
-    // An object has its position by its identity, whether it was added, removed or changed.
+    // Added, removed and changed objects are listed together, by their identities.
     all.sort_by_cached_key(|change| identity_key(&change.id));
     all
 }

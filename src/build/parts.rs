@@ -171,7 +171,7 @@ impl PartTree<'_> {
         let opaque = choice.without_parts();
         let mut parts = BuiltParts { is_opaque: opaque.old || opaque.new, ..BuiltParts::default() };
         parts.mark_incomplete(opaque);
-        self.add(&mut parts, choice.tops())?;
+        self.add(&mut parts, choice.outer_roots())?;
         // The top roots themselves have failed, so they are not built again. No output of them is known, so this adds the
         // parts below them.
         self.descend(&mut parts, &Sides::default())?;

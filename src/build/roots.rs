@@ -53,6 +53,7 @@ impl From<Failure> for Unbuilt {
     }
 }
 
+/// The failures that a command reports if it needs the output.
 impl From<Unbuilt> for Failures {
     fn from(unbuilt: Unbuilt) -> Self {
         match unbuilt {

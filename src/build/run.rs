@@ -84,7 +84,7 @@ impl BuildOutput {
             .join("\n");
         // The message of a command that it ran has several lines.
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        // The message of some versions is quoted, and that of programs that it ran has their call in it.
+        // Some versions of kubectl quote the message, and a message about a program that kustomize ran has its call in it.
         let text = logged(&text);
         without_call(&cause(text.trim_start_matches("Error: ")))
     }
@@ -96,7 +96,7 @@ fn logged(text: &str) -> String {
     quoted.map_or_else(|| text.to_owned(), |quoted| quoted.replace(r#"\""#, "\"").replace(r"\\", r"\"))
 }
 
-/// A text without the paths of the temporary files in a directory.
+/// A text without the paths of the temporary files in a directory, so that one failure has the same message each time.
 fn without_temporary(text: &str, directory: &Path) -> String {
     let directory = format!("{}/", directory.display());
     let mut parts = text.split(&directory);

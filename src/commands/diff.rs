@@ -202,7 +202,7 @@ impl DiffArgs {
                 .hint(format!("to build its tree: {}", command("--rev", [word])))
                 .into());
         }
-        let choices = Choices::all(repo, &tree, &self.words)?;
+        let choices = Choices::of_workspace(repo, &tree, &self.words)?;
         let sides = Sides { old: &tree, new: &tree };
         let changes = Changes::of(sides.map(|side| side.tree.clone()), BTreeSet::new())?;
         Diff::between(repo, sides, &changes, choices, self.build_options(quiet))

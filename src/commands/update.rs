@@ -337,7 +337,7 @@ impl<'a> Update<'a> {
         let (old, new) = (Workspace::surveyed(&self.old_survey)?, Workspace::of_tree(Rc::new(tree))?);
         let sides = Sides { old: &old, new: &new };
         let changes = Changed::among(sides.map(|side| side.tree.clone()), changes.into_keys())?;
-        let choices = Choices::of(repo, &new.config, &changes, sides.map(|side| &**side.survey()), &[])?;
+        let choices = Choices::of_change(repo, &new.config, &changes, sides.map(|side| &**side.survey()), &[])?;
         let how = ProgramOptions { quiet: self.quiet, ..ProgramOptions::default() };
         let diff = Diff::between(repo, sides, &changes, choices, Sides { old: how, new: how })?;
         // A stopped build could hide any difference, so the update fails.

@@ -42,7 +42,7 @@ pub(crate) fn render(request: &LocalizeRequest<'_>) -> Result<LocalizeOutcome, F
 /// could read, unless the configuration allows them.
 fn build_all(workspace: &Workspace, how: ProgramOptions<'_>) -> Result<Rendered, Failures> {
     let repo = workspace.repo().ok_or_else(|| Failure::new("this is not a git repository"))?;
-    let choices = Choices::all(repo, workspace, &[])?;
+    let choices = Choices::of_workspace(repo, workspace, &[])?;
     let rendered = Rendered::of(workspace, choices, how)?;
     // A limit of this machine must not remove the files of a build from the branch.
     if !rendered.stopped.is_empty() {
@@ -91,7 +91,7 @@ fn outcome(
 /// The paths at which a rendered tree differs from the outputs of its source commit today. `verify --rebuild` reports them.
 pub(crate) fn differing_paths(repo: &Rc<LocalRepo>, source: &str, tree: &str) -> Result<Vec<String>, Failures> {
     let workspace = Workspace::of_rev(repo.clone(), Some(source))?.into_checkout();
-    let choices = Choices::all(repo, &workspace, &[])?;
+    let choices = Choices::of_workspace(repo, &workspace, &[])?;
     let mut rendered = Rendered::of(&workspace, choices, ProgramOptions::default())?;
     // A build that a limit stopped has no files, which would look like a difference.
     if let Some(stopped) = rendered.stopped.first() {

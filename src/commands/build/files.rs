@@ -41,7 +41,7 @@ pub(super) fn write(args: &BuildArgs, workspace: &Workspace, directory: &Path, o
     refuse_in_tree(&repo, workspace, directory)?;
     let choices = match &args.base {
         Some(base) => Comparison::since(&repo, base, workspace)?.choices(&repo, workspace, &args.names)?,
-        None => Choices::all(&repo, workspace, &args.names)?,
+        None => Choices::of_workspace(&repo, workspace, &args.names)?,
     };
     let how = args.with.how(args.offline, output.quiet);
     let rendered = Rendered::of(workspace, choices, how)?;

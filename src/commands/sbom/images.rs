@@ -38,7 +38,7 @@ pub(super) fn images_of(
     quiet: bool,
 ) -> Result<Images, Failures> {
     let workspace = Workspace::of_rev(repo.clone(), Some(rev))?.into_checkout();
-    let mut choices = Choices::all(repo, &workspace, &[])?;
+    let mut choices = Choices::of_workspace(repo, &workspace, &[])?;
     let elsewhere = choices.take_elsewhere();
     let Choices { builds: chosen, unread, targets, .. } = choices;
     let names: Vec<String> = chosen.iter().map(Choice::name).collect();
