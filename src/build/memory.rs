@@ -13,7 +13,7 @@ use std::time::SystemTime;
 use serde_yaml::Value;
 
 use super::program::Tool;
-use super::run::{BuildOutput, BuildRun, RootDir};
+use super::run::{BuildOutput, BuildRun, RootDir, environment};
 use super::{compare, secrets};
 use crate::git::{Key, LocalRepo};
 use crate::message::failure::Result;
@@ -222,9 +222,8 @@ impl BuildRun {
             lines += &format!("{:?} {digest:?}\n", argument.replace(&files.input.display().to_string(), INPUT));
         }
         // Variables of the environment change what programs do. `PATH` only finds them, and their identities are known.
-        lines.extend(
-            super::run::environment(false).filter(|(name, _)| name != "PATH").map(|variable| format!("{variable:?}\n")),
-        );
+        let variables = environment(&files.answers.files).filter(|(name, _)| name != "PATH");
+        lines.extend(variables.map(|variable| format!("{variable:?}\n")));
         // helm is a part of what builds, so that another one gives another digest.
         if is_kustomize && arguments.iter().any(|argument| argument.starts_with("--enable-helm")) {
             lines += &format!("{:?}\n", program.helm().ok().map(|helm| helm.identity()));

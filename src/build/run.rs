@@ -306,7 +306,7 @@ impl BuildRun {
             std::fs::create_dir_all(directory).map_err(unusable)?;
         }
         let mut command = program.command(self.edits);
-        command.env_clear().envs(environment(matches!(files, RemoteFiles::Upstream)));
+        command.env_clear().envs(environment(files));
         stand_in::put(&mut command, manifest, &bin, program.helm.as_deref())
             .map_err(|error| Failure::new(format!("cannot replace git for the build: {error}")))?;
         // `kustomize edit` edits the kustomization of its working directory.
@@ -461,8 +461,9 @@ impl Program {
     }
 }
 
-/// The variables of our environment that a build sees; more of them if it `asks_upstream` itself.
-pub(super) fn environment(asks_upstream: bool) -> impl Iterator<Item = (OsString, OsString)> {
+/// The variables of our environment that a build sees; also those of connections if it asks upstream itself.
+pub(super) fn environment(remote_files: &RemoteFiles) -> impl Iterator<Item = (OsString, OsString)> + use<> {
+    let asks_upstream = matches!(remote_files, RemoteFiles::Upstream);
     std::env::vars_os().filter(move |(name, _)| {
         name.to_str().is_some_and(move |name: &str| {
             VARIABLES.contains(&name)

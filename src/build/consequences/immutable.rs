@@ -67,9 +67,9 @@ fn differs(old: &Value, new: &Value) -> bool {
     // The API server fills in missing fields, but none in these mappings.
     const WHOLE: [&str; 3] = ["labels", "matchLabels", "nodeSelector"];
     let of_mappings = |old: &Mapping, new: &Mapping, key: &Value| {
-        let both = [old, new].map(|side| side.get(key).filter(|value| !is_empty(value)));
+        let values = [old, new].map(|side| side.get(key).filter(|value| !is_empty(value)));
         let is_whole = key.as_str().is_some_and(|key| WHOLE.contains(&key));
-        match both {
+        match values {
             [Some(old), Some(new)] if !is_whole => differs(old, new),
             // Nor does it fill in a list.
             [Some(Value::Sequence(_)), None] | [None, Some(Value::Sequence(_))] => true,
