@@ -29,7 +29,7 @@ pub(crate) struct Recorded {
     pub commit: String,
     /// The record in its message.
     pub trailers: Trailers,
-    /// The commits after it, abbreviated, newest first.
+    /// The commits after it that change a file, abbreviated, newest first.
     pub after: Vec<String>,
 }
 
@@ -44,8 +44,9 @@ pub(crate) fn newest(
     let mut after = Vec::new();
     // Read with gix: starting git for each commit would take seconds.
     let mut next = Some(object_id(tip)?);
-    // The history also ends where a shallow clone was cut off.
-    while let Some(commit) = next.and_then(|id| read_commit(repository, id)) {
+    for _ in 0..MOST_COMMITS {
+        // The history also ends where a shallow clone was cut off.
+        let Some(commit) = next.and_then(|id| read_commit(repository, id)) else { break };
         let id = commit.id.to_string();
         // A record is ASCII, so the encoding of the rest does not matter.
         let message = commit.message_raw().map_err(|error| unread(&id, &error))?;
@@ -58,8 +59,11 @@ pub(crate) fn newest(
             }
             Ok(_) => {}
         }
-        after.push(short(&id).to_owned());
-        next = if after.len() < MOST_COMMITS { parent_with_locks(repository, &commit, locks)? } else { None };
+        next = parent_with_locks(repository, &commit, locks)?;
+        // An empty commit, or a merge without changes, edits nothing.
+        if next.and_then(|parent| tree_of(repository, parent)) != tree_of(repository, commit.id) {
+            after.push(short(&id).to_owned());
+        }
     }
     Ok(RecordLookup::Nothing)
 }
@@ -88,9 +92,13 @@ fn parent_with_locks(
 
 /// The object id of a lock in a commit. `None` if the commit has no such lock.
 fn lock_of(repository: &gix::Repository, id: ObjectId, lock: &str) -> Result<Option<ObjectId>> {
-    let tree = read_commit(repository, id).and_then(|commit| Some(commit.tree_id().ok()?.detach()));
-    let entry = tree.map(|tree| lookup(repository, tree, lock)).transpose()?;
+    let entry = tree_of(repository, id).map(|tree| lookup(repository, tree, lock)).transpose()?;
     Ok(entry.flatten().map(|(_, id)| id))
+}
+
+/// The tree of a commit; `None` if this clone does not have the commit.
+fn tree_of(repository: &gix::Repository, id: ObjectId) -> Option<ObjectId> {
+    Some(read_commit(repository, id)?.tree_id().ok()?.detach())
 }
 
 fn read_commit(repository: &gix::Repository, id: ObjectId) -> Option<gix::Commit<'_>> {

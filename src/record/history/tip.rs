@@ -118,10 +118,11 @@ pub(crate) fn examine(
                 .hint(format!("commit {expected} to another branch: `--branch NAME`")));
         }
     }
-    let in_place = content != Content::Copies;
+    // The repository or its builds fill the whole branch, copies only their directories.
+    let is_whole = content != Content::Copies;
     // First everything that differs from the record, then the part of it that localizing again would lose.
     let mut new_dirs = BTreeMap::new();
-    let TipEdits { mut edited, localized } = if in_place {
+    let TipEdits { mut edited, localized } = if is_whole {
         edited_in_place(repo, repository, &recorded.trailers, tree)?
     } else {
         new_dirs = self::new_dirs(repo, tree, source_tree)?;
@@ -134,7 +135,7 @@ pub(crate) fn examine(
     edited.retain(|path| is_lost(path, &localized, &unlike_source));
     edited.sort();
     // An edited lock proves nothing about the branch, and the next run must not take digests from it.
-    let is_lock_intact = in_place && !edited.iter().any(|path| path == LOCK_NAME);
+    let is_lock_intact = is_whole && !edited.iter().any(|path| path == LOCK_NAME);
     let lock = if is_lock_intact { Lock::at(&GitTree::of_local(repo.clone(), tree)?, LOCK_NAME)? } else { None };
     let mut state = TipState {
         commit: commit.to_owned(),
@@ -143,7 +144,7 @@ pub(crate) fn examine(
         new_dirs,
         lock,
         edited: Vec::new(),
-        // Commits without an edit, such as an empty one or a merge without changes, are not named.
+        // Nobody is named for edits that the source has, too.
         edited_by: if edited.is_empty() { Vec::new() } else { after },
         matches_record,
     };

@@ -152,11 +152,14 @@ fn an_edited_tip_is_refused_with_paths_and_commits() {
 fn many_edits_are_counted() {
     let project = Project::new();
     project.overlay(&[]).success();
+    // A commit without a change edits nothing, so it is not named.
+    edit(&project, &["-m", "before", "--allow-empty"], |_| {});
     edit(&project, &["-m", "many"], |repo| {
         for index in 10..25 {
             repo.write(&format!("file-{index}"), "");
         }
     });
+    edit(&project, &["-m", "after", "--allow-empty"], |_| {});
     project.overlay(&[]).fails(2).says(expect![[r#"
         error: `localized/main` was edited by hand by <0>: `file-10`, `file-11`, `file-12`, `file-13`, `file-14`, `file-15`, `file-16`, `file-17`, `file-18`, `file-19` and 5 more
           hint: make the changes in the source; to discard these edits: --overwrite
