@@ -225,7 +225,7 @@ impl<'a> CheckBuilds<'a> {
 
     /// Verifies the signer of an entry that a change locks.
     pub(crate) fn verify(&self, claim: &Claim<'_>) -> Result<()> {
-        self.fetcher.borrow().verify(claim.source, claim.pinned, claim.signers).map(drop)
+        self.fetcher.borrow().verify(claim.source, claim.pinned, claim.signers)
     }
 
     /// Adds the findings and failures of the builds to a check. If the check has errors already, nothing could be localized

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use super::git::{GitRequest, Listing};
 use super::history::REWRITTEN;
 use super::progress::SIDE_BY_SIDE;
+use super::trust::refuse_other_signer;
 use super::{Network, helm, release};
 use crate::config::{Config, is_one_version};
 use crate::graph::ChartRef;
@@ -50,7 +51,8 @@ impl Network {
         entries.iter().map(|entry| self.with_signature(config, *entry, answers[&question(entry)].clone())).collect()
     }
 
-    /// Verifies the signature of an upstream that still has the locked commit, if the configuration asks for one.
+    /// Verifies the signature of an upstream whose ref is at the locked commit, or was moved forward from it, if the
+    /// configuration asks for one.
     fn with_signature(&self, config: &Config, (source, pinned): LockEntry<'_>, answer: UpstreamState) -> UpstreamState {
         let signers = config.source(source).and_then(|policy| policy.signed_by.as_ref());
         let Some(signers) =
@@ -68,14 +70,11 @@ impl Network {
             Ok(fetched) => fetched,
             Err(failure) => return UpstreamState::unreachable(failure),
         };
-        match (self.signer(&fetched, signers, pinned.signed.as_deref()), &pinned.signed) {
-            // The lock names another signer than the signature, perhaps of the same key.
-            (Ok(signer), Some(recorded)) if signer != *recorded => {
-                UpstreamState::unsigned(answer, format!("expected a signature by {recorded}, found one by {signer}"))
-            }
-            (Ok(_), _) => answer,
-            (Err(failure), _) if failure.kind.is_outage() => UpstreamState::unreachable(failure),
-            (Err(failure), _) => UpstreamState::unsigned(answer, failure.message),
+        let signer = self.signer(&fetched, signers, pinned.signed.as_deref());
+        match signer.and_then(|signed| refuse_other_signer(&signed, pinned)) {
+            Ok(()) => answer,
+            Err(failure) if failure.kind == FailureKind::Unsigned => UpstreamState::unsigned(answer, failure.message),
+            Err(failure) => UpstreamState::unreachable(failure),
         }
     }
 

@@ -67,12 +67,14 @@ impl Fetcher {
         Ok(())
     }
 
-    /// The signer of the commit that a lock has for a repository. The commit is read from the cache or fetched.
-    pub(crate) fn verify(&self, source: &Upstream, pinned: &Pinned, signers: &Signers) -> Result<String> {
+    /// Verifies that the signer in a lock has signed the commit that it has for a repository. The commit is read from the
+    /// cache or fetched.
+    pub(crate) fn verify(&self, source: &Upstream, pinned: &Pinned, signers: &Signers) -> Result<()> {
         refuse_unsafe_upstream(source)?;
         self.network.reach.add_user_url(source.url());
         let request = GitRequest::new(source.url(), source.reference(), Some(pinned.digest.hex()));
-        self.signer(source, &self.network.fetch_one(&request)?, signers, pinned.signed.as_deref())
+        let signed = self.signer(source, &self.network.fetch_one(&request)?, signers, pinned.signed.as_deref())?;
+        refuse_other_signer(&signed, pinned).map_err(|failure| failure.context(source).hint(restore_hint(source)))
     }
 
     /// The signer of a fetched commit, verified once per run. `recorded` is the signer in the lock: fails if the
@@ -89,18 +91,16 @@ impl Fetcher {
         if let Some(known) = self.verified.borrow().get(&key) {
             return known.clone();
         }
-        // Another key than the recorded one may mean that somebody replaced the release, even if both keys are allowed.
+        // Another key than the recorded one may mean that somebody replaced the release, even if both keys are allowed. The
+        // name of a key may change.
         let signed = self.network.signer(fetched, signers, recorded).and_then(|signed| match recorded {
-            Some(recorded) if !is_same_key(&signed, recorded) => {
-                Err(Failure::new(format!("expected a signature by {recorded}, found one by {signed}"))
-                    .because(FailureKind::Unsigned))
-            }
+            Some(recorded) if !is_same_key(&signed, recorded) => Err(other_signer(&signed, recorded)),
             _ => Ok(signed),
         });
         let signed = signed.map_err(|failure| {
             let failure = Failure { distrusted: Some(source.clone().into()), ..failure.context(source) };
             if recorded.is_some() && failure.kind == FailureKind::Unsigned {
-                return failure.hint(format!("restore its entry in the lock, or {}", relock(source)));
+                return failure.hint(restore_hint(source));
             }
             failure
         });
@@ -143,7 +143,7 @@ impl Network {
             let message = format!("the tag object is not named `{name}`");
             return Err(Failure::new(message).because(FailureKind::Unsigned));
         }
-        signers.verify(&fetched.directory, kind, &id).map_err(|failure| failure.because(FailureKind::Unsigned))
+        signers.verify(&fetched.directory, kind, &id)
     }
 
     /// The id of the tag object that the ref of a request names, to verify its signature. `None` if the ref is not an
@@ -203,9 +203,26 @@ fn tag_name(fetched: &Fetched) -> &str {
     name.strip_prefix("tags/").unwrap_or(name)
 }
 
+/// Fails if a lock names another signer than the signature of its commit does, perhaps with the same key: reviewers read
+/// the name.
+pub(super) fn refuse_other_signer(signed: &str, pinned: &Pinned) -> Result<()> {
+    let recorded = pinned.signed.as_deref().filter(|recorded| *recorded != signed);
+    recorded.map_or(Ok(()), |recorded| Err(other_signer(signed, recorded)))
+}
+
+fn other_signer(signed: &str, recorded: &str) -> Failure {
+    let message = format!("expected a signature by {recorded}, found one by {signed}");
+    Failure::new(message).because(FailureKind::Unsigned)
+}
+
 /// Whether two signers, as [`Signers::verify`] returns them, have the same key.
 fn is_same_key(a: &str, b: &str) -> bool {
     a.split(' ').next() == b.split(' ').next()
+}
+
+/// The hint for an entry of a lock that names another signer than the signature does.
+fn restore_hint(source: &Upstream) -> String {
+    format!("restore its entry in the lock, or {}", relock(source))
 }
 
 /// The hint to lock an upstream again.

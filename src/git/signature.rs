@@ -9,8 +9,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
 use sha2::{Digest as _, Sha256};
 
-use super::{error_message, isolated, not_run};
-use crate::message::failure::{Failure, Result};
+use super::{bare_message, error_message, isolated, not_run};
+use crate::message::failure::{Failure, FailureKind, Result};
 use crate::os::interrupt::{Scratch, unusable};
 use crate::os::process::{self, Output, Terminal};
 
@@ -66,7 +66,8 @@ impl Signers {
         signed.split(' ').next().is_some_and(|key| self.keys.contains(key))
     }
 
-    /// The signer of an object (`tag` or `commit`) of a bare repository: the fingerprint of the key, and its name.
+    /// The signer of an object (`tag` or `commit`) of a bare repository: the fingerprint of the key, and its name. Fails
+    /// with [`FailureKind::Unsigned`] if none of these keys has signed it, and with another kind if that is not known.
     pub(crate) fn verify(&self, repository: &Path, kind: &str, id: &str) -> Result<String> {
         let scratch = Scratch::new().map_err(unusable)?;
         let home = scratch.path();
@@ -75,7 +76,8 @@ impl Signers {
         // gpg must neither leave an agent running nor ask a key server.
         let options = "no-autostart\nno-auto-key-retrieve\n";
         std::fs::write(home.join("gpg.conf"), options).map_err(unusable)?;
-        // With a keyring no ssh key is accepted, so git gets the name of a file that does not exist.
+        // With a keyring no ssh key is accepted, so git gets the name of a file that does not exist. Without a keyring no
+        // OpenPGP key is accepted, because the home of gpg has none.
         let ssh_signers = if self.is_keyring { home.join("none") } else { file.clone() };
         if self.is_keyring {
             gpg(&self.file, home, &["--import"], &file)?;
@@ -90,15 +92,21 @@ impl Signers {
             .args([&format!("verify-{kind}"), "--raw", id]);
         // git exits with success for any valid signature: only the output names the key that made it.
         let output = process::run(&mut git, None, TIMEOUT, Terminal::Detached).map_err(not_run)?;
-        let signed = Some(&output).filter(|output| output.status.success()).and_then(signer);
-        signed.ok_or_else(|| {
-            let is_unsigned = output.stderr.trim().is_empty() || output.says(&["no signature found"]);
-            Failure::new(if is_unsigned {
-                format!("the {kind} is not signed")
-            } else {
-                format!("the {kind} is not signed by a key of `{}` that is valid at its date", self.file)
-            })
-        })
+        if let Some(signed) = Some(&output).filter(|output| output.status.success()).and_then(signer) {
+            return Ok(signed);
+        }
+        // Without the program that reads a signature, nothing is known about it.
+        if let Some(why) = output.stderr.lines().find(|line| line.starts_with("error: cannot run ")) {
+            return Err(Failure::new(format!("the signature of the {kind} cannot be verified: {}", bare_message(why)))
+                .hint("install OpenSSH and GnuPG"));
+        }
+        let is_unsigned = output.stderr.trim().is_empty() || output.says(&["no signature found"]);
+        let message = if is_unsigned {
+            format!("the {kind} is not signed")
+        } else {
+            format!("the {kind} is not signed by a key of `{}` that is valid at its date", self.file)
+        };
+        Err(Failure::new(message).because(FailureKind::Unsigned))
     }
 }
 

@@ -1,6 +1,7 @@
 //! `signed-by`: who must have signed what is locked.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::process::Command;
 
 use crate::support::{Kustomize, Repo, Running, Transcript, World, config_map, rows, tool};
@@ -701,6 +702,62 @@ fn upstream_is_verified_again() {
               to update the lock: git kustomize-localize update
             NOT verified HEAD (<3>): 1 difference
         "#]]);
+}
+
+#[test]
+fn a_signature_that_nobody_can_read_is_unknown() {
+    let (world, lib) = world();
+    let work = &world.work;
+    sign(&world, &lib, "alice");
+    names(&world, "main");
+    work.lock();
+    sign(&world, &lib, "alice");
+    // Neither ssh-keygen nor gpg is on `PATH`.
+    let programs = world.sandbox.path("programs");
+    fs::create_dir(&programs).unwrap();
+    for name in ["git", "sh"] {
+        symlink(tool(name).unwrap(), programs.join(name)).unwrap();
+    }
+    world.sandbox.set("PATH", &programs);
+    work.run_unchanged(&["verify", "--upstream"]).fails(2).says(expect![[r#"
+        kustomize-localize.lock:4: unreachable: https://github.com/acme/lib?ref=main was <0>
+        upstream of 1 remote: 1 unreachable
+        NOT verified HEAD (<1>): not everything could be checked
+        error: kustomize-localize.lock:4: the signature of the commit cannot be verified: cannot run ssh-keygen: No such file or directory
+          hint: install OpenSSH and GnuPG
+    "#]]);
+    work.run_unchanged(&["update", "--dry-run"]).fails(1).says(expect![[r#"
+        kustomize-localize.lock not changed: 1 remote reference
+        error: app/kustomization.yaml:2:3: resources[0]: https://github.com/acme/lib?ref=main: the signature of the commit cannot be verified: cannot run ssh-keygen: No such file or directory
+          hint: install OpenSSH and GnuPG
+        error: 1 reference could not be locked
+    "#]]);
+}
+
+#[test]
+fn a_change_may_not_lock_the_name_of_another_signer() {
+    let (world, lib) = world();
+    let work = &world.work;
+    let Some(_) = world.sandbox.builds() else { return };
+    let base = work.id("HEAD");
+    sign(&world, &lib, "alice");
+    names(&world, "main");
+    work.lock();
+    work.write(LOCK, work.read(LOCK).replace("alice@acme.example", "bob@acme.example"));
+    work.commit("named");
+    let build = ["check", "--rev", "HEAD", "--base", &base, "--build"];
+    work.run_unchanged(&build).fails(1).says(expect![[r#"
+        error[unsigned-source]: https://github.com/acme/lib?ref=main: expected a signature by SHA256:… bob@acme.example, found one by SHA256:… alice@acme.example
+         --> kustomize-localize.lock:4:5
+          |
+        4 |   - url: https://github.com/acme/lib
+          |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ remotes
+          = help: restore its entry in the lock, or lock its current version: git kustomize-localize update https://github.com/acme/lib
+
+        for more: git kustomize-localize explain unsigned-source
+        new in the lock: kustomize-localize.lock:4: https://github.com/acme/lib?ref=main gitCommit:<0>
+        checked 1 kustomization with 1 reference in commit <1> (HEAD), 1 build (kustomize/…, network closed): 1 error
+    "#]]);
 }
 
 #[test]
