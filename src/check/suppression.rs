@@ -31,8 +31,8 @@ fn comments(context: &Context<'_>, findings: &[Finding]) -> HashMap<String, Rc<C
     all
 }
 
-/// Marks the findings that comments and the configuration allow, and adds findings for stale exceptions. Unused exceptions
-/// are stale only if `is_complete`, which tells that the check has looked at everything.
+/// Marks the findings that comments and the configuration allow, and adds findings for exceptions that are stale, malformed or
+/// without a reason. Unused exceptions are stale only if `is_complete`, which tells that the check has looked at everything.
 pub(super) fn allow(context: &Context<'_>, findings: &mut Vec<Finding>, is_complete: bool) {
     let (config, change_config) = (context.config, context.input.change_config);
     // With a base, the configuration of the change does not count yet, but its exceptions are marked as new.
@@ -42,7 +42,7 @@ pub(super) fn allow(context: &Context<'_>, findings: &mut Vec<Finding>, is_compl
     // reference.
     let mut used: HashMap<&str, BTreeSet<(usize, Rule)>> = HashMap::new();
     let mut locked: BTreeSet<(&str, usize)> = BTreeSet::new();
-    // Entries for upstreams behind locked ones have no finding of their own, but are in use.
+    // Entries for upstreams behind locked ones, and for sources that may be too young, have no finding here, but are in use.
     let mut used_entries = unlocked_dependency::entries_in_use(context, written);
     for finding in findings.iter_mut().filter(|finding| !finding.unread) {
         let mut comment = None;
@@ -77,12 +77,14 @@ pub(super) fn allow(context: &Context<'_>, findings: &mut Vec<Finding>, is_compl
         let used = used.remove(path.as_str()).unwrap_or_default();
         for (index, comment) in comments.comments.iter().enumerate() {
             let is_locked = locked.contains(&(path.as_str(), index));
+            // The age of a source is known only while it is locked, so a comment about it never counts as unused.
             findings.extend(stale_comment(path, comment, is_complete, is_locked, |rule| {
                 rule == Rule::YoungSource || used.contains(&(index, rule))
             }));
         }
     }
-    // The entries follow, of which the help counts what they would cover with `refs: any`: only if there is a stale one.
+    // Then the entries. The help for a stale one tells how much it would cover with `refs: any`, which is counted only if
+    // there is one.
     let (mut stale, mut with_any_ref) = (Vec::new(), None);
     // An entry that the change adds may be for a later change, so it is not stale yet.
     let known: HashSet<_> = config.allow.iter().map(Allow::meaning).collect();

@@ -627,11 +627,10 @@ fn same(value: &Value, other: &Other) -> Result<(), Position> {
         }
         (Data::Mapping(pairs), Other::Mapping(others)) => {
             // The other parser keeps all values of a repeated key, in the order of the text.
-            let mut pairs: Vec<(&String, &Value)> = pairs.iter().map(|(key, value)| (key, value)).collect();
-            for index in 0..pairs.len() {
-                let (key, value) = pairs[index];
-                pairs.extend(value.replaced.iter().map(|value| (key, value)));
-            }
+            let pairs = pairs.iter().flat_map(|(key, value)| {
+                std::iter::once((key, value)).chain(value.replaced.iter().map(move |value| (key, value)))
+            });
+            let mut pairs: Vec<(&String, &Value)> = pairs.collect();
             pairs.sort_by_key(|(_, value)| value.key);
             if pairs.len() != others.len() {
                 return Err(value.start);

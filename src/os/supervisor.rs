@@ -62,6 +62,7 @@ fn wait_for(child: Option<Pid>, signals: &libc::sigset_t, starter: Pid) -> ! {
             status = status.or(Some(its_status).filter(|_| Some(ended) == child));
         }
         let mut signal = libc::SIGCHLD;
+        // The system sends a signal when the starter ends; only the parent tells if it ended before that was asked for.
         let is_over = status.is_some() || getppid() != Some(starter);
         // SAFETY: a plain system call.
         if is_over || unsafe { libc::sigwait(signals, &raw mut signal) } != 0 || signal != libc::SIGCHLD {

@@ -137,7 +137,7 @@ impl<'a> Referenced<'a> {
     }
 }
 
-/// Every remote reference of a graph: URLs, charts that the tree lacks, and images of functions that may change or use
+/// Every remote reference of a graph: URLs, charts that the tree lacks or that the old lock has, and images of functions that may change or use
 /// the network. References that no lock could have are skipped; the walk reports them.
 fn mentions(graph: &Graph, old_lock: &Lock) -> Vec<Mention> {
     let mut references = Vec::new();
@@ -152,7 +152,8 @@ fn mentions(graph: &Graph, old_lock: &Lock) -> Vec<Mention> {
     for chart in &graph.charts {
         let lines = graph.lines_of(chart.note);
         let upstream = chart.wanted.as_ref().map(|wanted| wanted.upstream());
-        // A chart in the tree is not remote. Only if it was fetched before, it stays locked as long as it is referenced.
+        // A chart in the tree is not remote. If the old lock has it, it was fetched once, and stays locked as long as files
+        // of the user reference it. A chart in a fetched tree came with that tree.
         let upstream =
             upstream.filter(|upstream| !chart.is_there() || old_lock.holds(upstream) && !graph.is_fetched(lines.file));
         // A chart that was not pulled here is one that an exception covers, or whose pulling failed.

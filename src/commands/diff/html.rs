@@ -21,7 +21,8 @@ const LONG: [usize; 2] = [200, 20_000];
 const VERBOSE: bool = true;
 
 impl Diff {
-    /// The page: the builds on the left, then the consequences of the change, the unknown builds, and the objects.
+    /// The page: the list of builds on the left; beside it the images that moved, the consequences, what is not known,
+    /// what is remote now, and the objects of each build.
     pub(super) fn html(&self) -> String {
         let groups = self.groups(VERBOSE);
         // The builds of a group have the same objects, so the first one stands for all.
@@ -41,14 +42,15 @@ impl Diff {
         let title = text(&format!("What {repository} deploys: {sides}"));
         let [rules, build_options, kind_options] = page.filters();
         let entries = numbers().map(|number| page.entries(number)).collect();
-        // The template is filled in one pass: a mark in a text from outside is not replaced.
-        let mut rest = TEMPLATE.split(PART);
-        let mut out = rest.next().unwrap_or_default().to_owned();
+        // The parts stand in the order of the marks in the template, which is filled in one pass: a mark in a text from
+        // outside is not replaced.
         let counts = text(&self.counts(""));
         let parts = [title.clone(), rules, title, counts, build_options, kind_options, entries, main];
-        for (part, rest) in parts.iter().zip(rest) {
+        let mut between = TEMPLATE.split(PART);
+        let mut out = between.next().unwrap_or_default().to_owned();
+        for (part, after) in parts.iter().zip(between) {
             out += part;
-            out += rest;
+            out += after;
         }
         out
     }
