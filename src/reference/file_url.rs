@@ -88,7 +88,8 @@ impl UrlParts<'_> {
         }
     }
 
-    /// The part of the path on any other host that usually moves.
+    /// A part of the path that usually moves, on a host whose URLs are not known: a word for the newest release, or the
+    /// usual name of a first branch. `None` if it has no such part.
     fn moving_version(&self) -> Option<String> {
         // The last segment is the file itself.
         let (_, directories) = self.segments.split_last()?;
@@ -100,6 +101,7 @@ impl UrlParts<'_> {
         })
     }
 
+    /// The decoded value of a key in the query; `None` if it is missing, empty or not printable.
     fn query_value(&self, key: &str) -> Option<String> {
         let mut pairs = self.query.split('&').filter_map(|pair| pair.split_once('='));
         let (_, value) = pairs.find(|(name, _)| *name == key)?;

@@ -69,27 +69,14 @@ pub fn root_segments(spec: &RepoSpec, reference: &str) -> Vec<String> {
 /// Without a ref, which `kustomize localize` refuses, the name ends before it.
 pub(crate) fn default_new_dir(target_base: Option<&str>, spec: Option<&RepoSpec>) -> String {
     // A remote target is named after its directory, or after its repository if that is the target.
-    let directory;
-    let (base, reference) = match spec {
-        Some(spec) => {
-            directory = spec.directory();
-            let path = if directory.is_empty() { &spec.repo_path } else { &directory };
-            (path.as_str(), spec.reference.as_deref())
-        }
-        None => (target_base.unwrap_or_default(), None),
-    };
+    let directory = spec.map(RepoSpec::directory).filter(|directory| !directory.is_empty());
+    let path = directory.as_deref().or(spec.map(|spec| &*spec.repo_path)).or(target_base).unwrap_or_default();
     // Only the last segment counts, and a ref must not add one.
-    let base = base.trim_end_matches('/');
-    let base = base.rsplit_once('/').map_or(base, |(_, base)| base);
-    let reference = reference.unwrap_or_default().replace('/', "-");
-    let mut name = "localized".to_owned();
-    for part in [base, &reference] {
-        if !part.is_empty() {
-            name.push('-');
-            name.push_str(part);
-        }
-    }
-    segment(&name)
+    let path = path.trim_end_matches('/');
+    let base = path.rsplit_once('/').map_or(path, |(_, base)| base);
+    let reference = spec.and_then(|spec| spec.reference.as_deref()).unwrap_or_default().replace('/', "-");
+    let parts = ["localized", base, &reference].into_iter().filter(|part| !part.is_empty());
+    segment(&parts.collect::<Vec<_>>().join("-"))
 }
 
 /// Turns a name into one segment of a path that is safe everywhere: in git, on every file system, and in

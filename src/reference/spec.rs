@@ -141,7 +141,7 @@ pub(super) fn split_host(text: &str) -> Result<(String, &str), &'static str> {
     if scheme.is_empty() && !scp_style {
         return Err("it has no scheme that kustomize reads as a git repository");
     }
-    let (host, rest) = match separator(text, scp_style) {
+    let (host, rest) = match host_end(text, scp_style) {
         Some(at) => text.split_at(at + 1),
         None => (text, ""),
     };
@@ -232,7 +232,7 @@ fn is_github(text: &str) -> bool {
 }
 
 /// Finds the character that ends the host: the first `/`; in scp style a `:` that comes before it.
-fn separator(text: &str, scp_style: bool) -> Option<usize> {
+fn host_end(text: &str, scp_style: bool) -> Option<usize> {
     let slash = text.find('/');
     if !scp_style {
         return slash;

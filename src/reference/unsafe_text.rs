@@ -55,6 +55,7 @@ fn refuse(part: &str, is_refused: bool, why: &str) -> Result<(), String> {
     if is_refused { Err(format!("{part} {why}")) } else { Ok(()) }
 }
 
+/// Refuses a user or a host that clients could read differently, or take for an option.
 fn refuse_authority(userinfo: &str, host: &str) -> Result<(), String> {
     refuse_encoded(userinfo, "user")?;
     refuse_encoded(host, "host")?;

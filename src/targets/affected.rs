@@ -173,7 +173,7 @@ pub(crate) fn affected(changes: &Changes, config: &Config, deployed: Sides<&Depl
     let before = before.filter(|directory| config.may_start_in(directory)).chain(deployed.old.targets.roots());
     let before: BTreeSet<String> = before.collect();
     let (graph, targets) = (&deployed.new.explored.graph, &deployed.new.targets);
-    // Targets first: they tell which unreadable files matter.
+    // A difference for each root; these tell which unreadable files matter.
     let reached = deployed.map(DeploymentIndex::of);
     let incomplete = &reached.new.incomplete;
     let causes = Causes::of(graph, changes, incomplete)?;
@@ -191,6 +191,7 @@ pub(crate) fn affected(changes: &Changes, config: &Config, deployed: Sides<&Depl
             unread.push(chart);
         }
     }
+    // The targets.
     let mut touched = causes.affected_targets(config, reached.as_ref())?;
     let filled = filled::filled_targets(&causes, &targets.targets, &mut touched)?;
     // A reviewer must hear of every target whose build is unknown, also of one that may be gone.
@@ -211,6 +212,7 @@ pub(crate) fn affected(changes: &Changes, config: &Config, deployed: Sides<&Depl
         directories: causes.directories().chain(changes.directories()).collect(),
         ..Affected::default()
     };
+    // The top roots of both trees.
     let was_deployed = deployed.old.targets.roots();
     let current = top_directories(deployed.new, &directories);
     for directory in top_directories(deployed.old, &before).union(&current) {

@@ -128,9 +128,9 @@ impl UnresolvedTargets {
 }
 
 impl Targets {
-    /// The builds that show the final objects that something may change: for each file of them, the targets that deploy
-    /// it, and the top roots that no target deploys. Those whose objects are already known are included, and the
-    /// `wanted` ones.
+    /// The builds that are needed to know the final objects of engines: of each file whose objects something may change,
+    /// all builds that deploy it, by targets and by top roots that no target deploys. Also the `wanted` ones, those of
+    /// charts with templates of objects, and those of earlier rounds.
     fn builders(
         &self,
         explored: &Explored,
@@ -139,7 +139,7 @@ impl Targets {
         alone: &BTreeSet<RootId>,
     ) -> Result<Vec<Builder>> {
         let graph = &explored.graph;
-        // Files that an earlier round read stay, or its results would be taken back.
+        // The files that builds of an earlier round read count, too, or their results would be taken back.
         let changed = self.targets.iter().filter(|target| target.changed_by.is_some());
         let changed: BTreeSet<&str> =
             changed.flat_map(Target::object_files).chain(self.builds.files.iter().map(String::as_str)).collect();
@@ -152,13 +152,13 @@ impl Targets {
         let objects = objects.chain(self.builds.files.iter().map(String::as_str)).collect();
         // Only helm tells the objects that a chart has templates for.
         let charts: Vec<usize> = (0..all.len()).filter(|index| all[*index].renders_any(&objects)).collect();
-        // As most trees are: no build is needed to know the targets.
+        // Most trees need no build.
         if changed.is_empty() && wanted.is_empty() && charts.is_empty() {
             return Ok(Vec::new());
         }
         let tree = &*graph.sources[0].tree;
         let deployments = Deployments::of(graph, &all, &objects);
-        // Whoever reads a file of these may read another one with objects.
+        // One build replaces the written objects of all files that it reads, so all other builds of these are needed, too.
         let readers = |files: &BTreeSet<&str>| -> Vec<usize> {
             files.iter().flat_map(|file| deployments.users(file)).copied().collect()
         };

@@ -63,6 +63,7 @@ impl WritableKinds {
         self.all || self.kinds.contains(kind)
     }
 
+    /// Adds the objects of another set.
     fn join(&mut self, other: WritableKinds) {
         self.all |= other.all;
         self.kinds.extend(other.kinds);

@@ -158,11 +158,13 @@ impl ObjectPolicy {
 /// The options of Argo CD that make an object anew.
 const FORCING: [&str; 2] = ["Replace=true", "Force=true"];
 
+/// The value of an annotation of an object; empty if it has none.
 fn annotation<'a>(object: &'a Value, name: &str) -> &'a str {
     let annotations = at(object, "metadata.annotations");
     annotations.and_then(|all| all.get(name)).and_then(Value::as_str).unwrap_or_default()
 }
 
+/// The sync options of Argo CD in an annotation of an object.
 fn options(object: &Value) -> impl Iterator<Item = &str> {
     annotation(object, "argocd.argoproj.io/sync-options").split(',').map(str::trim)
 }

@@ -33,6 +33,7 @@ pub(crate) struct ScannedKind {
 }
 
 impl ScannedKind {
+    /// A kind whose `apiVersion` begins with `version`. `matters` tells whether an object is relevant.
     pub(super) const fn of(
         version: &'static str,
         kind: &'static str,

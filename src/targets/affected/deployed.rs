@@ -42,6 +42,7 @@ fn is_there(old: &Target, new: &Target) -> bool {
     old.object.file == new.object.file && old.object.built_by == new.object.built_by
 }
 
+/// Whether two targets deploy the same directory, which tells several sources of one application apart.
 fn is_of_same_directory(old: &Target, new: &Target) -> bool {
     match (&old.location, &new.location) {
         (TargetLocation::Local(old), TargetLocation::Local(new)) => old.path == new.path,
@@ -60,6 +61,7 @@ fn are_views(target: &Target, other: &Target) -> bool {
     (has_unknown_names(target) || has_unknown_names(other)) && are_of_one_object(target, other)
 }
 
+/// Whether one object in a file defines two targets.
 fn are_of_one_object(target: &Target, other: &Target) -> bool {
     let (ObjectRef { file, line, set, .. }, other) = (&target.object, &other.object);
     // A build may rename a set, and an edit above it moves it.
@@ -123,7 +125,7 @@ impl Causes<'_> {
             // Without a partner it is new, unless it deploys nothing, or is another view of a known object.
             let Some(at) = before[number] else {
                 if !new_index.is_idle(target, old_index) && !is_view(target, new, old) {
-                    let cause = self.of_target(target, None, now, config)?;
+                    let cause = self.target_cause(target, None, now, config)?;
                     let view = old.iter().find(|view| has_unknown_names(view) && are_of_one_object(view, target));
                     affected.extend(cause.map(|cause| AffectedTarget::appeared(target, view, cause)));
                 }
@@ -140,7 +142,7 @@ impl Causes<'_> {
                 change = self.removed_unless_unknown(change, pairs.may_name(at), now)?;
             }
             if change.status == DiffStatus::Changed {
-                match self.of_target(&change.target, Some(&old[at]), now, config)? {
+                match self.target_cause(&change.target, Some(&old[at]), now, config)? {
                     Some(cause) => change.cause = cause,
                     None if is_unnamed => {}
                     None => continue,
@@ -156,7 +158,7 @@ impl Causes<'_> {
             let change = AffectedTarget::changed(&old[at], &old[at]);
             let mut change = self.removed_unless_unknown(change, pairs.may_name(at), now)?;
             if change.status == DiffStatus::Changed
-                && let Some(cause) = self.of_target(&change.target, Some(&old[at]), now, config)?
+                && let Some(cause) = self.target_cause(&change.target, Some(&old[at]), now, config)?
             {
                 change.cause = cause;
             }
@@ -211,7 +213,7 @@ impl Causes<'_> {
     }
 
     /// The difference for a target, in its object or among its inputs now and before; `None` if there is none.
-    fn of_target(
+    fn target_cause(
         &self,
         target: &Target,
         old: Option<&Target>,
@@ -222,6 +224,7 @@ impl Causes<'_> {
         let is_same = old.is_some_and(|old| old.digest == target.digest);
         let both = || [target].into_iter().chain(old);
         let mut inputs = Vec::new();
+        // If the object changed, the files that define it come first: they are the cause that a reviewer looks for.
         if !is_same {
             let builders = all.targets.iter().filter(|builder| object.built_by.as_ref() == Some(&builder.by()));
             let files = both().chain(builders).flat_map(Target::object_files);
@@ -231,55 +234,55 @@ impl Causes<'_> {
             let files = files.chain(before.as_deref()).chain([config.file.as_str()]);
             inputs.extend(files.filter(|file| !file.is_empty()).map(|file| BuildInput::At(file.to_owned())));
         }
-        // Both sides count: what was read before may be gone, and what is read now may be new.
-        let dir = both().filter_map(|target| match &target.location {
+        // The directories of both sides count: an old input may be gone, and a current one may be new.
+        let dirs = both().filter_map(|target| match &target.location {
             // A tag always names the same content.
             TargetLocation::Local(dir) if !dir.revision.is_fixed => Some((target, dir)),
             TargetLocation::Local(_) | TargetLocation::External(_) | TargetLocation::Templated(_) => None,
         });
-        let dir: Vec<_> = dir.collect();
-        let from = dir.first().map_or("", |(_, dir)| &*dir.path);
+        let dirs: Vec<_> = dirs.collect();
+        let from = dirs.first().map_or("", |(_, dir)| &*dir.path);
         if target.why_unknown().is_some() {
             // Only the cluster knows the whole path, so everything below its known part counts.
             inputs.extend(known_directories(&target.manifest, from).into_iter().map(BuildInput::Below));
         }
-        for (target, dir) in &dir {
+        for (target, dir) in &dirs {
             // A file may have become a manifest, or may no longer be one.
             let plain = self.changes.trees.as_ref().try_map(|tree| manifests(&**tree, target, dir))?;
-            let plain = plain.new.zip(plain.old).map(|(is, was)| [is, was].concat());
+            let plain = plain.new.zip(plain.old).map(|(new, old)| [new, old].concat());
             let plain = plain.filter(|_| target.build.unread.is_none());
             if plain.is_some() && target.build.directory.recurse {
                 inputs.extend(self.changes.changed_non_files(&dir.path)?.into_iter().map(BuildInput::At));
             }
             inputs.extend(targets::inputs(&*self.changes.trees.new, target, dir, plain)?);
         }
-        // A chart from elsewhere may have its values from here.
+        // A chart from elsewhere may have its values from this repository.
         inputs.extend(both().flat_map(|target| target.build.values.iter().cloned().map(BuildInput::Below)));
         if let Some(cause) = self.changes.cause_in(&inputs)? {
             return Ok(Some(cause));
         }
-        for directory in dir.iter().flat_map(|(target, dir)| target.roots(dir)) {
+        for directory in dirs.iter().flat_map(|(target, dir)| target.roots(dir)) {
             if let Some(cause) = self.of_directory(directory)? {
                 return Ok(Some(cause));
             }
         }
         if target.changed_by.is_some() || (object.built_by.is_some() && !is_same) {
-            // Who reads the object may change it.
+            // A root that reads the object may change it.
             let files: Vec<&str> = target.object_files().collect();
             let mut readers = targets::readers(self.graph, &|file| files.contains(&file)).into_iter();
             if let Some(cause) = readers.find_map(|root| self.of_roots[root.0].clone()) {
                 return Ok(Some(cause));
             }
         }
-        // A file with patterns may hide something anywhere, or no longer, and turns the defaults of Flux off.
-        let is_packed = dir.first().is_some_and(|(_, dir)| dir.artifact.is_some());
+        // A `.sourceignore` may hide or show a file anywhere in an artifact, and turns the defaults of Flux off.
+        let is_packed = dirs.first().is_some_and(|(_, dir)| dir.artifact.is_some());
         let ignores = self.changes.ignores.as_ref().filter(|_| is_packed);
         Ok(ignores.or(Some(&object.file).filter(|_| !is_same)).map(|file| Cause::Path(file.clone())))
     }
 }
 
 impl AffectedTarget {
-    /// A target that no old target is: it is new, unless an old `view` of its object may have named it.
+    /// The change of a target without an old target: it is new, unless an old `view` of its object may have named it.
     fn appeared(target: &Target, view: Option<&Target>, cause: Cause) -> AffectedTarget {
         let Some(view) = view else { return AffectedTarget::added(target, cause) };
         let mut change = AffectedTarget { cause, ..AffectedTarget::changed(target, target) };

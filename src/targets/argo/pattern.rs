@@ -8,6 +8,7 @@ pub(in crate::targets) fn in_go(pattern: &str) -> String {
     join_stars(pattern.replace('{', "\\{").replace('}', "\\}"))
 }
 
+/// A pattern with one star in place of several: Go knows no `**`.
 fn join_stars(mut pattern: String) -> String {
     while pattern.contains("**") {
         pattern = pattern.replace("**", "*");

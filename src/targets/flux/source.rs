@@ -187,15 +187,17 @@ impl<'a> FluxSources<'a> {
         Bound::Local { base: base.to_owned(), revision, artifact: Rc::new(artifact(base)) }
     }
 
-    /// Counts work; fails where it is too much.
+    /// Counts work for a generator. Fails with the reason that the generator gives if it is too much.
     pub(super) fn spend(&self, work: usize) -> Result<(), String> {
         self.targets.borrow_mut().may_do(work).then_some(()).ok_or("is one of too many".to_owned())
     }
 
+    /// The entry of the tree at a path. Fails with the reason that a generator gives.
     pub(super) fn entry(&self, path: &str) -> Result<Option<Entry>, String> {
         self.tree.entry(path).map_err(|failure| format!("copies from `{path}`: {}", failure.message))
     }
 
+    /// The names in a directory of the tree. Fails with the reason that a generator gives.
     pub(super) fn names(&self, path: &str) -> Result<Vec<String>, String> {
         let names = self.tree.names(path);
         let names = names.map_err(|failure| format!("copies from `{path}`: {}", failure.message))?;
