@@ -218,8 +218,8 @@ pub(super) fn covering(globs: &GlobSet, upstream: &Upstream) -> BTreeSet<usize> 
     path::and_above(&path).flat_map(|path| globs.matches(path)).collect()
 }
 
-/// The scheme, the host and the path of an upstream as one path, for globs; `None` if it is not a URL, or clients could
-/// read it differently.
+/// The scheme, the host and the path of an upstream as one path, which globs are compared with; `None` if it is not a URL,
+/// or clients could read it differently.
 fn match_path(upstream: &Upstream) -> Option<String> {
     let parts = match upstream {
         Upstream::Git { url, path, .. } => parts(url, path),
@@ -268,8 +268,8 @@ fn is_plain(name: &str) -> bool {
         && !["%2e", "%2f", "%5c", "%00"].iter().any(|encoded| lower.contains(encoded))
 }
 
-/// Reads a glob for [`match_path`]. Fails with the rest of a sentence ("the glob `x` …") if it can match nothing, or more
-/// than it seems to.
+/// Reads a glob of URLs as one of paths, `SCHEME/HOST/PATH`, so that host and path are never compared with each other.
+/// Fails with the rest of a sentence ("the glob `x` …") if it can match nothing, or more than it seems to.
 pub(super) fn compile(text: &str) -> Result<GlobMatcher, String> {
     if text.is_empty() || has_blank(text) || text.contains(['?', '#']) {
         return Err(

@@ -61,6 +61,7 @@ pub struct Exceptions {
 impl TryFrom<Vec<Allow>> for Exceptions {
     type Error = String;
 
+    /// Indexes the entries by their matches. Fails if their globs take too much memory together.
     fn try_from(entries: Vec<Allow>) -> Result<Exceptions, String> {
         // Each key has its own index, because a URL and a path are never compared.
         let mut wide: BTreeMap<&'static str, Vec<(&GlobMatcher, usize)>> = BTreeMap::new();

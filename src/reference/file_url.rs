@@ -37,6 +37,7 @@ pub(crate) fn file_pin(url: &str) -> Option<(Pin, String)> {
         .or_else(|| parts.query_value("ref"))
         .or_else(|| parts.query_value("at"))?;
     let pin = match version.as_str() {
+        // A URL without a version, or with a branch whose name ends at an unknown segment, moves.
         "" | "refs/heads" => Pin::Branch,
         version if LATEST.contains(&version) => Pin::Branch,
         version => Pin::of(Some(version)),

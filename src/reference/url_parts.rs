@@ -15,6 +15,7 @@ pub(super) struct UrlParts<'a> {
 impl<'a> UrlParts<'a> {
     /// Splits a text that is a URL over http(s), or a shorthand of GitHub without a scheme; `None` for any other text.
     pub(super) fn of(text: &'a str) -> Option<Self> {
+        // Hints repeat the parts.
         if text.chars().any(char::is_control) {
             return None;
         }

@@ -74,7 +74,7 @@ impl Engine for ArgoCd {
         for document in objects {
             match document.object.kind.as_str() {
                 APPLICATION => {
-                    applications.push(Application { document: document.clone(), untold: None, is_open: false })
+                    applications.push(Application { document: document.clone(), why_unknown: None, is_open: false })
                 }
                 SET => application_set::expand(&argo, document, &mut applications, targets)?,
                 _ => {}
@@ -168,7 +168,7 @@ struct Argo<'a> {
 struct Application {
     document: Document,
     /// Why something of it is not known.
-    untold: Option<String>,
+    why_unknown: Option<String>,
     /// Whether that may be anything.
     is_open: bool,
 }
@@ -252,7 +252,7 @@ impl Argo<'_> {
         // A chart of a repository has no path; a source with neither may get one from a patch.
         let path = source.path.as_ref().map(|path| path.value.as_str()).or(source.chart.as_ref().map(|_| ""));
         let is_partial = (path.is_none() && source.name.is_none()) || source.repo_url.is_none();
-        if let (true, Some(why)) = (is_partial && application.is_open, &application.untold) {
+        if let (true, Some(why)) = (is_partial && application.is_open, &application.why_unknown) {
             return elsewhere(TargetLocation::Templated(why.clone()), Vec::new());
         }
         let Some(path) = path else {
@@ -376,7 +376,7 @@ impl Argo<'_> {
         {
             why = Some(format!("an override file may match its name, `{name}`"));
         }
-        Ok(if why.is_some() || application.is_open { application.untold.clone().or(why) } else { None })
+        Ok(if why.is_some() || application.is_open { application.why_unknown.clone().or(why) } else { None })
     }
 
     /// The paths at which a source finds the values of a chart, whose changes change its build: files, and for a pattern

@@ -270,6 +270,7 @@ fn find_in_outputs<'a>(
         let file = &document.object.file;
         document.has_options() || !replaced.contains(file.as_str()) || builds.failed.contains_key(file)
     });
+    // A template is read once a build has rendered it. If the build failed, the template stays unread, and says why.
     scan.unread.retain_mut(|unread| {
         let failed = builds.failed.get(&unread.file).filter(|_| unread.why == Why::Template);
         if let Some(why) = failed {
@@ -376,7 +377,8 @@ fn source_of<'a>(made: &Document, sources: &[&'a Document]) -> Option<&'a Docume
     let named = sources.iter().filter(|source| !source.object.name.is_empty() && name.contains(&source.object.name));
     let longest = named.clone().map(|source| source.object.name.len()).max()?;
     let longest: Vec<_> = named.copied().filter(|source| source.object.name.len() == longest).collect();
-    // If several have this name, prefer the one with the same namespace, then the one with the same content.
+    // If several have this name, prefer the one with the same namespace, then the one with the same content, which takes
+    // long to compare.
     let has_rivals = longest.len() > 1;
     longest
         .into_iter()

@@ -146,7 +146,7 @@ impl<'t> Changers<'t> {
         changes
     }
 
-    /// Adds a target as a build that may change the objects that it deploys, in its own build.
+    /// Notes that the build of a target may change the objects that it deploys, as `writes` says.
     fn add_target(&mut self, number: usize, writes: &WritableKinds) {
         if writes.is_nothing() {
             return;

@@ -51,9 +51,9 @@ pub(crate) fn installed(tree: &dyn Tree, config: &Config, targets: &Targets) -> 
                 continue;
             }
             let Ok(Some(object)) = read_object(document) else { continue };
-            // A template and a variable tell no version.
-            let found = installed_version(&object).filter(|(_, version)| !version.contains(['{', '$']));
-            all.extend(found.map(|(engine, version)| Installed {
+            // A template or a variable is not a version.
+            let known = installed_version(&object).filter(|(_, version)| !version.contains(['{', '$']));
+            all.extend(known.map(|(engine, version)| Installed {
                 engine,
                 version,
                 file: file.clone(),

@@ -200,7 +200,7 @@ fn target(tree: &dyn Tree, sources: &FluxSources<'_>, document: &Document) -> Re
     // A path can only be looked at if its source is this repository; otherwise the reason is kept.
     let location = match source.bound {
         Bound::Elsewhere(why) => TargetLocation::External(why),
-        Bound::Unsaid(why) => match path::resolve("", written) {
+        Bound::MaybeLocal(why) => match path::resolve("", written) {
             // The source may be made of this repository, which has the path.
             Some(path) if !path.is_empty() && tree.entry(&path)?.is_some() => {
                 let why = format!("{why}, and `{path}` is in this one");

@@ -69,6 +69,7 @@ pub(crate) fn generated(tree: &dyn Tree, target: &Target, dir: &TargetDir) -> Re
         kustomization.insert("resources".to_owned(), Value::Array(resources));
         kustomization
     };
+    // An engine writes some changes of the object into the kustomization, and makes others by commands (`edits`).
     let before = kustomization.clone();
     target.engine.edit(&mut kustomization, &target.build, is_root);
     let components: Vec<String> = target.build.components().map(|component| component.text.text.clone()).collect();

@@ -10,7 +10,7 @@ use crate::message::failure::Result;
 use crate::reference::is_url;
 use crate::tree::{self, Entry, Resolved, Tree, path};
 
-/// The files with the dependencies of a chart.
+/// The files with the dependencies of a chart: that of helm 3, and the older one.
 const CHARTS: [&str; 2] = ["Chart.yaml", "requirements.yaml"];
 
 /// The inputs of the build of a target, without those of its roots. `plain` are the files that Argo CD

@@ -27,8 +27,7 @@ impl Targets {
         let edges = roots.into_iter().flat_map(|root| &graph.roots[root].edges);
         reached.extend(edges.filter_map(|edge| graph.user_file(edge)));
         // An entry of the configuration is deployed by definition.
-        let objects = self.targets.iter().map(|target| &target.object);
-        let objects = objects.filter(|object| object.kind != super::ObjectRef::LISTED);
+        let objects = self.targets.iter().map(|target| &target.object).filter(|object| !object.is_listed());
         let files: BTreeSet<&str> = objects.map(|object| object.file.as_str()).collect();
         // Nothing in the tree starts here: somebody applies the objects by hand, or from another repository.
         if files.is_disjoint(&reached) {

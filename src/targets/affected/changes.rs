@@ -34,12 +34,12 @@ pub(crate) struct Changes {
 impl Changes {
     /// Compares two trees, which differ at `paths`: each as deep as both have directories.
     pub(crate) fn of(trees: Sides<SharedTree>, paths: BTreeSet<String>) -> Result<Changes> {
-        let lock = |tree: &SharedTree| Lock::at(&**tree, LOCK_NAME).map(Option::unwrap_or_default);
         let attributes = paths.iter().filter(|path: &&String| path::name(path) == ".gitattributes");
+        let attributes = attributes.map(|path| path::parent(path).to_owned()).collect();
         // A lock entry is an input of every build that reaches it, although no file of the build differs.
+        let lock = |tree: &SharedTree| Lock::at(&**tree, LOCK_NAME).map(Option::unwrap_or_default);
         let locks = trees.as_ref().try_map(lock)?;
         let sources = changed_sources(locks.as_ref().map(|lock| &**lock));
-        let attributes = attributes.map(|path| path::parent(path).to_owned()).collect();
         let affected_entries = affected_entries(locks.as_ref().map(|lock| &**lock), &sources);
         let mut changes = Changes { ignores: None, attributes, affected_entries, sources, trees, paths };
         // One such file is enough: it may hide or show a file of every artifact.

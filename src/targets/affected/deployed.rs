@@ -307,8 +307,8 @@ fn object_file(target: &Target) -> Cause {
     Cause::Path(target.object.file.clone())
 }
 
-/// The directories below which an object, as JSON, may deploy something, if variables or patterns in its paths leave the
-/// rest to the cluster. Its components are relative to `from`, other paths to the top.
+/// The directories below which any change may change what an object, as JSON, deploys: variables or patterns in its paths
+/// leave the rest to the cluster. Its components are relative to `from`, other paths to the top.
 fn known_directories(manifest: &str, from: &str) -> Vec<String> {
     let (mut todo, mut directories) = (Vec::from_iter(serde_json::from_str::<Value>(manifest).ok()), Vec::new());
     let mut add = |from: &str, text: &str| {

@@ -119,17 +119,17 @@ models! {
     }
 }
 
-/// The ConfigMaps and Secrets in a file, as JSON, by their names.
+/// The ConfigMaps and Secrets in a file, whose values variables may have, as JSON and by their names.
 fn written_maps(tree: &dyn Tree, file: &str) -> HashMap<String, Json> {
     let bytes = tree.read(file).unwrap_or_default();
     let text = str::from_utf8(&bytes).ok().filter(|text| text.len() <= FILE.most).unwrap_or_default();
-    let read = documents(text).filter(|read| KINDS.iter().any(|kind| read.text.contains(kind)));
-    let read = read.filter_map(|document| {
+    let candidates = documents(text).filter(|document| KINDS.iter().any(|kind| document.text.contains(kind)));
+    let maps = candidates.filter_map(|document| {
         let object = read_object(document).ok()??;
         let Named { kind, metadata } = object.read().ok()?;
         KINDS.contains(&&*kind).then(|| (metadata.name, object.json()))
     });
-    read.collect()
+    maps.collect()
 }
 
 /// The names of the ConfigMaps and Secrets that a kustomization generates, each with the files that their values come
@@ -138,15 +138,14 @@ fn generated_maps(tree: &dyn Tree, file: &str) -> Vec<(String, Vec<String>)> {
     let bytes = tree.read(file).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
     // Most kustomizations generate nothing, and parsing takes long.
-    let read = Some(&*text).filter(|text| text.contains("Generator")).and_then(|text| read_object(text).ok()?);
-    let read: Generators = read.and_then(|read| read.read().ok()).unwrap_or_default();
-    let generated = read.config_map_generator.into_iter().chain(read.secret_generator).map(|generated| {
+    let object = Some(&*text).filter(|text| text.contains("Generator")).and_then(|text| read_object(text).ok()?);
+    let generators: Generators = object.and_then(|object| object.read().ok()).unwrap_or_default();
+    let maps = generators.config_map_generator.into_iter().chain(generators.secret_generator).map(|map| {
         // A file may be written as `KEY=FILE`.
-        let texts = generated.files.iter().chain(&generated.envs).chain(&generated.env);
-        let files = texts.filter_map(|text| {
-            path::resolve(path::parent(file), text.split_once('=').map_or(text, |(_, named)| named))
-        });
-        (generated.name, files.collect())
+        let texts = map.files.iter().chain(&map.envs).chain(&map.env);
+        let files = texts
+            .filter_map(|text| path::resolve(path::parent(file), text.split_once('=').map_or(text, |(_, file)| file)));
+        (map.name, files.collect())
     });
-    generated.collect()
+    maps.collect()
 }

@@ -52,17 +52,21 @@ pub(super) fn expand(
                 return Ok(());
             }
             let document = application(set, &template, &parameters, is_go);
-            let mut made = Application { document, untold: given.more.clone(), is_open: false };
+            let mut made = Application { document, why_unknown: given.more.clone(), is_open: false };
             if let Some(patch) = &spec.template_patch {
                 let FilledText { text, is_all } = fill(&patch.value, &parameters, is_go);
-                let patched =
-                    if is_all { patched(&made.document, patch, &text) } else { Ok(with_patch(&made.document, text)) };
+                let patched = if is_all {
+                    apply_patch(&made.document, patch, &text)
+                } else {
+                    Ok(with_patch(&made.document, text))
+                };
                 match patched {
                     Ok(value) => made.document.value = value,
                     Err(wrong) => reader.targets.unread.push(wrong),
                 }
+                // A patch that only the cluster can fill in may change everything.
                 if !is_all {
-                    (made.untold, made.is_open) = (Some("`templatePatch` may change it".to_owned()), true);
+                    (made.why_unknown, made.is_open) = (Some("`templatePatch` may change it".to_owned()), true);
                 }
             }
             applications.push(made);
@@ -89,7 +93,7 @@ fn is_empty(value: &Value) -> bool {
 }
 
 /// An application as a filled in `templatePatch` changes it.
-fn patched(document: &Document, patch: &Located<String>, filled: &str) -> std::result::Result<Value, Unread> {
+fn apply_patch(document: &Document, patch: &Located<String>, filled: &str) -> std::result::Result<Value, Unread> {
     let change = read_patch(&document.object.file, FileDocument { before: patch.start().line - 1, text: filled })?;
     Ok(match change {
         Some(change) if change.mapping().is_some() => merge(&document.value, &change, patch.start(), &[]),

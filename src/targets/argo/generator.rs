@@ -138,16 +138,18 @@ impl GeneratorEvaluator<'_> {
                 is_known &= filled.is_all;
                 filled.text
             });
-            let inner = match is_known || !is_read {
-                _ if is_too_much => ParameterSets::unknown(TOO_MUCH),
-                true => self.generate(matrix.only(&filled)?)?,
-                false => ParameterSets::unknown("its `matrix` uses more than parameter names"),
+            let inner = if is_too_much {
+                ParameterSets::unknown(TOO_MUCH)
+            } else if is_read && !is_known {
+                ParameterSets::unknown("its `matrix` uses more than parameter names")
+            } else {
+                self.generate(matrix.only(&filled)?)?
             };
             // One reason is enough for the message, and the first one is nearest to the top of the object.
             let is_too_much = inner.more.as_deref() == Some(TOO_MUCH);
             more = more.or(inner.more);
             for mut parameters in inner.sets {
-                // In Go the first one wins.
+                // Argo CD refuses two values of one parameter, but with Go templates that of the first generator wins.
                 let mut set_twice =
                     outer.iter().filter(|(key, value)| parameters.get(*key).is_some_and(|own| own != *value));
                 if let Some((key, _)) = set_twice.next().filter(|_| !self.is_go) {

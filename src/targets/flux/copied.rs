@@ -60,6 +60,7 @@ impl ArtifactGenerator<'_, '_> {
     /// are unknown.
     fn evaluate(&self) -> Result<GeneratedArtifacts, String> {
         let (sets, defined_by) = self.capture_sets()?;
+        // If a `sourceRef` names another artifact than these, no directory of this tree matches for it.
         let more = (!self.spec.path_pattern.is_empty()).then(|| self.why("matches no directory"));
         let (mut made, mut names) = (GeneratedArtifacts { more, ..GeneratedArtifacts::default() }, HashSet::new());
         for captures in &sets {

@@ -25,7 +25,7 @@ pub(super) enum Bound {
     /// Something else, and why.
     Elsewhere(String),
     /// Something else, or made of this repository: nothing here says which, and why.
-    Unsaid(String),
+    MaybeLocal(String),
     /// Only known in the cluster.
     Templated(String),
 }
@@ -92,7 +92,7 @@ impl<'a> FluxSources<'a> {
             match kind.as_str() {
                 GIT | OCI => sources.add(document, kind, name, sources.of_url(document)),
                 BUCKET | ARTIFACT => {
-                    let bound = Bound::Unsaid(format!("its source is a {kind}"));
+                    let bound = Bound::MaybeLocal(format!("its source is a {kind}"));
                     sources.add(document, kind, name, Some(bound));
                 }
                 INSTANCE => {
@@ -181,7 +181,7 @@ impl<'a> FluxSources<'a> {
             let at = named.map(|named| format!(" at {named}")).unwrap_or_default();
             let why = format!("it is in {}{at}", redact::url(url));
             // An artifact of a registry may be made of this repository.
-            return if url.starts_with("oci://") { Bound::Unsaid(why) } else { Bound::Elsewhere(why) };
+            return if url.starts_with("oci://") { Bound::MaybeLocal(why) } else { Bound::Elsewhere(why) };
         };
         let revision = self.identity.revision(url, named, is_tag);
         Bound::Local { base: base.to_owned(), revision, artifact: Rc::new(artifact(base)) }
@@ -235,15 +235,15 @@ impl<'a> FluxSources<'a> {
         let bound = match nearest.first().map(|source| &source.bound) {
             None if kind == ARTIFACT => match &self.more {
                 Some(why) => Bound::Templated(why.clone()),
-                None => Bound::Unsaid(format!("its source is the {kind} `{name}`, which the cluster generates")),
+                None => Bound::MaybeLocal(format!("its source is the {kind} `{name}`, which the cluster generates")),
             },
-            None => Bound::Unsaid(format!("no {kind} `{name}` is defined in this repository")),
+            None => Bound::MaybeLocal(format!("no {kind} `{name}` is defined in this repository")),
             Some(first) if nearest.iter().all(|other| other.bound == *first) => first.clone(),
             Some(_) => {
                 let why = format!("there are several {kind} `{name}`");
                 let mut others = nearest.iter().map(|source| &source.bound);
-                let is_unsaid = others.all(|bound| matches!(bound, Bound::Elsewhere(_) | Bound::Unsaid(_)));
-                if is_unsaid { Bound::Unsaid(why) } else { Bound::Templated(why) }
+                let may_be_local = others.all(|bound| matches!(bound, Bound::Elsewhere(_) | Bound::MaybeLocal(_)));
+                if may_be_local { Bound::MaybeLocal(why) } else { Bound::Templated(why) }
             }
         };
         BoundSource { bound, defined_by }

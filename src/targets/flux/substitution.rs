@@ -93,9 +93,11 @@ impl Substitution<'_> {
             Operator::Default(text) => self.fill_default(text),
             Operator::None | Operator::Other => None,
         };
+        // An object of the cluster may set the variable.
         if !self.variables.is_certain(name) {
             return None;
         }
+        // Without a default, a variable that is not set is empty for older versions of Flux, and an error for newer ones.
         match (self.variables.value(name), operator) {
             (Some(value), Operator::None) => return Some(value.to_owned()),
             (Some(value), Operator::Default(_)) if !value.is_empty() => return Some(value.to_owned()),
