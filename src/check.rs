@@ -88,7 +88,7 @@ pub struct Input<'a> {
 /// A callback that builds targets, and returns them with the objects of their outputs.
 pub struct BuildTargets<'a>(pub(crate) &'a dyn Fn(UnresolvedTargets) -> Result<Targets>);
 
-/// Checks a tree.
+/// Checks a tree from its own survey.
 pub fn check(input: Input<'_>) -> Result<Checked> {
     surveyed(&Survey::of(input.tree.clone()), input)
 }

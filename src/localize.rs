@@ -564,7 +564,7 @@ impl<'a> Run<'a> {
         Err(overtaken())
     }
 
-    /// The lock that the result is compared with.
+    /// The lock that the result is compared with, for the changes in the report and in the commit message.
     fn old_lock(&self, plan: &Plan) -> Rc<Lock> {
         // Upstreams that the source has vendored are not new on its branch.
         let vendored = self.workspace.lock.as_ref();

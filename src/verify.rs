@@ -312,7 +312,7 @@ impl Verifier {
     }
 }
 
-/// The difference that a finding of `check` is.
+/// A finding of `check` as a difference: a localized commit must have no failing one.
 fn difference(finding: Finding) -> Difference {
     let (kind, message) = if is_remote(&finding) {
         (DifferenceKind::Remote, format!("`{}` is still remote ({})", finding.reference, finding.field))
@@ -325,7 +325,7 @@ fn difference(finding: Finding) -> Difference {
 /// The rules about remote references.
 const REMOTE: [Rule; 4] = [Rule::RemoteReference, Rule::LockedReference, Rule::RemoteChart, Rule::Function];
 
-/// Whether a build fetches the subject of a finding.
+/// Whether a finding is about something that a build fetches.
 fn is_remote(finding: &Finding) -> bool {
     match finding.rule {
         Rule::RemoteReference | Rule::LockedReference | Rule::RemoteChart => true,

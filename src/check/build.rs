@@ -186,7 +186,7 @@ impl<'a> CheckBuilds<'a> {
         Ok(CheckBuilds { repo, workspace, how, paths, policy, affected, planned, fetcher, results })
     }
 
-    /// Uses an existing plan.
+    /// Uses a plan that the run has already, so that its roots are not localized again.
     pub(crate) fn with_plan(self, planned: Option<&'a Plan>) -> CheckBuilds<'a> {
         CheckBuilds { planned, ..self }
     }
@@ -260,7 +260,7 @@ impl<'a> CheckBuilds<'a> {
             || target.roots(dir).any(|root| affected.directories.contains(root))
     }
 
-    /// Builds kustomizations, and renders charts.
+    /// Builds kustomizations, and renders charts. The outputs are in the order of `builders`.
     fn build(&self, builders: &[&Builder]) -> Vec<Output> {
         let (kustomizations, charts): (Vec<&Builder>, Vec<&Builder>) =
             builders.iter().partition(|builder| builder.made.is_some());
@@ -299,7 +299,8 @@ impl<'a> CheckBuilds<'a> {
         outputs.collect()
     }
 
-    /// Localizes the roots of some builds, and builds them.
+    /// Localizes the roots of some builds, and builds them. If an unlocked reference stops all of them, each is tried
+    /// alone.
     fn kustomizations(&self, builders: &[&Builder]) -> Vec<Output> {
         if builders.is_empty() {
             return Vec::new();
@@ -345,7 +346,8 @@ impl<'a> CheckBuilds<'a> {
         Ok(plan)
     }
 
-    /// Builds the result of a plan.
+    /// Builds the localized roots of a plan, and keeps the results for the report. The outputs are in the order of
+    /// `builders`.
     fn outputs(&self, builders: &[&Builder], plan: &Plan) -> Result<Vec<Output>, Failures> {
         let Some(survey) = &plan.survey else { return Ok(Vec::new()) };
         let (tree, before) = (survey.tree(), &plan.before);
@@ -380,7 +382,7 @@ impl<'a> CheckBuilds<'a> {
         Ok(outputs.collect())
     }
 
-    /// Builds side by side.
+    /// Runs the builds, side by side and without the network.
     fn run(&self, survey: &Survey, subjects: &[Wanted]) -> Result<Vec<Built>, Failures> {
         let (programs, config) = (self.how.run.programs, &self.workspace.config);
         let written = builds::Builds::of_tree(survey, subjects, programs, config, Some(&*self.repo))?;

@@ -113,7 +113,7 @@ impl<'a> Context<'a> {
         result.map_err(|failure| self.failures.borrow_mut().push(failure)).ok()
     }
 
-    /// The findings for the troubles of the walk, with its text.
+    /// The findings for references and files that the walk could not follow: its troubles, with their own texts.
     pub(super) fn unfollowed(&self) -> Vec<Finding> {
         let findings = self.troubles.iter().filter_map(|trouble| {
             let unread = trouble.kind.hides_references();

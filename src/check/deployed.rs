@@ -218,7 +218,7 @@ impl<'a> DeployedTargets<'a> {
     }
 }
 
-/// The bytes without carriage returns.
+/// The bytes without carriage returns, because a difference in line ends does not matter to Flux.
 fn without_returns(bytes: Vec<u8>) -> Vec<u8> {
     bytes.into_iter().filter(|byte| *byte != b'\r').collect()
 }

@@ -31,7 +31,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     findings
 }
 
-/// The failure of a file that is too large to be read.
+/// The failure of a file that exceeds a limit, so that it was not read.
 fn too_much(unread: &Unread) -> Failure {
     Failure::new(format!("cannot read what is deployed: {}", unread.message))
         .at(Location {

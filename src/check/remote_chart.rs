@@ -132,7 +132,7 @@ fn hint(context: &Context<'_>, chart: &Chart) -> String {
     }
 }
 
-/// The hint how to lock the charts of the repository.
+/// The hint to lock charts: with `helm: true` first, if the configuration lacks it.
 pub(super) fn hint_lock_charts(config: &Config) -> String {
     let (first, files) = if config.helm {
         ("", &[LOCK_NAME][..])

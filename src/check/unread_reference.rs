@@ -29,7 +29,7 @@ pub(crate) fn not_observed(path: &str, why: &str, by: &str) -> Finding {
     of_build(Rule::NotObserved, path, format!("what its functions ask for is not seen: {why}"), by, hint)
 }
 
-/// A finding about the file of a build. `by` names what is built: it is not repeated if that is the file itself.
+/// A finding about the file of a build. `by` names the build: it is not repeated if it is the file itself.
 fn of_build(rule: Rule, path: &str, message: String, by: &str, hint: &str) -> Finding {
     let deployed = if by == path { Vec::new() } else { vec![by.to_owned()] };
     Finding { deployed, ..Finding::new(rule, path, Failure::new(message).hint(hint)) }

@@ -99,7 +99,7 @@ impl Outcome for Touched {
     }
 }
 
-/// The line of a root or target.
+/// The line of a root or target: its name, and why its builds may differ.
 fn touched_line((what, status, cause): (String, DiffStatus, &Cause)) -> String {
     let why = match (status, cause) {
         (DiffStatus::Added | DiffStatus::Removed, _) => status.name(),

@@ -159,7 +159,7 @@ fn root_at(tree: &dyn Tree, path: &str) -> Result<Option<String>> {
     })
 }
 
-/// A note how to build a directory as its engine does.
+/// A note that an engine builds this directory in another way, with the command that does the same.
 fn as_deployed(target: &Target, all: &[Target]) -> String {
     format!("note: to build it as {} does: {}", target.by(), command(BUILD, [unique_name(target, all)]))
 }

@@ -142,7 +142,7 @@ pub mod formats {
     }
 }
 
-/// A text that stays the same if lines move.
+/// An identity of a finding that stays the same if lines move, by which GitHub and GitLab track it.
 fn fingerprint(finding: &Finding) -> String {
     let (rule, path, text) = finding.identity();
     sha256_hex(format!("{}\0{path}\0{text}", rule.id()).as_bytes())

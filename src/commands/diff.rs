@@ -156,7 +156,7 @@ struct Compared {
 }
 
 impl DiffArgs {
-    /// Compares what a change deploys with its base, or the outputs of two programs if two are named.
+    /// Compares the deployments of a change with its base, or the outputs of two programs if two are named.
     pub(super) fn run(&self, output: &OutputArgs) -> Done {
         let repo = repository_offline()?;
         let new = Workspace::to_read(repo.clone(), self.rev.as_deref())?;
@@ -519,12 +519,12 @@ impl Compared {
         }
     }
 
-    /// Whether anything is known to differ.
+    /// Whether anything is known to differ, so that the build is worth showing.
     fn has_news(&self) -> bool {
         !self.objects.is_empty() || !self.consequences.is_empty()
     }
 
-    /// The rename or cause in a line.
+    /// The reason beside the name of a build, in a line: its old name, its status, or the cause of the difference.
     fn why(&self) -> String {
         match (self.status, &self.was) {
             (_, Some(was)) => format!("was {was}, all objects are equal"),

@@ -18,7 +18,7 @@ const LINE: usize = 160;
 /// How many findings that stop nothing are shown before the rest is only counted.
 const NAMED: usize = 5;
 
-/// Returns `2 warnings (function 1, remote-chart 1)`.
+/// The number of findings in total and by rule, such as `2 warnings (function 1, remote-chart 1)`.
 fn counted_by_rule<'a>(findings: impl IntoIterator<Item = &'a Finding>, what: &str) -> String {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for finding in findings {
@@ -77,7 +77,7 @@ fn is_lockable(finding: &Finding) -> bool {
     is_error && finding.help.iter().any(|help| help.contains(LOCK_COMMAND))
 }
 
-/// The command that explains rules.
+/// The command that explains these rules, for people who do not know their ids.
 pub(super) fn explain(rules: impl IntoIterator<Item = Rule>) -> String {
     let ids: Vec<&str> = rules.into_iter().map(Rule::id).collect();
     format!("git kustomize-localize explain {}", ids.join(" "))
@@ -107,7 +107,7 @@ pub(super) fn blocks<'a>(findings: &[&'a Finding], verbose: bool) -> Vec<Vec<&'a
     blocks
 }
 
-/// The number of warnings; `None` if there are none.
+/// The number of warnings of a run, in a line that follows them; `None` if there are none.
 pub(super) fn warning_count(findings: &[Finding], verbose: bool) -> Option<String> {
     let shown = wanted(findings, verbose).len();
     let more = if shown < findings.len() { format!(", {shown} of them shown: -v shows all") } else { String::new() };
@@ -151,7 +151,7 @@ pub(super) fn findings_text(findings: &[&Finding], shown: Shown) -> String {
     out
 }
 
-/// The identity of a message in a file.
+/// The parts in which findings are equal that are printed once with all their lines: rule, severity, file and message.
 fn message_key(finding: &Finding) -> (Rule, Severity, String, String) {
     (finding.rule, finding.severity, finding.path.clone(), finding.message.clone())
 }
@@ -169,7 +169,7 @@ fn common_finding(block: &[&Finding]) -> Option<(Finding, Vec<String>)> {
     Some((Finding { message, line_text: Arc::default(), deployed: Vec::new(), ..(*first).clone() }, notes))
 }
 
-/// Adds one finding as lines, and an empty one.
+/// Writes one finding: the message with its location, the line of the file, `notes` and `help`, then an empty line.
 fn write_finding(out: &mut String, finding: &Finding, notes: &[String], help: &[String], color: bool) {
     let paint = |text: &str, style: &str| painted(text, style, color);
     let (style, level) = match (&finding.allowed, finding.severity) {

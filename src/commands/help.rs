@@ -77,7 +77,7 @@ fn page(name: &str) -> Option<String> {
     Some(help + &text.unwrap_or_default())
 }
 
-/// The list of commands and guides.
+/// The list of all commands and guides, for `help` without an argument.
 fn overview() -> String {
     let command = documented();
     let commands = command.get_subcommands().filter(|subcommand| !subcommand.is_hide_set());

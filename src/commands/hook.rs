@@ -145,7 +145,7 @@ fn is_off(repo: &LocalRepo) -> Result<bool> {
     Ok(!repo.config_bool(KEY, true)?)
 }
 
-/// Reads the refs that git names on standard input.
+/// Reads the lines about refs that git gives to a hook on standard input.
 fn refs() -> Result<String> {
     let mut stdin = std::io::stdin();
     if stdin.is_terminal() {

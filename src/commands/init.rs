@@ -95,14 +95,14 @@ impl Setup {
         Ok(setup)
     }
 
-    /// The changes to the files, with this configuration.
+    /// The changes to write if the configuration is `text`: it and the lock, if they differ from the files.
     fn changes_to(&self, text: &str) -> Changes {
         let config = (text != self.old_config).then(|| ResultFile::plain(text.as_bytes().to_vec()));
         let files = [(FILE_NAME, config), (LOCK_NAME, self.new_lock.clone())];
         files.into_iter().filter_map(|(name, file)| Some((name.to_owned(), Some(file?)))).collect()
     }
 
-    /// Checks the files as they will be.
+    /// Checks the files as they will be once the configuration `text` (`config`) and the new lock are written.
     fn check_with(&self, text: &str, config: &Config) -> Result<Checked, Failures> {
         gate::once_written(&self.workspace, &self.changes_to(text), config)
     }
@@ -125,7 +125,7 @@ impl Setup {
         }
     }
 
-    /// Lets roots load files from outside, if that fixes errors.
+    /// Sets `load-restrictor: none`, which lets roots load files from outside, if that mends errors and makes none.
     fn lift_load_restrictor(&mut self) -> Result<()> {
         let (key, value) = ("load-restrictor", "none");
         if let Some(text) = Config::with(&self.new_config, key, value)
@@ -315,7 +315,7 @@ fn is_template(finding: &Finding) -> bool {
     finding.is_template || has_variable(&finding.path)
 }
 
-/// Whether a path contains a variable of a template.
+/// Whether a path contains a variable of a template, so that it names no directory yet.
 fn has_variable(path: &str) -> bool {
     ["{{", "{%", "${"].iter().any(|mark| path.contains(mark))
 }
@@ -410,7 +410,7 @@ impl RequiredEdit {
         }
     }
 
-    /// Its ways out, without the paths and commands that differ.
+    /// The ways to mend it, without the paths and commands that differ: references with the same ways are listed together.
     fn ways(&self) -> Vec<&str> {
         self.help.iter().map(|line| line.split_once(": ").map_or(&**line, |(way, _)| way)).collect()
     }

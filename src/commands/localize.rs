@@ -37,7 +37,7 @@ impl KustomizeArgs {
         Programs { kustomize: self.kustomize.as_deref(), helm: None, arguments: &self.build_arg }
     }
 
-    /// How these programs are run.
+    /// How builds are run: with these programs, and the switches of the command.
     pub(super) fn how(&self, offline: bool, quiet: bool) -> ProgramOptions<'_> {
         ProgramOptions { programs: self.programs(), offline, quiet }
     }

@@ -20,7 +20,7 @@ use crate::tree::path;
 /// How many of a kind are named before the rest is only counted.
 pub(super) const NAMED: usize = 5;
 
-/// Returns `1 file`, `2 files`.
+/// A number with its noun, such as `1 file` or `2 files`.
 pub(super) fn counted(count: usize, what: &str) -> String {
     match count {
         1 => format!("1 {what}"),
@@ -28,7 +28,7 @@ pub(super) fn counted(count: usize, what: &str) -> String {
     }
 }
 
-/// The texts whose number is above 0.
+/// The texts whose count is above 0, for a line that names only what there is.
 pub(super) fn present(counts: impl IntoIterator<Item = (usize, String)>) -> Vec<String> {
     counts.into_iter().filter(|(count, _)| *count > 0).map(|(_, text)| text).collect()
 }
@@ -87,7 +87,7 @@ pub(super) fn fitting(text: &str, before: usize, verbose: bool) -> String {
     cut(text, if verbose { usize::MAX } else { 199usize.saturating_sub(before) })
 }
 
-/// The beginning and the end of a text.
+/// The beginning and the end of a text that is longer than `most` characters, so that it fits a line.
 pub(super) fn cut(text: &str, most: usize) -> String {
     let count = text.chars().count();
     // The end is shown, too, because similar texts mostly differ there.
@@ -250,7 +250,7 @@ pub(super) fn changes(
     out
 }
 
-/// The line for changes that are not listed.
+/// The line that tells how many changes are not listed; `None` if all are.
 fn unlisted(count: usize) -> Option<String> {
     (count > 0).then(|| format!("  and {}: `-v` shows all", counted(count, "more change")))
 }

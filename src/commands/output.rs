@@ -69,7 +69,7 @@ pub struct Shown {
 }
 
 impl OutputArgs {
-    /// Makes the choice of colour hold for the whole process.
+    /// Applies `--color` to the whole process, also to messages that are printed without these options.
     pub(super) fn apply(&self) {
         let enabled = match self.color {
             ColorChoice::Always => true,

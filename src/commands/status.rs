@@ -104,7 +104,7 @@ fn status(repo: &Rc<LocalRepo>) -> Result<Status, Failures> {
     Ok(status)
 }
 
-/// The same state without the targets.
+/// The state without the targets, which take time to find, for commands that only name the next step.
 pub(super) fn without_targets(repo: &Rc<LocalRepo>) -> Result<Status, Failures> {
     Ok(Status::without_targets(repo)?.0)
 }

@@ -297,7 +297,7 @@ impl<'a> Update<'a> {
         Ok((Some(plan), relocked))
     }
 
-    /// Writes the lock, and with it the stored files.
+    /// Writes the lock, and with it the stored files, and returns the report with the news of the remotes.
     fn finish(self, (plan, relocked): Resolved) -> Result<LocalizeReport, Failures> {
         // The network may fail, so it is asked before anything is written.
         let (mut rewritten, news) = ask_for_news(&self.fetcher, &self.old_lock, &relocked.lock);

@@ -38,7 +38,7 @@ fn commands() -> impl Iterator<Item = &'static str> {
     PAGES.iter().map(|(name, _)| *name)
 }
 
-/// The command that a word means; `None` if it is unknown.
+/// The command that a word means: its name, or the word of another program for the same; `None` if it is unknown.
 fn meaning_of(word: &str) -> Option<&'static str> {
     OTHER_WORDS
         .into_iter()
@@ -72,7 +72,7 @@ fn arranged(mut all: Vec<OsString>) -> Vec<OsString> {
     all
 }
 
-/// The arguments for messages.
+/// The arguments as messages quote them, without secrets and control characters.
 pub(super) fn shown() -> Vec<String> {
     arguments()
         .into_iter()
@@ -181,7 +181,7 @@ fn corrected_line(option: &str, meant: &str) -> Option<String> {
     Some(command(PROGRAM, before.chain(meant.split_whitespace()).chain(value).chain(after)))
 }
 
-/// Whether a command has an option.
+/// Whether a command has an option, so that an option of another command can be recognized.
 fn has_option(command: &str, option: &str) -> bool {
     // Any other error shows that clap knows the option.
     let words = ["git-kustomize-localize", command].into_iter().chain(option.split_whitespace());

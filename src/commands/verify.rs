@@ -147,7 +147,7 @@ impl Outcome for VerifyOutcome {
     }
 }
 
-/// The line about a record that was verified: what it covers, and where it is.
+/// The line about a record that was verified, with the number of its files and the places that have it.
 fn record_line(record: &Record) -> String {
     let directory = path::shown(&record.directory);
     let from = record.target.as_ref().map(|target| format!(" from {target}")).unwrap_or_default();
@@ -202,7 +202,7 @@ fn upstream_lines(all: &[EntryStatus]) -> Vec<String> {
     out
 }
 
-/// The commands that take upstream's changes into the lock.
+/// The commands that take the changes of upstream into the lock, after `verify --upstream` has found some.
 fn update_hints(all: &[EntryStatus]) -> Vec<String> {
     // The entries that an update of a kind would change.
     let of = |update| all.iter().filter(move |entry| entry.answer.update == update);

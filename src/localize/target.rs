@@ -196,7 +196,7 @@ fn directory(part: &str, text: &str, workspace: &Workspace) -> Result<String> {
     Err(Failure::new(format!("the {part} `{text}` {why}")).hint(hint))
 }
 
-/// Finds a root that is localized in place.
+/// The directory of a root that an argument of `vendor` names.
 fn root(text: &str, workspace: &Workspace) -> Result<String> {
     let root = directory("root", text, workspace)?;
     // Files that the lock owns are localized with the root that references them.

@@ -17,7 +17,7 @@ use crate::tree::{Entry, Tree, path};
 /// The files to write, by path from the top of the tree. `None` for a file to remove.
 pub(crate) type Changes = BTreeMap<String, Option<ResultFile>>;
 
-/// A tree with changes applied.
+/// A tree in memory with the changes of a plan, for a walk or a build before anything is written.
 pub(crate) fn changed(mut tree: OverlayTree, changes: &Changes) -> OverlayTree {
     for (path, file) in changes {
         match file {
@@ -81,7 +81,7 @@ pub(super) struct LocalizedRoots {
 }
 
 impl LocalizedRoots {
-    /// A tree with these files added.
+    /// A tree in memory with these files added.
     pub(super) fn on(&self, mut tree: OverlayTree) -> OverlayTree {
         self.files.iter().for_each(|(path, (file, _))| tree.add_file_with_mode(path, &file.bytes, file.executable));
         tree

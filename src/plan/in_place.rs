@@ -59,7 +59,7 @@ fn ours(old_lock: &Lock) -> impl Iterator<Item = &StoredFile> {
     old_lock.files.iter().filter(|file| localized_dir(&file.path).is_some())
 }
 
-/// The files of the user as they are on disk.
+/// The tree with the files as the user has them: on disk if there is a working tree.
 fn user_tree(workspace: &Workspace) -> &dyn Tree {
     match &workspace.files {
         Files::WorkingTree { tree, .. } => &**tree,
@@ -231,7 +231,7 @@ fn refuse_unclear(others: &[&StoredFile], after: &Graph, has_unread: bool) -> Re
     .hint("replace the reference that leads there with a URL, and fix the findings of `git kustomize-localize check`"))
 }
 
-/// The lock of the resulting tree.
+/// The lock of the resulting tree. `files` are the stored files that it lists, and `after` is the walk of that tree.
 fn relocked(
     workspace: &Workspace,
     old_lock: &Lock,

@@ -118,12 +118,12 @@ impl LayoutBuilder<'_> {
         }
     }
 
-    /// Whether a tree stays where it is.
+    /// Whether the files of a tree stay where they are: those of the user, in place.
     pub(super) fn stays(&self, source: SourceId) -> bool {
         self.in_place && self.graph.sources[source].repository.is_none()
     }
 
-    /// The path of a root's kustomization in the result.
+    /// The path in the result of the kustomization of a root, which is edited there.
     fn kustomization(&self, instance: &Instance, root: RootId) -> String {
         let node = &self.graph.roots[root];
         match &self.graph.files[node.file].origin {

@@ -14,7 +14,7 @@ use crate::reference::localized_path::LOCALIZED_FILES;
 use crate::tree::checkout::FILE_NAME;
 use crate::tree::path;
 
-/// The lock entry of a file that was not fetched.
+/// The lock entry of a file that has no upstream.
 pub(super) fn entry(path: &str, file: &ResultFile) -> StoredFile {
     let mode = if file.executable { Mode::Executable } else { Mode::Plain };
     StoredFile { path: path.to_owned(), mode, sha256: sha256_hex(&file.bytes), ..StoredFile::default() }

@@ -133,7 +133,7 @@ pub(crate) fn without_files(lock: &Lock, selected: &BTreeSet<Upstream>) -> Lock 
     lock
 }
 
-/// Whether files of some entries are stored in the tree.
+/// Whether files of some entries are stored in the tree, so that an update must write them again.
 pub(crate) fn is_stored(lock: &Lock, selected: &BTreeSet<Upstream>) -> bool {
     lock.files.iter().any(|file| file.remote.as_ref().is_some_and(|source| selected.contains(source)))
 }
@@ -168,7 +168,7 @@ pub(crate) enum Versioned<'a> {
 }
 
 impl Versioned<'_> {
-    /// The key of its lock entry.
+    /// The source under which the lock has it.
     pub(crate) fn source(&self) -> Upstream {
         match self {
             Versioned::Repository(spec) => Upstream::git(spec).source(),

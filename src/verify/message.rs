@@ -42,7 +42,7 @@ impl<'a> History<'a> {
         matches!(&self.newest, RecordLookup::Record(newest) if newest.trailers.target.new_dir.is_none())
     }
 
-    /// The newest record, if it is about rendered files.
+    /// The newest record, if it is about rendered files, which are verified in another way; otherwise `None`.
     pub(super) fn rendered(&self) -> Option<&Recorded> {
         match &self.newest {
             RecordLookup::Record(newest) if newest.trailers.target.rendered => Some(newest),

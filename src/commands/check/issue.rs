@@ -23,7 +23,7 @@ pub(super) struct Issue<'a> {
     pub fingerprint: String,
 }
 
-/// The failures, then the findings that are not allowed.
+/// The failures, then the findings that are not allowed, in the form in which GitHub and GitLab annotate lines.
 pub(super) fn issues(checked: &Checked) -> impl Iterator<Item = Issue<'_>> {
     // Failures come first: a forge may cut the list, and they hide findings.
     let failures = checked.failures.iter().map(|failure| {

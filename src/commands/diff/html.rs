@@ -110,19 +110,19 @@ impl Page<'_> {
         [builds.chain(kinds).collect(), build_options.collect(), kind_options.collect()]
     }
 
-    /// The class of the kind of an object.
+    /// The class by which the filter for kinds finds an object; empty for a document without a kind.
     fn kind(&self, object: &ObjectChange) -> String {
         self.kinds.binary_search(&kind(&object.id)).map_or(String::new(), |number| format!(" k{number}"))
     }
 
-    /// The classes of a group.
+    /// The classes by which the filters find a group: its number, and the kinds of its objects.
     fn classes(&self, number: usize) -> String {
         let kinds: BTreeSet<String> = self.groups[number][0].objects.iter().map(|object| self.kind(object)).collect();
         let unknown = if self.groups[number][0].is_unknown() { " unknown-build" } else { "" };
         format!("build b{number}{}{unknown}", String::from_iter(kinds))
     }
 
-    /// The links to a group, one for each of its builds.
+    /// The entries of the table of contents for a group: a link for each of its builds.
     fn entries(&self, number: usize) -> String {
         let group = &self.groups[number];
         let classes = self.classes(number);
@@ -210,7 +210,7 @@ fn title_line(Title { name, why, .. }: &Title) -> String {
     format!("{} <span class=\"why\">{}</span>", code(name), text(why))
 }
 
-/// An option that selects a class.
+/// An option of a filter, which selects a class.
 fn option(class: String, name: &str) -> String {
     format!("<option value=\"{class}\">{}</option>\n", text(name))
 }
@@ -253,7 +253,7 @@ fn runs(object: &ObjectChange) -> String {
     out
 }
 
-/// Lines as they are.
+/// Lines with their blanks and line ends, escaped.
 fn preformatted(class: &str, lines: &[&str]) -> String {
     format!("<pre{class}>{}</pre>", html(&lines.join("\n")))
 }

@@ -128,7 +128,7 @@ fn head(group: &[&Compared]) -> String {
     inert(&format!("<details><summary>{titles}{count}</summary>\n\n{unknown}"))
 }
 
-/// An object without its lines.
+/// An object by its name and its change, without the lines of its diff. `why` follows them.
 fn named(object: &ObjectChange, why: &str) -> String {
     let was = object.was.as_ref().map_or(String::new(), |was| format!(", was {}", code(was)));
     inert(&format!("<p>{} {}{was}{why}</p>\n\n", object.change.name(), code(&object.id)))

@@ -149,7 +149,7 @@ impl Diff {
         text
     }
 
-    /// The names of both sides.
+    /// The names of both sides, for the title: two programs, or the base and the compared files.
     pub(super) fn sides(&self) -> String {
         let tree = self.commit.as_deref().map_or("the working tree", short);
         match &self.programs {

@@ -100,7 +100,7 @@ pub(super) fn install(repo: &LocalRepo, names: &[String]) -> Result<ChangedHooks
     Ok(ChangedHooks { files, verb: "installed" })
 }
 
-/// Removes the hooks of [`install`].
+/// Removes the hooks that `install` wrote, and no hook of another program.
 pub(super) fn uninstall(repo: &LocalRepo, names: &[String]) -> Result<ChangedHooks> {
     // All hooks are read before the first is removed, so that a failure removes none of them.
     let directory = without_links(&repo.hooks()?);
@@ -122,7 +122,7 @@ fn named(names: &[String]) -> impl Iterator<Item = (&'static str, &'static str)>
     SCRIPTS.into_iter().filter(|(name, _)| names.iter().any(|hook| hook == name))
 }
 
-/// The line to add to a hook of another program.
+/// The line to add to a hook of another program, so that it runs this check as well.
 fn hook_line(name: &str) -> String {
     let copy = if name == "pre-push" { ", with a copy of its standard input" } else { "" };
     format!("add to it{copy}: git kustomize-localize hook run {name} \"$@\" || exit $?")

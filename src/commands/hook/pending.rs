@@ -25,7 +25,7 @@ pub(super) struct PendingCheck {
 }
 
 impl PendingCheck {
-    /// The files that are about to be committed.
+    /// The check of the files that are about to be committed. Warnings are shown only for changes since HEAD.
     pub(super) fn index(repo: &LocalRepo) -> Result<PendingCheck> {
         let since = repo.commit("HEAD")?.map(|head| head.commit);
         Ok(PendingCheck { snapshot: Snapshot::Index, base: Base::None, refs: Vec::new(), is_new: false, since })

@@ -219,7 +219,7 @@ impl LocalizeOutcome {
 }
 
 impl BranchReport {
-    /// The abbreviated tip.
+    /// The commit at the tip of the branch, abbreviated.
     fn tip(&self) -> &str {
         short(self.commit.as_deref().unwrap_or_default())
     }

@@ -125,7 +125,7 @@ fn encoded(text: &str, keeps: &'static AsciiSet) -> String {
     utf8_percent_encode(text, keeps).to_string()
 }
 
-/// Returns `pkg:KIND/NAME@VERSION?KEY=VALUE`.
+/// A package URL, `pkg:KIND/NAME@VERSION?KEY=VALUE`, by which scanners know a component.
 fn purl(kind: &str, name: &str, version: Option<&str>, qualifiers: &[(&str, &str)]) -> String {
     let name: Vec<String> = name.split('/').map(|part| encoded(part, PART)).collect();
     let version = version.map(|version| format!("@{}", encoded(version, PART))).unwrap_or_default();
@@ -173,7 +173,7 @@ fn licenses<'a>(
     Ok(known.into_iter().filter_map(|(source, ids)| Some((source, ids?))).collect())
 }
 
-/// The component of a locked source.
+/// The component of a locked source, with its digest and the upstreams that it references.
 fn of_locked(source: &Upstream, pinned: &Pinned) -> Component {
     let names = pinned.paths.values().flatten().cloned();
     let component =
@@ -267,7 +267,7 @@ impl Component {
     }
 }
 
-/// The component of an image, with tag and digest.
+/// The component of a container image, with its tag and digest. `run_by` names the builds that run it.
 pub(super) fn of_image(image: &str, run_by: BTreeSet<String>) -> Component {
     let (name, digest) = image.split_once('@').map_or((image, None), |(name, digest)| (name, Some(digest)));
     // A colon before a slash belongs to the port of a registry.

@@ -39,7 +39,7 @@ fn is_notice(line: &str) -> bool {
 const TERMS: [&str; 12] =
     ["may", "must", "shall", "not", "no", "use", "used", "only", "except", "provided", "license", "licence"];
 
-/// Whether a copyright line also contains terms.
+/// Whether a copyright line also contains terms, so that its text is not a known license only.
 fn has_terms(line: &str) -> bool {
     let line = line.trim().to_lowercase();
     // These words occur in the Apache License itself.

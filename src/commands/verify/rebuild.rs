@@ -112,7 +112,7 @@ fn differences_of(repo: &Rc<LocalRepo>, whole: &str, record: &Record) -> Result<
     Ok(paths.iter().map(|path| rebuilt(record, path)).collect())
 }
 
-/// A path of a trailer, from the top.
+/// A path of a lock or trailer as a path from the top of the tree.
 fn to_path(text: &str) -> String {
     path::resolve("", text).unwrap_or_default()
 }
