@@ -463,8 +463,8 @@ pub(super) fn id(value: &Value) -> Option<String> {
 
 /// Replaces a scalar by its size and the beginning of its digest: enough to see that it changes.
 fn mask(value: &mut Value) {
-    if let Some(text) = secrets::text(value) {
-        *value = Value::String(secrets::shown_size(&text));
+    if let Some(text) = secrets::scalar_text(value) {
+        *value = Value::String(secrets::shown_fingerprint(&text));
     }
 }
 

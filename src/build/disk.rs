@@ -81,7 +81,7 @@ enum PooledContent {
 
 impl Pool {
     /// The file with these bytes, which all builds share that read the same content.
-    fn file(&mut self, bytes: Vec<u8>, executable: bool) -> io::Result<Arc<Pooled>> {
+    fn shared_file(&mut self, bytes: Vec<u8>, executable: bool) -> io::Result<Arc<Pooled>> {
         let key = FileKey { digest: sha256_hex(&bytes), executable };
         if let Some(pooled) = self.files.get(&key) {
             return Ok(pooled.clone());
@@ -96,7 +96,7 @@ impl Pool {
                 None => self.scratch.insert(Arc::new(Scratch::new()?)).clone(),
             };
             let path = scratch.path().join(self.files.len().to_string());
-            file(&path, &bytes, executable)?;
+            write_file(&path, &bytes, executable)?;
             PooledContent::OnDisk { path, _scratch: Some(scratch) }
         };
         let pooled = Arc::new(Pooled { key: key.clone(), content: Mutex::new(content) });
@@ -111,7 +111,7 @@ impl Pooled {
         let mut content = locked(&self.content);
         match &*content {
             PooledContent::InMemory(bytes) => {
-                file(to, bytes, self.key.executable)?;
+                write_file(to, bytes, self.key.executable)?;
                 *content = PooledContent::OnDisk { path: to.to_owned(), _scratch: None };
                 Ok(())
             }
@@ -165,7 +165,7 @@ impl Layout {
             let path = path.as_ref();
             match DiskNode::read(tree, path, conversion)? {
                 Some(DiskNode::File { bytes, executable }) => {
-                    let content = pool.file(bytes, executable).map_err(unusable)?;
+                    let content = pool.shared_file(bytes, executable).map_err(unusable)?;
                     self.files.push(LaidFile { path: path.into(), content });
                 }
                 Some(DiskNode::Directory) => self.directories.push(path.into()),
@@ -184,7 +184,7 @@ impl Layout {
         });
         let links = self.links.iter().map(|LaidLink { path, text }| (path, Entry::Link, sha256_hex(text.as_bytes())));
         let lines: BTreeSet<String> =
-            files.chain(links).map(|(path, entry, digest)| line(path, Some(entry), &digest)).collect();
+            files.chain(links).map(|(path, entry, digest)| digest_line(path, Some(entry), &digest)).collect();
         sha256_hex(String::from_iter(lines).as_bytes())
     }
 
@@ -210,7 +210,7 @@ impl Layout {
             content.write(&to)?;
         }
         // Links come last, so that nothing is written through a link.
-        self.links.iter().try_for_each(|LaidLink { path, text }| link(text, &self.top.join(&**path)))
+        self.links.iter().try_for_each(|LaidLink { path, text }| write_link(text, &self.top.join(&**path)))
     }
 }
 
@@ -228,7 +228,7 @@ pub(crate) fn write<P: AsRef<str>>(
         let path = path.as_ref();
         let to = top.join(path);
         let written = match DiskNode::read(tree, path, conversion)? {
-            Some(DiskNode::File { bytes, executable }) => file(&to, &bytes, executable),
+            Some(DiskNode::File { bytes, executable }) => write_file(&to, &bytes, executable),
             Some(DiskNode::Directory) => fs::create_dir_all(&to),
             Some(DiskNode::Link(text)) => {
                 links.push(LaidLink { path: path.into(), text });
@@ -242,7 +242,7 @@ pub(crate) fn write<P: AsRef<str>>(
     }
     // Links come last, so that nothing is written through a link.
     Ok(links.iter().try_for_each(|LaidLink { path, text }| {
-        link(text, &top.join(&**path)).map_err(|error| not_written(path, &error))
+        write_link(text, &top.join(&**path)).map_err(|error| not_written(path, &error))
     }))
 }
 
@@ -262,7 +262,7 @@ fn not_written(path: &str, error: &io::Error) -> Failure {
 }
 
 /// Writes a file, and the directories on the way.
-fn file(disk_path: &Path, bytes: &[u8], executable: bool) -> io::Result<()> {
+fn write_file(disk_path: &Path, bytes: &[u8], executable: bool) -> io::Result<()> {
     fs::create_dir_all(disk_path.parent().unwrap_or(disk_path))?;
     failpoint::before("write a file");
     fs::write(disk_path, bytes)?;
@@ -280,19 +280,19 @@ pub(super) fn digest(top: &Path) -> Result<String> {
     let tree = DiskTree::of_directory(top)?;
     let mut lines = BTreeSet::new();
     for path in tree.below("")? {
-        lines.insert(line(&path, tree.entry(&path)?, &sha256_hex(&tree.read(&path)?)));
+        lines.insert(digest_line(&path, tree.entry(&path)?, &sha256_hex(&tree.read(&path)?)));
     }
     Ok(sha256_hex(String::from_iter(lines).as_bytes()))
 }
 
 /// The line of a node in the text of which a digest is made.
-fn line(path: &str, entry: Option<Entry>, digest: &str) -> String {
+fn digest_line(path: &str, entry: Option<Entry>, digest: &str) -> String {
     format!("{path:?} {entry:?} {digest}\n")
 }
 
 /// Writes a program.
 #[cfg(unix)]
-pub(super) fn program(disk_path: &Path, text: &str) -> io::Result<()> {
+pub(super) fn write_program(disk_path: &Path, text: &str) -> io::Result<()> {
     fs::write(disk_path, text)?;
     set_executable(disk_path, fs::metadata(disk_path)?.permissions(), true)
 }
@@ -324,7 +324,7 @@ fn link_text(tree: &dyn Tree, path: &str) -> Result<Option<String>> {
 }
 
 #[cfg(unix)]
-fn link(text: &str, to: &Path) -> io::Result<()> {
+fn write_link(text: &str, to: &Path) -> io::Result<()> {
     fs::create_dir_all(to.parent().unwrap_or(to))?;
     match std::os::unix::fs::symlink(text, to) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
@@ -333,6 +333,6 @@ fn link(text: &str, to: &Path) -> io::Result<()> {
 }
 
 #[cfg(not(unix))]
-fn link(_text: &str, _to: &Path) -> io::Result<()> {
+fn write_link(_text: &str, _to: &Path) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }

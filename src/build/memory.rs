@@ -132,8 +132,8 @@ impl Memory {
     fn hidden(&self, document: &str) -> serde_yaml::Result<Option<String>> {
         let mut value: Value = serde_yaml::from_str(document)?;
         let has_secret = secrets::each_value(&mut value, &mut |value| {
-            if let Some(text) = secrets::text(value) {
-                *value = Value::String(format!("{}{}", secrets::size(&text), self.key.hash(text.as_bytes())));
+            if let Some(text) = secrets::scalar_text(value) {
+                *value = Value::String(format!("{}{}", secrets::fingerprint(&text), self.key.hash(text.as_bytes())));
             }
         });
         if !has_secret {

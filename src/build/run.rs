@@ -307,7 +307,7 @@ impl BuildRun {
         }
         let mut command = program.command(self.edits);
         command.env_clear().envs(environment(files));
-        stand_in::put(&mut command, manifest, &bin, program.helm.as_deref())
+        stand_in::replace_programs(&mut command, manifest, &bin, program.helm.as_deref())
             .map_err(|error| Failure::new(format!("cannot replace git for the build: {error}")))?;
         // `kustomize edit` edits the kustomization of its working directory.
         command.args(arguments).current_dir(if self.edits { &root_path } else { &home });

@@ -99,7 +99,7 @@ fn scalars(value: &mut Value, call: &mut dyn FnMut(&mut Value)) {
 }
 
 /// A scalar as text; `None` for a list or a mapping.
-pub(super) fn text(value: &Value) -> Option<String> {
+pub(super) fn scalar_text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
         Value::Bool(value) => Some(value.to_string()),
@@ -109,12 +109,13 @@ pub(super) fn text(value: &Value) -> Option<String> {
 }
 
 /// The size of a value and the beginning of its digest: enough to see that it changes.
-pub(super) fn size(text: &str) -> String {
+pub(super) fn fingerprint(text: &str) -> String {
     format!("…({} bytes, sha256 {}…)", text.len(), &sha256_hex(text.as_bytes())[..4])
 }
 
-/// The [size](size) of a value of a Secret, also if the [memory](super::memory) has replaced the value: by its size and a hash.
-pub(super) fn shown_size(text: &str) -> String {
+/// The [`fingerprint`] of a value of a Secret, also if the [memory](super::memory) has replaced the value: by its fingerprint
+/// and a hash.
+pub(super) fn shown_fingerprint(text: &str) -> String {
     // The number of digits of the hash, which nobody needs to see.
     const HASH: usize = 64;
     let remembered = || {
@@ -122,7 +123,7 @@ pub(super) fn shown_size(text: &str) -> String {
         let (bytes, digits) = shown.strip_prefix("…(")?.strip_suffix("…)")?.split_once(" bytes, sha256 ")?;
         (is_hex(hash) && is_hex(digits) && digits.len() == 4 && bytes.parse::<u64>().is_ok()).then(|| shown.to_owned())
     };
-    remembered().unwrap_or_else(|| size(text))
+    remembered().unwrap_or_else(|| fingerprint(text))
 }
 
 /// Whether a text has hexadecimal digits only.
@@ -244,7 +245,7 @@ impl Secrets {
             let value = generator.get(key);
             let all =
                 value.and_then(Value::as_sequence).into_iter().flatten().chain(value.filter(|value| value.is_string()));
-            all.filter_map(text).collect::<Vec<String>>()
+            all.filter_map(scalar_text).collect::<Vec<String>>()
         };
         texts("literals").iter().for_each(|literal| self.add_pair(literal));
         let files: Vec<String> = ["envs", "env", "files"].into_iter().flat_map(texts).collect();
@@ -286,7 +287,7 @@ impl Secrets {
 
     /// Adds a value of a Secret in each form in which a program may quote it.
     fn add_scalar(&mut self, value: &Value) {
-        let Some(text) = text(value) else { return };
+        let Some(text) = scalar_text(value) else { return };
         // A program may quote the value as it is written, or decoded, or one line of it.
         let decoded = BASE64_STANDARD.decode(text.trim()).ok().and_then(|bytes| String::from_utf8(bytes).ok());
         for text in decoded.iter().chain([&text]) {

@@ -88,7 +88,7 @@ impl Manifest {
         // The script is written before any build begins: a program cannot be run while a process has it open for writing.
         #[cfg(unix)]
         if !is_noexec(directory) {
-            disk::program(&directory.join("git"), SCRIPT).map_err(unusable)?;
+            disk::write_program(&directory.join("git"), SCRIPT).map_err(unusable)?;
         }
         Ok(manifest)
     }
@@ -96,7 +96,12 @@ impl Manifest {
 
 /// Puts our executable in the place of the programs that `command` finds first: in `directory`, where it also writes down
 /// what it [refuses](refused). The helm that it runs is the one that is named.
-pub(super) fn put(command: &mut Command, manifest: &Path, directory: &Path, helm: Option<&Path>) -> io::Result<()> {
+pub(super) fn replace_programs(
+    command: &mut Command,
+    manifest: &Path,
+    directory: &Path,
+    helm: Option<&Path>,
+) -> io::Result<()> {
     let program = std::env::current_exe()?;
     for name in PROGRAMS {
         let link = directory.join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
@@ -140,7 +145,7 @@ fn is_noexec(directory: &Path) -> bool {
     !statvfs(directory).is_ok_and(|found| !found.f_flag.contains(StatVfsMountFlags::NOEXEC))
 }
 
-/// The calls that were refused in a build for which programs were [put](put) into a directory, without secrets.
+/// The calls that our executable refused in a build, without secrets: it was [put](replace_programs) into `directory`.
 pub(super) fn refused(directory: &Path) -> Vec<String> {
     let text = fs::read(directory.join("refused")).unwrap_or_default();
     String::from_utf8_lossy(&text).lines().map(str::to_owned).collect()

@@ -81,7 +81,7 @@ impl Checkout {
     }
 
     /// The location of the rule by which git ignores a path, such as `.gitignore:3`; `None` if git does not ignore it.
-    pub(crate) fn ignored(&self, path: &str) -> Option<String> {
+    pub(crate) fn ignore_rule(&self, path: &str) -> Option<String> {
         let mut git = self.git(&["check-ignore", "--no-index", "--stdin", "-z", "-v"]);
         let output = run(&mut git, Some(path.as_bytes())).ok()?;
         let rule = String::from_utf8(output.stdout).ok()?;

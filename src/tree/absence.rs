@@ -71,7 +71,7 @@ impl Absences {
 
     /// The reason why `path` (from the top) is missing.
     pub fn of(&self, path: &str) -> Absence {
-        match (self.ignored(path), self.on_disk(path)) {
+        match (self.ignore_rule(path), self.on_disk(path)) {
             (Some(rule), entry) => Absence::Ignored { rule, on_disk: self.on_disk.then_some(entry.is_some()) },
             (None, Some(entry)) => Absence::Untracked { is_directory: entry.is_dir() },
             (None, None) if self.is_in_head(path) => Absence::Deleted,
@@ -80,7 +80,7 @@ impl Absences {
     }
 
     /// The location of the pattern by which the ignore files of the tree exclude a path; `None` if none does.
-    fn ignored(&self, path: &str) -> Option<String> {
+    fn ignore_rule(&self, path: &str) -> Option<String> {
         let ignores = self.ignores.get_or_init(|| {
             let mut files = checkout::files_named(&*self.tree, ".gitignore").ok()?;
             // git does not read an ignore file through a link.
@@ -96,7 +96,7 @@ impl Absences {
         }
         // A pattern for a directory also matches the files in it.
         let is_directory = self.on_disk && self.repo.top.as_ref().is_some_and(|top| top.join(path).is_dir());
-        ignores.ignored(&if is_directory { format!("{path}/-") } else { path.to_owned() })
+        ignores.ignore_rule(&if is_directory { format!("{path}/-") } else { path.to_owned() })
     }
 }
 

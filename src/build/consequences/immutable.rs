@@ -95,7 +95,7 @@ fn differs(old: &Value, new: &Value) -> bool {
 
 /// A scalar as a text; anything else as no scalar is.
 fn scalar(value: &Value) -> String {
-    secrets::text(value).unwrap_or_else(|| format!("{value:?}"))
+    secrets::scalar_text(value).unwrap_or_else(|| format!("{value:?}"))
 }
 
 /// The old and the new size of a claim that asks for less storage, for a message.
