@@ -15,7 +15,7 @@ use crate::message::failure::{Failure, Failures, Result, command, nearest, short
 use crate::message::position::Position;
 use crate::reference::Upstream;
 use crate::targets::affected::changes::Changes;
-use crate::targets::affected::{AffectedTarget, Cause, DiffStatus, Sides, affected, listed};
+use crate::targets::affected::{AffectedTarget, Cause, DiffStatus, Sides, affected, other_builds};
 use crate::targets::{Identity, ObjectRef, Target, TargetDir, TargetLocation, Unread};
 use crate::tree::{Entry, Tree, path};
 use crate::workspace::{Workspace, commit, from_top, merge_base};
@@ -92,12 +92,12 @@ impl Choices {
         let deployed = deployed(repo, workspace.survey(), config, &|| Identity::of_any_clone(repo, config))?;
         // An argument that selects nothing fails before anything is built.
         let arguments = Argument::read_all(repo, &[tree], &deployed.targets.targets, only)?;
-        let listed = listed(tree, config, &deployed)?;
+        let others = other_builds(tree, config, &deployed)?;
         let known = deployed.explored.graph.user_roots();
         let targets = deployed.targets.targets;
         // Targets come before roots: a root that a target deploys is built as that target.
         let mut all: Vec<Choice> = targets.iter().cloned().map(Choice::of_target).collect();
-        all.extend(listed.roots.into_iter().map(|root| Choice::of_root(root, DiffStatus::Changed, None)));
+        all.extend(others.roots.into_iter().map(|root| Choice::of_root(root, DiffStatus::Changed, None)));
         let builds = requested(all, &arguments, |directory| {
             known.contains_key(directory).then(|| Choice::of_root(directory.to_owned(), DiffStatus::Changed, None))
         });
@@ -105,7 +105,7 @@ impl Choices {
             builds,
             unbuilt: targets.iter().filter(|target| target.changed_by.is_some()).cloned().collect(),
             needs: needs_of(&targets),
-            unread: listed.unread,
+            unread: others.unread,
             targets,
             differing: known.into_keys().map(str::to_owned).collect(),
         })

@@ -382,7 +382,7 @@ impl<'a> Seen<'a> {
         let leaves_crd = with_target && self.policy.is_some_and(|policy| policy.leaves_crds) && policy::is_crd(old);
         // The order matters: an annotation of the object wins over its target, and the kind of removal over pruning.
         let fate = match deletes {
-            _ if policy::stays(old, with_target) => return Some("orphaned: it opts out of pruning".to_owned()),
+            _ if policy::must_stay(old, with_target) => return Some("orphaned: it opts out of pruning".to_owned()),
             Some(false) if !with_target => return Some("orphaned: the target does not prune".to_owned()),
             _ if leaves_crd || deletes == Some(false) => return Some("orphaned: the target leaves it".to_owned()),
             _ if policy::needs_confirmation(old, with_target) => "deleted after confirmation",

@@ -11,7 +11,7 @@ pub(crate) const PLAIN_QUERY: &str = "write `?ref=TAG-OR-COMMIT` without `;`, an
 
 /// The decoded pairs of a query, given without its `?`, in order. `None` if Go reports an error: a `;`, or a
 /// `%` that is not followed by two hex digits.
-pub(super) fn pairs(query: &str) -> Option<Vec<(String, String)>> {
+pub(super) fn parse_query(query: &str) -> Option<Vec<(String, String)>> {
     if query.contains(';') || !escapes_are_valid(query) {
         return None;
     }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use super::go_url::strip_prefix_ignore_case;
-use super::query::{pairs, timeout};
+use super::query::{parse_query, timeout};
 use crate::message::redact::SafeUrl;
 
 const SSH: &str = "ssh://";
@@ -53,7 +53,7 @@ impl RepoSpec {
         }
         // The query decides how to fetch, the rest decides the content.
         let (location, query) = text.split_once('?').unwrap_or((text, ""));
-        let pairs = pairs(query);
+        let pairs = parse_query(query);
         let (host, rest) = split_host(location)?;
         // Without a mark, the repository is the first two segments, or the whole path on this machine.
         let unmarked = if host == FILE { Some((rest, "")) } else { split_after_two(rest) };

@@ -128,19 +128,19 @@ pub(crate) enum Cause {
 }
 
 /// The builds of a tree besides its targets.
-pub(crate) struct Listed {
+pub(crate) struct OtherBuilds {
     /// The top roots, by their directories.
     pub roots: Vec<String>,
     /// The files that could not be read, so that their deployments are unknown.
     pub unread: Vec<Unread>,
 }
 
-/// Lists everything that is built from a tree.
-pub(crate) fn listed(tree: &dyn Tree, config: &Config, deployed: &DeployedTree) -> Result<Listed> {
+/// Finds everything that is built from a tree besides its targets, and the files that may deploy more.
+pub(crate) fn other_builds(tree: &dyn Tree, config: &Config, deployed: &DeployedTree) -> Result<OtherBuilds> {
     let starts = starts(tree, config, deployed)?;
     let incomplete = incomplete_roots(&deployed.explored);
     let unread = unread(deployed, &starts, &incomplete, |_, _| true, |_| Ok(true))?;
-    Ok(Listed { roots: Vec::from_iter(top_directories(deployed, &starts)), unread })
+    Ok(OtherBuilds { roots: Vec::from_iter(top_directories(deployed, &starts)), unread })
 }
 
 /// The files that could not be read and may deploy something, so that a report is not complete: objects that are deployed

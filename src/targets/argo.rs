@@ -213,6 +213,7 @@ fn restrictor(options: Option<&[String]>) -> Option<LoadRestrictor> {
 }
 
 impl Argo<'_> {
+    /// Every file of the tree.
     fn files(&self) -> Result<&[String]> {
         if self.files.get().is_none() {
             self.files.set(self.tree.below("")?).ok();
@@ -220,6 +221,7 @@ impl Argo<'_> {
         Ok(self.files.get().map(Vec::as_slice).unwrap_or_default())
     }
 
+    /// Every directory of the tree.
     fn directories(&self) -> Result<&[String]> {
         let files = self.files()?.iter().map(String::as_str);
         Ok(self.directories.get_or_init(|| path::directories(files).into_iter().map(str::to_owned).collect()))
@@ -257,7 +259,7 @@ impl Argo<'_> {
         }
         let Some(path) = path else {
             if is_partial {
-                unread.push(document.wrong(written.start.line, "a source has neither `path` nor `chart`"));
+                unread.push(document.error_at(written.start.line, "a source has neither `path` nor `chart`"));
             }
             return Ok(None);
         };

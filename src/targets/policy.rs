@@ -174,7 +174,7 @@ pub(crate) fn is_crd(object: &Value) -> bool {
 }
 
 /// Whether an object must not be pruned, or not be deleted with its target.
-pub(crate) fn stays(object: &Value, with_target: bool) -> bool {
+pub(crate) fn must_stay(object: &Value, with_target: bool) -> bool {
     annotation(object, "kustomize.toolkit.fluxcd.io/prune") == "disabled"
         || annotation(object, "helm.sh/resource-policy") == "keep"
         || options(object).any(|option| option == if with_target { "Delete=false" } else { "Prune=false" })

@@ -113,8 +113,8 @@ pub(crate) struct Document {
 }
 
 impl Document {
-    /// An error at a line of it.
-    pub(super) fn wrong(&self, line: usize, message: &str) -> Unread {
+    /// The report of an error at a line of the object.
+    pub(super) fn error_at(&self, line: usize, message: &str) -> Unread {
         let ObjectRef { kind, file, .. } = &self.object;
         let message = format!("{kind} {}: {message}", self.object.full_name());
         Unread::invalid(file, line, message, self.is_template)
@@ -133,7 +133,7 @@ impl Document {
 
     /// The report of a value with a wrong type.
     pub(super) fn mistyped(&self, wrong: &Mistyped) -> Unread {
-        self.wrong(wrong.start.line, &wrong.to_string())
+        self.error_at(wrong.start.line, &wrong.to_string())
     }
 
     /// The target that it defines, of which the engine already knows location and build. Looks for the components in the
@@ -204,16 +204,17 @@ pub(crate) fn candidates(tree: &dyn Tree) -> Result<Search<'_>> {
 static MARKS: LazyLock<BTreeSet<&'static str>> =
     LazyLock::new(|| kinds().map(|kind| kind.mark).chain(BINARY).collect());
 
-/// Whether a text holds something as it stands, or as a reader of YAML may take it, as far as names of objects go.
-fn holds(text: &str, is_it: impl Fn(&str) -> bool) -> bool {
+/// Whether `is_match` accepts a text as written, or as a parser of YAML may decode it: no encoding may hide the name of an
+/// object.
+fn matches_decoded(text: &str, is_match: impl Fn(&str) -> bool) -> bool {
     // UTF-16 has a zero in every second byte, and an escape may hide any letter.
-    is_it(text) || text.contains(['\\', '\0']) && is_it(&unescaped(&text.replace('\0', "")))
+    is_match(text) || text.contains(['\\', '\0']) && is_match(&unescaped(&text.replace('\0', "")))
 }
 
 /// Whether a text that cannot be read may declare an object that matters: it names one outside of comments. Only then its
 /// error is reported.
 fn declares(text: &str) -> bool {
-    holds(text, |text| {
+    matches_decoded(text, |text| {
         let lines: Vec<&str> = text.lines().filter(|line| !line.trim_start().starts_with('#')).collect();
         let text = lines.join("\n");
         let is_hidden = text.split("kind").skip(1).any(|rest| rest.split_whitespace().take(3).any(has_tag));
@@ -233,7 +234,8 @@ fn has_tag(text: &str) -> bool {
 
 /// The documents of a text that may declare objects that matter.
 pub(super) fn declaring(text: &str) -> impl Iterator<Item = FileDocument<'_>> {
-    documents(text).filter(|document| holds(document.text, |text| MARKS.iter().any(|mark| text.contains(mark))))
+    documents(text)
+        .filter(|document| matches_decoded(document.text, |text| MARKS.iter().any(|mark| text.contains(mark))))
 }
 
 /// Reads the objects that matter in a file, once in a run.

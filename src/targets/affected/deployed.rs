@@ -24,26 +24,28 @@ fn name(target: &Target) -> Name<'_> {
 
 /// Ways to recognize a target among several with the same name, the most precise first: each cluster may have one.
 const LIKE: [fn(&Target, &Target) -> bool; 7] = [
-    |old, new| old.digest == new.digest && is_there(old, new),
-    |old, new| old.digest == new.digest && is_of_same_build(old, new),
+    |old, new| old.digest == new.digest && are_in_same_file(old, new),
+    |old, new| old.digest == new.digest && are_of_same_build(old, new),
     // Several sources of one application.
-    |old, new| is_there(old, new) && is_of_same_directory(old, new),
-    is_of_same_build,
+    |old, new| are_in_same_file(old, new) && are_of_same_directory(old, new),
+    are_of_same_build,
     |old, new| old.digest == new.digest,
-    is_there,
+    are_in_same_file,
     |_, _| true,
 ];
 
-fn is_of_same_build(old: &Target, new: &Target) -> bool {
+/// Whether one build made two targets.
+fn are_of_same_build(old: &Target, new: &Target) -> bool {
     old.object.built_by.is_some() && old.object.built_by == new.object.built_by
 }
 
-fn is_there(old: &Target, new: &Target) -> bool {
+/// Whether two targets come from the same file and build.
+fn are_in_same_file(old: &Target, new: &Target) -> bool {
     old.object.file == new.object.file && old.object.built_by == new.object.built_by
 }
 
 /// Whether two targets deploy the same directory, which tells several sources of one application apart.
-fn is_of_same_directory(old: &Target, new: &Target) -> bool {
+fn are_of_same_directory(old: &Target, new: &Target) -> bool {
     match (&old.location, &new.location) {
         (TargetLocation::Local(old), TargetLocation::Local(new)) => old.path == new.path,
         (old, new) => old == new,

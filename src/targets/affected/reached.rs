@@ -30,6 +30,7 @@ impl<'a> DeploymentIndex<'a> {
         all.filter(|number| self.targets.targets[*number].local_dir().is_some()).collect()
     }
 
+    /// Whether a build made the object of a target, or another target deploys it.
     fn is_deployed(&self, target: &Target) -> bool {
         target.object.built_by.is_some() || !self.deployed_by(target).is_empty()
     }
@@ -90,6 +91,7 @@ pub(super) struct TargetPairs<'a> {
 }
 
 impl<'a> TargetPairs<'a> {
+    /// Pairs targets: `before` has the old target of each new one.
     pub(super) fn of(sides: Sides<&'a DeploymentIndex<'a>>, before: &'a [Option<usize>]) -> TargetPairs<'a> {
         let mut now = vec![None; sides.old.targets.targets.len()];
         for (number, before) in before.iter().enumerate() {

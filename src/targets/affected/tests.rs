@@ -79,7 +79,7 @@ fn all_that_is_built_is_listed() {
         ("broken/kustomization.yaml", "resources: [\n"),
         ("chart/Chart.yaml", "name: chart\n"),
     ]));
-    let listed = super::listed(&*tree, &Config::default(), &side(&tree)).unwrap();
+    let listed = super::other_builds(&*tree, &Config::default(), &side(&tree)).unwrap();
     assert_eq!(listed.roots, ["app", "broken"]);
     assert_eq!(listed.unread.iter().map(|file| &*file.file).collect::<Vec<_>>(), ["broken/kustomization.yaml"]);
 }

@@ -5,7 +5,7 @@ use globset::GlobSetBuilder;
 use super::super::scan::Document;
 use super::super::{GitGenerator, ObjectRef, Targets, Unread, Why};
 use super::generator::{GeneratorEvaluator, MOST};
-use super::models::{APPLICATION, Generator, Set, finalizer, made_of, metadata};
+use super::models::{APPLICATION, Generator, Set, finalizer, generators_and_template, metadata};
 use super::pattern::{git_globs, glob, in_go};
 use super::template::{FilledText, Parameters, fill};
 use super::{Application, Argo, merge, read_patch};
@@ -22,7 +22,7 @@ pub(super) fn expand(
     applications: &mut Vec<Application>,
     targets: &mut Targets,
 ) -> Result<()> {
-    let Some((generators, template)) = made_of(&set.value) else { return Ok(()) };
+    let Some((generators, template)) = generators_and_template(&set.value) else { return Ok(()) };
     let spec: Set = set.spec();
     let is_go = spec.go_template;
     let mut reader = GeneratorEvaluator { argo, set, is_go, targets };
@@ -47,7 +47,7 @@ pub(super) fn expand(
             if count > MOST || !has_room {
                 let much = if has_room { format!("more than {MOST} applications") } else { "too much".to_owned() };
                 let message = format!("generates {much}: the rest is not read");
-                let unread = set.wrong(set.object.line, &message);
+                let unread = set.error_at(set.object.line, &message);
                 reader.targets.unread.push(Unread { why: Why::Limit, ..unread });
                 return Ok(());
             }

@@ -91,7 +91,7 @@ impl GeneratorEvaluator<'_> {
         match generator.kind {
             "" => Err(unknown("it has a generator without a type")),
             LIST => {
-                let List { elements_yaml } = self.typed(generator)?;
+                let List { elements_yaml } = self.read_fields(generator)?;
                 let mut sets: Vec<Parameters> = generator.elements().iter().map(flatten).collect();
                 if let Some(text) = elements_yaml {
                     sets.extend(elements(&text).ok_or_else(|| unknown("its list comes from a template"))?);
@@ -106,7 +106,7 @@ impl GeneratorEvaluator<'_> {
     }
 
     /// Reads the fields of a generator, or reports the wrong one.
-    fn typed<T: DeserializeOwned>(&mut self, generator: Generator<'_>) -> Result<T> {
+    fn read_fields<T: DeserializeOwned>(&mut self, generator: Generator<'_>) -> Result<T> {
         generator.body.read().map_err(|wrong| {
             self.targets.unread.push(self.set.mistyped(&wrong));
             unknown("its generator cannot be read")
@@ -171,7 +171,7 @@ impl GeneratorEvaluator<'_> {
     /// The parameter sets of the first generator, each with those that the others have for the same values of the merge
     /// keys.
     fn merge(&mut self, merge: Generator<'_>) -> Result<ParameterSets> {
-        let Merge { merge_keys: keys } = self.typed(merge)?;
+        let Merge { merge_keys: keys } = self.read_fields(merge)?;
         let [first, others @ ..] = merge.inside() else { return Err(unknown(MERGE_NEEDS)) };
         if keys.is_empty() || others.is_empty() || self.is_go && keys.iter().any(|key| key.contains('.')) {
             return Err(unknown(MERGE_NEEDS));
@@ -209,7 +209,7 @@ impl GeneratorEvaluator<'_> {
     /// The parameters of the directories or files that a git generator reads in this repository. Notes the generator: a
     /// directory that localizing adds may match it.
     fn read_git(&mut self, generator: Generator<'_>) -> Result<ParameterSets> {
-        let git: Git = self.typed(generator)?;
+        let git: Git = self.read_fields(generator)?;
         let (argo, url) = (self.argo, git.repo_url.as_str());
         let revision = super::revision(argo.identity, url, git.revision.as_deref());
         // Argo CD clones the repository of the generator, which need not be that of the applications.

@@ -370,7 +370,7 @@ impl Written {
 }
 
 /// The generators and the template of a set. `None` if it lacks one of them, as a patch for a set does.
-pub(super) fn made_of(set: &Value) -> Option<(&[Value], &Value)> {
+pub(super) fn generators_and_template(set: &Value) -> Option<(&[Value], &Value)> {
     let spec = set.get("spec")?;
     Some((spec.get("generators")?.list()?, spec.get("template")?))
 }

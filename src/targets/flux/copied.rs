@@ -23,8 +23,8 @@ pub(super) struct GeneratedArtifacts {
     pub(super) more: Option<String>,
 }
 
-/// Finds the artifacts of a generator.
-pub(super) fn made(sources: &FluxSources<'_>, document: &Document) -> GeneratedArtifacts {
+/// Finds the artifacts that a generator makes of known sources.
+pub(super) fn artifacts_of(sources: &FluxSources<'_>, document: &Document) -> GeneratedArtifacts {
     let read: models::Generator = document.read();
     let generator = ArtifactGenerator { sources, document, spec: &read.spec };
     // The reason names the generator: several may make artifacts of one name.
@@ -52,6 +52,7 @@ struct ArtifactGenerator<'a, 's> {
 }
 
 impl ArtifactGenerator<'_, '_> {
+    /// A reason, with the name of the generator.
     fn why(&self, why: &str) -> String {
         format!("the {GENERATOR} `{}` {why}", self.document.object.full_name())
     }
@@ -169,7 +170,7 @@ fn combine(sources: &FluxSources<'_>, copies: &[(Bound, CopyStep)]) -> Result<Bo
         above = Some(rest);
         copied.push(from);
     }
-    let artifact = Artifact { ignores: artifact.ignores.copied(copied), ..artifact.as_ref().clone() };
+    let artifact = Artifact { ignores: artifact.ignores.for_copies(copied), ..artifact.as_ref().clone() };
     Ok(Bound::Local { base: above.unwrap_or_default(), revision: revision.clone(), artifact: Rc::new(artifact) })
 }
 

@@ -204,7 +204,7 @@ impl Ignores {
     }
 
     /// The patterns for the artifact of a source with its own `ignore`, or without.
-    pub(in crate::targets) fn with(&self, ignore: &str, source: &str) -> Ignores {
+    pub(in crate::targets) fn for_source(&self, ignore: &str, source: &str) -> Ignores {
         let mut own = without_file(&self.texts, ignore, &format!("`spec.ignore`{source}"));
         // The first patterns always apply, so they do not replace the defaults.
         if [&own].into_iter().chain(self.given.iter().skip(1)).all(|all| all.compiled.patterns.is_empty()) {
@@ -214,7 +214,7 @@ impl Ignores {
     }
 
     /// The patterns for the artifact that a generator makes from these copies.
-    pub(in crate::targets) fn copied(&self, copied: Vec<String>) -> Ignores {
+    pub(in crate::targets) fn for_copies(&self, copied: Vec<String>) -> Ignores {
         Ignores { copied, known: Rc::default(), ..self.clone() }
     }
 
@@ -223,7 +223,7 @@ impl Ignores {
         PATTERNS.check(self.texts.lines.get(), || "spec.ignore".to_owned())
     }
 
-    /// The fields of the source that decide.
+    /// The fields of the source that decide which files are in its artifact.
     pub(in crate::targets) fn fingerprint(&self) -> (Vec<&str>, &[String], &[String]) {
         let patterns = self.own.iter().flat_map(|all| &all.compiled.patterns);
         (patterns.map(|pattern| &*pattern.text).collect(), &self.sparse, &self.copied)
@@ -251,7 +251,13 @@ impl Ignores {
             }
         }
         // The last pattern decides: the source comes last, after the files from the top downwards.
-        self.own.iter().chain(self.given.iter().rev()).find_map(|all| all.decide(file)).flatten()
+        let mut texts = self.own.iter().chain(self.given.iter().rev());
+        let (text, last) = texts.find_map(|text| Some((text, text.last(file)?)))?;
+        (!last.takes_in).then(|| Ignored {
+            pattern: last.text.clone(),
+            location: text.location_of(last),
+            cause: Exclusion::Pattern,
+        })
     }
 }
 
@@ -282,11 +288,14 @@ fn is_any(name: &&str) -> bool {
 }
 
 impl Patterns {
-    /// The decision of the last pattern that matches a file, or a directory above it. `None` if none matches.
-    fn decide(&self, file: &str) -> Option<Option<Ignored>> {
-        let last = self.compiled.last(path::below(file, &self.domain)?)?;
-        let location = if self.has_lines { format!("{}:{}", self.location, last.line) } else { self.location.clone() };
-        Some((!last.takes_in).then(|| Ignored { pattern: last.text.clone(), location, cause: Exclusion::Pattern }))
+    /// The last pattern that matches a file, or a directory above it; `None` if none matches.
+    fn last(&self, file: &str) -> Option<&Pattern> {
+        self.compiled.last(path::below(file, &self.domain)?)
+    }
+
+    /// The location of a pattern for messages.
+    fn location_of(&self, pattern: &Pattern) -> String {
+        if self.has_lines { format!("{}:{}", self.location, pattern.line) } else { self.location.clone() }
     }
 }
 
@@ -296,7 +305,7 @@ mod tests {
     use crate::graph::testing::tree;
 
     fn left_out(files: &[(&str, &str)], ignore: &str, file: &str) -> Option<String> {
-        let rule = Ignores::of(&tree(files)).unwrap().with(ignore, "").exclusion(file);
+        let rule = Ignores::of(&tree(files)).unwrap().for_source(ignore, "").exclusion(file);
         rule.map(|rule| format!("{} {}", rule.pattern, rule.location))
     }
 

@@ -115,7 +115,7 @@ impl<'a> FluxSources<'a> {
         }
         // The artifacts that each generator makes from these sources.
         let generators = objects.iter().filter(|document| document.object.kind == GENERATOR);
-        let all: Vec<_> = generators.map(|document| (document, copied::made(&sources, document))).collect();
+        let all: Vec<_> = generators.map(|document| (document, copied::artifacts_of(&sources, document))).collect();
         for (generator, made) in all {
             sources.more = sources.more.take().or(made.more);
             for (name, BoundSource { bound, defined_by }) in made.artifacts {
@@ -150,7 +150,7 @@ impl<'a> FluxSources<'a> {
             // Only a git repository is packed by Flux itself; who packed an artifact of a registry may have left out any
             // file.
             let mut ignores = if is_git {
-                self.ignores.with(&spec.ignore, &format!(" of {}", document.object))
+                self.ignores.for_source(&spec.ignore, &format!(" of {}", document.object))
             } else {
                 Ignores::default()
             };
@@ -168,7 +168,7 @@ impl<'a> FluxSources<'a> {
 
     /// The artifact of a source that packs the whole repository.
     fn whole(&self) -> Artifact {
-        Artifact { ignores: self.ignores.with("", ""), ..Artifact::default() }
+        Artifact { ignores: self.ignores.for_source("", ""), ..Artifact::default() }
     }
 
     /// The meaning of the URL of a source at a revision, if one is `named`; `is_tag` tells whether the object calls it a
@@ -212,7 +212,7 @@ impl<'a> FluxSources<'a> {
         if let Some(why) = unfilled([kind, namespace, name].map(String::as_str)) {
             return Bound::Templated(why).into();
         }
-        // Its own where it names none.
+        // A reference without a namespace is to one in the namespace of the object.
         let namespace = if namespace.is_empty() { &object.namespace } else { namespace };
         // A repository with many clusters has many sources of one name: one from the same build counts most, then one
         // in a near directory, preferably in the same file.

@@ -23,7 +23,7 @@ const DISABLED: &str = "/substitute";
 pub(crate) struct Variables {
     /// The values in the object itself, which take precedence over those of others.
     own: BTreeMap<String, String>,
-    /// The names of the objects that say more.
+    /// The names of the ConfigMaps and Secrets with more values.
     from: Vec<String>,
     /// Whether Flux looks for variables even if it knows none.
     always: bool,
@@ -57,14 +57,13 @@ impl Variables {
         self.may_be_unset = true;
     }
 
-    /// The names of the objects that say more.
+    /// The names of the ConfigMaps and Secrets with more values.
     pub(crate) fn from(&self) -> impl Iterator<Item = &str> {
         self.from.iter().map(String::as_str)
     }
 
-    /// Whether nothing is sure to be filled in.
+    /// Whether, as far as the object tells, Flux fills in nothing: without a known variable it does not look for any.
     pub(crate) fn is_empty(&self) -> bool {
-        // Flux looks for no variable where it knows none.
         self.own.is_empty() && !self.always
     }
 
@@ -95,7 +94,7 @@ impl Variables {
         self.own.get(name).map(String::as_str)
     }
 
-    /// Whether no object can give a variable another value, or one at all.
+    /// Whether the value of a variable, or that it has none, is known: no object of the cluster can give it another one.
     pub(super) fn is_certain(&self, name: &str) -> bool {
         self.own.contains_key(name) || self.from.is_empty()
     }
