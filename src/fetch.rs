@@ -199,6 +199,8 @@ impl Fetcher {
         upstreams.filter(|upstream| self.locks.iter().all(|lock| lock.get(upstream).is_none()))
     }
 
+    /// The tips that content is taken from: those that were given, or else those of the localized branches, which are
+    /// read only when they are first needed.
     fn tips(&self) -> Result<&[Tip]> {
         if let Some(tips) = self.tips.get() {
             return Ok(tips);
@@ -263,6 +265,8 @@ impl Fetcher {
         }
     }
 
+    /// Remembers the result for a key, so that the run does not fetch it again. The signer in the lock goes with a
+    /// repository.
     fn keep_known(&mut self, job: FetchJob, known: Result<RemoteContent>) {
         if let (Ok(RemoteContent::Root(repository)), Some(signed)) = (&known, job.signed) {
             let _ = repository.signed.set(signed);

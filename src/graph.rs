@@ -303,6 +303,7 @@ impl Walker {
         }
     }
 
+    /// The file at a real path of a tree. A new file is added to the graph.
     fn find_or_add_file(&mut self, source: SourceId, path: &str, executable: bool) -> FileId {
         if let Some(known) = self.files.get(&source).and_then(|files| files.get(path)) {
             return *known;
@@ -334,6 +335,7 @@ impl Walker {
         Ok(bytes)
     }
 
+    /// The file that was downloaded from a URL. A new file is added to the graph.
     fn find_or_add_download(&mut self, remote: &Rc<RemoteFile>) -> FileId {
         if let Some(known) = self.downloads.get(&remote.url) {
             return *known;
@@ -424,6 +426,7 @@ impl Walker {
         Ok(target)
     }
 
+    /// Adds a note about a file to the graph, and records whether the build of `root` runs a program or plugin by it.
     fn record_note(&mut self, root: RootId, file: FileId, note: kustomization::Note) {
         if !self.has_room() {
             return;

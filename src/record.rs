@@ -91,6 +91,7 @@ impl fmt::Display for Digest {
 impl FromStr for Digest {
     type Err = Failure;
 
+    /// Parses `name:hex`. Fails if the name is unknown, or the digits are not those of its kind.
     fn from_str(text: &str) -> Result<Self, Failure> {
         // The text of each kind is compared, so that only one spelling is accepted.
         let hex = text.split_once(':').map_or("", |(_, hex)| hex);

@@ -113,6 +113,7 @@ impl NewDirectory {
         self.not_written(Failure::new(error.to_string()))
     }
 
+    /// Adds to a failure that NEW_DIR could not be written, and how to fix it.
     fn not_written(&self, failure: Failure) -> Failure {
         failure
             .context(format_args!("could not write `{}`", self.shown))

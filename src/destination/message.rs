@@ -90,6 +90,7 @@ fn unmatched<'a>(side: &Repositories<'a>, other: &Repositories<'a>, upstream: &U
     entries.next().is_none().then_some(RefCommit { upstream: entry, commit })
 }
 
+/// Whether two upstreams are the same repository, at any ref.
 fn is_same_repository(upstream: &Upstream, other: &Upstream) -> bool {
     match (upstream, other) {
         (Upstream::Git { url, submodules, .. }, Upstream::Git { url: other, submodules: has, .. }) => {
@@ -99,6 +100,7 @@ fn is_same_repository(upstream: &Upstream, other: &Upstream) -> bool {
     }
 }
 
+/// The commit of each repository in a lock, by repository and ref.
 fn repositories(lock: &Lock) -> Repositories<'_> {
     let remotes = lock.remotes.iter().filter(|(source, _)| matches!(source, Upstream::Git { .. }));
     remotes.map(|(source, pinned)| (source, pinned.digest.hex())).collect()
@@ -123,6 +125,7 @@ fn move_line(Move { old, new }: &Move<'_>, history: Option<&Ancestry>) -> String
     text
 }
 
+/// A ref with its commit, for a repository that moved to another ref.
 fn ref_and_commit(RefCommit { upstream, commit }: RefCommit<'_>) -> String {
     match upstream.reference() {
         Some(reference) => format!("{} ({})", shown(reference), short(commit)),

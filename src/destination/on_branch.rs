@@ -519,6 +519,7 @@ impl OnBranch {
     }
 }
 
+/// The failure of a branch whose tip was edited by hand.
 fn edited(branch: &str, tip: &TipState) -> Failure {
     let by = match tip.edited_by.as_slice() {
         [] => String::new(),

@@ -99,6 +99,7 @@ fn rank(path: &str, to: Option<&ResultFile>) -> u8 {
     }
 }
 
+/// The failure of a file that could not be written to the working tree.
 fn not_written(path: &str, error: &io::Error) -> Failure {
     Failure::new(format!("could not write `{path}`: {error}"))
         .hint("check that its directory can be written and has room, then run the same command again")

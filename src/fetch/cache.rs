@@ -102,6 +102,7 @@ impl Cache {
         (sha256_hex(&bytes) == sha256).then_some(bytes)
     }
 
+    /// Writes a file to the cache, unless it is there. `sha256` is the digest of `bytes`, and becomes its name.
     pub(crate) fn keep_file(&self, bytes: &[u8], sha256: &str) -> Result<()> {
         if self.file(sha256).is_some() {
             return Ok(());
@@ -122,12 +123,15 @@ impl Cache {
         });
     }
 
+    /// The directory of the cache. Fails if the user has no home directory.
     fn directory(&self) -> Result<&Path> {
         self.directory
             .as_deref()
             .ok_or_else(|| Failure::new("there is no cache directory").hint("set HOME or XDG_CACHE_HOME"))
     }
 
+    /// The directory with the repositories of one URL, each named after its commit. The URL is hashed, because it may
+    /// have any character.
     fn repositories(&self, url: &str) -> Result<PathBuf> {
         let digest = sha256_hex(url.as_bytes());
         Ok(self.directory()?.join("git").join(&digest[..32]))
@@ -152,6 +156,7 @@ impl Cache {
         builder.create(directory).map_err(|error| self.failure(&error))
     }
 
+    /// The failure of writing to the cache.
     fn failure(&self, error: &std::io::Error) -> Failure {
         let shown = self.directory.as_deref().unwrap_or(Path::new("")).display();
         Failure::new(format!("could not write the cache `{shown}`: {error}")).hint(HINT_CACHE_HOME)
@@ -207,6 +212,7 @@ fn put_file(scratch: &Scratch, from: &Path, to: &Path) -> io::Result<()> {
     std::fs::rename(&beside, to)
 }
 
+/// Writes a file beside its path, then renames it, so that no run sees a part of it.
 fn write_file(directory: &Path, bytes: &[u8], sha256: &str) -> io::Result<()> {
     let scratch = Scratch::beside(directory, FETCHING)?;
     let temporary = scratch.path().join("body");

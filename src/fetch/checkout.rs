@@ -79,6 +79,8 @@ impl CheckoutTree {
         }
     }
 
+    /// Adds the missing objects of a file of this repository to `missing`, without looking into submodules. Nothing is
+    /// added offline, or after fetching has failed once.
     fn want_directly(&self, path: &str, missing: &mut Vec<Missing>) {
         let lacking = self.lacks(path).unwrap_or_default();
         let mut requested = self.requested.borrow_mut();

@@ -168,6 +168,7 @@ impl Network {
         requests.iter().map(|_| failure.clone()).collect()
     }
 
+    /// Fetches one commit, unless the cache has it.
     pub(super) fn fetch_one(&self, request: &GitRequest) -> Result<Fetched> {
         let fetched = self.fetch(std::slice::from_ref(request)).pop();
         fetched.unwrap_or_else(|| Err(self.no_such_ref(request, request.name())))

@@ -80,6 +80,7 @@ pub(super) fn versions(network: &Network, chart: &ChartRef) -> Result<Vec<String
     Ok(index_versions(network, chart)?.into_iter().map(|listed| listed.version).collect())
 }
 
+/// The entries of a chart in the `index.yaml` of its repository.
 fn index_versions(network: &Network, chart: &ChartRef) -> Result<Vec<ChartVersion>> {
     let index = Url::parse(chart.repo.exposed()).and_then(|url| resolved_url(&url, "index.yaml"));
     let index = network.client.get(index.map_err(|error| odd_url(chart, error))?.as_str())?;
@@ -174,6 +175,7 @@ struct Helm<'c> {
 }
 
 impl<'c> Helm<'c> {
+    /// Prepares to run helm for a chart, with empty directories that only this run uses.
     fn new(chart: &'c ChartRef) -> Result<Helm<'c>> {
         let helm = Helm { chart, scratch: Scratch::new().map_err(unusable)? };
         for name in ["pulled", "config", "cache", "data"] {
@@ -186,6 +188,7 @@ impl<'c> Helm<'c> {
         self.scratch.path().join(name)
     }
 
+    /// A command of helm with homes of its own. Only logins for registries still come from the user.
     fn command(&self) -> Command {
         let mut command = Command::new("helm");
         command.current_dir(self.scratch.path());

@@ -153,6 +153,7 @@ impl<'a> Commits<'a> {
         if is_fetched { Ok(()) } else { Err(self.network.no_such_ref(self.request, new)) }
     }
 
+    /// Fetches a commit by its id or a ref, with its history. `option` limits the history, such as `--depth=1`.
     fn fetch(&self, name: &str, option: Option<&str>) -> Result<()> {
         let (into, refspecs) = (self.scratch.path(), format!("+{name}:refs/kl/{name}\n"));
         let exchange = self.network.exchange(self.request, into, FetchFilter::NoTrees, option, &refspecs)?;

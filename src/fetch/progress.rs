@@ -24,6 +24,7 @@ impl Progress {
         Progress::on(target, doing)
     }
 
+    /// Makes a progress line that is drawn on `target`.
     fn on(target: ProgressDrawTarget, doing: &str) -> Self {
         let bar = ProgressBar::with_draw_target(Some(0), target);
         let template = format!("{{spinner}} {doing} {{pos}}/{{len}} {{wide_msg}}");
@@ -72,6 +73,7 @@ impl Progress {
         self.bar.suspend(work)
     }
 
+    /// Changes the list of running jobs, and shows the label of the first one.
     fn update(&self, change: impl FnOnce(&mut Vec<(usize, String)>)) {
         let mut waiting = self.waiting.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         change(&mut waiting);

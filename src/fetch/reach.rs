@@ -42,6 +42,7 @@ fn is_public_embedded(high: u16, low: u16) -> bool {
     is_public_v4(Ipv4Addr::new(a, b, c, d))
 }
 
+/// Whether an IPv4 address is public: not reserved, private, loopback, link-local, shared by a provider, or multicast.
 fn is_public_v4(address: Ipv4Addr) -> bool {
     !matches!(
         address.octets(),

@@ -113,6 +113,7 @@ impl Tip {
         (name == chart.name).then_some(archive)
     }
 
+    /// The bytes of a localized file. Fails if they do not match the lock.
     fn read(&self, file: &StoredFile) -> Result<Vec<u8>> {
         let path = path::join(&self.directory, &file.path);
         let bytes = self.tree.read(&path)?;
@@ -170,6 +171,7 @@ pub(super) struct TipTree {
 }
 
 impl TipTree {
+    /// The repository itself, for files that the tip does not have. It is fetched when it is first needed.
     fn fetched(&self) -> Result<&CheckoutTree> {
         if let Some(tree) = self.fetched.get() {
             return Ok(tree);

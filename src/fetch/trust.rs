@@ -136,6 +136,8 @@ impl Network {
         }
     }
 
+    /// The signer of the tag object of a resolved ref, or else of its commit. Fails if the tag object has another name
+    /// than the ref: a server could give the signed tag of an older release.
     fn signer_of(&self, fetched: &Fetched, signers: &Signers) -> Result<String> {
         let GitObject { kind, id, bytes } = self.dated_object(fetched)?;
         let name = tag_name(fetched);
@@ -254,6 +256,7 @@ fn refuse_young(upstream: &Upstream, made: Option<u64>, least: Duration) -> Resu
         .hint(lift(upstream)))
 }
 
+/// The failure of an upstream that is younger than `min-age`.
 fn young(source: &Upstream, message: String) -> Failure {
     let failure = Failure::new(message).because(FailureKind::Young);
     Failure { distrusted: Some(source.clone().into()), ..failure }

@@ -323,6 +323,7 @@ impl Walker {
         }
     }
 
+    /// Adds the files of a pulled chart to the graph.
     fn add_archive(&mut self, chart: usize, archive: Rc<Archive>) {
         let mut files = BTreeMap::new();
         for path in archive.files.keys() {

@@ -224,6 +224,7 @@ impl<'a> InputRecorder<'a> {
         Ok(())
     }
 
+    /// The recorded inputs: what was added, and every path that the tree was asked for.
     fn finish(self) -> Vec<BuildInput> {
         let mut inputs = self.inputs;
         inputs.extend(self.tree.asked.into_inner().into_iter().map(BuildInput::At));

@@ -388,6 +388,7 @@ impl Graph {
         exploding
     }
 
+    /// The failure of a file whose YAML aliases stand for too many nodes. `None` if they do not, or if it is not text.
     fn explodes(&self, file: FileId) -> Option<Failure> {
         let problem = kustomization::refuse_expansion(str::from_utf8(&self.bytes(file)).ok()?).err()?;
         let location = Location { position: problem.position, ..self.file_location(file) };

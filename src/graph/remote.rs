@@ -174,6 +174,7 @@ impl Walker {
         }
     }
 
+    /// The tree of a fetched commit in the graph. A new one is added.
     fn find_or_add_source(&mut self, repository: &Rc<RemoteCommit>) -> SourceId {
         let sources = &mut self.graph.sources;
         let mut repositories = sources.iter().map(|source| source.repository.as_ref());

@@ -24,6 +24,7 @@ impl Survey {
         Survey::in_scope(ScopedTree::user(tree))
     }
 
+    /// Begins a survey of a tree whose references are bounded by a scope. Nothing is read yet.
     pub(super) fn in_scope(source: ScopedTree) -> Survey {
         failpoint::walks();
         let mut walker = Walker::default();

@@ -121,6 +121,7 @@ impl Graph {
         }
     }
 
+    /// The location of a reference or note. `None` for a file, whose troubles come with a location.
     fn location_at(&self, at: At) -> Option<Location> {
         match at {
             At::Edge(edge) => Some(self.location(&self[edge])),

@@ -128,6 +128,7 @@ impl Value {
         }
     }
 
+    /// Gives this value the positions of `source`, or `default` if it has no source.
     fn copy_positions_or(&mut self, source: Option<&Value>, default: Position) {
         match source {
             Some(source) => self.copy_positions(source),
@@ -145,6 +146,7 @@ impl Value {
         })
     }
 
+    /// Calls `change` with the value itself, then with every value in it.
     pub(super) fn each(&mut self, change: &mut dyn FnMut(&mut Value)) {
         change(self);
         match &mut self.data {

@@ -124,6 +124,7 @@ pub(super) fn not_plain(stream: &Stream<'_>) -> Option<Problem> {
     stream.documents.iter().find_map(|document| document.find_map(&tag_or_merge_key))
 }
 
+/// Whether a line begins with `---` and has text after it that is not a comment.
 fn has_text_after_dashes(line: &str) -> bool {
     let after = line.strip_prefix("---").unwrap_or_default();
     let is_comment = after.starts_with([' ', '\t']) && after.trim_start().starts_with('#');
@@ -146,6 +147,7 @@ pub(super) fn tag_or_merge_key(value: &Value) -> Option<Problem> {
     Some(Problem::new(ProblemKind::Other, position, message, hint))
 }
 
+/// Adds a problem to `reader` if a stream is not plain YAML.
 fn refuse_other_yaml(stream: &Stream<'_>, reader: &mut KustomizationReader<'_>) {
     if let Some(problem) = not_plain(stream) {
         reader.push_problem(problem.context("not plain YAML"));

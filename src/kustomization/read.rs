@@ -463,6 +463,7 @@ impl KustomizationReader<'_> {
         }
     }
 
+    /// Adds the problem of a value that has another type than `wanted`. For a string the hint is to quote the value.
     fn wrong_type(&mut self, value: &Value, wanted: &str, hint: Option<String>) {
         let (mut is, mut hint) = (value.kind(), hint.unwrap_or_default());
         if let Some(word) = value.scalar().filter(|_| wanted == "a string") {
@@ -473,6 +474,7 @@ impl KustomizationReader<'_> {
         self.add_problem(value.start, format!("expected {wanted}, found {is}"), &hint);
     }
 
+    /// Adds a note about the current field.
     pub(super) fn add_note(&mut self, position: Position, kind: NoteKind) {
         let field = self.field.clone();
         self.read.notes.push(Note { position, field, kind });

@@ -86,6 +86,7 @@ impl Value {
         T::deserialize(self)
     }
 
+    /// Fails because the value has another type than `expected`.
     fn mistyped<T>(&self, expected: &str) -> Result<T, Mistyped> {
         let message = format!("expected {expected}, found {}", self.kind());
         Err(Mistyped { keys: String::new(), start: self.start, message })

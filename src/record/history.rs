@@ -53,6 +53,7 @@ pub(crate) fn refuse_tip(repo: &LocalRepo, commit: &str, shown: &str) -> Result<
     Err(on_source_branch(Failure::new(format!("{shown} is a commit of a localized branch, not a source"))))
 }
 
+/// Whether a commit is the tip of localized branches, and of no other branch.
 fn is_tip(repo: &LocalRepo, commit: &str) -> Result<bool> {
     let mut refs = repo.refs(&["refs/heads/", "refs/remotes/"])?;
     // A commit that a branch was fast-forwarded to is a source again, so symbolic refs do not count.

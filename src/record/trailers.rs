@@ -232,6 +232,7 @@ impl TargetTrailer {
     }
 }
 
+/// Parses the value of a trailer for a remote: its encoded label, and its digest.
 fn parse_remote(value: &str) -> Result<(String, Digest)> {
     // The message does not show the URL, because it may have a secret.
     let (label, digest) = value.split_once(' ').ok_or_else(|| Failure::new("expected a url and a digest"))?;

@@ -72,6 +72,7 @@ const CAUSES: [KnownMessage; 9] = [
 ];
 
 impl Network {
+    /// The failure of a git command that could not be run, or did not end in time.
     pub(in crate::fetch) fn not_run(&self, request: &GitRequest, error: process::Error) -> Failure {
         let is_late = matches!(error, process::Error::Deadline(..));
         let failure = git::not_run(error).context(request.url.shown());

@@ -190,6 +190,7 @@ impl Client {
         }
     }
 
+    /// The error of a request that took longer than the time that is left.
     fn too_late(&self) -> RequestError {
         let message = format!("timed out after {} s", self.bounds.deadline.as_secs_f64());
         Failure::new(message).hint(HINT_TRY_AGAIN).because(FailureKind::NoAnswer).into()
@@ -201,6 +202,7 @@ fn unusable<T>(failure: Failure) -> Result<T, RequestError> {
     Err(failure.because(FailureKind::Unusable).into())
 }
 
+/// The error of a connection that broke. A retry may succeed at once.
 fn broken(message: String) -> RequestError {
     let failure = Failure::new(message).hint(HINT_TRY_AGAIN).because(FailureKind::NoConnection);
     RequestError { retry_after: Some(Duration::ZERO), ..failure.into() }
@@ -267,6 +269,7 @@ fn causes<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (
     })
 }
 
+/// Whether reading a body failed because the time of the request was over.
 fn is_timeout(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::TimedOut
         || causes(error).any(|cause| cause.downcast_ref::<reqwest::Error>().is_some_and(reqwest::Error::is_timeout))

@@ -67,6 +67,7 @@ pub(crate) enum Content {
 }
 
 impl Content {
+    /// The kind of content that the commit of a record has.
     pub(crate) fn of(target: &TargetTrailer) -> Content {
         match target.new_dir {
             Some(_) => Content::Copies,
@@ -157,6 +158,7 @@ pub(crate) fn examine(
     Ok(state)
 }
 
+/// The failure of a branch with copies, where the whole repository was to be written.
 fn holds_copies(branch: &str, target: TargetTrailer) -> Failure {
     let example = target.new_dir.unwrap_or(target.target);
     Failure::new(format!("branch `{branch}` contains copies, for example `{example}`"))
@@ -235,6 +237,7 @@ fn newest(repo: &LocalRepo, repository: &gix::Repository, branch: &str, tip: &st
     }
 }
 
+/// The failure of a branch without any record: it is not a localized branch, or a shallow clone lacks the record.
 fn not_ours(repo: &LocalRepo, branch: &str) -> Result<Failure> {
     if let Some(failure) = cut_off(repo, branch)? {
         return Ok(failure);

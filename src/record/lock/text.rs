@@ -94,6 +94,7 @@ fn parse_keys(bytes: &[u8], file: &str) -> Result<(LockKeys, Yaml)> {
 /// lock with a key that it does not know, because the key may decide what is localized, allowed or verified.
 const VERSION: u64 = 1;
 
+/// Reads the version of a lock. Fails for any other than [`VERSION`].
 fn version<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<u64, D::Error> {
     match u64::deserialize(deserializer)? {
         VERSION => Ok(VERSION),

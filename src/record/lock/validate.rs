@@ -112,6 +112,7 @@ fn may_repeat(other: Option<&RemoteKeys>, entry: &RemoteKeys) -> bool {
     other.is_none_or(|other| other.commit == entry.commit && (other.is_stale() || entry.is_stale()))
 }
 
+/// Validates `paths-of`, the beginning of a commit id.
 fn check_paths_of(text: &str) -> Checked {
     if text.len() == SHORT && text.chars().all(|digit| digit.is_ascii_digit() || ('a'..='f').contains(&digit)) {
         return Ok(());
@@ -170,6 +171,7 @@ fn check_file(file: &StoredFile) -> Checked {
     Ok(())
 }
 
+/// Validates a SHA-256.
 fn check_digest(sha256: &str) -> Checked {
     if !is_sha256(sha256) {
         let sha256 = shown(sha256);
@@ -189,6 +191,7 @@ fn check_text(name: &str, text: &str, rule: impl Fn(&str) -> Result<(), &'static
     rule(text).map_err(|reason| format!("the {name} `{}` {reason}", shown(text)))
 }
 
+/// Refuses an entry that appears twice in its list. `is_new` tells that it was not there before.
 fn refuse_repeated(is_new: bool, kind: &str, name: &dyn std::fmt::Display) -> Checked {
     if !is_new {
         return Err(format!("the {kind} `{}` appears twice", shown(&name.to_string())));
