@@ -336,9 +336,8 @@ pub(super) fn absent_failure(absence: &Absence, path: &str, message: String, hin
             let restore = command("git restore --staged --worktree --", [pathspec(path)]);
             (message, format!("restore it: {restore}"))
         }
-        Absence::Untracked { is_directory } => {
-            // A directory may contain files that are ignored for good reason, so only a file is added by force.
-            let add = if *is_directory { command("git add --", [pathspec(path)]) } else { stage([path]) };
+        Absence::Untracked { is_forced } => {
+            let add = if *is_forced { stage([path]) } else { command("git add --", [pathspec(path)]) };
             (format!("`{path}` is on disk, but not committed"), add)
         }
         Absence::Ignored { rule, on_disk } => {

@@ -17,7 +17,8 @@ pub enum Absence {
     Deleted,
     /// It is on disk, but not in the tree: git does not track it, or it is not staged.
     Untracked {
-        is_directory: bool,
+        /// Whether to add it with `git add -f`.
+        is_forced: bool,
     },
     /// A pattern of an ignore file matches it.
     Ignored {
@@ -73,7 +74,11 @@ impl Absences {
     pub fn of(&self, path: &str) -> Absence {
         match (self.ignore_rule(path), self.on_disk(path)) {
             (Some(rule), entry) => Absence::Ignored { rule, on_disk: self.on_disk.then_some(entry.is_some()) },
-            (None, Some(entry)) => Absence::Untracked { is_directory: entry.is_dir() },
+            // A directory may contain files that are ignored for good reason, so it is added by force only if it must be:
+            // if rules of this machine ignore it as a whole.
+            (None, Some(entry)) => {
+                Absence::Untracked { is_forced: !entry.is_dir() || self.repo.ignores(path).unwrap_or(true) }
+            }
             (None, None) if self.is_in_head(path) => Absence::Deleted,
             (None, None) => Absence::Nowhere,
         }
