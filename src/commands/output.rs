@@ -212,6 +212,7 @@ pub(super) fn print(text: &[u8]) {
     if let Err(error) = written
         && error.kind() != ErrorKind::BrokenPipe
     {
+        // The command goes on, but must not end with success.
         IS_LOST.store(true, Ordering::Relaxed);
         let failure = Failure::new(format!("could not write to standard output: {error}"));
         say(&messages::failures(&[failure]));

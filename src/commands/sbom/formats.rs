@@ -32,8 +32,9 @@ impl Sbom {
         let mut below: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         let mut is_named = vec![false; self.components.len()];
         for (index, component) in self.components.iter().enumerate() {
-            let named = component.names.iter();
-            let named = named.filter_map(|named| numbers.get(named).or_else(|| numbers.get(&named.source())));
+            // A reference to a source with several versions counts for each of them.
+            let names = component.names.iter();
+            let named = names.filter_map(|name| numbers.get(name).or_else(|| numbers.get(&name.source())));
             for named in named.flatten().filter(|named| **named != index) {
                 is_named[*named] = true;
                 below.entry(self.element_id(Some(index))).or_default().insert(self.element_id(Some(*named)));
