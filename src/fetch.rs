@@ -554,6 +554,7 @@ impl Fetcher {
 }
 
 impl Remotes for Fetcher {
+    /// Refuses content that lacks what `policy` demands. With `is_lifted`, it may be younger than `min-age`.
     fn trust(&self, upstream: &Upstream, policy: &SourcePolicy, is_lifted: bool) -> Result<()> {
         self.trusted(upstream, policy, is_lifted)
     }
@@ -631,10 +632,12 @@ fn page(url: &SafeUrl) -> Failure {
         .hint("use the URL of the raw file; if it is a login page, the server requires credentials")
 }
 
+/// The content of a downloaded file.
 fn remote_file(url: &SafeUrl, bytes: Vec<u8>) -> RemoteContent {
     RemoteContent::File(Rc::new(RemoteFile { url: url.clone(), sha256: sha256_hex(&bytes), bytes: bytes.into() }))
 }
 
+/// The content of a pulled chart.
 fn archived(archive: Archive) -> RemoteContent {
     RemoteContent::Chart(Some(Rc::new(archive)))
 }

@@ -275,6 +275,7 @@ impl Walker {
         self.queue.push(EdgeId { root, index: edges.len() - 1 });
     }
 
+    /// The one kustomization file in a directory, with its name. Fails if there is none, or more than one.
     fn kustomization_file(&mut self, source: SourceId, directory: &str) -> WalkResult<(&'static str, FileId)> {
         let tree = self.graph.sources[source].tree.clone();
         let mut candidates = Vec::new();

@@ -109,6 +109,7 @@ impl NewDirectory {
         fs::rename(&fresh, &self.disk_path).map_err(|error| self.failed(&error))
     }
 
+    /// The failure of an error of the system while NEW_DIR was written.
     fn failed(&self, error: &io::Error) -> Failure {
         self.not_written(Failure::new(error.to_string()))
     }

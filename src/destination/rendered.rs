@@ -82,6 +82,7 @@ fn unknown(rendered: &Rendered) -> Option<ResultFile> {
     (!lines.is_empty()).then(|| ResultFile::plain(list_text(&lines).into_bytes()))
 }
 
+/// The text of a list, one entry per line.
 fn list_text<'a>(lines: impl IntoIterator<Item = &'a String>) -> String {
     lines.into_iter().map(|line| format!("{line}\n")).collect()
 }

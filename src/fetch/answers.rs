@@ -267,6 +267,7 @@ pub(super) fn refuse_unsafe_upstream(source: &Upstream) -> Result<()> {
     refuse_unsafe(&text, Some(&spec)).map_err(|reason| refused_url(url, &reason))
 }
 
+/// The failure of a URL in a lock that must not be requested.
 fn refused_url(url: &str, why: &str) -> Failure {
     Failure::new(format!("{url} is refused: {why}")).hint("find out how it came into the lock")
 }
@@ -280,6 +281,7 @@ fn failed(failure: Failure) -> UpstreamState {
     }
 }
 
+/// Whether a version of a chart is newer than another one. `false` if one of them is not a version.
 fn is_newer(version: &str, than: &str) -> bool {
     release::version(version).zip(release::version(than)).is_some_and(|((_, version), (_, than))| version > than)
 }

@@ -137,6 +137,7 @@ impl Cache {
         Ok(self.directory()?.join("git").join(&digest[..32]))
     }
 
+    /// The directory with the files and archives, each named after its digest.
     fn files(&self) -> Result<PathBuf> {
         Ok(self.directory()?.join("http"))
     }

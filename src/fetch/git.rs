@@ -47,6 +47,7 @@ impl GitRequest {
         self.commit.as_deref().unwrap_or_else(|| self.reference())
     }
 
+    /// The ref as git takes it.
     pub(super) fn reference(&self) -> &str {
         self.reference.as_deref().unwrap_or("HEAD")
     }
@@ -387,6 +388,7 @@ fn fetched_commit(
     Ok((commit.id.to_string(), is_tag.then(|| id.to_owned())))
 }
 
+/// The failure of a commit that was fetched, but cannot be read.
 fn unreadable(reason: &str) -> Failure {
     Failure::new(format!("cannot read the fetched commit: {reason}"))
 }

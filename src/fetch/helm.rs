@@ -71,6 +71,7 @@ pub(super) fn pull(network: &Network, chart: &ChartRef) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// The failure of a chart whose `repo` is not a URL.
 fn odd_url(chart: &ChartRef, error: url::ParseError) -> Failure {
     Failure::new(format!("{}: `repo` is not a URL: {error}", chart.upstream()))
 }
@@ -184,6 +185,7 @@ impl<'c> Helm<'c> {
         Ok(helm)
     }
 
+    /// The path of one of the directories that only this run uses, or of a file in it.
     fn path(&self, name: &str) -> PathBuf {
         self.scratch.path().join(name)
     }
@@ -213,7 +215,8 @@ impl<'c> Helm<'c> {
     }
 }
 
-/// Runs `helm pull` as kustomize does, except that nothing is unpacked.
+/// Pulls a chart from a registry (`oci://`) with helm, because only helm has the user's logins there. Runs `helm pull`
+/// as kustomize does, except that nothing is unpacked.
 fn pull_from_registry(network: &Network, chart: &ChartRef) -> Result<Vec<u8>> {
     // helm connects on its own, so the address is checked before it starts.
     network.reach.check_addresses(chart.repo.exposed())?;

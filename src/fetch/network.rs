@@ -64,7 +64,8 @@ impl Network {
         }
     }
 
-    /// Fetches the content of jobs. Commits of one repository are fetched with one request.
+    /// Fetches the content of jobs in parallel. Commits of one repository are fetched with one request. Returns each
+    /// job with its answer.
     pub(super) fn fetch_all(&self, jobs: Vec<FetchJob>) -> Vec<(FetchJob, Result<Downloaded>)> {
         // One request for each repository: servers count requests, and a connection costs more than most objects.
         let mut groups: Vec<Vec<FetchJob>> = Vec::new();

@@ -55,6 +55,7 @@ impl Published {
         format!("refs/remotes/{}/{}", self.remote, self.short())
     }
 
+    /// The short name of the branch.
     fn short(&self) -> &str {
         self.name.trim_start_matches("refs/heads/")
     }
@@ -118,6 +119,7 @@ impl Published {
         asked.map_err(|failure| self.explained(failure, "look for", "at"))
     }
 
+    /// Adds to a failure what could not be done with the branch at the remote, for example `push` it `to` the remote.
     fn explained(&self, failure: Failure, verb: &str, at: &str) -> Failure {
         failure.context(format!("could not {verb} `{}` {at} `{}`", self.short(), self.remote))
     }

@@ -46,6 +46,7 @@ impl Graph {
     }
 }
 
+/// The locations of the references of a chain.
 fn locations(graph: &Graph, chain: &[&Edge]) -> Vec<Location> {
     chain.iter().map(|edge| graph.location(edge)).collect()
 }

@@ -100,6 +100,7 @@ impl ChartRef {
         lock.get(&self.upstream())
     }
 
+    /// The version as written. `None` if there is none.
     fn version(&self) -> Option<&str> {
         Some(self.version.as_str()).filter(|version| !version.is_empty())
     }
@@ -145,6 +146,7 @@ impl Archive {
 }
 
 impl Chart {
+    /// Whether the chart is in the tree, so that kustomize pulls none.
     pub(crate) fn is_there(&self) -> bool {
         matches!(self.lookup, ChartLookup::There(_))
     }

@@ -53,6 +53,7 @@ pub(crate) enum NodeKind {
 }
 
 impl Node {
+    /// The node of a reference that cannot be followed.
     fn broken(name: String, why: &'static str) -> Node {
         Node { name, kind: NodeKind::Broken, why: Some(why), ..Node::default() }
     }
@@ -106,6 +107,7 @@ pub(crate) struct NamedReference {
     pub reference: String,
 }
 
+/// Serializes a node as its name.
 fn name<S: Serializer>(node: &Rc<Node>, serializer: S) -> std::result::Result<S::Ok, S::Error> {
     node.name.serialize(serializer)
 }
@@ -166,6 +168,7 @@ impl<'a> Namer<'a> {
         }
     }
 
+    /// The upstream from which a file was localized, by the locks of the tree. `None` if it was not.
     fn origin(&self, file: FileId) -> Option<Upstream> {
         self.graph.user_path(file).and_then(|path| self.localized_from.get(path)).cloned()
     }

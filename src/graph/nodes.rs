@@ -321,18 +321,22 @@ impl Graph {
         self.missing.entry(root).or_insert(shown);
     }
 
+    /// The ids of all roots.
     pub(crate) fn root_ids(&self) -> impl Iterator<Item = RootId> + use<> {
         (0..self.roots.len()).map(RootId)
     }
 
+    /// The ids of all files.
     pub(super) fn file_ids(&self) -> impl Iterator<Item = FileId> + use<> {
         (0..self.files.len()).map(FileId)
     }
 
+    /// All references, with their ids.
     pub(crate) fn edges(&self) -> impl Iterator<Item = (EdgeId, &Edge)> {
         self.root_ids().flat_map(|root| self.edges_of(root))
     }
 
+    /// The references of a root, with their ids.
     pub(crate) fn edges_of(&self, root: RootId) -> impl Iterator<Item = (EdgeId, &Edge)> {
         self.roots[root].edges.iter().enumerate().map(move |(index, edge)| (EdgeId { root, index }, edge))
     }

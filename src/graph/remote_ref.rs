@@ -89,6 +89,7 @@ impl RemoteRef {
         self.repository().filter(|spec| !spec.query_dropped).map_or_else(|| self.file(), Upstream::git)
     }
 
+    /// The reference as a file.
     fn file(&self) -> Upstream {
         Upstream::File { url: self.text.shown() }
     }

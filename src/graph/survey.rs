@@ -32,6 +32,7 @@ impl Survey {
         Survey { walker: RefCell::new(walker) }
     }
 
+    /// The tree that is surveyed.
     pub(crate) fn tree(&self) -> SharedTree {
         self.walker.borrow().graph.sources[0].tree.clone()
     }

@@ -135,6 +135,7 @@ impl Graph {
 pub(super) type WalkResult<T> = Result<T, Box<Trouble>>;
 
 impl Trouble {
+    /// A trouble with this message. The walk adds its subject when it records the trouble.
     pub(super) fn new(kind: TroubleKind, message: impl Into<String>) -> Box<Self> {
         Trouble::of(kind, Failure::new(message))
     }
@@ -144,6 +145,7 @@ impl Trouble {
         Trouble::new(TroubleKind::Refused, message)
     }
 
+    /// A trouble with this failure. The walk adds its subject when it records the trouble.
     pub(super) fn of(kind: TroubleKind, failure: Failure) -> Box<Self> {
         Box::new(Trouble { kind, at: At::Nothing, failure })
     }

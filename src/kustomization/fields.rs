@@ -49,6 +49,7 @@ pub(super) struct ChartKeys {
 }
 
 impl ChartKeys {
+    /// The keys of a chart, in the order name, version, repository, file of values.
     pub(super) fn all(self) -> [&'static str; 4] {
         [self.name, self.version, self.repo, self.values]
     }

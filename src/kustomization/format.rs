@@ -58,6 +58,7 @@ pub(crate) fn parse<T: DeserializeOwned>(text: &str, file: &str) -> Result<(T, V
     Ok((value, root))
 }
 
+/// A failure at a position of a file. Invisible characters of the message are shown.
 fn failure_at(file: &str, position: Position, message: &str) -> Failure {
     Failure::new(redact::visible(message)).at(Location { position, ..at_line(file, 0) })
 }

@@ -234,10 +234,12 @@ fn read_function_spec(reader: &mut KustomizationReader<'_>, spec: &Value) -> Run
     Runs::Program(path)
 }
 
+/// The value of a field of the specification of a function, at two keys, whose case does not count.
 fn spec_field<'v>(spec: &'v Value, outer: &str, inner: &str) -> Option<&'v Value> {
     spec.folded_field(outer)?.folded_field(inner)
 }
 
+/// The value with its text. `None` if it is empty, or not a scalar.
 fn not_empty(value: &Value) -> Option<(&Value, String)> {
     Some((value, value.scalar().filter(|text| !text.is_empty())?))
 }

@@ -55,6 +55,7 @@ pub fn read(bytes: &[u8]) -> Result<Kustomization, Refused> {
     reader.finish()
 }
 
+/// The directory of charts that an object sets. `None` if it sets none.
 fn chart_home(value: &Value) -> Option<&str> {
     value.folded_field("chartHome")?.text().filter(|text| !text.is_empty())
 }
@@ -128,10 +129,12 @@ impl Problem {
         Problem { position, field: String::new(), message: message.into(), hint: hint.to_owned(), kind }
     }
 
+    /// Puts the context before the message.
     pub(super) fn context(self, context: &str) -> Self {
         Problem { message: format!("{context}: {}", self.message), ..self }
     }
 
+    /// Adds to the message where the value is.
     fn in_a(self, container: &str) -> Self {
         Problem { message: format!("{} in {container}", self.message), ..self }
     }
@@ -480,10 +483,12 @@ impl KustomizationReader<'_> {
         self.read.notes.push(Note { position, field, kind });
     }
 
+    /// Adds a problem of the current field. `hint` may be empty.
     pub(super) fn add_problem(&mut self, position: Position, message: impl Into<String>, hint: &str) {
         self.add_problem_of(ProblemKind::Other, position, message, hint);
     }
 
+    /// Adds a problem of a kind that other rooms handle differently.
     fn add_problem_of(&mut self, kind: ProblemKind, position: Position, message: impl Into<String>, hint: &str) {
         self.push_problem(Problem::new(kind, position, message, hint));
     }
@@ -502,6 +507,7 @@ fn spot(value: &Value, number: usize) -> Spot {
     Spot { range, start: value.start, in_flow: value.in_flow, number }
 }
 
+/// The text of a field, whose case does not count. Empty if it is missing, or not a string.
 fn folded_text<'v>(value: &'v Value, name: &str) -> &'v str {
     value.folded_field(name).and_then(Value::text).unwrap_or_default()
 }
@@ -531,6 +537,7 @@ fn may_have_reference(tree: &FieldTree, value: &Value) -> bool {
     }
 }
 
+/// The hint for a misspelled name. Empty if no known name is similar.
 pub(super) fn did_you_mean(name: &str, known: impl Iterator<Item = &'static str>) -> String {
     nearest(name, known).map_or_else(String::new, |name| format!("did you mean `{name}`?"))
 }

@@ -69,10 +69,12 @@ pub(crate) enum Data {
     Mapping(Vec<(String, Value)>),
 }
 
+/// Fails with a problem at a position.
 pub(super) fn wrong<T>(position: Position, message: impl Into<String>) -> Result<T, Problem> {
     Err(Problem::new(ProblemKind::Other, position, message, ""))
 }
 
+/// The position of a marker of the parser, whose columns begin with 0.
 fn position_of(marker: &Marker) -> Position {
     Position::new(marker.line(), marker.col() + 1)
 }
@@ -519,6 +521,7 @@ pub(super) fn number(word: &str) -> Option<Number> {
     }
 }
 
+/// The problem of an error of the parser.
 fn syntax(error: &ScanError) -> Problem {
     Problem::new(ProblemKind::Other, position_of(error.marker()), error.info(), "")
 }

@@ -70,6 +70,7 @@ pub(crate) fn is_localized(repo: &LocalRepo, rev: &str) -> Result<bool> {
     }
 }
 
+/// Adds the hint to run the command on the source branch.
 fn on_source_branch(failure: Failure) -> Failure {
     failure.hint("run it on the source branch (git switch BRANCH), and localize that again")
 }

@@ -142,6 +142,7 @@ impl Trailers {
         })
     }
 
+    /// Refuses a record with an invalid value, when it is read and before it is written.
     fn check(&self) -> Result<()> {
         // Whoever can commit can write any trailers, so each value is checked before a path or a command is made from
         // it.

@@ -162,6 +162,8 @@ impl Client {
         Ok(client)
     }
 
+    /// The error of a request without a response, with a hint, and whether a retry may help. The message never shows
+    /// the URL, which may have a secret.
     fn explain_error(&self, url: &Url, error: reqwest::Error) -> RequestError {
         let (error, host) = (error.without_url(), authority(url.as_str()).unwrap_or_default());
         let reason = root_cause(&error);

@@ -20,8 +20,9 @@ const VENDOR: &str =
 type Listed = BTreeMap<String, (String, bool)>;
 
 impl Walker {
-    /// Inspects the files that helm reads of a chart in the tree, and adds those that a result needs. `sound` are the
-    /// paths of the user's charts without problems.
+    /// Inspects the files that helm reads of a chart in the tree: its schemas must not make helm read anything else,
+    /// and the files that a result needs are added to the graph. `sound` are the paths of the user's charts without
+    /// problems.
     pub(super) fn inspect_files(
         &mut self,
         chart: usize,
@@ -59,8 +60,9 @@ impl Walker {
         Ok(())
     }
 
-    /// Records a trouble for each request that the schemas of a chart make in helm, unless it `is_allowed`: at the schema
-    /// if it is one of `user_files`, else at the reference to the chart. Returns whether there are none.
+    /// Records a trouble for each URL or file that the schemas of a chart make helm read, unless it `is_allowed`: no
+    /// lock pins its content. The trouble is at the schema if it is one of `user_files`, otherwise at the reference to
+    /// the chart. Returns whether there are no troubles.
     pub(super) fn judge_schemas(
         &mut self,
         chart: usize,

@@ -26,7 +26,8 @@ pub struct LockConflict {
 }
 
 impl Lock {
-    /// Merges two locks with the common ancestor `base`, which tells which side changed an entry.
+    /// Merges two locks after git could not: the lock has generated lines that conflict easily. The common ancestor
+    /// `base` tells which side changed an entry.
     pub fn merge(base: Option<&Lock>, ours: &Lock, theirs: &Lock) -> Merged {
         let mut lock = ours.clone();
         let mut conflicts = Vec::new();
@@ -57,7 +58,7 @@ impl Lock {
     }
 }
 
-/// Joins their entry into ours.
+/// Merges their entry for a source into ours. `base_digest` is the digest in the common ancestor.
 fn merge_entry(ours: &mut Pinned, theirs: &Pinned, base_digest: Option<&Digest>) {
     // Entries of one commit get the directories of both. Otherwise the side that changed the entry counts.
     if ours.digest == theirs.digest {

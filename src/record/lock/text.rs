@@ -256,6 +256,7 @@ impl RemoteKeys {
 }
 
 impl From<(&Upstream, &Pinned)> for RemoteKeys {
+    /// The keys of an entry without `paths-of`, which only the lock file has.
     fn from((source, pinned): (&Upstream, &Pinned)) -> Self {
         let Pinned { digest, size, resolved, signed, paths, .. } = pinned.clone();
         // Only the keys of its kind are present.
