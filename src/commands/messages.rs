@@ -43,9 +43,14 @@ pub(super) fn html(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
+/// How many of a kind are named: all with `verbose`.
+pub(super) fn most_named(verbose: bool) -> usize {
+    if verbose { usize::MAX } else { NAMED }
+}
+
 /// These names in one line, without `verbose` only the first.
 pub(super) fn named(all: &[String], verbose: bool) -> String {
-    listed(all, if verbose { usize::MAX } else { NAMED })
+    listed(all, most_named(verbose))
 }
 
 /// A warning that does not belong to a rule, with its hint.
@@ -130,7 +135,7 @@ pub(super) fn first_failures(failures: &[Failure], verbose: bool) -> String {
     let mut out = String::new();
     let groups = by_reason(failures);
     // A terminal has some fifty lines. The first failures are usually the cause of the others.
-    let (groups, more) = groups.split_at(groups.len().min(if verbose { usize::MAX } else { NAMED }));
+    let (groups, more) = groups.split_at(groups.len().min(most_named(verbose)));
     for (index, group) in groups.iter().enumerate() {
         let failure = group[0];
         if let [failure] = group.as_slice() {
@@ -184,7 +189,7 @@ fn remote_hint(failures: &[&Failure], verbose: bool) -> String {
     let init = if are_gone { "run `git kustomize-localize init`, or " } else { "" };
     let hint = hinted(&format!("to leave it remote, {init}add to `allow` in `{FILE_NAME}`:"));
     let entries = entries.into_iter().map(|entry| format!("  {entry}"));
-    hint + &lines(first(entries, if verbose { usize::MAX } else { NAMED }))
+    hint + &lines(first(entries, most_named(verbose)))
 }
 
 /// The failures in groups that differ only in their locations, in the order of the first of each.
@@ -234,7 +239,7 @@ pub(super) fn changes(
         return table(changes, news, effects_of, shown.width);
     }
     // A terminal shows some fifty lines, and reviewers need the rest of the report as well.
-    let (named, more) = changes.split_at(changes.len().min(if shown.verbose { usize::MAX } else { NAMED }));
+    let (named, more) = changes.split_at(changes.len().min(most_named(shown.verbose)));
     let mut out = Vec::new();
     for change in named {
         let effects = effects_of(&change.upstream).map_or(String::new(), |effects| format!(": {effects}"));

@@ -7,7 +7,7 @@ use console::Style;
 use super::summary::ImageMove;
 use super::{Compared, Diff, Title};
 use crate::build::consequences::Consequence;
-use crate::commands::messages::{NAMED, first, fitting, named};
+use crate::commands::messages::{first, fitting, most_named, named};
 use crate::commands::output::Shown;
 use crate::message::redact::visible;
 use crate::targets::affected::DiffStatus;
@@ -15,7 +15,7 @@ use crate::targets::affected::DiffStatus;
 /// The differences: the names of builds, their consequences and their objects.
 pub(super) fn text(diff: &Diff, shown: Shown) -> String {
     let bold = styled(shown, Style::new().bold());
-    let images = first(diff.images.iter().map(ImageMove::line), if shown.verbose { usize::MAX } else { NAMED });
+    let images = first(diff.images.iter().map(ImageMove::line), most_named(shown.verbose));
     let mut out: String = images.into_iter().map(|line| line + "\n").collect();
     for group in diff.groups(shown.verbose) {
         let build = group[0];
@@ -77,7 +77,7 @@ fn consequence_line(consequence: &Consequence, object: &str, shown: Shown) -> St
 /// The names of the builds of a group, one line each, and the builds that defined their objects.
 fn titles(group: &[&Compared], verbose: bool, bold: impl Fn(String) -> String) -> String {
     let titles = super::titles(group).into_iter().map(|Title { name, why, .. }| format!("{}: {why}", bold(name)));
-    let lines = first(titles, if verbose { usize::MAX } else { NAMED });
+    let lines = first(titles, most_named(verbose));
     let by = built_by(group, verbose).map(|by| format!("  {}", fitting(&visible(&by), 2, verbose)));
     lines.into_iter().chain(by).map(|line| line + "\n").collect()
 }
