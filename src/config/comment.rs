@@ -75,7 +75,8 @@ impl Comments {
         format!("# {NAME}: allow[{rule}] {PLACEHOLDER}")
     }
 
-    /// The indexes of the comments that allow the findings of a rule at a location; without `span` in the whole file.
+    /// The indexes of the comments that allow the findings of a rule at a location. Without `span` the finding is about the
+    /// whole file, and only the comments with which the file begins can allow it.
     pub(crate) fn allowing(&self, rule: Rule, span: Option<Span>) -> impl Iterator<Item = (usize, &Directive)> {
         // A set, because a comment may be on the first and on the last line.
         let indexes: BTreeSet<usize> = match span {

@@ -101,6 +101,7 @@ pub(crate) fn segment(name: &str) -> String {
         made.push('_');
     }
     made.push_str(stem);
+    // Only ASCII is left, so that each byte is a character.
     made.truncate(MAX_LENGTH - 1 - hash.len() - extension.len());
     made + "-" + &hash + extension
 }

@@ -177,20 +177,21 @@ impl GeneratorEvaluator<'_> {
             return Err(unknown(MERGE_NEEDS));
         }
         let mut merged = self.inside_merge(merge, first)?;
-        // Argo CD refuses a key that is set twice, and a generator with unknown parameters may set any.
-        by_key(&keys, &merged.sets)?;
+        // Argo CD refuses two sets with the same values of the keys, also in the first generator.
+        index_by(&keys, &merged.sets)?;
         for other in others {
             let given = self.inside_merge(merge, other)?;
+            // Unknown parameters may replace any others.
             if let Some(why) = given.more {
                 return Err(unknown(why));
             }
-            let by_key = by_key(&keys, &given.sets)?;
-            for own in &mut merged.sets {
+            let index = index_by(&keys, &given.sets)?;
+            for parameters in &mut merged.sets {
                 if merged.more.is_some() {
-                    // Any of these may belong to an unknown set of parameters.
-                    own.retain(|name, _| !given.sets.iter().any(|other| other.contains_key(name)));
-                } else if let Some(other) = by_key.get(&key(&keys, own)) {
-                    own.extend((*other).clone());
+                    // The set stands for several, of which any may get other values for these parameters.
+                    parameters.retain(|name, _| !given.sets.iter().any(|other| other.contains_key(name)));
+                } else if let Some(other) = index.get(&values_of(&keys, parameters)) {
+                    parameters.extend((*other).clone());
                 }
             }
         }
@@ -316,19 +317,19 @@ fn weight(parameters: &Parameters) -> usize {
 }
 
 /// The values of some keys.
-fn key(keys: &[String], parameters: &Parameters) -> Vec<Option<String>> {
+fn values_of(keys: &[String], parameters: &Parameters) -> Vec<Option<String>> {
     keys.iter().map(|key| parameters.get(key).cloned()).collect()
 }
 
-/// Parameters by the values of some keys, which differ.
-fn by_key<'p>(keys: &[String], all: &'p [Parameters]) -> Result<BTreeMap<Vec<Option<String>>, &'p Parameters>> {
-    let by_key: BTreeMap<_, _> = all.iter().map(|parameters| (key(keys, parameters), parameters)).collect();
-    let is_unique = by_key.len() == all.len();
-    if is_unique { Ok(by_key) } else { Err(unknown("a generator in its `merge` sets a key twice")) }
+/// Parameter sets by the values of some keys. Fails if two sets have the same values.
+fn index_by<'p>(keys: &[String], sets: &'p [Parameters]) -> Result<BTreeMap<Vec<Option<String>>, &'p Parameters>> {
+    let index: BTreeMap<_, _> = sets.iter().map(|set| (values_of(keys, set), set)).collect();
+    let is_unique = index.len() == sets.len();
+    if is_unique { Ok(index) } else { Err(unknown("a generator in its `merge` sets a key twice")) }
 }
 
 impl Generator<'_> {
-    /// The one generator of an entry of a generator of generators.
+    /// The generator of an entry inside this one, which combines several. Fails if the entry has two types.
     fn only(self, entry: &Value) -> Result<Generator<'_>> {
         match *Generator::of_entry(entry) {
             [generator] => Ok(generator),
@@ -337,7 +338,7 @@ impl Generator<'_> {
     }
 }
 
-/// The elements in a text; `None` if it is a template, or not a list.
+/// The parameters of the elements of a list in YAML text; `None` if the text is a template, or not a list.
 fn elements(text: &str) -> Option<Vec<Parameters>> {
     let read = read_object(text).ok()?.filter(|_| !text.contains("{{"))?;
     Some(read.list()?.iter().map(flatten).collect())

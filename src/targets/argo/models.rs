@@ -264,21 +264,21 @@ impl Options {
 /// single sync.
 pub(super) fn sources(application: &Value) -> Vec<Value> {
     let at = |keys: &[&str]| application.at(keys).cloned();
-    let all = |keys: &[&str]| application.at(keys).and_then(Value::list).unwrap_or_default().iter();
-    let many = all(&["spec", "sources"]).map(without_unset_types);
-    let many = many.chain(all(&["operation", "sync", "sources"]).cloned());
+    let list = |keys: &[&str]| application.at(keys).and_then(Value::list).unwrap_or_default().iter();
+    let listed = list(&["spec", "sources"]).map(without_unset_types);
+    let listed = listed.chain(list(&["operation", "sync", "sources"]).cloned());
     // Argo CD ignores `source` beside `sources`.
     let source = at(&["spec", "source"]).filter(|_| at(&["spec", "sources"]).is_none());
     let source = source.as_ref().map(without_unset_types);
     let hydrator = |key: &str| at(&["spec", "sourceHydrator", key]);
     // The hydrator pushes manifests to a branch, which is deployed.
-    let written = hydrator("syncSource").map(|sync| {
+    let hydrated = hydrator("syncSource").map(|sync| {
         let branch = sync.get("targetBranch").map(|branch| ("targetRevision".to_owned(), branch.clone()));
         sync.with(Data::Mapping(sync.mapping().unwrap_or_default().iter().cloned().chain(branch).collect()))
     });
     // The source of a single sync, which runs as soon as the object exists.
-    let once = at(&["operation", "sync", "source"]);
-    many.chain([source, hydrator("drySource"), written, once].into_iter().flatten()).collect()
+    let synced = at(&["operation", "sync", "source"]);
+    listed.chain([source, hydrator("drySource"), hydrated, synced].into_iter().flatten()).collect()
 }
 
 /// A source without the types that set nothing, as Argo CD reads it: an empty `helm: {}` would make a chart of it.
