@@ -275,11 +275,16 @@ impl OnBranch {
         let Some(tip) = &self.branch.tip else {
             return Ok(None);
         };
-        // The branch was merged into the source, so that the source has everything of it.
-        if self.repo.is_ancestor(tip, &self.source.commit)? {
+        let name = &self.branch.name;
+        // The branch was merged into the source, or made in advance, so that the source has everything of it. Rendered
+        // files never continue the source: merged into it, they would delete it.
+        if !self.options.rendered && self.repo.is_ancestor(tip, &self.source.commit)? {
+            // A branch of another name, such as the source itself or a release, is ours only if it has a record.
+            if history::named_source(name).is_none() {
+                tip::newest(&self.repo, &self.repository, name, tip)?;
+            }
             return Ok(None);
         }
-        let name = &self.branch.name;
         let content = match self.new_dir {
             Some(_) => Content::Copies,
             None if self.options.rendered => Content::Rendered,

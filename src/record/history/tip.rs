@@ -107,7 +107,6 @@ pub(crate) fn examine(
     let id =
         repo.commit(commit)?.ok_or_else(|| Failure::new(format!("the tip {commit} of `{branch}` cannot be read")))?;
     let tree = object_id(&id.tree)?;
-    // A branch of another program must not be overwritten.
     let recorded = newest(repo, repository, branch, commit)?;
     // A branch holds one kind of result: another kind would delete the files of this one.
     match Content::of(&recorded.trailers.target) {
@@ -228,8 +227,9 @@ fn is_lost(path: &str, localized: &[String], unlike_source: &[String]) -> bool {
     others.any(|other| path::is_in(path, other) || path::is_in(other, path))
 }
 
-/// The newest localized commit in the history of `tip`.
-fn newest(repo: &LocalRepo, repository: &gix::Repository, branch: &str, tip: &str) -> Result<Recorded> {
+/// The newest localized commit in the history of `tip`. Fails if there is none: a branch of another program must not be
+/// overwritten.
+pub(crate) fn newest(repo: &LocalRepo, repository: &gix::Repository, branch: &str, tip: &str) -> Result<Recorded> {
     match records::newest(repository, tip, &[], |_| true)? {
         RecordLookup::Record(recorded) => Ok(*recorded),
         RecordLookup::Unreadable { failure, .. } => Err(failure),

@@ -210,6 +210,25 @@ fn edits_secrets_and_other_branches_are_refused() {
     "#]]);
 }
 
+#[test]
+fn a_branch_that_the_source_contains_is_not_rewritten() {
+    let Some(world) = deployed() else { return };
+    let work = &world.work;
+    work.git(&["branch", "rendered/main"]);
+    work.run_unchanged(&RENDER).fails(2).says(expect![[r#"
+        error: branch `rendered/main` was not made by this tool: none of its commits has a record
+          hint: commit to another branch: `--branch NAME`
+    "#]]);
+    work.git(&["branch", "-D", "rendered/main"]);
+    work.run(&RENDER).success();
+    let tip = work.id("rendered/main");
+    work.git(&["merge", "-q", "--allow-unrelated-histories", "-s", "ours", "-m", "back", "rendered/main"]);
+    work.write("tools/map.yaml", config_map("changed"));
+    work.commit("Change it");
+    work.run(&RENDER).success();
+    assert_eq!(work.parents("rendered/main"), [tip]);
+}
+
 /// A target of Argo CD in this repository.
 fn application(name: &str, path: &str) -> String {
     format!(

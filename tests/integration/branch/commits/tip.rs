@@ -219,3 +219,35 @@ fn a_foreign_branch_is_refused() {
           hint: commit to another branch: `--branch NAME`
     "#]]);
 }
+
+#[test]
+fn a_foreign_branch_that_the_source_contains_is_refused() {
+    let project = Project::new();
+    let work = &project.work;
+    work.git(&["branch", "release"]);
+    work.write("README.md", "More.\n");
+    work.commit("more");
+    // As in CI, where no branch is checked out.
+    work.git(&["checkout", "--quiet", "--detach"]);
+    work.lock();
+    let mut transcript = Transcript::default();
+    for branch in ["main", "release"] {
+        for args in [&["branch"][..], &OVERLAY] {
+            transcript.add(work.run_unchanged(&[args, &["--branch", branch]].concat()).fails(2));
+        }
+    }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize branch --branch main --no-verify
+        $ git kustomize-localize example/overlay --scope example --branch main --no-verify
+        error: branch `main` was not made by this tool: none of its commits has a record
+          hint: commit to another branch: `--branch NAME`
+        $ git kustomize-localize branch --branch release --no-verify
+        $ git kustomize-localize example/overlay --scope example --branch release --no-verify
+        error: branch `release` was not made by this tool: none of its commits has a record
+          hint: commit to another branch: `--branch NAME`
+    "#]]);
+    // One that came back to the source is continued under any name.
+    work.run(&["branch", "--branch", "deployed"]).success();
+    work.git(&["merge", "--quiet", "--no-ff", "-m", "back", "deployed"]);
+    work.run(&["branch", "--branch", "deployed"]).success();
+}
