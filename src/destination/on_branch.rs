@@ -229,7 +229,9 @@ impl OnBranch {
     pub(crate) fn refuse_unseen(&self) -> Result<()> {
         // A new history would be rejected by the remote, or would replace the work of others there.
         let published = self.published.as_ref().filter(|_| self.branch.tip.is_none());
-        published.map_or(Ok(()), Published::refuse_unseen)
+        // A copy is never pushed.
+        let or_push = self.new_dir.is_none().then_some("or fetch, commit and push in one step: --push");
+        published.map_or(Ok(()), |published| published.refuse_unseen(or_push))
     }
 
     /// The state of the branch in relation to its source, for `status`. Fails if HEAD is older than the source of the

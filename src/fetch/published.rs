@@ -88,8 +88,9 @@ impl Published {
     }
 
     /// Refuses to start a branch that the remote already has although this clone lacks it, because CI often clones a
-    /// single branch: the new branch would have another history, and could not be pushed.
-    pub(crate) fn refuse_unseen(&self) -> Result<()> {
+    /// single branch: the new branch would have another history, and could not be pushed. `or_push` is a hint to fetch
+    /// it by pushing; `None` for a command that does not push.
+    pub(crate) fn refuse_unseen(&self, or_push: Option<&str>) -> Result<()> {
         // A clone that fetches all branches of the remote would have it.
         if self.repo.shows_branches_of(&self.remote)? {
             return Ok(());
@@ -104,13 +105,9 @@ impl Published {
         }
         let refspec = format!("+{}:{}", self.name, self.tracking());
         let fetch = command("git fetch", [&self.remote, &refspec]);
-        Err(Failure::new(format!(
-            "this clone lacks `{}` of `{}`, and would start a new history",
-            self.short(),
-            self.remote
-        ))
-        .hint(fetch)
-        .hint("fetch, commit and push in one step: git kustomize-localize branch --push"))
+        let message =
+            format!("this clone lacks `{}` of `{}`, and would start a new history", self.short(), self.remote);
+        Err(or_push.into_iter().fold(Failure::new(message).hint(fetch), Failure::hint))
     }
 
     /// Asks the remote for the tip of the branch. `None` if it does not have the branch.

@@ -161,17 +161,24 @@ fn a_branch_that_only_the_remote_has_is_not_begun_again() {
         $ git kustomize-localize branch --no-verify
         error: this clone lacks `localized/main` of `origin`, and would start a new history
           hint: git fetch origin +refs/heads/localized/main:refs/remotes/origin/localized/main
-          hint: fetch, commit and push in one step: git kustomize-localize branch --push
+          hint: or fetch, commit and push in one step: --push
         $ git kustomize-localize branch --no-verify
         nothing to do: branch localized/main (<0>) already has <1> localized
           not verified: --no-verify
         $ git kustomize-localize branch --no-verify
         error: this clone lacks `localized/main` of `origin`, and would start a new history
           hint: git fetch origin +refs/heads/localized/main:refs/remotes/origin/localized/main
-          hint: fetch, commit and push in one step: git kustomize-localize branch --push
+          hint: or fetch, commit and push in one step: --push
         $ git kustomize-localize branch --no-verify
         nothing to do: branch localized/main (<0>) already has <1> localized
           not verified: --no-verify
+    "#]]);
+    // A copy is never pushed.
+    single.git(&["update-ref", "-d", "refs/remotes/origin/localized/main"]);
+    single.git(&["branch", "--quiet", "-D", "localized/main"]);
+    single.run_unchanged(&["other", "copy"]).fails(2).says(expect![[r#"
+        error: this clone lacks `localized/main` of `origin`, and would start a new history
+          hint: git fetch origin +refs/heads/localized/main:refs/remotes/origin/localized/main
     "#]]);
     let lost = shared.another("lost", &SHALLOW);
     lost.git(&["remote", "set-url", "origin", "/nowhere"]);
