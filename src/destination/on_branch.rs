@@ -19,7 +19,7 @@ use crate::git::{CommitId, LocalRepo, branch_of, object_id};
 use crate::graph::Graph;
 use crate::message::failure::{Failure, Failures, Result, argument, listed, short, shown as quoted, stage};
 use crate::plan::{Changes, Plan};
-use crate::record::history::tip::{self, Content, TipState};
+use crate::record::history::tip::{self, Content, NewDir, TipState};
 use crate::record::history::trees::changed_files;
 use crate::record::{Digest, LOCK_NAME, Lock, TargetTrailer, Trailers, Verified, history, render_message, stored};
 use crate::tree::git::GitTree;
@@ -294,7 +294,7 @@ impl OnBranch {
         };
         let tip = tip::examine(&self.repo, &self.repository, name, tip, self.source_tree, content)?;
         if !tip.edited.is_empty() && !overwrite {
-            return Err(edited(name, &tip));
+            return Err(edited(name, &tip, self.new_dir()));
         }
         // Only HEAD can be older by mistake: a revision that was named is meant.
         if is_head {
@@ -518,22 +518,31 @@ impl OnBranch {
         let Some(tip) = &self.tip else {
             return Discarded::default();
         };
-        let others = tip.others(self.new_dir());
-        let edited = tip.edited.iter().filter(|path| !others.keys().any(|other| path::is_in(path, other)));
-        let paths = Vec::from_iter(edited.cloned());
+        let paths = tip.discarded(self.new_dir());
         let commits = if paths.is_empty() { Vec::new() } else { tip.edited_by.clone() };
         Discarded { commits, paths }
     }
 }
 
-/// The failure of a branch whose tip was edited by hand.
-fn edited(branch: &str, tip: &TipState) -> Failure {
+/// The failure of a tip that was edited by hand. `--overwrite` discards the edits that a commit of `new_dir` would lose;
+/// those in another NEW_DIR only if that one is localized again.
+fn edited(branch: &str, tip: &TipState, new_dir: &str) -> Failure {
     let by = match tip.edited_by.as_slice() {
         [] => String::new(),
         commits => format!(" by {}", commits.join(", ")),
     };
-    Failure::new(format!("`{branch}` was edited by hand{by}: {}", listed(&tip.edited)))
-        .hint("make the changes in the source; to discard these edits: --overwrite")
+    let mut failure = Failure::new(format!("`{branch}` was edited by hand{by}: {}", listed(&tip.edited)));
+    if !tip.discarded(new_dir).is_empty() {
+        failure = failure.hint("make the changes in the source; to discard these edits: --overwrite");
+    }
+    for (other, NewDir { lock, .. }) in tip.new_dirs.iter().filter(|(other, _)| *other != new_dir) {
+        if tip.edited.iter().any(|path| path::is_in(path, other)) {
+            let target = lock.target.as_deref().unwrap_or_default();
+            let again = format!("to discard the edits in `{other}`, localize `{target}` there again: --overwrite");
+            failure = failure.hint(again);
+        }
+    }
+    failure
 }
 
 /// NEW_DIR, as the user wrote it, as a path from the top of the repository. Fails if no directory of a commit can have

@@ -47,6 +47,14 @@ impl TipState {
         self.edited.iter().any(|edited| path::is_in(path, edited))
     }
 
+    /// The edits that a commit of NEW_DIR `into` discards; empty for the repository in place. Edits in other NEW_DIRs
+    /// stay.
+    pub(crate) fn discarded(&self, into: &str) -> Vec<String> {
+        let others = self.others(into);
+        let is_elsewhere = |path: &String| others.keys().any(|other| path::is_in(path, other));
+        self.edited.iter().filter(|path| !is_elsewhere(path)).cloned().collect()
+    }
+
     /// The trees of all NEW_DIRs but `into`. They do not change.
     pub(crate) fn others(&self, into: &str) -> BTreeMap<String, ObjectId> {
         let others = self.new_dirs.iter();

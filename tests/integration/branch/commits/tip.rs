@@ -174,14 +174,17 @@ fn an_edit_of_another_directory_is_noticed() {
     edit(&project, &["--amend", "--no-edit"], |repo| {
         repo.write("localized-other/config.yaml", "edited: true\n");
     });
-    refused(&project.work, &OVERLAY, &["localized-other/config.yaml"]);
+    project.work.run_unchanged(&OVERLAY).fails(2).says(expect![[r#"
+        error: `localized/main` was edited by hand: `localized-other/config.yaml`
+          hint: to discard the edits in `localized-other`, localize `other` there again: --overwrite
+    "#]]);
     // This run must not discard it, so that the next one reports it again.
     project.work.write("example/base/config.yaml", config("new"));
     project.work.commit("new");
     project.overlay(&["--overwrite"]).success();
     let message = project.work.message(BRANCH);
     assert!(!message.contains("by hand"), "{message}");
-    refused(&project.work, &OVERLAY, &["localized-other/config.yaml"]);
+    project.work.run_unchanged(&OVERLAY).fails(2);
     project.work.run(&["other", "--overwrite"]).success();
     project.overlay(&[]).success();
 }
