@@ -143,8 +143,7 @@ impl CheckoutTree {
     /// `.gitattributes` that decide how a checkout converts it. Attributes that are fetched can show that more are
     /// needed, so the caller asks again until there are none.
     fn lacks(&self, path: &str) -> Result<BTreeSet<ObjectId>> {
-        let mut lacking = BTreeSet::new();
-        lacking.extend(self.objects.lacks(path)?);
+        let mut lacking = BTreeSet::from_iter(self.objects.lacks(path)?);
         let directory = path::parent(path);
         for attributes in attribute_files(directory) {
             lacking.extend(self.objects.lacks(&attributes)?);

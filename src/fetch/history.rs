@@ -29,7 +29,7 @@ const ALONE: &str = "--depth=1";
 const SOON: Duration = Duration::from_secs(30);
 
 /// The relation of a commit to an older one.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Ancestry {
     /// Whether the new commit contains the old one. Otherwise the rest is empty.
     pub is_forward: bool,
@@ -107,11 +107,9 @@ impl Network {
             commits = Commits::new(self, request, new)?;
             commits.fetch_new(new, None)?;
         }
-        let is_forward = commits.git_answer(&["merge-base", "--is-ancestor", old, new])?.is_some();
-        if is_forward {
-            commits.ancestry(old, new)
-        } else {
-            Ok(Ancestry { is_forward, commits: 0, newest: Vec::new() })
+        match commits.git_answer(&["merge-base", "--is-ancestor", old, new])? {
+            Some(_) => commits.ancestry(old, new),
+            None => Ok(Ancestry::default()),
         }
     }
 
