@@ -105,7 +105,7 @@ pub(crate) fn release(target: &Target) -> Result<Release> {
 /// not in the tree, or because helm would have to ask the cluster.
 pub(crate) fn read_values(tree: &dyn Tree, target: &Target, release: &Release, chart: &str) -> Result<Vec<Vec<u8>>> {
     // `helm template` gets no answer from a cluster, so its output would differ from what Flux deploys.
-    let asks = target.engine.gives_lookup();
+    let may_ask = target.engine.gives_lookup();
     let mut texts = Vec::new();
     for values in &release.values {
         let text = match values {
@@ -116,7 +116,7 @@ pub(crate) fn read_values(tree: &dyn Tree, target: &Target, release: &Release, c
             },
         };
         // Values may be templates, too.
-        if asks && uses_any(&text, &["lookup"]) {
+        if may_ask && uses_any(&text, &["lookup"]) {
             return refuse("its values may ask the cluster (`lookup`)".to_owned());
         }
         texts.push(text);
@@ -129,7 +129,7 @@ pub(crate) fn read_values(tree: &dyn Tree, target: &Target, release: &Release, c
             Resolved::Submodule { path } => {
                 return refuse(format!("the submodule `{path}` in the chart is not in this repository"));
             }
-            Resolved::File { path, .. } if asks && uses_any_within(&path, tree.read(&path)?.into(), &["lookup"]) => {
+            Resolved::File { path, .. } if may_ask && uses_any_within(&path, tree.read(&path)?.into(), &["lookup"]) => {
                 return refuse(format!("`{path}` may ask the cluster (`lookup`)"));
             }
             _ => {}

@@ -220,7 +220,7 @@ fn target(tree: &dyn Tree, sources: &FluxSources<'_>, document: &Document) -> Re
                     build.values = release::values_files(release, &base);
                     build.release = Some(release::release(tree, &document.object, release, &base));
                 }
-                location(tree, dir, &mut build)?
+                locate(tree, dir, &mut build)?
             }
         },
     };
@@ -230,7 +230,7 @@ fn target(tree: &dyn Tree, sources: &FluxSources<'_>, document: &Document) -> Re
 
 /// The location of a directory that was found in this repository, unless an include of the source puts another one there.
 /// Notes in the `build` which other paths may change it.
-fn location(tree: &dyn Tree, dir: TargetDir, build: &mut BuildSettings) -> Result<TargetLocation> {
+fn locate(tree: &dyn Tree, dir: TargetDir, build: &mut BuildSettings) -> Result<TargetLocation> {
     if let Some(artifact) = &dir.artifact {
         if let Some(included) = artifact.covers(&dir.path) {
             // The other source may be this repository, too.

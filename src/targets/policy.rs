@@ -109,6 +109,7 @@ impl ObjectPolicy {
             "Delete" | "WaitForTermination" => Some(true),
             _ => prunes,
         };
+        // A dependency without a namespace is in that of the object.
         let depends_on = spec.depends_on.iter().map(|other| {
             let namespaces = [&other.namespace, &metadata.namespace];
             qualified(namespaces.into_iter().find(|namespace| !namespace.is_empty()).map_or("", |own| own), &other.name)
@@ -116,7 +117,7 @@ impl ObjectPolicy {
         ObjectPolicy {
             prunes,
             // A suspended object is deleted without its objects.
-            deletes_objects: deletes_objects.map(|takes| takes && !spec.suspend),
+            deletes_objects: deletes_objects.map(|deletes| deletes && !spec.suspend),
             leaves_crds: false,
             forces: is_kustomization && spec.force,
             is_suspended: spec.suspend,
