@@ -9,6 +9,7 @@ use crate::config::FILE_NAME;
 use crate::destination::{self, Delivered, Destination, OnBranch, rendered};
 use crate::git::{LocalRepo, object_id};
 use crate::message::failure::{Failure, Failures, Result, listed};
+use crate::tree::Tree as _;
 use crate::tree::git::GitTree;
 use crate::workspace::Workspace;
 
@@ -88,8 +89,22 @@ fn outcome(
     }
 }
 
-/// The paths at which a rendered tree differs from the outputs of its source commit today. `verify --rebuild` reports them.
-pub(crate) fn differing_paths(repo: &Rc<LocalRepo>, source: &str, tree: &str) -> Result<Vec<String>, Failures> {
+/// A rendered tree beside the outputs of its source commit today, for `verify --rebuild`.
+pub(crate) struct RenderedAgain {
+    /// The paths at which they differ.
+    pub differing: Vec<String>,
+    /// The files that were not rendered again, because they may be of a build that is not known.
+    pub kept: Vec<String>,
+}
+
+/// Renders a source commit again. `arguments` are those of the builds that the record names: they come from a commit
+/// message, so no build gets them.
+pub(crate) fn render_again(
+    repo: &Rc<LocalRepo>,
+    source: &str,
+    tree: &str,
+    arguments: &[String],
+) -> Result<RenderedAgain, Failures> {
     let workspace = Workspace::of_rev(repo.clone(), Some(source))?.into_checkout();
     let choices = Choices::of_workspace(repo, &workspace, &[])?;
     let mut rendered = Rendered::of(&workspace, choices, ProgramOptions::default())?;
@@ -97,8 +112,15 @@ pub(crate) fn differing_paths(repo: &Rc<LocalRepo>, source: &str, tree: &str) ->
     if let Some(stopped) = rendered.stopped.first() {
         return Err(stopped.clone().into());
     }
+    if rendered.by.without_secrets().arguments != arguments {
+        let message = format!("the builds had the arguments `{}`, which a commit message names", arguments.join(" "));
+        return Err(Failure::new(message).hint("render it again without `--build-arg`, and compare the trees").into());
+    }
     let committed = GitTree::of_local(repo.clone(), object_id(tree)?)?;
-    Ok(rendered::changes(&committed, &workspace, &mut rendered)?.into_keys().collect())
+    let differing = rendered::changes(&committed, &workspace, &mut rendered)?.into_keys().collect();
+    let mut kept = committed.below("")?;
+    kept.retain(|file| rendered.keeps(file));
+    Ok(RenderedAgain { differing, kept })
 }
 
 #[cfg(test)]

@@ -64,6 +64,9 @@ pub(crate) struct Record {
     pub tree: Option<String>,
     /// Whether it holds the builds of the source.
     pub rendered: bool,
+    /// The arguments of the builds in that message.
+    #[serde(skip)]
+    pub arguments: Vec<String>,
 }
 
 impl Record {
@@ -80,6 +83,7 @@ impl Record {
             source: trailers.and_then(|trailers| Some(trailers.source.as_ref()?.hex().to_owned())),
             tree: trailers.map(|trailers| trailers.tree.hex().to_owned()),
             rendered: trailers.is_some_and(|trailers| trailers.target.rendered),
+            arguments: trailers.and_then(|trailers| trailers.verified.clone()).map_or(Vec::new(), |it| it.by.arguments),
         }
     }
 }

@@ -10,6 +10,7 @@ use crate::git::{LocalRepo, object_id};
 use crate::localize::rendered;
 use crate::localize::target::{local_target, parse_remote, remote_target};
 use crate::message::failure::{Failure, Failures, Result};
+use crate::message::redact::visible;
 use crate::plan::{PlanOptions, copy, in_place};
 use crate::record::history::trees::{differences, entries, lookup};
 use crate::record::{LOCK_NAME, Lock};
@@ -34,7 +35,7 @@ pub(super) fn compare(verified: &mut VerifyOutcome) -> Result<(), Failures> {
     let rev = verified.commit.as_deref().unwrap_or_default();
     let whole = repo.commit(rev)?.ok_or_else(|| Failure::new(format!("{} cannot be read", verified.rev)))?;
     for record in &verified.records {
-        match differences_of(&repo, &whole.tree, record) {
+        match differences_of(&repo, &whole.tree, record, &mut failures) {
             Ok(more) => differences.extend(more),
             Err(error) => {
                 let shown = path::shown(&record.directory);
@@ -50,7 +51,13 @@ pub(super) fn compare(verified: &mut VerifyOutcome) -> Result<(), Failures> {
 }
 
 /// The differences between the tree of a commit (`whole`) and the result of localizing again as a record in it describes.
-fn differences_of(repo: &Rc<LocalRepo>, whole: &str, record: &Record) -> Result<Vec<Difference>, Failures> {
+/// Adds a failure for each file that cannot be compared.
+fn differences_of(
+    repo: &Rc<LocalRepo>,
+    whole: &str,
+    record: &Record,
+    failures: &mut Vec<Failure>,
+) -> Result<Vec<Difference>, Failures> {
     let source = record.source.as_deref().ok_or_else(|| {
         Failure::new("no commit message names the source commit")
             .hint("verify the branch itself, for example: git kustomize-localize verify localized/main")
@@ -65,8 +72,13 @@ fn differences_of(repo: &Rc<LocalRepo>, whole: &str, record: &Record) -> Result<
     };
     // A rendered branch is built again: nothing in it was localized.
     if record.rendered {
-        let paths = rendered::differing_paths(repo, &source.commit, whole)?;
-        return Ok(paths.iter().map(|path| rebuilt(record, path)).collect());
+        let again = rendered::render_again(repo, &source.commit, whole, &record.arguments)?;
+        failures.extend(
+            again.kept.iter().map(|file| {
+                Failure::new(format!("`{}` cannot be rendered again: its build is not known", visible(file)))
+            }),
+        );
+        return Ok(again.differing.iter().map(|path| rebuilt(record, path)).collect());
     }
     let whole = object_id(whole)?;
     let tree = GitTree::of_local(repo.clone(), whole)?;

@@ -114,7 +114,12 @@ fn the_branch_holds_what_everything_is_built_to() {
     assert_eq!(work.show("rendered/main", ".unknown"), listed);
     assert!(listed.starts_with("unknown: Flux Kustomization web ") && listed.lines().count() == 2, "{listed}");
     assert!(work.message("rendered/main").contains("Kustomize-Localize-Not-Built: argocd/apps/db.yaml\n"));
-    work.run(&["verify", "rendered/main", "--rebuild"]).success();
+    work.run(&["verify", "rendered/main", "--rebuild"]).fails(2).says(expect![[r#"
+        .: 5 rendered files, 2 upstreams; recorded in the message of <0>
+        NOT verified rendered/main (<0>): not everything could be checked
+        error: `argocd/apps/db.yaml` cannot be rendered again: its build is not known
+        error: `flux/flux-system/web.yaml` cannot be rendered again: its build is not known
+    "#]]);
     // Mended, the list goes. A branch that cannot be examined is not hidden.
     work.git(&["revert", "--no-edit", "HEAD"]);
     work.run(&RENDER).success();
@@ -229,6 +234,19 @@ fn a_branch_that_the_source_contains_is_not_rewritten() {
     assert_eq!(work.parents("rendered/main"), [tip]);
 }
 
+#[test]
+fn arguments_of_a_message_are_not_repeated() {
+    let Some(world) = deployed() else { return };
+    let work = &world.work;
+    work.run(&[&RENDER[..], &["--build-arg=--enable-helm"]].concat()).success();
+    work.run(&["verify", "rendered/main", "--rebuild"]).fails(2).says(expect![[r#"
+        .: 3 rendered files, 2 upstreams; recorded in the message of <0>
+        NOT verified rendered/main (<0>): not everything could be checked
+        error: `.` cannot be localized again: the builds had the arguments `--enable-helm`, which a commit message names
+          hint: render it again without `--build-arg`, and compare the trees
+    "#]]);
+}
+
 /// A target of Argo CD in this repository.
 fn application(name: &str, path: &str) -> String {
     format!(
@@ -267,7 +285,11 @@ fn no_remote_of_the_clone_changes_the_result() {
     let kept = ".unknown argocd/web.yaml roots/charts.yaml roots/renamed.yaml";
     assert_eq!(files(work), kept);
     work.git(&["config", "remote.mirror.url", "https://git.example.com/mirror"]);
-    work.run(&["verify", "rendered/main", "--rebuild"]).success();
+    work.run(&["verify", "rendered/main", "--rebuild"]).fails(2).says(expect![[r#"
+        .: 4 rendered files, 0 upstreams; recorded in the message of <0>
+        NOT verified rendered/main (<0>): not everything could be checked
+        error: `argocd/web.yaml` cannot be rendered again: its build is not known
+    "#]]);
     work.run(&RENDER).fails(1).says(expect![[r#"
         nothing to do: branch rendered/main (<0>) already has what <1> is built to
         kept: argocd/web.yaml: its target may still exist: it is in https://github.com/acme/fleet; write the URL of this repository below `repository` in .kustomize-localize
@@ -315,7 +337,14 @@ fn a_target_of_an_unknown_build_keeps_its_file() {
         kept: argocd/stage-web.yaml: its target may still exist
     "#]]);
     assert_eq!(files(work), format!(".unknown {targets} {roots}"));
-    work.run(&["verify", "rendered/main", "--rebuild"]).success();
+    work.run(&["verify", "rendered/main", "--rebuild"]).fails(2).says(expect![[r#"
+        .: 5 rendered files, 0 upstreams; recorded in the message of <0>
+        NOT verified rendered/main (<0>): not everything could be checked
+        error: `argocd/prod-web.yaml` cannot be rendered again: its build is not known
+        error: `argocd/stage-web.yaml` cannot be rendered again: its build is not known
+        error: `roots/prod.yaml` cannot be rendered again: its build is not known
+        error: `roots/stage.yaml` cannot be rendered again: its build is not known
+    "#]]);
     // No object is left of which a build could make another one, but the output of that build is unknown.
     work.remove("base/web.yaml");
     work.commit("Remove the file of the object");
