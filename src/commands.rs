@@ -183,8 +183,12 @@ pub(crate) fn run() -> ExitCode {
 /// The failure for a format that the command does not have; `None` if it has it.
 fn wrong_format(format: Format) -> Option<Failure> {
     let (all, wanted) = (formats(usage::named()), format.to_possible_value()?.get_name().to_owned());
-    (!all.contains(&wanted))
-        .then(|| Failure::new(format!("unsupported format `{wanted}`: expected one of {}", all.join(", "))))
+    if all.contains(&wanted) {
+        return None;
+    }
+    // An unknown command has no formats, so the word is what is wrong.
+    let failure = || Failure::new(format!("unsupported format `{wanted}`: expected one of {}", all.join(", ")));
+    Some(usage::unknown_first_word().unwrap_or_else(failure))
 }
 
 /// The names of the formats that a command has, for its usage errors: clap knows only the formats of all commands. `None` is

@@ -24,8 +24,8 @@ const OTHER_WORDS: [(&str, &str); 18] = [
     ("list", "tree"),
     ("localize", COPY),
     ("man", "generate man"),
-    ("o", "--format json"),
-    ("output", "--format json"),
+    ("o", "--format"),
+    ("output", "--format"),
     ("push", "branch --push"),
     ("staged", "check --staged"),
     ("sync", "branch"),
@@ -108,13 +108,17 @@ const PROGRAM: &str = "git kustomize-localize";
 
 /// The failure for an unknown command; `None` if the first word may be a TARGET, or the error is another one.
 pub(super) fn unknown_command(error: &clap::Error) -> Option<Failure> {
-    // clap takes an unknown command for a TARGET, and answers with the options of a copy.
+    // clap takes an unknown command for a TARGET, and answers with the options of a copy. It reports a third word as a
+    // conflict: after TARGET and NEW_DIR only a command could follow.
+    let is_unknown = matches!(error.kind(), ErrorKind::UnknownArgument | ErrorKind::ArgumentConflict);
+    if is_unknown { unknown_first_word() } else { None }
+}
+
+/// The failure for a first word that is neither a command nor a path; `None` if it may be a TARGET.
+pub(super) fn unknown_first_word() -> Option<Failure> {
     let words = shown();
     let (first, rest) = words.get(1..)?.split_first()?;
-    // clap reports a third word as a conflict: after TARGET and NEW_DIR only a command could follow.
-    let is_unknown =
-        matches!(error.kind(), ErrorKind::UnknownArgument | ErrorKind::ArgumentConflict) && named().is_none();
-    if is_unknown { unknown_word(first, rest) } else { None }
+    if named().is_none() { unknown_word(first, rest) } else { None }
 }
 
 /// The failure for an unknown rule of `explain`; `None` if the error is another one.
@@ -147,7 +151,10 @@ pub(super) fn point_elsewhere(error: &mut clap::Error) {
     let option = unknown.split('=').next().unwrap_or_default();
     let meant = match meaning_of(option.trim_start_matches('-')) {
         // For a copy, another program's option for its output.
-        Some("--format json") if first.is_none() && option != "--json" => corrected_line(option, ""),
+        Some("--format") if first.is_none() => corrected_line(option, ""),
+        // The value stays, after `=` or as the next word.
+        Some("--format") => corrected_line(option, "--format").filter(|line| has_format(line, first)),
+        Some("--format json") if !formats(first).iter().any(|format| format == "json") => None,
         Some(meant) if meant.starts_with("--") && has_option(first.unwrap_or(COPY), meant) => {
             corrected_line(option, meant)
         }
@@ -176,9 +183,15 @@ fn corrected_line(option: &str, meant: &str) -> Option<String> {
         "" => Some((at, None)),
         rest => Some((at, Some(rest.strip_prefix('=')?))),
     })?;
-    let value = value.filter(|_| meant.is_empty());
+    let value = value.filter(|_| matches!(meant, "" | "--format"));
     let (before, after) = (words[..at].iter().map(String::as_str), words[at + 1..].iter().map(String::as_str));
     Some(command(PROGRAM, before.chain(meant.split_whitespace()).chain(value).chain(after)))
+}
+
+/// Whether the format in a line is one that a command has.
+fn has_format(line: &str, command: Option<&str>) -> bool {
+    let value = line.split_once("--format ").and_then(|(_, after)| after.split(' ').next());
+    value.is_some_and(|value| formats(command).iter().any(|format| format == value))
 }
 
 /// Whether a command has an option, so that an option of another command can be recognized.

@@ -294,9 +294,14 @@ fn a_missing_target_is_reported() {
         ["vendor", "--force"],
         ["example", "--output=new"],
         ["lock", "--force"],
+        ["check", "--output=json"],
+        ["sbom", "--output=x.json"],
+        ["build", "--json"],
+        ["lint", "--format=sarif"],
     ] {
         refused(&mut refusals, work, &args);
     }
+    refused(&mut refusals, work, &["check", "-o", "json"]);
     // A directory of that name is a TARGET.
     fs::create_dir(work.path().join("chek")).unwrap();
     refused(&mut refusals, work, &["chek", "--staged"]);
@@ -407,6 +412,37 @@ fn a_missing_target_is_reported() {
           tip: a similar argument exists: '--format'
 
         Usage: git kustomize-localize lock --format <FORMAT>
+
+        For more information, try '-h'.
+        $ git kustomize-localize check --output=json
+        error: unexpected argument '--output' found
+
+          tip: did you mean `git kustomize-localize check --format json`?
+
+        For more information, try '-h'.
+        $ git kustomize-localize sbom --output=x.json
+        error: unexpected argument '--output' found
+
+          tip: to pass '--output' as a value, use '-- --output'
+
+        Usage: git kustomize-localize sbom [OPTIONS] [REV]
+
+        For more information, try '-h'.
+        $ git kustomize-localize build --json
+        error: unexpected argument '--json' found
+
+          tip: to pass '--json' as a value, use '-- --json'
+
+        Usage: git kustomize-localize build [OPTIONS] [PATH|TARGET]...
+
+        For more information, try '-h'.
+        $ git kustomize-localize lint --format=sarif --no-verify
+        error: `lint` is neither a command nor a directory
+          hint: did you mean `git kustomize-localize check`?
+        $ git kustomize-localize check -o json
+        error: unexpected argument '-o' found
+
+          tip: did you mean `git kustomize-localize check --format json`?
 
         For more information, try '-h'.
         $ git kustomize-localize chek --staged --no-verify
