@@ -17,7 +17,7 @@ use crate::destination::{ChangedFiles, message};
 use crate::fetch::{self, Fetcher, Move, REWRITTEN, RefCommit, Tip};
 use crate::graph::{RemoteRef, Remotes as _, Survey};
 use crate::localize::{on_disk, write};
-use crate::message::failure::{Failure, FailureKind, Failures, command, short};
+use crate::message::failure::{Failure, FailureKind, Failures, command, pathspec, short};
 use crate::message::finding::{Finding, Rule};
 use crate::plan::in_place::{self, RestoredUrls};
 use crate::plan::lock::{Relocked, has_nothing_to_lock, relock};
@@ -368,6 +368,7 @@ fn paths_and_urls(workspace: &Workspace, words: &[String], to: &str) -> Result<(
             .map(ToString::to_string)
             .next();
         let example = named.map(|url| {
+            let paths = paths.iter().map(|path| pathspec(path));
             let words = [url, "--to".to_owned(), to.to_owned()].into_iter().chain(paths);
             format!("name it first, for example: {}", command("git kustomize-localize update", words))
         });

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Result, ours, user_tree};
-use crate::message::failure::{Failure, Failures, listed, stage};
+use crate::message::failure::{Failure, Failures, command, listed, pathspec, stage};
 use crate::plan::Changes;
 use crate::plan::files::LocalizedRoots;
 use crate::record::stored::localized_dir;
 use crate::record::{Lock, Mode, StoredFile, sha256_hex};
-use crate::tree::Entry;
+use crate::tree::{Entry, path};
 use crate::workspace::{Files, Workspace};
 
 /// How a file of the tree compares with an entry of a lock.
@@ -92,6 +92,9 @@ pub(super) fn changes(
         }
     }
     let edited = Vec::from_iter(edited);
+    // `update` has no `--overwrite`, so the roots beside these files are named for `vendor`.
+    let roots = edited.iter().filter_map(|path| Some(pathspec(path::parent(localized_dir(path)?))));
+    let discard = command("git kustomize-localize vendor --overwrite", roots.collect::<BTreeSet<_>>());
     let mut failures: Vec<Failure> = unstaged_failure(workspace, user_edits)?.into_iter().collect();
     // All reasons are reported at once, or else people would need a run to see each.
     let mut refuse = |paths: Vec<String>, problem: &str, hint: &str| {
@@ -99,7 +102,7 @@ pub(super) fn changes(
             failures.push(Failure::new(format!("{problem}: {}", listed(&paths))).hint(hint));
         }
     };
-    refuse(edited, "localized files were edited by hand", "to discard the edits: --overwrite");
+    refuse(edited, "localized files were edited by hand", &format!("to discard the edits: {discard}"));
     refuse(
         in_the_way,
         "files that the lock does not list are in the way",

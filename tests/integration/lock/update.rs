@@ -246,7 +246,7 @@ fn another_ref_is_written_below_a_path() {
     let url = "https://github.com/acme/lib?ref=v1";
     world.refused(&["update", "apps", "--to", "v1.2.0"]).says(expect![[r#"
         error: `--to` needs a URL: the repository or chart whose ref or version to change
-          hint: name it first, for example: git kustomize-localize update 'https://github.com/acme/lib?ref=main' --to v1.2.0 apps
+          hint: name it first, for example: git kustomize-localize update 'https://github.com/acme/lib?ref=main' --to v1.2.0 :/apps
     "#]]);
     world.refused(&["update", url, "--to", "v1.2.0", "more"]).says(expect![[r#"
         error: no entry of the lock matches `more`
@@ -519,7 +519,7 @@ fn edits_of_localized_files_are_not_lost() {
     world.work.write(map, "# edited\n");
     world.refused(&["update"]).says(expect![[r#"
         error: localized files were edited by hand: `localized-files/github.com/acme/lib/main/web/map.yaml`
-          hint: to discard the edits: --overwrite
+          hint: to discard the edits: git kustomize-localize vendor --overwrite :/
     "#]]);
 }
 

@@ -59,7 +59,7 @@ fn an_edited_file_that_nothing_references_any_more_is_not_removed_whatever_the_r
     world.work.git(&["add", "overlays/dev/kustomization.yaml"]);
     in_place(&world.work, &[]).fails(2).says(expect![[r#"
         error: localized files were edited by hand: `overlays/dev/localized-files/files.example.com/v1/app.yaml`
-          hint: to discard the edits: --overwrite
+          hint: to discard the edits: git kustomize-localize vendor --overwrite :/overlays/dev
     "#]]);
     assert_eq!(world.work.read(FILE), "# edited\n");
 }
