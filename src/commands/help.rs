@@ -47,14 +47,16 @@ fn for_this_repository(text: String) -> String {
         Some(url) => text.replace(REPOSITORY, visible(&redact::url(&url)).trim_end_matches(".git")),
         None => text,
     };
-    // The default branch is in the name of the localized branch, and in the filter of the branches that jobs run for.
+    // The default branch is in the names of the localized and rendered branches, and in the filter of the branches that jobs
+    // run for.
     let head = "refs/remotes/origin/HEAD";
     let head = repo.refs(&[head]).ok().and_then(|mut refs| refs.remove(head)?.other_name);
     match head.as_deref().and_then(|name| name.strip_prefix("refs/remotes/origin/")) {
         Some(branch) => {
-            let with_branch =
-                |text: String, before: &str| text.replace(&format!("{before}main"), &format!("{before}{branch}"));
-            with_branch(with_branch(text, "localized/"), "branches: [")
+            let befores = ["localized/", "rendered/", "branches: ["];
+            befores
+                .iter()
+                .fold(text, |text, before| text.replace(&format!("{before}main"), &format!("{before}{branch}")))
         }
         None => text,
     }
@@ -62,7 +64,12 @@ fn for_this_repository(text: String) -> String {
 
 /// The https URL of a repository whose URL is for ssh; `None` if it is not.
 fn from_ssh(url: &str) -> Option<String> {
-    let (host, path) = url.strip_prefix("git@")?.split_once(':')?;
+    let (host, path) = match url.strip_prefix("ssh://git@") {
+        Some(rest) => rest.split_once('/')?,
+        None => url.strip_prefix("git@")?.split_once(':')?,
+    };
+    // The port of ssh is not that of https.
+    let host = host.split(':').next()?;
     Some(format!("https://{host}/{path}"))
 }
 

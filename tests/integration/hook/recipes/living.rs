@@ -288,11 +288,16 @@ fn the_page_names_the_repository() {
         assert!(page.contains(part), "{part} {page}");
     }
     assert!(
-        !page.contains("hunter2") && !page.contains("localized/main") && page.contains("uses: OWNER/REPOSITORY/"),
+        !page.contains("hunter2")
+            && !page.contains("localized/main")
+            && !page.contains("rendered/main")
+            && page.contains("uses: OWNER/REPOSITORY/"),
         "{page}"
     );
-    work.git(&["remote", "set-url", "origin", "git@git.example.com:acme/other.git"]);
-    assert!(shown().contains("  url: https://git.example.com/acme/other\n"));
+    for url in ["git@git.example.com:acme/other.git", "ssh://git@git.example.com:2222/acme/other.git"] {
+        work.git(&["remote", "set-url", "origin", url]);
+        assert!(shown().contains("  url: https://git.example.com/acme/other\n"), "{url}");
+    }
     // What Flux could not clone is not named.
     work.git(&["remote", "set-url", "origin", "/srv/git/fleet"]);
     assert!(shown().contains("url: https://github.com/OWNER/REPOSITORY\n"));
