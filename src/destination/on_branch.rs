@@ -426,10 +426,14 @@ impl OnBranch {
                 (self.repo.commit_tree(&written.tree.to_string(), &parents, &message)?, subject)
             }
         };
-        if let Some(pushed) = self.pushed()
-            && !pushed.push(&commit)?
-        {
-            return Ok(None);
+        if let Some(pushed) = self.pushed() {
+            // Whatever would stop the move below is found before the remote has the commit.
+            let alone = self.repo.alone()?;
+            self.worktree_for(&commit)?;
+            drop(alone);
+            if !pushed.push(&commit)? {
+                return Ok(None);
+            }
         }
         self.move_to(&commit, &format!("kustomize-localize: {reason}"))?;
         let is_written = self.tip.as_ref().is_none_or(|tip| tip.commit != commit);
@@ -481,18 +485,26 @@ impl OnBranch {
         if is_moved && self.worktree.is_none() {
             return Ok(());
         }
-        // Everything is checked again under the lock: since the branch was opened, it may have been checked out.
         let _alone = repo.alone()?;
-        let worktree =
-            self.worktree.as_ref().map(|old| LinkedWorktree::find(repo, &old.directory, &name)).transpose()?;
-        branch::refuse_checked_out(repo, &branch.name, worktree.as_ref())?;
-        if let Some(worktree) = &worktree {
-            worktree.refuse_in_the_way(repo, commit)?;
-        }
+        let worktree = self.worktree_for(commit)?;
         if !is_moved {
             repo.update_ref(&name, commit, branch.local.as_deref(), reason)?;
         }
         worktree.map_or(Ok(()), |worktree| worktree.follow(repo, &name, commit))
+    }
+
+    /// The worktree that the user named, as it is now. Everything is checked again: since the branch was opened, it may
+    /// have been checked out. Fails if the branch cannot be moved to `commit` without losing or hiding files of a
+    /// worktree. The caller holds the lock of the repository.
+    fn worktree_for(&self, commit: &str) -> Result<Option<LinkedWorktree>> {
+        let (repo, name) = (&self.repo, format!("refs/heads/{}", self.branch.name));
+        let worktree =
+            self.worktree.as_ref().map(|old| LinkedWorktree::find(repo, &old.directory, &name)).transpose()?;
+        branch::refuse_checked_out(repo, &self.branch.name, worktree.as_ref())?;
+        if let Some(worktree) = &worktree {
+            worktree.refuse_in_the_way(repo, commit)?;
+        }
+        Ok(worktree)
     }
 
     /// The message of the commit that delivers a plan, unless the user gives one. It lists the changes since the lock

@@ -71,7 +71,10 @@ impl LinkedWorktree {
     /// yet.
     fn read_tree(&self, repo: &LocalRepo, args: &[&str]) -> Result<()> {
         repo.in_worktree(&self.directory, &[&["read-tree", "-m", "-u"], args].concat()).map_err(|failure| {
-            failure.context(format_args!("cannot update the worktree `{}`", self.directory.display()))
+            let shown = self.directory.display().to_string();
+            failure
+                .context(format_args!("cannot update the worktree `{shown}`"))
+                .hint(format!("look at it: {}", command("git -C", [&*shown, "status"])))
         })
     }
 }

@@ -143,6 +143,12 @@ fn obstacles_are_found_before_anything_changes() {
     work.commit("fresh");
     repo.write("fresh.yaml", "mine");
     deployed.refused(&mut refusals, &[]);
+    // Before a push, too.
+    let origin = deployed.project.sandbox.clone_with(work, "origin.git", &["--bare"]);
+    work.git(&["remote", "add", "origin", origin.path().to_str().unwrap()]);
+    refusals.add(deployed.follow(&["--push"]).fails(2));
+    assert_eq!(origin.id("localized/main"), tip);
+    work.git(&["remote", "remove", "origin"]);
     assert_eq!(repo.read("fresh.yaml"), "mine");
     assert_eq!(work.id("localized/main"), tip);
     repo.remove("fresh.yaml");
@@ -158,7 +164,9 @@ fn obstacles_are_found_before_anything_changes() {
           hint: look at them: git -C /home/me/deployed status
           hint: to discard them: git -C /home/me/deployed reset --hard
         $ git kustomize-localize branch --no-verify --worktree /home/me/deployed
+        $ git kustomize-localize branch --no-verify --worktree /home/me/deployed --push
         error: cannot update the worktree `/home/me/deployed`: Untracked working tree file 'fresh.yaml' would be overwritten by merge.
+          hint: look at it: git -C /home/me/deployed status
     "#]]);
 }
 
