@@ -75,9 +75,10 @@ impl NewDirectory {
     /// noticed.
     pub(super) fn claim(&self, tree: &dyn Tree, target: &str, overwrite: bool) -> Result<()> {
         let Some(lock) = tip::replaced_copy(tree, &self.tree_path, target, "")? else { return Ok(()) };
-        if self.disk_path.join(".git").symlink_metadata().is_ok() {
-            return Err(Failure::new(format!("`{}` has become a git repository of its own", self.shown))
-                .hint("choose another NEW_DIR, and copy its files there"));
+        if let Some(inside) = repositories(&self.disk_path)?.first() {
+            let shown = Path::new(&self.shown).join(inside);
+            return Err(Failure::new(format!("`{}` is a git repository of its own", shown.display()))
+                .hint("move it away, or choose another NEW_DIR"));
         }
         let _ = self.claimed.set(directory_digest(&self.disk_path)?);
         let tree = DiskTree::of_directory(&self.disk_path)?.converting(self.converts);
@@ -151,11 +152,30 @@ impl NewDirectory {
     }
 }
 
+/// The `.git` of each repository in a directory, by its path in it. A tree does not list them, so their history would be
+/// deleted with the directory unnoticed.
+fn repositories(directory: &Path) -> Result<Vec<PathBuf>> {
+    let failed = |error: io::Error| Failure::new(format!("`{}` cannot be read: {error}", directory.display()));
+    let (mut repositories, mut directories) = (Vec::new(), vec![PathBuf::new()]);
+    while let Some(inside) = directories.pop() {
+        for entry in fs::read_dir(directory.join(&inside)).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            if entry.file_name().eq_ignore_ascii_case(".git") {
+                repositories.push(inside.join(entry.file_name()));
+            } else if entry.file_type().map_err(failed)?.is_dir() {
+                directories.push(inside.join(entry.file_name()));
+            }
+        }
+    }
+    repositories.sort();
+    Ok(repositories)
+}
+
 /// A digest of the content of a directory, by which a change during a run is noticed: all files with their paths and
-/// modes, and whether the directory is a git repository, whose `.git` the tree does not list.
+/// modes, and the git repositories.
 fn directory_digest(directory: &Path) -> Result<String> {
     let tree = DiskTree::of_directory(directory)?;
-    let mut all = format!("{}\0", directory.join(".git").exists());
+    let mut all = format!("{:?}\0", repositories(directory)?);
     for path in tree.below("")? {
         let entry = tree.entry(&path)?;
         let bytes = match entry {

@@ -431,11 +431,18 @@ fn a_copy_with_a_repository_of_its_own_is_refused() {
     for overwrite in [&[][..], &["--overwrite"]] {
         refused(&mut refusals, &project, &[&["other", "copy"], overwrite].concat());
     }
+    // Also one below it, of which a tree shows nothing.
+    fs::remove_dir_all(project.work.path().join("copy/.git")).unwrap();
+    project.work.git(&["init", "-q", "copy/sub/notes"]);
+    refused(&mut refusals, &project, &["other", "copy", "--overwrite"]);
     refusals.says(expect![[r#"
         $ git kustomize-localize other copy --no-commit
         $ git kustomize-localize other copy --overwrite --no-commit
-        error: `copy` has become a git repository of its own
-          hint: choose another NEW_DIR, and copy its files there
+        error: `copy/.git` is a git repository of its own
+          hint: move it away, or choose another NEW_DIR
+        $ git kustomize-localize other copy --overwrite --no-commit
+        error: `copy/sub/notes/.git` is a git repository of its own
+          hint: move it away, or choose another NEW_DIR
     "#]]);
 }
 
