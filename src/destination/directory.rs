@@ -28,7 +28,8 @@ pub(crate) struct NewDirectory {
     pub(super) shown: String,
     /// Whether it is in a repository, so that its files may come from a checkout.
     converts: bool,
-    /// The directory for staging: the git directory, whose files git does not track, otherwise its parent directory.
+    /// The directory for staging: the git directory, whose files git does not track, if it can be, otherwise the parent
+    /// directory.
     staging: PathBuf,
     /// The digest of the previous directory when it was claimed; unset if it did not exist.
     claimed: OnceCell<String>,
@@ -57,14 +58,16 @@ impl NewDirectory {
             return Err(Failure::new(format!("`{shown}` goes through the link `{}`", link.display()))
                 .hint("name the target of the link"));
         }
-        // The copy is written beside its destination and then exchanged, so both must be on one file system. The git
-        // directory is the best place: git never shows files in it as untracked.
+        // The copy is written to a staging directory and then exchanged, so both must be on one file system. The git
+        // directory is the best place: git never shows files in it as untracked. That of a linked worktree may be on
+        // another file system.
+        let beside = disk_path.parent().unwrap_or(cwd);
         let staging = match (repo, top) {
             (Some(repo), Some(top)) if disk_path.starts_with(top) => {
                 history::refuse_localized_head(repo)?;
-                repo.git_dir.clone()
+                if are_on_one_file_system(&repo.git_dir, beside) { repo.git_dir.clone() } else { beside.to_owned() }
             }
-            _ => disk_path.parent().unwrap_or(cwd).to_owned(),
+            _ => beside.to_owned(),
         };
         let (tree_path, converts, claimed) = (tree.path(&disk_path)?, repo.is_some(), OnceCell::new());
         Ok(NewDirectory { tree_path, disk_path, shown: shown.to_owned(), converts, staging, claimed })
@@ -185,6 +188,19 @@ fn directory_digest(directory: &Path) -> Result<String> {
         all += &format!("{path}\0{entry:?}\0{}\0", sha256_hex(&bytes));
     }
     Ok(sha256_hex(all.as_bytes()))
+}
+
+/// Whether a directory can be renamed into another one.
+#[cfg(unix)]
+fn are_on_one_file_system(from: &Path, to: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let device = |directory: &Path| directory.metadata().map(|metadata| metadata.dev()).ok();
+    device(from) == device(to)
+}
+
+#[cfg(not(unix))]
+fn are_on_one_file_system(_: &Path, _: &Path) -> bool {
+    true
 }
 
 /// The first link in the repository that the path of NEW_DIR, as the user wrote it, goes through; `None` if there is

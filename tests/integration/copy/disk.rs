@@ -1,12 +1,12 @@
 //! `--no-commit`: from the files on disk to a directory on disk.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::support::{OVERLAY, Output, Project, Transcript, config, files};
+use crate::support::{NO_MOUNT, OVERLAY, Output, Project, Repo, Transcript, config, files, skip};
 
 /// Returns the paths of all files below `directory`, sorted.
 fn paths(directory: &Path) -> Vec<String> {
@@ -444,6 +444,28 @@ fn a_copy_with_a_repository_of_its_own_is_refused() {
         error: `copy/sub/notes/.git` is a git repository of its own
           hint: move it away, or choose another NEW_DIR
     "#]]);
+}
+
+#[test]
+fn the_git_directory_may_be_on_another_file_system() {
+    let project = Project::new();
+    let work = &project.work;
+    let device = |directory: &Path| fs::metadata(directory).map_or(0, |metadata| metadata.dev());
+    let here = device(work.path());
+    let all = ["/dev/shm", env!("CARGO_TARGET_TMPDIR"), "/tmp", "/var/tmp"].map(Path::new);
+    let Some(other) = all.into_iter().find(|directory| directory.is_dir() && device(directory) != here) else {
+        return skip(NO_MOUNT);
+    };
+    let elsewhere = tempfile::tempdir_in(other).unwrap();
+    let directory = elsewhere.path().join("linked");
+    work.git(&["worktree", "add", "-q", "--detach", directory.to_str().unwrap()]);
+    let linked = Repo::new(&project.sandbox, directory);
+    for text in ["one", "two"] {
+        linked.write("other/config.yaml", config(text));
+        linked.run(&["other", "copy", "--no-commit"]).success();
+        assert_eq!(linked.read("copy/config.yaml"), config(text));
+    }
+    assert_eq!(linked.git(&["status", "--porcelain"]), " M other/config.yaml\n?? copy/");
 }
 
 #[test]
