@@ -91,13 +91,20 @@ pub(super) fn open(
         && !repo.is_ancestor(remote, local)?
     {
         let short = tracking.trim_start_matches("refs/remotes/");
+        // git moves a branch that is checked out only in its worktree.
+        let checkout = worktree.and_then(LinkedWorktree::existing);
+        let in_worktree = |args: [&str; 2]| {
+            checkout.as_ref().map(|directory| command("git -C", [directory, args[0], args[1], short]))
+        };
         if !repo.is_ancestor(local, remote)? {
+            let reset = in_worktree(["reset", "--keep"]).unwrap_or_else(|| command("git branch -f", [name, short]));
             return Err(Failure::new(format!("branch `{name}` and `{short}` have diverged"))
-                .hint(format!("to discard the local commits: {}", command("git branch -f", [name, short]))));
+                .hint(format!("to discard the local commits: {reset}")));
         }
         if !is_fetched {
-            return Err(Failure::new(format!("branch `{name}` is behind `{short}`"))
-                .hint(command("git fetch .", [format!("{tracking}:{full}")])));
+            let forward = in_worktree(["merge", "--ff-only"])
+                .unwrap_or_else(|| command("git fetch .", [format!("{tracking}:{full}")]));
+            return Err(Failure::new(format!("branch `{name}` is behind `{short}`")).hint(forward));
         }
         let (tip, local) = (Some(remote.clone()), Some(local.clone()));
         return Ok(Branch { name: name.to_owned(), tip, local, unpushed_to: None });

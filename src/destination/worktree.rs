@@ -49,6 +49,11 @@ impl LinkedWorktree {
         self.checked_out.is_some() && self.directory == Path::new(directory)
     }
 
+    /// Its directory, for a command; `None` if the worktree does not exist yet.
+    pub(super) fn existing(&self) -> Option<String> {
+        self.checked_out.as_ref().map(|_| self.directory.display().to_string())
+    }
+
     /// Fails if [`follow`](Self::follow) would.
     pub(super) fn refuse_in_the_way(&self, repo: &LocalRepo, commit: &str) -> Result<()> {
         self.checked_out.as_ref().map_or(Ok(()), |old| self.read_tree(repo, &["--dry-run", old, commit]))

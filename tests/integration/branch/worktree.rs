@@ -171,6 +171,46 @@ fn obstacles_are_found_before_anything_changes() {
 }
 
 #[test]
+fn a_worktree_that_is_not_at_its_remote_is_refused_with_a_hint() {
+    let deployed = Deployed::new();
+    let (sandbox, work) = (&deployed.project.sandbox, &deployed.project.work);
+    work.run(&["lock"]).success();
+    work.commit("lock");
+    deployed.follow(&[]).success();
+    let origin = sandbox.clone_with(work, "origin.git", &["--bare"]);
+    work.git(&["remote", "add", "origin", origin.path().to_str().unwrap()]);
+    let mut transcript = Transcript::default();
+    for local in ["", "mine"] {
+        // Somebody else localizes the next commit, and here perhaps another one.
+        work.write("README.md", format!("More{local}.\n"));
+        work.commit("more");
+        work.git(&["push", "-q", "origin", "main"]);
+        let clone = sandbox.clone_of(&origin, &format!("clone{local}"));
+        clone.run(&["branch", "--no-verify", "--push"]).success();
+        if !local.is_empty() {
+            deployed.follow(&["-m", local]).success();
+        }
+        work.git(&["fetch", "-q"]);
+        let output = deployed.follow(&[]);
+        transcript.add(output.fails(2));
+        // The command that the hint ends with.
+        let command = output.stderr.split("git ").last().unwrap();
+        work.git(&command.split_whitespace().collect::<Vec<_>>());
+        assert_eq!(work.id("localized/main"), origin.id("localized/main"));
+        deployed.is_clean();
+        deployed.follow(&[]).success();
+    }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize branch --no-verify --worktree /home/me/deployed
+        error: branch `localized/main` is behind `origin/localized/main`
+          hint: git -C /home/me/deployed merge --ff-only origin/localized/main
+        $ git kustomize-localize branch --no-verify --worktree /home/me/deployed
+        error: branch `localized/main` and `origin/localized/main` have diverged
+          hint: to discard the local commits: git -C /home/me/deployed reset --keep origin/localized/main
+    "#]]);
+}
+
+#[test]
 fn missing_and_existing_worktrees_are_distinguished() {
     let deployed = Deployed::new();
     let work = &deployed.project.work;
