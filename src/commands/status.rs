@@ -17,7 +17,7 @@ use crate::git::{LocalRepo, Snapshot, branch_of};
 use crate::graph::Survey;
 use crate::message::failure::{Failure, Failures, Result, command};
 use crate::message::finding::Severity;
-use crate::record::history::{is_localized_branch, named_source};
+use crate::record::history::{RENDERED, is_localized_branch, named_source};
 use crate::record::{LOCK_NAME, Lock, stored};
 use crate::targets::{ExternalInput, Installed, ObjectRef, Target, TargetState, Unread};
 use crate::tree::disk::DiskTree;
@@ -336,7 +336,11 @@ impl BranchStatus {
             BranchState::Missing => "missing".to_owned(),
             BranchState::UpToDate => "up to date".to_owned(),
             BranchState::Ahead { remote } => format!("up to date, and `{remote}` does not have it yet"),
-            BranchState::Behind { commits: Some(count) } => format!("{} behind", counted(*count, "commit")),
+            BranchState::Behind { commits: Some(count) } => {
+                // Commits that change no rendered file are not rendered, and telling them apart takes all builds.
+                let is_rendered = self.name.as_deref().is_some_and(|name| name.starts_with(RENDERED));
+                format!("{}{} behind", if is_rendered { "at most " } else { "" }, counted(*count, "commit"))
+            }
             BranchState::Behind { commits: None } => "behind".to_owned(),
             BranchState::Edited { paths } => format!("edited by hand: {}", listed(paths, 3)),
             BranchState::Unknown { why, .. } => format!("unknown: {why}"),

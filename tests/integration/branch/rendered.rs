@@ -90,7 +90,7 @@ fn the_branch_holds_what_everything_is_built_to() {
           remote     clusters/a.yaml:1: Flux Kustomization flux-system/web: https://github.com/acme/lib//web?ref=v1: tag, locked <0>
           localized  .kustomize-localize:1: Argo CD target apps/db
         branch localized/main: missing
-        branch rendered/main: 1 commit behind
+        branch rendered/main: at most 1 commit behind
         next: git kustomize-localize branch
     "#]]);
 
