@@ -23,23 +23,29 @@ pub(crate) fn write(workspace: &Workspace, changes: &Changes) -> Result<()> {
         return Err(Failure::new("only a working tree can be changed"));
     };
     let _alone = repo.alone()?;
-    refuse_edited(workspace, tree, changes)?;
+    refuse_edited(workspace, top, tree, changes)?;
     apply(&repo.git_dir, top, changes)
 }
 
 /// Refuses to overwrite a file that somebody edited since this run read it, unless it already has the new content; and
 /// to write anything if another run has changed the lock. Also refuses to change files that a sparse checkout leaves
 /// out, because the user would not see them.
-fn refuse_edited(workspace: &Workspace, tree: &DiskTree, changes: &Changes) -> Result<()> {
+fn refuse_edited(workspace: &Workspace, top: &Path, tree: &DiskTree, changes: &Changes) -> Result<()> {
     let is_edited = |path: &str| match changes.get(path) {
         Some(to) if tree.read(path).ok().as_deref() == to.as_ref().map(|file| &*file.bytes) => false,
         _ if path == LOCK_NAME => !workspace.has_lock_as_read(),
         _ => !tree.is_as_read(path),
     };
     if let Some(path) = changes.keys().find(|path| tree.is_left_out(path)) {
-        let directory = path::parent(path);
+        let directory = shown(path::parent(path));
+        // git adds a directory that is relative to the current one.
+        let add = if workspace.prefix.is_empty() {
+            command("git sparse-checkout add", [directory])
+        } else {
+            command("git -C", [&*top.to_string_lossy(), "sparse-checkout", "add", &directory])
+        };
         return Err(Failure::new(format!("`{}` would change, and a sparse checkout leaves it out", shown(path)))
-            .hint(format!("check it out: {}", command("git sparse-checkout add", [shown(directory)]))));
+            .hint(format!("check it out: {add}")));
     }
     // First the lock: with another one each other change would be wrong, too.
     if !changes.is_empty() && is_edited(LOCK_NAME) {

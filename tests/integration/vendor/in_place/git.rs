@@ -93,6 +93,13 @@ fn what_a_sparse_checkout_leaves_out_keeps_what_it_needs() {
         error: `overlays/dev/kustomization.yaml` would change, and a sparse checkout leaves it out
           hint: check it out: git sparse-checkout add overlays/dev
     "#]]);
+    // From another directory, git would add one below that.
+    let base = world.work.path().join("base");
+    let vendor = ["vendor", "--no-verify", ":/overlays/dev"];
+    world.sandbox.run(&base, &vendor).fails(2).says(expect![[r#"
+        error: `overlays/dev/kustomization.yaml` would change, and a sparse checkout leaves it out
+          hint: check it out: git -C /home/me/work sparse-checkout add overlays/dev
+    "#]]);
     in_place(&world.work, &[]).success();
     assert!(!world.work.path().join("overlays/dev").exists());
     let after = world.work.read(LOCK);
