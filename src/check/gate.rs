@@ -14,7 +14,7 @@ use crate::plan::{Changes, Plan, changed};
 use crate::record::{LOCK_NAME, Lock, new_entries};
 use crate::targets::Identity;
 use crate::tree::overlay::OverlayTree;
-use crate::tree::{SharedTree, Tree, path};
+use crate::tree::{Entry, SharedTree, Tree, path};
 use crate::workspace::{Files, Workspace, from_top, merge_base};
 
 /// The base of a check: it decides whose configuration counts, and which findings are old.
@@ -144,9 +144,16 @@ pub(crate) fn before_localizing(
     Ok(checked.findings)
 }
 
-/// Checks the working tree as it will be once `changes` are written, by a configuration that may be one of them.
+/// Checks the working tree as it will be once `changes` are written and git has the configuration and the lock, by a
+/// configuration that may be one of the changes.
 pub(crate) fn once_written(workspace: &Workspace, changes: &Changes, config: &Config) -> Result<Checked, Failures> {
-    let tree: SharedTree = Rc::new(changed(OverlayTree::new(workspace.tree.clone()), changes));
+    let mut tree = OverlayTree::new(workspace.files.checked_out());
+    for name in [FILE_NAME, LOCK_NAME] {
+        if let Some(Entry::File { .. }) = workspace.tree.entry(name)? {
+            tree.add_file(name, &workspace.tree.read(name)?);
+        }
+    }
+    let tree: SharedTree = Rc::new(changed(tree, changes));
     let checked = check_tree(&workspace.files, &Survey::of(tree), &[], config, None, None)?;
     Failures::if_any(checked.failures.clone())?;
     Ok(checked)

@@ -237,10 +237,12 @@ impl Setup {
         let outcome = write(&self.workspace, &changes, &[], dry_run)?;
         // After a dry run the files do not have the state that the report is about.
         let is_planned = outcome == WriteOutcome::DryRun;
-        let status = (!is_planned).then(|| status::without_targets(&repository_offline()?)).transpose()?;
+        let repo = repository_offline()?;
+        let status = (!is_planned).then(|| status::without_targets(&repo)).transpose()?;
         Ok(Initialized {
             outcome,
             edit: self.edits(),
+            ignored: status::ignored_files(&repo, &changes)?,
             files: changes.into_keys().collect(),
             remote_references: self.checked.remote,
             changes: Lock::changes(&self.old_lock, &self.relocked.lock),
@@ -439,6 +441,9 @@ struct Initialized {
     /// The entries that both sides of a conflict changed.
     #[serde(rename = "kept")]
     conflicts: Vec<Failure>,
+    /// The configuration and the lock, if git ignores them.
+    #[serde(skip)]
+    ignored: Vec<&'static str>,
     #[serde(skip)]
     status: u8,
     /// Whether there is a configuration, now that this is written.
@@ -540,7 +545,9 @@ impl Outcome for Initialized {
             out.push(format!("nothing to write: {locked} locked, {allowed} allowed"));
         }
         out.extend(self.edit_lines());
+        out.extend(self.ignored.iter().map(|file| format!("git ignores {file}, so check does not see it")));
         match (self.status, self.outcome) {
+            _ if !self.ignored.is_empty() => {}
             (0, WriteOutcome::DryRun) => out.push("check would pass".to_owned()),
             (0, _) => out.push("check passes; to keep it passing: git kustomize-localize hook install; in CI: git kustomize-localize help recipes".to_owned()),
             _ => {}
@@ -559,6 +566,6 @@ impl Outcome for Initialized {
     }
 
     fn status(&self) -> u8 {
-        self.status.max(u8::from(!self.conflicts.is_empty()))
+        self.status.max(u8::from(!self.conflicts.is_empty() || !self.ignored.is_empty()))
     }
 }

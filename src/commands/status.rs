@@ -15,8 +15,9 @@ use crate::config::FILE_NAME;
 use crate::destination::{BranchOptions, Destination, State as BranchState, commit_command, uncommitted};
 use crate::git::{LocalRepo, Snapshot, branch_of};
 use crate::graph::Survey;
-use crate::message::failure::{Failure, Failures, Result, command};
+use crate::message::failure::{Failure, Failures, Result, command, stage};
 use crate::message::finding::Severity;
+use crate::plan::Changes;
 use crate::record::history::{RENDERED, is_localized_branch, named_source};
 use crate::record::{LOCK_NAME, Lock, stored};
 use crate::targets::{ExternalInput, Installed, ObjectRef, Target, TargetState, Unread};
@@ -195,7 +196,9 @@ impl Status {
             return Ok((!is_done).then(|| "git kustomize-localize check --rev HEAD".to_owned()));
         };
         if is_red && self.failures == 0 {
-            return Ok(Some("git kustomize-localize init".to_owned()));
+            // Errors that come from a lock which `check` does not see are not mended by writing it again.
+            let ignored = ignored_files(repo, &Changes::new())?;
+            return Ok(Some(if ignored.is_empty() { "git kustomize-localize init".to_owned() } else { stage(ignored) }));
         }
         let has_remote = self.remote_references.locked + self.remote_references.allowed > 0;
         let head = head_tree(repo)?;
@@ -222,6 +225,19 @@ impl Status {
         }
         Ok((self.failures > 0).then(|| "git kustomize-localize check".to_owned()))
     }
+}
+
+/// The configuration and the lock, if git ignores them and does not track them, so that no other checkout has them and
+/// `check` does not see them. They are on disk, or among the `changes` that are going to be written.
+pub(super) fn ignored_files(repo: &LocalRepo, changes: &Changes) -> Result<Vec<&'static str>> {
+    let Some(top) = &repo.top else { return Ok(Vec::new()) };
+    let mut ignored = Vec::new();
+    for name in [FILE_NAME, LOCK_NAME] {
+        if (changes.contains_key(name) || top.join(name).exists()) && repo.ignores(name)? {
+            ignored.push(name);
+        }
+    }
+    Ok(ignored)
 }
 
 /// The files of HEAD; empty before the first commit.

@@ -93,6 +93,47 @@ fn live_references_are_locked_and_the_next_commands_make_the_branch() {
 }
 
 #[test]
+fn check_does_not_pass_while_git_ignores_what_was_written() {
+    let reference = format!("resources: ['{LIB}//web?ref=v1', '{LIB}?ref=nosuch']\n");
+    let world = world(&[(".gitignore", "*.lock\n.*\n"), ("app/kustomization.yaml", &reference)]);
+    let first = init(&world, &[]);
+    first.fails(1).says(expect![[r#"
+        wrote .kustomize-localize
+        wrote kustomize-localize.lock
+          added https://github.com/acme/deep?ref=v1 <0>
+          added https://github.com/acme/lib?ref=v1 <1>
+          .kustomize-localize: allow: {url: 'https://github.com/acme/lib?ref=nosuch', reason: 'TODO'}
+            https://github.com/acme/lib has no ref `nosuch`
+        1 place to edit (stale-allow)
+          .kustomize-localize:2: https://github.com/acme/lib?ref=nosuch
+          help: replace `TODO` with the reason for this exception
+        git ignores .kustomize-localize, so check does not see it
+        git ignores kustomize-localize.lock, so check does not see it
+        next: git add -f -- :/.kustomize-localize :/kustomize-localize.lock
+    "#]]);
+    init(&world, &[]).fails(1).says(expect![[r#"
+        nothing to write: 1 locked, 1 allowed
+        1 place to edit (stale-allow)
+          .kustomize-localize:2: https://github.com/acme/lib?ref=nosuch
+          help: replace `TODO` with the reason for this exception
+        git ignores .kustomize-localize, so check does not see it
+        git ignores kustomize-localize.lock, so check does not see it
+        next: git add -f -- :/.kustomize-localize :/kustomize-localize.lock
+    "#]]);
+    next(&world, &first).success();
+    init(&world, &[]).success().says(expect![[r#"
+        nothing to write: 1 locked, 1 allowed
+        1 place to edit (stale-allow)
+          .kustomize-localize:2: https://github.com/acme/lib?ref=nosuch
+          help: replace `TODO` with the reason for this exception
+        check passes; to keep it passing: git kustomize-localize hook install; in CI: git kustomize-localize help recipes
+        builds cannot be compared: neither `kustomize` nor `kubectl` was found on PATH; install kustomize, or name it in the variable KUSTOMIZE
+        next: git add -f -- :/.kustomize-localize :/kustomize-localize.lock && git commit -m 'Lock remote references'
+    "#]]);
+    world.work.run_as_is(&["check"]).success();
+}
+
+#[test]
 fn a_dead_ref_leaves_its_neighbours_localized() {
     let reference = |rest: &str| format!("resources: ['{LIB}{rest}']\n");
     let world = world(&[
