@@ -4,6 +4,7 @@ mod install;
 mod pending;
 
 use std::io::{IsTerminal, Read};
+use std::path::Path;
 use std::rc::Rc;
 
 use clap::{Subcommand, ValueEnum};
@@ -15,13 +16,13 @@ use super::messages;
 use super::output::{Done, Outcome, OutputArgs, Shown};
 use crate::check::Checked;
 use crate::check::gate::check;
-use crate::git::LocalRepo;
-use crate::localize::WriteOutcome;
+use crate::git::{LocalRepo, Snapshot};
 use crate::message::failure::{FAILED, Failure, Result, stage};
 use crate::message::finding::Rule;
 use crate::message::redact::visible;
-use crate::record::LOCK_NAME;
-use crate::workspace::repository_offline;
+use crate::record::{LOCK_NAME, Lock};
+use crate::tree::disk::DiskTree;
+use crate::workspace::{Files, repository_offline};
 use pending::PendingCheck;
 
 /// The hooks that can be installed. git runs `pre-merge-commit`, not `pre-commit`, for a merge without conflicts.
@@ -47,8 +48,8 @@ pub(super) enum HookCommand {
 
     /// Run a hook; for hooks written by hand or by other programs
     Run {
-        /// The caller: `framework` only checks, without a network; `lock` runs `lock` and fails if the lock changed; the
-        /// others are hooks of git
+        /// The caller: `framework` only checks, without a network; `lock` runs `lock` and fails unless the lock is staged;
+        /// the others are hooks of git
         #[arg(value_enum, value_name = "HOOK")]
         hook: HookName,
 
@@ -72,7 +73,7 @@ pub(super) enum HookName {
     PreReceive,
     /// Check as a hook of the pre-commit framework
     Framework,
-    /// Lock what the files reference; fails if the lock changed
+    /// Lock what the files reference; fails unless the lock is staged
     Lock,
 }
 
@@ -106,9 +107,9 @@ impl HookCommand {
             hook if hook != HookName::PreReceive && is_off(&repo)? => Vec::new(),
             HookName::Lock => {
                 let mut locked = LockArgs::default().update_lock(output)?;
-                if locked.localized.status == WriteOutcome::Written {
-                    let failure = format!("{LOCK_NAME} was updated, and is not part of this commit yet");
-                    locked.locking.unmoved.push(Failure::new(failure).hint(stage(&locked.localized.stage)));
+                if !is_lock_staged(&repo)? {
+                    let failure = Failure::new(format!("{LOCK_NAME} on disk is not part of this commit yet"));
+                    locked.locking.unmoved.push(failure.hint(stage([LOCK_NAME])));
                 }
                 return Ok(Box::new(locked));
             }
@@ -137,6 +138,14 @@ fn report_of(repo: &Rc<LocalRepo>, pending: PendingCheck) -> RefReport {
         }
     }
     RefReport { refs: pending.refs, checked }
+}
+
+/// Whether the index has the lock that is on disk, also if git ignores it.
+fn is_lock_staged(repo: &Rc<LocalRepo>) -> Result<bool> {
+    let staged = Files::open(repo, &Snapshot::Index)?.checked_out();
+    let on_disk = DiskTree::of_directory(repo.top.as_deref().unwrap_or(Path::new("")))?;
+    // Locks are compared, not bytes: a checkout may change the ends of lines.
+    Ok(Lock::at(&*staged, LOCK_NAME).ok() == Lock::at(&on_disk, LOCK_NAME).ok())
 }
 
 /// Whether the hooks are switched off. Without a setting they are on.

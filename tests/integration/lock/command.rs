@@ -766,3 +766,34 @@ fn the_printed_entries_let_all_that_cannot_be_resolved_stay() {
     world.work.run(&["check"]).success();
     world.work.run(&["branch", "--no-verify"]).success();
 }
+
+#[test]
+fn the_hook_fails_until_the_lock_is_staged() {
+    let world = World::acme();
+    world.commit(&[("app/kustomization.yaml", "resources: ['https://github.com/acme/lib//web?ref=v1']\n")]);
+    let hook = || world.work.run_as_is(&["hook", "run", "lock"]);
+    hook().fails(1).says(expect![[r#"
+        wrote kustomize-localize.lock: 2 remote references
+          added https://github.com/acme/deep?ref=v1 <0>
+          added https://github.com/acme/lib?ref=v1 <1>
+          to stage it: git add -f -- :/kustomize-localize.lock
+        kustomize, Flux and Argo CD do not read the lock: deploy the result of `git kustomize-localize branch`
+        error: kustomize-localize.lock on disk is not part of this commit yet
+          hint: git add -f -- :/kustomize-localize.lock
+    "#]]);
+    hook().fails(1).says(expect![[r#"
+        kustomize-localize.lock not changed: 2 remote references
+        error: kustomize-localize.lock on disk is not part of this commit yet
+          hint: git add -f -- :/kustomize-localize.lock
+    "#]]);
+    world.work.git(&["add", LOCK]);
+    hook().success();
+    // Also if git ignores it.
+    world.work.write(".git/info/exclude", "*.lock\n");
+    world.work.git(&["rm", "-q", "--cached", LOCK]);
+    hook().fails(1).says(expect![[r#"
+        kustomize-localize.lock not changed: 2 remote references
+        error: kustomize-localize.lock on disk is not part of this commit yet
+          hint: git add -f -- :/kustomize-localize.lock
+    "#]]);
+}
