@@ -25,6 +25,7 @@ use crate::build::rendered::{ProgramOptions, append};
 use crate::destination::message::moves;
 use crate::fetch::{Fetcher, Move, Progress};
 use crate::git::LocalRepo;
+use crate::graph::inputs::BuildInput;
 use crate::localize::NowRemote;
 use crate::message::failure::{Failure, FailureKind, Failures, Result, command, short, shown};
 use crate::message::redact::{inert, visible};
@@ -100,6 +101,9 @@ pub(super) struct Diff {
     unbuilt: Vec<Target>,
     /// The files that could not be read, so that their deployments are unknown.
     unread: Vec<Unread>,
+    /// Whether one of these files differs.
+    #[serde(skip)]
+    is_unread_changed: bool,
     /// The references that were localized before, and stay remote now.
     now_remote: Vec<NowRemote>,
     /// Whether the base has no lock, and was built with the lock of the change.
@@ -268,10 +272,12 @@ impl Diff {
             .iter()
             .filter(|source: &&Upstream| lock.is_some_and(|lock| lock.remotes.contains_key(*source)))
             .collect();
+        let unread_files: Vec<BuildInput> = unread.iter().map(|unread| BuildInput::At(unread.file.clone())).collect();
+        let is_unread_changed = changes.cause_in(&unread_files)?.is_some();
+        let diff = Diff { commit, unbuilt, unread, is_unread_changed, now_remote, ..Diff::default() };
         // Without builds nothing is fetched, and no program is needed.
         if chosen.is_empty() {
-            let moved = Moved::of(&changed_entries, &[]);
-            return Ok(Diff { commit, unbuilt, unread, now_remote, moved, ..Diff::default() });
+            return Ok(Diff { moved: Moved::of(&changed_entries, &[]), ..diff });
         }
         // Without a lock, a side deploys the current versions of its references.
         let mut fetchers = workspaces.try_map(|side| -> Result<Fetcher> {
@@ -319,9 +325,8 @@ impl Diff {
             builds.iter().flat_map(|build: &Compared| build.consequences.clone()).collect();
         consequences.sort_by_key(rank);
         let takes_lock = old.lock.is_none() && lock.is_some();
-        let diff = Diff { affected, builds, consequences, images, unbuilt, unread, now_remote, ..Diff::default() };
         let unlocked = fetchers.iter().flat_map(Fetcher::unlocked).collect();
-        Ok(Diff { commit, programs, takes_lock, unlocked, moved, ..diff })
+        Ok(Diff { affected, builds, consequences, images, programs, takes_lock, unlocked, moved, ..diff })
     }
 
     /// The builds in groups that are shown once: those that differ alike, or that could not be built for the same reason.
@@ -727,9 +732,11 @@ impl Outcome for Diff {
         failures.chain(stopped(&self.unbuilt).cloned()).collect()
     }
 
-    /// With `--exit-code` 1 if anything differs or is unknown. A build that requests something unnamed fails in any case.
+    /// With `--exit-code` 1 if a build differs or is unknown, or a file differs that could not be read: an unread file
+    /// that is the same must not fail every change. A build that requests something unnamed fails in any case.
     fn status(&self) -> u8 {
-        u8::from(self.fails && !self.builds.is_empty() || self.builds.iter().any(Compared::reaches_out))
+        let differs = !self.builds.is_empty() || self.is_unread_changed;
+        u8::from(self.fails && differs || self.builds.iter().any(Compared::reaches_out))
     }
 
     fn pager(&self) -> Option<&str> {

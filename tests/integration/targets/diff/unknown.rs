@@ -260,3 +260,22 @@ fn variables_that_the_target_says_are_filled_in() {
         2 objects (1 added, 1 removed) in 1 of 1 affected build since <0>
     "#]]);
 }
+
+#[test]
+fn a_file_that_cannot_be_read_fails_only_if_it_differs() {
+    let sandbox = Sandbox::new();
+    let work = sandbox.repo("work");
+    work.commit_files(&[("README.md", "a\n"), ("base/kustomization.yaml", "namePrefix: a-\n")]);
+    let diff = || work.run_unchanged(&["diff", "HEAD", "--exit-code"]);
+    work.write("clusters/bad.yaml", flux("x", "[x", ""));
+    diff().fails(1).says(expect![[r#"
+        clusters/bad.yaml:6: unknown: not YAML: illegal placement of ':' indicator
+        0 objects differ in 0 affected builds since <0>; unknown: 1 file
+    "#]]);
+    work.commit("bad");
+    work.write("README.md", "b\n");
+    diff().success().says(expect![[r#"
+        clusters/bad.yaml:6: unknown: not YAML: illegal placement of ':' indicator
+        0 objects differ in 0 affected builds since <0>; unknown: 1 file
+    "#]]);
+}
