@@ -15,6 +15,7 @@ use serde::Serialize;
 use super::affected::unknown_lines;
 use super::messages::{self, counted, cut, fitting, grouped};
 use super::output::{Done, Format, Json as _, Outcome, OutputArgs, Shown};
+use super::verify::names_both;
 use crate::build::builds::{Builds, Wanted};
 use crate::build::choice::{Choice, Choices, Comparison, group_sources};
 use crate::build::compare::{self, ObjectChange};
@@ -36,7 +37,7 @@ use crate::targets::affected::changes::Changes;
 use crate::targets::affected::{Cause, DiffStatus, Sides};
 use crate::targets::{Target, Unread, stopped};
 use crate::tree::path;
-use crate::workspace::{Workspace, fetcher_of, repository_offline};
+use crate::workspace::{Workspace, fetcher_of, from_top, repository_offline};
 use summary::{ImageMove, Moved};
 
 /// Arguments of `diff`.
@@ -178,7 +179,7 @@ impl DiffArgs {
 
     /// Compares `new` with its base. Only builds are run that the changes between them can affect.
     fn since_base(&self, repo: &Rc<LocalRepo>, new: Workspace, quiet: bool) -> Result<Diff, Failures> {
-        let (base, only) = self.base(repo)?;
+        let (base, only) = self.base(repo, &new)?;
         let new = new.into_checkout();
         let comparison = Comparison::since(repo, &base, &new)?;
         let choices = comparison.choices(repo, &new, only)?;
@@ -227,11 +228,17 @@ impl DiffArgs {
     }
 
     /// The base, and the words that select builds: the first word is a revision, if there is a commit of that name.
-    fn base(&self, repo: &LocalRepo) -> Result<(String, &[String])> {
+    fn base(&self, repo: &LocalRepo, new: &Workspace) -> Result<(String, &[String])> {
         let named = self.words.first();
         if let Some(base) = named
-            && repo.commit(base)?.is_some()
+            && let Some(id) = repo.commit(base)?
         {
+            // A branch that somebody makes later must not change in silence what a directory of its name means.
+            if let Ok(directory) = from_top(repo, &*new.tree, base)
+                && new.tree.kustomizations()?.iter().any(|file| path::is_in(file, &directory))
+            {
+                return Err(names_both(base, &id, "a directory with kustomizations"));
+            }
             return Ok((base.clone(), &self.words[1..]));
         }
         // Otherwise the base is the branch that this one follows, or else the default branch, or else the commit before.

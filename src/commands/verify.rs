@@ -3,6 +3,7 @@
 mod rebuild;
 
 use std::collections::BTreeSet;
+use std::fmt::Display;
 use std::path::Path;
 use std::rc::Rc;
 
@@ -12,8 +13,8 @@ use super::messages::{self, counted, lines, present};
 use super::output::{Done, Outcome, OutputArgs, Shown};
 use crate::config::Config;
 use crate::fetch;
-use crate::git::LocalRepo;
-use crate::message::failure::{Failure, Result, argument, command, short};
+use crate::git::{CommitId, LocalRepo};
+use crate::message::failure::{Failure, Result, argument, command, short, shown};
 use crate::record::answer::{UpdateKind, UpstreamVerdict};
 use crate::record::{LOCK_NAME, Pinned};
 use crate::reference::Upstream;
@@ -88,14 +89,18 @@ pub(super) fn directory_argument<'a>(rev: Option<&'a str>, repo: Option<&LocalRe
     };
     match commit {
         Some(id) if Path::new(text).join(LOCK_NAME).is_file() => {
-            let failure = Failure::new(format!("`{text}` names both a commit and a directory with a `{LOCK_NAME}`"));
-            let directory = argument(&format!("./{text}"));
-            let failure = failure.hint(format!("name the directory: {directory}"));
-            Err(failure.hint(format!("name the commit: {}", id.commit)))
+            Err(names_both(text, &id, format_args!("a directory with a `{LOCK_NAME}`")))
         }
         Some(_) => Ok(None),
         None => Ok(Some(text)),
     }
+}
+
+/// The failure for an argument that names both a commit and `directory`, with an unambiguous name of each.
+pub(super) fn names_both(text: &str, id: &CommitId, directory: impl Display) -> Failure {
+    Failure::new(format!("`{}` names both a commit and {directory}", shown(text)))
+        .hint(format!("name the directory: {}", argument(&format!("./{text}"))))
+        .hint(format!("name the commit: {}", id.commit))
 }
 
 impl Outcome for VerifyOutcome {

@@ -906,3 +906,22 @@ fn nothing_in_an_object_fakes_a_line() {
         2 objects (1 added, 1 removed) in 1 of 1 affected build since <0>
     "#]]);
 }
+
+#[test]
+fn a_word_that_is_a_commit_and_a_directory_is_refused() {
+    let Some((_sandbox, work)) = overlays() else { return };
+    work.write("dev/kustomization.yaml", "resources: [../base]\nnamespace: other\n");
+    work.commit("change");
+    work.run_unchanged(&["diff", "dev", "--exit-code"]).fails(1);
+    work.git(&["branch", "dev"]);
+    work.run_unchanged(&["diff", "dev", "--exit-code"]).fails(2).says(expect![[r#"
+        error: `dev` names both a commit and a directory with kustomizations
+          hint: name the directory: ./dev
+          hint: name the commit: <0>
+    "#]]);
+    work.run_unchanged(&["diff", "./dev", "--exit-code"]).fails(1);
+    // One without a kustomization is the commit.
+    work.git(&["branch", "clusters"]);
+    work.write("clusters/README.md", "");
+    work.run_unchanged(&["diff", "clusters", "--exit-code"]).success();
+}
