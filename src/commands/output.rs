@@ -178,7 +178,9 @@ pub(super) fn print_outcome(output: &OutputArgs, outcome: Done) -> ExitCode {
     let stopped: BTreeSet<Failure> = outcome.stopped().into_iter().collect();
     let status = if stopped.is_empty() { outcome.status() } else { FAILED };
     let is_json = output.format == Format::Json;
-    if is_json || status > 0 || !output.quiet {
+    // `--quiet` is about text for people. A report for a program or a page is never cut down to nothing.
+    let is_text = matches!(output.format, Format::Human | Format::Github);
+    if !is_text || status > 0 || !output.quiet {
         let report = outcome.report(output);
         let pager = outcome.pager().filter(|_| console::Term::stdout().is_term() && !report.is_empty());
         if !pager.is_some_and(|pager| show_in_pager(pager, report.as_bytes())) {

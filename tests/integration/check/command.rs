@@ -333,3 +333,22 @@ fn what_the_base_has_too_is_left_out() {
     ];
     assert_eq!(super::found(&repo, &["--base=HEAD"]), new);
 }
+
+#[test]
+fn quiet_is_about_text_for_people() {
+    let sandbox = Sandbox::new();
+    let repo = sandbox.repo("work");
+    repo.commit_files(&[("app/kustomization.yaml", "namePrefix: a-\n")]);
+    for args in [["check", "sarif"], ["check", "gitlab"], ["sbom", "cyclonedx"], ["diff", "markdown"], ["diff", "html"]]
+    {
+        let [command, format] = args;
+        repo.commit(command);
+        let args = [command, "--format", format];
+        let loud = repo.run(&args).success().stdout.clone();
+        let quiet = repo.run(&[&args[..], &["-q"]].concat());
+        assert_eq!(quiet.success().stdout, loud, "{args:?}");
+        assert_eq!(quiet.stderr, "");
+        assert_ne!(loud, "", "{args:?}");
+    }
+    assert_eq!(repo.run(&["check", "-q"]).success().stdout, "");
+}
