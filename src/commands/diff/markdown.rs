@@ -4,7 +4,9 @@ use super::human::built_by;
 use super::{Compared, Diff, Title, titles};
 use crate::build::compare::ObjectChange;
 use crate::build::consequences::Consequence;
+use crate::commands::affected::unknown_lines;
 use crate::commands::messages::{NAMED, counted, first, html, present};
+use crate::localize::NowRemote;
 use crate::message::redact::{inert, visible};
 
 /// How many characters a comment may have on GitHub.
@@ -24,7 +26,10 @@ impl Diff {
         let mut out = format!("{MARKER}\n**{}** in {repository}, {sides}\n\n", self.counts(""));
         // Doubts come first: whoever reads only the beginning must see them.
         let mut doubts = self.lock_warnings(VERBOSE);
+        let unknown = unknown_lines(&self.unbuilt, &self.unread, VERBOSE);
+        doubts.extend(first(unknown.lines().map(str::to_owned), NAMED));
         doubts.extend(self.skipped_lines(VERBOSE));
+        doubts.extend(first(self.now_remote.iter().map(NowRemote::line), NAMED));
         doubts.iter().for_each(|text| out += &format!("<p>{}</p>\n\n", code(text)));
         let images: Vec<String> =
             self.images.iter().map(|image| inert(&format!("- {}", code(&image.line())))).collect();

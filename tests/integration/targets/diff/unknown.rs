@@ -279,3 +279,32 @@ fn a_file_that_cannot_be_read_fails_only_if_it_differs() {
         0 objects differ in 0 affected builds since <0>; unknown: 1 file
     "#]]);
 }
+
+#[test]
+fn a_comment_names_what_is_unknown_and_what_is_remote_now() {
+    let world = World::acme();
+    if world.sandbox.builds().is_none() {
+        return;
+    }
+    let url = "https://github.com/acme/lib//web?ref=v1";
+    world.commit(&[("app/kustomization.yaml", &format!("resources: ['{url}']\n"))]);
+    world.work.lock();
+    world.work.write("clusters/bad.yaml", flux("x", "[x", ""));
+    world.work.write(".kustomize-localize", format!("allow: [{{url: '{url}', reason: by hand}}]\n"));
+    world.work.run(&["lock"]).success();
+    world.work.run_unchanged(&["diff", "HEAD", "--format=markdown"]).success().says(expect![[r#"
+        <!-- git-kustomize-localize diff -->
+        **1 affected build could not be compared; unknown: 1 root, 1 file** in <code>work</code>, <code><0> to the working tree</code>
+
+        <p><code>clusters/bad.yaml:6: unknown: not YAML: illegal placement of ':' indicator</code></p>
+
+        <p><code>app: not built: https://github.com/acme/lib//web?ref=v1 stays remote</code></p>
+
+        <p><code>now remote: https://github.com/acme/lib//web?ref=v1 (allowed by .kustomize-localize:1)</code></p>
+
+        clusters/bad.yaml:6: unknown: not YAML: illegal placement of ':' indicator
+        app: not built: https://github.com/acme/lib//web?ref=v1 stays remote
+        now remote: https://github.com/acme/lib//web?ref=v1 (allowed by .kustomize-localize:1)
+        1 affected build could not be compared since <0>; unknown: 1 root, 1 file
+    "#]]);
+}
