@@ -41,13 +41,11 @@ pub(crate) fn listed(directory: &Path) -> Result<BTreeSet<String>> {
         .hint("name a directory that is empty or new: --output DIR"))
 }
 
-/// Makes a directory contain exactly the rendered files. `before` are the files that are [`listed`] there.
-pub(crate) fn write_directory(
-    repo: &LocalRepo,
-    directory: &Path,
-    before: &BTreeSet<String>,
-    rendered: &Rendered,
-) -> Result<ChangedFiles> {
+/// Makes a directory contain exactly the rendered files, if it has no files but those that are [`listed`] there.
+pub(crate) fn write_directory(repo: &LocalRepo, directory: &Path, rendered: &Rendered) -> Result<ChangedFiles> {
+    // Two runs would mix their files, and each would think that the list is its own.
+    let _alone = repo.alone()?;
+    let before = listed(directory)?;
     // A file with the same bytes is not written again, so that other programs do not see a change of its time.
     let removed = before.iter().filter(|name| !rendered.files.contains_key(*name)).map(|name| (name, None));
     let files = rendered.files.iter().map(|(name, bytes)| (name, Some(&**bytes))).chain(removed);
@@ -58,11 +56,9 @@ pub(crate) fn write_directory(
         }
     }
     let changed = ChangedFiles::of(&changes);
-    // Two runs would mix their files, and each would think that the list is its own.
-    let _alone = repo.alone()?;
     // First the list names the old and the new files: whenever a run ends, the next one knows its files.
     if !changes.is_empty() {
-        let all = list_text(rendered.files.keys().chain(before).collect::<BTreeSet<_>>());
+        let all = list_text(rendered.files.keys().chain(&before).collect::<BTreeSet<_>>());
         let list = Changes::from([(LIST.to_owned(), Some(ResultFile::plain(all.into_bytes())))]);
         working::apply(&repo.git_dir, directory, &list)?;
     }

@@ -36,7 +36,7 @@ struct WrittenFiles {
 /// Builds the selected targets and roots, and makes `directory` contain exactly their outputs.
 pub(super) fn write(args: &BuildArgs, workspace: &Workspace, directory: &Path, output: &OutputArgs) -> Done {
     // A directory of somebody else is refused before anything is built.
-    let before = listed(directory)?;
+    listed(directory)?;
     let repo = workspace.repo().map_or_else(repository_offline, |repo| Ok(repo.clone()))?;
     refuse_in_tree(&repo, workspace, directory)?;
     let choices = match &args.base {
@@ -45,7 +45,7 @@ pub(super) fn write(args: &BuildArgs, workspace: &Workspace, directory: &Path, o
     };
     let how = args.with.how(args.offline, output.quiet);
     let rendered = Rendered::of(workspace, choices, how)?;
-    let changed = write_directory(&repo, directory, &before, &rendered)?;
+    let changed = write_directory(&repo, directory, &rendered)?;
     Ok(Box::new(WrittenFiles {
         directory: directory.display().to_string(),
         changed: changed.files.len(),

@@ -347,3 +347,19 @@ fn a_comment_above_an_object_renames_no_file() {
     .assert_eq(&before.keys().map(String::as_str).collect::<Vec<_>>().join("\n"));
     assert_eq!(written("# a comment\n"), before);
 }
+
+#[test]
+fn two_runs_leave_the_files_that_the_list_names() {
+    let world = deployed();
+    let Some(kustomize) = world.sandbox.builds() else { return };
+    let (out, args) = (world.sandbox.path("out"), ["build", "--output", "../out"]);
+    world.sandbox.script("slow", &format!("[ $1 = build ] && sleep 1\nexec {} \"$@\"", kustomize.program().display()));
+    world.sandbox.set("KUSTOMIZE", world.sandbox.path("bin/slow"));
+    let slow = world.work.start(&[&args[..], &["base"]].concat());
+    world.sandbox.set("KUSTOMIZE", kustomize.program());
+    world.work.run(&[&args[..], &["apps/gone"]].concat()).success();
+    slow.wait().success();
+    let list = std::fs::read_to_string(out.join(".built")).unwrap();
+    let all = files(&out).into_keys().filter(|name| name.ends_with(".yaml"));
+    assert_eq!(all.map(|name| name + "\n").collect::<String>(), list);
+}
