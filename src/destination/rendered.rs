@@ -20,7 +20,7 @@ use crate::tree::git::GitTree;
 use crate::workspace::Workspace;
 
 /// The list of the written files, one per line.
-pub(crate) const LIST: &str = ".built";
+const LIST: &str = ".built";
 
 /// The list of the deployments that have no file, each with the reason, one per line.
 const UNKNOWN: &str = ".unknown";

@@ -10,7 +10,7 @@ use crate::build::rendered::{MissingFiles, Rendered};
 use crate::commands::messages::{self, counted, lines};
 use crate::commands::output::{Done, Outcome, OutputArgs, Shown};
 use crate::config::FILE_NAME;
-use crate::destination::rendered::{LIST, listed, write_directory};
+use crate::destination::rendered::{listed, write_directory};
 use crate::git::LocalRepo;
 use crate::message::failure::{Failure, Result};
 use crate::tree::path;
@@ -62,7 +62,8 @@ fn refuse_in_tree(repo: &LocalRepo, workspace: &Workspace, directory: &Path) -> 
     let shown = directory.display();
     // A path that is not below the top is outside of the repository.
     let Ok(path) = from_top(repo, &*workspace.tree, &directory.to_string_lossy()) else { return Ok(()) };
-    if workspace.config.leaves_out(&path) || repo.ignores(&path::join(&path, LIST))? {
+    // git must ignore the files of builds: a pattern like `.*` ignores only their list.
+    if workspace.config.leaves_out(&path) || repo.ignores(&path::join(&path, "roots.yaml"))? {
         return Ok(());
     }
     Err(Failure::new(format!("`{shown}` is in the working tree, so the files would be read as deployed objects"))

@@ -99,6 +99,9 @@ fn all_that_is_deployed_is_written_as_files() {
           hint: list it in .gitignore, or below `exclude:` in .kustomize-localize
           hint: name a directory outside of the repository: --output DIR
     "#]]);
+    // Nor is it enough that git ignores their list.
+    work.write(".git/info/exclude", ".*\n");
+    work.run(&["build", "--output", "built"]).fails(2).stderr_has("is in the working tree");
     work.write(".git/info/exclude", "built\n");
     work.run(&["build", "--output", "built"]).success();
     let (link, elsewhere) = (world.sandbox.path("out/roots"), world.sandbox.path("elsewhere"));
