@@ -147,6 +147,7 @@ pub(crate) fn surveyed(survey: &Survey, input: Input<'_>) -> Result<Checked> {
     fill_in_lines(&*input.tree, &mut findings);
     finding::sort(&mut findings);
     let checked = Checked {
+        paths: input.paths.to_vec(),
         kustomizations: explored.graph.roots.len() - flux.len(),
         references: references(&explored.graph),
         remote,
@@ -344,6 +345,9 @@ pub struct BuildSummary {
 pub struct Checked {
     #[serde(flatten)]
     pub source: Snapshot,
+    /// The paths to which the check was limited, from the top. Empty if it was not.
+    #[serde(skip)]
+    pub paths: Vec<String>,
     /// The number of kustomizations that were read.
     pub kustomizations: usize,
     /// The number of references in them.

@@ -8,7 +8,7 @@ use crate::commands::findings::{blocks, explain, findings_text, painted};
 use crate::commands::messages::{commit_command, counted, first, named, present};
 use crate::commands::output::Shown;
 use crate::git::{Snapshot, is_object_id};
-use crate::message::failure::short;
+use crate::message::failure::{command, short};
 use crate::message::finding::{Finding, Rule, Severity};
 use crate::message::redact::{self, visible};
 use crate::reference::Upstream;
@@ -35,7 +35,7 @@ pub fn human(checked: &Checked, shown: Shown) -> String {
     // Hundreds of findings would scroll their own summary away.
     let is_brief =
         blocks(&wanted, shown.verbose).len() > MANY && shown.width.is_some() && !shown.verbose && !shown.quiet;
-    let mut out = if is_brief { overview(&wanted, shown.color) } else { findings_text(&wanted, shown) };
+    let mut out = if is_brief { overview(checked, &wanted, shown.color) } else { findings_text(&wanted, shown) };
     if shown.quiet {
         return out;
     }
@@ -100,6 +100,7 @@ fn summary(checked: &Checked) -> String {
     // Without this number, people who mended a file and did not stage it would look for another mistake.
     let differing = match checked.differing {
         0 => String::new(),
+        1 => " (1 differs in the working tree; fixes count after `git add`)".to_owned(),
         count => format!(" ({count} differ in the working tree; fixes count after `git add`)"),
     };
     let [errors, warnings] = [Severity::Error, Severity::Warning].map(|severity| checked.count(severity));
@@ -148,7 +149,7 @@ fn base_text(base: Option<&BaseFindings>) -> String {
 }
 
 /// The report instead of the findings if these are too many to read: their numbers by rule and by upstream, and how to begin.
-fn overview(findings: &[&Finding], color: bool) -> String {
+fn overview(checked: &Checked, findings: &[&Finding], color: bool) -> String {
     let head = |text: &str| painted(text, "bold", color) + "\n";
     let mut out = head("findings by rule:")
         + &counts(findings.iter().map(|finding: &&Finding| format!("{} ({})", finding.rule, finding.severity.name())));
@@ -159,11 +160,27 @@ fn overview(findings: &[&Finding], color: bool) -> String {
         out += &(head("findings by upstream:") + &upstreams);
     }
     out += &head("to begin:");
-    out += "  see each: git kustomize-localize check -v\n";
+    out += &format!("  see each: {}\n", verbose_command(checked));
     if findings.iter().any(|finding| finding.rule == Rule::RemoteReference) {
         out += "  lock what can be locked, and list the rest: git kustomize-localize init\n";
     }
     out + "\n"
+}
+
+/// The command that checks the same, and prints each finding.
+fn verbose_command(checked: &Checked) -> String {
+    let mut words = vec!["-v".to_owned()];
+    match &checked.source {
+        Snapshot::WorkingTree => {}
+        Snapshot::Index => words.push("--staged".to_owned()),
+        Snapshot::Commit { rev, .. } => words.extend(["--rev".to_owned(), rev.clone()]),
+    }
+    // The base of a check without one, by a server, is empty.
+    let base = checked.base.iter().filter(|base| !base.rev.is_empty());
+    words.extend(base.flat_map(|base| ["--base".to_owned(), base.rev.clone()]));
+    words.extend(checked.builds.iter().map(|_| "--build".to_owned()));
+    words.extend(checked.paths.iter().map(|path| format!(":/{path}")));
+    command("git kustomize-localize check", words)
 }
 
 /// The number of each of these texts, the most frequent first; empty if there are none.

@@ -438,13 +438,18 @@ findings by upstream:
     59  https://h1.example
 
 to begin:
-  see each: git kustomize-localize check -v
+  see each: git kustomize-localize check -v --staged
   lock what can be locked, and list the rest: git kustomize-localize init
 
 for more: git kustomize-localize explain remote-reference missing-path
 checked 120 kustomizations with 120 references in the index: 120 errors
 ";
     assert_eq!(human(&many, brief), text);
+    let base = BaseFindings { rev: "main~".to_owned(), commit: String::new(), left_out: 0 };
+    let source = Snapshot::of(Some("main"));
+    let asked = Checked { source, base: Some(base), paths: vec!["a b".to_owned()], ..many.clone() };
+    let each = "  see each: git kustomize-localize check -v --rev main --base 'main~' ':/a b'\n";
+    assert!(human(&asked, brief).contains(each), "{}", human(&asked, brief));
     let urls: String = (0..32).map(|n| format!("- https://github.com/o/r{n}//base\n")).collect();
     let text = human(&Scene::of(&format!("resources:\n{urls}")).check(), brief);
     assert!(text.contains("    22  in 22 others\n"), "{text}");

@@ -72,7 +72,7 @@ fn each_source_is_looked_at_by_itself() {
           = help: or vendor it: git kustomize-localize vendor :/base
 
         for more: git kustomize-localize explain remote-reference
-        checked 3 kustomizations with 4 references in the index (1 differ in the working tree; fixes count after `git add`): 1 error
+        checked 3 kustomizations with 4 references in the index (1 differs in the working tree; fixes count after `git add`): 1 error
     "#]]);
     check(&repo, &[]).success();
 

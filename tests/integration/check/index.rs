@@ -309,7 +309,7 @@ fn an_unmerged_kustomization_cannot_be_looked_at() {
               = help: or vendor it: git kustomize-localize vendor :/overlays/prod
 
             for more: git kustomize-localize explain remote-reference
-            checked 3 kustomizations with 2 references in the index (1 differ in the working tree; fixes count after `git add`): 1 error, 1 could not be checked
+            checked 3 kustomizations with 2 references in the index (1 differs in the working tree; fixes count after `git add`): 1 error, 1 could not be checked
             error: `base/kustomization.yaml` is unmerged
               hint: resolve the conflict, then: git add -- :/base/kustomization.yaml
         "#]]);
@@ -423,7 +423,7 @@ fn unstaged_kustomizations_are_counted() {
     let sandbox = Sandbox::new();
     let repo = repository(&sandbox);
 
-    for count in [1, 250] {
+    for (count, differ) in [(1, "differs"), (250, "differ")] {
         for number in 0..250 {
             repo.write(&format!("many [*]/{number}/kustomization.yaml"), remote());
         }
@@ -431,7 +431,7 @@ fn unstaged_kustomizations_are_counted() {
         for number in 0..count {
             repo.write(&format!("many [*]/{number}/kustomization.yaml"), "namespace: mended\n");
         }
-        let told = format!("({count} differ in the working tree;");
+        let told = format!("({count} {differ} in the working tree;");
         for directory in ["", "many [*]/7"] {
             sandbox.run(&repo.path().join(directory), &["check", "--staged"]).fails(1).stdout_has(&told);
         }
@@ -474,7 +474,7 @@ fn other_times_are_not_differences_but_a_deleted_file_is() {
           = help: or vendor it: git kustomize-localize vendor :/overlays/dev
 
         for more: git kustomize-localize explain remote-reference
-        checked 3 kustomizations with 3 references in the index (1 differ in the working tree; fixes count after `git add`): 1 error
+        checked 3 kustomizations with 3 references in the index (1 differs in the working tree; fixes count after `git add`): 1 error
     "#]]);
 }
 
