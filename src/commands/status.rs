@@ -198,7 +198,11 @@ impl Status {
         if is_red && self.failures == 0 {
             // Errors that come from a lock which `check` does not see are not mended by writing it again.
             let ignored = ignored_files(repo, &Changes::new())?;
-            return Ok(Some(if ignored.is_empty() { "git kustomize-localize init".to_owned() } else { stage(ignored) }));
+            return Ok(Some(if ignored.is_empty() {
+                "git kustomize-localize init".to_owned()
+            } else {
+                stage(ignored)
+            }));
         }
         let has_remote = self.remote_references.locked + self.remote_references.allowed > 0;
         let head = head_tree(repo)?;
@@ -341,7 +345,8 @@ impl BranchStatus {
             BranchState::Missing | BranchState::Behind { .. } => BRANCH,
             BranchState::Ahead { .. } => "git kustomize-localize branch --push",
             BranchState::Edited { .. } => "git kustomize-localize branch --overwrite",
-            BranchState::Unknown { command, .. } => command.as_deref().unwrap_or("git kustomize-localize check"),
+            // It ends with the reason and the ways out.
+            BranchState::Unknown { command, .. } => command.as_deref().unwrap_or(BRANCH),
         };
         Some(next.to_owned())
     }
@@ -358,7 +363,9 @@ impl BranchStatus {
                 format!("{}{} behind", if is_rendered { "at most " } else { "" }, counted(*count, "commit"))
             }
             BranchState::Behind { commits: None } => "behind".to_owned(),
-            BranchState::Edited { paths } => format!("edited by hand: {}", listed(paths, 3)),
+            BranchState::Edited { paths } => {
+                format!("edited by hand, which --overwrite discards: {}", listed(paths, 3))
+            }
             BranchState::Unknown { why, .. } => format!("unknown: {why}"),
         };
         match &self.name {
@@ -387,7 +394,13 @@ impl Outcome for Status {
     fn text(&self, shown: Shown) -> String {
         let mut out = vec![match self.kustomizations {
             0 => "no kustomization".to_owned(),
-            count => format!("{}, {}", counted(count, "kustomization"), self.remote_references.text()),
+            count => {
+                // Without a lock that can be read, references are not judged, so nothing is counted.
+                let is_known = self.failures == 0 || self.remote_references != RemoteReferences::default();
+                let remote =
+                    if is_known { self.remote_references.text() } else { "remote references unknown".to_owned() };
+                format!("{}, {remote}", counted(count, "kustomization"))
+            }
         }];
         if self.errors + self.warnings + self.failures > 0 {
             let failed = match self.failures {

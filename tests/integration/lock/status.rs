@@ -104,7 +104,7 @@ fn the_printed_commands_lead_to_where_nothing_is_to_do() {
     repo.git(&["update-ref", "refs/heads/localized/main", edited.trim()]);
     is(
         &world,
-        "branch localized/main: edited by hand: app/kustomization.yaml, app/localized-files, kustomize-localize.lock",
+        "branch localized/main: edited by hand, which --overwrite discards: app/kustomization.yaml, app/localized-files, kustomize-localize.lock",
         overwrite,
     );
     assert_eq!(walk(repo), [overwrite, push]);
@@ -128,9 +128,15 @@ fn the_printed_commands_lead_to_where_nothing_is_to_do() {
         1 kustomization, 1 remote reference (1 locked)
         builds cannot be compared: neither `kustomize` nor `kubectl` was found on PATH; install kustomize, or name it in the variable KUSTOMIZE
         branch: unknown: cannot derive the branch to commit to: the source commit is not named by a local branch
+        next: git kustomize-localize branch --no-verify
+    "#]]);
+    sparse.write("kustomize-localize.lock", "version: 1\nnone: 1\n");
+    sparse.run_as_is(&[]).success().says(expect![[r#"
+        1 kustomization, remote references unknown
+        check: 0 errors, 0 warnings, 1 could not be checked
+        branch: unknown: cannot derive the branch to commit to: the source commit is not named by a local branch
         next: git kustomize-localize check
     "#]]);
-    sparse.run_as_is(&["check"]).success();
 }
 
 #[test]
@@ -172,7 +178,7 @@ fn each_state_of_the_branch_has_its_next_command() {
     world.work.write("app/kustomization.yaml", "namePrefix: b-\n");
     world.work.commit("by hand");
     world.work.git(&["switch", "--quiet", "main"]);
-    let edited = "branch localized/main: edited by hand: app/kustomization.yaml";
+    let edited = "branch localized/main: edited by hand, which --overwrite discards: app/kustomization.yaml";
     is(&world, edited, "git kustomize-localize branch --overwrite --no-verify");
 }
 
@@ -256,7 +262,7 @@ fn what_cannot_be_looked_at_is_counted() {
     let world = world();
     world.work.write("kustomize-localize.lock", "version: 1\nremotes: 5\n");
     is(&world, "branch localized/main: missing", "git kustomize-localize check").says(expect![[r#"
-        2 kustomizations, 0 remote references
+        2 kustomizations, remote references unknown
         check: 0 errors, 0 warnings, 1 could not be checked
         branch localized/main: missing
         next: git kustomize-localize check
