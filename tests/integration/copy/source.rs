@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::support::{OVERLAY, Project, Repo, Transcript, config, skip};
+use crate::support::{OVERLAY, Project, Repo, Transcript, World, config, skip};
 
 /// Asserts exit status 2, and that the repository is as before.
 #[track_caller]
@@ -548,4 +548,21 @@ fn a_new_directory_that_is_taken_or_reached_is_refused() {
         error: other/kustomization.yaml:2:8: crds[0]: `copy/sub/c.yaml` is in `other/copy`, where the result will be written
           hint: choose another NEW_DIR
     "#]]);
+}
+
+#[test]
+fn the_cause_is_told_if_no_target_was_sought() {
+    let world = World::acme();
+    world.commit(&[("web/kustomization.yaml", "namePrefix: a-\n"), (".kustomize-localize", "nosuch: 1\n")]);
+    world.work.git(&["clone", "-q", "--bare", ".", "../bare.git"]);
+    let bare = world.sandbox.path("bare.git");
+    world.sandbox.run(&bare, &["web", "out"]).fails(2).says(expect![[r#"
+        error: .kustomize-localize:1:1: unknown field `nosuch`
+          hint: known are `rules`, `scopes`, `include`, `exclude`, `allow`, `sources`, `helm`, `licenses`, `load-restrictor`, `kustomize` and 8 more
+    "#]]);
+    world.sandbox.run(&bare, &["web", "out", "--rev", "nosuch"]).fails(2).says(expect![[r#"
+        error: unknown revision `nosuch`
+          hint: fetch it first, or name another one: git log --oneline --all
+    "#]]);
+    world.sandbox.run(&bare, &["chek"]).fails(2);
 }
