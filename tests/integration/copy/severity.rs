@@ -239,7 +239,7 @@ fn a_job_that_takes_no_warnings_passes_with_accepted_ones() {
         $ git kustomize-localize branch
         localized the repository on branch localized/main (<0>): 5 files written, 1 reference rewritten, 0 removed
           added https://example.com/acme/remote.git?ref=v1 <1>
-          not verified: 1 root not built (kustomize/…)
+          not verified: 1 root not built (kustomize/…, network closed)
           not built: other: other/secret.env is missing (allowed)
           to look at it: git show --stat <0>
         $ git kustomize-localize branch
@@ -268,14 +268,14 @@ fn a_job_that_takes_no_warnings_passes_with_accepted_ones() {
     work.run(&copy).success().says(expect![[r#"
         localized other into copy on branch copies (<0>): 8 files written, 1 reference rewritten, 0 removed
           added https://example.com/acme/remote.git?ref=v1 <1>
-          not verified: 1 root not built (kustomize/…)
+          not verified: 1 root not built (kustomize/…, network closed)
           not built: other: other/secret.env is missing (allowed)
           to look at it: git show --stat <0>
     "#]]);
     work.run(&["verify", "copies", "--rebuild"]).success();
     work.run(&["vendor"]).success().says(expect![[r#"
         localized the working tree: 5 files written, 1 reference rewritten, 0 removed
-          not verified: 1 root not built (kustomize/…)
+          not verified: 1 root not built (kustomize/…, network closed)
           not built: other: other/secret.env is missing (allowed)
           to stage it: git add -f -- :/example/base/kustomization.yaml :/example/base/localized-files :/kustomize-localize.lock
     "#]]);
