@@ -414,7 +414,8 @@ impl<'a> Run<'a> {
         };
         // For a branch the lock decides, so nothing is resolved.
         let resolves = self.request.branch.is_none();
-        // Localized files are restored after a run that was killed, too: this run completes it.
+        // Localized files in the working tree are restored by `--overwrite`, and after a run that was killed, which this run
+        // completes. For a branch `--overwrite` is about the files of the branch.
         let repo = self.workspace.repo();
         let is_killed = || repo.is_some_and(|repo| interrupt::has_directory(&repo.git_dir, interrupt::TEMPORARY));
         let restores = resolves && (self.request.overwrite || is_killed());
@@ -428,7 +429,7 @@ impl<'a> Run<'a> {
             // An absolute path becomes a relative one, or is refused.
             (MendedBy::Vendoring, Rule::OutOfScope, _) => !(resolves && path::is_absolute(&finding.reference)),
             (MendedBy::Vendoring, ..) => !resolves,
-            // A localized file is restored.
+            // A localized file is restored: a missing path is one by its path, an edited copy always.
             (MendedBy::Overwriting, _, finding::Subject::Path { path }) => {
                 !(restores && stored::localized_dir(path).is_some())
             }

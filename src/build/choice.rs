@@ -391,8 +391,9 @@ impl<'a> Argument<'a> {
         texts.iter().map(|text| Argument::read(repo, trees, targets, text)).collect()
     }
 
-    /// Reads one argument, which names a directory of a tree or a target.
+    /// Reads one argument, which names a target, or a directory of a tree.
     fn read(repo: &LocalRepo, trees: &[&dyn Tree], targets: &[Target], text: &'a str) -> Result<Argument<'a>> {
+        // Any of the trees will do: they differ in their files, not in how a path is written.
         let path = trees.first().and_then(|tree| from_top(repo, *tree, text).ok());
         // The file of a kustomization means its directory.
         let path = path.map(|path| match path::name(&path) {
@@ -409,9 +410,10 @@ impl<'a> Argument<'a> {
         };
         // An argument that selects nothing would look like a change without consequences.
         if path.is_none() && !targets.iter().any(|target| is_named_by(target, text)) {
-            let fetch = format!("to compare with a commit, fetch it first: {}", command("git fetch origin", [text]));
             let failure = unknown_target(targets, text);
-            return Err(if trees.len() > 1 { failure.hint(fetch) } else { failure });
+            // In a comparison of two trees it may have been meant as the commit to compare with.
+            let fetch = (trees.len() > 1).then(|| command("git fetch origin", [text]));
+            return Err(failure.hints(fetch.map(|fetch| format!("to compare with a commit, fetch it first: {fetch}"))));
         }
         Ok(Argument { text, path })
     }

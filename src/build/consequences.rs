@@ -186,8 +186,8 @@ struct TargetObject {
     changed_objects: usize,
 }
 
-/// The consequences of each build. If the object of a target changes, and no build shows that, its change is added to the
-/// objects of the target's build.
+/// The consequences of each build. If the object of a target changes, and neither a build nor an ApplicationSet shows that,
+/// its change is added to the objects of the target's build.
 pub(crate) fn consequences(all: &mut [BuildDiff<'_>], needs: &Needs) -> Vec<Vec<Consequence>> {
     let written: Vec<_> = all.iter().map(|build| target_objects(build.target)).collect();
     // Values in outputs are condensed, so that objects of targets are compared with them in the same form.
@@ -201,9 +201,9 @@ pub(crate) fn consequences(all: &mut [BuildDiff<'_>], needs: &Needs) -> Vec<Vec<
     let shown_sets: BTreeSet<String> =
         changed().filter_map(|object| object.values.new.as_ref()).filter(is_set).map(full_name).collect();
     // If a build shows the objects that move to another namespace, the move of its target would only repeat that.
-    let showing_moves = condensed.into_iter().zip(all.iter().zip(&written));
-    let showing_moves = showing_moves.filter(|(_, (build, target))| build.shows_moves(target));
-    let showing_moves: Vec<_> = showing_moves.map(|(target, _)| target).collect();
+    let shows_moves: Vec<bool> = all.iter().zip(&written).map(|(build, target)| build.shows_moves(target)).collect();
+    let showing_moves = condensed.into_iter().zip(shows_moves).filter_map(|(target, shows)| shows.then_some(target));
+    let showing_moves: Vec<_> = showing_moves.collect();
     let mut targets = Vec::new();
     for ((build, is_shown), target) in all.iter_mut().zip(shown).zip(written) {
         targets.push(build.add_target_change(target, is_shown, &shown_sets));

@@ -93,6 +93,7 @@ fn unversioned(finding: &Finding) -> Key {
             file_pin(url).map_or_else(|| url.clone(), |(_, version)| without_version(url, &version))
         }
         Subject::Remote(Upstream::Chart { url, chart, .. }) => format!("{url}\0{chart}"),
+        // Another version of an image is other code that a build runs, so it is new.
         _ => text,
     };
     (rule, path, about)

@@ -38,6 +38,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
 /// Adds to the failure of an unlocked reference how to lock it or to bring it in.
 fn with_hints(context: &Context<'_>, remote: &RemoteUse<'_>, mut failure: Failure) -> Failure {
     let (spec, text) = (remote.repository(), remote.wanted.text.exposed());
+    // The failure says already what to write instead, and nothing can be locked before that.
     if spec.is_some_and(|spec| spec.query_dropped) || reference::web_page(text).is_some() {
         return failure;
     }

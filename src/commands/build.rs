@@ -75,6 +75,7 @@ impl BuildArgs {
         let builds = Builds::of_workspace(&workspace, &subjects, &mut fetcher, self.with.programs())?;
         let mut built = Vec::new();
         for number in 0..subjects.len() {
+            // The objects of several sources of a target are one output.
             append(&mut built, &builds.bytes(number)?);
         }
         print(&built);

@@ -178,7 +178,7 @@ impl<'a> Update<'a> {
         self.workspace.set_tree(self.restored_urls.tree.clone());
         let names: Vec<UrlArgument> = urls.iter().map(|url| UrlArgument::of(url)).collect();
         let mut changes = if is_pattern(to) {
-            self.write_newest(to, &names, paths)?
+            self.edits_to_newest(to, &names, paths)?
         } else {
             update::with_new_refs(&self.workspace, &names, paths, &mut |_| Ok(Some(to.to_owned())))?
         };
@@ -193,16 +193,16 @@ impl<'a> Update<'a> {
         Ok(())
     }
 
-    /// Writes the newest release of each repository and chart that matches a pattern and may be locked, and selects the
-    /// entries that it replaces.
-    fn write_newest(&mut self, pattern: &str, names: &[UrlArgument], paths: &[String]) -> Result<Changes, Failures> {
+    /// The edits that name the newest release of each repository and chart that matches a pattern and may be locked.
+    /// Selects the entries that these replace, and no others.
+    fn edits_to_newest(&mut self, pattern: &str, names: &[UrlArgument], paths: &[String]) -> Result<Changes, Failures> {
         let glob = Glob::new(pattern);
         let glob = glob.map_err(|error| Failure::new(format!("`{pattern}` is not a pattern: {}", error.kind())))?;
         let (glob, mut known) = (glob.compile_matcher(), BTreeMap::new());
         let (workspace, selection) = (&self.workspace, &mut self.selection);
         let changes = update::with_new_refs(workspace, names, paths, &mut |versioned| {
             let source = versioned.source();
-            // Each repository or chart is asked for its releases once.
+            // Each repository with its ref, and each chart with its version, is asked once.
             if let Some(known) = known.get(&source) {
                 return Ok(Option::clone(known));
             }
@@ -268,14 +268,16 @@ impl<'a> Update<'a> {
         Ok(Ok((plan, relocked)))
     }
 
-    /// Locks everything that is not selected to its current entry or its stored files.
+    /// Locks everything that is not resolved again to its current entry or its stored files.
     fn lock_the_rest(&mut self) {
+        // `--to` below some paths resolves nothing again: references outside of them keep the entries.
         let nothing = BTreeSet::new();
         let resolved_again = if self.is_partial { &nothing } else { &self.selection.sources };
         let tip = Tip {
             tree: self.old_survey.tree(),
             directory: String::new(),
             lock: Rc::new(update::without_files(&self.old_lock, resolved_again)),
+            // The working tree counts as complete: licenses that an earlier run did not store are added.
             has_licenses: true,
         };
         self.fetcher.relock(update::without(&self.old_lock, resolved_again), tip);

@@ -44,14 +44,17 @@ fn supervise(starter: Pid) -> io::Result<()> {
             unsafe { libc::sigprocmask(libc::SIG_UNBLOCK, &raw const wanted, std::ptr::null_mut()) };
             end_with(us, Signal::KILL)
         }
-        child => wait_for(i32::try_from(child).ok().and_then(Pid::from_raw), &wanted, starter),
+        child => {
+            let child = i32::try_from(child).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidData)?;
+            wait_for(child, &wanted, starter)
+        }
     }
 }
 
 /// Waits until `child` has ended, `starter` has ended, or one of the `signals` asks this process to end. Then it ends all
 /// processes below it, and itself.
 #[allow(unsafe_code)]
-fn wait_for(child: Option<Pid>, signals: &libc::sigset_t, starter: Pid) -> ! {
+fn wait_for(child: Pid, signals: &libc::sigset_t, starter: Pid) -> ! {
     // The reader of the pipes waits until every process has closed them, so this one must not keep them open.
     // SAFETY: this process uses no file any more.
     unsafe { libc::syscall(libc::SYS_close_range, 0, libc::c_uint::MAX, 0) };
@@ -59,7 +62,7 @@ fn wait_for(child: Option<Pid>, signals: &libc::sigset_t, starter: Pid) -> ! {
     loop {
         // Other children are orphans of the child, which the system has given to this process.
         while let Ok(Some((ended, its_status))) = wait(WaitOptions::NOHANG) {
-            status = status.or(Some(its_status).filter(|_| Some(ended) == child));
+            status = status.or(Some(its_status).filter(|_| ended == child));
         }
         let mut signal = libc::SIGCHLD;
         // The system sends a signal when the starter ends; only the parent tells if it ended before that was asked for.
@@ -76,7 +79,7 @@ fn wait_for(child: Option<Pid>, signals: &libc::sigset_t, starter: Pid) -> ! {
     match status.and_then(|status| status.exit_status()) {
         // SAFETY: this process has nothing else to do.
         Some(code) => unsafe { libc::_exit(code) },
-        // Without an exit code, this process ends as if by a signal, too.
+        // A signal ended the child, or the wait was broken off, so this process ends by a signal, too.
         None => loop {
             let _ = kill_process(getpid(), Signal::KILL);
         },

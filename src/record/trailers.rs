@@ -215,8 +215,8 @@ impl TargetTrailer {
         value
     }
 
-    /// Parses the value of the trailer. An unknown field is ignored: [`Trailers::parse`] renders the result again, and
-    /// refuses a text that has more.
+    /// Parses the value of the trailer. `in-place` is the default. An unknown field is ignored: [`Trailers::parse`]
+    /// renders the result again, and refuses a text that differs.
     fn parse(value: &str) -> Result<Self> {
         let mut fields = value.split(' ');
         let target = decode(fields.next().unwrap_or_default())?;

@@ -139,7 +139,8 @@ impl<'a> History<'a> {
             verifier.add(DifferenceKind::Trailers, "", format!("the message of {by} does not name the source commit"));
             return Ok(());
         };
-        // The parents as they were written. A shallow clone has cut them off.
+        // The raw bytes name the parents also in a shallow clone, where git reports none. In a partial clone only git can
+        // fetch them.
         let bytes = match self.repository.find_object(object_id(commit)?) {
             Ok(object) => object.detach().data,
             Err(_) => self.repo.object("commit", commit)?.unwrap_or_default(),

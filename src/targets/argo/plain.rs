@@ -47,6 +47,7 @@ pub(crate) fn manifests(tree: &dyn Tree, target: &Target, dir: &TargetDir) -> Re
 /// A function that tells whether Argo CD reads a file as a manifest of a directory of plain files, by the options of its
 /// source.
 pub(super) fn manifest_matcher(directory: &str, options: &PlainDirectory) -> impl Fn(&str) -> bool {
+    // `None` without a pattern, `Some(None)` for a broken one.
     let matcher =
         |text: &str| Some(text).filter(|text| !text.is_empty()).map(|text| Some(crossing(text)?.compile_matcher()));
     let (include, exclude) = (matcher(&options.include), matcher(&options.exclude));
