@@ -112,7 +112,9 @@ fn planned(
         ours(&old_lock).filter(|file| !localized.files.contains_key(&file.path)).collect();
     if let Files::WorkingTree { tree, .. } = &workspace.files {
         let has_unread = Troubles::of(&after).has_unread;
-        refuse_unclear(&remaining, &after.graph, has_unread && is_update)?;
+        // A root that the configuration excludes is not localized, but builds with the files that it names.
+        let user_roots: Vec<String> = workspace.roots()?.into_iter().map(str::to_owned).collect();
+        refuse_unclear(&remaining, &survey.walk(&user_roots), has_unread && is_update)?;
         // Any other file is removed: the roots were localized again, and did not make it. Files beside roots that the user did
         // not name are not touched.
         remaining.retain(|file| has_unread || tree.is_left_out(&file.path) || (is_named && !is_beside(file)));

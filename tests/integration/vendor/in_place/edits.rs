@@ -309,3 +309,18 @@ fn a_kustomization_that_cannot_be_read_keeps_the_localized_files_it_may_use() {
           to stage it: git add -f -- :/kustomize-localize.lock :/overlays/dev/localized-files
     "#]]);
 }
+
+#[test]
+fn a_localized_file_that_an_excluded_root_uses_is_not_removed() {
+    let world = world();
+    in_place(&world.work, &[]).success();
+    world.work.write(".kustomize-localize", "exclude: [.]\n");
+    world.work.write("kustomization.yaml", format!("configMapGenerator:\n- {{name: app, files: [{LIB}/web/map.yaml]}}\n"));
+    world.work.write("base/kustomization.yaml", "resources:\n- own.yaml\n");
+    world.work.commit("localized");
+    refused(&world, &[]).says(expect![[r#"
+        error: these localized files cannot be refreshed: no locked URL leads to them: `base/localized-files/github.com/acme/lib/v1/web/map.yaml`
+          hint: replace the reference that leads there with a URL, and fix the findings of `git kustomize-localize check`
+    "#]]);
+    assert!(world.work.path().join(LIB).exists());
+}
