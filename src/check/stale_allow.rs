@@ -176,10 +176,9 @@ fn unused_rules(unused: &[Rule], is_locked: bool) -> Option<Failure> {
         return None;
     }
     if is_locked && unused.iter().all(|rule| matches!(rule, Rule::RemoteReference | Rule::RemoteChart)) {
-        let failure = Failure::new("this is locked, so the comment has no effect until `lock` runs");
-        return Some(
-            failure.hint(format!("to leave it remote: {LOCK_COMMAND}; to keep it locked, remove the comment")),
-        );
+        let failure = Failure::new("this is locked, so the comment has no effect");
+        let hint = "to leave it remote, unless another reference needs it locked";
+        return Some(failure.hint(format!("{hint}: {LOCK_COMMAND}; to keep it locked, remove the comment")));
     }
     let unused = unused.iter().map(|rule| format!("`{rule}`")).collect::<Vec<_>>().join(", ");
     let failure = Failure::new(format!("{unused} has no finding here to allow"));

@@ -113,7 +113,7 @@ pub(super) fn keep_locked(mut user_remotes: UserRemotes, old_lock: &Lock, has_un
 
 /// A lock of all upstreams that are reachable from the user's: with their `fetched` entries, or else their old ones.
 /// The sources `kept_entries` keep their old entries in any case. `exception` gives the reason why an upstream stays
-/// remote that the user's own files do not localize.
+/// remote that only other upstreams reference.
 pub(super) fn reachable_lock(
     old_lock: &Lock,
     fetched: &Remotes,
@@ -122,17 +122,17 @@ pub(super) fn reachable_lock(
     exception: &dyn Fn(&Upstream) -> Option<String>,
 ) -> Lock {
     let mut lock = Lock { trailers: old_lock.trailers, files: old_lock.files.clone(), ..Lock::default() };
-    let user_upstreams = user_remotes.to_localize.iter().chain(user_remotes.stays_remote.keys());
-    let mut todo: Vec<Upstream> = user_upstreams.cloned().collect();
+    let mut todo: Vec<Upstream> = user_remotes.to_localize.iter().cloned().collect();
     let mut seen = BTreeSet::new();
     // From the user's references downwards: an entry that nothing references any more is dropped on the way.
     while let Some(upstream) = todo.pop() {
         if !seen.insert(upstream.clone()) {
             continue;
         }
-        // A reference that only an upstream has may stay remote by an exception.
-        let reason = || user_remotes.stays_remote.get(&upstream).cloned().or_else(|| exception(&upstream));
-        if let Some(reason) = (!user_remotes.to_localize.contains(&upstream)).then(reason).flatten() {
+        // A reference that only an upstream has may stay remote by an exception of the configuration: a comment is about the
+        // user's reference beside it.
+        let is_named_only = !user_remotes.to_localize.contains(&upstream);
+        if let Some(reason) = is_named_only.then(|| exception(&upstream)).flatten() {
             lock.left.insert(upstream, reason);
             continue;
         }
@@ -165,6 +165,12 @@ pub(super) fn reachable_lock(
             entry.paths_of = paths_of;
         }
         entry.paths.insert(upstream.path().to_owned(), names.clone());
+    }
+    // What the user's references leave remote, unless something else needs it localized.
+    for (upstream, reason) in &user_remotes.stays_remote {
+        if !seen.contains(upstream) || lock.left.contains_key(upstream) {
+            lock.left.insert(upstream.clone(), reason.clone());
+        }
     }
     lock
 }

@@ -137,12 +137,12 @@ fn an_exception_over_what_is_locked_waits_for_lock() {
         .replace(LIB, &format!("{LIB} # kustomize-localize: allow[remote-reference] ours"));
     world.work.write("app/kustomization.yaml", text);
     run(&world, &["check"]).success().says(expect![[r#"
-        warning[stale-allow]: this is locked, so the comment has no effect until `lock` runs
+        warning[stale-allow]: this is locked, so the comment has no effect
          --> app/kustomization.yaml:2:43
           |
         2 | - https://github.com/acme/lib//web?ref=v1 # kustomize-localize: allow[remote-reference] ours
           |                                           ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-          = help: to leave it remote: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock; to keep it locked, remove the comment
+          = help: to leave it remote, unless another reference needs it locked: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock; to keep it locked, remove the comment
 
         for more: git kustomize-localize explain stale-allow
         checked 1 kustomization with 1 reference in the working tree: 1 warning
@@ -157,6 +157,34 @@ fn an_exception_over_what_is_locked_waits_for_lock() {
     "#]]);
     run(&world, &["check"]).success().says(expect![[r#"
         checked 1 kustomization with 1 reference in the working tree: 1 allowed
+    "#]]);
+}
+
+#[test]
+fn a_comment_does_not_cover_what_another_upstream_names() {
+    let world = World::acme();
+    world.sandbox.builds();
+    name(&world, &[LIB]);
+    let comment = "kustomize-localize: allow[remote-reference] only here";
+    world.work.write("trial/kustomization.yaml", format!("resources:\n- {DEEP} # {comment}\n"));
+    world.work.git(&["add", "--all"]);
+    run(&world, &["lock"]).success().says(expect![[r#"
+        wrote kustomize-localize.lock: 2 remote references
+          added https://github.com/acme/deep?ref=v1 <0>
+          added https://github.com/acme/lib?ref=v1 <1>
+          to stage it: git add -f -- :/kustomize-localize.lock
+        kustomize, Flux and Argo CD do not read the lock: deploy the result of `git kustomize-localize branch`
+    "#]]);
+    run(&world, &["check"]).success().says(expect![[r#"
+        warning[stale-allow]: this is locked, so the comment has no effect
+         --> trial/kustomization.yaml:2:43
+          |
+        2 | - https://github.com/acme/deep//app?ref=v1 # kustomize-localize: allow[remote-reference] only here
+          |                                            ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+          = help: to leave it remote, unless another reference needs it locked: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock; to keep it locked, remove the comment
+
+        for more: git kustomize-localize explain stale-allow
+        checked 2 kustomizations with 2 references in the working tree: 1 warning
     "#]]);
 }
 
