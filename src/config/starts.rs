@@ -9,7 +9,7 @@ use crate::tree::{Tree, path};
 impl Config {
     /// The directories where a walk of `tree` starts, sorted: the directories of `kustomizations` that `include` and
     /// `exclude` accept, and those that are `deployed` even if the configuration leaves them out. With `paths`, only
-    /// those in or below one of these.
+    /// those in or below one of these. Fails rather than to return none that were asked for.
     pub fn starting_points(
         &self,
         tree: &dyn Tree,
@@ -17,51 +17,31 @@ impl Config {
         kustomizations: &[String],
         deployed: impl IntoIterator<Item = String>,
     ) -> Result<Vec<String>> {
-        let configured = self.configured_starting_points(tree, paths, kustomizations);
-        let mut deployed: BTreeSet<String> = deployed.into_iter().collect();
-        deployed.retain(|root| paths.is_empty() || paths.iter().any(|path| path::is_in(root, path)));
-        // A requested path without a starting point is an error although something is deployed.
-        if deployed.is_empty() || !paths.is_empty() && configured.is_err() {
-            return configured;
-        }
-        // An error is dropped here: if the configuration excludes everything, the deployed roots are still checked.
-        deployed.extend(configured.unwrap_or_default());
-        Ok(deployed.into_iter().collect())
-    }
-
-    /// The starting points without those that are only deployed. Fails rather than to return none that were asked for.
-    fn configured_starting_points(
-        &self,
-        tree: &dyn Tree,
-        paths: &[String],
-        kustomizations: &[String],
-    ) -> Result<Vec<String>> {
-        let mut starts: Vec<&String> = kustomizations.iter().collect();
-        starts.retain(|file| self.may_start_in(path::parent(file)));
+        let mut starts: BTreeSet<String> = deployed.into_iter().collect();
+        let included = kustomizations.iter().map(|file| path::parent(file)).filter(|root| self.may_start_in(root));
+        starts.extend(included.map(str::to_owned));
         if starts.is_empty() && paths.is_empty() && !kustomizations.is_empty() {
             // Success would look as if everything had been checked.
             return Err(Failure::new(format!("`{}` excludes every kustomization", self.file))
                 .hint("change `include` and `exclude` there"));
         }
+        // A path is a directory or a kustomization.
+        let is_below = |root: &str, path: &str| {
+            path::is_in(root, path) || path::parent(path) == root && kustomizations.iter().any(|file| file == path)
+        };
         // For the same reason, each requested path must contain a starting point.
-        if let Some(path) = paths.iter().find(|path| !starts.iter().any(|file| is_below(file, path))) {
+        if let Some(path) = paths.iter().find(|path| !starts.iter().any(|root| is_below(root, path))) {
             let shown = tree.label(path);
-            if kustomizations.iter().any(|file| is_below(file, path)) {
+            if kustomizations.iter().any(|file| is_below(path::parent(file), path)) {
                 return Err(Failure::new(format!("every kustomization in `{shown}` is excluded by `{}`", self.file))
                     .hint("name another PATH, or change `include` and `exclude` there"));
             }
             return Err(Failure::new(format!("no kustomization in `{shown}`"))
                 .hint("name a directory that contains a kustomization, or none, for all of them"));
         }
-        starts.retain(|file| paths.is_empty() || paths.iter().any(|path| is_below(file, path)));
-        let starts: BTreeSet<&str> = starts.iter().map(|file| path::parent(file)).collect();
-        Ok(starts.into_iter().map(str::to_owned).collect())
+        starts.retain(|root| paths.is_empty() || paths.iter().any(|path| is_below(root, path)));
+        Ok(starts.into_iter().collect())
     }
-}
-
-/// Whether a kustomization file is at `path`, or its directory in or below `path`.
-fn is_below(file: &str, path: &str) -> bool {
-    path == file || path::is_in(path::parent(file), path)
 }
 
 #[cfg(test)]
@@ -71,6 +51,11 @@ mod tests {
 
     /// Returns where a walk starts of a tree with a few kustomizations.
     fn starts(config: &str, paths: &[&str]) -> Result<Vec<String>> {
+        starts_with(config, paths, &[])
+    }
+
+    /// Returns where a walk starts if targets deploy some roots.
+    fn starts_with(config: &str, paths: &[&str], deployed: &[&str]) -> Result<Vec<String>> {
         let config = Config::parse(config.as_bytes(), ".kustomize-localize").unwrap();
         let places = ["apps/a", "apps/b", "apps/b/deep", "base"];
         let mut tree = OverlayTree::default();
@@ -80,7 +65,22 @@ mod tests {
             tree.add_file(place, b"");
         }
         let paths: Vec<String> = paths.iter().map(|path| (*path).to_owned()).collect();
-        config.starting_points(&tree, &paths, &kustomizations, [])
+        config.starting_points(&tree, &paths, &kustomizations, deployed.iter().map(|root| (*root).to_owned()))
+    }
+
+    #[test]
+    fn a_deployed_root_starts_although_it_is_excluded() {
+        let config = "exclude: [apps, base]\n";
+        for (paths, deployed, expected) in [
+            (&[][..], &["apps/a"][..], &["apps/a"][..]),
+            (&["apps/a"], &["apps/a"], &["apps/a"]),
+            (&["apps/b/kustomization.yaml"], &["apps/b", "apps/b/deep"], &["apps/b"]),
+            (&["apps/a", "base"], &["apps/a", "base"], &["apps/a", "base"]),
+        ] {
+            assert_eq!(starts_with(config, paths, deployed).unwrap(), expected, "{paths:?}");
+        }
+        let failure = starts_with(config, &["apps/a", "base"], &["apps/a"]).unwrap_err();
+        assert_eq!(failure.message, "every kustomization in `base` is excluded by `.kustomize-localize`");
     }
 
     #[test]

@@ -315,7 +315,9 @@ fn a_localized_file_that_an_excluded_root_uses_is_not_removed() {
     let world = world();
     in_place(&world.work, &[]).success();
     world.work.write(".kustomize-localize", "exclude: [.]\n");
-    world.work.write("kustomization.yaml", format!("configMapGenerator:\n- {{name: app, files: [{LIB}/web/map.yaml]}}\n"));
+    world
+        .work
+        .write("kustomization.yaml", format!("configMapGenerator:\n- {{name: app, files: [{LIB}/web/map.yaml]}}\n"));
     world.work.write("base/kustomization.yaml", "resources:\n- own.yaml\n");
     world.work.commit("localized");
     refused(&world, &[]).says(expect![[r#"
