@@ -156,7 +156,7 @@ impl<'a> DeployedTargets<'a> {
     }
 
     /// The directories of the roots that an engine builds without the load restrictor.
-    fn unrestricted(&self) -> HashSet<String> {
+    pub(super) fn unrestricted(&self) -> HashSet<String> {
         let local = self.local.iter();
         let unrestricted = local.filter(|local| local.target.build.load_restrictor == Some(LoadRestrictor::None));
         let roots = unrestricted.flat_map(|local| &*local.roots).filter(|root| self.graph.is_user_root(**root));
@@ -339,7 +339,11 @@ mod tests {
                 .file("clusters/source.yaml", &source(""))
                 .file("clusters/apps.yaml", object)
                 .file("apps/kustomization.yaml", "resources: [../other/base]\n")
-                .file("other/base/kustomization.yaml", "resources: [../x.yaml]\ngenerators: [../g.yaml]\n")
+                .file(
+                    "other/base/kustomization.yaml",
+                    "resources: [../x.yaml]\ngenerators: [../g.yaml]\nhelmGlobals: {chartHome: ../charts}\nhelmCharts: [{name: c}]\n",
+                )
+                .file("other/charts/c/values.yaml", "")
                 .file("other/x.yaml", "")
                 .file(
                     "other/g.yaml",
@@ -349,8 +353,8 @@ mod tests {
         let options = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: argocd-cm}\ndata: {kustomize.buildOptions: --load-restrictor LoadRestrictionsNone}\n";
         for (scene, expected) in [
             (scene(&flux("apps")), 0),
-            (scene(&flux("nowhere")), 2),
-            (scene(&argo("path: apps")), 2),
+            (scene(&flux("nowhere")), 3),
+            (scene(&argo("path: apps")), 3),
             (scene(&argo("path: apps")).file("cm.yaml", options), 0),
         ] {
             let findings = scene.check().findings;

@@ -2,7 +2,10 @@
 //!
 //! Most often the file is on disk, but was never added: the build works here and nowhere else.
 
+use std::cell::LazyCell;
+
 use super::Context;
+use super::deployed::DeployedTargets;
 use crate::graph::ChartLookup;
 use crate::kustomization::NoteKind;
 use crate::message::failure::Failure;
@@ -13,6 +16,9 @@ use crate::tree::{self, Resolved, path};
 /// Finds charts of the tree whose `values.yaml` kustomize cannot read, because it is missing (`missing-path`) or outside of the
 /// root (`out-of-scope`). The walk reports the other missing paths.
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
+    // As in the walk, a target counts whatever the paths of the check are.
+    let deployed = || DeployedTargets::new(context.deployed.targets, context.graph, &[]);
+    let unrestricted = LazyCell::new(|| deployed().unrestricted());
     let charts = context.graph.charts.iter().filter_map(|chart| {
         let noted = &context.graph.notes[chart.note];
         let (ChartLookup::There(directory), name) = (&chart.lookup, &chart.name) else { return None };
@@ -21,12 +27,14 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
         }
         let path = path::join(directory, "values.yaml");
         // kustomize applies the restrictor to the values of a chart like to any other file.
-        let bound = match context.config.load_restrictor {
-            LoadRestrictor::None => "",
-            LoadRestrictor::RootOnly => &context.graph.roots[chart.root].directory,
+        let root = &context.graph.roots[chart.root].directory;
+        let is_loaded = |real: &str| {
+            path::is_in(path::parent(real), root)
+                || context.config.load_restrictor == LoadRestrictor::None
+                || unrestricted.contains(root)
         };
         let (rule, failure) = match tree::resolve(context.tree, &path).ok()? {
-            Resolved::File { path: real, .. } if path::is_in(path::parent(&real), bound) => return None,
+            Resolved::File { path: real, .. } if is_loaded(&real) => return None,
             Resolved::File { .. } | Resolved::Leaves { .. } => {
                 let message =
                     format!("`{path}`, the values of the chart `{name}`, is outside of its kustomization root");
