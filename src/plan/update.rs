@@ -91,10 +91,13 @@ fn bare(url: &str) -> &str {
     url.strip_suffix(".git").unwrap_or(url)
 }
 
-/// Whether `url` is `prefix`, or continues it with a path, a query, a chart, or the version of a chart.
+/// Whether `url` is `prefix`, or continues it with a path, a query, a chart, or the version of a chart. A query is the end: a
+/// `/` after it belongs to the name of a ref.
 fn begins(url: &str, prefix: &str) -> bool {
     url.strip_prefix(prefix).is_some_and(|rest| {
-        rest.is_empty() || rest.starts_with(['/', '?', '#']) || prefix.contains('#') && rest.starts_with('@')
+        rest.is_empty()
+            || !prefix.contains('?') && rest.starts_with(['/', '?', '#'])
+            || prefix.contains('#') && rest.starts_with('@')
     })
 }
 
@@ -299,6 +302,7 @@ mod tests {
             git("https://github.com/acme/lib", ", ref: main"),
             git("https://github.com/acme/library", ""),
             git("git@example.com:team/repo.git", ", ref: v1"),
+            git("git@example.com:team/repo.git", ", ref: v1/next"),
             git("file:///srv/lib", ", ref: v1"),
             file("https://files.example.com/v1/app.yaml"),
             file("https://files.example.com/v10/app.yaml"),
@@ -323,7 +327,9 @@ mod tests {
         assert_eq!(selected("https://github.com/acme").len(), 3);
         assert_eq!(selected("github.com").len(), 3);
         assert_eq!(selected("https://files.example.com/v1"), ["https://files.example.com/v1/app.yaml"]);
-        assert_eq!(selected("git@example.com:team/repo"), ["git@example.com:team/repo.git?ref=v1"]);
+        let repo = ["git@example.com:team/repo.git?ref=v1", "git@example.com:team/repo.git?ref=v1/next"];
+        assert_eq!(selected("git@example.com:team/repo"), repo);
+        assert_eq!(selected(repo[0]), repo[..1]);
         assert_eq!(select(&lock(), &[]).unwrap().len(), lock().remotes.len());
         for nothing in ["https://github.com/ac", "https://github.com/acme/lib?ref=v2", "x", "", "https://", "file:///"]
         {
