@@ -271,11 +271,11 @@ fn with_ref(text: &str, spec: &RepoSpec, to: &str) -> Option<String> {
     parts.retain(|part| !part.is_empty());
     // The ref goes into a query, where characters such as `&` must be escaped.
     let written = reference::escaped(to);
-    match parts.iter_mut().find(|part| part.starts_with("ref=") || part.starts_with("version=")) {
-        Some(part) => {
-            let key = part.split('=').next().unwrap_or("ref").to_owned();
-            *part = format!("{key}={written}");
-        }
+    // kustomize reads `version` only if there is no `ref`.
+    let position = |key: &str| parts.iter().position(|part| part.starts_with(key));
+    let keys = ["ref=", "version="].into_iter();
+    match keys.filter_map(|key| Some((position(key)?, key))).next() {
+        Some((index, key)) => parts[index] = format!("{key}{written}"),
         None => parts.insert(0, format!("ref={written}")),
     }
     let new = format!("{location}?{}", parts.join("&"));
@@ -366,6 +366,11 @@ mod tests {
         }
         for no_ref in ["a b", "-x", "a..b", ""] {
             assert_eq!(written(no_ref), None, "{no_ref}");
+        }
+        for (query, expected) in [("version=x", "version=v2"), ("version=x&ref=v1", "version=x&ref=v2"), ("", "ref=v2")]
+        {
+            let [text, expected] = [query, expected].map(|query| format!("https://github.com/o/r?{query}"));
+            assert_eq!(with_ref(&text, &RepoSpec::parse(&text).unwrap(), "v2"), Some(expected));
         }
     }
 
