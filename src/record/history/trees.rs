@@ -37,6 +37,13 @@ pub(crate) fn lookup(repository: &gix::Repository, tree: ObjectId, path: &str) -
     Ok(Some(current))
 }
 
+/// A path at which two trees differ, with the entry that each of them has there.
+struct Difference {
+    path: String,
+    old: Option<TreeEntry>,
+    new: Option<TreeEntry>,
+}
+
 /// The paths at which two trees differ, as deep as both have directories. Paths in the `excluded` directories of the
 /// new tree are not compared.
 pub(crate) fn differences(
@@ -45,7 +52,20 @@ pub(crate) fn differences(
     new: ObjectId,
     excluded: &BTreeSet<&str>,
 ) -> Result<Vec<String>> {
-    let mut paths = Vec::new();
+    let differences = compare(repository, old, new, excluded)?;
+    let paths: BTreeSet<String> = differences.into_iter().map(|difference| difference.path).collect();
+    Ok(paths.into_iter().collect())
+}
+
+/// Compares two trees like [`differences`]. The entries are returned, too, because a path whose name is not UTF-8 cannot be
+/// looked up again.
+fn compare(
+    repository: &gix::Repository,
+    old: ObjectId,
+    new: ObjectId,
+    excluded: &BTreeSet<&str>,
+) -> Result<Vec<Difference>> {
+    let mut differences = Vec::new();
     // A work list: trees come from anybody, and may be nested deeply.
     let mut todo = vec![(String::new(), Some(old), new)];
     while let Some((directory, old, new)) = todo.pop() {
@@ -69,16 +89,16 @@ pub(crate) fn differences(
             if mode.is_tree() && (old_directory.is_some() || has_excluded) {
                 todo.push((path, old_directory, id))
             } else {
-                paths.push(path)
+                differences.push(Difference { path, old: old_entry, new: Some((mode, id)) })
             }
         }
         // The paths that the new tree did not take out were removed.
-        for name in old.into_keys() {
-            paths.push(path::join(&directory, &String::from_utf8_lossy(&name)));
+        for (name, entry) in old {
+            let path = path::join(&directory, &String::from_utf8_lossy(&name));
+            differences.push(Difference { path, old: Some(entry), new: None });
         }
     }
-    paths.sort();
-    Ok(paths)
+    Ok(differences)
 }
 
 /// The files at which two trees differ, each with its entry in the new tree; `None` if it was removed. A directory that
@@ -89,20 +109,19 @@ pub(crate) fn changed_files(
     new: ObjectId,
 ) -> Result<BTreeMap<String, Option<TreeEntry>>> {
     let mut changed = BTreeMap::new();
-    for path in differences(repository, old, new, &BTreeSet::new())? {
+    for Difference { path, old, new } in compare(repository, old, new, &BTreeSet::new())? {
         // A path may be a file in one tree and a directory in the other, so both sides are listed: first the old one,
         // whose files count as removed unless the new one has them, too.
-        for (tree, is_new) in [(old, false), (new, true)] {
-            let mut todo = vec![(path.clone(), lookup(repository, tree, &path)?)];
-            while let Some((path, entry)) = todo.pop() {
-                match entry {
-                    None => {}
-                    Some((mode, id)) if mode.is_tree() => todo.extend(
-                        entries(repository, id)?
-                            .into_iter()
-                            .map(|(name, entry)| (path::join(&path, &String::from_utf8_lossy(&name)), Some(entry))),
-                    ),
-                    Some(entry) => drop(changed.insert(path, is_new.then_some(entry))),
+        for (entry, is_new) in [(old, false), (new, true)] {
+            let mut todo = Vec::from_iter(entry.map(|entry| (path.clone(), entry)));
+            while let Some((path, (mode, id))) = todo.pop() {
+                if mode.is_tree() {
+                    let entries = entries(repository, id)?.into_iter();
+                    todo.extend(
+                        entries.map(|(name, entry)| (path::join(&path, &String::from_utf8_lossy(&name)), entry)),
+                    );
+                } else {
+                    changed.insert(path, is_new.then_some((mode, id)));
                 }
             }
         }

@@ -254,3 +254,22 @@ fn a_foreign_branch_that_the_source_contains_is_refused() {
     work.git(&["merge", "--quiet", "--no-ff", "-m", "back", "deployed"]);
     work.run(&["branch", "--branch", "deployed"]).success();
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_changed_file_counts_whatever_its_name_is() {
+    use std::os::unix::ffi::OsStrExt;
+    let project = Project::new();
+    let work = &project.work;
+    let file = work.path().join(std::ffi::OsStr::from_bytes(b"caf\xe9.txt"));
+    std::fs::write(&file, "1\n").unwrap();
+    work.commit("file");
+    work.run(&["branch", "--no-verify"]).success();
+    std::fs::write(&file, "2\n").unwrap();
+    work.commit("changed");
+    work.run(&["branch", "--no-verify"]).success().says(expect![[r#"
+        localized the repository on branch localized/main (<0>): 1 file written, 0 references rewritten, 0 removed
+          not verified: --no-verify
+          to look at it: git show --stat <0>
+    "#]]);
+}
