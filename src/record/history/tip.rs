@@ -6,7 +6,7 @@ use std::rc::Rc;
 use gix::ObjectId;
 
 use super::records::{self, RecordLookup, Recorded};
-use super::trees::{differences, entries, lookup};
+use super::trees::{changed_files, differences, entries, lookup};
 use crate::git::{CommitId, LocalRepo, object_id};
 use crate::message::failure::{Failure, Result, command};
 use crate::record::{LOCK_NAME, Lock, TargetTrailer, Trailers, stored};
@@ -183,7 +183,7 @@ fn edited_copies(
 ) -> Result<TipEdits> {
     // Edits since the commit, then edits that were amended into it.
     let recorded_tree = repo.commit(commit)?.map_or(Ok(tree), |id| object_id(&id.tree))?;
-    let mut edited = differences(repository, recorded_tree, tree, &BTreeSet::new())?;
+    let mut edited = edited_paths(repository, recorded_tree, tree)?;
     // A shallow clone may not have the source any more. Then there is nothing to compare with.
     edited.extend(differences_from_source(repo, repository, recorded_tree, trailers)?.unwrap_or_default());
     // Each NEW_DIR is compared with its own lock. For the recorded one the tree id is enough.
@@ -219,12 +219,25 @@ fn edited_in_place(
         // Not even the commit of the record has its tree, so it was rewritten.
         return Ok(TipEdits { edited: vec![LOCK_NAME.to_owned()], localized: everywhere });
     }
-    let edited = differences(repository, recorded, tree, &BTreeSet::new())?;
+    let edited = edited_paths(repository, recorded, tree)?;
     let localized = match source_of(repo, trailers)? {
         Some(source) => differences(repository, object_id(&source.tree)?, recorded, &BTreeSet::new())?,
         None => everywhere,
     };
     Ok(TipEdits { edited, localized })
+}
+
+/// The paths at which a tip differs from a recorded tree. A new directory counts by its files, because the source may have them
+/// and others beside them.
+fn edited_paths(repository: &gix::Repository, recorded: ObjectId, tip: ObjectId) -> Result<Vec<String>> {
+    let changed = changed_files(repository, recorded, tip)?.into_iter();
+    let mut edited: Vec<String> = changed.filter_map(|(path, entry)| entry.map(|_| path)).collect();
+    for path in differences(repository, recorded, tip, &BTreeSet::new())? {
+        if lookup(repository, tip, &path)?.is_none() {
+            edited.push(path);
+        }
+    }
+    Ok(edited)
 }
 
 /// Whether localizing the source again would lose an edit of the tip: it is at a path that localizing writes, or at

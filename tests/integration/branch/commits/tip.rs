@@ -128,7 +128,7 @@ fn an_edited_tip_is_refused_with_paths_and_commits() {
             "localized-overlay/base/config.yaml",
             "localized-overlay/extra.yaml",
             "localized-overlay/overlay",
-            "new",
+            "new/file.txt",
         ],
     );
     let by = format!("by {}, {}", &second[..12], &first[..12]);
@@ -138,7 +138,7 @@ fn an_edited_tip_is_refused_with_paths_and_commits() {
     assert_eq!(project.work.id("localized/main^{tree}"), clean);
     let message = project.work.message(BRANCH);
     let discarded = "Edits by hand that are discarded:\n\n- README.md\n- localized-overlay/base/config.yaml\n\
-                     - localized-overlay/extra.yaml\n- localized-overlay/overlay\n- new\n\nKustomize-";
+                     - localized-overlay/extra.yaml\n- localized-overlay/overlay\n- new/file.txt\n\nKustomize-";
     assert!(message.contains(discarded), "{message}");
     // Nothing is rewritten: what was discarded can still be found.
     assert_eq!(project.work.id("localized/main^"), second);

@@ -174,12 +174,16 @@ fn a_fix_picked_from_main_is_not_an_edit() {
         let project = deployed(args);
         let work = &project.work;
         work.write("other/config.yaml", "fixed: yes\n");
+        work.write("docs/fix.md", "Fixed.\n");
         work.git(&["rm", "-q", "README.md"]);
-        let main = work.commit("fix");
+        work.commit("fix");
         work.git(&["switch", "-q", "localized/main"]);
         work.git(&["cherry-pick", "main"]);
         let picked = work.id("HEAD");
         work.git(&["switch", "-q", "main"]);
+        // Main has more in the new directory by now.
+        work.write("docs/more.md", "More.\n");
+        let main = work.commit("more");
         goes_on(work, args, "localized/main", &[picked, main]);
         // Main goes on: what was picked is then something else.
         let by = by_hand(work, || work.write("other/config.yaml", "fixed: again\n"));
