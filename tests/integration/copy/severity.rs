@@ -268,7 +268,7 @@ fn a_job_that_takes_no_warnings_passes_with_accepted_ones() {
     work.run(&copy).success().says(expect![[r#"
         localized other into copy on branch copies (<0>): 8 files written, 1 reference rewritten, 0 removed
           added https://example.com/acme/remote.git?ref=v1 <1>
-          not verified: 1 root not built (kustomize/…, network closed)
+          not verified: 1 root not built (kustomize/…)
           not built: other: other/secret.env is missing (allowed)
           to look at it: git show --stat <0>
     "#]]);
