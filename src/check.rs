@@ -245,6 +245,7 @@ pub(crate) fn fill_in_lines(tree: &dyn Tree, findings: &mut [Finding]) {
     // Each file is read once, however many findings it has.
     let mut by_path: BTreeMap<String, Vec<&mut Finding>> = BTreeMap::new();
     for finding in findings {
+        // A finding with a URL is about a file of an upstream, which is not in this tree.
         if finding.url.is_empty() && finding.span.is_some() && finding.line_text.is_empty() {
             by_path.entry(finding.path.clone()).or_default().push(finding);
         }

@@ -420,19 +420,24 @@ impl<'a> Run<'a> {
         let is_killed = || repo.is_some_and(|repo| interrupt::has_directory(&repo.git_dir, interrupt::TEMPORARY));
         let restores = resolves && (self.request.overwrite || is_killed());
         let mut findings = gate::before_localizing(&self.workspace, targets, how, planned)?;
+        // A finding stays, and may stop this run, unless this run fixes it. That depends on the way of localizing:
+        // `vendor` resolves references, and a branch only takes them from the lock.
         findings.retain(|finding| match (finding.rule.mended_by(), finding.rule, &finding.subject) {
             (MendedBy::Nothing, ..) => true,
             (MendedBy::Localizing, ..) => false,
-            // A chart that an engine downloads stays as it is.
+            // A chart that an engine downloads is in no field of a kustomization, and stays as it is. One that
+            // kustomize downloads is brought in only with `helm: true`.
             (MendedBy::Vendoring, Rule::RemoteChart, _) if finding.field.is_empty() => true,
             (MendedBy::Vendoring, Rule::RemoteChart, _) => !(resolves && self.workspace.config.helm),
             // An absolute path becomes a relative one, or is refused.
             (MendedBy::Vendoring, Rule::OutOfScope, _) => !(resolves && path::is_absolute(&finding.reference)),
             (MendedBy::Vendoring, ..) => !resolves,
-            // A localized file is restored: a missing path is one by its path, an edited copy always.
+            // A missing file is restored if it is a localized one: only of these the upstream is known.
             (MendedBy::Overwriting, _, finding::Subject::Path { path }) => {
                 !(restores && stored::localized_dir(path).is_some())
             }
+            // Files that differ from the lock are written again. A chart that lacks its values names no path, and
+            // stays.
             (MendedBy::Overwriting, rule, _) => !(restores && rule == Rule::EditedCopy),
         });
         Ok(findings)

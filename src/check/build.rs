@@ -290,6 +290,8 @@ impl<'a> CheckBuilds<'a> {
             let file = builder.file();
             let hint = "fix the chart, or the values that its object gives";
             match results.add(&file, &builder.by, &rendered, Some(hint)) {
+                // A chart that a limit stopped may render anything, so the check has failed. Without a chart that
+                // cannot be had here, the rest of the check still counts.
                 Some(failures) if failures.are_all(FailureKind::Stopped) => results.fail(&file, failures),
                 Some(failures) => results.add_unknown(&builder.by, &reason(&failures)),
                 None => {}
@@ -305,6 +307,7 @@ impl<'a> CheckBuilds<'a> {
         if builders.is_empty() {
             return Vec::new();
         }
+        // The plan of a run may cover a part of the repository only, so it serves if it has all of these roots.
         let mut roots = builders.iter().flat_map(|builder| builder.roots());
         let planned = self.planned.filter(|plan| roots.all(|root| plan.before.user_root(root).is_some()));
         let outputs = match planned {
@@ -349,6 +352,7 @@ impl<'a> CheckBuilds<'a> {
     /// Builds the localized roots of a plan, and keeps the results for the report. The outputs are in the order of
     /// `builders`.
     fn outputs(&self, builders: &[&Builder], plan: &Plan) -> Result<Vec<Output>, Failures> {
+        // Only the plan of a copy has no survey, and a copy is not checked before it is committed.
         let Some(survey) = &plan.survey else { return Ok(Vec::new()) };
         let (tree, before) = (survey.tree(), &plan.before);
         // A build that reaches an allowed remote reference cannot run without the network, and is skipped.

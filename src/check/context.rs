@@ -123,7 +123,7 @@ impl<'a> Context<'a> {
         findings.collect()
     }
 
-    /// The finding for a trouble, where it has a location.
+    /// The finding for a trouble; `None` if it has no location.
     fn trouble_finding(&self, rule: Rule, trouble: &Trouble) -> Option<Finding> {
         let mut failure = trouble.failure.clone();
         if let TroubleKind::BadKustomization { path } = &trouble.kind {

@@ -123,6 +123,7 @@ pub(crate) fn before_localizing(
     planned: Option<&Plan>,
 ) -> Result<Vec<Finding>, Failures> {
     let files = &workspace.files;
+    // Only files of a repository are localized in place; those anywhere on disk are only copied.
     let Some(repo) = files.repo().filter(|_| files.snapshot().is_some()) else { return Ok(Vec::new()) };
     let tree = files.checked_out();
     // A build reads the checked-out bytes. They are the stored ones, and surveyed already, unless attributes convert them.
@@ -252,6 +253,7 @@ fn check_tree(
         build: build.as_ref().map(|build| BuildTargets(build)),
     };
     let mut checked = surveyed(survey, input)?;
+    // With a base this needs the lock of the base: `judge_change` does it, and the base itself is not judged.
     if change_config.is_none() {
         merged_back(files, tree, &mut checked, None, config)?;
     }

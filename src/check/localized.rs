@@ -32,6 +32,7 @@ pub(crate) fn deployed_from(repo: &Rc<LocalRepo>, workspace: &Workspace, plan: &
     if targets.targets.is_empty() && targets.generators.is_empty() {
         return Ok(targets);
     }
+    // A copy has no survey: `check` judges it where it is committed.
     let Some(survey) = plan.survey.clone() else { return Ok(targets) };
     let mut findings = findings_in(workspace, &targets, survey.tree(), &mut plan.after)?;
     // Findings of the original are the user's, and must not keep the result from being written.

@@ -22,6 +22,8 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let charts = context.graph.charts.iter().filter_map(|chart| {
         let noted = &context.graph.notes[chart.note];
         let (ChartLookup::There(directory), name) = (&chart.lookup, &chart.name) else { return None };
+        // kustomize reads the `values.yaml` of a chart only if the reference names no other file, and does not replace
+        // the values.
         if let NoteKind::Chart { values_file: true, .. } = &noted.note.kind {
             return None;
         }

@@ -17,12 +17,14 @@ use crate::tree::{LOCK_COMMAND, path};
 
 /// Finds the references that are neither localized nor locked, and the components and patches that objects add by URL.
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
+    // Each locked reference would look unlocked. The lock itself is a failure of the check.
     if context.broken_lock {
         return Vec::new();
     }
     context
         .remotes
         .iter()
+        // An ambiguous one is reported by `unsafe-reference`: locking it is not the fix.
         .filter(|remote| remote.ambiguity.is_none())
         .filter_map(|remote| {
             let failure = match context.left_out(remote.root, &remote.shown()) {

@@ -44,6 +44,7 @@ pub(super) fn allow(context: &Context<'_>, findings: &mut Vec<Finding>, is_compl
     let mut locked: BTreeSet<(&str, usize)> = BTreeSet::new();
     // Entries for upstreams behind locked ones, and for sources that may be too young, have no finding here, but are in use.
     let mut used_entries = unlocked_dependency::entries_in_use(context, written);
+    // A file that could not be read may hide more references than the exception is for, so its finding always counts.
     for finding in findings.iter_mut().filter(|finding| !finding.unread) {
         let mut comment = None;
         if let Some((path, comments)) = files.get_key_value(finding.path.as_str()) {

@@ -78,12 +78,14 @@ impl BuildArgs {
             // The objects of several sources of a target are one output.
             append(&mut built, &builds.bytes(number)?);
         }
+        // The bytes of a build are the result: they are printed as they are, and no report follows.
         print(&built);
         Page::of(String::new())
     }
 }
 
-/// The root or target that the argument names: of a target all sources in this tree.
+/// The root or target that the argument names: of a target all sources in this tree. Fails if it names nothing, or may
+/// mean several.
 fn subjects(workspace: &Workspace, text: &str, quiet: bool) -> Result<Vec<BuildSpec>, Failures> {
     let repo = workspace.repo().map_or_else(repository_offline, |repo| Ok(repo.clone()))?;
     let tree = &workspace.tree;
@@ -91,6 +93,7 @@ fn subjects(workspace: &Workspace, text: &str, quiet: bool) -> Result<Vec<BuildS
     let root = root_at(&**tree, &path)?;
     // Finding targets may take builds, which is not necessary for an argument that can only be a directory.
     let is_path = text.starts_with(['.', ':']) || text.ends_with('/');
+    // The name of an object has at most one `/`, after its namespace. A name by location (`FILE:LINE`) has a colon.
     let is_name = !is_path && (text.matches('/').count() < 2 || text.contains(':'));
     let deployed = if root.is_some() && !is_name {
         Targets::default()

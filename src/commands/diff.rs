@@ -199,6 +199,7 @@ impl DiffArgs {
         let mut tree = tree.into_checkout();
         // The configuration requires one version of kustomize, but one of the two programs is another version.
         tree.config.kustomize = None;
+        // A word that is also a directory with kustomizations selects their builds.
         if let Some(word) = self.words.first()
             && repo.commit(word)?.is_some()
             && !tree.tree.kustomizations()?.iter().any(|file| path::is_in(file, word))
@@ -208,6 +209,7 @@ impl DiffArgs {
                 .into());
         }
         let choices = Choices::of_workspace(repo, &tree, &self.words)?;
+        // Both sides are one tree, so no file differs.
         let sides = Sides { old: &tree, new: &tree };
         let changes = Changes::of(sides.map(|side| side.tree.clone()), BTreeSet::new())?;
         Diff::between(repo, sides, &changes, choices, self.build_options(quiet))
@@ -381,6 +383,7 @@ impl Outputs {
             match builds.as_ref().map(|side| side.build(*number)) {
                 Sides { old: Ok(before), new: Ok(after) } => {
                     let outputs = Sides { old: before.stdout, new: after.stdout };
+                    // A source that the change does not touch gets the same answer of the cluster on both sides.
                     let why = builds.iter().find_map(|side| side.depends_on_cluster(*number)).filter(|_| !is_same);
                     // Equal here, but a cluster may answer a chart in another way.
                     if let Some(why) = why
@@ -390,6 +393,7 @@ impl Outputs {
                     }
                     all.append(outputs);
                 }
+                // It fails on both sides for the same reason, so it hides no difference.
                 _ if *is_same => {}
                 failed => {
                     all.failed.push(*number);
@@ -475,6 +479,8 @@ impl Compared {
         let targets: Vec<_> = choices.iter().map(|sources| of_sources(sources)).collect();
         let namespaces: Vec<_> = targets.iter().map(|target| target.map(namespace)).collect();
         let mut all: Vec<Compared> = choices.iter().map(|sources| Compared::of(sources)).collect();
+        // If the change touches a target, the sources of it without a cause are those that it does not touch. If
+        // nothing has a cause, the programs differ, and with them any source.
         let sources = groups.into_iter().zip(&all).map(|(numbers, Compared { cause, .. })| {
             let sources = numbers.into_iter().map(|number| (number, cause.is_some() && chosen[number].cause.is_none()));
             sources.map(|(number, is_same)| Source { number, is_same }).collect()
@@ -622,7 +628,8 @@ fn in_common(old: &str, other: &str) -> usize {
 
 /// Merges a removed and an added build with the same objects into one renamed build.
 fn renamed(mut all: Vec<Compared>) -> Vec<Compared> {
-    // Removed and added builds with the same objects are pairs, by their positions in `all`.
+    // Removed and added builds with the same objects are pairs, by their positions in `all`. Builds without
+    // objects would all be equal, and of a build that failed the objects are not all known.
     let comparable = |build: &Compared| !build.objects.is_empty() && !build.is_unknown();
     let mut removed: HashMap<_, Vec<usize>> = HashMap::new();
     for (old, build) in all.iter().enumerate() {
@@ -646,7 +653,8 @@ fn renamed(mut all: Vec<Compared>) -> Vec<Compared> {
         }
         merged.insert(old);
         let mut consequences = std::mem::take(&mut all[old].consequences);
-        // Only a target deploys: nothing happens in a cluster because of a root.
+        // All objects move to the new name together, which `was` tells already. And only a target deploys: nothing
+        // happens in a cluster because of a root.
         consequences.retain(|consequence| consequence.id != "moved-object" && all[new].is_target);
         all[new].was = Some(all[old].name.clone());
         all[new].objects.clear();
@@ -669,7 +677,8 @@ fn objects_of(build: &Compared) -> (bool, Vec<(String, Option<serde_yaml::Value>
 }
 
 /// Lines about the changed upstreams, which tell why builds differ: the old and the new version, and for the repositories in
-/// `asked` also the number of commits between them.
+/// `asked` also the number of commits between them. An upstream that only one side locks has a line only if it
+/// replaces another ref of the same repository.
 fn move_lines(sides: Sides<&Workspace>, fetcher: &Fetcher, asked: &BTreeSet<Upstream>) -> BTreeMap<Upstream, String> {
     // A side without a lock pins nothing.
     let locks = sides.map(|side| side.lock.as_deref().cloned().unwrap_or_default());

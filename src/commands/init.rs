@@ -554,7 +554,7 @@ impl Outcome for Initialized {
         }
         out.extend(self.unverified.map(status::unverified_line));
         out.push(match &self.next {
-            // Until then, it would say the same.
+            // While `check` fails, the edits above come first: until then, `init` would report the same again.
             Some(next) if self.status > 0 && self.outcome != WriteOutcome::DryRun => format!("after that: {next}"),
             next => status::next_line(next.as_deref()),
         });

@@ -70,7 +70,8 @@ impl SbomArgs {
         if self.images && (directory.is_some() || output.format == Format::Slsa) {
             return Err(Failure::new("`--images` needs a commit, and a format other than `slsa`").into());
         }
-        // A directory that was handed over has no repository, so the lock in it is the only source.
+        // A directory that was handed over has no repository, so the lock in it is the only source. In a repository git
+        // may have converted its line ends.
         if let Some(directory) = directory {
             let tree = DiskTree::of_directory(Path::new(directory))?.converting(repo.is_some());
             let Some(lock) = Lock::at(&tree, LOCK_NAME)? else {

@@ -111,9 +111,10 @@ impl TargetSurvey {
 pub(super) fn surveyed(repo: &Rc<LocalRepo>, survey: &Survey) -> Result<TargetSurvey, Failures> {
     let (tree, DeployedTree { explored, targets }) = (&survey.tree(), find(repo, survey)?);
     let config = Config::of(&**tree, "")?;
+    // For now each revision counts as that of this tree: those of localized branches are inspected again below.
     let mut reaches = targets.reaches(&explored, &config, |_| true)?;
-    // A target of a localized branch deploys the content of that branch, which is inspected if it exists.
     let engines = targets::installed(&**tree, &config, &targets)?;
+    // A target of a localized branch deploys the content of that branch, which is inspected if it exists.
     let revisions = targets.targets.iter().filter_map(|target| match &target.location {
         TargetLocation::Local(dir) => Some(dir.revision.clone()),
         TargetLocation::External(_) | TargetLocation::Templated(_) => None,

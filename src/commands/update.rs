@@ -175,6 +175,7 @@ impl<'a> Update<'a> {
     /// Does the work of `--to`: writes the ref `to` into the references to `urls`, below `paths` or everywhere. Only the tree of
     /// the workspace is changed, in memory.
     fn write_refs(&mut self, to: &str, urls: &[String], paths: &[String]) -> Result<(), Failures> {
+        // A reference to a stored file has no ref: only the tree with its URL has one to replace.
         self.workspace.set_tree(self.restored_urls.tree.clone());
         let names: Vec<UrlArgument> = urls.iter().map(|url| UrlArgument::of(url)).collect();
         let mut changes = if is_pattern(to) {
@@ -216,6 +217,7 @@ impl<'a> Update<'a> {
             known.insert(source, newest.clone());
             Ok(newest)
         })?;
+        // A repository without a newer release keeps its entry, and one that the lock lacks has no entry to replace.
         known.retain(|source, newest| newest.is_some() && self.old_lock.get(source).is_some());
         selection.sources = known.into_keys().collect();
         Ok(changes)
@@ -361,6 +363,7 @@ fn paths_and_urls(workspace: &Workspace, words: &[String], to: &str) -> Result<(
             _ => urls.push(word.clone()),
         }
     }
+    // A pattern can match tags of every repository, but one ref or version belongs to one upstream.
     if urls.is_empty() && !is_pattern(to) {
         // The hint names a URL of this lock, so that it works as it is.
         let failure = Failure::new("`--to` needs a URL: the repository or chart whose ref or version to change");
@@ -395,6 +398,7 @@ fn ask_for_news(fetcher: &Fetcher, before: &Lock, after: &Lock) -> (Vec<Finding>
         let Some(history) = history else { continue };
         news.entry((*new).clone()).or_default().commits = message::subjects(&history);
         let name = new.reference().unwrap_or("HEAD");
+        // Only a branch must still contain its old commit: another ref need not, and a version is no branch.
         if !history.is_forward && old.upstream == *new && !fetcher.is_version(new) {
             let failure = Failure::new(format!("`{name}` of {} {REWRITTEN} {}", new.url(), short(old.commit)));
             findings.push(Finding::new(Rule::RewrittenBranch, LOCK_NAME, failure));

@@ -62,6 +62,7 @@ fn arranged(mut all: Vec<OsString>) -> Vec<OsString> {
             "--quiet" | "--verbose" => 1,
             _ if word.starts_with("--color=") || word.starts_with("--format=") => 1,
             _ if word.starts_with('-') && word.len() > 1 && word[1..].chars().all(|letter| "qv".contains(letter)) => 1,
+            // Of an unknown option nobody knows whether the next word is its value, so clap reports it as it is.
             _ if word.starts_with('-') => return all,
             _ => break,
         };

@@ -82,7 +82,8 @@ pub(super) fn directory_argument<'a>(rev: Option<&'a str>, repo: Option<&LocalRe
     let Some(text) = rev.filter(|text| Path::new(text).is_dir()) else {
         return Ok(None);
     };
-    // A name of both is refused, because the wrong one would be verified in silence.
+    // A name of both is refused, because the wrong one would be verified in silence. But a directory without a lock has
+    // nothing to verify, so that the commit is meant. No revision begins with a dash.
     let commit = match repo {
         Some(repo) if !text.starts_with('-') => repo.commit(text)?,
         _ => None,

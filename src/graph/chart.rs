@@ -172,6 +172,7 @@ impl Walker {
         let (mut charts, mut troubles) = (Vec::new(), Vec::new());
         for (note, noted) in self.graph.notes.iter().enumerate() {
             let NoteKind::Chart { repo, name, version, devel, home, .. } = &noted.note.kind else { continue };
+            // A repository without a chart leads to no directory and no request.
             if name.is_empty() {
                 continue;
             }

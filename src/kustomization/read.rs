@@ -243,6 +243,7 @@ impl KustomizationReader<'_> {
                     let hint = "merge them, or remove one: kustomize ignores case";
                     reader.add_problem(value.key, message, hint);
                 }
+                // A null or empty field has no reference: kustomize takes it for a missing one, or refuses it.
                 (None, Some((_, subtree))) if value.data != Data::Null && value.text() != Some("") => {
                     reader.visit(subtree, value);
                 }

@@ -12,7 +12,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     context.value_or_failure(find_unwatched(context)).unwrap_or_default()
 }
 
-/// Finds them, or fails if the paths that a build reads cannot be determined.
+/// Finds the targets whose annotation lacks a path. Fails if the paths that a build reads cannot be determined.
 fn find_unwatched(context: &Context<'_>) -> Result<Vec<Finding>> {
     let targets = context.deployed.targets;
     let mut findings = Vec::new();

@@ -46,6 +46,7 @@ fn finding(context: &Context<'_>, target: &Target, added: &LocatedText, kind: &s
     let is_pattern = kind == "component" && !is_url(text);
     let why = match target.engine {
         _ if is_pattern => "a pattern: kustomize takes some names for URLs",
+        // Flux adds it to a kustomization that it generates, which may contain only local components.
         engine if engine.generates() => "which Flux refuses: it must be local and relative",
         _ => "which each build fetches again",
     };

@@ -30,6 +30,7 @@ pub fn gitlab(checked: &Checked) -> String {
                 (_, Severity::Error) => "major",
                 _ => "minor",
             },
+            // GitLab requires a path and a line, also for a failure that has neither.
             "location": {
                 "path": if issue.path.is_empty() { ".".to_owned() } else { visible(issue.path) },
                 "lines": { "begin": issue.position.map_or(1, |position| position.line) },

@@ -28,6 +28,7 @@ pub(super) fn issues(checked: &Checked) -> impl Iterator<Item = Issue<'_>> {
     // Failures come first: a forge may cut the list, and they hide findings.
     let failures = checked.failures.iter().map(|failure| {
         let location = failure.location.as_deref();
+        // Line 0 stands for an unknown line, and column 0 for an unknown column: forges count both from 1.
         let position = location.map(|location| location.position).filter(|position| position.line > 0);
         Issue {
             rule: None,

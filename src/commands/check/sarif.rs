@@ -87,6 +87,7 @@ fn result(finding: &Finding) -> Value {
     // A suppressed result is shown as closed; without it a viewer would call the finding fixed.
     if let Some(allowed) = &finding.allowed {
         result["suppressions"] = json!([{
+            // A comment is in the file of its finding, an entry of `allow` in the configuration.
             "kind": match allowed.by().rsplit_once(':') {
                 Some((file, _)) if file == finding.path => "inSource",
                 _ => "external",

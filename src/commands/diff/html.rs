@@ -151,6 +151,8 @@ impl Page<'_> {
         let line = |consequence: &Consequence| {
             let at = build.objects.iter().position(|object| object.id == consequence.object);
             let kind = at.map_or(String::new(), |at| self.kind(&build.objects[at]));
+            // A consequence may be about the target itself, or about an object that is not shown, as those of a renamed
+            // build.
             let object = match at {
                 Some(at) => format!("<a href=\"#b{number}o{at}\">{}</a> of ", code(&consequence.object)),
                 None if consequence.object == build.name => String::new(),
@@ -236,6 +238,8 @@ fn runs(object: &ObjectChange) -> String {
     }) {
         out += &match line_kind(run[0]) {
             Some(b'@') => preformatted(" class=\"hunk\"", run),
+            // Lines that did not change are there twice: the second copy is shown only if the sides stand beside each
+            // other.
             None => {
                 format!("<div class=\"run\">{}{}</div>", preformatted("", run), preformatted(" class=\"copy\"", run))
             }

@@ -52,6 +52,7 @@ impl ImageMove {
             .map(|((from, to), objects): ((String, String), usize)| {
                 // A port of the registry has a colon as well, so only the last component has a tag.
                 let tag = to.rsplit_once('/').map_or(to.as_str(), |(_, name)| name).split_once(':').map(|(_, tag)| tag);
+                // A digest fixes the image. A tag with a digit is taken for a version; any other, or no tag, can move.
                 let note = match tag {
                     _ if has_digest(&to) => None,
                     _ if has_digest(&from) => Some("the digest was lost"),

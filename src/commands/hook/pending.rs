@@ -66,6 +66,7 @@ pub(super) fn received(repo: &LocalRepo, lines: &str) -> Result<Vec<PendingCheck
         let mut fields = line.splitn(3, ' ');
         Some(RefUpdate { old: fields.next()?, new: fields.next()?, name: fields.next()? })
     })?;
+    // git would read the replacement in the place of the commit, so that a check of the commit would prove nothing.
     let is_replacing = |update: &&RefUpdate| !is_absent(update.new) && update.name.starts_with("refs/replace/");
     if let Some(RefUpdate { name, .. }) = updates.iter().find(is_replacing) {
         return Err(Failure::new(format!("`{}` would replace the files of a commit here", shown(name)))

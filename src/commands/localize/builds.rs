@@ -91,6 +91,7 @@ pub(super) fn differences(checked: &BuildCheck) -> Vec<String> {
                 ("the same objects in another order".to_owned(), Some(difference))
             }
             Verdict::Differs(difference) => ("the outputs differ".to_owned(), Some(difference)),
+            // No other verdict differs.
             _ => continue,
         };
         out.push(format!("  {target}: {what}"));

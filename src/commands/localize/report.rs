@@ -76,6 +76,7 @@ impl LocalizeReport {
             WriteOutcome::Written => format!("{} {result}{tail}", done[0]),
             WriteOutcome::DryRun => format!("{} {result}{tail}", done[1]),
             WriteOutcome::Unchanged => self.unchanged(),
+            // Findings or differences kept it from being written, and they are the whole report.
             WriteOutcome::Warned | WriteOutcome::Differs => return Vec::new(),
         }];
         // This comes right after the headline, because it changes how the lock must be reviewed.

@@ -187,6 +187,7 @@ fn of_locked(source: &Upstream, pinned: &Pinned) -> Component {
         Upstream::Chart { url, chart, version } => {
             component.of_chart(url, chart, pinned.resolved.as_deref().or(version.as_deref()))
         }
+        // An image is never locked, but `Upstream` has it.
         Upstream::File { url } | Upstream::Image { image: url } => {
             Component { version: Some(hex.to_owned()), ..component.of_file(url, Some(hex)) }
         }
@@ -215,7 +216,8 @@ fn of_left(upstream: &Upstream, reason: &str) -> Component {
 }
 
 impl Component {
-    /// `path` is the directory or file in it; empty if there are several.
+    /// Fills in the name, the package URL and the location of a git repository. `version` is a commit or a ref, `None`
+    /// for the default branch. `path` is the directory or file in it; empty if there are several.
     fn of_repository(mut self, url: &str, version: Option<&str>, path: &str) -> Self {
         let spec = RepoSpec::parse(url).ok();
         let repository = spec.as_ref().map_or(url, |spec| spec.repo_path.trim_matches('/').trim_end_matches(".git"));

@@ -41,7 +41,8 @@ impl Sbom {
             }
         }
         for (index, component) in self.components.iter().enumerate() {
-            // A component that nothing names would be lost, so it belongs to the subject.
+            // The subject references the components that its own files name. One that nothing names would be lost, so
+            // it belongs to the subject, too.
             if !is_named[index] || !component.named_by.is_empty() {
                 below.entry(self.element_id(None)).or_default().insert(self.element_id(Some(index)));
             }

@@ -43,6 +43,7 @@ pub(super) fn images_of(
     let Choices { builds: chosen, unread, targets, .. } = choices;
     let names: Vec<String> = chosen.iter().map(Choice::name).collect();
     let subjects: Vec<_> = chosen.iter().map(|choice| choice.subject(&workspace)).collect();
+    // Images are known only from builds, so content of the lock that is not cached is fetched.
     let offline = false;
     let mut fetcher = from_lock(workspace.repo(), &workspace, offline, quiet)?;
     let builds = Builds::of_workspace(&workspace, &subjects, &mut fetcher, with.programs())?;
