@@ -25,16 +25,18 @@ pub(crate) struct Claim<'a> {
 impl<'a> Claim<'a> {
     /// The claims of a lock that the lock `before` does not make: a change could write any `signed`, so they are verified.
     pub(crate) fn added(config: &'a Config, lock: &'a Lock, before: &Lock) -> Vec<Claim<'a>> {
-        let claims = lock.remotes.iter().filter_map(|(source, pinned)| {
-            let signers = config.source(source)?.signed_by.as_ref()?;
-            let is_new = before
-                .remotes
-                .get(source)
-                .is_none_or(|old| (&old.digest, &old.signed) != (&pinned.digest, &pinned.signed));
+        let mut claims = Vec::new();
+        for (source, pinned) in &lock.remotes {
+            let old = before.remotes.get(source);
+            let old = old.filter(|old| (&old.digest, &old.signed) == (&pinned.digest, &pinned.signed));
+            // A directory may be the first that needs a signature, so a new one makes an old claim count.
+            let new = pinned.paths.keys().filter(|path| old.is_none_or(|old| !old.paths.contains_key(*path)));
+            let signers = config.signers(source, new).into_values();
             // An entry without an accepted signer is a finding already.
-            (is_new && config.distrust(source, Some(pinned)).is_none()).then_some(Claim { source, pinned, signers })
-        });
-        claims.collect()
+            let accepted = signers.filter(|signers| pinned.signed.as_ref().is_some_and(|key| signers.include(key)));
+            claims.extend(accepted.map(|signers| Claim { source, pinned, signers }));
+        }
+        claims
     }
 
     /// The failure of a check that may not fetch. `arguments` are those of the `check --build` that may.

@@ -1,5 +1,6 @@
 //! The upstreams that may be locked, and the conditions that they must meet.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use globset::{GlobMatcher, GlobSet};
@@ -71,6 +72,17 @@ impl Config {
     pub(crate) fn source(&self, upstream: &Upstream) -> Option<&SourcePolicy> {
         let sources = self.sources.as_ref()?;
         sources.entries.get(*address::covering(&sources.globs, upstream).first()?)
+    }
+
+    /// The keys that must have signed a lock entry, by their file: those for each of `paths`, its directories. An entry of
+    /// `sources` may be about one of them only.
+    pub(crate) fn signers<'a>(
+        &self,
+        source: &Upstream,
+        paths: impl Iterator<Item = &'a String>,
+    ) -> BTreeMap<&str, &Signers> {
+        let signers = paths.filter_map(|path| self.source(&source.at(path))?.signed_by.as_ref());
+        signers.map(|signers| (&*signers.file, signers)).collect()
     }
 
     /// Reads the files of `signed-by` from the repository whose top is at `directory`.

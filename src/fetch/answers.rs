@@ -54,12 +54,11 @@ impl Network {
     /// Verifies the signature of an upstream whose ref is at the locked commit, or was moved forward from it, if the
     /// configuration asks for one.
     fn with_signature(&self, config: &Config, (source, pinned): LockEntry<'_>, answer: UpstreamState) -> UpstreamState {
-        let signers = config.source(source).and_then(|policy| policy.signed_by.as_ref());
-        let Some(signers) =
-            signers.filter(|_| matches!(answer.verdict, UpstreamVerdict::Ok | UpstreamVerdict::Updated))
-        else {
+        let signers = config.signers(source, pinned.paths.keys());
+        let is_there = matches!(answer.verdict, UpstreamVerdict::Ok | UpstreamVerdict::Updated);
+        if signers.is_empty() || !is_there {
             return answer;
-        };
+        }
         if !matches!(source, Upstream::Git { .. }) {
             return UpstreamState::unsigned(answer, "it is not a repository, so it has no signature");
         }
@@ -70,8 +69,11 @@ impl Network {
             Ok(fetched) => fetched,
             Err(failure) => return UpstreamState::unreachable(failure),
         };
-        let signer = self.signer(&fetched, signers, pinned.signed.as_deref());
-        match signer.and_then(|signed| refuse_other_signer(&signed, pinned)) {
+        let verified = signers.into_values().try_for_each(|signers| {
+            let signed = self.signer(&fetched, signers, pinned.signed.as_deref())?;
+            refuse_other_signer(&signed, pinned)
+        });
+        match verified {
             Ok(()) => answer,
             Err(failure) if failure.kind == FailureKind::Unsigned => UpstreamState::unsigned(answer, failure.message),
             Err(failure) => UpstreamState::unreachable(failure),

@@ -761,6 +761,57 @@ fn a_change_may_not_lock_the_name_of_another_signer() {
 }
 
 #[test]
+fn an_entry_about_one_directory_is_enforced() {
+    let (world, lib) = world();
+    let work = &world.work;
+    work.decide(&POLICY.replace("github.com/acme", "github.com/acme/lib/web"));
+    let good = sign(&world, &lib, "alice");
+    let base = work.id("HEAD");
+    names(&world, "main");
+    work.lock();
+    lib.write("web/kustomization.yaml", "namePrefix: evil-\n");
+    let evil = lib.commit("unsigned");
+    work.write(LOCK, work.read(LOCK).replace(&good, &evil).replace(&good[..12], &evil[..12]));
+    work.commit("edited");
+    work.run_unchanged(&["check", "--rev", "HEAD", "--base", &base]).fails(1).says(expect![[r#"
+        error[unsigned-source]: the change locks https://github.com/acme/lib?ref=main at <0>, and nothing has verified that SHA256:… alice@acme.example signed it
+         --> kustomize-localize.lock:4:5
+          |
+        4 |   - url: https://github.com/acme/lib
+          |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ remotes
+          = help: verify it: git kustomize-localize check --build --base <1> --rev HEAD
+
+        for more: git kustomize-localize explain unsigned-source
+        new in the lock: kustomize-localize.lock:4: https://github.com/acme/lib?ref=main gitCommit:<0>
+        checked 1 kustomization with 1 reference in commit <2> (HEAD): 1 error
+    "#]]);
+    work.run_unchanged(&["verify", "--upstream"]).fails(1).says(expect![[r#"
+        kustomize-localize.lock:4: unsigned: https://github.com/acme/lib?ref=main is <0>: the commit is not signed
+        upstream of 1 remote: 1 unsigned
+        NOT verified HEAD (<1>): 1 difference
+    "#]]);
+    // The claim is older than the directory that needs it.
+    let other = work.read(LOCK).replace("      web: {}", "      other: {}");
+    work.write(LOCK, &other);
+    work.commit("other");
+    let base = work.id("HEAD");
+    work.write(LOCK, other.replace("      other: {}", "      other: {}\n      web: {}"));
+    work.commit("web");
+    work.run_unchanged(&["check", "--rev", "HEAD", "--base", &base]).fails(1).says(expect![[r#"
+        error[unsigned-source]: the change locks https://github.com/acme/lib?ref=main at <0>, and nothing has verified that SHA256:… alice@acme.example signed it
+         --> kustomize-localize.lock:4:5
+          |
+        4 |   - url: https://github.com/acme/lib
+          |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ remotes
+          = help: verify it: git kustomize-localize check --build --base <1> --rev HEAD
+
+        for more: git kustomize-localize explain unsigned-source
+        new in the lock: kustomize-localize.lock:4: https://github.com/acme/lib//web?ref=main gitCommit:<0>
+        checked 1 kustomization with 1 reference in commit <2> (HEAD): 1 error
+    "#]]);
+}
+
+#[test]
 fn many_moves_are_one_table() {
     let (world, _) = world();
     let Some(_) = world.sandbox.builds() else { return };
