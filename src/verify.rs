@@ -293,10 +293,12 @@ impl Verifier {
             let mut findings = checked.findings;
             // The source repository decided which files a copy may lack. Other files were compared with the lock.
             // A target that is unknown, for example until a build, differs from no record.
+            // Only the lock excuses a remote reference, and it excuses nothing else.
             findings.retain(|finding| {
-                !matches!(finding.rule, Rule::EditedCopy | Rule::UnknownTarget)
-                    && finding.allowed.is_none()
-                    && (finding.fails() || is_remote(finding))
+                let is_left = || lock.left.keys().any(|upstream| upstream.subject() == finding.subject);
+                let counts = if is_remote(finding) { !is_left() } else { finding.fails() };
+                counts
+                    && !matches!(finding.rule, Rule::EditedCopy | Rule::UnknownTarget)
                     && (finding.rule != Rule::MissingPath || lock.target.is_none())
             });
             // An upstream that stays remote by an exception is reported with its reason, not as a difference.
@@ -305,7 +307,6 @@ impl Verifier {
                 upstream: upstream.clone(),
                 left: entry.into(),
             }));
-            findings.retain(|finding| !lock.left.keys().any(|upstream| upstream.subject() == finding.subject));
             self.differences.extend(findings.into_iter().map(difference));
         }
         Ok(())

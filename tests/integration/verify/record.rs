@@ -173,14 +173,39 @@ fn remaining_remote_references_are_named() {
     );
     tamper(work);
     work.run(&["check"]).success();
-    // An exception holds here, too.
-    verify(work, &[]).success();
+    // Only the lock can excuse it, and only from being remote.
+    verify(work, &[]).fails(1).says(expect![[r#"
+        other/kustomization.yaml:3:3: `https://example.com/acme/remote.git?ref=v2` is still remote (resources[0])
+
+        .: 3 localized files, 1 upstream; recorded in the lock alone
+        NOT verified HEAD (<0>): 1 difference
+    "#]]);
+    work.run(&["lock"]).success();
+    tamper(work);
+    verify(work, &[]).success().says(expect![[r#"
+        .: 3 localized files, 1 upstream; recorded in the lock alone
+        stays remote (allowed): https://example.com/acme/remote.git?ref=v2: ours
+        verified HEAD (<0>): as recorded
+    "#]]);
+    work.write(
+        "other/kustomization.yaml",
+        "resources:\n# kustomize-localize: allow[remote-reference] ours\n- https://me:pw123456@example.com/acme/remote.git?ref=v2\n",
+    );
+    tamper(work);
+    verify(work, &[]).fails(1).says(expect![[r#"
+        other/kustomization.yaml:3:3: `https://example.com/acme/remote.git?ref=v2` contains a login or a token (unsafe-reference)
+
+        .: 3 localized files, 1 upstream; recorded in the lock alone
+        stays remote (allowed): https://example.com/acme/remote.git?ref=v2: ours
+        NOT verified HEAD (<0>): 1 difference
+    "#]]);
     work.write("other/kustomization.yaml", "resources:\n- https://example.com/acme/remote.git?ref=v1\n");
     tamper(work);
     verify(work, &[]).fails(1).says(expect![[r#"
         other/kustomization.yaml:2:3: `https://example.com/acme/remote.git?ref=v1` is still remote (resources[0])
 
         .: 3 localized files, 1 upstream; recorded in the lock alone
+        stays remote (allowed): https://example.com/acme/remote.git?ref=v2: ours
         NOT verified HEAD (<0>): 1 difference
     "#]]);
 }
