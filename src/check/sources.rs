@@ -75,20 +75,20 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     }
     // The walk has reported the references of the tree.
     let edges = context.graph.edges();
-    let named = edges.filter_map(|(_, edge)| Some(edge.remote.as_ref()?.locked(lock)?.source()));
+    let named = edges.filter_map(|(_, edge)| edge.remote.as_ref()?.locked(lock));
     let mut reported: BTreeSet<Upstream> = named.collect();
+    let mut listed = BTreeSet::new();
     let mut findings = Vec::new();
     for behind in behind(context, lock, &distrusted.keys().collect()) {
         let Distrust { rule, why, hint } = &distrusted[behind.upstream];
         findings.push(behind.finding(context, *rule, "", why, hint));
-        reported.insert(behind.upstream.source());
+        reported.insert(behind.upstream.clone());
     }
-    // Nothing names the others any more: they were localized, or are stale.
+    // Nothing names the others any more: they were localized, or are stale. One directory of a repository stands for all.
     for (upstream, Distrust { rule, why, hint }) in distrusted {
-        let source = upstream.source();
-        if reported.insert(source.clone()) {
-            let failure = Failure::new(format!("the lock contains {source}, which {why}")).hint(hint);
-            findings.push(Finding::new(rule, LOCK_NAME, failure).naming(&source));
+        if !reported.contains(&upstream) && listed.insert(upstream.source()) {
+            let failure = Failure::new(format!("the lock contains {upstream}, which {why}")).hint(hint);
+            findings.push(Finding::new(rule, LOCK_NAME, failure).naming(&upstream));
         }
     }
     findings
@@ -96,8 +96,9 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{Scene, under_caret};
+    use super::super::testing::{COMMIT, Scene, under_caret};
     use super::*;
+    use crate::record::Digest;
 
     const OWN: &str = "https://github.com/acme/lib//a?ref=v1";
     const DEEP: &str = "https://github.com/evil/deep//base?ref=v1";
@@ -145,5 +146,16 @@ mod tests {
         let scene = Scene::of("resources: []\n").git("https://github.com/evil/deep", Some("v1"));
         let found = find(scene.config("sources: [{url: github.com/acme}]\n"));
         assert_eq!(found.iter().map(|one| one.path.as_str()).collect::<Vec<_>>(), [LOCK_NAME]);
+    }
+
+    #[test]
+    fn another_directory_of_a_repository_does_not_hide_one() {
+        let paths = ["a", "b"].map(|path| (path.to_owned(), BTreeSet::new())).into();
+        let pinned = Pinned { paths, ..Pinned::new(Digest::GitCommit(COMMIT.to_owned())) };
+        let scene = Scene::of(&format!("resources: ['{OWN}']\n")).remote(Upstream::named(OWN).source(), pinned);
+        let found = find(scene.config("sources: [{url: github.com/acme/lib/a}]\n"));
+        let messages: Vec<&str> = found.iter().map(|one| &*one.message).collect();
+        let unlisted = "the lock contains https://github.com/acme/lib//b?ref=v1, which is not in `sources`";
+        assert_eq!(messages, [unlisted]);
     }
 }

@@ -321,7 +321,7 @@ fn the_lock_is_held_against_the_configuration() {
     world.commit(&[("app/kustomization.yaml", "resources: []\n")]);
     work.run_unchanged(&["check", "--base", &base])
         .fails(1).says(expect![[r#"
-            error[unsigned-source]: the lock contains https://github.com/acme/lib?ref=main, which is signed by SHA256:… mallory@acme.example, whose key is not in `.github/allowed-signers`
+            error[unsigned-source]: the lock contains https://github.com/acme/lib//web?ref=main, which is signed by SHA256:… mallory@acme.example, whose key is not in `.github/allowed-signers`
              --> kustomize-localize.lock
              = help: to verify its current version: git kustomize-localize update https://github.com/acme/lib
 
