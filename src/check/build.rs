@@ -250,7 +250,7 @@ impl<'a> CheckBuilds<'a> {
         if !target.engine.has_objects() && !target.roots(dir).any(|root| checked.user_root(root).is_some()) {
             return false;
         }
-        if !path::is_in_any(&dir.path, self.paths) && !path::is_in_any(&target.object.file, self.paths) {
+        if !path::covers_root(self.paths, &dir.path) && !path::is_in_any(&target.object.file, self.paths) {
             return false;
         }
         let Some(affected) = &self.affected else { return true };

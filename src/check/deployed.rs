@@ -140,7 +140,8 @@ impl<'a> DeployedTargets<'a> {
 
     /// Whether the check covers the object or the directory of a target.
     fn is_wanted_target(&self, target: &Target) -> bool {
-        self.is_wanted(&target.object.file) || target.local_dir().is_some_and(|dir| self.is_wanted(&dir.path))
+        self.is_wanted(&target.object.file)
+            || target.local_dir().is_some_and(|dir| path::covers_root(self.paths, &dir.path))
     }
 
     /// The objects that cannot be read. With paths, only those in one of them.

@@ -284,5 +284,5 @@ fn count_unseen(files: &Files, paths: &[String]) -> usize {
         Files::Commit { .. } | Files::Disk { .. } | Files::Tree(_) => Ok(Vec::new()),
     };
     let untracked = untracked.unwrap_or_default();
-    untracked.iter().filter(|file| path::is_in_any(path::parent(file), paths)).count()
+    untracked.iter().filter(|file| path::covers_root(paths, path::parent(file))).count()
 }

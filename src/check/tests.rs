@@ -5,7 +5,7 @@ mod locked;
 mod objects;
 mod unread;
 
-use super::testing::Scene;
+use super::testing::{Scene, flux, source};
 use super::*;
 use crate::record::LOCK_NAME;
 
@@ -80,6 +80,21 @@ fn a_path_bounds_where_the_walk_starts() {
         let checked = checked(&files, &paths);
         assert_eq!(found(&checked), [("remote-reference", "base/kustomization.yaml", 2)], "{paths:?}");
         assert_eq!(checked.kustomizations, 2);
+    }
+}
+
+#[test]
+fn a_kustomization_is_checked_as_its_directory_is() {
+    let files = [
+        ("clusters/source.yaml", &*source("")),
+        ("clusters/apps.yaml", &*flux("apps")),
+        ("apps/kustomization.yaml", "helmCharts: [{name: web}]\n"),
+        ("apps/charts/web/Chart.yaml", "name: web\n"),
+    ];
+    for path in ["apps", "apps/kustomization.yaml"] {
+        let checked = checked(&files, &[path]);
+        let rules: Vec<Rule> = checked.findings.iter().map(|finding| finding.rule).collect();
+        assert_eq!(rules, [Rule::MissingPath, Rule::Engine], "{path}");
     }
 }
 

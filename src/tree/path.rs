@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use super::FILE_NAMES;
 use crate::message::failure::{self, Failure, Result};
 
 /// The non-empty components of `path`.
@@ -118,6 +119,13 @@ pub(crate) fn is_in_any(path: &str, directories: &[String]) -> bool {
     directories.is_empty() || directories.iter().any(|directory| is_in(path, directory))
 }
 
+/// Whether one of the paths of a command line covers a root: it is the directory of the root, above it, or the kustomization
+/// in it. Without paths every root is covered.
+pub(crate) fn covers_root(paths: &[String], directory: &str) -> bool {
+    let names = |path: &String| parent(path) == directory && FILE_NAMES.contains(&name(path));
+    is_in_any(directory, paths) || paths.iter().any(names)
+}
+
 /// `path` relative to `directory`; `None` if it is neither that directory nor below it.
 pub(crate) fn below<'a>(path: &'a str, directory: &str) -> Option<&'a str> {
     if directory.is_empty() {
@@ -223,6 +231,21 @@ mod tests {
         ] {
             assert_eq!(relative(from, to), expected, "{from} {to}");
             assert_eq!(resolve(from, expected).as_deref(), Some(to));
+        }
+    }
+
+    #[test]
+    fn a_kustomization_covers_its_own_root_only() {
+        for (path, covered) in [
+            ("a", &["a", "a/b"][..]),
+            ("a/kustomization.yml", &["a"]),
+            ("Kustomization", &[""]),
+            ("", &["", "a", "a/b"]),
+            ("a/b/x.yaml", &[]),
+        ] {
+            let paths = [path.to_owned()];
+            let roots = ["", "a", "a/b"].into_iter().filter(|root| covers_root(&paths, root));
+            assert_eq!(roots.collect::<Vec<_>>(), covered, "{path}");
         }
     }
 
