@@ -57,7 +57,7 @@ use crate::tree::absence::Absences;
 use crate::tree::{Tree, path};
 
 pub(crate) use base::renamed;
-use context::{Context, Locks};
+use context::{Context, Locks, deciding_lock};
 use deployed::{DeployedTargets, Walked};
 pub(crate) use sources::Claim;
 pub(crate) use unread_reference::{not_built, not_observed, refused, unread_reference};
@@ -98,8 +98,7 @@ pub(crate) fn surveyed(survey: &Survey, input: Input<'_>) -> Result<Checked> {
     let mut failures = Vec::new();
     let kustomizations = input.tree.kustomizations()?;
     let locks = read_locks(&input, &mut failures)?;
-    // Only the lock at the top decides about the user's references. Others belong to copies, which are finished.
-    let top = locks.get("").map(|lock| &**lock);
+    let top = deciding_lock(&locks);
     // The configuration that counts is that of the base, if there is one: comments of the change itself must not allow
     // anything.
     let policy = graph::WalkPolicy {

@@ -61,7 +61,7 @@ impl<'a> Context<'a> {
             let homes: HashSet<&str> = lock.files.iter().filter_map(|file| stored::localized_dir(&file.path)).collect();
             homes.into_iter().map(move |home| path::join(directory, home))
         });
-        let (graph, lock) = (&explored.graph, locks.get("").map(|lock| &**lock));
+        let graph = &explored.graph;
         let has_lock = matches!(input.tree.entry(LOCK_NAME), Ok(Some(Entry::File { .. } | Entry::Link)));
         Context {
             input,
@@ -70,8 +70,8 @@ impl<'a> Context<'a> {
             tree: &*input.tree,
             config: input.config,
             locks,
-            broken_lock: has_lock && lock.is_none(),
-            remotes: remotes::remote_uses(graph, lock),
+            broken_lock: has_lock && !locks.contains_key(""),
+            remotes: remotes::remote_uses(graph, deciding_lock(locks)),
             deployed: DeployedTargets::new(targets, graph, input.paths),
             left_out,
             homes: homes.collect(),
@@ -79,14 +79,9 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// The lock at the top of the tree, if there is one that can be read.
+    /// The lock that decides about the user's references.
     pub(super) fn lock(&self) -> Option<&'a Lock> {
-        self.locks.get("").map(|lock| &**lock)
-    }
-
-    /// The lock at the top of the tree, unless it is that of a copy, which decides nothing.
-    pub(super) fn deciding_lock(&self) -> Option<&'a Lock> {
-        self.lock().filter(|lock| lock.target.is_none())
+        deciding_lock(self.locks)
     }
 
     /// Whether the file is below a `localized-files` directory whose files a lock lists. Nobody edits such files by hand, so
@@ -195,6 +190,12 @@ impl<'a> Context<'a> {
         let finding = self.at_position(rule, self.path(noted.file), noted.note.position, failure);
         Finding { field: noted.note.field.clone(), ..finding }
     }
+}
+
+/// The lock that decides about the user's references: that at the top, unless it is that of a copy, which is finished. `None`
+/// if there is no such lock, or it cannot be read.
+pub(super) fn deciding_lock(locks: &Locks) -> Option<&Lock> {
+    locks.get("").map(|lock| &**lock).filter(|lock| lock.target.is_none())
 }
 
 /// The rule for a trouble of the walk. `None` if the trouble is a failure of the check.

@@ -60,7 +60,7 @@ pub(super) fn locked_charts<'a>(context: &'a Context<'_>) -> impl Iterator<Item 
 
 /// Whether the lock that decides about the tree has a chart.
 fn is_locked(context: &Context<'_>, wanted: &ChartRef) -> bool {
-    context.deciding_lock().is_some_and(|lock| wanted.locked(lock).is_some())
+    context.lock().is_some_and(|lock| wanted.locked(lock).is_some())
 }
 
 /// The findings of a rule for charts that a build would download: of `locked-reference` for those that the lock has, of

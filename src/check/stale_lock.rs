@@ -14,7 +14,7 @@ use crate::reference::Upstream;
 
 /// Finds the entries that nothing needs, and those that may lack references because their commit was edited.
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
-    let Some(lock) = context.deciding_lock() else { return Vec::new() };
+    let Some(lock) = context.lock() else { return Vec::new() };
     // A partial walk does not know all references, so every entry might look unused.
     if !context.input.paths.is_empty() || context.troubles.iter().any(|trouble| trouble.kind.hides_references()) {
         return Vec::new();

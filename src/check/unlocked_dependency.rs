@@ -25,7 +25,7 @@ const SHOWN: usize = 5;
 
 /// Finds the upstreams behind locked references that the lock lacks and that the configuration does not allow.
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
-    let Some(lock) = context.deciding_lock() else { return Vec::new() };
+    let Some(lock) = context.lock() else { return Vec::new() };
     let named = lock.referenced().into_iter().filter(|upstream| !lock.holds(upstream));
     let unlocked: BTreeSet<&Upstream> = named.filter(|upstream| covered(context.config, upstream).is_none()).collect();
     if unlocked.is_empty() {

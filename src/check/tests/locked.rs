@@ -92,3 +92,14 @@ fn an_entry_is_for_what_kustomize_requests() {
         }
     }
 }
+
+#[test]
+fn the_lock_of_a_copy_locks_nothing() {
+    let text = format!("resources: ['{GIT}//a?ref=v1']\n");
+    let config = Config::parse(b"rules: {locked-reference: warning}\n", "x").unwrap();
+    for (target, expected) in [("", "locked-reference"), ("target: app\n", "remote-reference")] {
+        let files = [("app/kustomization.yaml", text.as_str()), (LOCK_NAME, &format!("{target}{}", lock()))];
+        let checked = checked_with(&files, &[], &config);
+        assert!(found(&checked).contains(&(expected, "app/kustomization.yaml", 1)), "{target} {checked:?}");
+    }
+}
