@@ -79,7 +79,7 @@ pub(crate) fn checked(
     let checked = check_tree(files, survey, &paths, config, change_config, building.as_ref());
     let mut checked = checked.map_err(|failure| match count_unseen(files, &paths) {
         0 => failure,
-        count => failure.hint(format!("untracked or ignored kustomizations there: {count}; git add them")),
+        count => failure.hint(format!("untracked or ignored kustomizations there: {count}; git add -f them")),
     })?;
     if checked.kustomizations == 0 {
         checked.unseen = count_unseen(files, &paths);

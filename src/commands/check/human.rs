@@ -78,7 +78,7 @@ fn summary(checked: &Checked) -> String {
     };
     let line = match (checked.kustomizations, checked.unseen) {
         (0, 0) => format!("no kustomization in {source}"),
-        (0, unseen) => format!("no kustomization in {source} ({unseen} untracked or ignored: git add them)"),
+        (0, unseen) => format!("no kustomization in {source} ({unseen} untracked or ignored: git add -f them)"),
         (count, _) => {
             let (roots, references) = (counted(count, "kustomization"), counted(checked.references, "reference"));
             format!("checked {roots} with {references} in {source}")

@@ -164,12 +164,12 @@ fn an_empty_repository_has_nothing_wrong_and_says_so() {
     // The first commit is checked like any other, and what is not part of it is counted.
     repo.write("kustomization.yaml", remote(REMOTE));
     check(&repo, &["--staged"]).success().says(expect![[r#"
-        no kustomization in the index (1 untracked or ignored: git add them): no problems found
+        no kustomization in the index (1 untracked or ignored: git add -f them): no problems found
     "#]]);
     check(&repo, &["--staged", "."]).fails(2).says(expect![[r#"
         error: no kustomization in `.`
           hint: name a directory that contains a kustomization, or none, for all of them
-          hint: untracked or ignored kustomizations there: 1; git add them
+          hint: untracked or ignored kustomizations there: 1; git add -f them
     "#]]);
     repo.git(&["add", "--all"]);
     check(&repo, &[]).fails(1).says(expect![[r#"
