@@ -24,7 +24,7 @@ use std::rc::Rc;
 
 pub(crate) use files::{Changes, ResultFile, Rewritten, changed};
 pub(crate) use missing_inputs::first_missing;
-pub(crate) use remotes::remotes;
+pub(crate) use remotes::{remotes, user_upstreams};
 pub(crate) use troubles::walk_for_build;
 
 use crate::graph::{FileId, Graph, RootId, Survey};

@@ -1,7 +1,8 @@
-//! `stale-lock`: an entry of the lock at the top that nothing references, or whose commit somebody has changed.
+//! `stale-lock`: an entry of the lock at the top, or a directory of one, that nothing references, or whose commit somebody has
+//! changed.
 //!
-//! An entry is needed if the tree or another needed entry names it, or if stored files came from it
-//! ([`crate::record::Lock::reach`]), so `git kustomize-localize lock` drops exactly the reported entries. The rule is silent if
+//! An upstream is needed if the tree or another needed one names it, or if stored files came from it
+//! ([`crate::record::Lock::reach`]), so `git kustomize-localize lock` drops exactly the reported ones. The rule is silent if
 //! the check may not see a reference: if it has paths, or if a kustomization cannot be read.
 
 use std::collections::BTreeSet;
@@ -9,6 +10,7 @@ use std::collections::BTreeSet;
 use super::Context;
 use crate::message::failure::{Failure, short};
 use crate::message::finding::{Finding, Rule};
+use crate::plan::user_upstreams;
 use crate::record::{LOCK_NAME, Lock};
 use crate::reference::Upstream;
 
@@ -19,27 +21,35 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     if !context.input.paths.is_empty() || context.troubles.iter().any(|trouble| trouble.kind.hides_references()) {
         return Vec::new();
     }
-    let named = context.remotes.iter().filter_map(|remote| remote.locked.clone());
-    let charts = context.graph.charts.iter().filter_map(|chart| Some(chart.wanted.as_ref()?.upstream()));
-    let needed = lock.reach(named.chain(charts).chain(lock.stored()));
-    let needed: BTreeSet<Upstream> = needed.iter().map(Upstream::source).collect();
-    // First the entries that nothing needs, then those whose own references may have changed.
-    let unused = lock.remotes.keys().filter(|source| !needed.contains(source));
-    let unused = unused.map(|source| (source, format!("nothing references `{source}`"), "drop it"));
-    let changed = lock.remotes.iter().filter(|(source, pinned)| pinned.is_stale() && needed.contains(source));
+    let needed = lock.reach(user_upstreams(context.graph, lock).chain(lock.stored()));
+    let needed_sources: BTreeSet<Upstream> = needed.iter().map(Upstream::source).collect();
+    // First what nothing needs, a whole entry or a directory of one, then entries whose own references may have changed.
+    let sources = lock.remotes.keys().filter(|source| !needed_sources.contains(source)).cloned();
+    let directories = lock.upstreams().filter(|upstream| !needed.contains(upstream));
+    let directories = directories.filter(|upstream| needed_sources.contains(&upstream.source()));
+    let left = lock.left.keys().filter(|upstream| !needed.contains(*upstream)).cloned();
+    let unused = sources.chain(directories).map(|upstream| ("remotes", upstream));
+    let unused = unused.chain(left.map(|upstream| ("left", upstream)));
+    let unused = unused.map(|(list, upstream)| {
+        let message = format!("nothing references `{upstream}`");
+        (list, upstream, message, "drop it")
+    });
+    let changed = lock.remotes.iter().filter(|(source, pinned)| pinned.is_stale() && needed_sources.contains(source));
     let changed = changed.map(|(source, pinned)| {
         let read_at = pinned.paths_of.as_deref().unwrap_or_default();
         let now = short(pinned.digest.hex());
-        (source, format!("`{source}` is at {now} now, but what it names was read at {read_at}"), "read it again")
+        let message = format!("`{source}` is at {now} now, but what it names was read at {read_at}");
+        ("remotes", source.clone(), message, "read it again")
     });
     let stale: Vec<_> = unused.chain(changed).collect();
     let bytes = if stale.is_empty() { Vec::new() } else { context.tree.read(LOCK_NAME).unwrap_or_default() };
-    let positions = Lock::positions(&bytes);
-    let findings = stale.into_iter().filter_map(|(source, message, action)| {
+    let (remotes, left) = (Lock::positions(&bytes), Lock::left_positions(&bytes));
+    let findings = stale.into_iter().filter_map(|(list, upstream, message, action)| {
+        let position = if list == "left" { left.get(&upstream) } else { remotes.get(&upstream.source()) };
         let failure =
             Failure::new(message).hint(format!("{action}: git kustomize-localize lock && git add -f -- :/{LOCK_NAME}"));
-        let finding = context.at_position(Rule::StaleLock, LOCK_NAME, *positions.get(source)?, failure);
-        Some(Finding { field: "remotes".to_owned(), reference: source.to_string(), ..finding })
+        let finding = context.at_position(Rule::StaleLock, LOCK_NAME, *position?, failure);
+        Some(Finding { field: list.to_owned(), reference: upstream.to_string(), ..finding })
     });
     findings.collect()
 }
@@ -76,7 +86,7 @@ mod tests {
         assert_eq!(git.help, ["drop it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock"]);
         assert_eq!(git.severity, Severity::Warning);
         assert_eq!(under_caret(git), "url: https://github.com/o/r");
-        assert_eq!(git.span.map(|span| span.start.line), Some(16));
+        assert_eq!(git.span.map(|span| span.start.line), Some(12));
         assert_eq!(file.span.map(|span| span.start.line), Some(4));
         assert_eq!(under_caret(file), "url: https://example.com/x.yaml");
         assert_eq!(git.path, "kustomize-localize.lock");
@@ -95,6 +105,24 @@ mod tests {
         assert_eq!(find(lock("namePrefix: a-\n")).len(), 3);
         // One that only names itself is not needed.
         assert_eq!(find(lock("resources: [https://h/o/c]\n").names("https://h/o/b", "https://h/o/a")).len(), 2);
+    }
+
+    #[test]
+    fn a_directory_and_what_is_left_are_needed_too() {
+        let mut scene = Scene::of("resources: ['https://github.com/o/r//a?ref=v1', 'https://h/left.yaml']\n");
+        let paths = ["a", "b"].map(|path| (path.to_owned(), BTreeSet::new())).into();
+        let pinned = Pinned { paths, ..Pinned::new(Digest::GitCommit(COMMIT.to_owned())) };
+        scene = scene.remote(Upstream::named("https://github.com/o/r?ref=v1"), pinned);
+        scene = scene.names("https://github.com/o/r//a?ref=v1", "https://h/behind.yaml");
+        for left in ["https://h/left.yaml", "https://h/behind.yaml", "https://h/gone.yaml"] {
+            scene.lock.left.insert(Upstream::named(left), "r".to_owned());
+        }
+        let findings = scene.find(Rule::StaleLock);
+        let found: Vec<_> = findings.iter().map(|one| (&*one.message, under_caret(one), &*one.field)).collect();
+        let directory =
+            ("nothing references `https://github.com/o/r//b?ref=v1`", "url: https://github.com/o/r".to_owned());
+        let left = ("nothing references `https://h/gone.yaml`", "url: https://h/gone.yaml".to_owned());
+        assert_eq!(found, [(directory.0, directory.1, "remotes"), (left.0, left.1, "left")]);
     }
 
     #[test]
@@ -128,7 +156,7 @@ mod tests {
 
     #[test]
     fn repositories_of_plugins_need_an_entry() {
-        let scene = Scene::of("generators: ['https://h/o/r//x?ref=v1']\n").git("https://h/o/r", Some("v1"));
+        let scene = Scene::of("generators: ['https://h/o/r//a?ref=v1']\n").git("https://h/o/r", Some("v1"));
         assert_eq!(find(scene), [""; 0]);
     }
 

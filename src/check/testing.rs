@@ -1,6 +1,6 @@
 //! What tests of rules start from: a tree in memory, and what is found in it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::rc::Rc;
 
 use super::{Checked, Input, check};
@@ -15,9 +15,14 @@ use crate::tree::overlay::OverlayTree;
 /// A commit id.
 pub(super) const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
 
+/// The directories of a repository in a scene.
+const DIRECTORIES: [&str; 5] = ["", "a", "base", "dir", "gen"];
+
 /// A tree in memory to check.
 #[derive(Default)]
 pub(crate) struct Scene {
+    /// What the files and the lock name.
+    pub(super) texts: String,
     pub(super) tree: OverlayTree,
     pub(super) lock: Lock,
     pub(super) config: Config,
@@ -34,6 +39,7 @@ impl Scene {
 
     pub(crate) fn file(mut self, path: &str, text: &str) -> Scene {
         self.tree.add_file(path, text.as_bytes());
+        self.texts += text;
         self
     }
 
@@ -43,11 +49,11 @@ impl Scene {
         self
     }
 
-    /// Locks a repository at a ref.
+    /// Locks a repository at a ref, with those of [`DIRECTORIES`] that something names, or all of them.
     pub(super) fn git(self, url: &str, reference: Option<&str>) -> Scene {
         let reference = reference.map(str::to_owned);
         let source = Upstream::Git { url: url.to_owned(), reference, submodules: true, path: String::new() };
-        let paths = ["", "a", "base", "dir", "gen"].map(|path| (path.to_owned(), BTreeSet::new())).into();
+        let paths = DIRECTORIES.map(|path| (path.to_owned(), BTreeSet::new())).into();
         self.remote(source, Pinned { paths, ..Pinned::new(Digest::GitCommit(COMMIT.to_owned())) })
     }
 
@@ -63,6 +69,7 @@ impl Scene {
         let from = Upstream::named(from);
         let pinned = self.lock.remotes.get_mut(&from.source()).unwrap();
         pinned.paths.get_mut(from.path()).unwrap().insert(Upstream::named(to));
+        self.texts += &format!("{to}\n");
         self
     }
 
@@ -82,6 +89,16 @@ impl Scene {
     }
 
     pub(crate) fn check(mut self) -> Checked {
+        // Without the scheme and a login, and with `/` for `//`, as a reference may be written.
+        let plain = |url: &str| url.rsplit(['@']).next().unwrap().trim_start_matches("https://").replace("//", "/");
+        let words = self.texts.split(|c: char| c.is_whitespace() || "'\"[]{},".contains(c));
+        let words: HashSet<String> = words.map(plain).collect();
+        for (source, pinned) in &mut self.lock.remotes {
+            let is_named = |path: &str| words.contains(&plain(&source.at(path).to_string()));
+            if pinned.paths.keys().map(String::as_str).eq(DIRECTORIES) && DIRECTORIES.into_iter().any(is_named) {
+                pinned.paths.retain(|path, names| !names.is_empty() || is_named(path));
+            }
+        }
         if self.lock != Lock::default() {
             let lock = self.lock.render().unwrap();
             self.tree.add_file(LOCK_NAME, lock.as_bytes());

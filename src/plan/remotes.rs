@@ -62,6 +62,12 @@ pub(crate) fn remotes(graph: &Graph, old_lock: &Lock) -> Result<Remotes> {
     Ok(remotes)
 }
 
+/// The upstreams that the user's own files reference, as the lock names them.
+pub(crate) fn user_upstreams(graph: &Graph, lock: &Lock) -> impl Iterator<Item = Upstream> {
+    let mentions = mentions(graph, lock).into_iter().filter(|mention| !graph.is_fetched(mention.lines.file));
+    mentions.map(|mention| mention.upstream)
+}
+
 /// The upstreams that the user's own files reference, by which the lock keeps or drops entries. For a remote target it is the
 /// target.
 pub(super) fn user_remotes(graph: &Graph, config: &Config, old_lock: &Lock) -> UserRemotes {

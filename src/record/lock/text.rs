@@ -56,6 +56,15 @@ impl Lock {
         positions.map(|(remote, position)| (remote.source(), position)).collect()
     }
 
+    /// The position at which each of [`Lock::left`] begins in the text of the lock. Empty if the text cannot be parsed.
+    pub fn left_positions(bytes: &[u8]) -> BTreeMap<Upstream, Position> {
+        let Ok((keys, root)) = parse_keys(bytes, "") else {
+            return BTreeMap::new();
+        };
+        let positions = keys.left.into_iter().zip(format::positions(&root, "left"));
+        positions.map(|(left, position)| (left.upstream(), position)).collect()
+    }
+
     /// The text of the lock file, which depends only on the content.
     ///
     /// Fails if the content is invalid, for example if a path leads out of the directory.

@@ -252,8 +252,15 @@ fn a_directory_that_is_not_in_the_lock_is_not_locked() {
           = help: keep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
           = help: or vendor it: git kustomize-localize vendor :/
 
-        for more: git kustomize-localize explain remote-reference
-        checked 1 kustomization with 1 reference in the working tree: 1 error
+        warning[stale-lock]: nothing references `https://github.com/acme/lib//other?ref=v2`
+         --> kustomize-localize.lock:4:5
+          |
+        4 |   - url: https://github.com/acme/lib
+          |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ remotes
+          = help: drop it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+
+        for more: git kustomize-localize explain remote-reference stale-lock
+        checked 1 kustomization with 1 reference in the working tree: 1 error, 1 warning
         $ git kustomize-localize lock
         wrote kustomize-localize.lock: 2 remote references
           added https://github.com/acme/deep?ref=v1 <0>
@@ -277,8 +284,15 @@ fn a_directory_that_is_not_in_the_lock_is_not_locked() {
           |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ remotes
           = help: drop it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
 
+        warning[stale-lock]: nothing references `https://github.com/acme/lib//web?ref=v2`
+         --> kustomize-localize.lock:9:5
+          |
+        9 |   - url: https://github.com/acme/lib
+          |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ remotes
+
+        note: repeated help is omitted: -v shows it
         for more: git kustomize-localize explain remote-reference stale-lock
-        checked 1 kustomization with 1 reference in the working tree: 1 error, 1 warning
+        checked 1 kustomization with 1 reference in the working tree: 1 error, 2 warnings
         $ git kustomize-localize lock
         wrote kustomize-localize.lock: 2 remote references
           added link of https://github.com/acme/lib?ref=v2

@@ -807,7 +807,7 @@ fn an_entry_about_one_directory_is_enforced() {
 
         for more: git kustomize-localize explain unsigned-source
         new in the lock: kustomize-localize.lock:4: https://github.com/acme/lib//web?ref=main gitCommit:<0>
-        checked 1 kustomization with 1 reference in commit <2> (HEAD): 1 error
+        checked 1 kustomization with 1 reference in commit <2> (HEAD): 1 error, 2 findings already in <1>
     "#]]);
 }
 
