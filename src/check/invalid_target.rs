@@ -1,5 +1,7 @@
 //! `invalid-target`: an object of Flux or Argo CD that cannot be read, so that its deployment is unknown.
 
+use std::collections::HashSet;
+
 use super::Context;
 use crate::message::failure::{Failure, Location};
 use crate::message::finding::{Finding, Rule};
@@ -11,20 +13,24 @@ use crate::targets::{Unread, Why};
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut unavailable = Vec::new();
+    // The walk has reported the kustomizations that it could not read.
+    let reported: HashSet<&str> = context.troubles.iter().map(|trouble| &*trouble.failure.message).collect();
     for unread in context.deployed.unread() {
         match &unread.why {
             // `unknown-target` reports the template until helm renders it.
             Why::Template if context.config.helm && context.deployed.renderer(unread).is_some() => {}
             Why::Invalid | Why::Template => findings.push(unreadable(context, unread)),
             Why::Limit => context.failures.borrow_mut().push(too_much(unread)),
+            Why::Away(_) if reported.contains(&*unread.message) => {}
             Why::Away(hints) => unavailable.push((unread, hints)),
         }
     }
-    // Without any target, the unavailable files are probably not those of an engine.
-    if !context.deployed.targets.targets.is_empty()
-        && let Some(((first, hints), rest)) = unavailable.split_first()
-    {
-        let more = if rest.is_empty() { String::new() } else { format!(", and {} more files", rest.len()) };
+    if let Some(((first, hints), rest)) = unavailable.split_first() {
+        let more = match rest.len() {
+            0 => String::new(),
+            1 => ", and 1 more file".to_owned(),
+            count => format!(", and {count} more files"),
+        };
         let failure = Failure::new(format!("{}{more}", first.message)).hints(hints.iter());
         context.failures.borrow_mut().push(failure);
     }
