@@ -57,6 +57,8 @@ impl LocalizeSource {
                 Ok((source, Some(new_dir)))
             }
             LocalizeMode::InPlace(targets) => {
+                // Before anything is checked: to lock a reference of a copy would be refused, too.
+                workspace.refuse_foreign_lock()?;
                 let targets: BTreeSet<String> =
                     targets.iter().map(|text| root(text, workspace)).collect::<Result<_>>()?;
                 Ok((LocalizeSource::InPlace(targets.into_iter().collect()), None))

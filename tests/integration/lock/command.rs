@@ -587,6 +587,11 @@ fn a_lock_that_is_none_is_not_written_over() {
         error: this repository is already a localized copy of `overlays/dev` (`kustomize-localize.lock` has a `target`)
           hint: run it in the source repository
     "#]]);
+    world.work.commit("A copy");
+    world.refused(&["branch"]).says(expect![[r#"
+        error: this repository is already a localized copy of `overlays/dev` (`kustomize-localize.lock` has a `target`)
+          hint: run it in the source repository
+    "#]]);
     world.work.remove(LOCK);
     world.work.symlink(LOCK, "elsewhere");
     world.refused(&["lock"]).says(expect![[r#"
