@@ -803,6 +803,8 @@ pub(crate) fn find_from(
                 })
                 .cloned(),
         );
+        // A deployed root that the configuration leaves out. Any other one is in `directories`, or outside of the paths that
+        // the user named.
         let roots: Vec<String> = targets.roots().into_iter().filter(|root| !config.may_start_in(root)).collect();
         if !roots.is_empty() {
             more.extend(survey.listed(&roots));
@@ -846,6 +848,7 @@ fn targets_of_scan(
                 Some(any) => any,
                 None => of_any()?,
             };
+            // The top exists in every repository, so it does not count as an existing path.
             targets.assumes_this_repo = any.local_targets().any(|(_, dir)| !dir.path.is_empty() && !dir.is_missing());
         }
         // If nothing in the tree sets the load restrictor of Argo CD, the configuration does.

@@ -139,12 +139,14 @@ pub(crate) struct OtherBuilds {
 pub(crate) fn other_builds(tree: &dyn Tree, config: &Config, deployed: &DeployedTree) -> Result<OtherBuilds> {
     let starts = starts(tree, config, deployed)?;
     let incomplete = incomplete_roots(&deployed.explored);
+    // Without a comparison every file that could not be read counts, whatever differs.
     let unread = unread(deployed, &starts, &incomplete, |_, _| true, |_| Ok(true))?;
     Ok(OtherBuilds { roots: Vec::from_iter(top_directories(deployed, &starts)), unread })
 }
 
 /// The files that could not be read and may deploy something, so that a report is not complete: objects that are deployed
-/// as they are, `incomplete` roots in `starts` if `is_shown`, and other files with objects if `is_touched`.
+/// as they are, `incomplete` roots in `starts` if `is_shown`, and other files with objects if `is_touched`. A comparison
+/// uses the two functions to keep what the change concerns.
 fn unread(
     DeployedTree { explored, targets }: &DeployedTree,
     starts: &BTreeSet<String>,
@@ -169,6 +171,7 @@ fn unread(
 /// tree, and its targets.
 pub(crate) fn affected(changes: &Changes, config: &Config, deployed: Sides<&DeployedTree>) -> Result<Affected> {
     let directories = starts(&*changes.trees.new, config, deployed.new)?;
+    // Unlike `starts`, this does not fail if the configuration excludes every kustomization of the old tree.
     let before = changes.trees.old.kustomizations()?.into_iter().map(|path| path::parent(&path).to_owned());
     let before = before.filter(|directory| config.may_start_in(directory)).chain(deployed.old.targets.roots());
     let before: BTreeSet<String> = before.collect();
@@ -185,6 +188,7 @@ pub(crate) fn affected(changes: &Changes, config: &Config, deployed: Sides<&Depl
     let mut unread = unread(deployed.new, &directories, incomplete, is_shown, |file: &Unread| {
         Ok(changes.cause_in(&[BuildInput::At(file.file.clone())])?.is_some())
     })?;
+    // A chart is not reported again if one of its files is.
     for chart in unused_charts(changes, config, deployed.new)? {
         let directory = path::parent(&chart.file);
         if !unread.iter().any(|file| path::is_in(&file.file, directory)) {
@@ -198,6 +202,7 @@ pub(crate) fn affected(changes: &Changes, config: &Config, deployed: Sides<&Depl
     let mut unbuilt: Vec<Target> = targets.targets.iter().filter(is_open).cloned().collect();
     let known: HashSet<ObjectRef> = unbuilt.iter().map(|target| target.object.clone()).collect();
     let new: HashSet<&ObjectRef> = targets.targets.iter().map(|target| &target.object).collect();
+    // An old target that is perhaps not removed is only in `touched`, and counts as present.
     let may_stay =
         |change: &&AffectedTarget| change.status != DiffStatus::Removed && !new.contains(&change.target.object);
     let targets_total = targets.targets.len() + touched.iter().filter(may_stay).count();
@@ -216,7 +221,8 @@ pub(crate) fn affected(changes: &Changes, config: &Config, deployed: Sides<&Depl
     let was_deployed = deployed.old.targets.roots();
     let current = top_directories(deployed.new, &directories);
     for directory in top_directories(deployed.old, &before).union(&current) {
-        // If another root now references it, its output was deployed before, if at all.
+        // The target that deployed this root compares its output, also if the root is gone, or another root references it
+        // now. Only a root that is a top root now is listed by itself, too.
         if was_deployed.contains(directory) && !current.contains(directory) {
             continue;
         }
@@ -260,6 +266,7 @@ fn incomplete_roots(explored: &Explored) -> BTreeMap<RootId, Unread> {
         graph.user_roots().into_values().map(|root| (graph.roots[root].file, root)).collect();
     let incomplete = troubles.filter_map(|trouble| {
         let file = graph.file_at(trouble.at).filter(|file| !flux.contains(file))?;
+        // A trouble of a whole file is in no root: there the root is the one that has the file.
         let root = graph.root_at(trouble.at).or_else(|| files.get(&file).copied())?;
         let message = "its references are unknown (see: git kustomize-localize check)";
         let path = graph.user_path(file)?;
@@ -289,9 +296,11 @@ fn unused_charts(
         _ => None,
     });
     let used: BTreeSet<&str> = deployed.chain(inflated).collect();
+    // A chart counts as used, too, if another chart inside of it is used: that part is compared.
     charts.retain(|chart| !config.leaves_out(chart) && !used.iter().any(|used| path::is_in(used, chart)));
     let message = "a chart, which something else may deploy";
     let files = charts.iter().map(|chart| path::join(chart, "Chart.yaml"));
+    // Nothing is wrong with the chart itself: it has no line, and no hint.
     Ok(files.map(|file| Unread::new(&file, 0, message, Why::Away(Vec::new()))).collect())
 }
 
@@ -337,14 +346,14 @@ impl<'a> Causes<'a> {
             of_roots.push(cause);
         }
         for root in graph.root_ids() {
-            let cause = of_roots[root.0].clone();
+            let Some(cause) = of_roots[root.0].clone() else { continue };
             // A root with a difference of its own keeps it, and passes it on.
             let users_of = |root: &RootId| {
                 let users: &Vec<RootId> = &users[root.0];
                 users.iter().copied().filter(|user| of_roots[user.0].is_none()).collect::<Vec<_>>()
             };
-            for user in reach(cause.iter().map(|_| root), users_of) {
-                of_roots[user.0].clone_from(&cause);
+            for user in reach([root], users_of) {
+                of_roots[user.0] = Some(cause.clone());
             }
         }
         Ok(Causes { changes, graph, of_roots })

@@ -186,6 +186,7 @@ pub(super) fn find_unclaimed_overrides(tree: &dyn Tree, config: &Config, targets
         let name = if name.is_empty() { "any" } else { name }.to_owned();
         let object = ObjectRef::of(&file, value.start.line, APPLICATION, name);
         let document = Document { object, value, home: directory.to_owned(), is_template: false, written: None };
+        // Nobody builds it here, so the options of `kustomize build` do not matter.
         let build = build(None, &document, &document.value, &document.value.read().unwrap_or_default());
         // Only a component or a patch can reach out of the tree, so that the other overrides need no target.
         let added = build.added();
@@ -254,6 +255,7 @@ impl Argo<'_> {
         // A chart of a repository has no path; a source with neither may get one from a patch.
         let path = source.path.as_ref().map(|path| path.value.as_str()).or(source.chart.as_ref().map(|_| ""));
         let is_partial = (path.is_none() && source.name.is_none()) || source.repo_url.is_none();
+        // The unknown part of the template may add what this source lacks.
         if let (true, Some(why)) = (is_partial && application.is_open, &application.why_unknown) {
             return elsewhere(TargetLocation::Templated(why.clone()), Vec::new());
         }
@@ -378,6 +380,7 @@ impl Argo<'_> {
         {
             why = Some(format!("an override file may match its name, `{name}`"));
         }
+        // Unknown parameters matter only if they leave a variable in these texts. Then their reason says more than the text.
         Ok(if why.is_some() || application.is_open { application.why_unknown.clone().or(why) } else { None })
     }
 
@@ -494,8 +497,8 @@ fn override_files(directory: &str, application: &str) -> Vec<String> {
     [OVERRIDE].into_iter().chain(own.as_deref()).map(|name| path::join(directory, name)).collect()
 }
 
-/// A value after a merge patch, as Argo CD applies it. The patch cannot change the keys in `fixed`. Its values get
-/// `position`, because those in another file would mislead.
+/// A value after a merge patch, as Argo CD applies it. The patch cannot change the keys of the top level in `fixed`. Its
+/// values get `position`, because those in another file would mislead.
 fn merge(value: &Value, patch: &Value, position: Position, fixed: &[&str]) -> Value {
     let Data::Mapping(changes) = &patch.data else {
         let mut patch = patch.clone();

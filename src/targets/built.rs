@@ -174,8 +174,9 @@ impl Targets {
                 (None, PathContent::Chart(directory)) => directory.clone(),
                 _ => continue,
             };
-            // The builder of an object is not named by the result of that object, because objects may deploy
-            // themselves.
+            // A kustomization that is built as it is has the name of its file, also if several targets deploy it. Any other
+            // build has that of its target. The second name leaves out which build made the target: an object may deploy
+            // itself, and its name would grow with each round.
             let (by, name, maker, location) = match &made {
                 Some(made) if !made.is_of_engine() => {
                     let file = path::join(&directory, made.file_name);
@@ -242,7 +243,6 @@ fn find_in_outputs<'a>(
     // A file that roots only use as a patch defines no target, but may hold options of Argo CD.
     let read = read_as(graph);
     scan.objects.retain(|document| document.has_options() || read.get(&*document.object.file) != Some(&false));
-    // An object counts as written only if no build made one of its file, or a build that reads it failed.
     let mut builds = ParentBuilds::default();
     let mut replaced: BTreeSet<&str> = BTreeSet::new();
     let mut made = Vec::new();
@@ -266,6 +266,7 @@ fn find_in_outputs<'a>(
             }
         }
     }
+    // An object counts as written only if no build made one of its file, or a build that reads it failed.
     scan.objects.retain(|document| {
         let file = &document.object.file;
         document.has_options() || !replaced.contains(file.as_str()) || builds.failed.contains_key(file)

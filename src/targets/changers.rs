@@ -310,6 +310,7 @@ impl<'a> Writers<'a> {
             return WritableKinds::all();
         }
         let mut writes = WritableKinds::default();
+        // `postBuild` only fills in variables, which have a field of their own here.
         let overrides = target.build.overrides.iter().filter(|(key, _)| *key != POST_BUILD);
         overrides.for_each(|(key, value)| writes.join(self.writes_of_field(key, value, &dir.path)));
         writes.variables |= !target.build.variables.is_empty();

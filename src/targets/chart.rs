@@ -159,7 +159,9 @@ pub(crate) fn why_cluster_differs(
     const VERSIONS: [&str; 2] = ["--api-versions", "--kube-version"];
     let has_versions =
         release.arguments.iter().any(|argument| VERSIONS.iter().any(|option| argument.starts_with(option)));
+    // With these arguments helm knows the versions, and does not ask the cluster.
     let mut asked: Vec<&str> = if has_versions { Vec::new() } else { vec![".Capabilities"] };
+    // Only an engine that installs the chart itself has releases. Argo CD runs `helm template` in the cluster, too.
     if target.engine.gives_lookup() {
         asked.extend([".Release.IsUpgrade", ".Release.IsInstall", ".Release.Revision"]);
     }

@@ -26,6 +26,7 @@ impl Targets {
         let of_target = |target: &Target| {
             // The tree says nothing about another revision.
             let dir = target.local_dir().filter(|dir| is_of_tree(&dir.revision))?;
+            // The graph does not have the inputs of a chart or of a plugin.
             let (PathContent::Kustomization(_) | PathContent::Directory(_)) = &dir.content else { return None };
             let roots: Option<Vec<RootId>> = target.roots(dir).map(|root| explored.graph.user_root(root)).collect();
             let mut reached = beyond(&namer, roots?);
@@ -40,6 +41,7 @@ impl Targets {
                     Some(PathContent::Directory(_)) => "without a kustomization".to_owned(),
                     Some(PathContent::Nothing(why)) => why.clone(),
                     Some(PathContent::Submodule(_)) => "in a submodule".to_owned(),
+                    // A root of the tree was reached above. A pattern or a variable names nothing in the tree.
                     _ => continue,
                 };
                 reached.push(ExternalInput {

@@ -107,6 +107,7 @@ impl ObjectPolicy {
         let deletes_objects = match &*spec.deletion_policy {
             "Orphan" => Some(false),
             "Delete" | "WaitForTermination" => Some(true),
+            // `MirrorPrune`, the default.
             _ => prunes,
         };
         // A dependency without a namespace is in that of the object.
@@ -144,8 +145,10 @@ impl ObjectPolicy {
         };
         let namespace = &spec.destination.namespace;
         ObjectPolicy {
+            // Without automation, whoever starts a sync decides.
             prunes: automated.as_ref().map(|automated| automated.prune),
             deletes_objects: Some(metadata.finalizers.iter().any(|finalizer| finalizer.starts_with(FINALIZER))),
+            // `shouldBeDeleted` in Argo CD's `controller/appcontroller.go`.
             leaves_crds: true,
             forces: spec.sync_policy.sync_options.iter().any(|option| FORCING.contains(&&**option)),
             is_automatic: automated.is_some(),

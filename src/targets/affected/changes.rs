@@ -80,6 +80,7 @@ impl Changes {
                 (Some(was @ (tree::Entry::File { .. } | tree::Entry::Link)), Some(is)) if was == is => {
                     is_same_file(trees.as_ref(), path)
                 }
+                // Two submodules may be at different commits, which an entry does not have.
                 _ => false,
             };
             if !is_same {

@@ -146,6 +146,7 @@ impl Causes<'_> {
             if change.status == DiffStatus::Changed {
                 match self.target_cause(&change.target, Some(&old[at]), now, config)? {
                     Some(cause) => change.cause = cause,
+                    // Whether it is still deployed is not known: that is a change, although no input differs.
                     None if is_unnamed => {}
                     None => continue,
                 }
@@ -177,6 +178,7 @@ impl Causes<'_> {
         changer: Option<Changer>,
         now: &Targets,
     ) -> Result<AffectedTarget> {
+        // Both callers give a change with an old target.
         let Some(old) = change.was.as_ref() else { return Ok(change) };
         let changer = match changer {
             Some(changer) => Some(changer),
@@ -233,6 +235,7 @@ impl Causes<'_> {
             // A kustomization that built it, or might have, may be gone.
             let changer = |old: &'_ Target| old.changed_by.as_ref().map(|by| by.name.clone());
             let before = old.and_then(|old| old.object.built_by.clone().or_else(|| changer(old)));
+            // The configuration may have moved the target: `repository` tells which URLs are this repository.
             let files = files.chain(before.as_deref()).chain([config.file.as_str()]);
             inputs.extend(files.filter(|file| !file.is_empty()).map(|file| BuildInput::At(file.to_owned())));
         }
@@ -252,7 +255,9 @@ impl Causes<'_> {
             // A file may have become a manifest, or may no longer be one.
             let plain = self.changes.trees.as_ref().try_map(|tree| manifests(&**tree, target, dir))?;
             let plain = plain.new.zip(plain.old).map(|(new, old)| [new, old].concat());
+            // If not all objects are known, any file of the directory may make some.
             let plain = plain.filter(|_| target.build.unread.is_none());
+            // The lists of manifests do not have what is behind a link, or in a submodule.
             if plain.is_some() && target.build.directory.recurse {
                 inputs.extend(self.changes.changed_non_files(&dir.path)?.into_iter().map(BuildInput::At));
             }

@@ -47,6 +47,7 @@ impl Environment<'_> {
         };
         // A variable that Argo CD does not define is empty.
         let value = value.unwrap_or_default();
+        // The value is itself in a template that is not filled in.
         if value.contains("{{") { Err(unknown()) } else { Ok(value.to_owned()) }
     }
 }

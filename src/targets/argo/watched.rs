@@ -23,7 +23,8 @@ pub(crate) fn generate_paths(graph: &Graph, targets: &Targets) -> Result<BTreeMa
         let TargetLocation::Local(dir) = &target.location else { continue };
         let read = read_paths(graph, target, dir)?;
         let read: BTreeSet<String> = read.paths.into_iter().chain(read.roots).collect();
-        // A path below a watched directory is already watched.
+        // A path below a watched directory is already watched. The top (an empty path) is asked for by itself, because
+        // `and_above` leaves it out.
         let is_watched = |path: &str| {
             path::is_in(path, &dir.path)
                 || (!path.is_empty() && read.contains(""))
