@@ -803,8 +803,8 @@ pub(crate) fn find_from(
                 })
                 .cloned(),
         );
-        // A deployed root that the configuration leaves out. Any other one is in `directories`, or outside of the paths that
-        // the user named.
+        // A deployed root that the configuration leaves out. Any other one is in `directories`, or outside of the paths
+        // that the user named.
         let roots: Vec<String> = targets.roots().into_iter().filter(|root| !config.may_start_in(root)).collect();
         if !roots.is_empty() {
             more.extend(survey.listed(&roots));

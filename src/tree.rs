@@ -336,6 +336,7 @@ pub(crate) fn resolve(tree: &dyn Tree, path: &str) -> Result<Resolved> {
                 if links > LINKS {
                     return Ok(Resolved::Loop { link: next });
                 }
+                // No path in a tree is other than UTF-8, so such a link leads to nothing.
                 let Ok(pointee) = String::from_utf8(tree.read(&next)?) else {
                     return Ok(missing_at(&next, &rest));
                 };

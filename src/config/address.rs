@@ -150,6 +150,7 @@ pub(super) fn compile_exact(key: &str, text: &str) -> Result<Vec<Exact>, String>
         // A fragment is never sent, so it cannot be a part of an upstream.
         _ if text.contains('#') => Vec::new(),
         _ => {
+            // kustomize drops a query that it cannot parse. As a repository the entry would be about another ref then.
             let repository = RepoSpec::parse(&full_url).ok().filter(|spec| !spec.query_dropped);
             let repository = repository.map(|spec| Upstream::git(&spec).redacted());
             // Only the field that names a URL says whether it is a repository or a file, so it may be both here.

@@ -140,6 +140,7 @@ fn read_comments(text: &str) -> Vec<Comment> {
         let next = line + 1;
         below.insert(*line, below.get(&next).copied().unwrap_or(next));
     }
+    // Up to here `about` is the line of the comment itself.
     for comment in &mut comments {
         comment.is_first &= comment.about < first_content;
         comment.about = below.get(&comment.about).copied().unwrap_or(comment.about);

@@ -64,7 +64,7 @@ impl Checkout {
         // git prints three fields for each path and attribute.
         let (mut fields, mut by_path) = (text.split('\0'), HashMap::<String, Attributes>::new());
         while let (Some(path), Some(name), Some(state)) = (fields.next(), fields.next(), fields.next()) {
-            // `filter` without a name and `-filter` name no filter, so git runs none.
+            // `filter` without a name and `-filter` name no filter, so git runs none. `eol=lf` writes the stored bytes.
             if matches!((name, state), (_, "unspecified" | "unset") | ("filter", "set") | ("eol", "lf")) {
                 continue;
             }

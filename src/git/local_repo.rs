@@ -338,8 +338,8 @@ impl LocalRepo {
         Ok(url.unwrap_or_else(|| directory.unwrap_or_default().to_string_lossy().into_owned()))
     }
 
-    /// The short names of the branches that represent the repository: the current branch, and the HEADs of the
-    /// remotes.
+    /// The short names of the branches that represent the repository: the current branch, and the HEADs of the remotes;
+    /// without such a HEAD the branches `main` and `master` that exist. If none of these is found, the two names.
     pub fn main_branches(&self) -> Result<Vec<String>> {
         if let Some(known) = self.main_branches.get() {
             return Ok(known.clone());

@@ -181,7 +181,7 @@ impl Redacted {
         let text: String = text.chars().filter(|c| !c.is_control()).collect();
         let mut shown = Redacted { text: String::with_capacity(text.len()), secret: false };
         shown.mask_reference(text.trim());
-        // Restore the blanks outside if the text before them is hidden.
+        // If the text at an end is hidden, blanks that were inside are at that end now.
         shown.text = shown.text.trim().to_owned();
         shown
     }
@@ -226,8 +226,8 @@ impl Redacted {
             self.text.push('?');
             self.secret |= query::redact(query, &mut self.text);
         }
-        // Only a URL has a fragment; in a local path `#` is an ordinary character. After a secret it
-        // may be a part of the secret.
+        // A URL is shown without its fragment, which no server gets. In a local path `#` is an ordinary character,
+        // unless a secret comes before it: then it may be a part of the secret.
         let is_path = !is_url && !self.secret && tail.contains('#');
         let before = self.text.len();
         self.text.push('#');

@@ -70,6 +70,7 @@ impl UrlParts<'_> {
                     _ => String::new(),
                 });
             }
+            // GitLab, which runs on any host: `-` ends the path of the repository, however many groups are in it.
             _ => {
                 let dash = segments.iter().position(|segment| *segment == "-")?;
                 match &segments[dash + 1..] {

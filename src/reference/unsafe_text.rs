@@ -24,7 +24,9 @@ pub fn refuse_unsafe(text: &str, spec: Option<&RepoSpec>) -> Result<(), String> 
         // helm pulls charts from `oci://`, which is https.
         let oci = strip_prefix_ignore_case(text, "oci:").map(|rest| format!("https:{rest}"));
         return match HttpUrl::parse(oci.as_deref().unwrap_or(text)) {
+            // Without a host no client sends a request.
             Some(HttpUrl { host: "", .. }) => Ok(()),
+            // An IPv6 address, which `HttpUrl` has without its brackets.
             Some(url) if url.host.contains(':') => refuse_authority(url.userinfo, &format!("[{}]", url.host)),
             Some(url) => refuse_authority(url.userinfo, url.host),
             None => Ok(()),

@@ -144,9 +144,9 @@ pub(crate) fn other_builds(tree: &dyn Tree, config: &Config, deployed: &Deployed
     Ok(OtherBuilds { roots: Vec::from_iter(top_directories(deployed, &starts)), unread })
 }
 
-/// The files that could not be read and may deploy something, so that a report is not complete: objects that are deployed
-/// as they are, `incomplete` roots in `starts` if `is_shown`, and other files with objects if `is_touched`. A comparison
-/// uses the two functions to keep what the change concerns.
+/// The files that could not be read and may deploy something, so that a report is not complete: objects that are
+/// deployed as they are, `incomplete` roots in `starts` if `is_shown`, and other files with objects if `is_touched`. A
+/// comparison uses the two functions to keep what the change concerns.
 fn unread(
     DeployedTree { explored, targets }: &DeployedTree,
     starts: &BTreeSet<String>,
@@ -221,8 +221,8 @@ pub(crate) fn affected(changes: &Changes, config: &Config, deployed: Sides<&Depl
     let was_deployed = deployed.old.targets.roots();
     let current = top_directories(deployed.new, &directories);
     for directory in top_directories(deployed.old, &before).union(&current) {
-        // The target that deployed this root compares its output, also if the root is gone, or another root references it
-        // now. Only a root that is a top root now is listed by itself, too.
+        // The target that deployed this root compares its output, also if the root is gone, or another root references
+        // it now. Only a root that is a top root now is listed by itself, too.
         if was_deployed.contains(directory) && !current.contains(directory) {
             continue;
         }

@@ -380,7 +380,8 @@ impl Argo<'_> {
         {
             why = Some(format!("an override file may match its name, `{name}`"));
         }
-        // Unknown parameters matter only if they leave a variable in these texts. Then their reason says more than the text.
+        // Unknown parameters matter only if they leave a variable in these texts. Then their reason says more than the
+        // text.
         Ok(if why.is_some() || application.is_open { application.why_unknown.clone().or(why) } else { None })
     }
 
@@ -497,8 +498,8 @@ fn override_files(directory: &str, application: &str) -> Vec<String> {
     [OVERRIDE].into_iter().chain(own.as_deref()).map(|name| path::join(directory, name)).collect()
 }
 
-/// A value after a merge patch, as Argo CD applies it. The patch cannot change the keys of the top level in `fixed`. Its
-/// values get `position`, because those in another file would mislead.
+/// A value after a merge patch, as Argo CD applies it. The patch cannot change the keys of the top level in `fixed`.
+/// Its values get `position`, because those in another file would mislead.
 fn merge(value: &Value, patch: &Value, position: Position, fixed: &[&str]) -> Value {
     let Data::Mapping(changes) = &patch.data else {
         let mut patch = patch.clone();

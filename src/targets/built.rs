@@ -174,9 +174,9 @@ impl Targets {
                 (None, PathContent::Chart(directory)) => directory.clone(),
                 _ => continue,
             };
-            // A kustomization that is built as it is has the name of its file, also if several targets deploy it. Any other
-            // build has that of its target. The second name leaves out which build made the target: an object may deploy
-            // itself, and its name would grow with each round.
+            // A kustomization that is built as it is has the name of its file, also if several targets deploy it. Any
+            // other build has that of its target. The second name leaves out which build made the target: an object may
+            // deploy itself, and its name would grow with each round.
             let (by, name, maker, location) = match &made {
                 Some(made) if !made.is_of_engine() => {
                     let file = path::join(&directory, made.file_name);

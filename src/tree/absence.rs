@@ -99,7 +99,8 @@ impl Absences {
         if !literals.iter().any(|literal| lower.contains(literal)) {
             return None;
         }
-        // A pattern for a directory also matches the files in it.
+        // git asks an empty checkout, in which it cannot see that the path is a directory. So it is asked about a file
+        // in the directory, which a pattern for the directory also matches.
         let is_directory = self.on_disk && self.repo.top.as_ref().is_some_and(|top| top.join(path).is_dir());
         ignores.ignore_rule(&if is_directory { format!("{path}/-") } else { path.to_owned() })
     }

@@ -403,6 +403,7 @@ fn read_alone(disk_path: &Path, bytes: &mut Vec<u8>) -> io::Result<()> {
 fn entry_on_disk(disk_path: &Path) -> io::Result<Option<Entry>> {
     let metadata = match std::fs::symlink_metadata(disk_path) {
         Ok(metadata) => metadata,
+        // Below a file there is nothing, and a path with NUL (`InvalidInput`) cannot exist.
         Err(error)
             if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::InvalidInput) =>
         {

@@ -74,7 +74,7 @@ pub(crate) fn find(tree: &dyn Tree, directory: &str) -> Result<Licenses> {
                 }
                 "it is larger than 4 MiB".to_owned()
             }
-            // A directory `LICENSES` is listed with its files.
+            // A directory that is only named like a license file, such as `license-server`.
             Resolved::Directory { .. } => continue,
             Resolved::Submodule { .. } => "it is in a submodule".to_owned(),
             Resolved::Missing { .. } | Resolved::Loop { .. } => "the link is broken".to_owned(),

@@ -102,7 +102,8 @@ impl LocalRepo {
     }
 
     /// The files at or below these paths (from the top) that differ from HEAD in the index or on disk, with git's
-    /// letter for the change on disk. Ignored files are left out.
+    /// letter for the change on disk. Ignored files are left out. The result may have other files, too, because the
+    /// answer to an earlier question is used again: callers filter it.
     pub fn changed(&self, among: &BTreeSet<String>) -> Result<Vec<(char, String)>> {
         let mut known = self.changed.borrow_mut();
         // The last answer is remembered, because git may read every file for it.

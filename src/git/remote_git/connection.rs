@@ -76,7 +76,8 @@ impl RemoteGit {
     pub(super) fn command_to(&self, url: &str, terminal: Terminal) -> Command {
         let (mut bare, mut login) = split_login(url);
         if bare != url {
-            // The user's `insteadOf` rules may match a URL with a login, so they are applied before it is removed.
+            // The user's `insteadOf` rules may match a URL with a login, so they are applied before it is removed. To a
+            // URL without a login git applies them itself.
             (bare, login) = split_login(&self.rewritten(url));
         }
         // The URL is a setting: arguments are public, and git would write one into the configuration after a partial fetch.

@@ -316,6 +316,7 @@ fn new_dirs(repo: &Rc<LocalRepo>, tree: ObjectId, source: ObjectId) -> Result<BT
     for lock in locks {
         let directory = path::parent(&lock);
         let is_inside = path::and_above(directory).any(|above| new_dirs.contains_key(above));
+        // A lock at the top is that of a branch that is localized in place.
         if !directory.is_empty()
             && !is_inside
             && lookup(files.repository(), tree, directory)? != lookup(files.repository(), source, directory)?

@@ -92,7 +92,7 @@ fn compare(
                 differences.push(Difference { path, old: old_entry, new: Some((mode, id)) })
             }
         }
-        // The paths that the new tree did not take out were removed.
+        // The entries that are still in `old` are not in the new tree.
         for (name, entry) in old {
             let path = path::join(&directory, &String::from_utf8_lossy(&name));
             differences.push(Difference { path, old: Some(entry), new: None });

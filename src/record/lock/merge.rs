@@ -27,7 +27,7 @@ pub struct LockConflict {
 
 impl Lock {
     /// Merges two locks after git could not: the lock has generated lines that conflict easily. The common ancestor
-    /// `base` tells which side changed an entry.
+    /// `base` tells which side changed an entry. Without one, every difference counts as a change of both sides.
     pub fn merge(base: Option<&Lock>, ours: &Lock, theirs: &Lock) -> Merged {
         let mut lock = ours.clone();
         let mut conflicts = Vec::new();
@@ -66,4 +66,5 @@ fn merge_entry(ours: &mut Pinned, theirs: &Pinned, base_digest: Option<&Digest>)
     } else if base_digest == Some(&ours.digest) {
         *ours = theirs.clone();
     }
+    // Otherwise only we changed it, or both did: a conflict, in which ours stays.
 }

@@ -98,6 +98,7 @@ impl<'a> FluxSources<'a> {
                 INSTANCE => {
                     let Instance { sync, .. } = document.spec();
                     let namespace = Some(&**namespace).filter(|namespace| !namespace.is_empty());
+                    // Without a name in `sync`, the operator names the source after the namespace of the instance.
                     let name = sync.name.as_deref().or(namespace).unwrap_or(BOOTSTRAPPED.1);
                     sources.add(document, &sync.kind, name, sources.of_instance(&sync));
                 }
