@@ -201,7 +201,7 @@ fn target(tree: &dyn Tree, sources: &FluxSources<'_>, document: &Document) -> Re
     let location = match source.bound {
         Bound::Elsewhere(why) => TargetLocation::External(why),
         Bound::MaybeLocal(why) => match path::resolve("", written) {
-            // The source may be made of this repository, which has the path.
+            // The source may be made of this repository, which has the path: then changes below it count.
             Some(path) if !path.is_empty() && tree.entry(&path)?.is_some() => {
                 let why = format!("{why}, and `{path}` is in this one");
                 build.values.push(path);
@@ -233,7 +233,8 @@ fn target(tree: &dyn Tree, sources: &FluxSources<'_>, document: &Document) -> Re
 fn locate(tree: &dyn Tree, dir: TargetDir, build: &mut BuildSettings) -> Result<TargetLocation> {
     if let Some(artifact) = &dir.artifact {
         if let Some(included) = artifact.covers(&dir.path) {
-            // The other source may be this repository, too.
+            // The other source may be any part of this repository, so every change counts: an empty path is the whole
+            // tree.
             build.values.push(String::new());
             return Ok(TargetLocation::Templated(format!("`{included}` comes from another source")));
         }

@@ -163,6 +163,7 @@ impl Document {
         let json = self.value.json().to_string();
         let digest = sha256_hex(format!("{json} {location_text} {:?}", build.options).as_bytes());
         let Document { object, home, written, .. } = self.clone();
+        // The sources of a target of Flux are added by its caller. Which build changes the object is not known yet.
         let (manifest, sources, changed_by) = (json.into(), Vec::new(), None);
         Ok(Target { engine, object, digest, sources, manifest, written, spot, location, build, home, changed_by })
     }

@@ -25,6 +25,7 @@ pub(super) fn inspect_path(
         None if !base.is_empty() => PathContent::Nothing(format!("it is outside of `{base}`")),
         path => content_at(tree, engine, path.as_deref())?,
     };
+    // A path that leads out of the source has none in the tree. Its content is `Nothing`, so `base` only stands for it.
     let path = file_path.unwrap_or_else(|| base.to_owned());
     let mut dir = TargetDir { written: written.to_owned(), path, revision, content, artifact, scanned: Vec::new() };
     if let PathContent::Directory(directory) = &dir.content
@@ -62,6 +63,7 @@ pub(super) fn find_component(
     let path = path::resolve(directory, text);
     // Only the engine resolves a pattern or a variable.
     if !is_url(text) && !text.contains(['*', '?', '[', '\\', '{', '$']) {
+        // An absolute path is not in the tree, whatever it resolves to below the directory.
         let path = path.as_deref().filter(|_| !path::is_absolute(text));
         // A chart is not a component.
         let engine = if engine.packs() { engine } else { EngineName::Kustomize };

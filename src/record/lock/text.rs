@@ -287,6 +287,7 @@ impl From<(&Upstream, &Pinned)> for RemoteKeys {
                 let paths = paths.map(|(path, names)| (path::shown(path).to_owned(), PathKeys { names: texts(names) }));
                 (keys.commit, keys.paths) = (Some(hex), paths.collect());
             }
+            // No entry has the digest of a tree, which only the trailers of a commit use.
             Digest::GitTree(hex) | Digest::Sha256(hex) => {
                 (keys.sha256, keys.names) = (Some(hex), paths.values().flat_map(texts).collect());
             }

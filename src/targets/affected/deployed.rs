@@ -124,7 +124,7 @@ impl Causes<'_> {
         let pairs = TargetPairs::of(sides, &before);
         let mut affected = Vec::new();
         for (number, target) in new.iter().enumerate() {
-            // Without a partner it is new, unless it deploys nothing, or is another view of a known object.
+            // Without a partner it is new, unless nothing deploys its object, or it is another view of a known object.
             let Some(at) = before[number] else {
                 if !new_index.is_idle(target, old_index) && !is_view(target, new, old) {
                     let cause = self.target_cause(target, None, now, config)?;

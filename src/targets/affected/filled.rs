@@ -40,6 +40,7 @@ pub(super) fn filled_targets(
     let mut filled = Vec::new();
     for target in targets {
         let map = target.build.variables.from().find_map(|name| maps.get_key_value(name));
+        // A URL is only kept if it is not certain that it is this repository: any other source cannot have moved.
         if map.is_none() && target.url().is_none() {
             continue;
         }
