@@ -47,7 +47,8 @@ pub(crate) fn verify(repo: &Rc<LocalRepo>, rev: &str, ask: Option<&Ask<'_>>) -> 
             ..verifier.into_outcome(vec![record], ask)?
         });
     }
-    // Only on a localized branch must each lock have a message: elsewhere it may have been squashed away.
+    // On a branch of somebody else a message may have been squashed away. A localized branch must have one for each
+    // lock, and so must a commit that no branch names here, because it may be one of a localized branch.
     let is_ours = name.as_deref().is_some_and(history::is_localized_branch);
     let locks = verifier.read_locks(&lock_paths, Some(&history))?;
     // Each lock is compared with its files, and with the message that has the other copy of its record.
@@ -258,6 +259,7 @@ impl Verifier {
         repo: Option<&Rc<LocalRepo>>,
     ) -> Result<()> {
         let kustomizations = self.tree.kustomizations()?;
+        // A commit is verified, which lacks a file even if the file is on disk.
         let absences = repo.map(|repo| Absences::new(repo.clone(), tree.clone(), false));
         for (directory, lock) in locks {
             // Without kustomizations nothing is remote. Their absence is reported as missing files.

@@ -92,11 +92,13 @@ fn effects(context: &Context<'_>, exclude: &Globs, roots: &[String]) -> Vec<Effe
     // Targets in excluded directories were not read, so their objects cannot reach anything.
     match targets::candidates(context.tree).and_then(|search| search()) {
         Ok(files) => covering(exclude, &files).into_iter().for_each(|index| effects[index].keeps_out = true),
+        // It is unknown what they reach, so no pattern is reported.
         Err(_) => effects.iter_mut().for_each(|effect| effect.keeps_out = true),
     }
     for (id, edge) in graph.edges() {
         let Resolution::Root { id: named, remote: false } = edge.resolution else { continue };
         let root = &graph.roots[id.root];
+        // Patterns match directories of this tree, and not those of upstreams.
         if root.source != SourceId::FIRST || !effects.iter().any(Effect::may_be_stale) {
             continue;
         }

@@ -332,6 +332,7 @@ impl<'a> Update<'a> {
 
     /// Compares the builds that the update touches, for `--diff`.
     fn diff(&self, plan: Option<&Plan>, lock: &Lock) -> Result<Diff, Failures> {
+        // An update writes to a working tree, so there is always a repository.
         let Some(repo) = self.workspace.repo() else { return Ok(Diff::default()) };
         // Both sides are trees in memory: the comparison must not depend on the writing.
         let mut changes = self.edits.clone();

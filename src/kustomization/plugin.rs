@@ -199,6 +199,7 @@ fn function_code(reader: &mut KustomizationReader<'_>, object: &Value) -> Option
     // As in kustomize, an empty annotation does not count.
     if let Some(value) = annotations.find(|value| value.text() != Some("")) {
         let stream = yaml::read_within(reader.text, value).ok().filter(|_| value.text().is_some());
+        // An annotation that is not one document of YAML does not tell what runs.
         let Some(stream) = stream.filter(|stream| stream.documents.len() == 1) else {
             return Some(Runs::Unknown);
         };

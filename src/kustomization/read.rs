@@ -310,6 +310,7 @@ impl KustomizationReader<'_> {
                     plugin::read_objects(&stream, self);
                 }
             }
+            // An inline patch has no references, but its YAML may have problems.
             Role::PatchOrFile if is_inline(text) => drop(self.read_inline(value)),
             Role::PatchOrFile => self.add_reference(Accepts::File, value, text, None),
             Role::InlinePatch => {

@@ -23,6 +23,7 @@ pub(crate) fn render(request: &LocalizeRequest<'_>) -> Result<LocalizeOutcome, F
     let mut rendered = build_all(&workspace, request.how)?;
     // If somebody else pushes first, their commit becomes the parent, and nothing is built again.
     for _ in 0..PUSHES {
+        // A request to render always names a branch.
         let on_branch = destination.branch().ok_or_else(|| Failure::new("rendered files go to a branch"))?;
         let content = on_branch.rendered_content(&workspace, &mut rendered)?;
         let (status, delivered) = if request.dry_run {

@@ -31,6 +31,7 @@ impl LocalizeSource {
                 // A URL is recognized before a path, as kustomize does, so that no directory can shadow it.
                 let (source, default) = match parse_remote(target, scope.is_some())? {
                     Some(spec) => {
+                        // `kustomize localize` refuses a URL without a ref, so that it has no default name here either.
                         let default = spec.reference.is_some().then(|| default_new_dir(None, Some(&spec)));
                         (LocalizeSource::Remote { url: target.clone(), spec }, default)
                     }
