@@ -8,7 +8,7 @@ use crate::config::{Config, FILE_NAME};
 use crate::git::{LocalRepo, Snapshot};
 use crate::graph::Survey;
 use crate::kustomization::FILE_NAMES;
-use crate::message::failure::{FailureKind, Failures, Result, shown};
+use crate::message::failure::{FailureKind, Failures, Location, Result, shown};
 use crate::message::finding::Finding;
 use crate::plan::{Changes, Plan, changed};
 use crate::record::{LOCK_NAME, Lock, new_entries};
@@ -185,13 +185,21 @@ fn judge_change(
     let mut old = Vec::new();
     if !checked.findings.is_empty() {
         // A finding of the base is not new, also if the base allows it.
-        let base_check = check_tree(&base_tree.files, &base_tree.survey, &[], config, Some(config), None)?;
-        if let Some(failure) = base_check.failures.into_iter().next() {
+        let base_check = check_tree(&base_tree.files, &base_tree.survey, &[], config, Some(config), None);
+        let failure = match base_check {
+            Ok(base_check) => {
+                old = renamed(base_check.findings, &repo.renames(since, &checked.source)?);
+                // The change may mend a lock of the base. While that cannot be read, no remote reference is known.
+                let is_lock = |location: &Location| path::name(&location.file) == LOCK_NAME;
+                base_check.failures.into_iter().find(|failure| !failure.location.as_deref().is_some_and(is_lock))
+            }
+            // The first kustomizations that the configuration includes may come with the change.
+            Err(failure) => Some(failure).filter(|failure| failure.kind != FailureKind::Excluded),
+        };
+        if let Some(failure) = failure {
             return Err(failure.context(format_args!("cannot tell what is new since {since}")).into());
         }
-        old = renamed(base_check.findings, &repo.renames(since, &checked.source)?);
     }
-    // A lock of the base that cannot be read has no entries.
     let base_lock = Lock::at(&*old_tree, LOCK_NAME).ok().flatten().unwrap_or_default();
     merged_back(files, tree, checked, Some(&base_lock), config)?;
     let left_out = checked.judge(&old, config, &base_lock, &**tree);

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::Config;
-use crate::message::failure::{Failure, Result};
+use crate::message::failure::{Failure, FailureKind, Result};
 use crate::tree::{Tree, path};
 
 impl Config {
@@ -23,7 +23,8 @@ impl Config {
         if starts.is_empty() && paths.is_empty() && !kustomizations.is_empty() {
             // Success would look as if everything had been checked.
             return Err(Failure::new(format!("`{}` excludes every kustomization", self.file))
-                .hint("change `include` and `exclude` there"));
+                .hint("change `include` and `exclude` there")
+                .because(FailureKind::Excluded));
         }
         // A path is a directory or a kustomization.
         let is_below = |root: &str, path: &str| {

@@ -107,6 +107,8 @@ pub enum FailureKind {
     UnreadReference,
     /// A reference stays remote by an exception, so that its root is not built.
     Left,
+    /// The configuration excludes every kustomization of the tree.
+    Excluded,
     /// kustomize reports why it does not build something.
     NotBuilt,
     /// A build was stopped early, or not begun, because of the limits of the machine or the configuration.

@@ -329,3 +329,31 @@ fn what_changes_in_the_configuration_is_shown() {
         checked 1 kustomization with 1 reference in commit <0> (HEAD): no problems found
     "#]]);
 }
+
+#[test]
+fn a_base_that_its_own_check_refuses_does_not_stop_a_change() {
+    let (_sandbox, repo) = work();
+    let base = ["check", "--rev", "HEAD", "--base", "HEAD^"];
+    repo.write(FILE, "include: [clusters]\n");
+    repo.commit("include what comes next");
+    repo.write("clusters/kustomization.yaml", OTHER);
+    repo.commit("the first root");
+    repo.run(&base).fails(1).says(expect![[r#"
+        error[remote-reference]: `https://other.example/x.yaml` is neither localized nor locked
+         --> clusters/kustomization.yaml:2:3
+          |
+        2 | - https://other.example/x.yaml
+          |   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]
+          = help: keep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+          = help: or vendor it: git kustomize-localize vendor :/clusters
+
+        for more: git kustomize-localize explain remote-reference
+        checked 1 kustomization with 1 reference in commit <0> (HEAD): 1 error
+    "#]]);
+    // It is unknown what a lock with a conflict holds, so that each remote reference counts as new.
+    repo.write("kustomize-localize.lock", "<<<<<<< ours\n");
+    repo.commit("conflict");
+    repo.remove("kustomize-localize.lock");
+    repo.commit("without the lock");
+    repo.run(&base).fails(1).stdout_has("error[remote-reference]: `https://other.example/x.yaml`");
+}
