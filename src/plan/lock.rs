@@ -202,7 +202,7 @@ fn relocked(lock: Lock, user_remotes: &UserRemotes, troubles: Troubles) -> Reloc
 /// A lock without the charts that are not stored beside it, unless `helm` is enabled.
 pub(crate) fn without_charts(lock: Option<&Lock>, helm: bool) -> Lock {
     let mut lock = lock.cloned().unwrap_or_default();
-    let stored: BTreeSet<Upstream> = lock.stored().collect();
+    let stored = lock.stored();
     lock.remotes.retain(|source, _| helm || !matches!(source, Upstream::Chart { .. }) || stored.contains(source));
     lock
 }

@@ -65,7 +65,7 @@ use super::stored::localized_dir;
 use super::{Digest, sha256_hex};
 use crate::message::failure::{Failure, Result, short};
 use crate::reference::Upstream;
-use crate::tree::{Entry, Tree, path};
+use crate::tree::{Entry, FILE_NAMES, Tree, path};
 
 pub(crate) use crate::tree::LOCK_NAME;
 pub(crate) use merge::{LockConflict, Merged};
@@ -287,9 +287,23 @@ impl Lock {
     }
 
     /// The directories, files and charts from which files are stored.
-    pub fn stored(&self) -> impl Iterator<Item = Upstream> {
-        let sources: BTreeSet<&Upstream> = self.files.iter().filter_map(|file| file.remote.as_ref()).collect();
-        self.upstreams().filter(move |upstream| sources.contains(&upstream.source()))
+    pub fn stored(&self) -> BTreeSet<Upstream> {
+        let mut roots: BTreeMap<&Upstream, BTreeSet<&str>> = BTreeMap::new();
+        for StoredFile { remote, source, .. } in &self.files {
+            let Some(remote) = remote else { continue };
+            let source = source.as_deref().filter(|source| FILE_NAMES.contains(&path::name(source)));
+            roots.entry(remote).or_default().extend(source.map(path::parent));
+        }
+        let mut stored = BTreeSet::new();
+        for (remote, roots) in roots {
+            let Some(pinned) = self.remotes.get(remote) else { continue };
+            // A stored root may have another path here than in the entry, because it was reached by a link or from another
+            // root. Then any directory of the entry may lead to it.
+            let is_exact = !roots.is_empty() && roots.iter().all(|root| pinned.paths.contains_key(*root));
+            let paths = pinned.paths.keys().filter(|path| !is_exact || roots.contains(path.as_str()));
+            stored.extend(paths.map(|path| remote.at(path)));
+        }
+        stored
     }
 
     /// The upstreams that the old lock has and that stay remote by the new one.

@@ -480,3 +480,32 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_directory_is_stored_if_its_root_is() {
+    let source = Upstream::named("https://h/o/r?ref=v1");
+    let [a, b] = ["a", "b"].map(|path| source.at(path));
+    let pinned = Pinned {
+        paths: [("a".to_owned(), BTreeSet::new()), ("b".to_owned(), BTreeSet::new())].into(),
+        ..Pinned::new(Digest::GitCommit(HEX40.to_owned()))
+    };
+    for (sources, expected) in [
+        (&[][..], &[][..]),
+        (&["b/kustomization.yaml", "b/map.yaml"], &[&b]),
+        // A link, or another root in the repository, leads to the stored one.
+        (&["real/kustomization.yaml"], &[&a, &b]),
+        (&["b/kustomization.yaml", "base/kustomization.yaml"], &[&a, &b]),
+    ] {
+        let file = |path: &&str| StoredFile {
+            remote: Some(source.clone()),
+            source: Some((*path).to_owned()),
+            ..StoredFile::default()
+        };
+        let lock = Lock {
+            remotes: [(source.clone(), pinned.clone())].into(),
+            files: sources.iter().map(file).collect(),
+            ..Lock::default()
+        };
+        assert!(lock.stored().iter().eq(expected.iter().copied()), "{sources:?}: {:?}", lock.stored());
+    }
+}
