@@ -177,13 +177,15 @@ fn a_comment_does_not_cover_what_another_upstream_names() {
     "#]]);
     run(&world, &["check"]).success().says(expect![[r#"
         warning[stale-allow]: this is locked, so the comment has no effect
-         --> trial/kustomization.yaml:2:43
+         --> trial/kustomization.yaml:2:44
           |
         2 | - https://github.com/acme/deep//app?ref=v1 # kustomize-localize: allow[remote-reference] only here
           |                                            ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
           = help: to leave it remote, unless another reference needs it locked: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock; to keep it locked, remove the comment
 
         for more: git kustomize-localize explain stale-allow
+        not tracked by git: 1 file that `branch` does not see: kustomize-localize.lock
+        hint: git add -- :/kustomize-localize.lock && git commit
         checked 2 kustomizations with 2 references in the working tree: 1 warning
     "#]]);
 }
