@@ -51,7 +51,7 @@ pub(super) fn choose_name(asked: Option<&str>, source_ref: Option<&str>, prefix:
 }
 
 /// Finds the branch, and fails if it must not be moved. `worktree` may have the branch checked out. `published` is the
-/// branch at the remote; if it `is_fetched`, the commit continues from it although the local branch is behind.
+/// branch at the remote. It `is_fetched` for a push, which must continue from it: then the local branch may be behind.
 pub(super) fn open(
     repo: &LocalRepo,
     name: &str,

@@ -37,7 +37,7 @@ pub(crate) struct NewDirectory {
 
 impl NewDirectory {
     /// Resolves a directory that the user named `shown`, from the current directory, or with `:/` from the top of the
-    /// repository.
+    /// repository. Fails if files cannot or should not be written there, or if the files on disk are not the source.
     pub(super) fn find(workspace: &Workspace, shown: &str) -> Result<NewDirectory> {
         let Files::Disk { repo, cwd, tree } = &workspace.files else {
             return Err(Failure::new("a directory can be written from the files on disk only"));
@@ -64,6 +64,7 @@ impl NewDirectory {
         let beside = disk_path.parent().unwrap_or(cwd);
         let staging = match (repo, top) {
             (Some(repo), Some(top)) if disk_path.starts_with(top) => {
+                // A commit of the copy would be an edit by hand of the localized branch.
                 history::refuse_localized_head(repo)?;
                 if are_on_one_file_system(&repo.git_dir, beside) { repo.git_dir.clone() } else { beside.to_owned() }
             }
@@ -75,7 +76,7 @@ impl NewDirectory {
 
     /// Refuses an existing directory, unless it is an earlier copy of `target` without edits by hand: it will be
     /// replaced as a whole. With `overwrite` edits are accepted. Records its content, so that a later change is
-    /// noticed.
+    /// noticed. A directory that does not exist is accepted.
     pub(super) fn claim(&self, tree: &dyn Tree, target: &str, overwrite: bool) -> Result<()> {
         let Some(lock) = tip::replaced_copy(tree, &self.tree_path, target, "")? else { return Ok(()) };
         if let Some(inside) = repositories(&self.disk_path)?.first() {
@@ -84,6 +85,7 @@ impl NewDirectory {
                 .hint("move it away, or choose another NEW_DIR"));
         }
         let _ = self.claimed.set(directory_digest(&self.disk_path)?);
+        // The paths of the lock are relative to NEW_DIR, so it is read as a tree of its own.
         let tree = DiskTree::of_directory(&self.disk_path)?.converting(self.converts);
         let edited = stored::differences(&tree, "", &lock)?.into_iter();
         // Only Unix has file modes.
@@ -155,8 +157,8 @@ impl NewDirectory {
     }
 }
 
-/// The `.git` of each repository in a directory, by its path in it. A tree does not list them, so their history would be
-/// deleted with the directory unnoticed.
+/// The `.git` of each repository in a directory, by its path in it. A tree does not list them, so their history would
+/// be deleted with the directory unnoticed.
 fn repositories(directory: &Path) -> Result<Vec<PathBuf>> {
     let failed = |error: io::Error| Failure::new(format!("`{}` cannot be read: {error}", directory.display()));
     let (mut repositories, mut directories) = (Vec::new(), vec![PathBuf::new()]);
@@ -239,7 +241,7 @@ fn exchange(fresh: &Path, disk_path: &Path, old: &Path) -> io::Result<PathBuf> {
     #[cfg(any(target_os = "linux", target_vendor = "apple"))]
     {
         use rustix::fs::{CWD, RenameFlags, renameat_with};
-        // Both paths exist at any moment.
+        // Both paths exist at any moment. Some file systems cannot do this: then two renames must do.
         if renameat_with(CWD, fresh, CWD, disk_path, RenameFlags::EXCHANGE).is_ok() {
             return Ok(fresh.to_owned());
         }

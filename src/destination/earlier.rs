@@ -19,8 +19,8 @@ use crate::workspace::{Files, Workspace};
 
 impl OnBranch {
     /// The builds that the record of the tip calls verified, with the changes since: a build that they do not affect is
-    /// not run again. `old_lock` is the lock of the tip. `None` if another version made the record, if it is not
-    /// complete, or if the changes could affect any build.
+    /// not run again. `old_lock` is the lock of the tip. `None` for a new branch, if another version made the record,
+    /// if the record is not complete, if its source commit is not here, or if the changes could affect any build.
     pub(crate) fn earlier(&self, workspace: &Workspace, old_lock: Option<&Lock>) -> Result<Option<Earlier>> {
         let (Some(tip), Files::Commit { tree: source_tree, .. }) = (&self.tip, &workspace.files) else {
             return Ok(None);

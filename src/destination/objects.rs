@@ -36,6 +36,7 @@ pub(crate) fn write_trees(
     for (path, id) in others {
         editor.upsert(path::components(&path), EntryKind::Tree, id).map_err(|error| not_stored(&error))?;
     }
+    // `changes` has every file of NEW_DIR, so an old file that it lacks must go.
     if let Some(new_dir) = new_dir {
         editor.remove(path::components(new_dir)).map_err(|error| not_stored(&error))?;
     }

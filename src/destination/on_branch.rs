@@ -33,7 +33,8 @@ pub(super) const TOOL: &str = concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_P
 const DECISIVE: [&str; 2] = [LOCK_NAME, FILE_NAME];
 
 /// Refuses HEAD if a file that it uses differs on disk or in the index: after an edit that a hint asked for, the same
-/// error would follow. `used` is the graph of HEAD; lock and configuration always count.
+/// error would follow. `used` is the graph of HEAD, or an empty one to check only lock and configuration, which always
+/// count. Nothing is refused in a bare repository, or for a revision that the user named.
 pub(crate) fn refuse_changed(workspace: &Workspace, used: &Graph) -> Result<()> {
     let Files::Commit { is_head: true, tree, repo, .. } = &workspace.files else {
         return Ok(());
@@ -44,6 +45,7 @@ pub(crate) fn refuse_changed(workspace: &Workspace, used: &Graph) -> Result<()> 
         return Ok(());
     }
     let mut in_use = BTreeSet::new();
+    // If the target is remote, the first source is the upstream, and the user's files are not used.
     if used.sources.first().is_some_and(|source| source.repository.is_none()) {
         in_use.extend(used.user_paths().map(str::to_owned));
         in_use.extend(used.user_links()?);
@@ -174,7 +176,8 @@ impl OnBranch {
         // files.
         refuse_changed(workspace, &Graph::default())?;
         let new_dir = new_dir.map(|shown| path_of_new_dir(workspace, shown)).transpose()?;
-        // A localized branch must not be localized again.
+        // A localized branch must not be localized again. A branch that named the source is refused by its name, in
+        // `choose_name`.
         let source = source_name.as_deref();
         if source.is_none() {
             let shown = if *is_head { "HEAD" } else { "the revision" };
@@ -333,11 +336,12 @@ impl OnBranch {
         self.new_dir.as_deref().unwrap_or_default()
     }
 
-    /// The localized files of the tip, or else of the source, into which the branch may have been merged. `None` if
-    /// neither has any, or if the lock was edited by hand.
+    /// The localized files of the tip, which need not be fetched again. A copy that the tip lacks is looked for in the
+    /// source, into which the branch may have been merged. `None` if there are none, or if the lock was edited by hand.
     pub(super) fn previous_tip(&self) -> Result<Option<Tip>> {
         let tip = self.tip.as_ref();
         let previous = match &self.new_dir {
+            // In place, files that the source has already are ordinary files of it, and are not localized again.
             None => tip.and_then(|tip| Some((tip.tree, tip.lock.clone()?))),
             Some(path) => {
                 let new_dir = match tip.and_then(|tip| tip.new_dirs.get(path).cloned()) {
@@ -355,7 +359,8 @@ impl OnBranch {
     }
 
     /// Refuses a NEW_DIR at which the source or the branch has anything but an earlier copy of `target`, because the
-    /// commit would delete it. Also refuses a source that has something at another NEW_DIR of the branch.
+    /// commit would delete it. Also refuses a source that has anything but such a copy at another NEW_DIR of the
+    /// branch, because the commit takes that NEW_DIR from the branch. In place nothing is refused here.
     pub(super) fn claim(&self, target: &str, overwrite: bool) -> Result<()> {
         let Some(new_dir) = &self.new_dir else {
             return Ok(());
@@ -404,7 +409,8 @@ impl OnBranch {
         text: impl FnOnce() -> String,
     ) -> Result<Option<Delivered>> {
         let (written, changed) = self.write(&self.repository, content)?;
-        // A tip with the same tree needs no new commit, if its history shows the source.
+        // A tip with the same tree needs no new commit, if its history shows the source. The source is never in the
+        // history of a rendered branch.
         let is_current = match &self.tip {
             Some(tip) if tip.matches_record && tip.tree == written.tree => {
                 content.target.rendered || self.contains_source(tip)?
@@ -536,8 +542,8 @@ impl OnBranch {
     }
 }
 
-/// The failure of a tip that was edited by hand. `--overwrite` discards the edits that a commit of `new_dir` would lose;
-/// those in another NEW_DIR only if that one is localized again.
+/// The failure of a tip that was edited by hand. `--overwrite` discards the edits that a commit of `new_dir` would
+/// lose; those in another NEW_DIR only if that one is localized again.
 fn edited(branch: &str, tip: &TipState, new_dir: &str) -> Failure {
     let by = match tip.edited_by.as_slice() {
         [] => String::new(),

@@ -56,12 +56,13 @@ pub(crate) fn write_directory(repo: &LocalRepo, directory: &Path, rendered: &Ren
         }
     }
     let changed = ChangedFiles::of(&changes);
-    // First the list names the old and the new files: whenever a run ends, the next one knows its files.
+    // First the list names the old and the new files: wherever this run ends early, the next one knows its files.
     if !changes.is_empty() {
         let all = list_text(rendered.files.keys().chain(&before).collect::<BTreeSet<_>>());
         let list = Changes::from([(LIST.to_owned(), Some(ResultFile::plain(all.into_bytes())))]);
         working::apply(&repo.git_dir, directory, &list)?;
     }
+    // With the last changes the list names only the new files.
     let built = ResultFile::plain(list_text(rendered.files.keys()).into_bytes());
     for (name, list) in [(LIST, Some(built)), (UNKNOWN, unknown(rendered))] {
         if list.is_some() || directory.join(name).exists() {
@@ -96,6 +97,7 @@ pub(crate) fn changes(tree: &dyn Tree, workspace: &Workspace, rendered: &mut Ren
         let file = changes.get(&path).and_then(Option::as_ref);
         match file {
             Some(file) if tree.read(&path).is_ok_and(|there| *there == *file.bytes) => drop(changes.remove(&path)),
+            // The file differs, so the change stays.
             Some(_) => {}
             None if rendered.keeps(&path) => {}
             None => drop(changes.insert(path, None)),
@@ -126,6 +128,7 @@ impl OnBranch {
             target: TargetTrailer { target: ".".to_owned(), rendered: true, ..TargetTrailer::default() },
             lock: Lock::digest_at(&*workspace.tree),
             remotes: workspace.lock.as_deref().map(Lock::remote_trailers).unwrap_or_default(),
+            // Without a single target there is no claim to record.
             verified: Some(built).filter(|built| built.same > 0 || !built.not_built.is_empty()),
         })
     }

@@ -63,6 +63,7 @@ fn refuse_edited(workspace: &Workspace, top: &Path, tree: &DiskTree, changes: &C
 /// Makes the changes: all files are written below the git directory before the first one is moved to its path.
 /// Directories that a removal leaves empty are removed too.
 pub(super) fn apply(git_dir: &Path, top: &Path, changes: &Changes) -> Result<()> {
+    // [`Scratch::beside`] removes the temporary files of dead runs otherwise.
     if changes.is_empty() {
         interrupt::sweep(git_dir, TEMPORARY);
         return Ok(());

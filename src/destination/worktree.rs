@@ -18,7 +18,8 @@ pub(super) struct LinkedWorktree {
 
 impl LinkedWorktree {
     /// Finds the linked worktree at a directory that the user named, or accepts an empty or missing directory, in which
-    /// one will be made. `branch` is the full name of the ref that it must have checked out.
+    /// one will be made. `branch` is the full name of the ref that it must have checked out. Fails for any other
+    /// directory, and for a worktree with uncommitted changes.
     pub(super) fn find(repo: &LocalRepo, directory: &Path, branch: &str) -> Result<LinkedWorktree> {
         let shown = directory.display().to_string();
         let absolute = std::path::absolute(directory)
@@ -93,6 +94,7 @@ fn checked_out_commit(repo: &LocalRepo, directory: &Path, branch: &str) -> Resul
     let _ = repo.in_worktree(directory, &["update-index", "-q", "--refresh"]);
     // First the files are compared with the index, then the index with each commit.
     if repo.in_worktree(directory, &["diff-files", "--quiet"]).is_ok() {
+        // `@{1}` is the entry before in the reflog of the branch.
         for state in [branch.to_owned(), format!("{branch}@{{1}}")] {
             if repo.in_worktree(directory, &["diff-index", "--cached", "--quiet", &state, "--"]).is_ok()
                 && let Some(id) = repo.commit(&state)?

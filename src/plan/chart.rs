@@ -8,7 +8,8 @@ use crate::record::stored;
 use crate::tree::{checkout, path};
 
 impl LayoutBuilder<'_> {
-    /// Lays out the charts of a root.
+    /// Lays out the charts of a root. Fails if a chart cannot be put where the unchanged `chartHome` leads in the
+    /// result.
     pub(super) fn lay_out_charts(&mut self, instance: &Instance, root: RootId) -> Result<()> {
         let graph = self.graph;
         let source = graph.roots[root].source;
@@ -17,6 +18,7 @@ impl LayoutBuilder<'_> {
             let at_chart = |failure: Failure| failure.at(graph.note_location(chart.note));
             // kustomize looks for a chart in exactly one directory, so it must be laid out there whatever its origin.
             let directory = match (&chart.lookup, &chart.archive) {
+                // In place, a chart of the user is there already.
                 (ChartLookup::There(_), _) if stays => continue,
                 (ChartLookup::There(path), _) => {
                     self.chart_home(instance, root, &chart.home).map_err(at_chart)?;
@@ -25,10 +27,13 @@ impl LayoutBuilder<'_> {
                 (_, Some(archive)) => {
                     let home = self.chart_home(instance, root, &chart.home).map_err(at_chart)?;
                     let directory = path::join(&home, &archive.chart.directory());
-                    // A chart in a directory `localized-files` belongs to the lock, not to the user.
+                    // A chart of a fetched root is in a directory `localized-files`, so it belongs to the lock, not to
+                    // the user.
                     self.vendored.extend(stored::localized_dir(&directory).is_none().then(|| directory.clone()));
                     directory
                 }
+                // The chart stays remote, or it has no repository and may be missing. The walk that proves the result
+                // must allow the second to be missing, too.
                 (_, None) => {
                     let home = graph.local_path(root, &chart.home).filter(|_| chart.wanted.is_none());
                     self.allowed_missing
@@ -36,7 +41,7 @@ impl LayoutBuilder<'_> {
                     continue;
                 }
             };
-            // The attributes of a fetched chart would apply to the files beside it.
+            // With a `.gitattributes` from upstream, git could change the bytes of the files beside it.
             let is_user_chart = chart.archive.is_none() && graph.sources[source].repository.is_none();
             let files = chart.files.iter();
             for (name, file) in files.filter(|(name, _)| is_user_chart || path::name(name) != checkout::FILE_NAME) {

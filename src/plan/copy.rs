@@ -51,8 +51,9 @@ pub(crate) fn plan(
     };
     let graph = graph::walk(target.start, Some(remotes), &policy)?;
     let (localized, after) = localized(&graph, config, &old_lock)?;
-    // No bot edits the lock of a copy.
+    // `urls` are the entries in which a bot may change the commit, and no bot edits the lock of a copy.
     let user_remotes = UserRemotes { urls: BTreeSet::new(), ..remotes::user_remotes(&graph, config, &old_lock) };
+    // The walk localizes whatever the old lock has, also against an exception.
     let exception = |upstream: &Upstream| lock::excepted(config, upstream).filter(|_| !old_lock.holds(upstream));
     let lock = Lock {
         target: Some(target.name.clone()),
@@ -95,7 +96,8 @@ pub(crate) fn plan(
     })
 }
 
-/// Localizes a graph from its first root, and walks the result without a network, to prove that nothing in it is remote.
+/// Localizes a graph from its first root, and walks the result without a network, to prove that nothing in it is
+/// remote.
 pub(super) fn localized(
     graph: &Graph,
     config: &Config,
@@ -108,6 +110,7 @@ pub(super) fn localized(
         load_restrictor: config.load_restrictor,
         allows_missing: Some(&|path: &str| localized.allowed_missing.contains(path)),
         config: Some(config),
+        // The comments of a fetched target are not the user's.
         ignores_comments: graph.sources[0].repository.is_some(),
         ..graph::WalkPolicy::default()
     };

@@ -18,8 +18,8 @@ use crate::workspace::{Files, Workspace};
 /// The name of the file, at the top of the repository.
 pub(crate) const NAME: &str = "hydrator.metadata";
 
-/// The change that writes `hydrator.metadata`, as an entry of [`super::Changes`]. `None` if the configuration does not ask for the file, or if no commit is
-/// localized. `lock` is the lock of the result.
+/// The change that writes `hydrator.metadata`, as an entry of [`super::Changes`]. `None` if the configuration does not
+/// ask for the file, or if no commit is localized. `lock` is the lock of the result.
 pub(crate) fn change(workspace: &Workspace, lock: &Lock) -> Result<Option<(String, Option<ResultFile>)>> {
     let Files::Commit { repo, id, .. } = &workspace.files else {
         return Ok(None);

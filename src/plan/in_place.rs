@@ -67,8 +67,8 @@ fn user_tree(workspace: &Workspace) -> &dyn Tree {
     }
 }
 
-/// Localizes everything anew in memory, compares the result with the files, and returns the changes as a plan. [`plan`] explains
-/// the failures.
+/// Localizes everything anew in memory, compares the result with the files, and returns the changes as a plan. [`plan`]
+/// explains the failures.
 fn planned(
     workspace: &Workspace,
     request: InPlaceRequest,
@@ -115,12 +115,12 @@ fn planned(
         // A root that the configuration excludes is not localized, but builds with the files that it names.
         let user_roots: Vec<String> = workspace.roots()?.into_iter().map(str::to_owned).collect();
         refuse_unclear(&remaining, &survey.walk(&user_roots), has_unread && is_update)?;
-        // Any other file is removed: the roots were localized again, and did not make it. Files beside roots that the user did
-        // not name are not touched.
+        // Any other file is removed: the roots were localized again, and did not make it. Files beside roots that the
+        // user did not name are not touched.
         remaining.retain(|file| has_unread || tree.is_left_out(&file.path) || (is_named && !is_beside(file)));
     }
-    // In a working tree a chart belongs to the user afterwards, so the lock does not list it. A branch takes it from there
-    // again.
+    // In a working tree a chart belongs to the user afterwards, so the lock does not list it. A branch takes it from
+    // there again.
     let fetched = localized.files.iter().filter(|(path, _)| localized.is_fetched(path));
     let fetched = fetched.filter(|(path, _)| options.trailers || localized.vendored(path).is_none());
     let fetched = fetched.map(|(_, (_, entry))| entry);
@@ -191,8 +191,8 @@ fn walk_after(workspace: &Workspace, survey: &Survey, starts: &[String]) -> Resu
     Ok(walk(workspace, survey, &starts, None))
 }
 
-/// Localizes `roots`. The result also has those files of `user_roots`, the user's roots that they reach, in which a restored
-/// URL stays: in the tree they still have the path of a localized file, which may go.
+/// Localizes `roots`. The result also has those files of `user_roots`, the user's roots that they reach, in which a
+/// restored URL stays: in the tree they still have the path of a localized file, which may go.
 fn localized(
     workspace: &Workspace,
     graph: &Graph,
@@ -206,7 +206,8 @@ fn localized(
     let mut localized = builder.localize(roots, &old_lock)?;
     let files = user_roots.iter().flat_map(|root| graph.roots[*root].files());
     let walked: BTreeSet<&str> = files.filter_map(|file| graph.user_path(file)).collect();
-    // Localizing rewrites most of these files again. The others are written with their restored URLs.
+    // Localizing rewrites most of these files again. The others are written with their restored URLs. Files of roots
+    // that are not localized now keep their paths into localized files.
     for path in restored_urls.files.iter().filter(|path| walked.contains(path.as_str())) {
         if localized.local_files.insert(path.clone()) {
             let file = edited(&*restored_urls.tree, path, &[])?;
@@ -217,8 +218,8 @@ fn localized(
     Ok(localized)
 }
 
-/// Refuses to go on if the resulting tree uses some of `others`, the localized files that were not made again: they would be
-/// old. With `has_unread`, a file that could not be read may use any of them, so each of them is refused.
+/// Refuses to go on if the resulting tree uses some of `others`, the localized files that were not made again: they
+/// would be old. With `has_unread`, a file that could not be read may use any of them, so each of them is refused.
 fn refuse_unclear(others: &[&StoredFile], after: &Graph, has_unread: bool) -> Result<()> {
     let used: BTreeSet<&str> = after.user_paths().collect();
     let paths = others.iter().map(|file| file.path.as_str()).filter(|path| has_unread || used.contains(path));
@@ -234,6 +235,7 @@ fn refuse_unclear(others: &[&StoredFile], after: &Graph, has_unread: bool) -> Re
 }
 
 /// The lock of the resulting tree. `files` are the stored files that it lists, and `after` is the walk of that tree.
+/// With `has_unread`, a file of the user could not be read.
 fn relocked(
     workspace: &Workspace,
     old_lock: &Lock,
@@ -254,6 +256,7 @@ fn relocked(
     // An upstream that was localized stays so, whatever an exception says.
     let exception =
         |upstream: &Upstream| lock::excepted(&workspace.config, upstream).filter(|_| !old_lock.holds(upstream));
+    // No source keeps its old entry in any case: a reference that could not be resolved has ended the run.
     let mut lock = lock::reachable_lock(&before, &localized.remotes, &BTreeSet::new(), &user_remotes, &exception);
     // On a branch the commit has trailers; a lock in a working tree must not claim that.
     if options.trailers {
@@ -264,8 +267,8 @@ fn relocked(
     Ok(lock)
 }
 
-/// The top roots of the user that reach a changed file, or with `with_unchanged` all top roots. They are built to see that
-/// the output is the same and that nothing is fetched.
+/// The top roots of the user that reach a changed file, or with `with_unchanged` all top roots. They are built to see
+/// that the output is the same and that nothing is fetched.
 fn compared_roots(graph: &Graph, changes: &Changes, with_unchanged: bool) -> Vec<ComparedRoot> {
     // A root changes if one of its files does, if files are localized beside it, or if a chart was pulled for it.
     let beside: BTreeSet<&str> = changes.keys().filter_map(|path| localized_dir(path)).map(path::parent).collect();
@@ -283,7 +286,8 @@ fn compared_roots(graph: &Graph, changes: &Changes, with_unchanged: bool) -> Vec
     roots.map(|root| ComparedRoot::unmoved(graph, root, changed.contains(&root))).collect()
 }
 
-/// The paths for the `git add` that the report suggests, from the top. A directory of localized files is added as a whole.
+/// The paths for the `git add` that the report suggests, from the top. A directory of localized files is added as a
+/// whole.
 fn to_stage(workspace: &Workspace, changes: &Changes, localized: &LocalizedRoots, lock: &Lock) -> Result<Vec<String>> {
     let Files::WorkingTree { tree, .. } = &workspace.files else {
         return Ok(Vec::new());

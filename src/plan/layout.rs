@@ -29,8 +29,8 @@ pub(super) fn localized_paths(graph: &Graph, root: RootId) -> HashMap<EdgeId, St
     let candidates: Vec<Candidate> = graph.edges_of(root).filter_map(|(id, edge)| candidate(graph, id, edge)).collect();
     let paths = candidates.iter().map(|candidate| {
         let mut components = candidate.components.clone();
-        // Different contents that would get the same path get a suffix each. A file keeps its name, because generators take
-        // their key from it, so the suffix goes to its first component.
+        // Different contents that would get the same path get a suffix each. A file keeps its name, because generators
+        // take their key from it, so the suffix goes to its first component.
         let part = if candidate.is_file { components.first_mut() } else { components.last_mut() };
         if let Some(part) = part.filter(|_| candidates.iter().any(|other| collide(candidate, other))) {
             *part = format!("{part}-{}", &sha256_hex(candidate.identity.as_bytes())[..8]);
@@ -58,8 +58,10 @@ fn candidate(graph: &Graph, id: EdgeId, edge: &Edge) -> Option<Candidate> {
             }
             Origin::Tree { .. } | Origin::Archive { .. } => return None,
         },
+        // A local root, or nothing that is laid out.
         _ => return None,
     };
+    // Some file systems ignore letter case.
     let folded = components.iter().map(|part| part.to_lowercase()).collect();
     Some(Candidate { edge: id, components, folded, identity, is_file })
 }

@@ -50,7 +50,7 @@ impl LayoutBuilder<'_> {
                 let names: Vec<String> = path::components(inside).map(localized_path::segment).collect();
                 let to = path::join(&top, &names.join("/"));
                 if files.contains_key(&to) {
-                    // The result has the file already.
+                    // The result has the file already, for example because a kustomization lists it.
                     continue;
                 }
                 let file = ResultFile::plain(bytes.as_slice());

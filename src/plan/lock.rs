@@ -40,12 +40,13 @@ pub(crate) fn up_to_date(workspace: &Workspace) -> Result<Option<Relocked>> {
     let lock = reachable_lock(&old_lock, &Remotes::new(), &BTreeSet::new(), &user_remotes, &|upstream| {
         excepted(config, upstream)
     });
-    // An image is never locked, and a chart only if helm is enabled.
+    // An image is never locked, and a chart only if helm is enabled. Otherwise [`relocked`] reports them.
     let needs_fetch = unlocked(&lock, &user_remotes).any(|upstream| match upstream {
         Upstream::Image { .. } => false,
         Upstream::Chart { .. } => config.helm,
         Upstream::Git { .. } | Upstream::File { .. } => true,
     });
+    // A bot changed the commit of a stale entry: its references at the new commit are unknown until it is fetched.
     let is_stale = lock.remotes.values().any(Pinned::is_stale);
     let fits = troubles.remote.is_empty() && !is_stale && !needs_fetch;
     Ok(fits.then(|| relocked(lock, &user_remotes, troubles)))
@@ -63,7 +64,8 @@ pub(super) fn excepted(config: &Config, upstream: &Upstream) -> Option<String> {
     config.reason(upstream.rule(), &upstream.subject())
 }
 
-/// Walks the tree of the workspace from all roots that the configuration includes. Without `remotes` nothing is fetched.
+/// Walks the tree of the workspace from all roots that the configuration includes. Without `remotes` nothing is
+/// fetched.
 fn walk(workspace: &Workspace, remotes: Option<&mut dyn graph::Remotes>) -> Result<Explored> {
     Ok(explore(workspace, workspace.survey(), &super::starts(workspace)?, remotes, graph::WalkPolicy::default()))
 }
@@ -100,8 +102,8 @@ pub(crate) fn relock(workspace: &Workspace, old_lock: &Lock, remotes: &mut dyn g
     Ok(relocked(lock, &user_remotes, troubles))
 }
 
-/// Adds upstreams that stay locked although no file references them: those of stored files, and with `has_unread` everything
-/// in the lock, because a file that could not be read may reference it.
+/// Adds upstreams that stay locked although no file references them: those of stored files, and with `has_unread`
+/// everything in the lock, because a file that could not be read may reference it.
 pub(super) fn keep_locked(mut user_remotes: UserRemotes, old_lock: &Lock, has_unread: bool) -> UserRemotes {
     if has_unread {
         user_remotes.to_localize.extend(old_lock.upstreams())
@@ -136,8 +138,8 @@ pub(super) fn reachable_lock(
             lock.left.insert(upstream, reason);
             continue;
         }
-        // The digest comes from the fetched entry, unless the old one is kept. A fetched entry with the same digest may list
-        // references that the kept one does not know.
+        // The digest comes from the fetched entry, unless the old one is kept. A fetched entry with the same digest may
+        // list references that the kept one does not know.
         let source = upstream.source();
         let old = old_lock.remotes.get(&source);
         let new = fetched.get(&source).filter(|new| {
@@ -149,9 +151,12 @@ pub(super) fn reachable_lock(
         let old_of_same_commit = old.filter(|old| pinned.is_some_and(|pinned| pinned.digest == old.digest));
         let mut entries = [new, old_of_same_commit].into_iter().flatten();
         let read_entry = entries.find_map(|entry| Some((entry, entry.paths.get(upstream.path())?)));
+        // An upstream that neither has was not resolved. It stays out of the lock, and `unlocked` finds it.
         let (Some(pinned), Some((read_entry, names))) = (pinned, read_entry) else { continue };
         todo.extend(names.iter().cloned());
-        // An entry whose commit a bot changed stays stale until its references are read again.
+        // An entry whose commit a bot changed stays stale until its references are read again. A bot finds only what
+        // the user's own files reference by URL, so only these entries get `paths_of`, by which such a change is
+        // noticed.
         let paths_of = read_entry.paths_of.clone().filter(|_| read_entry.is_stale()).or_else(|| {
             let is_url = user_remotes.urls.contains(&source);
             is_url.then(|| self::paths_of(pinned, &source, old_lock)).flatten()

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use crate::graph::{Chart, ChartRef, Graph, RootId};
 use crate::message::redact;
 
-/// The first input that the builds of `roots` lack here, as a reason why they are skipped: something that stays remote, or a
-/// local file that may be missing. `None` if they can be built without the network.
+/// The first input that the builds of `roots` lack here, as a reason why they are skipped: something that stays remote,
+/// or a local file that may be missing. `None` if they can be built without the network.
 pub(crate) fn first_missing(graph: &Graph, roots: &BTreeSet<RootId>) -> Option<String> {
     for &root in roots {
         if let Some(path) = graph.missing.get(&root) {

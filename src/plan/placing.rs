@@ -163,7 +163,7 @@ impl LayoutBuilder<'_> {
     }
 
     /// The paths of a root's kustomization, and of the plugin configurations that it lists, as files or as resources of
-    /// roots.
+    /// roots. They have the references of the root, so a changed reference is edited at each of these paths.
     fn referring_files(&self, instance: &Instance, root: RootId) -> ReferringFiles {
         let graph = self.graph;
         let node = &graph.roots[root];
@@ -227,8 +227,8 @@ impl LayoutBuilder<'_> {
         Ok(())
     }
 
-    /// Lays out the file that a reference leads to, or adds the root to `todo`. Returns its path; `None` if the reference
-    /// does not change.
+    /// Lays out the file that a reference leads to, or adds the root to `todo`. Returns its path; `None` if the
+    /// reference does not change.
     fn lay_out_edge(
         &mut self,
         instance: &Instance,
@@ -265,11 +265,13 @@ impl LayoutBuilder<'_> {
                 }
                 Some(destination)
             }
+            // The file may be missing. The walk that proves the result must allow that, too.
             LaidOutReference::None if edge.resolution == Resolution::Unchanged => {
                 let directory = self.destination(instance, &node.directory);
                 self.allowed_missing.extend(path::resolve(&directory, &edge.reference.text));
                 None
             }
+            // In place, a broken reference of the user was broken before, and `check` reports it.
             LaidOutReference::None if stays || graph.stays_remote.contains_key(&id) => None,
             LaidOutReference::None => {
                 return Err(Failure::new("a reference was not resolved").at(location()));
@@ -297,6 +299,7 @@ impl LayoutBuilder<'_> {
 
     /// Lays out a file at a path. Fails if the path cannot be written, or another file is laid out there.
     pub(super) fn lay_out_file(&mut self, destination: &str, file: FileId) -> Result<()> {
+        // A name that only Windows forbids is not refused, because git stores it.
         let options = gix::validate::path::component::Options {
             protect_windows: false,
             ..gix::validate::path::component::Options::default()
@@ -325,7 +328,8 @@ impl LayoutBuilder<'_> {
         }
     }
 
-    /// Adds an edit to the file at `path` in the result, which contains the edited reference. The file is laid out first.
+    /// Adds an edit to the file at `path` in the result, which contains the edited reference. The file is laid out
+    /// first.
     fn add_edit(&mut self, path: &str, edit: LaidOutEdit) -> Result<()> {
         let graph = self.graph;
         let edge = &graph[edit.edge];

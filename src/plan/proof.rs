@@ -22,6 +22,7 @@ pub(super) fn assert_whole(
     for (id, edge) in graph.edges() {
         let is_resolved =
             !matches!(edge.resolution, Resolution::Remote | Resolution::Broken) || graph.stays_remote.contains_key(&id);
+        // Any other file is the user's and was not changed, so a broken reference in it is not our defect.
         let is_ours = graph.user_path(edge.from).is_some_and(|path| localized.files.contains_key(path));
         if is_resolved || !is_ours {
             continue;
@@ -80,7 +81,8 @@ mod tests {
         }
     }
 
-    /// The failures of a result in place: of a tree whose kustomization has the text `before`, and gets the text `after`.
+    /// The failures of a result in place: of a tree whose kustomization has the text `before`, and gets the text
+    /// `after`.
     fn in_place(before: &str, after: &str) -> String {
         let changed = [(NAME, after)];
         shown(assert_whole(Some(&walked(&[(NAME, before)]).graph), &walked(&changed), &localized(&changed)))

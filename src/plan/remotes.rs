@@ -68,8 +68,8 @@ pub(crate) fn user_upstreams(graph: &Graph, lock: &Lock) -> impl Iterator<Item =
     mentions.map(|mention| mention.upstream)
 }
 
-/// The upstreams that the user's own files reference, by which the lock keeps or drops entries. For a remote target it is the
-/// target.
+/// The upstreams that the user's own files reference, by which the lock keeps or drops entries. For a remote target it
+/// is the target.
 pub(super) fn user_remotes(graph: &Graph, config: &Config, old_lock: &Lock) -> UserRemotes {
     let mut remotes = UserRemotes::default();
     remotes.to_localize.extend(remote_target(graph).map(|(upstream, _)| upstream));
@@ -143,8 +143,8 @@ impl<'a> Referenced<'a> {
     }
 }
 
-/// Every remote reference of a graph: URLs, charts that the tree lacks or that the old lock has, and images of functions that may change or use
-/// the network. References that no lock could have are skipped; the walk reports them.
+/// Every remote reference of a graph: URLs, charts that the tree lacks or that the old lock has, and images of
+/// functions that may change or use the network. References that no lock could have are skipped; the walk reports them.
 fn mentions(graph: &Graph, old_lock: &Lock) -> Vec<Mention> {
     let mut references = Vec::new();
     for (id, edge) in graph.edges() {
@@ -158,8 +158,8 @@ fn mentions(graph: &Graph, old_lock: &Lock) -> Vec<Mention> {
     for chart in &graph.charts {
         let lines = graph.lines_of(chart.note);
         let upstream = chart.wanted.as_ref().map(|wanted| wanted.upstream());
-        // A chart in the tree is not remote. If the old lock has it, it was fetched once, and stays locked as long as files
-        // of the user reference it. A chart in a fetched tree came with that tree.
+        // A chart in the tree is not remote. If the old lock has it, it was fetched once, and stays locked as long as
+        // files of the user reference it. A chart in a fetched tree came with that tree.
         let upstream =
             upstream.filter(|upstream| !chart.is_there() || old_lock.holds(upstream) && !graph.is_fetched(lines.file));
         // A chart that was not pulled here is one that an exception covers, or whose pulling failed.
@@ -168,7 +168,8 @@ fn mentions(graph: &Graph, old_lock: &Lock) -> Vec<Mention> {
     }
     for (note, noted) in graph.notes.iter().enumerate() {
         let NoteKind::Code { runs: Runs::Image { image, network }, .. } = &noted.note.kind else { continue };
-        // A pinned image without network cannot change, so that the lock need not mention it.
+        // A pinned image without network cannot change, so that the lock need not mention it. Any other image stays
+        // remote, because images are never fetched.
         if !is_pinned(image) || *network {
             let upstream = Upstream::Image { image: redact::url(image) };
             references.push(Mention { upstream, root: noted.root, lines: graph.lines_of(note), is_left: true });
@@ -203,8 +204,8 @@ fn rooted(graph: &Graph, root: RootId, directory: &str) -> Option<(Upstream, Pin
     Some((source.at(directory), pinned))
 }
 
-/// Adds the entry of an upstream, or its directory to the entry of the same repository. `names` are the upstreams that it
-/// references. Fails if both were fetched with different logins, and differ.
+/// Adds the entry of an upstream, or its directory to the entry of the same repository. `names` are the upstreams that
+/// it references. Fails if both were fetched with different logins, and differ.
 fn add_entry(remotes: &mut Remotes, upstream: &Upstream, pinned: Pinned, names: BTreeSet<Upstream>) -> Result<()> {
     let entry = match remotes.entry(upstream.source()) {
         Entry::Vacant(vacant) => vacant.insert(pinned),

@@ -29,8 +29,8 @@ fn add_attributes(files: &mut BTreeMap<String, (ResultFile, StoredFile)>, direct
 }
 
 impl LayoutBuilder<'_> {
-    /// Localizes the roots `starts` of the graph, with everything that they reach. `old_lock` tells the references of an
-    /// upstream that was not followed.
+    /// Localizes the roots `starts` of the graph, with everything that they reach. `old_lock` tells the references of
+    /// an upstream that was not followed.
     ///
     /// Fails with every reference or file that cannot be laid out.
     pub(super) fn localize(mut self, starts: &[RootId], old_lock: &Lock) -> Result<LocalizedRoots, Failures> {
@@ -63,7 +63,8 @@ impl LayoutBuilder<'_> {
             Err(failure) => failures.push(failure),
         }
         Failures::if_any(failures)?;
-        // Every directory with localized files gets attributes. In place, a directory `localized-files` of the user gets none.
+        // Every directory with localized files gets attributes. In place, a directory `localized-files` of the user
+        // gets none.
         let ours = localized.files.keys().filter(|path| !self.in_place || localized.is_fetched(path));
         let mut directories: BTreeSet<String> = ours.flat_map(|path| localized_directories(path)).collect();
         // Attributes go beside a chart, because a chart sees every file in its own directory.
@@ -89,7 +90,8 @@ impl LayoutBuilder<'_> {
         let is_local = remote.is_none();
         let run_at = placed.run_at.as_ref();
         let (path, blob, run_at) = match &from.origin {
-            // A downloaded program has no mode, and the files of a chart are not run.
+            // A downloaded file has no mode, so it counts as a program whenever a reference runs it. The files of a
+            // chart are not run. A file of a tree may have a blob already, which then need not be written.
             Origin::Remote(_) => (None, None, run_at),
             Origin::Archive { path, .. } => (Some(path), None, None),
             Origin::Tree { source, path } => {

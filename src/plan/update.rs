@@ -46,6 +46,7 @@ pub(crate) struct UrlArgument {
 impl UrlArgument {
     /// Parses a URL with or without its scheme and ref, or the beginning of one.
     pub(crate) fn of(url: &str) -> UrlArgument {
+        // A chart is written as `REPOSITORY#NAME`. Its name is shown; any other fragment could be a secret.
         if let Some((repository, chart)) = url.split_once('#')
             && is_chart(chart)
         {
@@ -147,8 +148,8 @@ pub(crate) fn spec_of(upstream: &Upstream) -> Option<RepoSpec> {
     (Upstream::git(&spec) == *upstream).then_some(spec)
 }
 
-/// The sources that should never change, such as a tag, and that did: each with the failure for which `update` keeps its entry.
-/// `is_version` tells which should not.
+/// The sources that should never change, such as a tag, and that did: each with the failure for which `update` keeps
+/// its entry. `is_version` tells which should not.
 pub(crate) fn moved_versions(
     changes: &[LockChange],
     is_version: impl Fn(&Upstream) -> bool,
@@ -183,8 +184,8 @@ impl Versioned<'_> {
 /// The ref or version that a reference should name. `None` if it should not change.
 pub(crate) type NewRef<'a> = dyn FnMut(&Versioned<'_>) -> Result<Option<String>> + 'a;
 
-/// The edits that give references a new ref or version: those that `urls` name and that are below `paths`. An empty list
-/// selects all.
+/// The edits that give references a new ref or version: those that `urls` name and that are below `paths`. An empty
+/// list selects all.
 pub(crate) fn with_new_refs(
     workspace: &Workspace,
     urls: &[UrlArgument],
@@ -280,7 +281,8 @@ fn with_ref(text: &str, spec: &RepoSpec, to: &str) -> Option<String> {
     }
     let new = format!("{location}?{}", parts.join("&"));
     let read = RepoSpec::parse(&new).ok()?;
-    // The new text is parsed again, because kustomize splits a query by rules of its own.
+    // The new text is parsed again, because kustomize splits a query by rules of its own, and ignores all of a query
+    // that it cannot parse.
     let is_same = read.reference.as_deref() == Some(to)
         && !read.query_dropped
         && read.clone_spec() == spec.clone_spec()

@@ -48,6 +48,7 @@ pub(crate) fn restored(workspace: &Workspace, old_lock: &Lock) -> Result<Restore
     let mut edits: BTreeMap<&str, Vec<Edit<'_>>> = BTreeMap::new();
     for root in graph.roots.iter() {
         for edge in &root.edges {
+            // A localized file is made again from its upstream, so its own references need no URL.
             let from = graph.user_path(edge.from).filter(|from| !owned.contains_key(from));
             let url = upstream_url(old_lock, &owned, &root.directory, edge);
             let (Some(from), Some(url)) = (from, url) else { continue };
@@ -69,10 +70,12 @@ pub(crate) fn restored(workspace: &Workspace, old_lock: &Lock) -> Result<Restore
     Ok(restored_urls)
 }
 
-/// The URL of the upstream from which the file or root of a local reference was localized, by the entries of the old lock:
-/// `owned` has the localized files by path. `None` if it was not localized.
+/// The URL of the upstream from which the file or root of a local reference was localized, by the entries of the old
+/// lock: `owned` has the localized files by path. `None` if it was not localized, or if kustomize would parse the URL
+/// as another upstream.
 fn upstream_url(old_lock: &Lock, owned: &HashMap<&str, &StoredFile>, directory: &str, edge: &Edge) -> Option<String> {
     let text = edge.reference.text.as_str();
+    // Localizing writes relative paths only.
     if text.is_empty() || path::is_absolute(text) || edge.remote.is_some() {
         return None;
     }
@@ -92,6 +95,7 @@ fn upstream_url(old_lock: &Lock, owned: &HashMap<&str, &StoredFile>, directory: 
             let upstream = source.at(path::parent(file));
             spec_of(&upstream).map(|_| upstream.to_string())
         }
+        // A localized root comes from a repository. Without the path of its kustomization there, its URL is unknown.
         _ => None,
     }
 }

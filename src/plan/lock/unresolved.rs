@@ -23,8 +23,8 @@ pub(super) fn take_out(explored: &mut Explored, old_lock: &Lock) -> BTreeSet<Ups
     kept_entries
 }
 
-/// Whether the failure of a reference ends at it, and does not spread to the references that lead to it: it is the user's,
-/// or the lock has it.
+/// Whether the failure of a reference ends at it, and does not spread to the references that lead to it: it is the
+/// user's, or the lock has it.
 fn failure_ends_at(graph: &Graph, edge: EdgeId, old_lock: &Lock) -> bool {
     let edge = &graph[edge];
     !graph.is_fetched(edge.from) || edge.remote.as_ref().is_some_and(|wanted| wanted.is_locked(old_lock))
@@ -37,12 +37,14 @@ fn failed_references(explored: &Explored, old_lock: &Lock) -> BTreeSet<EdgeId> {
     // A failure inside of an upstream is one of the reference to it, because only that can be left out of the lock.
     for trouble in &explored.troubles {
         if !is_remote(graph, trouble) {
+            // A local trouble makes no reference unresolved. It is reported as unread.
             continue;
         }
         match trouble.at {
             At::Edge(edge) if graph[edge].remote.is_some() && failure_ends_at(graph, edge, old_lock) => {
                 failed.insert(edge);
             }
+            // Usually the trouble is inside of an upstream. The references that lead to it are found below.
             _ => broken.extend(graph.file_at(trouble.at)),
         }
     }
