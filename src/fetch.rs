@@ -274,7 +274,8 @@ impl Fetcher {
         self.known.insert(job.key, known);
     }
 
-    /// The content of a key, if the network is not needed for it. `None` if the network must be asked.
+    /// The content of a key, if the network is not needed for it. `None` if the network must be asked. Fails if this
+    /// run must not ask it, or if the text of a chart is unsafe.
     fn resolve_offline(&mut self, job: &FetchJob) -> Result<Option<RemoteContent>> {
         let upstream = job.key.upstream();
         let mut label = upstream.to_string();
@@ -286,6 +287,7 @@ impl Fetcher {
             if let Some(fetched) = self.network.cached(&request)? {
                 return self.add_commit(key, fetched).map(Some);
             }
+            // Only the message uses the label: the cache lacks that commit, whatever the ref.
             if request.commit.is_some() {
                 label = request.label();
             }
@@ -328,6 +330,7 @@ impl Fetcher {
     /// references needs no network. `None` if no tip has any of its files.
     fn tip_repository(&self, key: &RepoSpec, request: &GitRequest) -> Result<Option<Rc<RemoteCommit>>> {
         let source = Upstream::git(key);
+        // Without a commit, only the server knows where the ref points today.
         let (Some(commit), tips) = (&request.commit, self.tips()?) else { return Ok(None) };
         // The lock of the source may have another commit than the one that a tip was made from.
         let mut same_commit =
@@ -415,9 +418,12 @@ impl Fetcher {
         }
     }
 
-    /// The result for one key. `None` if it was not tried.
+    /// The result for one key, as this reference may use it. `None` if it was not tried. Fails if fetching failed, if
+    /// kustomize would read another repository than the URL seems to name, or if the content cannot be what the field
+    /// takes.
     fn outcome(&self, wanted: &RemoteRef, key: &ContentKey) -> Option<Result<RemoteContent>> {
         if let (ContentKey::Git(_), Some(spec)) = (key, &wanted.spec) {
+            // kustomize ignores such a query and builds HEAD, which is probably not the ref that was meant.
             if spec.query_dropped {
                 let shown = wanted.text.shown();
                 let message = format!("{shown}: the query cannot be parsed, so kustomize builds HEAD");
@@ -430,6 +436,7 @@ impl Fetcher {
         }
         Some(match self.known.get(key)?.clone() {
             Err(failure) => Err(failure),
+            // A page is content only if the URL names one. Otherwise it may be a login.
             Ok(RemoteContent::File(file)) if !wanted.is_page && kustomization::looks_like_html(&file.bytes) => {
                 Err(page(&file.url))
             }

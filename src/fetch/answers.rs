@@ -108,6 +108,7 @@ impl Network {
             (Upstream::Git { .. }, Some(listing)) if is_floating(source) => {
                 listing.clone().and_then(|listing| self.state_of_ref(source, pinned, &listing))
             }
+            // A commit id cannot move, but the server may not have the commit any more.
             (Upstream::Git { url, reference, .. }, _) => self.state_of_commit(url, reference.as_deref()),
             (Upstream::File { url }, _) => self.state_of_file(url),
             (Upstream::Chart { url, chart, version }, _) => {
@@ -128,6 +129,7 @@ impl Network {
         let name = listing.and_then(|listing| Some(listing.find(source.reference()?)?.0));
         let is_tag = name.is_some_and(|name| name.starts_with(TAGS));
         match answer.update {
+            // The functions above do not compare: with the locked digest nothing has moved, whatever they say.
             _ if answer.now.as_ref() == Some(&pinned.digest) => UpstreamState::ok(pinned.digest.clone()),
             UpdateKind::Any if is_version(source, || is_tag) => UpstreamState { update: UpdateKind::ByName, ..answer },
             _ => answer,

@@ -189,6 +189,7 @@ fn add_packs(scratch: &Scratch, repositories: &[&Path]) -> io::Result<()> {
     const PACKS: &str = "objects/pack";
     for entry in scratch.path().join(PACKS).read_dir()? {
         let pack = entry?.path();
+        // An index is put after its pack.
         let Some(name) = pack.file_name().filter(|_| is_pack(&pack)) else {
             continue;
         };

@@ -179,10 +179,11 @@ impl Network {
     /// refuse to give a commit by its id. Fails with `failure` unless the ref still points to the commit.
     fn fetch_by_ref(&self, request: &GitRequest, failure: Failure) -> Result<Fetched> {
         let reference = request.reference();
+        // Without a commit, or with its id as the ref, this is what has failed.
         let Some(commit) = request.commit.as_ref().filter(|commit| !reference.eq_ignore_ascii_case(commit)) else {
             return Err(failure);
         };
-        // Any other failure would be the same again.
+        // Any other failure would be the same again, and a submodule has no ref.
         if failure.kind != FailureKind::NotInRepository || request.is_submodule {
             return Err(failure);
         }
@@ -342,6 +343,7 @@ impl Network {
             return self.cache.add_objects(&scratch, &directories);
         }
         let failure = self.explain(request, commit, &exchange);
+        // Only these can mean that the server does not give files by their ids.
         if !matches!(failure.kind, FailureKind::NotInRepository | FailureKind::Other) {
             return Err(failure);
         }

@@ -69,6 +69,7 @@ impl Fetcher {
         let request = |RefCommit { upstream, commit }: RefCommit<'_>| {
             let url = url_with_secret.get(upstream.url()).cloned().unwrap_or_else(|| upstream.url().into());
             let request = GitRequest::new(url, upstream.reference(), Some(commit));
+            // The run can do without the answer, so nobody is asked for a password.
             GitRequest { may_ask: false, timeout: SOON, ..request }
         };
         let compared: Vec<_> = moves.iter().map(|Move { old, new }| (request(*new), old.commit, new.commit)).collect();

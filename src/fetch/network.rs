@@ -148,6 +148,7 @@ impl Network {
         let send = |login: Option<&Login>| -> Result<Exchange, RequestError> {
             let git = login.map_or_else(|| git.clone(), |login| git.with_login(&rewritten(), login));
             let exchange = run(&git, Terminal::Detached)?;
+            // Only the failure of a missing ref names the ref, so it is not given here.
             let is_refused = || self.explain(request, "", &exchange).kind == FailureKind::Login;
             match limit::demanded_wait_of_git(&exchange) {
                 Some(wait) => Err(self.limited(request, &exchange, wait)),

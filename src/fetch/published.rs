@@ -18,7 +18,7 @@ pub(crate) struct Published {
 impl Published {
     /// The localized branch with the short name `branch` at a remote, to which it is pushed. The first of these counts:
     /// the remote that the user `asked` for, the remote of the branch, the remote of its `source` branch, `origin`, the
-    /// only remote. `None` if there is no remote.
+    /// only remote. `None` if there is none of these. Fails if the remote that was asked for does not exist.
     pub(crate) fn find(
         repo: &Rc<LocalRepo>,
         asked: Option<&str>,

@@ -57,6 +57,7 @@ impl Fetcher {
             let written = reference.replace(short, tag);
             match self.resolve_lockable(&RepoSpec { reference: Some(written.clone()), ..spec.clone() }, config) {
                 Ok(()) => return Ok((Some(written), refused)),
+                // An older release may have what `sources` requires.
                 Err(failure) if matches!(failure.kind, FailureKind::Young | FailureKind::Unsigned) => {
                     refused.push(failure)
                 }

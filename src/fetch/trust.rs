@@ -41,8 +41,8 @@ impl Fetcher {
     /// Refuses an upstream that lacks what `policy` demands. With `is_lifted`, it may be younger than `min-age`.
     pub(super) fn trusted(&self, upstream: &Upstream, policy: &SourcePolicy, is_lifted: bool) -> Result<()> {
         let source = &upstream.source();
-        // Only a commit has a date and a signature, so any other upstream can never satisfy the policy.
         let min_age = policy.min_age.filter(|_| !is_lifted);
+        // Only a commit has a date and a signature, so any other upstream can never satisfy the policy.
         if !matches!(source, Upstream::Git { .. }) {
             let lacks = policy.signed_by.as_ref().map(|_| "signature").or(min_age.map(|_| "date"));
             return lacks.map_or(Ok(()), |lacking| {
@@ -50,6 +50,7 @@ impl Fetcher {
                 Err(Failure::new(message).hint(Config::hint_to_list_first(source)))
             });
         }
+        // A repository that comes from a tip is not among these: it was checked when it came there.
         for (_, (tree, repository)) in self.opened.iter().filter(|(key, _)| Upstream::git(key) == *source) {
             let fetched = &tree.fetched;
             if let Some(signers) = &policy.signed_by {
@@ -67,8 +68,8 @@ impl Fetcher {
         Ok(())
     }
 
-    /// Verifies that the signer in a lock has signed the commit that it has for a repository. The commit is read from the
-    /// cache or fetched.
+    /// Verifies that the signer in a lock has signed the commit that it has for a repository. The commit is read from
+    /// the cache or fetched.
     pub(crate) fn verify(&self, source: &Upstream, pinned: &Pinned, signers: &Signers) -> Result<()> {
         refuse_unsafe_upstream(source)?;
         self.network.reach.add_user_url(source.url());
@@ -91,8 +92,8 @@ impl Fetcher {
         if let Some(known) = self.verified.borrow().get(&key) {
             return known.clone();
         }
-        // Another key than the recorded one may mean that somebody replaced the release, even if both keys are allowed. The
-        // name of a key may change.
+        // Another key than the recorded one may mean that somebody replaced the release, even if both keys are allowed.
+        // The name of a key may change.
         let signed = self.network.signer(fetched, signers, recorded).and_then(|signed| match recorded {
             Some(recorded) if !is_same_key(&signed, recorded) => Err(other_signer(&signed, recorded)),
             _ => Ok(signed),
@@ -152,6 +153,7 @@ impl Network {
     /// annotated tag, or offline if the cache does not have it.
     fn tag_object(&self, fetched: &Fetched) -> Result<Option<String>> {
         let Fetched { directory, commit, request, .. } = fetched;
+        // A commit id and HEAD name no tag.
         if Pin::of(request.reference.as_deref()) == Pin::Commit || request.reference.is_none() {
             return Ok(None);
         }
@@ -205,8 +207,8 @@ fn tag_name(fetched: &Fetched) -> &str {
     name.strip_prefix("tags/").unwrap_or(name)
 }
 
-/// Fails if a lock names another signer than the signature of its commit does, perhaps with the same key: reviewers read
-/// the name.
+/// Fails if a lock names another signer than the signature of its commit does, perhaps with the same key: reviewers
+/// read the name.
 pub(super) fn refuse_other_signer(signed: &str, pinned: &Pinned) -> Result<()> {
     let recorded = pinned.signed.as_deref().filter(|recorded| *recorded != signed);
     recorded.map_or(Ok(()), |recorded| Err(other_signer(signed, recorded)))

@@ -223,6 +223,7 @@ fn status_error(url: &Url, status: StatusCode, limit: Option<Duration>) -> Reque
     let answered = format!("answered {code} {}", status.canonical_reason().unwrap_or_default());
     let answered = answered.trim_end();
     if let Some(wait) = limit {
+        // Servers have a higher limit for users who are logged in.
         let failure = limit::limit_failure(&format!("it {answered}"), &host, wait);
         return RequestError { retry_after: limit, wants_login: true, ..failure.into() };
     }
