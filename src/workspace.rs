@@ -144,8 +144,8 @@ impl Files {
         self.converted(Conversion::refusing_filters)
     }
 
-    /// The files as a checkout writes them, with a conversion of stored files. A working tree is a checkout already, but without
-    /// the files that git ignores, which no other checkout has.
+    /// The files as a checkout writes them, with a conversion of stored files. A working tree is a checkout already,
+    /// but without the files that git ignores, which no other checkout has.
     fn converted(&self, conversion_of: fn(gix::hash::Kind) -> Conversion) -> SharedTree {
         match self {
             Files::Commit { tree, .. } | Files::Index { tree, .. } => {
@@ -204,13 +204,15 @@ impl Workspace {
         Workspace::to_write(|_, _| Ok(None))
     }
 
-    /// Opens the working tree of the current directory, to write to it. The two sides of a lock that git could not merge
-    /// are merged, because the caller writes a new lock.
+    /// Opens the working tree of the current directory, to write to it. The two sides of a lock that git could not
+    /// merge are merged, because the caller writes a new lock.
     pub(crate) fn of_merged_working_tree() -> Result<Workspace, Failures> {
         Workspace::to_write(conflict::merged)
     }
 
-    /// Opens the working tree of the current directory. `merge` returns the lock to use in the place of one with a conflict.
+    /// Opens the working tree of the current directory. `merge` returns the lock to use in the place of one with a
+    /// conflict; with `None` a lock with a conflict is a failure. Also fails on a localized branch, and in a localized
+    /// copy.
     fn to_write(merge: impl Fn(&LocalRepo, &DiskTree) -> Result<Option<Merged>>) -> Result<Workspace, Failures> {
         let repo = Rc::new(LocalRepo::discover()?.ok_or_else(|| {
             Failure::new("this is not a git repository, so there is no place for a lock").hint("run it in a repository")
@@ -228,9 +230,9 @@ impl Workspace {
             Files::WorkingTree { tree, .. } => merge(&repo, tree)?,
             _ => None,
         };
-        // The lock must be one that the caller may replace.
         let prefix = repo.prefix.trim_end_matches('/').to_owned();
         let workspace = Workspace::of(files, prefix, Some(String::new()), merged)?;
+        // The lock must be one that the caller may replace.
         workspace.refuse_foreign_lock()?;
         // A tree that cannot be listed fails here, before anything is fetched.
         workspace.kustomizations()?;
@@ -262,8 +264,8 @@ impl Workspace {
         Ok(Workspace { survey: survey.clone().into(), ..workspace })
     }
 
-    /// Reads the configuration and the lock of some files. `prefix` leads to the current directory, `top` to the top of the
-    /// repository; `merged` replaces a lock that git could not merge.
+    /// Reads the configuration and the lock of some files. `prefix` leads to the current directory, `top` to the top of
+    /// the repository; `merged` replaces a lock that git could not merge.
     fn of(files: Files, prefix: String, top: Option<String>, merged: Option<Merged>) -> Result<Workspace, Failures> {
         let tree = files.tree();
         let config = Config::of(&*tree, top.as_deref().unwrap_or(&prefix))?;
@@ -281,7 +283,8 @@ impl Workspace {
         Ok(Workspace { files, tree, prefix, top, config, lock, conflicts, kustomizations, survey, deployed, owned })
     }
 
-    /// Refuses to write a lock in the place of one that is not this repository's own, or of something that is not a file.
+    /// Refuses to write a lock in the place of one that is not this repository's own, or of something that is not a
+    /// file.
     pub(crate) fn refuse_foreign_lock(&self) -> Result<()> {
         // A copy has the lock of its source, which must not become that of a repository.
         let target = self.lock.as_ref().and_then(|lock| lock.target.as_deref());
@@ -331,8 +334,8 @@ impl Workspace {
         Ok(self.kustomizations()?.iter().map(|file| path::parent(file)).collect())
     }
 
-    /// The kustomizations in a directory whose edits this run does not see: they differ from HEAD in the working tree, and the
-    /// configuration includes them. Empty unless HEAD is opened by default.
+    /// The kustomizations in a directory whose edits this run does not see: they differ from HEAD in the working tree,
+    /// and the configuration includes them. Empty unless HEAD is opened by default.
     pub(crate) fn uncommitted(&self, directory: &str) -> Result<Vec<String>> {
         let repo = match &self.files {
             Files::Commit { repo, is_head: true, .. } if repo.top.is_some() => repo,
@@ -449,7 +452,7 @@ fn unknown_revision(rev: &str) -> Failure {
 }
 
 /// The commit at which a change to `base` begins: its merge base with the commit `tip`, or with HEAD. If the histories
-/// have no commit in common, it is `base` itself.
+/// have no commit in common, or if there is no commit yet, it is `base` itself. Fails in a shallow clone that lacks it.
 pub(crate) fn merge_base(repo: &LocalRepo, base: &str, tip: Option<&str>) -> Result<CommitId> {
     let base = commit(repo, base)?;
     let tip = match tip {

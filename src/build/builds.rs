@@ -89,7 +89,8 @@ impl Builds {
         })
     }
 
-    /// Finds the programs that the user names. Fails if kustomize is not in the version that the configuration requires.
+    /// Finds the programs that the user names. Fails if kustomize is not in the version that the configuration
+    /// requires.
     fn begin(programs: Programs<'_>, config: &Config, repo: Option<&LocalRepo>) -> Result<Builds> {
         let Programs { kustomize, helm, arguments } = programs;
         refuse_arguments(arguments)?;
@@ -103,7 +104,8 @@ impl Builds {
         Ok(Builds { program, arguments: arguments.to_vec(), pool: Pool::default(), outputs, edited })
     }
 
-    /// Prepares the outputs of subjects: `reach` walks from roots, and everything that it reaches is written for their builds.
+    /// Prepares the outputs of subjects: `reach` walks from roots, and everything that it reaches is written for their
+    /// builds.
     fn write(
         mut self,
         survey: &Survey,
@@ -111,8 +113,8 @@ impl Builds {
         mut reach: impl FnMut(&Survey, &[String]) -> Explored,
     ) -> Result<Builds> {
         let tree = &survey.tree();
-        // Roots of this tree share their bases, so that one walk and one copy serve all of them. A generated kustomization or
-        // a chart has a tree of its own.
+        // Roots of this tree share their bases, so that one walk and one copy serve all of them. A generated
+        // kustomization or a chart has a tree of its own.
         let is_root = |subject: &&BuildSpec| matches!(subject.by, By::Kustomize) && Rc::ptr_eq(&subject.tree, tree);
         let roots = subjects.iter().flatten().flatten().filter(is_root).map(|subject| subject.directory.clone());
         let roots: Vec<String> = roots.collect::<BTreeSet<String>>().into_iter().collect();
@@ -262,16 +264,16 @@ impl Builds {
         }
     }
 
-    /// Builds all subjects at the same time, keeps only the objects of engines, and tests whether a second build is equal.
-    /// A build that requests something unknown, or reads a file that no reference names, is [`Unbuilt::Unread`].
+    /// Builds all subjects at the same time, keeps only the objects of engines, and tests whether a second build is
+    /// equal. A build that requests something unknown, or reads a file that no reference names, is [`Unbuilt::Unread`].
     pub(crate) fn all_engine_objects(&self, subjects: &[Wanted]) -> Result<Vec<Built>> {
         let numbers: Vec<usize> = (0..subjects.len()).collect();
         // Each build is a process, whose start takes most of its time.
         let mut all =
             side_by_side(&numbers, processors(), |_, number| self.engine_objects(*number, OutputForm::TestedObjects));
         for (number, built) in all.iter_mut().enumerate() {
-            // kustomize may have failed because it reads a file that no reference names, so it is run once more among all
-            // files.
+            // kustomize may have failed because it reads a file that no reference names, so it is run once more among
+            // all files. A chart is laid out as a whole, so helm lacks no file.
             if let Err(Unbuilt::Failed(reason)) = &*built
                 && let Ok(OutputSource::Run(run)) = &self.outputs[number]
                 && let Ok(Some(subject)) = &subjects[number]
@@ -279,6 +281,7 @@ impl Builds {
                 && run.program.kind != Tool::Helm
             {
                 let tree = self.as_edited(number, subject).tree.clone();
+                // The tree is the user's, and any of its files may be the one that is missing.
                 let source = ScopedTree { tree, scope: String::new(), repository: None };
                 if let Some(messages) = run.retry_among_all(&source, reason)? {
                     *built = Err(Unbuilt::Unread(messages));
@@ -304,8 +307,8 @@ impl OutputSource {
     }
 }
 
-/// Runs the builds of a tree that make objects of engines at the same time, and keeps only these objects: they tell what
-/// else is deployed.
+/// Runs the builds of a tree that make objects of engines at the same time, and keeps only these objects: they tell
+/// what else is deployed. Each build fails if the programs cannot be found.
 pub(crate) fn build_all(
     survey: &Survey,
     builders: &[&Builder],

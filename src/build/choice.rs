@@ -81,21 +81,23 @@ enum ChosenBuild {
 }
 
 impl Choices {
-    /// All builds of a workspace; with the arguments `only`, those that they select. Without a change, each build is the same
-    /// on both sides.
+    /// All builds of a workspace; with the arguments `only`, those that they select. Without a change, each build is
+    /// the same on both sides.
     pub(crate) fn of_workspace(
         repo: &Rc<LocalRepo>,
         workspace: &Workspace,
         only: &[String],
     ) -> Result<Choices, Failures> {
         let (config, tree) = (&workspace.config, &*workspace.tree);
+        // The files of all builds must be the same in each clone, so the remotes of this one do not count.
         let deployed = deployed(repo, workspace.survey(), config, &|| Identity::of_any_clone(repo, config))?;
         // An argument that selects nothing fails before anything is built.
         let arguments = Argument::read_all(repo, &[tree], &deployed.targets.targets, only)?;
         let others = other_builds(tree, config, &deployed)?;
         let known = deployed.explored.graph.user_roots();
         let targets = deployed.targets.targets;
-        // Targets come before roots: a root that a target deploys is built as that target.
+        // Targets come before roots: a root that a target deploys is built as that target. The status of a root only
+        // says that it is on both sides.
         let mut all: Vec<Choice> = targets.iter().cloned().map(Choice::of_target).collect();
         all.extend(others.roots.into_iter().map(|root| Choice::of_root(root, DiffStatus::Changed, None)));
         let builds = requested(all, &arguments, |directory| {
@@ -169,8 +171,8 @@ fn needs_of(targets: &[Target]) -> Needs {
     needed
 }
 
-/// The builds that the arguments select among `all`; without an argument all of them. A directory that an argument names
-/// but `all` lacks may be a base: `base` gives its build.
+/// The builds that the arguments select among `all`; without an argument all of them. A directory that an argument
+/// names but `all` lacks may be a base: `base` gives its build.
 fn requested(mut all: Vec<Choice>, arguments: &[Argument<'_>], base: impl Fn(&str) -> Option<Choice>) -> Vec<Choice> {
     // A root that a target deploys is built as that target.
     let targets = all.iter().filter(|choice| matches!(choice.build, ChosenBuild::Target(_)));
@@ -193,8 +195,8 @@ fn requested(mut all: Vec<Choice>, arguments: &[Argument<'_>], base: impl Fn(&st
     all
 }
 
-/// The chosen builds, and the sources of their applications that the change does not touch: the output of an application
-/// has the objects of all its sources.
+/// The chosen builds, and the sources of their applications that the change does not touch: the output of an
+/// application has the objects of all its sources.
 pub(super) fn with_all_sources(mut chosen: Vec<Choice>, targets: &[Target]) -> Vec<Choice> {
     let built = chosen.iter().filter_map(|choice| choice.targets().new);
     // The applications of a set have one location, so only their objects tell them apart.
@@ -208,15 +210,15 @@ pub(super) fn with_all_sources(mut chosen: Vec<Choice>, targets: &[Target]) -> V
     chosen
 }
 
-/// The numbers of the targets that are compared as one: the sources of an application, in its order, and each other target
-/// or root by itself.
+/// The numbers of the targets that are compared as one: the sources of an application, in its order, and each other
+/// target or root by itself.
 pub(crate) fn group_sources<'a>(targets: impl Iterator<Item = Sides<Option<&'a Target>>>) -> Vec<Vec<usize>> {
     let mut known: HashMap<Sides<Option<&ObjectRef>>, usize> = HashMap::new();
     let mut all: Vec<Vec<(Option<Position>, usize)>> = Vec::new();
     for (number, target) in targets.enumerate() {
         let Sides { old, new } = target.map(|target| target.map(|target| &target.object));
-        // Sources belong together if they share the old or the new object: a source that is gone has only the old one, and
-        // both differ if the object moves to another line.
+        // Sources belong together if they share the old or the new object: a source that is gone has only the old one,
+        // and both differ if the object moves to another line.
         let objects = [Sides { old, new: None }, Sides { old: None, new }];
         let objects = objects.into_iter().filter(|object| *object != Sides::default());
         let group = objects.clone().find_map(|object| known.get(&object).copied()).unwrap_or(all.len());
@@ -311,8 +313,8 @@ impl Choice {
         self.targets().map(|target| Some((target?, target?.local_dir()?)))
     }
 
-    /// The directories of the roots that the engine builds on each side. Roots that it only lists in a kustomization which it
-    /// generates are [scanned](Self::scanned).
+    /// The directories of the roots that the engine builds on each side. Roots that it only lists in a kustomization
+    /// which it generates are [scanned](Self::scanned).
     pub(super) fn outer_roots(&self) -> Sides<Vec<String>> {
         if let ChosenBuild::Root(directory) = &self.build {
             return self.exists().map(|exists| if exists { vec![directory.clone()] } else { Vec::new() });

@@ -123,8 +123,8 @@ pub(crate) fn compare(original: &[u8], localized: &[u8]) -> Verdict {
     if original == localized {
         return Verdict::Identical;
     }
-    // Two texts that differ only in the annotations of `buildMetadata` are the same. Bytes that are not text cannot be read
-    // for these annotations, so they differ.
+    // Two texts that differ only in the annotations of `buildMetadata` are the same. Bytes that are not text cannot be
+    // read for these annotations, so they differ.
     let is_text = str::from_utf8(original).is_ok() && str::from_utf8(localized).is_ok();
     let [original, localized] = [original, localized].map(String::from_utf8_lossy);
     let [before, after] = [document_texts(&original), document_texts(&localized)];
@@ -132,6 +132,7 @@ pub(crate) fn compare(original: &[u8], localized: &[u8]) -> Verdict {
         return Verdict::Identical;
     }
     let mut objects = changed_objects(&before, &after, Sides::default());
+    // If no object differs, the order does.
     let diff = if objects.is_empty() {
         diff(&ids(&before), &ids(&after))
     } else {
@@ -145,8 +146,8 @@ fn ids(texts: &[DocumentText<'_>]) -> String {
     OutputObject::read(texts.iter()).map(|object| object.id + "\n").collect::<String>()
 }
 
-/// The objects of two outputs that differ, at any position. An object without a namespace may be in the namespace of its
-/// side, unless that is empty.
+/// The objects of two outputs that differ, at any position. An object without a namespace may be in the namespace of
+/// its side, unless that is empty.
 pub(crate) fn changes(outputs: Sides<&[u8]>, namespaces: Sides<&str>) -> Vec<ObjectChange> {
     if outputs.old == outputs.new {
         return Vec::new();
@@ -420,8 +421,8 @@ fn outline(schema: &Value) -> Mapping {
     names
 }
 
-/// The part of an identity by which an object is found on the other side: without the version of its group, and without the
-/// hash that a generator adds.
+/// The part of an identity by which an object is found on the other side: without the version of its group, and without
+/// the hash that a generator adds.
 pub(super) fn identity_key(id: &str) -> String {
     let (group, rest) = group_and_name(id);
     // kustomize adds a hash to the names of these kinds only.
@@ -480,7 +481,8 @@ pub(super) fn without_build_metadata(document: &str) -> Cow<'_, str> {
     // Lines are dropped, because writing the object anew would unquote `"on"`, which is not a string to every reader.
     let (mut text, mut parents, mut is_about_build) = (String::new(), ["", ""], false);
     for line in document.split_inclusive('\n') {
-        // A dropped annotation goes on over lines that are indented deeper.
+        // kustomize indents by two spaces. A dropped annotation goes on over lines that are indented deeper, and over
+        // empty ones.
         let indentation = line.find(|letter| letter != ' ');
         match indentation {
             Some(0) if line.trim().is_empty() => {}

@@ -1,8 +1,8 @@
 //! The consequences of a difference of two builds: data that is lost, objects that the API server refuses, permissions
 //! that grow, workloads that stop, and changes of the objects that deploy all of it.
 //!
-//! One table: a row is a function of the old and the new object. It reports only certain consequences: a field that only
-//! one side has may be one that the API server fills in.
+//! One table: a row is a function of the old and the new object. It reports only certain consequences: a field that
+//! only one side has may be one that the API server fills in.
 
 pub(crate) mod facts;
 mod immutable;
@@ -271,8 +271,8 @@ impl BuildDiff<'_> {
             && gains(old, new, facts::destinations).is_some()
     }
 
-    /// Adds the change of the target's own object to the objects of its build, unless a build or a set shows it already.
-    /// Returns the object as the rows judge it beside these.
+    /// Adds the change of the target's own object to the objects of its build, unless a build or a set shows it
+    /// already. Returns the object as the rows judge it beside these.
     fn add_target_change(
         &mut self,
         values: Sides<Option<Value>>,
@@ -282,8 +282,8 @@ impl BuildDiff<'_> {
         let changed_objects = self.objects.len();
         let set = self.target.new.and_then(|target| target.object.set.as_ref());
         match values {
-            // Its change is judged as one of the objects, so only its present state is judged beside them: the new object
-            // stands for both sides.
+            // Its change is judged as one of the objects, so only its present state is judged beside them: the new
+            // object stands for both sides.
             Sides { old: Some(old), new: Some(new) } if set.is_none_or(|set| !shown_sets.contains(set)) => {
                 if !is_shown {
                     // It comes first: it explains the others.
@@ -291,6 +291,7 @@ impl BuildDiff<'_> {
                 }
                 TargetObject { values: Sides { old: Some(new.clone()), new: Some(new) }, changed_objects }
             }
+            // A build shows the change already, and is judged for it.
             _ if is_shown => TargetObject::default(),
             values => TargetObject { values, changed_objects },
         }
@@ -330,8 +331,8 @@ impl BuildDiff<'_> {
             for row in TABLE {
                 let Some(detail) = (row.of)(&seen) else { continue };
                 let text = concealed(&format!("{} ({detail})", row.described().1));
-                // Many objects have one chart as a label, which is reported once. Objects of engines that deploy a chart are
-                // reported each.
+                // Many objects have one chart as a label, which is reported once. Objects of engines that deploy a
+                // chart are reported each.
                 let is_label = detail.starts_with("chart ") && seen.new.and_then(ObjectPolicy::of).is_none();
                 if is_label && all.iter().any(|other| other.text == text) {
                     continue;

@@ -48,8 +48,8 @@ pub(crate) fn deployed(
     Ok(DeployedTree { explored, targets })
 }
 
-/// The outputs of some builds, as long as there are `remaining` ones to run. A build that reaches something outside of the tree
-/// is not run, but fails with the reason.
+/// The outputs of some builds, as long as there are `remaining` ones to run. A build that reaches something outside of
+/// the tree is not run, but fails with the reason.
 fn outputs(
     repo: &LocalRepo,
     survey: &Survey,
@@ -61,6 +61,7 @@ fn outputs(
         builders.iter().filter(|builder| builder.reaches.is_empty()).take(*remaining).copied().collect();
     *remaining -= all.len();
     let mut outputs = build_all(survey, &all, config, repo).into_iter();
+    // `outputs` has one for each builder that reaches nothing outside, in this order, until `remaining` is spent.
     let output = |builder: &&Builder| match builder.reaches.first() {
         Some(reached) => Err(Failure::new(format!("it reaches {}: {}", reached.name, reached.state))),
         None => {

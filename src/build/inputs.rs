@@ -40,7 +40,8 @@ pub(super) struct Answers {
 pub(super) enum RemoteFiles {
     /// The proxy answers with fetched files. With `is_closed` the build reaches nothing else.
     Served { served: Arc<Served>, is_closed: bool },
-    /// The build fetches them from upstream once more, because nothing on this machine can answer in the place of upstream.
+    /// The build fetches them from upstream once more, because nothing on this machine can answer in the place of
+    /// upstream.
     Upstream,
 }
 
@@ -67,8 +68,8 @@ impl Answers {
         })
     }
 
-    /// The digest of everything that a build may read: of its own files, whose digest is `files`, and of the responses. `None`
-    /// if the build may read other files, or reach a server.
+    /// The digest of everything that a build may read: of its own files, whose digest is `files`, and of the responses.
+    /// `None` if the build may read other files, or reach a server.
     pub(super) fn digest_with(&self, files: &str) -> Result<Option<String>> {
         if self.reads_outside {
             return Ok(None);
@@ -109,6 +110,7 @@ impl RemoteFiles {
         // kustomize first asks for a repository as if its URL were that of a file.
         let edges = graph.roots.iter().flat_map(|root| &root.edges);
         let repositories = edges.filter(|edge| matches!(edge.resolution, Resolution::Root { remote: true, .. }));
+        // Go asks a host on this machine without the proxy, so then the network stays open.
         let is_closed = offline || !remote.iter().any(|file: &&RemoteFile| proxy::is_direct(file.url.exposed()));
         let remote = remote.iter().map(|file| (file.url.exposed(), &*file.bytes));
         let served = Served::new(remote, repositories.map(|edge| edge.reference.text.as_str()), top)?;
@@ -199,6 +201,7 @@ fn add_fetched_files(
         if let Origin::Tree { source, path } = &file.origin
             && graph.sources[*source].repository.is_some()
         {
+            // A fetched program runs only if the configuration trusts it.
             let is_trusted = trusted.is_some_and(|trusted| trusted.contains(&id));
             trees[source.0].put(path, &graph.read(id)?, file.executable && is_trusted);
         }
@@ -206,12 +209,14 @@ fn add_fetched_files(
     Ok(())
 }
 
-/// Why some roots cannot be built from the files that the walk knows, because a program of theirs may read files outside of
-/// the tree; `None` if they can.
+/// Why some roots cannot be built from the files that the walk knows, because a program of theirs may read files
+/// outside of the tree; `None` if they can.
 pub(super) fn outside_reason(graph: &Graph, roots: &BTreeSet<RootId>) -> Result<Option<String>> {
     // A chart or code may read whatever a link in its directory leads to.
     for &id in roots {
         let ScopedTree { tree, repository, .. } = &graph.sources[graph.roots[id].source];
+        // Of a fetched tree only the files are written that the walk has read. Without helm and code, the walk knows
+        // all that a build reads.
         if repository.is_some() || !graph.runs(id) {
             continue;
         }

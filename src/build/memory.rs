@@ -163,7 +163,8 @@ impl BuildRun {
             build.is_unsteady = !self.is_steady(&build)?;
         }
         let Some(memory) = &self.program.memory else { return Ok(build) };
-        // Later runs compare this output with a remembered one, so both must have hashes.
+        // Later runs compare this output with a remembered one, so both must have hashes. An output whose Secrets
+        // cannot be found is not remembered.
         let Some(hidden) = memory.hide(&build) else { return Ok(build) };
         // A success among all files has read more than the inputs in its digest, so it is not remembered.
         if let Some(digest) = digest
@@ -181,7 +182,8 @@ impl BuildRun {
         Ok(self.remembered(self.input_digest()?.as_deref(), OutputForm::Objects).is_some())
     }
 
-    /// The remembered output in a form; `None` if there is none, or its values are hashes and the exact bytes are required.
+    /// The remembered output in a form; `None` if there is none, or its values are hashes and the exact bytes are
+    /// required.
     fn remembered(&self, digest: Option<&str>, form: OutputForm) -> Option<BuildOutput> {
         let build = self.program.memory.as_ref()?.get(digest?);
         build.filter(|build| form != OutputForm::Bytes || !build.hides)

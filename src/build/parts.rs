@@ -1,9 +1,9 @@
 //! Compares the parts of a failed build: the roots below it that build on their own, and the files with objects that it
 //! lists, each as it stands.
 //!
-//! A part that only one side lists is empty on the other. The rest of a failed root, without its parts, is not built. If
-//! that differs, too, a side may have objects that none of its parts has: then an object that only the parts of the other
-//! side have is not proven to be added or removed.
+//! A part that only one side lists is empty on the other. The rest of a failed root, without its parts, is not built.
+//! If that differs, too, a side may have objects that none of its parts has: then an object that only the parts of the
+//! other side have is not proven to be added or removed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -63,7 +63,8 @@ impl BuiltParts {
 /// The outputs of parts by their paths; `None` if one does not build.
 type Outputs = BTreeMap<String, Option<String>>;
 
-/// The parts of some builds that failed, among the roots that differ. `build` builds both sides.
+/// The parts of some builds that failed, in their order, to compare those instead. `differing` has the directories of
+/// the roots whose builds can differ: any other root is no part if both sides list it. `build` builds both sides.
 pub(crate) fn parts(
     failed: &[&Choice],
     workspaces: Sides<&Workspace>,
@@ -172,8 +173,8 @@ impl PartTree<'_> {
         let mut parts = BuiltParts { is_opaque: opaque.old || opaque.new, ..BuiltParts::default() };
         parts.mark_incomplete(opaque);
         self.add(&mut parts, choice.outer_roots())?;
-        // The top roots themselves have failed, so they are not built again. No output of them is known, so this adds the
-        // parts below them.
+        // The top roots themselves have failed, so they are not built again. No output of them is known, so this adds
+        // the parts below them.
         self.descend(&mut parts, &Sides::default())?;
         self.add(&mut parts, choice.scanned())?;
         // If the engine builds in another way, it may add objects to either side that no part has.
@@ -242,6 +243,7 @@ impl PartTree<'_> {
     /// The sides on which a failed root, apart from its parts, may have objects that the other side lacks.
     fn incomplete_sides(&self, part: &str) -> Result<Sides<bool>> {
         const BOTH: Sides<bool> = Sides { old: true, new: true };
+        // A root that does not differ has the same objects on both sides, although it fails.
         if !self.differs(part)? {
             return Ok(Sides::default());
         }
@@ -249,8 +251,8 @@ impl PartTree<'_> {
         let Sides { old: Some(old), new: Some(new) } = remainders else { return Ok(BOTH) };
         let graph = &self.graphs.new;
         let Some(root) = graph.user_root(part) else { return Ok(BOTH) };
-        // Other fields may change any object. No build of its own shows the changes of a component, or of a configuration of
-        // plugins.
+        // Other fields may change any object. No build of its own shows the changes of a component, or of a
+        // configuration of plugins.
         let mut others = named(graph, root).filter(|(edge, _)| edge.reference.accepts != Accepts::Either);
         if old.fields != new.fields
             || graph.roots[root].kind == Some(KustomizationKind::Component)

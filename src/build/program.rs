@@ -272,6 +272,7 @@ fn run_version(path: &Path, kind: Tool) -> Result<(Means, Output), process::Erro
         });
         let isolation = Isolation {
             means,
+            // Nothing listens at port 0, so the network is closed.
             network: Some((Ipv4Addr::LOCALHOST, 0).into()),
             input: &input,
             writable: &[private.path()],
@@ -286,8 +287,8 @@ fn run_version(path: &Path, kind: Tool) -> Result<(Means, Output), process::Erro
     }
 }
 
-/// The version; for a program that was built without one, with the beginning of its digest, so that records tell two such
-/// programs apart.
+/// The version; for a program that was built without one, with the beginning of its digest, so that records tell two
+/// such programs apart.
 fn identified(version: String, path: &Path, known: &OnceLock<Option<String>>) -> String {
     const DIGITS: usize = 16;
     if version != UNVERSIONED {
@@ -311,8 +312,8 @@ fn is_version(version: &str, numbers: &str) -> bool {
     rest.is_some_and(|rest| !rest.starts_with(|next: char| next.is_ascii_digit()))
 }
 
-/// Reads the version that a program prints, and the version of the kustomize that it is or has in it; `None` if it prints
-/// anything else.
+/// Reads the version that a program prints, and the version of the kustomize that it is or has in it; `None` if it
+/// prints anything else.
 fn parse_version(kind: Tool, stdout: &[u8]) -> Option<(String, Option<String>)> {
     let mut kustomize = None;
     let word = match kind {

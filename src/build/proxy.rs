@@ -1,9 +1,9 @@
-//! A proxy on this machine, the only way out for a build. It answers with the remote files that this run has fetched, and
-//! writes down everything else that it is asked for.
+//! A proxy on this machine, the only way out for a build. It answers with the remote files that this run has fetched,
+//! and writes down everything else that it is asked for.
 //!
 //! It ends TLS itself, as an authority that lives as long as it does and that only the build trusts (through
-//! `SSL_CERT_FILE`, which Go reads where the platform has no trust store of its own). Go asks no proxy for a host on this
-//! machine: such files are requested again.
+//! `SSL_CERT_FILE`, which Go reads where the platform has no trust store of its own). Go asks no proxy for a host on
+//! this machine: such files are requested again.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io::{self, BufRead as _, BufReader, Read, Write};
@@ -77,8 +77,8 @@ fn not_started(error: impl std::fmt::Display) -> Failure {
 }
 
 impl Served {
-    /// Takes files by their URLs, and the URLs of repositories. The certificate to trust is put into `directory`; its key
-    /// stays in memory.
+    /// Takes files by their URLs, and the URLs of repositories. The certificate to trust is put into `directory`; its
+    /// key stays in memory.
     ///
     /// Fails when the certificate cannot be made or written.
     pub(super) fn new<'a>(
@@ -90,8 +90,8 @@ impl Served {
         for (text, bytes) in files {
             let Some(key) = key_of_text(text) else { continue };
             let known = contents.entry(key).or_insert_with(|| Some(bytes.into()));
-            // Two URLs with one key differ in something that a request does not contain, such as a password. If their contents
-            // differ, too, nobody can tell which is requested.
+            // Two URLs with one key differ in something that a request does not contain, such as a password. If their
+            // contents differ, too, nobody can tell which is requested.
             known.take_if(|known| **known != *bytes);
         }
         // A request for a URL without content fails, but it is known, and so not reported.
@@ -104,8 +104,8 @@ impl Served {
         let authority = authority.map_err(not_started)?;
         let certificate = directory.join("certificate.pem");
         std::fs::write(&certificate, authority.pem()).map_err(unusable)?;
-        // Other users of the machine reach the proxy, too, so that it needs a password. It is a digest of the key, because
-        // whoever knows the key may read everything anyway.
+        // Other users of the machine reach the proxy, too, so that it needs a password. It is a digest of the key,
+        // because whoever knows the key may read everything anyway.
         let password = sha256_hex(&authority.key().serialize_der());
         Ok(Served { files, without_content, authority, password, certificate, hosts: Mutex::default() })
     }
@@ -311,6 +311,7 @@ impl Shared {
         }
         // This request contains only host and port; the path follows after TLS has begun.
         let url = Url::parse(&format!("https://{}/", request.uri)).ok();
+        // A client that would not trust our certificate, or has no password, gets no tunnel: its request is refused.
         let named = url.as_ref().and_then(|url| Some((url, url.host_str()?)));
         let Some((url, host)) = named.filter(|_| IS_TRUSTED && request.is_trusted) else {
             return self.answer_request(&mut stream, &request, url);

@@ -36,7 +36,8 @@ pub(crate) struct Rendered {
     /// The paths of the files of these targets; for one with an unknown name also the directory of its engine, for an
     /// unreadable file the top.
     unknown_files: BTreeSet<String>,
-    /// Why the files of some targets are missing, although their repository may be this one: nothing tells whether it is.
+    /// Why the files of some targets are missing, although their repository may be this one: nothing tells whether it
+    /// is.
     perhaps_local: BTreeMap<String, String>,
     /// The files of an earlier run that [stay](Self::keep_earlier).
     earlier_files: BTreeSet<String>,
@@ -68,8 +69,8 @@ impl FileNames<'_> {
         let objects: BTreeMap<&ObjectRef, &Target> = targets.iter().map(|target| (&target.object, target)).collect();
         let mut unnamed: Vec<&Target> = objects.into_values().collect();
         let mut names = HashMap::new();
-        // Objects of two clusters often have one name, and neither may overwrite the other's file: a target gets the short
-        // name if no other has it, else the name with the suffix if no other has that.
+        // Objects of two clusters often have one name, and neither may overwrite the other's file: a target gets the
+        // short name if no other has it, else the name with the suffix if no other has that.
         for suffix_of in [|_: &Target| String::new(), suffix] {
             let mut by_file: BTreeMap<String, Vec<&Target>> = BTreeMap::new();
             for target in unnamed.drain(..) {
@@ -82,8 +83,8 @@ impl FileNames<'_> {
                 }
             }
         }
-        // The others are numbered. The line of the object would be a name, too, but then a comment above the object would
-        // rename the file that is deployed.
+        // The others are numbered. The line of the object would be a name, too, but then a comment above the object
+        // would rename the file that is deployed.
         let mut counts: HashMap<String, usize> = HashMap::new();
         for target in unnamed {
             let suffix = format!("{}, {}", suffix(target), target.object.kind);
@@ -138,7 +139,7 @@ impl Rendered {
         let Choices { builds: chosen, unbuilt, unread, targets, .. } = choices;
         let mut rendered = Rendered { stopped: stopped(&unbuilt).cloned().collect(), ..Rendered::default() };
         let names = FileNames::of(&targets);
-        // A change may touch only one source of an application, but the file has the objects of all.
+        // A removed build would give an empty file. Without it, the caller removes its earlier file.
         let chosen = chosen.into_iter().filter(|choice| choice.status != DiffStatus::Removed);
         let builds = rendered.known_builds(workspace, chosen, &names);
         // An unknown build may change these targets, although the change touches no input of them.
@@ -181,6 +182,7 @@ impl Rendered {
         let mut builds = Vec::new();
         for choice in chosen {
             let (file, spot) = match choice.targets().new {
+                // A root is alone in its file, so its position does not matter.
                 None => (root_file(&choice.title()), Position::default()),
                 Some(target) => (names.file(target), target.spot),
             };
@@ -268,6 +270,7 @@ impl Rendered {
             }
             for file in staying {
                 unknown.extend(deploying_engines(&earlier.read(&file)?).map(engine_directory));
+                // The user must say which repository this is: until then nobody knows whether this file is right.
                 self.fails |= self.perhaps_local.contains_key(&file);
                 self.earlier_files.insert(file);
             }
@@ -310,8 +313,8 @@ impl Rendered {
     }
 }
 
-/// Adds the output of a later source of the same target. If both make the same object, the earlier one is removed, because
-/// Argo CD deploys the later one.
+/// Adds the output of a later source of the same target. If both make the same object, the earlier one is removed,
+/// because Argo CD deploys the later one.
 pub(crate) fn append(output: &mut Vec<u8>, more: &[u8]) {
     if !output.is_empty() {
         let (text, later) = (String::from_utf8_lossy(output), String::from_utf8_lossy(more));

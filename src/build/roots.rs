@@ -118,7 +118,8 @@ impl<'a> Refusals<'a> {
         if !failures.is_empty() {
             return Some(Unbuilt::Unknown(Failures(failures)));
         }
-        // Exceptions come after the failures: a root with a failure is unknown even if an exception covers something else.
+        // Exceptions come after the failures: a root with a failure is unknown even if an exception covers something
+        // else.
         if let Some(reason) = first_missing(graph, &reached) {
             return Some(Unbuilt::Skipped(Failure::new(reason).because(FailureKind::Left)));
         }
@@ -136,8 +137,8 @@ impl<'a> Refusals<'a> {
     }
 }
 
-/// The roots that name programs which kustomize would skip, or programs of this machine that remote input must not run, and
-/// the reason; `None` if there are none.
+/// The roots that name programs which kustomize would skip, or programs of this machine that remote input must not run,
+/// and the reason; `None` if there are none.
 fn unrunnable(graph: &Graph, arguments: &[String], program: &Program) -> Option<(Vec<RootId>, String)> {
     let programs = graph.notes.iter().filter_map(|noted| match &noted.note.kind {
         NoteKind::Code { runs: Runs::Program(path), .. } => Some((noted, path)),
@@ -145,6 +146,7 @@ fn unrunnable(graph: &Graph, arguments: &[String], program: &Program) -> Option<
     });
     let has_flag =
         |name: &str| arguments.iter().any(|argument| *argument == name || *argument == format!("{name}=true"));
+    // Without this flag kustomize runs no function, and fails with a message of its own.
     if !has_flag("--enable-alpha-plugins") {
         return None;
     }
@@ -193,8 +195,8 @@ pub(super) struct Roots {
 }
 
 impl Roots {
-    /// Writes the inputs of roots of a graph. Each is given by its directory from the scope, with `None` if the directory
-    /// holds no root, or why the root is not built.
+    /// Writes the inputs of roots of a graph. Each is given by its directory from the scope, with `None` if the
+    /// directory holds no root, or why the root is not built.
     pub(super) fn write(
         graph: &Graph,
         roots: BTreeMap<String, Result<Option<RootId>, Unbuilt>>,
@@ -210,7 +212,8 @@ impl Roots {
         for (number, (directory, root)) in roots.into_iter().enumerate() {
             let top = inputs::tree_dir(graph, number, &files.input);
             if let Ok(None) = &root {
-                // kustomize gets the files with the names of kustomizations, and reports why the directory is not a root.
+                // kustomize gets the files with the names of kustomizations, and reports why the directory is not a
+                // root.
                 fs::create_dir_all(&top).map_err(unusable)?;
                 let names = FILE_NAMES.map(|name| path::join(&directory, name));
                 disk::write_temporary(&*source.tree, names, None, &top)?;
@@ -255,7 +258,8 @@ impl Roots {
     }
 }
 
-/// Writes a chart with everything that links in it lead to, and values beside it. Returns also the files with the values.
+/// Writes a chart with everything that links in it lead to, and values beside it. Returns also the files with the
+/// values.
 pub(super) fn write_chart(
     tree: &SharedTree,
     directory: &str,
@@ -273,6 +277,7 @@ pub(super) fn write_chart(
         fs::write(&written[number], text).map_err(unusable)?;
     }
     let layout = Some(Arc::new(layout));
+    // A template need not give the same again, so helm `runs`. Only kustomize asks whether a root leaves its directory.
     Ok((RootDir { files, layout, top, directory: directory.to_owned(), runs: true, leaves: false }, written))
 }
 
@@ -296,8 +301,8 @@ impl BuildRun {
     }
 
     /// Builds a root that failed for a `reason` once more, among all files of its tree and without the load restrictor.
-    /// Returns a message if it builds now, because then it reads a file that the walk does not know, and a message for each
-    /// unknown request; `None` if there are none.
+    /// Returns a message if it builds now, because then it reads a file that the walk does not know, and a message for
+    /// each unknown request; `None` if there are none.
     pub(super) fn retry_among_all(&self, source: &ScopedTree, reason: &str) -> Result<Option<BTreeSet<String>>> {
         // A fetched tree has only the files that the walk knows.
         if source.repository.is_some() {
@@ -307,8 +312,8 @@ impl BuildRun {
         let RootDir { files, leaves, .. } = &self.root;
         let whole = files.input.join("whole");
         let top = whole.join(&source.scope);
-        // If the first build had the load restrictor, and the root names a file outside of itself, success proves nothing: the
-        // restrictor may have been all that was wrong.
+        // If the first build had the load restrictor, and the root names a file outside of itself, success proves
+        // nothing: the restrictor may have been all that was wrong.
         let is_proof = !leaves || self.arguments.iter().any(|argument| argument == ANY_FILE);
         // One try is enough, so that it need not give the same output again.
         let run = BuildRun {
@@ -326,6 +331,7 @@ impl BuildRun {
         }
         match run.build(OutputForm::Objects) {
             Ok(_) if is_proof => Ok(Some([unread_file(reason)].into())),
+            // It fails among all files as well, so no missing file was the reason; or success proves nothing.
             Ok(_) | Err(Unbuilt::Failed(_) | Unbuilt::Refused(_) | Unbuilt::Skipped(_)) => Ok(None),
             Err(Unbuilt::Unread(messages)) => Ok(Some(messages)),
             Err(Unbuilt::Unknown(Failures(failures))) => failures.into_iter().next().map_or(Ok(None), Err),

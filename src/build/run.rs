@@ -84,7 +84,8 @@ impl BuildOutput {
             .join("\n");
         // The message of a command that it ran has several lines.
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        // Some versions of kubectl quote the message, and a message about a program that kustomize ran has its call in it.
+        // Some versions of kubectl quote the message, and a message about a program that kustomize ran has its call in
+        // it.
         let text = logged(&text);
         without_call(&cause(text.trim_start_matches("Error: ")))
     }
@@ -127,7 +128,8 @@ const HELM_DEBUG: &str = "Use --debug flag to render out invalid YAML";
 /// The message of Helm 4 for a kustomize before 5.8.1, which asks it for its version with `-c`.
 const HELM_4: &str = "unknown shorthand flag: 'c' in -c";
 
-/// The innermost reason in a message of kustomize, which repeats it for each root on the way; with the root that has it.
+/// The innermost reason in a message of kustomize, which repeats it for each root on the way; with the root that has
+/// it.
 fn cause(text: &str) -> String {
     if text.contains(HELM_4) {
         return "kustomize before 5.8.1, alone or in kubectl, cannot run Helm 4: use kustomize 5.8.1 or later, or Helm 3".to_owned();
@@ -228,8 +230,8 @@ impl BuildRun {
         BuildRun { root, program: program.clone(), arguments, variables, edits: false, known: None }
     }
 
-    /// Runs the program in a new directory of its own, whatever is remembered. If the machine or a limit ends it early, that
-    /// is a failure; if the program itself fails, the output says so.
+    /// Runs the program in a new directory of its own, whatever is remembered. If the machine or a limit ends it early,
+    /// that is a failure; if the program itself fails, the output says so.
     pub(super) fn run(&self) -> Result<BuildOutput> {
         let BuildRun { root: RootDir { files: build_files, top, .. }, program, variables, .. } = self;
         let BuildFiles { scratch, input, answers: Answers { files: remote_files, .. }, .. } = &**build_files;
@@ -245,6 +247,7 @@ impl BuildRun {
                 let network = is_closed.then_some(proxy.address());
                 (Some(proxy), network)
             }
+            // The build asks upstream itself, so its network stays open.
             RemoteFiles::Upstream => (None, None),
         };
         let traces = failpoint::writable();
@@ -273,6 +276,7 @@ impl BuildRun {
         let mut stderr = self.without_directories(&redact::text(&output.stderr), private);
         // The files are searched for Secrets only if the program says something that may quote them.
         if !stderr.is_empty() {
+            // The copy of the whole tree is among the shared files.
             let is_among_all = self.known.is_some();
             let shared = if is_among_all { &build_files.all_secrets } else { &build_files.secrets };
             let of_root = if is_among_all { Secrets::default() } else { Secrets::below(top) };
@@ -296,7 +300,8 @@ impl BuildRun {
         }
     }
 
-    /// The command that builds or edits, with its own home, and with our executable in the place of programs that fetch.
+    /// The command that builds or edits, with its own home, and with our executable in the place of programs that
+    /// fetch.
     fn command(&self, private: &Path) -> Result<Command> {
         let BuildRun { root, program, arguments, .. } = self;
         let Answers { manifest, files, .. } = &root.files.answers;
@@ -320,8 +325,8 @@ impl BuildRun {
         Ok(command)
     }
 
-    /// All refused requests of a build: those to the proxy, those among the `requests` that the sandbox has seen, and the calls
-    /// of programs that we stand in for. Requests that are expected are left out.
+    /// All refused requests of a build: those to the proxy, those among the `requests` that the sandbox has seen, and
+    /// the calls of programs that we stand in for. Requests that are expected are left out.
     fn refused(
         &self,
         by_proxy: BTreeSet<String>,
@@ -437,7 +442,8 @@ impl Spent {
 }
 
 impl Program {
-    /// How long a build that begins now may take, and counts it. Fails if the builds before have used up the time of a run.
+    /// How long a build that begins now may take, and counts it. Fails if the builds before have used up the time of a
+    /// run.
     fn time_for_build(&self) -> Result<Duration> {
         let limit = self.timeout.unwrap_or(TIMEOUT);
         let mut spent = locked(&self.spent);

@@ -33,6 +33,7 @@ pub(crate) fn check_builds(job: &PlanBuilds<'_>, options: &BuildOptions) -> Resu
         arguments.push(ANY_FILE.to_owned());
     }
     let by = BuildTool { program: program.name(), arguments: arguments.clone() };
+    // Something remote that could not be followed has ended the plan, and kustomize itself reports missing local files.
     let refusals = Refusals::of(graph, &[], &arguments, &program);
     let refusal = |root: &ComparedRoot| {
         let absolute = absolute_path_reason(graph, root.root).map(|why| Unbuilt::Skipped(Failure::new(why)));
@@ -86,8 +87,8 @@ fn sameness(target: &TargetCheck) -> (RootId, bool) {
     (target.root, target.verdict.is_same())
 }
 
-/// The roots to build next, which no build has reached for sure. `known` says of each built root whether both outputs are
-/// the same. `None` if there are none, or if the plan makes a copy.
+/// The roots to build next, which no build has reached for sure. `known` says of each built root whether both outputs
+/// are the same. `None` if there are none, or if the plan makes a copy.
 fn unverified(plan: &Plan, known: &BTreeMap<RootId, bool>) -> Option<Vec<ComparedRoot>> {
     // Only the target of a copy is built, and only it has a path in the copy.
     if plan.new_dir.is_some() {
@@ -212,12 +213,14 @@ impl<'a> RootPairs<'a> {
 
     /// Builds a root on both sides, and compares the outputs. If they differ, their exact bytes are kept for the user.
     fn check_root(&self, root: &ComparedRoot) -> Result<TargetCheck> {
-        // Remembered outputs have hashes for values of Secrets, but the outputs that the user gets must have the values.
+        // Remembered outputs have hashes for values of Secrets, but the outputs that the user gets must have the
+        // values.
         let checked = self.build_and_compare(root, OutputForm::Objects)?;
         if checked.verdict.differs() { self.build_and_compare(root, OutputForm::Bytes) } else { Ok(checked) }
     }
 
-    /// Builds both sides of a root, and compares the outputs. [`OutputForm::Bytes`] keeps those that differ for the user.
+    /// Builds both sides of a root, and compares the outputs. [`OutputForm::Bytes`] keeps those that differ for the
+    /// user.
     fn build_and_compare(&self, root: &ComparedRoot, form: OutputForm) -> Result<TargetCheck> {
         let localized = || self.build_of(root, &self.localized)?.build(form);
         // The same files give the same output: it is built only to see what it asks for.

@@ -71,8 +71,8 @@ fn is_of_kubernetes(key: &Value) -> bool {
     key.as_str().is_some_and(|key| key.starts_with("kubernetes.io/"))
 }
 
-/// Calls `call` for the keys of values, if one of them is not the name of a value: the keys are then lines of a file that a
-/// generator read as pairs, such as a private key.
+/// Calls `call` for the keys of values, if one of them is not the name of a value: the keys are then lines of a file
+/// that a generator read as pairs, such as a private key.
 fn invalid_keys(values: &mut Value, call: &mut dyn FnMut(&mut Value)) {
     let Value::Mapping(values) = values else { return };
     if !values.keys().all(|key: &Value| {
@@ -113,8 +113,8 @@ pub(super) fn fingerprint(text: &str) -> String {
     format!("…({} bytes, sha256 {}…)", text.len(), &sha256_hex(text.as_bytes())[..4])
 }
 
-/// The [`fingerprint`] of a value of a Secret, also if the [memory](super::memory) has replaced the value: by its fingerprint
-/// and a hash.
+/// The [`fingerprint`] of a value of a Secret, also if the [memory](super::memory) has replaced the value: by its
+/// fingerprint and a hash.
 pub(super) fn shown_fingerprint(text: &str) -> String {
     // The number of digits of the hash, which nobody needs to see.
     const HASH: usize = 64;
@@ -259,6 +259,8 @@ impl Secrets {
 
     /// Adds the values that a patch writes, unless it selects objects of another kind.
     fn add_patch(&mut self, patch: &Mapping, directory: &Path) {
+        // Any other mapping is no entry of a list of patches. A patch without a target names the kind of its object, so
+        // it is read as a Secret.
         let Some(selector) = patch.get("target") else { return };
         let kind = selector.get("kind").and_then(Value::as_str).unwrap_or_default();
         // A selector without a kind may select a Secret, and a pattern such as `.*` matches Secrets, too.

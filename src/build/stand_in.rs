@@ -1,5 +1,5 @@
-//! Our own executable in the place of the programs that fetch for a build. For git it answers what kustomize asks from what
-//! this run has fetched. Whatever else git, helm and container engines are asked for is refused, and written down.
+//! Our own executable in the place of the programs that fetch for a build. For git it answers what kustomize asks from
+//! what this run has fetched. Whatever else git, helm and container engines are asked for is refused, and written down.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -22,8 +22,8 @@ const REFUSED: &str = "KUSTOMIZE_LOCALIZE_REFUSED";
 /// The programs that it stands in for: kustomize starts these to fetch something.
 const PROGRAMS: [&str; 4] = ["git", "helm", "docker", "podman"];
 
-/// Answers the calls of git that have nothing to find out: kustomize makes five for each reference, and a shell starts faster
-/// than this program.
+/// Answers the calls of git that have nothing to find out: kustomize makes five for each reference, and a shell starts
+/// faster than this program.
 const SCRIPT: &str = "#!/bin/sh
 case \"$1\" in
 init | checkout) exit 0 ;;
@@ -85,7 +85,8 @@ impl Manifest {
         let manifest = directory.join("fetched.json");
         let text = serde_json::to_vec(self).map_err(unusable)?;
         fs::create_dir_all(directory).and_then(|()| fs::write(&manifest, text)).map_err(unusable)?;
-        // The script is written before any build begins: a program cannot be run while a process has it open for writing.
+        // The script is written before any build begins: a program cannot be run while a process has it open for
+        // writing.
         #[cfg(unix)]
         if !is_noexec(directory) {
             disk::write_program(&directory.join("git"), SCRIPT).map_err(unusable)?;
@@ -94,8 +95,8 @@ impl Manifest {
     }
 }
 
-/// Puts our executable in the place of the programs that `command` finds first: in `directory`, where it also writes down
-/// what it [refuses](refused). The helm that it runs is the one that is named.
+/// Puts our executable in the place of the programs that `command` finds first: in `directory`, where it also writes
+/// down what it [refuses](refused). The helm that it runs is the one that is named.
 pub(super) fn replace_programs(
     command: &mut Command,
     manifest: &Path,
@@ -118,8 +119,8 @@ pub(super) fn replace_programs(
         fs::rename(directory.join("git"), inner.join("git"))?;
         std::os::unix::fs::symlink(script, directory.join("git"))?;
     }
-    // Ours come first, so that kustomize finds them instead of the real ones. The named helm comes right after ours, which
-    // calls the next one.
+    // Ours come first, so that kustomize finds them instead of the real ones. The named helm comes right after ours,
+    // which calls the next one.
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut all = vec![directory.to_owned()];
     let helm = helm.map(Path::canonicalize).transpose()?;
@@ -151,7 +152,8 @@ pub(super) fn refused(directory: &Path) -> Vec<String> {
     String::from_utf8_lossy(&text).lines().map(str::to_owned).collect()
 }
 
-/// Stands in for another program, if that is what we were started for.
+/// Stands in for another program, if that is what we were started for. `None` if not: then we are the command of the
+/// user.
 pub(crate) fn run() -> Option<ExitCode> {
     let mut arguments = std::env::args_os();
     let name = PathBuf::from(arguments.next()?);
@@ -168,6 +170,7 @@ pub(crate) fn run() -> Option<ExitCode> {
             other => Err(other),
         }),
         ("helm", ["template", ..]) => run_real(name, &words),
+        // A function that a kustomization names runs in a container engine. No other image does.
         ("docker" | "podman", ["run", .., image])
             if Manifest::read(&manifest).is_ok_and(|manifest| manifest.images.iter().any(|known| known == image)) =>
         {
@@ -236,8 +239,8 @@ impl Refusal {
 
 /// Answers one call of git, in the directory `clone`.
 fn answer_git(manifest: &Path, clone: &Path, arguments: &[&str]) -> Result<(), Refusal> {
-    // Each call is a process of its own. The clone remembers the URL of `origin`, and the directory of the same commit with
-    // submodules if that is another one.
+    // Each call is a process of its own. The clone remembers the URL of `origin`, and the directory of the same commit
+    // with submodules if that is another one.
     let [origin, with_submodules] = [".git-origin", ".git-submodules"].map(|name| clone.join(name));
     // kustomize 4.0 to 5.8 makes these calls only (`api/internal/git/cloner.go`).
     match arguments {
@@ -271,7 +274,8 @@ impl Manifest {
         serde_json::from_slice(&text).map_err(|error| Refusal::because(format!("no manifest: {error}")))
     }
 
-    /// The fetched commits of a repository that a call of git may mean: without submodules, with them, or both in this order.
+    /// The fetched commits of a repository that a call of git may mean: without submodules, with them, or both in this
+    /// order.
     fn commits(self, url: &str, reference: &str) -> Result<Vec<ClonedCommit>, Refusal> {
         let (mut commits, url) = (self.upstreams, redact::url(url));
         // kustomize asks for `HEAD` if a URL names no ref, or names that one.

@@ -74,7 +74,8 @@ impl From<Option<Duration>> for Bounds {
     }
 }
 
-/// Runs `command` to its end, feeding it `input`, and collects what it writes.
+/// Runs `command` to its end, feeding it `input`, and collects what it writes. Fails if it cannot be run, or exceeds
+/// its bounds; a command that ends with an error is not a failure here.
 pub(crate) fn run(
     command: &mut Command,
     input: Option<&[u8]>,
@@ -129,8 +130,8 @@ fn detach(command: &mut Command) {
         unsafe {
             command.pre_exec(move || {
                 rustix::process::setsid()?;
-                // However we end, the child gets SIGTERM, so that git removes its locks. The end of the thread that started the
-                // child counts as our end, so each thread waits for its own child.
+                // However we end, the child gets SIGTERM, so that git removes its locks. The end of the thread that
+                // started the child counts as our end, so each thread waits for its own child.
                 #[cfg(target_os = "linux")]
                 end_with(us, rustix::process::Signal::TERM)?;
                 Ok(())
@@ -188,7 +189,8 @@ fn wait_within(
             Ok(None) => {}
             Ok(Some(status)) => {
                 let is_late = exited.get_or_insert_with(Instant::now).elapsed() > GRACE;
-                // A process that the child left behind has the pipes open. It is ended, if it is in the group of the child.
+                // A process that the child left behind has the pipes open. It is ended, if it is in the group of the
+                // child.
                 if is_late && !is_closed {
                     signal_group(child.id(), GroupSignal::Kill);
                 }
@@ -217,7 +219,8 @@ fn wait_within(
     }
 }
 
-/// The resident memory of a process and of everything that it has started, in bytes; `None` if the system does not tell.
+/// The resident memory of a process and of everything that it has started, in bytes; `None` if the system does not
+/// tell.
 fn resident_bytes(process: u32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let kilobytes = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?.trim().strip_suffix(" kB")?;

@@ -13,7 +13,7 @@ pub(super) fn merged(repo: &LocalRepo, tree: &DiskTree) -> Result<Option<Merged>
     // A commit can have a lock with conflict markers. Its sides are only text, so they cannot be merged.
     let [base, Some(ours), Some(theirs)] = stages(repo, tree)? else { return Ok(None) };
     let (ours, theirs) = (side(&ours, "ours")?, side(&theirs, "theirs")?);
-    // A lock on disk that is neither side was resolved by the user.
+    // A lock on disk that is neither side was resolved by the user. One with conflict markers cannot be parsed.
     let on_disk = tree.entry(LOCK_NAME)?.map(|_| tree.read(LOCK_NAME)).transpose()?;
     let on_disk = on_disk.and_then(|bytes| Lock::parse(&bytes, LOCK_NAME).ok());
     if on_disk.is_some_and(|lock| lock != ours && lock != theirs) {

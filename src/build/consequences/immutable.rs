@@ -5,8 +5,8 @@ use serde_yaml::{Mapping, Value};
 use crate::build::secrets;
 use crate::targets::policy::{at, is_kind, text};
 
-/// Kinds with fields that cannot be changed. A field with `?` may be filled in by a cluster, so that only one side has it.
-/// After `=` is the default of a field.
+/// Kinds with fields that cannot be changed. A field with `?` may be filled in by a cluster, so that only one side has
+/// it. After `=` is the default of a field.
 const FIELDS: &str = "
     apps/Deployment spec.selector
     apps/DaemonSet spec.selector
@@ -76,6 +76,7 @@ fn differs(old: &Value, new: &Value) -> bool {
             [Some(mapping @ Value::Mapping(_)), None] | [None, Some(mapping @ Value::Mapping(_))] => {
                 is_whole || differs(mapping, &Value::Mapping(Mapping::new()))
             }
+            // A scalar that only one side has may be a default.
             [old, new] => is_whole && old != new,
         }
     };
@@ -88,6 +89,7 @@ fn differs(old: &Value, new: &Value) -> bool {
         }
         _ => {
             let [old, new] = [old, new].map(scalar);
+            // The API server reads `1000m` and `1` as one quantity.
             old != new && quantity(&old).zip(quantity(&new)).is_none_or(|(old, new)| old != new)
         }
     }

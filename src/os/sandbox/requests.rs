@@ -30,7 +30,8 @@ enum Answer {
 }
 
 impl Requests<'_> {
-    /// Answers the kernel until the other end of `ended` is closed, when the child has ended. Returns the refused requests.
+    /// Answers the kernel until the other end of `ended` is closed, when the child has ended. Returns the refused
+    /// requests.
     pub(super) fn answer(&self, ended: &PipeReader) -> BTreeSet<Request> {
         let mut refused = BTreeSet::new();
         loop {
@@ -64,7 +65,8 @@ impl Requests<'_> {
         match c_long::from(asked.data.nr) {
             libc::SYS_connect => match self.read_address(asked, second, third) {
                 Some(Address::Internet(address)) if Some(address) == self.isolation.network => {
-                    // We connect, not the child: another thread of it may change the address before the kernel reads it.
+                    // We connect, not the child: another thread of it may change the address before the kernel reads
+                    // it.
                     let connected = self.connect(asked, first, address);
                     connected.map_or(Answer::Refused(None), |()| Answer::Connected)
                 }
@@ -74,7 +76,9 @@ impl Requests<'_> {
                 None => Answer::Refused(Some(Request::Connection(None))),
             },
             libc::SYS_socket => Answer::Refused(refused_socket(asked)),
+            // It would connect while it sends. Such a call is never permitted, so its address is not read.
             call if SENDS.iter().any(|(sends, _)| *sends == call) => Answer::Refused(Some(Request::Connection(None))),
+            // The filter asks about no other call.
             _ => Answer::Refused(None),
         }
     }
