@@ -27,7 +27,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     findings
 }
 
-/// Adds to a failure how to restore the file. The way back depends on what git has: the index, HEAD, or only upstream.
+/// Adds to a failure how to restore the file, or the lock if that is what was edited.
 fn with_hints(
     context: &Context<'_>,
     directory: &str,
@@ -47,36 +47,39 @@ fn with_hints(
             .hints(restoring(context, directory, lock, path))
             .hint("put your own changes upstream or in an overlay"),
         FileDifference::Unlisted { .. } => {
-            let name = pathspec(&path::join(directory, LOCK_NAME));
-            failure.hint(format!("the lock was edited; to restore it: {}", command("git checkout HEAD --", [name])))
+            failure.hints(restoring(context, directory, lock, &path::join(directory, LOCK_NAME)))
         }
-        FileDifference::Added => {
-            let remove = command("git rm -f --", [pathspec(path)]);
-            failure.hint(remove).hint("put your own files in another directory")
-        }
+        // No command: git may not track the file yet, and then nothing brings it back.
+        FileDifference::Added => failure.hint("move it to another directory, or remove it"),
     }
 }
 
-/// The help for a localized file that differs: the commands that write the files of its lock again. They depend on who wrote
-/// them: a copy, `branch` or `vendor`.
+/// The help for a localized file that differs, or for an edited lock: the ways to its recorded bytes. They depend on who
+/// wrote the lock: a copy, `branch`, `vendor`, or another repository from which files and lock were copied.
 fn restoring(context: &Context<'_>, directory: &str, lock: &Lock, path: &str) -> Vec<String> {
     let name = path::join(directory, LOCK_NAME);
     if let Some(target) = &lock.target {
         return vec![format!("copy `{target}` again with `--overwrite`, in the scope of `{name}`")];
     }
-    if let Some(source) = source(context).filter(|_| lock.trailers) {
-        let committed = matches!(context.input.source, Snapshot::Commit { .. });
-        let undo = format!("undo uncommitted changes: {}", command("git checkout HEAD --", [pathspec(path)]));
+    let way = if let Some(source) = source(context).filter(|_| lock.trailers) {
         let switch = command("git switch", [source]);
-        let branch = format!("recreate the branch: {switch} && git kustomize-localize branch --overwrite");
-        return Some(undo).filter(|_| !committed).into_iter().chain([branch]).collect();
-    }
-    // Name the root beside the files: without an argument, `vendor` would localize the whole repository.
-    let root = path::parent(stored::localized_dir(path).unwrap_or(directory));
-    vec![match tree::kustomization_in(context.tree, root) {
-        Ok(Some(_)) => command("git kustomize-localize vendor --overwrite", [format!(":/{root}")]),
-        _ => format!("restore the kustomization in `{}`, which uses these files", path::shown(root)),
-    }]
+        format!("recreate the branch: {switch} && git kustomize-localize branch --overwrite")
+    } else if !directory.is_empty() {
+        // `vendor` uses only the lock at the top.
+        format!("copy `{directory}` again from the repository that `{name}` is from")
+    } else if path == name {
+        "the lock was edited: restore it from a commit before that".to_owned()
+    } else {
+        // Name the root beside the files: without an argument, `vendor` would localize the whole repository.
+        let root = path::parent(stored::localized_dir(path).unwrap_or_default());
+        return vec![match tree::kustomization_in(context.tree, root) {
+            Ok(Some(_)) => command("git kustomize-localize vendor --overwrite", [format!(":/{root}")]),
+            _ => format!("restore the kustomization in `{}`, which uses these files", path::shown(root)),
+        }];
+    };
+    let undo = format!("undo uncommitted changes: {}", command("git checkout HEAD --", [pathspec(path)]));
+    let is_committed = matches!(context.input.source, Snapshot::Commit { .. });
+    Some(undo).filter(|_| !is_committed).into_iter().chain([way]).collect()
 }
 
 /// The source branch of the localized branch that is checked. `None` if the checked branch is not a localized one.
@@ -137,7 +140,33 @@ mod tests {
                 "`a/localized-files/new.yaml` was added: the lock does not list it",
             ]
         );
-        assert_eq!(findings[1].help[0], "git rm -f -- :/a/localized-files/new.yaml");
+        assert_eq!(findings[1].help, ["move it to another directory, or remove it"]);
+    }
+
+    #[test]
+    fn an_edited_lock_is_restored_from_git() {
+        let mut scene = in_place();
+        scene.lock.files[0].remote = Some(crate::reference::Upstream::File { url: "https://h/x.yaml".to_owned() });
+        let help = [
+            "undo uncommitted changes: git checkout HEAD -- :/kustomize-localize.lock",
+            "the lock was edited: restore it from a commit before that",
+        ];
+        assert_eq!(found(scene)[0].help, help);
+    }
+
+    #[test]
+    fn files_with_a_lock_below_the_top_come_from_another_repository() {
+        let lock = Lock { files: in_place().lock.files, ..Lock::default() };
+        let scene = Scene::default()
+            .file("sub/a/kustomization.yaml", "resources: [localized-files/h/x.yaml]\n")
+            .file("sub/a/localized-files/h/x.yaml", "y")
+            .file("sub/kustomize-localize.lock", &lock.render().unwrap());
+        let help = [
+            "undo uncommitted changes: git checkout HEAD -- :/sub/a/localized-files/h/x.yaml",
+            "copy `sub` again from the repository that `sub/kustomize-localize.lock` is from",
+            "put your own changes upstream or in an overlay",
+        ];
+        assert_eq!(found(scene)[0].help, help);
     }
 
     #[test]

@@ -304,7 +304,7 @@ fn every_edit_of_the_lock_at_the_top_is_named() {
 
 #[test]
 fn check_finds_files_that_the_lock_no_longer_lists() {
-    for is_in_place in [false, true] {
+    for (is_in_place, way) in [(false, "again with `--overwrite`, in the scope of"), (true, "recreate the branch: git switch main")] {
         let branch = Branch::new(is_in_place);
         let name = branch.lock();
         let lock = branch.repo.read(&name);
@@ -317,7 +317,7 @@ fn check_finds_files_that_the_lock_no_longer_lists() {
         output
             .fails(1)
             .stdout_has("` is from https://github.com/acme/base?ref=v1, which the lock does not list")
-            .stdout_has("the lock was edited; to restore it: git checkout HEAD -- ");
+            .stdout_has(way);
         assert_eq!(branch.verified(), found);
     }
 }

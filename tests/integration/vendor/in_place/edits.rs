@@ -79,8 +79,7 @@ fn other_peoples_files_are_left_alone() {
     in_place(&world.work, &[]).fails(1).says(expect![[r#"
         error[edited-copy]: `base/localized-files/mine.yaml` was added: the lock does not list it
          --> base/localized-files/mine.yaml
-         = help: git rm -f -- :/base/localized-files/mine.yaml
-         = help: put your own files in another directory
+         = help: move it to another directory, or remove it
 
         error: nothing was written: 1 error (edited-copy 1)
           hint: for more: git kustomize-localize explain edited-copy
@@ -94,8 +93,7 @@ fn other_peoples_files_are_left_alone() {
     in_place(&world.work, &[]).fails(1).says(expect![[r#"
         error[edited-copy]: `base/localized-files/github.com/acme/lib/v1/other/map.yaml` was added: the lock does not list it
          --> base/localized-files/github.com/acme/lib/v1/other/map.yaml
-         = help: git rm -f -- :/base/localized-files/github.com/acme/lib/v1/other/map.yaml
-         = help: put your own files in another directory
+         = help: move it to another directory, or remove it
 
         error: nothing was written: 1 error (edited-copy 1)
           hint: for more: git kustomize-localize explain edited-copy
