@@ -237,7 +237,7 @@ impl Config {
             if tree.entry(&wrong)?.is_some() {
                 let wrong = path::name(&wrong);
                 return Err(Failure::new(format!("`{wrong}` is not read: the configuration is `{FILE_NAME}`"))
-                    .hint(format!("git mv -- :/{wrong} :/{FILE_NAME}")));
+                    .hint(format!("rename it to `{FILE_NAME}`")));
             }
         }
         match tree.entry(&path)? {

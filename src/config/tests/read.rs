@@ -156,7 +156,7 @@ fn hostile_files_end_in_an_error() {
 fn a_file_of_another_name_is_not_passed_over() {
     for (name, said) in [
         (".kustomize-localize.yaml", Some("`.kustomize-localize.yaml` is not read")),
-        (".kustomize-localize.yml", Some("git mv -- :/.kustomize-localize.yml")),
+        (".kustomize-localize.yml", Some("rename it to `.kustomize-localize`")),
         ("apps/.kustomize-localize.yaml", None),
     ] {
         for beside in [false, true] {
