@@ -11,7 +11,7 @@ use super::Context;
 use super::remote_reference::hint_vendor;
 use crate::config::{Config, FILE_NAME};
 use crate::graph::{Chart, ChartLookup, ChartRef};
-use crate::message::failure::{Failure, stage};
+use crate::message::failure::{Failure, command, stage};
 use crate::message::finding::{Finding, Rule};
 use crate::message::redact;
 use crate::record::LOCK_NAME;
@@ -42,7 +42,11 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
             let failure = Failure::new(format!(
                 "the chart `{directory}` depends on {named}, which is not in `{home}`: each build downloads it"
             ))
-            .hint(format!("to bring it in: helm dependency update {directory}; git add -f -- {home}"));
+            .hint(format!(
+                "to bring it in, at the top of the repository: {} && {}",
+                command("helm dependency update", [path::shown(directory)]),
+                stage([home])
+            ));
             let reference = format!("{url} {name} {version}").trim().to_owned();
             let subject = Upstream::Chart { url, chart: name, version: Some(version) }.subject();
             let finding = context.at_target(Rule::RemoteChart, local.target, failure);
@@ -404,6 +408,19 @@ mod tests {
         assert_eq!(
             told(scene(", valuesFile: v.yaml", abroad, "x")),
             [(Rule::OutOfScope, "the chart `nginx` is expected in `/opt/charts`, outside of the repository".into())]
+        );
+    }
+
+    #[test]
+    fn the_commands_that_bring_in_a_dependency_are_quoted() {
+        let chart = "name: web\nversion: 1.0.0\ndependencies: [{name: redis, repository: 'https://charts.example'}]\n";
+        let object = super::super::testing::argo("path: my charts/web, targetRevision: main");
+        let scene = Scene::default().file("app.yaml", &object).file("my charts/web/Chart.yaml", chart);
+        assert_eq!(
+            scene.one(Rule::RemoteChart).help,
+            [
+                "to bring it in, at the top of the repository: helm dependency update 'my charts/web' && git add -f -- ':/my charts/web/charts'"
+            ]
         );
     }
 
