@@ -98,9 +98,10 @@ impl<'a> Context<'a> {
         if !self.graph.is_user_root(root) || !self.left_out.contains(directory) {
             return None;
         }
-        let message = format!("`{shown}` stays remote: only a build shows that `{directory}` is deployed");
+        let named = path::shown(directory);
+        let message = format!("`{shown}` stays remote: only a build shows that `{named}` is deployed");
         let key = if self.config.leaves_out(directory) { "no longer below `exclude:`" } else { "below `include:`" };
-        Some(Failure::new(message).hint(format!("list `{directory}` {key} in {FILE_NAME}")))
+        Some(Failure::new(message).hint(format!("list `{}` {key} in {FILE_NAME}", globset::escape(named))))
     }
 
     /// The value of `result`. An error becomes a failure of the check.

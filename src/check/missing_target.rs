@@ -30,9 +30,10 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     // Nothing deploys such an object, so its finding is only a warning.
     for finding in &mut findings {
         if let Some(directory) = undeployed.get(&finding.path) {
+            let named = path::shown(directory);
             let hint = format!(
-                "nothing here deploys `{directory}`: if it is kept for later, list `{}` below `exclude:` in .kustomize-localize",
-                globset::escape(directory)
+                "nothing here deploys `{named}`: if it is kept for later, list `{}` below `exclude:` in .kustomize-localize",
+                globset::escape(named)
             );
             *finding = Finding { help: vec![hint], ..finding.clone().warning() };
         }

@@ -269,6 +269,14 @@ fn is_plain(name: &str) -> bool {
         && !["%2e", "%2f", "%5c", "%00"].iter().any(|encoded| lower.contains(encoded))
 }
 
+/// The glob that covers a URL and everything below it.
+pub(super) fn escaped(url: &str) -> String {
+    // The brackets around an address are not a part of a glob.
+    let host = url.find("://").map_or(0, |scheme| scheme + "://".len());
+    let (host, path) = url.split_at(url[host..].find('/').map_or(url.len(), |length| host + length));
+    host.to_owned() + &escape(path)
+}
+
 /// Reads a glob of URLs as one of paths, `SCHEME/HOST/PATH`, so that host and path are never compared with each other.
 /// Fails with the rest of a sentence ("the glob `x` …") if it can match nothing, or more than it seems to.
 pub(super) fn compile(text: &str) -> Result<GlobMatcher, String> {

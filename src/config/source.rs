@@ -140,7 +140,8 @@ impl Config {
     pub(crate) fn hint_to_list(upstream: &Upstream) -> String {
         let url = upstream.url().split('?').next().unwrap_or_default();
         let url = url.strip_prefix("https://").unwrap_or(url).trim_end_matches(".git");
-        format!("if it may be used, add it to `sources` in {FILE_NAME}: - {{url: {}}}", super::allow::quoted(url))
+        let entry = super::allow::quoted(&address::escaped(url));
+        format!("if it may be used, add it to `sources` in {FILE_NAME}: - {{url: {entry}}}")
     }
 }
 
@@ -185,9 +186,14 @@ mod tests {
 
     #[test]
     fn an_entry_that_is_offered_covers_what_it_was_offered_for() {
-        for url in
-            ["https://github.com/o/r.git", "http://h:8080/o/r", "file:///srv/r", "https://h/it's/r", "ssh://git@h/o/r"]
-        {
+        for url in [
+            "https://github.com/o/r.git",
+            "http://h:8080/o/r",
+            "file:///srv/r",
+            "https://h/it's/r",
+            "ssh://git@h/o/r",
+            "https://[::1]/[o]/{r}",
+        ] {
             let (url, path) = (url.to_owned(), String::new());
             let upstream = Upstream::Git { url, reference: None, submodules: true, path };
             let hint = Config::hint_to_list(&upstream);
