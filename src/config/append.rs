@@ -10,19 +10,21 @@ impl Config {
     /// lists; `None` if lines are not enough to see the list, as in flow style.
     pub fn with_entries(text: &str, key: &str, entries: &[String]) -> Option<String> {
         let end = if text.contains("\r\n") { "\r\n" } else { "\n" };
-        let mut lines: Vec<&str> = text.lines().collect();
         let head = format!("{key}:");
-        let at = lines.iter().position(|line| line.strip_prefix(&*head).is_some_and(is_blank)).unwrap_or(lines.len());
-        if at == lines.len() {
-            lines.push(&head);
-        }
+        let mut at = 0;
+        let is_head = text.split_inclusive('\n').any(|line| {
+            at += line.len();
+            line.strip_prefix(&*head).is_some_and(is_blank)
+        });
+        let (above, below) = text.split_at(at);
         // YAML wants all items of a list at the same indentation, so the new ones take that of the first.
-        let first = lines[at + 1..].iter().find(|line| !is_blank(line));
+        let first = below.lines().find(|line| !is_blank(line));
         let first = first.filter(|line| line.trim_start().starts_with("- "));
         let indent = first.map_or(0, |line| line.len() - line.trim_start().len());
-        let new: Vec<String> = entries.iter().map(|entry| " ".repeat(indent) + entry).collect();
-        lines.splice(at + 1..at + 1, new.iter().map(String::as_str));
-        let new = lines.join(end) + end;
+        let head = Some(head).filter(|_| !is_head);
+        let new = head.into_iter().chain(entries.iter().map(|entry| " ".repeat(indent) + entry));
+        let new: String = new.map(|line| line + end).collect();
+        let new = format!("{above}{}{new}{below}", end_between(above, end));
         // Lines are a guess about YAML: reading both texts proves that the old entries are still there.
         let KeyChange { before, after } = KeyChange::of_key(text, &new, key)?;
         let rest = after.as_ref()?.as_array()?.get(entries.len()..)?;
@@ -33,9 +35,7 @@ impl Config {
     /// The text of a configuration with one more key; `None` if it has that key, or a line cannot be added at its end.
     pub fn with(text: &str, key: &str, value: &str) -> Option<String> {
         let end = if text.contains("\r\n") { "\r\n" } else { "\n" };
-        // The last line may lack its end.
-        let between = if text.is_empty() || text.ends_with('\n') { "" } else { end };
-        let new = format!("{text}{between}{key}: {value}{end}");
+        let new = format!("{text}{}{key}: {value}{end}", end_between(text, end));
         let KeyChange { before, after } = KeyChange::of_key(text, &new, key)?;
         (before.is_none() && after? == value).then_some(new)
     }
@@ -62,6 +62,11 @@ impl KeyChange {
 fn values(text: &str) -> Option<Map<String, Value>> {
     let (values, _) = format::parse(text.trim_start_matches('\u{feff}'), "").ok()?;
     Some(values)
+}
+
+/// What stands between a text and a new line: `end` if its last line lacks one.
+fn end_between<'a>(text: &str, end: &'a str) -> &'a str {
+    if text.is_empty() || text.ends_with('\n') { "" } else { end }
 }
 
 /// Whether a line, or the rest of a line, is empty except for a comment.
@@ -91,6 +96,10 @@ mod tests {
                 "allow: # ours\n  @\n  # first\n  - url: a.example\n    reason: >-\n      r\n      # s\n",
             ),
             ("allow:\r\n- {url: a.example, reason: r}\r\n", "allow:\r\n@\r\n- {url: a.example, reason: r}\r\n"),
+            (
+                "helm: true\r\nallow:\n- {url: a.example, reason: r}",
+                "helm: true\r\nallow:\n@\r\n- {url: a.example, reason: r}",
+            ),
         ] {
             let found = Config::with_entries(text, "allow", &[ENTRY.to_owned()]);
             assert_eq!(found, Some(new.replace('@', ENTRY)), "{text}");
