@@ -20,7 +20,7 @@ pub use database::{object_id, open};
 pub(crate) use date::{date, made};
 pub(crate) use key::{Key, hex};
 pub use local_repo::Snapshot;
-pub(crate) use local_repo::{CommitId, LocalRepo, Staged, branch_of, is_branch_name};
+pub(crate) use local_repo::{CommitId, LocalRepo, Ref, Staged, branch_of, is_branch_name};
 pub(crate) use remote_git::untie;
 pub(crate) use remote_git::{Exchange, Fetch, FetchFilter, Login, Peer, RemoteGit, is_http, take_login};
 pub(crate) use signature::Signers;

@@ -4,7 +4,7 @@
 //! a copy owns its whole directory.
 
 use super::Context;
-use crate::git::Snapshot;
+use crate::git::{Snapshot, branch_of};
 use crate::message::failure::{Failure, command, pathspec, stage};
 use crate::message::finding::{Finding, Rule};
 use crate::record::history::PREFIX;
@@ -18,78 +18,86 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     for (directory, lock) in context.locks {
         let differences = context.value_or_failure(stored::differences(context.tree, directory, lock));
         let differences = differences.unwrap_or_default();
+        if differences.is_empty() {
+            continue;
+        }
+        let recorded = RecordedFiles { context, directory, lock, source: source(context).filter(|_| lock.trailers) };
         findings.extend(differences.iter().map(|(path, difference)| {
             let failure = Failure::new(format!("`{path}` {difference}"));
-            let failure = with_hints(context, directory, lock, path, difference, failure);
-            Finding::new(Rule::EditedCopy, path, failure)
+            Finding::new(Rule::EditedCopy, path, recorded.with_hints(path, difference, failure))
         }));
     }
     findings
 }
 
-/// Adds to a failure how to restore the file, or the lock if that is what was edited.
-fn with_hints(
-    context: &Context<'_>,
-    directory: &str,
-    lock: &Lock,
-    path: &str,
-    difference: &FileDifference,
-    failure: Failure,
-) -> Failure {
-    match difference {
-        FileDifference::Missing if context.input.absences.is_some_and(|absences| absences.is_on_disk(path)) => {
-            failure.hint(stage([path]))
+/// The files of one lock.
+struct RecordedFiles<'a> {
+    context: &'a Context<'a>,
+    /// The directory of the lock.
+    directory: &'a str,
+    lock: &'a Lock,
+    /// The source of the localized branch that is checked, if `branch` wrote the lock.
+    source: Option<String>,
+}
+
+impl RecordedFiles<'_> {
+    /// Adds to a failure how to restore the file, or the lock if that is what was edited.
+    fn with_hints(&self, path: &str, difference: &FileDifference, failure: Failure) -> Failure {
+        let absences = self.context.input.absences;
+        match difference {
+            FileDifference::Missing if absences.is_some_and(|absences| absences.is_on_disk(path)) => {
+                failure.hint(stage([path]))
+            }
+            FileDifference::Missing | FileDifference::NotAFile | FileDifference::Mode => {
+                failure.hints(self.restoring(path))
+            }
+            FileDifference::Edited { .. } => {
+                failure.hints(self.restoring(path)).hint("put your own changes upstream or in an overlay")
+            }
+            FileDifference::Unlisted { .. } => failure.hints(self.restoring(&path::join(self.directory, LOCK_NAME))),
+            // No command: git may not track the file yet, and then nothing brings it back.
+            FileDifference::Added => failure.hint("move it to another directory, or remove it"),
         }
-        FileDifference::Missing | FileDifference::NotAFile | FileDifference::Mode => {
-            failure.hints(restoring(context, directory, lock, path))
+    }
+
+    /// The help for a file that differs, or for the edited lock itself: the ways to the recorded bytes. They depend on who
+    /// wrote the lock: a copy, `branch`, `vendor`, or another repository from which files and lock were copied.
+    fn restoring(&self, path: &str) -> Vec<String> {
+        let directory = self.directory;
+        let name = path::join(directory, LOCK_NAME);
+        if let Some(target) = &self.lock.target {
+            return vec![format!("copy `{target}` again with `--overwrite`, in the scope of `{name}`")];
         }
-        FileDifference::Edited { .. } => failure
-            .hints(restoring(context, directory, lock, path))
-            .hint("put your own changes upstream or in an overlay"),
-        FileDifference::Unlisted { .. } => {
-            failure.hints(restoring(context, directory, lock, &path::join(directory, LOCK_NAME)))
-        }
-        // No command: git may not track the file yet, and then nothing brings it back.
-        FileDifference::Added => failure.hint("move it to another directory, or remove it"),
+        let way = if let Some(source) = &self.source {
+            let switch = command("git switch", [source]);
+            format!("recreate the branch: {switch} && git kustomize-localize branch --overwrite")
+        } else if !directory.is_empty() {
+            // `vendor` uses only the lock at the top.
+            format!("copy `{directory}` again from the repository that `{name}` is from")
+        } else if path == name {
+            "the lock was edited: restore it from a commit before that".to_owned()
+        } else {
+            // Name the root beside the files: without an argument, `vendor` would localize the whole repository.
+            let root = path::parent(stored::localized_dir(path).unwrap_or_default());
+            return vec![match tree::kustomization_in(self.context.tree, root) {
+                Ok(Some(_)) => command("git kustomize-localize vendor --overwrite", [format!(":/{root}")]),
+                _ => format!("restore the kustomization in `{}`, which uses these files", path::shown(root)),
+            }];
+        };
+        let undo = format!("undo uncommitted changes: {}", command("git checkout HEAD --", [pathspec(path)]));
+        let is_committed = matches!(self.context.input.source, Snapshot::Commit { .. });
+        Some(undo).filter(|_| !is_committed).into_iter().chain([way]).collect()
     }
 }
 
-/// The help for a localized file that differs, or for an edited lock: the ways to its recorded bytes. They depend on who
-/// wrote the lock: a copy, `branch`, `vendor`, or another repository from which files and lock were copied.
-fn restoring(context: &Context<'_>, directory: &str, lock: &Lock, path: &str) -> Vec<String> {
-    let name = path::join(directory, LOCK_NAME);
-    if let Some(target) = &lock.target {
-        return vec![format!("copy `{target}` again with `--overwrite`, in the scope of `{name}`")];
-    }
-    let way = if let Some(source) = source(context).filter(|_| lock.trailers) {
-        let switch = command("git switch", [source]);
-        format!("recreate the branch: {switch} && git kustomize-localize branch --overwrite")
-    } else if !directory.is_empty() {
-        // `vendor` uses only the lock at the top.
-        format!("copy `{directory}` again from the repository that `{name}` is from")
-    } else if path == name {
-        "the lock was edited: restore it from a commit before that".to_owned()
-    } else {
-        // Name the root beside the files: without an argument, `vendor` would localize the whole repository.
-        let root = path::parent(stored::localized_dir(path).unwrap_or_default());
-        return vec![match tree::kustomization_in(context.tree, root) {
-            Ok(Some(_)) => command("git kustomize-localize vendor --overwrite", [format!(":/{root}")]),
-            _ => format!("restore the kustomization in `{}`, which uses these files", path::shown(root)),
-        }];
-    };
-    let undo = format!("undo uncommitted changes: {}", command("git checkout HEAD --", [pathspec(path)]));
-    let is_committed = matches!(context.input.source, Snapshot::Commit { .. });
-    Some(undo).filter(|_| !is_committed).into_iter().chain([way]).collect()
-}
-
-/// The source branch of the localized branch that is checked. `None` if the checked branch is not a localized one.
+/// The source branch of the localized branch that is checked. `None` if the checked revision is not a localized branch.
 fn source(context: &Context<'_>) -> Option<String> {
-    let name = match &context.input.source {
-        Snapshot::Commit { rev, .. } if rev != "HEAD" => rev.clone(),
-        _ => context.input.absences?.head()?,
+    let rev = match &context.input.source {
+        Snapshot::Commit { rev, .. } => rev,
+        Snapshot::Index | Snapshot::WorkingTree => "HEAD",
     };
-    let (_, source) = name.split_once(PREFIX)?;
-    Some(source.to_owned())
+    let name = context.input.absences?.full_name(rev)?;
+    Some(branch_of(&name)?.strip_prefix(PREFIX)?.to_owned())
 }
 
 #[cfg(test)]

@@ -209,7 +209,8 @@ impl LocalRepo {
         }
     }
 
-    /// The refs that match one of `patterns` (as in `git for-each-ref`), by full name, also those whose object is missing.
+    /// The refs that `git for-each-ref` lists with these patterns and filters, by full name, also those whose object is
+    /// missing.
     pub fn refs(&self, patterns: &[impl AsRef<str>]) -> Result<BTreeMap<String, Ref>> {
         let mut args = vec!["for-each-ref", "--format=%(HEAD)%(refname) %(objectname) %(symref)"];
         args.extend(patterns.iter().map(AsRef::as_ref));

@@ -4,7 +4,9 @@ pub(crate) mod records;
 pub(crate) mod tip;
 pub(crate) mod trees;
 
-use crate::git::{LocalRepo, branch_of};
+use std::collections::BTreeMap;
+
+use crate::git::{LocalRepo, Ref, branch_of};
 use crate::message::failure::{Failure, Result};
 
 /// The prefix of the names of localized branches.
@@ -12,6 +14,9 @@ pub(crate) const PREFIX: &str = "localized/";
 
 /// The prefix of the names of branches with what their source is built to.
 pub(crate) const RENDERED: &str = "rendered/";
+
+/// The refs of all branches.
+const BRANCHES: [&str; 2] = ["refs/heads/", "refs/remotes/"];
 
 /// The source that a localized or rendered branch is named after. `None` if it is neither.
 pub(crate) fn named_source(branch: &str) -> Option<&str> {
@@ -53,19 +58,28 @@ pub(crate) fn refuse_tip(repo: &LocalRepo, commit: &str, shown: &str) -> Result<
     Err(on_source_branch(Failure::new(format!("{shown} is a commit of a localized branch, not a source"))))
 }
 
-/// Whether a commit is the tip of localized branches, and of no other branch.
+/// Whether a commit is the tip of localized branches, and of no other branch. An older one may be a commit of the source.
 fn is_tip(repo: &LocalRepo, commit: &str) -> Result<bool> {
-    let mut refs = repo.refs(&["refs/heads/", "refs/remotes/"])?;
-    // A commit that a branch was fast-forwarded to is a source again, so symbolic refs do not count.
-    refs.retain(|_, tip| tip.id == commit && tip.other_name.is_none());
-    Ok(!refs.is_empty() && refs.keys().all(|name| is_localized_branch(name)))
+    let mut refs = repo.refs(&BRANCHES)?;
+    refs.retain(|_, tip| tip.id == commit);
+    Ok(are_localized(refs))
 }
 
-/// Whether a revision is a localized branch, or the tip of localized branches only.
+/// Whether these are localized branches, at least one, and no other branch.
+fn are_localized(mut refs: BTreeMap<String, Ref>) -> bool {
+    // A commit that a branch was fast-forwarded to is a source again, so symbolic refs do not count.
+    refs.retain(|_, tip| tip.other_name.is_none());
+    !refs.is_empty() && refs.keys().all(|name| is_localized_branch(name))
+}
+
+/// Whether a revision with localized files is a localized branch, or a commit that only localized branches contain.
 pub(crate) fn is_localized(repo: &LocalRepo, rev: &str) -> Result<bool> {
     match repo.resolve_rev(rev)? {
-        Some((_, Some(name))) => Ok(is_localized_branch(&name)),
-        Some((id, None)) => is_tip(repo, &id.commit),
+        Some((_, Some(name))) if branch_of(&name).is_some() => Ok(is_localized_branch(&name)),
+        Some((id, _)) => {
+            let contains = format!("--contains={}", id.commit);
+            Ok(are_localized(repo.refs(&[&*contains, BRANCHES[0], BRANCHES[1]])?))
+        }
         None => Ok(false),
     }
 }

@@ -58,9 +58,9 @@ impl Absences {
         top.join(path).symlink_metadata().ok()
     }
 
-    /// The branch that is checked out, for example `refs/heads/main`.
-    pub fn head(&self) -> Option<String> {
-        self.repo.head().ok().flatten()
+    /// The full name of the ref that a revision names, for example `refs/heads/main`; `None` for a detached HEAD.
+    pub fn full_name(&self, rev: &str) -> Option<String> {
+        if rev == "HEAD" { self.repo.head().ok()? } else { self.repo.resolve_rev(rev).ok()??.1 }
     }
 
     /// Whether `git restore` can bring back `path` (from the top), because HEAD has it.
