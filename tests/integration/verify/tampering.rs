@@ -304,7 +304,9 @@ fn every_edit_of_the_lock_at_the_top_is_named() {
 
 #[test]
 fn check_finds_files_that_the_lock_no_longer_lists() {
-    for (is_in_place, way) in [(false, "again with `--overwrite`, in the scope of"), (true, "recreate the branch: git switch main")] {
+    for (is_in_place, way) in
+        [(false, "again with `--overwrite`, in the scope of"), (true, "recreate the branch: git switch main")]
+    {
         let branch = Branch::new(is_in_place);
         let name = branch.lock();
         let lock = branch.repo.read(&name);
