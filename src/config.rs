@@ -4,7 +4,7 @@
 //! sources:                    # the upstreams that may be locked, and their conditions
 //! - {url: github.com/acme, signed-by: .github/allowed-signers}
 //! - {url: "*", min-age: 7d}
-//! rules:                      # error, warning or off, for each rule; "*" means all that are warnings by default
+//! rules:                      # error, warning or off, for each rule; "*" means all warnings of the others
 //!   floating-ref: warning
 //! scopes:                     # directories that may not reach out of themselves
 //!   - apps/*
@@ -142,7 +142,7 @@ pub struct Config {
     pub targets: Vec<Declared>,
 }
 
-/// A key of `rules`: a rule, or `None` for `*`, which means all other rules that are warnings by default.
+/// A key of `rules`: a rule, or `None` for `*`, which means all warnings of the other rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RuleKey(pub Option<Rule>);
 
