@@ -149,6 +149,7 @@ pub(super) enum Matcher {
 /// Fails with the rest of a sentence ("the entry for `x` …").
 pub(super) fn compile(key: &str, text: &str, refs: Option<RefPolicy>) -> Result<Matcher, String> {
     match key {
+        "path" if text == "." => Err("matches nothing: write the path of a file or directory".to_owned()),
         "path" => glob::from_top(text).map(Matcher::Glob),
         "program" => glob::compile(text).map(Matcher::Glob),
         _ if refs.is_some() => address::compile(text).map(Matcher::Glob),

@@ -127,6 +127,7 @@ fn the_schema_and_the_program_accept_the_same() {
         "allow: [{path: a}]",
         "allow: [{path: '', reason: r}]",
         "allow: [{path: /a, reason: r}]",
+        "allow: [{path: ., reason: r}]",
         "allow: [{path: a/, reason: r}]",
         "allow: [{path: ../a, reason: r}]",
         "allow: [{path: a//b, reason: r}]",
