@@ -1,9 +1,10 @@
 //! Reads the configuration from text.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::time::Duration;
 
-use serde::de::{Deserialize, Deserializer, Error as _, IntoDeserializer as _};
+use serde::de::{Deserialize, Deserializer, Error, IntoDeserializer as _, Visitor};
 
 use super::{Allow, Config, RefPolicy, RuleKey, allow, glob};
 use crate::kustomization::{Value, format};
@@ -131,72 +132,82 @@ impl TryFrom<AllowKeys> for Allow {
     }
 }
 
+/// Reads a scalar with a function. The YAML reader adds the key and the position to its error, as to no error that comes
+/// after the scalar was read.
+struct Parser<F>(F);
+
+impl<T, F: FnOnce(&str) -> Result<T, String>> Visitor<'_> for Parser<F> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {
+        (self.0)(text).map_err(E::custom)
+    }
+}
+
 /// Reads a text that is not empty, and puts one space between its words.
 pub(super) fn words<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
-    let text = String::deserialize(deserializer)?;
-    match text.split_whitespace().collect::<Vec<_>>().join(" ") {
-        words if words.is_empty() => Err(D::Error::custom("a string is empty")),
-        words => Ok(words),
-    }
+    deserializer.deserialize_str(Parser(|text: &str| {
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        if words.is_empty() { Err("a string is empty".to_owned()) } else { Ok(words) }
+    }))
 }
 
 /// Reads a directory of the repository. `.` is the top, which is empty in paths.
 pub(super) fn directory<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
-    let text = String::deserialize(deserializer)?;
-    match &*text {
+    deserializer.deserialize_str(Parser(|text: &str| match text {
         "." => Ok(String::new()),
         // Escaped, it matches only itself: a directory may not contain `..` or empty names either.
-        _ => glob::from_top(&globset::escape(&text)).map(|_| text.clone()).map_err(|why| {
-            D::Error::custom(format!(
-                "the path `{}` {why}\nwrite a directory from the top of the repository",
-                shown(&text)
-            ))
+        _ => glob::from_top(&globset::escape(text)).map(|_| text.to_owned()).map_err(|why| {
+            format!("the path `{}` {why}\nwrite a directory from the top of the repository", shown(text))
         }),
-    }
+    }))
 }
 
 /// Reads a size as git writes it: a number, and k, m or g for powers of 1024. Never `None`, which is the default of the
 /// key.
 pub(super) fn size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
-    let text = String::deserialize(deserializer)?;
-    let (digits, unit) = text.split_at(text.trim_end_matches(char::is_alphabetic).len());
-    let shift = ["", "k", "m", "g"].iter().position(|known| known.eq_ignore_ascii_case(unit));
-    let number = digits.parse::<u64>().ok().filter(|number| *number > 0);
-    let size = number.zip(shift).and_then(|(number, shift)| number.checked_mul(1 << (10 * shift)));
-    size.map(Some).ok_or_else(|| {
-        let text = shown(&text);
-        D::Error::custom(format!(
-            "`{text}` is not a size\nwrite a number of bytes, or one with k, m or g, for example `64m`"
-        ))
-    })
+    deserializer.deserialize_str(Parser(|text: &str| {
+        let (digits, unit) = text.split_at(text.trim_end_matches(char::is_alphabetic).len());
+        let shift = ["", "k", "m", "g"].iter().position(|known| known.eq_ignore_ascii_case(unit));
+        let number = digits.parse::<u64>().ok().filter(|number| *number > 0);
+        let size = number.zip(shift).and_then(|(number, shift)| number.checked_mul(1 << (10 * shift)));
+        size.map(Some).ok_or_else(|| {
+            let text = shown(text);
+            format!("`{text}` is not a size\nwrite a number of bytes, or one with k, m or g, for example `64m`")
+        })
+    }))
 }
 
 /// Reads a duration: a number, and s, m, h or d. Never `None`, which is the default of the key.
 pub(super) fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
-    let text = String::deserialize(deserializer)?;
-    let units = [('s', 1), ('m', 60), ('h', 60 * 60), ('d', 24 * 60 * 60)];
-    let seconds = units.into_iter().find_map(|(unit, factor)| {
-        let number = text.strip_suffix(unit)?.parse::<u64>().ok()?;
-        number.checked_mul(factor).filter(|seconds| *seconds > 0)
-    });
-    seconds.map(|seconds| Some(Duration::from_secs(seconds))).ok_or_else(|| {
-        let text = shown(&text);
-        D::Error::custom(format!("`{text}` is not a duration\nwrite a number with s, m, h or d, for example `90s`"))
-    })
+    deserializer.deserialize_str(Parser(|text: &str| {
+        let units = [('s', 1), ('m', 60), ('h', 60 * 60), ('d', 24 * 60 * 60)];
+        let seconds = units.into_iter().find_map(|(unit, factor)| {
+            let number = text.strip_suffix(unit)?.parse::<u64>().ok()?;
+            number.checked_mul(factor).filter(|seconds| *seconds > 0)
+        });
+        seconds.map(|seconds| Some(Duration::from_secs(seconds))).ok_or_else(|| {
+            let text = shown(text);
+            format!("`{text}` is not a duration\nwrite a number with s, m, h or d, for example `90s`")
+        })
+    }))
 }
 
 /// Reads a version, or its first numbers: `5.8` accepts every patch release. Never `None`, which is the default of the
 /// key.
 pub(super) fn version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
-    let text = String::deserialize(deserializer)?;
-    let numbers = text.strip_prefix('v').unwrap_or(&text);
-    if numbers.split('.').all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit())) {
-        return Ok(Some(numbers.to_owned()));
-    }
-    let text = shown(&text);
-    Err(D::Error::custom(format!(
-        "`{text}` is not a version\nwrite its numbers, or the first of them, for example `5.8`"
-    )))
+    deserializer.deserialize_str(Parser(|text: &str| {
+        let numbers = text.strip_prefix('v').unwrap_or(text);
+        if numbers.split('.').all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit())) {
+            return Ok(Some(numbers.to_owned()));
+        }
+        let text = shown(text);
+        Err(format!("`{text}` is not a version\nwrite its numbers, or the first of them, for example `5.8`"))
+    }))
 }
 
 /// Reads a boolean and negates it.

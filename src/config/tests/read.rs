@@ -86,6 +86,10 @@ fn whatever_is_wrong_is_refused_with_its_place() {
         ("scopes: apps", "1:9: scopes: expected a list, not the text `apps`"),
         ("scopes: [[apps]]", "1:10: scopes[0]: expected a text, not a list"),
         ("allow-private: 'true'", "1:16: allow-private: expected `true` or `false`, not the text `true`"),
+        ("helm: true\nbuild-timeout: 60", "2:16: build-timeout: `60` is not a duration (write a number with s"),
+        ("sources: [{url: a.example, min-age: 1w}]", "1:37: sources[0].min-age: `1w` is not a duration"),
+        ("helm: true\nmax-file-size: 64x", "2:16: max-file-size: `64x` is not a size"),
+        ("helm: true\nkustomize: new", "2:12: kustomize: `new` is not a version"),
         ("new-only: true", "1:1: unknown field `new-only`"),
         (
             "load-restrictor: LoadRestrictionsNone",
@@ -113,7 +117,7 @@ fn examples_are_read() {
 fn an_entry_of_allow_says_which_and_why() {
     for (entry, part) in [
         ("url: a.example", "2:3: allow[0]: there is no `reason`"),
-        ("url: a.example\n  reason: ''", "2:3: allow[0]: a string is empty"),
+        ("url: a.example\n  reason: ''", "3:11: allow[0].reason: a string is empty"),
         ("url: a.example\n  reason: '  '", "a string is empty"),
         ("url: a.example\n  reason:", "3:9: no value"),
         ("reason: r", "2:1: allow: the entry with the reason `r` must have exactly one of `url`, `path`"),
