@@ -226,7 +226,7 @@ fn every_other_command_makes_nothing_worse() {
     work.git(&["rm", "--quiet", "m/gone/gone.yaml"]);
     work.write("m/missing/new.yaml", config_map("new"));
     work.write("m/secret/s.env", "a=b\n");
-    let expected = ["edited-copy", "missing-path", "remote-reference", "untracked-path"];
+    let expected = ["missing-path", "remote-reference", "untracked-path"];
     assert_eq!(follow(&world), rules(&expected));
 }
 
@@ -283,6 +283,21 @@ fn an_edit_on_a_localized_branch_is_taken_back() {
 
         for more: git kustomize-localize explain edited-copy
         checked 8 kustomizations with 8 references in commit <1> (localized/plain): 1 error
+    "#]]);
+}
+
+#[test]
+fn an_older_commit_of_a_localized_branch_is_none_of_its_source() {
+    let world = world();
+    let work = &world.work;
+    work.git(&["checkout", "--quiet", "-B", "plain"]);
+    work.run(&["branch"]).success();
+    work.git(&["tag", "deployed", "localized/plain"]);
+    work.write("new", "");
+    work.commit("new");
+    work.run(&["branch"]).success();
+    work.run(&["check", "--rev", "deployed"]).success().says(expect![[r#"
+        checked 8 kustomizations with 8 references in commit <0> (deployed): no problems found
     "#]]);
 }
 

@@ -312,7 +312,7 @@ fn what_only_a_build_deploys_must_be_included() {
     let work = &world.work;
     work.git(&["remote", "add", "origin", "https://github.com/acme/fleet"]);
     let remote = "resources: ['https://github.com/acme/lib?ref=v1']\n";
-    let patch = "- {op: replace, path: /spec/source/path, value: other/[web]}";
+    let patch = "- {op: replace, path: /spec/source/path, value: other/web}";
     work.commit_files(&[
         (".kustomize-localize", "include: [base, prod, lib]\nrules: {'*': off}\n"),
         ("base/kustomization.yaml", "resources: [web.yaml]\n"),
@@ -322,31 +322,31 @@ fn what_only_a_build_deploys_must_be_included() {
             &format!("resources: [../base]\npatches: [{{target: {{name: web}}, patch: '{patch}'}}]\n"),
         ),
         ("lib/kustomization.yaml", remote),
-        ("other/[web]/kustomization.yaml", remote),
+        ("other/web/kustomization.yaml", remote),
     ]);
     // `lock` builds nothing, and `branch` localizes what the lock lists.
     work.run(&["lock"]).success();
     work.commit("lock");
     work.run(&["check", "--build"]).fails(1).says(expect![[r#"
-        error[remote-reference]: `https://github.com/acme/lib?ref=v1` stays remote: only a build shows that `other/[web]` is deployed
-         --> other/[web]/kustomization.yaml:1:13
+        error[remote-reference]: `https://github.com/acme/lib?ref=v1` stays remote: only a build shows that `other/web` is deployed
+         --> other/web/kustomization.yaml:1:13
           |
         1 | resources: ['https://github.com/acme/lib?ref=v1']
           |             ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]
           = note: deployed by Argo CD Application web (base/web.yaml:1, built by prod/kustomization.yaml)
-          = help: list `other/[[]web[]]` below `include:` in .kustomize-localize
+          = help: list `other/web` below `include:` in .kustomize-localize
 
         for more: git kustomize-localize explain remote-reference
         checked 4 kustomizations with 4 references in the working tree, 3 builds (kustomize/…, network closed): 1 error
     "#]]);
     work.run(&["branch"]).fails(1).says(expect![[r#"
-        error[remote-reference]: `https://github.com/acme/lib?ref=v1` stays remote: only a build shows that `other/[web]` is deployed
-         --> other/[web]/kustomization.yaml:1:13
+        error[remote-reference]: `https://github.com/acme/lib?ref=v1` stays remote: only a build shows that `other/web` is deployed
+         --> other/web/kustomization.yaml:1:13
           |
         1 | resources: ['https://github.com/acme/lib?ref=v1']
           |             ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]
           = note: deployed by Argo CD Application web (base/web.yaml:1, built by prod/kustomization.yaml)
-          = help: list `other/[[]web[]]` below `include:` in .kustomize-localize
+          = help: list `other/web` below `include:` in .kustomize-localize
 
         error: <0> has 1 error (remote-reference 1): nothing was committed
           hint: for more: git kustomize-localize explain remote-reference
