@@ -1,12 +1,13 @@
 //! Checks that localizing changed nothing: builds original and result with the kustomize on this machine, and compares
 //! the outputs.
 //!
-//! Both are written into private directories (`roots`, `inputs`) and built side by side with the same flags (`runner`, `run`). The
-//! original sees the upstream as this run fetched it: where kustomize calls git, our own executable answers
+//! Both are written into private directories (`roots`, `inputs`) and built side by side with the same flags (`runner`,
+//! `run`). The original sees the upstream as this run fetched it: where kustomize calls git, our own executable answers
 //! ([`stand_in`]), and for remote files a proxy on this machine (`proxy`). The result is built with the network closed.
 //!
-//! Whatever a build asks for beyond that is refused, and a finding: [`Verdict::Unread`]. A build that reads a file which no
-//! walk has found is a finding, too: each root lies in a directory of its own, with its known inputs and nothing else.
+//! Whatever a build asks for beyond that is refused, and a finding: [`Verdict::Unread`]. A build that reads a file
+//! which no walk has found is a finding, too: each root lies in a directory of its own, with its known inputs and
+//! nothing else.
 
 pub(crate) mod builds;
 pub(crate) mod choice;
@@ -166,7 +167,8 @@ fn program_of<S: Serializer>(by: &Option<BuildTool>, serializer: S) -> Result<S:
 }
 
 impl TargetCheck {
-    /// The result for a root, with the hint that its verdict gives. Size and outputs are those of a build, if there was one.
+    /// The result for a root, with the hint that its verdict gives. Size and outputs are those of a build, if there was
+    /// one.
     fn new(pair: &ComparedRoot, verdict: Verdict) -> TargetCheck {
         let next_step = match &verdict {
             Verdict::Identical | Verdict::Unchanged | Verdict::VerifiedBefore => None,

@@ -1,9 +1,9 @@
 //! `check`: finds, without a network, whatever a hermetic build of a repository's kustomizations could not resolve. One
 //! file per rule.
 //!
-//! [`check`] walks every kustomization of a tree once, without a [`graph::Remotes`], and passes the result (`Context`) to
-//! each rule. A trouble of the walk becomes a finding with the walk's own text; one table (`context::rule`) assigns its
-//! rule. Rules find the rest. Lines and ends of spans are filled in last (`fill_in_lines`).
+//! [`check`] walks every kustomization of a tree once, without a [`graph::Remotes`], and passes the result (`Context`)
+//! to each rule. A trouble of the walk becomes a finding with the walk's own text; one table (`context::rule`) assigns
+//! its rule. Rules find the rest. Lines and ends of spans are filled in last (`fill_in_lines`).
 
 mod base;
 pub(crate) mod build;
@@ -138,8 +138,8 @@ pub(crate) fn surveyed(survey: &Survey, input: Input<'_>) -> Result<Checked> {
     // Counted before findings of rules that are off are dropped.
     let remote = RemoteReferences::of(&findings);
     input.config.judge(&mut findings);
-    // With a base, `judge` does this once the findings of the base are dropped: both findings at a reference are compared with
-    // those of the base.
+    // With a base, `judge` does this once the findings of the base are dropped: both findings at a reference are
+    // compared with those of the base.
     if input.change_config.is_none() {
         floating_ref::leave_out_remote(&mut findings);
     }
@@ -155,15 +155,15 @@ pub(crate) fn surveyed(survey: &Survey, input: Input<'_>) -> Result<Checked> {
         findings,
         ..Checked::failed(input.source, failures)
     };
-    // The process ends soon, and freeing many small allocations takes a tenth of its time. Trees are dropped: one may own
-    // a temporary directory.
+    // The process ends soon, and freeing many small allocations takes a tenth of its time. Trees are dropped: one may
+    // own a temporary directory.
     explored.graph.sources.clear();
     std::mem::forget(explored);
     Ok(checked)
 }
 
-/// The errors and warnings of rule `engine` in a tree whose graph and targets are known, without the allowed ones. Localizing
-/// uses them to refuse a result that an engine could not deploy.
+/// The errors and warnings of rule `engine` in a tree whose graph and targets are known, without the allowed ones.
+/// Localizing uses them to refuse a result that an engine could not deploy.
 pub(crate) fn engine_findings(input: &Input<'_>, explored: &Explored, targets: &Targets) -> Result<Vec<Finding>> {
     // `check` reports a lock that cannot be read.
     let locks = read_locks(input, &mut Vec::new())?;
@@ -178,8 +178,8 @@ pub(crate) fn engine_findings(input: &Input<'_>, explored: &Explored, targets: &
     Ok(findings)
 }
 
-/// Reads the locks of the tree, that of the repository and those of copies in it, by their directories. The failure of a lock
-/// that cannot be read is added to `failures`.
+/// Reads the locks of the tree, that of the repository and those of copies in it, by their directories. The failure of
+/// a lock that cannot be read is added to `failures`.
 fn read_locks(input: &Input<'_>, failures: &mut Vec<Failure>) -> Result<Locks> {
     let mut locks = Locks::new();
     for path in input.tree.locks()? {
@@ -193,7 +193,8 @@ fn read_locks(input: &Input<'_>, failures: &mut Vec<Failure>) -> Result<Locks> {
 
 type Find = fn(&Context<'_>) -> Vec<Finding>;
 
-/// The rules, in the order of their findings at one location. `new-exception` is not among them: it judges their findings.
+/// The rules, in the order of their findings at one location. `new-exception` is not among them: it judges their
+/// findings.
 const RULES: [Find; 20] = [
     |context| context.unfollowed(),
     remote_reference::find,
@@ -222,8 +223,9 @@ fn apply_rules(context: &Context<'_>, rules: &[Find]) -> Vec<Finding> {
     let mut findings: Vec<Finding> = rules.iter().flat_map(|find| find(context)).collect();
     // Localized files are not trusted, so their errors count, but not their warnings: upstream may have its reasons.
     findings.retain(|finding| finding.severity == Severity::Error || !context.is_owned(&finding.path));
-    // Two roots may list one plugin configuration. Its paths resolve from each of them, so the messages differ though the
-    // reference is the same: there the reference identifies a finding, except for `function`, whose findings need not have one.
+    // Two roots may list one plugin configuration. Its paths resolve from each of them, so the messages differ though
+    // the reference is the same: there the reference identifies a finding, except for `function`, whose findings need
+    // not have one.
     let edges = context.graph.roots.iter().flat_map(|root| {
         let plugins = root.edges.iter().filter(|edge| edge.from != root.file);
         plugins.map(|edge| context.path(edge.from))
@@ -238,8 +240,8 @@ fn apply_rules(context: &Context<'_>, rules: &[Find]) -> Vec<Finding> {
     findings
 }
 
-/// Fills in the source line of each finding in a tree, and the end of its span if only the start is known. Findings on one
-/// line share its text.
+/// Fills in the source line of each finding in a tree, and the end of its span if only the start is known. Findings on
+/// one line share its text.
 pub(crate) fn fill_in_lines(tree: &dyn Tree, findings: &mut [Finding]) {
     // Each file is read once, however many findings it has.
     let mut by_path: BTreeMap<String, Vec<&mut Finding>> = BTreeMap::new();
@@ -268,8 +270,8 @@ pub(crate) fn fill_in_lines(tree: &dyn Tree, findings: &mut [Finding]) {
     }
 }
 
-/// The span of the value that starts at a position of a line, for a finding that knows only the start: a quoted string, or the
-/// rest of the line without a comment.
+/// The span of the value that starts at a position of a line, for a finding that knows only the start: a quoted string,
+/// or the rest of the line without a comment.
 fn value_at(text: &str, start: Position) -> Span {
     // An overlong line may hold thousands of values, and nobody reads it: skip the search.
     let text = if text.len() > LONGEST_LINE { "" } else { text };
@@ -375,8 +377,8 @@ pub struct Checked {
     pub builds: Option<BuildSummary>,
     /// The base, if there is one.
     pub base: Option<BaseFindings>,
-    /// With a base: the lines of the configuration that the change adds (`+`) or removes (`-`). They count from the next
-    /// change on.
+    /// With a base: the lines of the configuration that the change adds (`+`) or removes (`-`). They count from the
+    /// next change on.
     pub new_config: Vec<String>,
     /// With a base: the lock entries that the locks of the base lack.
     pub new_locked: Vec<AddedEntry>,
@@ -390,9 +392,9 @@ impl Checked {
         Checked { source, failures, ..Checked::default() }
     }
 
-    /// Turns the findings of a tree into those of a change: drops the findings that its base has too (`old`), and adds one for
-    /// each exception that the change adds, and for each upstream that `before`, the lock of the base, localizes and that is now
-    /// remote. Returns the number of dropped findings.
+    /// Turns the findings of a tree into those of a change: drops the findings that its base has too (`old`), and adds
+    /// one for each exception that the change adds, and for each upstream that `before`, the lock of the base,
+    /// localizes and that is now remote. Returns the number of dropped findings.
     pub fn judge(&mut self, old: &[Finding], config: &Config, before: &Lock, tree: &dyn Tree) -> usize {
         // All findings are looked at: one that the base has too may have become an exception.
         let unlocked = new_exception::no_longer_localized(&self.findings, config, before);

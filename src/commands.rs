@@ -191,8 +191,8 @@ fn wrong_format(format: Format) -> Option<Failure> {
     Some(usage::unknown_first_word().unwrap_or_else(failure))
 }
 
-/// The names of the formats that a command has, for its usage errors: clap knows only the formats of all commands. `None` is
-/// a copy.
+/// The names of the formats that a command has, for its usage errors: clap knows only the formats of all commands.
+/// `None` is a copy.
 fn formats(command: Option<&str>) -> Vec<String> {
     let all = Format::value_variants()
         .iter()

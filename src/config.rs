@@ -39,9 +39,9 @@
 //!     engine: argo-cd             # flux, argo-cd or kustomize
 //! ```
 //!
-//! Every key may be left out. An unknown key is an error with its position, so that a mistyped policy does not silently do
-//! nothing. The configuration cannot name a command, a host to contact or (except for `signed-by`) a file to read. If
-//! a change is checked, the keys that decide what runs and what is fetched are [those of its base](Config::run_by).
+//! Every key may be left out. An unknown key is an error with its position, so that a mistyped policy does not silently
+//! do nothing. The configuration cannot name a command, a host to contact or (except for `signed-by`) a file to read.
+//! If a change is checked, the keys that decide what runs and what is fetched are [those of its base](Config::run_by).
 //!
 //! # Directories
 //!
@@ -154,7 +154,8 @@ pub enum RefPolicy {
     Any,
     /// A ref, also one that looks like a branch; `releases/latest`.
     Branch,
-    /// A ref that looks like a tag, a chart with one version, a single file whose URL has no part that is known to move.
+    /// A ref that looks like a tag, a chart with one version, a single file whose URL has no part that is known to
+    /// move.
     Tag,
     /// A full commit id.
     Commit,

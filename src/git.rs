@@ -31,8 +31,8 @@ use crate::message::failure::{Failure, Result};
 use crate::message::redact;
 use crate::os::process::{self, Output, Terminal};
 
-/// Variables that change the meaning of arguments: they make patterns literal (as Magit does) or names patterns, or replace
-/// the configuration, but only for `git config`.
+/// Variables that change the meaning of arguments: they make patterns literal (as Magit does) or names patterns, or
+/// replace the configuration, but only for `git config`.
 const VARIABLES_TO_REMOVE: [&str; 5] =
     ["GIT_LITERAL_PATHSPECS", "GIT_GLOB_PATHSPECS", "GIT_NOGLOB_PATHSPECS", "GIT_ICASE_PATHSPECS", "GIT_CONFIG"];
 

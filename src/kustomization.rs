@@ -1,14 +1,14 @@
 //! Reads a kustomization or a plugin configuration from bytes, finds every reference in it with its exact position, and
 //! edits references in the text byte by byte.
 //!
-//! Pure code: bytes in, data out. This module finds the scalars of a file that name another file or root ([`Reference`]),
-//! the errors that kustomize would report ([`Problem`]) and the things that it accepts although the user should know
-//! ([`Note`]). The meaning of a reference is the business of `crate::reference`.
+//! Pure code: bytes in, data out. This module finds the scalars of a file that name another file or root
+//! ([`Reference`]), the errors that kustomize would report ([`Problem`]) and the things that it accepts although the
+//! user should know ([`Note`]). The meaning of a reference is the business of `crate::reference`.
 //!
-//! The rules are those of kustomize 5.8.1, measured with the real program: it reads the first document only, compares keys
-//! as Go's `encoding/json` does (case-insensitive), does not take YAML 1.1 words such as `yes` for strings, and uses the
-//! last value of a repeated key. Of a field that leads to no reference only the name is checked. On the way to a
-//! reference, a value that cannot be read is a problem, and so is a reference that kustomize ignores. In plugin
+//! The rules are those of kustomize 5.8.1, measured with the real program: it reads the first document only, compares
+//! keys as Go's `encoding/json` does (case-insensitive), does not take YAML 1.1 words such as `yes` for strings, and
+//! uses the last value of a repeated key. Of a field that leads to no reference only the name is checked. On the way to
+//! a reference, a value that cannot be read is a problem, and so is a reference that kustomize ignores. In plugin
 //! configurations and other objects, anything that their readers may understand differently is a problem (tags, merge
 //! keys, repeated keys). Two parsers read each file; if they disagree, the file is rejected.
 //!
@@ -57,8 +57,8 @@ pub enum KustomizationKind {
     Component,
 }
 
-/// The content of one kustomization file, or one file of plugin configurations, as kustomize understands it. The references
-/// of a plugin are relative to the kustomization that lists it.
+/// The content of one kustomization file, or one file of plugin configurations, as kustomize understands it. The
+/// references of a plugin are relative to the kustomization that lists it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Kustomization {
     /// The declared or implied kind.
@@ -212,8 +212,8 @@ pub enum NoteKind {
         version: String,
         /// The spot of the version; `None` if it floats.
         version_at: Option<Spot>,
-        /// Whether `valuesFile` is set or the values are replaced; otherwise the `values.yaml` of the chart is read, which
-        /// must be below the root.
+        /// Whether `valuesFile` is set or the values are replaced; otherwise the `values.yaml` of the chart is read,
+        /// which must be below the root.
         values_file: bool,
         /// The directory that contains charts, as written.
         home: String,

@@ -24,8 +24,8 @@
 //!
 //! # The rooms
 //!
-//! A room uses only rooms below it. Its own page says more: `ROOM.rs`, beside the directory. Tests of `NAME.rs` stand in
-//! it or in `NAME/tests.rs`. Files whose names tell enough are not listed.
+//! A room uses only rooms below it. Its own page says more: `ROOM.rs`, beside the directory. Tests of `NAME.rs` stand
+//! in it or in `NAME/tests.rs`. Files whose names tell enough are not listed.
 //!
 //! [`commands`]: one file per command with arguments, run and outcome, a page (`NAME.md`) and a schema of its JSON
 //! - findings for people: `findings.rs`; words and tables that reports share (moved entries, ages, signers, hints):

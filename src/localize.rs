@@ -210,7 +210,8 @@ pub(crate) struct BranchReport {
 }
 
 impl BranchReport {
-    /// Reports the branch of a run. `commit` is its tip, `tree` the tree of NEW_DIR in it: both `None` if nothing is committed.
+    /// Reports the branch of a run. `commit` is its tip, `tree` the tree of NEW_DIR in it: both `None` if nothing is
+    /// committed.
     fn of(
         on_branch: &OnBranch,
         commit: Option<String>,
@@ -275,8 +276,8 @@ impl<'a> PreparedRun<'a> {
 }
 
 impl<'a> Run<'a> {
-    /// Opens the destination, and sets up fetching. What an earlier run has committed there decides about refs that the lock of
-    /// the source lacks.
+    /// Opens the destination, and sets up fetching. What an earlier run has committed there decides about refs that the
+    /// lock of the source lacks.
     fn open(PreparedRun { request, workspace, source, new_dir }: PreparedRun<'a>) -> Result<Run<'a>, Failures> {
         let destination =
             Destination::open(&workspace, request.branch.as_ref(), new_dir.as_deref(), request.overwrite)?;
@@ -302,8 +303,8 @@ impl<'a> Run<'a> {
         if let Some(unchanged) = self.unchanged()? {
             return Ok(unchanged);
         }
-        // `check` builds what engines deploy. It also builds the roots if these rules are errors; otherwise the comparison of
-        // builds, which comes later, finds all errors of roots.
+        // `check` builds what engines deploy. It also builds the roots if these rules are errors; otherwise the
+        // comparison of builds, which comes later, finds all errors of roots.
         let config = &self.workspace.config;
         let mut rules = [Rule::NotBuilt, Rule::NotObserved].into_iter();
         let checks_roots = rules.any(|rule| config.level(rule, Severity::Warning) == Some(Severity::Error));
@@ -378,8 +379,8 @@ impl<'a> Run<'a> {
         Ok(LocalizeOutcome { status, targets, findings, uncommitted, branch, ..LocalizeOutcome::default() })
     }
 
-    /// The result of an earlier run, if the branch was made from this very source commit, with the same proof. `None` if the
-    /// branch must be made again, and for any other destination.
+    /// The result of an earlier run, if the branch was made from this very source commit, with the same proof. `None`
+    /// if the branch must be made again, and for any other destination.
     fn unchanged(&self) -> Result<Option<LocalizeOutcome>> {
         let (Some(on_branch), Some(earlier)) = (self.destination.branch(), &self.tip) else { return Ok(None) };
         // The arguments of the builds that must have proven the commit; `None` if no proof is requested.
@@ -414,8 +415,8 @@ impl<'a> Run<'a> {
         };
         // For a branch the lock decides, so nothing is resolved.
         let resolves = self.request.branch.is_none();
-        // Localized files in the working tree are restored by `--overwrite`, and after a run that was killed, which this run
-        // completes. For a branch `--overwrite` is about the files of the branch.
+        // Localized files in the working tree are restored by `--overwrite`, and after a run that was killed, which
+        // this run completes. For a branch `--overwrite` is about the files of the branch.
         let repo = self.workspace.repo();
         let is_killed = || repo.is_some_and(|repo| interrupt::has_directory(&repo.git_dir, interrupt::TEMPORARY));
         let restores = resolves && (self.request.overwrite || is_killed());
@@ -542,8 +543,8 @@ impl<'a> Run<'a> {
         Ok(LocalizeOutcome { made, branch, builds, targets, discarded, now_remote, ..on_disk })
     }
 
-    /// Writes the result to its destination, and returns the edits by hand that were discarded there. If `is_withheld`, it
-    /// only computes both. Fails if somebody else pushes first [`PUSHES`] times.
+    /// Writes the result to its destination, and returns the edits by hand that were discarded there. If `is_withheld`,
+    /// it only computes both. Fails if somebody else pushes first [`PUSHES`] times.
     fn deliver(
         &mut self,
         plan: &Plan,

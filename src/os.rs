@@ -1,4 +1,5 @@
-//! Processes, signals and threads; the moments at which a test kills the program, and how much is read of a child or file.
+//! Processes, signals and threads; the moments at which a test kills the program, and how much is read of a child or
+//! file.
 
 pub(crate) mod failpoint;
 pub(crate) mod interrupt;

@@ -1,9 +1,9 @@
 //! Targets: the objects of Flux and Argo CD that name directories to build, and how each engine builds them. They are
 //! found in the YAML files of a tree, without a network and without a build.
 //!
-//! [`find_from`] reads every YAML file that may contain such an object, binds each object to the repository that it names,
-//! and inspects the path in the tree. A target that cannot be resolved stays a [`Target`] with the reason; a file that
-//! cannot be read is in [`Targets::unread`]. Nothing is left out silently.
+//! [`find_from`] reads every YAML file that may contain such an object, binds each object to the repository that it
+//! names, and inspects the path in the tree. A target that cannot be resolved stays a [`Target`] with the reason; a
+//! file that cannot be read is in [`Targets::unread`]. Nothing is left out silently.
 //!
 //! | module | content |
 //! |---|---|
@@ -392,8 +392,8 @@ pub(crate) struct BuildSettings {
     /// How a chart is rendered, or why that is unknown; `None` if no object says it.
     #[serde(skip)]
     pub release: Option<Result<chart::Release, String>>,
-    /// The arguments of `kustomize edit` with which the engine changes the kustomization, without components, or why they
-    /// are not known; `None` if it runs none.
+    /// The arguments of `kustomize edit` with which the engine changes the kustomization, without components, or why
+    /// they are not known; `None` if it runs none.
     #[serde(skip)]
     pub edits: Option<Result<Vec<Vec<String>>, String>>,
     /// Why not every object is known that a directory without a kustomization holds.
@@ -521,8 +521,8 @@ impl Targets {
         targets.filter_map(|target| Some((target, target.local_dir()?)))
     }
 
-    /// A sentence about how many targets deploy the branch `name`, as `is_branch` tells of their revisions, and one that
-    /// does not: a localized branch has no effect before an object names it. `None` if there are no targets.
+    /// A sentence about how many targets deploy the branch `name`, as `is_branch` tells of their revisions, and one
+    /// that does not: a localized branch has no effect before an object names it. `None` if there are no targets.
     pub(crate) fn deployed_from(&self, name: &str, is_branch: impl Fn(&Revision) -> bool) -> Option<String> {
         let (from, others): (Vec<_>, Vec<_>) = self.local_targets().partition(|(_, dir)| is_branch(&dir.revision));
         let all = from.len() + others.len();
@@ -642,8 +642,8 @@ impl Target {
         self.why_undefined().filter(|_| !is_missing)
     }
 
-    /// Why its object and the tree do not define the build, which only the cluster or somebody else does; `None` if they
-    /// define it, or if it is external.
+    /// Why its object and the tree do not define the build, which only the cluster or somebody else does; `None` if
+    /// they define it, or if it is external.
     pub(crate) fn why_undefined(&self) -> Option<String> {
         match &self.location {
             TargetLocation::External(_) => None,
@@ -754,8 +754,8 @@ pub(crate) fn deployed_roots(repo: &Rc<LocalRepo>, survey: &Survey, config: &Con
     Ok(targets.as_written().roots())
 }
 
-/// Finds the targets of a tree as written. The walk starts at the roots among `kustomizations` that `paths` contain, or at
-/// all of them if there are no paths.
+/// Finds the targets of a tree as written. The walk starts at the roots among `kustomizations` that `paths` contain, or
+/// at all of them if there are no paths.
 pub(crate) fn find_in(
     survey: &Survey,
     paths: &[String],
@@ -892,8 +892,8 @@ fn tell_apart(targets: &mut [Target]) {
     }
 }
 
-/// The files that are named `kustomization.yaml`, but are objects of Flux to which no reference leads: not kustomizations
-/// with an error.
+/// The files that are named `kustomization.yaml`, but are objects of Flux to which no reference leads: not
+/// kustomizations with an error.
 pub(crate) fn flux_objects(explored: &Explored) -> HashSet<FileId> {
     let candidates: HashSet<FileId> = explored
         .troubles

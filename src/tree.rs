@@ -123,16 +123,16 @@ pub trait Tree {
         self.files_named(&|name| name == LOCK_NAME)
     }
 
-    /// Starts a search for the files whose names have one of the endings, and whose stored bytes contain one of the marks.
-    /// Files that cannot be read are included.
+    /// Starts a search for the files whose names have one of the endings, and whose stored bytes contain one of the
+    /// marks. Files that cannot be read are included.
     fn files_with(&self, endings: Names, marks: &[&'static [u8]]) -> Result<Search<'_>> {
         let marks = marks.to_vec();
         Ok(Box::new(move || search(self, endings, &marks)))
     }
 }
 
-/// Whether a directory is a chart that kustomize inflates, by its name: pulled in some version, or in the home of charts beside
-/// a kustomization that names charts. Its files are templates, not kustomizations.
+/// Whether a directory is a chart that kustomize inflates, by its name: pulled in some version, or in the home of
+/// charts beside a kustomization that names charts. Its files are templates, not kustomizations.
 fn is_inflated<T: Tree + ?Sized>(tree: &T, directory: &str) -> Result<bool> {
     let (home, is_pulled) = (path::parent(directory), path::is_pulled_chart(directory));
     let is_named = is_pulled || path::name(home) == CHART_HOME;
@@ -176,8 +176,8 @@ fn files_below<T: Tree + ?Sized>(tree: &T, directory: &str) -> Result<Vec<String
     Ok(files)
 }
 
-/// Starts to test for each of `items` whether its bytes contain one of the marks; a thread takes `share` items at a time.
-/// `reader` makes a function for one share, which reads an item and passes its bytes to the given test.
+/// Starts to test for each of `items` whether its bytes contain one of the marks; a thread takes `share` items at a
+/// time. `reader` makes a function for one share, which reads an item and passes its bytes to the given test.
 fn start_search<T, R, F>(
     items: Vec<T>,
     share: usize,

@@ -203,17 +203,17 @@ impl Verifier {
         Ok(VerifyOutcome { records, differences, left: self.left, upstream, failures, ..VerifyOutcome::default() })
     }
 
-    /// The locks that list localized files, by directory. If a message of `history` records a repository that was localized
-    /// in place, the lock at the top is always among them, because it has the other copy of that record. `history` is `None`
-    /// for a directory on disk. This also collects the entries to ask upstream about.
+    /// The locks that list localized files, by directory. If a message of `history` records a repository that was
+    /// localized in place, the lock at the top is always among them, because it has the other copy of that record.
+    /// `history` is `None` for a directory on disk. This also collects the entries to ask upstream about.
     fn read_locks(&mut self, lock_paths: &[String], history: Option<&History<'_>>) -> Result<Vec<(String, Lock)>> {
         let is_in_place = history.is_some_and(History::is_in_place);
         let mut locks = Vec::new();
         for lock_path in lock_paths {
             let directory = path::parent(lock_path).to_owned();
             let lock = Lock::parse(&self.tree.read(lock_path)?, lock_path)?;
-            // A lock on a source branch may only pin URLs, and is not a record. In place the lock at the top is one even if nothing
-            // was remote.
+            // A lock on a source branch may only pin URLs, and is not a record. In place the lock at the top is one
+            // even if nothing was remote.
             let is_record = lock.target.is_some() || !lock.files.is_empty() || (is_in_place && directory.is_empty());
             self.is_locked |= directory.is_empty();
             if let Some(listed) = &mut self.listed

@@ -186,8 +186,8 @@ struct TargetObject {
     changed_objects: usize,
 }
 
-/// The consequences of each build. If the object of a target changes, and neither a build nor an ApplicationSet shows that,
-/// its change is added to the objects of the target's build.
+/// The consequences of each build. If the object of a target changes, and neither a build nor an ApplicationSet shows
+/// that, its change is added to the objects of the target's build.
 pub(crate) fn consequences(all: &mut [BuildDiff<'_>], needs: &Needs) -> Vec<Vec<Consequence>> {
     let written: Vec<_> = all.iter().map(|build| target_objects(build.target)).collect();
     // Values in outputs are condensed, so that objects of targets are compared with them in the same form.

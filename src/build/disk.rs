@@ -24,8 +24,8 @@ enum DiskNode {
 }
 
 impl DiskNode {
-    /// Reads the node at a path. A link counts only if it leads to a path in the tree. With a conversion the files are those
-    /// of a checkout. `None` if nothing is to be written.
+    /// Reads the node at a path. A link counts only if it leads to a path in the tree. With a conversion the files are
+    /// those of a checkout. `None` if nothing is to be written.
     fn read(tree: &dyn Tree, path: &str, conversion: Option<&Conversion>) -> Result<Option<DiskNode>> {
         Ok(match tree.entry(path)? {
             Some(Entry::File { executable }) => {
@@ -115,7 +115,8 @@ impl Pooled {
                 *content = PooledContent::OnDisk { path: to.to_owned(), _scratch: None };
                 Ok(())
             }
-            // Some file systems have no hard links, and all of them limit their number. A copy has the mode of the file.
+            // Some file systems have no hard links, and all of them limit their number. A copy has the mode of the
+            // file.
             PooledContent::OnDisk { path, .. } => fs::hard_link(path, to).or_else(|_| fs::copy(path, to).map(drop)),
         }
     }
@@ -152,8 +153,8 @@ impl Layout {
         Layout { top: top.to_owned(), files, directories, links, is_written: Mutex::default() }
     }
 
-    /// Adds the nodes at some paths of a tree, which are read at once and written when a build begins. With a conversion the
-    /// files are those of a checkout.
+    /// Adds the nodes at some paths of a tree, which are read at once and written when a build begins. With a
+    /// conversion the files are those of a checkout.
     pub(super) fn add<P: AsRef<str>>(
         &mut self,
         tree: &dyn Tree,
@@ -176,7 +177,8 @@ impl Layout {
         Ok(())
     }
 
-    /// The digest of names, modes, and bytes or texts of links: the [digest](digest) of a directory with the same files.
+    /// The digest of names, modes, and bytes or texts of links: the [digest](digest) of a directory with the same
+    /// files.
     pub(super) fn digest(&self) -> String {
         let files = self.files.iter().map(|LaidFile { path, content }| {
             let FileKey { digest, executable } = &content.key;
@@ -214,9 +216,9 @@ impl Layout {
     }
 }
 
-/// Writes the nodes at some paths of a tree below `top`: a directory empty, a link if it leads to a path in the tree. With
-/// a conversion the files are those of a checkout. The outer error is one of reading the tree. The inner error is one of
-/// writing, for which a caller may have another message.
+/// Writes the nodes at some paths of a tree below `top`: a directory empty, a link if it leads to a path in the tree.
+/// With a conversion the files are those of a checkout. The outer error is one of reading the tree. The inner error is
+/// one of writing, for which a caller may have another message.
 pub(crate) fn write<P: AsRef<str>>(
     tree: &dyn Tree,
     paths: impl IntoIterator<Item = P>,
@@ -246,8 +248,8 @@ pub(crate) fn write<P: AsRef<str>>(
     }))
 }
 
-/// Writes the nodes at some paths of a tree to a place in the temporary directory, for a build. An error of writing says that
-/// this directory is unusable.
+/// Writes the nodes at some paths of a tree to a place in the temporary directory, for a build. An error of writing
+/// says that this directory is unusable.
 pub(crate) fn write_temporary<P: AsRef<str>>(
     tree: &dyn Tree,
     paths: impl IntoIterator<Item = P>,

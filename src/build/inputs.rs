@@ -154,8 +154,8 @@ pub(super) fn lay_out(
     for (number, start) in roots {
         for id in graph.reachable([start]) {
             let root = &graph.roots[id];
-            // Roots of upstreams are collected once, and fetched files too, which lie in the trees of upstreams. Roots of
-            // the user are collected for each number that reaches them.
+            // Roots of upstreams are collected once, and fetched files too, which lie in the trees of upstreams. Roots
+            // of the user are collected for each number that reaches them.
             let root_inputs = match inputs.entry(id) {
                 Entry::Vacant(new) => {
                     add_fetched_files(graph, id, writing.trusted, &mut trees)?;

@@ -63,8 +63,8 @@ impl BuildSpec {
         BuildSpec::new(workspace.tree.clone(), directory, arguments, By::Kustomize)
     }
 
-    /// The build of a part of another build, to compare it by itself: of the root in a directory, or of a file as the only
-    /// resource of a new root.
+    /// The build of a part of another build, to compare it by itself: of the root in a directory, or of a file as the
+    /// only resource of a new root.
     pub(super) fn part(workspace: &Workspace, part: &str) -> Result<BuildSpec> {
         let tree = workspace.tree.clone();
         let is_root = tree.entry(part)? == Some(Entry::Directory);

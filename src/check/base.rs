@@ -1,10 +1,10 @@
 //! Subtracts the findings of a base from those of a change.
 //!
-//! Two findings are the same if they have the same rule, path and subject. The base must also have had the roots and targets
-//! that lead to it. A file that git takes for renamed has the findings of the old one. A reference to another version of
-//! the same upstream is known, unless the base allows it: an `allow` entry is for the version that it names, but a comment is
-//! for the one reference beside it, whatever its version. Findings without a reference are counted: as many are known as the
-//! base has.
+//! Two findings are the same if they have the same rule, path and subject. The base must also have had the roots and
+//! targets that lead to it. A file that git takes for renamed has the findings of the old one. A reference to another
+//! version of the same upstream is known, unless the base allows it: an `allow` entry is for the version that it names,
+//! but a comment is for the one reference beside it, whatever its version. Findings without a reference are counted: as
+//! many are known as the base has.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -16,8 +16,8 @@ use crate::message::finding::{Finding, Rule, Severity, Starts, Subject};
 use crate::reference::{Upstream, file_pin};
 use crate::tree::path;
 
-/// The findings of a base, and each of them again as it would be after renames, so that the findings of a file that a change
-/// renames are not new. `renames` maps old paths to new ones.
+/// The findings of a base, and each of them again as it would be after renames, so that the findings of a file that a
+/// change renames are not new. `renames` maps old paths to new ones.
 pub(crate) fn renamed(mut findings: Vec<Finding>, renames: &HashMap<String, String>) -> Vec<Finding> {
     let roots = renames.iter().filter(|(old, _)| FILE_NAMES.contains(&path::name(old)));
     let roots: HashMap<&str, &str> = roots.map(|(old, new)| (path::parent(old), path::parent(new))).collect();
@@ -47,15 +47,16 @@ struct KnownFindings {
 }
 
 impl KnownFindings {
-    /// Adds a finding of the base to those with the same `key`. They have the lowest severity of them, and all starts that lead
-    /// to any of them, so that a finding of the change is known only if it is no worse.
+    /// Adds a finding of the base to those with the same `key`. They have the lowest severity of them, and all starts
+    /// that lead to any of them, so that a finding of the change is known only if it is no worse.
     fn add_known(all: &mut HashMap<Key, KnownFindings>, key: Key, finding: &Finding) {
         let empty = KnownFindings { severity: finding.severity, count: Cell::default(), starts: Starts::default() };
         let old = all.entry(key).or_insert(empty);
         old.severity = finding.severity.min(old.severity);
         old.count.set(old.count.get() + 1);
         old.starts.roots.extend(finding.starts.roots.iter().cloned());
-        // Targets of one name are compared by their number, because their locations may change: the longest list counts.
+        // Targets of one name are compared by their number, because their locations may change: the longest list
+        // counts.
         for (name, targets) in &finding.starts.targets {
             let known = old.starts.targets.entry(name.clone()).or_default();
             if known.len() < targets.len() {
@@ -84,7 +85,8 @@ fn identity(finding: &Finding) -> Key {
     (rule, path.to_owned(), text)
 }
 
-/// The identity of a finding without the version of its upstream: another ref of an upstream that the base fetches is known.
+/// The identity of a finding without the version of its upstream: another ref of an upstream that the base fetches is
+/// known.
 fn unversioned(finding: &Finding) -> Key {
     let (rule, path, text) = identity(finding);
     let about = match &finding.subject {
@@ -116,8 +118,8 @@ fn without_version(url: &str, version: &str) -> String {
 }
 
 impl Checked {
-    /// Drops the findings that are known from `old`, the findings of a base, whether the base allows them or not. One that an
-    /// exception of the change allows stays, as allowed and not new. Returns the number of dropped findings.
+    /// Drops the findings that are known from `old`, the findings of a base, whether the base allows them or not. One
+    /// that an exception of the change allows stays, as allowed and not new. Returns the number of dropped findings.
     ///
     /// A finding is known if the base has one that is not less severe
     ///
@@ -150,8 +152,8 @@ impl Checked {
         let before = self.findings.len();
         self.findings.retain_mut(|finding| {
             let is_allowed_by_base = finding.allowed.as_ref().is_some_and(|allowed| !allowed.is_new);
-            // An error is new if the base has it as a warning. Findings without a reference are known as often as the base has
-            // them.
+            // An error is new if the base has it as a warning. Findings without a reference are known as often as the
+            // base has them.
             let matches =
                 |old: &&KnownFindings| old.severity <= finding.severity && (finding.is_named() || old.count.get() > 0);
             let old = known.get(&identity(finding)).filter(matches);
@@ -170,7 +172,8 @@ impl Checked {
             if is_allowed_by_base || finding.unread || !is_known {
                 return true;
             }
-            // A known finding matters again if something new leads to it: a target now deploys a directory that nobody used.
+            // A known finding matters again if something new leads to it: a target now deploys a directory that nobody
+            // used.
             let new_start = old.and_then(|old| old.new_start(&finding.starts));
             // An exception that covers an old finding lets nothing new in.
             match (&mut finding.allowed, new_start) {
@@ -292,7 +295,8 @@ mod tests {
         ] {
             assert_eq!(new(&[prod, sandbox], now, &[]), expected, "{now:?}");
         }
-        // A finding is not new if fewer roots lead to it, if only a part is checked, or if the object moved to another file.
+        // A finding is not new if fewer roots lead to it, if only a part is checked, or if the object moved to another
+        // file.
         assert_eq!(new(&[prod, over, sandbox], &[prod, sandbox], &[]), [""; 0]);
         assert_eq!(new(&[lists, sandbox], &[prod, sandbox], &[]), [""; 0]);
         assert_eq!(new(&[prod, over, sandbox], &[prod, over, sandbox], &["old"]), [""; 0]);

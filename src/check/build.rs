@@ -91,8 +91,8 @@ impl BuildResults {
         self.summary.unknown.push(format!("{by}: {why}"));
     }
 
-    /// Adds the result of a build, with `hint` for a failure of the program. Returns the failures that stopped the build before
-    /// its result was known, for the caller to judge; else `None`.
+    /// Adds the result of a build, with `hint` for a failure of the program. Returns the failures that stopped the
+    /// build before its result was known, for the caller to judge; else `None`.
     fn add(&mut self, file: &str, by: &str, built: &Built, hint: Option<&str>) -> Option<Failures> {
         match built {
             Ok(build) => {
@@ -125,8 +125,8 @@ impl BuildResults {
         None
     }
 
-    /// Reports each build that did not run because a reference is not locked: as unknown if `findings`, those of the check,
-    /// report all of these references already, and else as a finding.
+    /// Reports each build that did not run because a reference is not locked: as unknown if `findings`, those of the
+    /// check, report all of these references already, and else as a finding.
     fn judge_unlocked(&mut self, findings: &[Finding]) {
         for Unlocked { file, by, failures } in std::mem::take(&mut self.unlocked) {
             if are_reported(&failures, findings) {
@@ -191,8 +191,8 @@ impl<'a> CheckBuilds<'a> {
         CheckBuilds { planned, ..self }
     }
 
-    /// Builds the targets that the check covers, and returns all targets, with those that are defined by the built objects.
-    /// Results of builds are kept for [`Self::add_to`].
+    /// Builds the targets that the check covers, and returns all targets, with those that are defined by the built
+    /// objects. Results of builds are kept for [`Self::add_to`].
     pub(crate) fn targets(&self, unresolved: UnresolvedTargets) -> Result<Targets> {
         let config = &self.workspace.config;
         let explored = self.workspace.survey().explore_all_inputs()?;
@@ -228,8 +228,8 @@ impl<'a> CheckBuilds<'a> {
         self.fetcher.borrow().verify(claim.source, claim.pinned, claim.signers)
     }
 
-    /// Adds the findings and failures of the builds to a check. If the check has errors already, nothing could be localized
-    /// because of them, so failures that would only repeat them are dropped.
+    /// Adds the findings and failures of the builds to a check. If the check has errors already, nothing could be
+    /// localized because of them, so failures that would only repeat them are dropped.
     pub(crate) fn add_to(self, checked: &mut Checked) {
         let mut results = self.results.into_inner();
         results.judge_unlocked(&checked.findings);
@@ -243,8 +243,9 @@ impl<'a> CheckBuilds<'a> {
         checked.add(findings, self.policy, &*self.workspace.tree);
     }
 
-    /// Whether to build a target: the check covers it, and the change affects it. A target that no object defines counts only
-    /// if `checked`, the graph from the starting points, has its root: nothing else says that somebody builds it.
+    /// Whether to build a target: the check covers it, and the change affects it. A target that no object defines
+    /// counts only if `checked`, the graph from the starting points, has its root: nothing else says that somebody
+    /// builds it.
     fn includes(&self, target: &Target, checked: &Graph) -> bool {
         let Some(dir) = target.local_dir() else { return false };
         if !target.engine.has_objects() && !target.roots(dir).any(|root| checked.user_root(root).is_some()) {
@@ -316,8 +317,8 @@ impl<'a> CheckBuilds<'a> {
         };
         match outputs {
             Ok(outputs) => outputs,
-            // An unlocked reference stops the localizing of all. The base of a change may have it, too, so that the others must
-            // be built: each is tried by itself.
+            // An unlocked reference stops the localizing of all. The base of a change may have it, too, so that the
+            // others must be built: each is tried by itself.
             Err(failures) if self.affected.is_some() && failures.are_all(FailureKind::NotLocked) => match builders {
                 [builder] => {
                     let output = Err(failures.clone().joined());
@@ -334,8 +335,8 @@ impl<'a> CheckBuilds<'a> {
         }
     }
 
-    /// Localizes the roots of builds in memory, because engines build the localized files. It fails for the same reasons as
-    /// `branch`.
+    /// Localizes the roots of builds in memory, because engines build the localized files. It fails for the same
+    /// reasons as `branch`.
     fn localized(&self, builders: &[&Builder]) -> Result<Plan, Failures> {
         let roots: BTreeSet<&str> = builders.iter().flat_map(|builder| builder.roots()).collect();
         let targets = roots.into_iter().map(str::to_owned).collect();
@@ -408,8 +409,8 @@ fn is_built_as_root(tree: &dyn Tree, target: &Target) -> bool {
 
 /// Whether a target is built by something else than kustomize.
 fn is_built_without_kustomize(target: &Target) -> bool {
-    // Rules report missing targets and those that are unknown before a build. kustomize has built the others, and Argo CD
-    // deploys the files of a plain directory as they are.
+    // Rules report missing targets and those that are unknown before a build. kustomize has built the others, and Argo
+    // CD deploys the files of a plain directory as they are.
     match target.local_dir().map(|dir| &dir.content) {
         None | Some(PathContent::Nothing(_) | PathContent::Kustomization(_) | PathContent::Directory(_)) => false,
         Some(PathContent::Chart(_) | PathContent::Plugin(_) | PathContent::Submodule(_)) => true,

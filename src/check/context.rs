@@ -84,15 +84,15 @@ impl<'a> Context<'a> {
         deciding_lock(self.locks)
     }
 
-    /// Whether the file is below a `localized-files` directory whose files a lock lists. Nobody edits such files by hand, so
-    /// only errors and findings about the record are reported in them. The other files of a lock were written by hand, here or
-    /// in the repository that they were copied from.
+    /// Whether the file is below a `localized-files` directory whose files a lock lists. Nobody edits such files by
+    /// hand, so only errors and findings about the record are reported in them. The other files of a lock were written
+    /// by hand, here or in the repository that they were copied from.
     pub(super) fn is_owned(&self, path: &str) -> bool {
         path::and_above(path::parent(path)).any(|directory| self.homes.contains(directory))
     }
 
-    /// The failure of something in a root that nothing localizes, although a build shows that it is deployed. `None` for
-    /// any other root.
+    /// The failure of something in a root that nothing localizes, although a build shows that it is deployed. `None`
+    /// for any other root.
     pub(super) fn left_out(&self, root: RootId, shown: &str) -> Option<Failure> {
         let Root { directory, .. } = &self.graph.roots[root];
         if !self.graph.is_user_root(root) || !self.left_out.contains(directory) {
@@ -143,7 +143,8 @@ impl<'a> Context<'a> {
             }
             At::Nothing => return None,
         };
-        // An exception names the subject of a finding. These are about a path, and the other troubles about their reference.
+        // An exception names the subject of a finding. These are about a path, and the other troubles about their
+        // reference.
         let path = match &trouble.kind {
             TroubleKind::Missing { path, .. } | TroubleKind::Submodule { path } => path.clone(),
             TroubleKind::NoKustomization { directory, .. } => path::join(directory, FILE_NAMES[0]),
@@ -193,8 +194,8 @@ impl<'a> Context<'a> {
     }
 }
 
-/// The lock that decides about the user's references: that at the top, unless it is that of a copy, which is finished. `None`
-/// if there is no such lock, or it cannot be read.
+/// The lock that decides about the user's references: that at the top, unless it is that of a copy, which is finished.
+/// `None` if there is no such lock, or it cannot be read.
 pub(super) fn deciding_lock(locks: &Locks) -> Option<&Lock> {
     locks.get("").map(|lock| &**lock).filter(|lock| lock.target.is_none())
 }

@@ -1,5 +1,5 @@
-//! The targets that are deployed from the tree: the additional starts of the walk, the roots that are built without the load
-//! restrictor, and the names of the targets that a finding concerns.
+//! The targets that are deployed from the tree: the additional starts of the walk, the roots that are built without the
+//! load restrictor, and the names of the targets that a finding concerns.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
@@ -53,14 +53,15 @@ pub(super) fn walk(
     });
     let targets = built.as_ref().unwrap_or_else(|| unresolved.as_written());
     let starts = starts_with(targets.roots())?;
-    // A reference out of its root is no trouble in roots that an engine builds without the load restrictor. These are known
-    // only after a walk, and troubles are judged after that.
+    // A reference out of its root is no trouble in roots that an engine builds without the load restrictor. These are
+    // known only after a walk, and troubles are judged after that.
     let graph = survey.walk(&starts);
     let deployed = survey.leaves_roots().then(|| DeployedTargets::new(targets, &graph, &[]));
     let unrestricted = deployed.map(|deployed| deployed.unrestricted()).unwrap_or_default();
     drop(graph);
     let explored = survey.judged(&starts, &graph::WalkPolicy { unrestricted, ..policy });
-    // Without builds it is unknown which kustomizations change an object: any may, also one that this walk does not reach.
+    // Without builds it is unknown which kustomizations change an object: any may, also one that this walk does not
+    // reach.
     let directories: BTreeSet<&str> = kustomizations.iter().map(|file| path::parent(file)).collect();
     let targets = match built {
         Some(built) => built,
@@ -106,7 +107,8 @@ pub(super) struct DeployedTargets<'a> {
 }
 
 impl<'a> DeployedTargets<'a> {
-    /// Finds for each target in this tree the roots that it reaches in `graph`. `paths` are those of the check, or empty.
+    /// Finds for each target in this tree the roots that it reaches in `graph`. `paths` are those of the check, or
+    /// empty.
     pub(super) fn new(targets: &'a Targets, graph: &'a Graph, paths: &'a [String]) -> Self {
         let mut deployed = DeployedTargets { targets, local: Vec::new(), distinct: distinct(targets), graph, paths };
         if targets.targets.is_empty() {
@@ -170,8 +172,8 @@ impl<'a> DeployedTargets<'a> {
         roots.flat_map(Root::files).filter_map(|file| self.graph.user_path(file)).collect()
     }
 
-    /// A failure for each file of a Flux target that a checkout converts by more than line ends: Flux reads the stored bytes,
-    /// and this check the converted ones.
+    /// A failure for each file of a Flux target that a checkout converts by more than line ends: Flux reads the stored
+    /// bytes, and this check the converted ones.
     pub(super) fn conversion_failures(&self, tree: &dyn Tree) -> Vec<Failure> {
         let flux = self.local.iter().filter(|local| local.target.engine.packs());
         let files: BTreeSet<&str> = flux.flat_map(|local| self.files(local)).collect();

@@ -1,7 +1,7 @@
 //! `deployed-remote`: a target deploys a branch that is not localized, and its build fetches.
 //!
-//! Engines do not read the lock, so they fetch locked references too. References that are not locked are findings of other
-//! rules.
+//! Engines do not read the lock, so they fetch locked references too. References that are not locked are findings of
+//! other rules.
 
 use std::collections::HashMap;
 

@@ -1,7 +1,7 @@
 //! `edited-copy`: a localized file that differs from its lock in bytes or mode, is missing, or was added.
 //!
-//! The rule looks at every lock of the tree: the lock at the top lists files of `localized-files` directories, and the lock of
-//! a copy owns its whole directory.
+//! The rule looks at every lock of the tree: the lock at the top lists files of `localized-files` directories, and the
+//! lock of a copy owns its whole directory.
 
 use super::Context;
 use crate::git::{Snapshot, branch_of};
@@ -60,8 +60,8 @@ impl RecordedFiles<'_> {
         }
     }
 
-    /// The help for a file that differs, or for the edited lock itself: the ways to the recorded bytes. They depend on who
-    /// wrote the lock: a copy, `branch`, `vendor`, or another repository from which files and lock were copied.
+    /// The help for a file that differs, or for the edited lock itself: the ways to the recorded bytes. They depend on
+    /// who wrote the lock: a copy, `branch`, `vendor`, or another repository from which files and lock were copied.
     fn restoring(&self, path: &str) -> Vec<String> {
         let directory = self.directory;
         let name = path::join(directory, LOCK_NAME);

@@ -51,7 +51,8 @@ fn plugins<'a>(context: &'a Context<'_>, local: &'a LocalTarget<'_>) -> impl Ite
     })
 }
 
-/// The finding for a local reference that follows a link: Flux leaves links out of its artifact. `None` if it follows none.
+/// The finding for a local reference that follows a link: Flux leaves links out of its artifact. `None` if it follows
+/// none.
 fn link(context: &Context<'_>, root: &Root, edge: &Edge) -> Option<Finding> {
     let text = &edge.reference.text;
     let written = path::resolve(&root.directory, text)?;

@@ -1,8 +1,8 @@
 //! `floating-ref`: a reference that may stay remote, and whose ref can move.
 //!
-//! To be remote and to move are two problems: allowing one (by a comment, by `allow` with a policy for refs, by a severity)
-//! does not allow the other. A locked reference does not move. One that is neither locked nor allowed is reported by
-//! `remote-reference` only, because locking it solves both.
+//! To be remote and to move are two problems: allowing one (by a comment, by `allow` with a policy for refs, by a
+//! severity) does not allow the other. A locked reference does not move. One that is neither locked nor allowed is
+//! reported by `remote-reference` only, because locking it solves both.
 //!
 //! Offline, only the text of the reference tells ([`Pin`], [`reference::file_pin`]).
 
@@ -30,8 +30,8 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     findings.collect()
 }
 
-/// Drops the findings about references that `remote-reference` reports with the same or a higher severity: locking such a
-/// reference mends both.
+/// Drops the findings about references that `remote-reference` reports with the same or a higher severity: locking such
+/// a reference mends both.
 pub(super) fn leave_out_remote(findings: &mut Vec<Finding>) {
     let rejected = findings.iter().filter(|finding| finding.allowed.is_none());
     let remote = rejected.filter(|finding| finding.rule == Rule::RemoteReference);

@@ -1,10 +1,10 @@
 //! `function`: a function or plugin whose code is not in the tree, or can change.
 //!
-//! A build runs the programs and images that plugin configurations name. Errors are those that reach outside of the tree: an
-//! image that is not pinned by its digest, the network, a program on the `PATH`, a plugin in the plugin home, and a
-//! configuration that is changed before it is used, so that its program is unknown. Warnings, which are not reported below
-//! `localized-files`, are a program of the tree, and a program that is named by a URL: kustomize does not run it, and only a
-//! localized copy has it. A missing program is a finding of `missing-path`.
+//! A build runs the programs and images that plugin configurations name. Errors are those that reach outside of the
+//! tree: an image that is not pinned by its digest, the network, a program on the `PATH`, a plugin in the plugin home,
+//! and a configuration that is changed before it is used, so that its program is unknown. Warnings, which are not
+//! reported below `localized-files`, are a program of the tree, and a program that is named by a URL: kustomize does
+//! not run it, and only a localized copy has it. A missing program is a finding of `missing-path`.
 
 use super::Context;
 use crate::graph::{Noted, Resolution};

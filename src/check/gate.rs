@@ -28,7 +28,8 @@ pub(crate) enum Base {
     EmptyTree,
 }
 
-/// Checks `paths`, given relative to the current directory, or everything if `paths` is empty. Builds if `how` is given.
+/// Checks `paths`, given relative to the current directory, or everything if `paths` is empty. Builds if `how` is
+/// given.
 pub(crate) fn check(
     repo: &Rc<LocalRepo>,
     snapshot: &Snapshot,
@@ -51,7 +52,8 @@ pub(crate) fn checked(
     how: Option<&CheckBuildOptions<'_>>,
 ) -> Result<Checked, Failures> {
     let tree = survey.tree();
-    // The configuration is read even if that of the base counts: a change that breaks it would stop every change after it.
+    // The configuration is read even if that of the base counts: a change that breaks it would stop every change after
+    // it.
     let own_config = Config::of(&*tree, "")?;
     let base_config = match base {
         Base::None => None,
@@ -126,7 +128,8 @@ pub(crate) fn before_localizing(
     // Only files of a repository are localized in place; those anywhere on disk are only copied.
     let Some(repo) = files.repo().filter(|_| files.snapshot().is_some()) else { return Ok(Vec::new()) };
     let tree = files.checked_out();
-    // A build reads the checked-out bytes. They are the stored ones, and surveyed already, unless attributes convert them.
+    // A build reads the checked-out bytes. They are the stored ones, and surveyed already, unless attributes convert
+    // them.
     let is_surveyed = Rc::ptr_eq(&tree, &workspace.tree);
     let survey = if is_surveyed { workspace.survey().clone() } else { Rc::new(Survey::of(tree)) };
     let mut config = workspace.config.clone();
@@ -160,8 +163,8 @@ pub(crate) fn once_written(workspace: &Workspace, changes: &Changes, config: &Co
     Ok(checked)
 }
 
-/// Drops the findings that the merge base with `base` has too, and records the additions of the change to the configuration and the
-/// locks. Returns the lock of the merge base.
+/// Drops the findings that the merge base with `base` has too, and records the additions of the change to the
+/// configuration and the locks. Returns the lock of the merge base.
 fn judge_change(
     repo: &Rc<LocalRepo>,
     (files, tree): (&Files, &SharedTree),
@@ -171,7 +174,8 @@ fn judge_change(
     config: &Config,
 ) -> Result<Rc<Lock>, Failures> {
     let (since, old_tree) = (&base_tree.commit.commit, base_tree.survey.tree());
-    // A file that cannot be read may hide new references, so that its finding stays, unless the base has the same content.
+    // A file that cannot be read may hide new references, so that its finding stays, unless the base has the same
+    // content.
     for finding in checked.findings.iter_mut().filter(|finding| finding.unread && finding.url.is_empty()) {
         let state = |tree: &dyn Tree| (tree.entry(&finding.path).ok(), tree.read(&finding.path).ok());
         finding.unread = state(&**tree) != state(&*old_tree);
@@ -207,8 +211,8 @@ fn judge_change(
     Ok(base_lock)
 }
 
-/// Verifies that the lock entries which the change adds or edits are signed as they claim. Without builds nothing may be
-/// fetched, so each of them is a failure that names the command that verifies it. `before` is the lock of the base.
+/// Verifies that the lock entries which the change adds or edits are signed as they claim. Without builds nothing may
+/// be fetched, so each of them is a failure that names the command that verifies it. `before` is the lock of the base.
 fn verify_claims(
     tree: &SharedTree,
     checked: &mut Checked,
@@ -283,8 +287,8 @@ fn merged_back(
     Ok(())
 }
 
-/// Counts the kustomizations in or below `paths` that are on disk, but that the check does not see because git ignores them or
-/// does not track them.
+/// Counts the kustomizations in or below `paths` that are on disk, but that the check does not see because git ignores
+/// them or does not track them.
 fn count_unseen(files: &Files, paths: &[String]) -> usize {
     let untracked = match files {
         Files::Index { repo, .. } => repo.untracked_named(&FILE_NAMES),

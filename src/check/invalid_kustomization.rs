@@ -1,5 +1,5 @@
-//! `invalid-kustomization`: a kustomization or plugin configuration that `kustomize build` refuses and, as warnings, parts of
-//! it that kustomize ignores.
+//! `invalid-kustomization`: a kustomization or plugin configuration that `kustomize build` refuses and, as warnings,
+//! parts of it that kustomize ignores.
 //!
 //! A problem is reported once, in the file itself, however many references lead to it.
 

@@ -8,8 +8,8 @@ use crate::message::finding::{Finding, Rule};
 use crate::message::position::Position;
 use crate::targets::{Unread, Why};
 
-/// Finds objects that cannot be read. An object that may be fine, but that a limit or a missing file keeps from being read, is a
-/// failure of the check instead.
+/// Finds objects that cannot be read. An object that may be fine, but that a limit or a missing file keeps from being
+/// read, is a failure of the check instead.
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut unavailable = Vec::new();

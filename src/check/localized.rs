@@ -12,8 +12,8 @@ use crate::targets::{self, Identity, Targets};
 use crate::tree::SharedTree;
 use crate::workspace::Workspace;
 
-/// Finds the targets of a repository, and adds to the plan the findings of rule `engine` that the result has and the source
-/// does not. Files outside of a repository have no targets.
+/// Finds the targets of a repository, and adds to the plan the findings of rule `engine` that the result has and the
+/// source does not. Files outside of a repository have no targets.
 pub(crate) fn deployed(workspace: &Workspace, plan: &mut Plan) -> Result<Targets> {
     match workspace.repo().filter(|_| workspace.files.snapshot().is_some()) {
         Some(repo) => deployed_from(repo, workspace, plan),
@@ -21,8 +21,8 @@ pub(crate) fn deployed(workspace: &Workspace, plan: &mut Plan) -> Result<Targets
     }
 }
 
-/// Finds the targets of files of the repository `repo`, also of a tree in memory, and adds to the plan the findings of rule
-/// `engine` that the result has and the source does not.
+/// Finds the targets of files of the repository `repo`, also of a tree in memory, and adds to the plan the findings of
+/// rule `engine` that the result has and the source does not.
 pub(crate) fn deployed_from(repo: &Rc<LocalRepo>, workspace: &Workspace, plan: &mut Plan) -> Result<Targets> {
     let (tree, config) = (&workspace.tree, &workspace.config);
     let starts: Vec<String> = plan.before.user_roots().into_keys().map(str::to_owned).collect();

@@ -11,14 +11,14 @@ use crate::record::history::records::{self, RecordLookup};
 use crate::record::{LOCK_NAME, Lock, history};
 use crate::tree::git::GitTree;
 
-/// Whether `branch` wrote a lock with localized files: only such a lock has trailers in its commit's message. Files that
-/// `vendor` localized in the working tree are committed on purpose.
+/// Whether `branch` wrote a lock with localized files: only such a lock has trailers in its commit's message. Files
+/// that `vendor` localized in the working tree are committed on purpose.
 pub(super) fn is_made_by_branch(lock: &Lock) -> bool {
     !lock.files.is_empty() && lock.trailers && lock.target.is_none()
 }
 
-/// The finding for localized files of `branch` in a source branch. With `before`, the lock of the base, only a change that
-/// brings them in has a finding, and that is an error by default.
+/// The finding for localized files of `branch` in a source branch. With `before`, the lock of the base, only a change
+/// that brings them in has a finding, and that is an error by default.
 pub(crate) fn find(repo: &Rc<LocalRepo>, source: &Snapshot, before: Option<&Lock>) -> Result<Option<Finding>> {
     // For files that no commit has yet, the history is that of HEAD.
     let (rev, last_commit) = match source {
@@ -54,13 +54,13 @@ pub(crate) fn find(repo: &Rc<LocalRepo>, source: &Snapshot, before: Option<&Lock
     Ok(Some(finding))
 }
 
-/// The command that reverts the commit which brought in the localized files of `head`. `None` if the history does not show
-/// it.
+/// The command that reverts the commit which brought in the localized files of `head`. `None` if the history does not
+/// show it.
 fn undo(repo: &LocalRepo, repository: &Repository, head: &str) -> Result<Option<String>> {
     let locks = [LOCK_NAME.to_owned()];
     let record = records::newest(repository, head, &locks, |record| record.target.new_dir.is_none())?;
-    // The parent that has no localized files: the source is the second one of a commit of the branch, and the first one of
-    // a merge of it.
+    // The parent that has no localized files: the source is the second one of a commit of the branch, and the first one
+    // of a merge of it.
     let (commit, parent) = match record {
         RecordLookup::Record(record) => (Some(record.commit), 2),
         // A squash contains the whole branch, and a merge in which the lock was resolved has a lock of its own.

@@ -1,4 +1,5 @@
-//! `missing-path`: a path that does not exist in the checked files, a directory without a kustomization, or a missing chart.
+//! `missing-path`: a path that does not exist in the checked files, a directory without a kustomization, or a missing
+//! chart.
 //!
 //! Most often the file is on disk, but was never added: the build works here and nowhere else.
 
@@ -13,8 +14,8 @@ use crate::message::finding::{Finding, Rule};
 use crate::record::LoadRestrictor;
 use crate::tree::{self, Resolved, path};
 
-/// Finds charts of the tree whose `values.yaml` kustomize cannot read, because it is missing (`missing-path`) or outside of the
-/// root (`out-of-scope`). The walk reports the other missing paths.
+/// Finds charts of the tree whose `values.yaml` kustomize cannot read, because it is missing (`missing-path`) or
+/// outside of the root (`out-of-scope`). The walk reports the other missing paths.
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     // As in the walk, a target counts whatever the paths of the check are.
     let deployed = || DeployedTargets::new(context.deployed.targets, context.graph, &[]);

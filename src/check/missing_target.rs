@@ -1,7 +1,8 @@
-//! `missing-target`: an object of Flux or Argo CD deploys a directory, or adds a component or patch, that does not exist.
+//! `missing-target`: an object of Flux or Argo CD deploys a directory, or adds a component or patch, that does not
+//! exist.
 //!
-//! There is no finding if the tree cannot tell: if the object is templated, names another repository or revision, or can be
-//! changed by a build before it is deployed.
+//! There is no finding if the tree cannot tell: if the object is templated, names another repository or revision, or
+//! can be changed by a build before it is deployed.
 
 use super::Context;
 use super::deployed::LocalTarget;
@@ -41,8 +42,8 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     findings
 }
 
-/// Finds targets that are missing if the repository that they name is this one. The tree does not tell whether it is, so
-/// these are warnings.
+/// Finds targets that are missing if the repository that they name is this one. The tree does not tell whether it is,
+/// so these are warnings.
 fn perhaps_missing<'a>(context: &'a Context<'_>) -> impl Iterator<Item = Finding> + 'a {
     let deployed = &context.deployed;
     // A build that changes an object may change its directory as well, so such an object has no finding.

@@ -1,7 +1,7 @@
 //! `new-exception`: an exception that a change adds for a finding that it adds, too.
 //!
-//! A gate must not trust the change that it judges, and a reviewer should see each exception. Findings of the base need no
-//! exception.
+//! A gate must not trust the change that it judges, and a reviewer should see each exception. Findings of the base need
+//! no exception.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -36,9 +36,9 @@ pub(super) fn no_longer_localized(findings: &[Finding], config: &Config, before:
     new.collect()
 }
 
-/// Accepts exceptions of the change that adds the first lock, by `init` or by hand: those for upstreams behind a reference that
-/// the base fetches already. Only the lock shows these upstreams, so nobody could allow them before. A reference is known by its
-/// line, which a finding in `old`, those of the base, has too.
+/// Accepts exceptions of the change that adds the first lock, by `init` or by hand: those for upstreams behind a
+/// reference that the base fetches already. Only the lock shows these upstreams, so nobody could allow them before. A
+/// reference is known by its line, which a finding in `old`, those of the base, has too.
 pub(super) fn accept_first(findings: &mut [Finding], old: &[Finding]) {
     let location = |finding: &Finding| (finding.path.clone(), finding.line_text.clone());
     let fetched: HashSet<_> =

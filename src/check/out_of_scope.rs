@@ -1,6 +1,6 @@
-//! `out-of-scope`: a path that leaves its bounds. A file must be in its kustomization root, a root in the repository and in
-//! its scope of the configuration, and a link in the repository. An absolute path is always out of scope: it exists on one
-//! machine only.
+//! `out-of-scope`: a path that leaves its bounds. A file must be in its kustomization root, a root in the repository
+//! and in its scope of the configuration, and a link in the repository. An absolute path is always out of scope: it
+//! exists on one machine only.
 
 use super::Context;
 use crate::config::PLACEHOLDER;

@@ -1,9 +1,10 @@
 //! `remote-chart`: a Helm chart that helm would download.
 //!
 //! kustomize calls `helm pull` unless the directory of the chart is there: `{chartHome}/{name}-{version}/{name}` with a
-//! repository and a version, else `{chartHome}/{name}` (`HelmChartInflationGenerator.go`). The contents of the directory do not
-//! matter ([`crate::graph::Chart`]), so the tree decides; a chart that is on disk but not staged does not count. An entry of
-//! the lock at the top satisfies the rule. The rule also applies below `localized-files`: a build would fetch such a chart.
+//! repository and a version, else `{chartHome}/{name}` (`HelmChartInflationGenerator.go`). The contents of the
+//! directory do not matter ([`crate::graph::Chart`]), so the tree decides; a chart that is on disk but not staged does
+//! not count. An entry of the lock at the top satisfies the rule. The rule also applies below `localized-files`: a
+//! build would fetch such a chart.
 //!
 //! A missing chart without a repository is a finding of `missing-path`.
 

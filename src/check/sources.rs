@@ -1,6 +1,7 @@
-//! `unlisted-source` and `unsigned-source`: upstreams that `sources` in the configuration does not let anybody lock. The walk
-//! reports references that name such an upstream. This module reports those behind a locked reference, and those that only
-//! the lock names. It also collects the lock entries that a change adds or edits: their `signed` is only a claim.
+//! `unlisted-source` and `unsigned-source`: upstreams that `sources` in the configuration does not let anybody lock.
+//! The walk reports references that name such an upstream. This module reports those behind a locked reference, and
+//! those that only the lock names. It also collects the lock entries that a change adds or edits: their `signed` is
+//! only a claim.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,7 +24,8 @@ pub(crate) struct Claim<'a> {
 }
 
 impl<'a> Claim<'a> {
-    /// The claims of a lock that the lock `before` does not make: a change could write any `signed`, so they are verified.
+    /// The claims of a lock that the lock `before` does not make: a change could write any `signed`, so they are
+    /// verified.
     pub(crate) fn added(config: &'a Config, lock: &'a Lock, before: &Lock) -> Vec<Claim<'a>> {
         let mut claims = Vec::new();
         for (source, pinned) in &lock.remotes {
@@ -84,7 +86,8 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
         findings.push(behind.finding(context, *rule, "", why, hint));
         reported.insert(behind.upstream.clone());
     }
-    // Nothing names the others any more: they were localized, or are stale. One directory of a repository stands for all.
+    // Nothing names the others any more: they were localized, or are stale. One directory of a repository stands for
+    // all.
     for (upstream, Distrust { rule, why, hint }) in distrusted {
         if !reported.contains(&upstream) && listed.insert(upstream.source()) {
             let failure = Failure::new(format!("the lock contains {upstream}, which {why}")).hint(hint);

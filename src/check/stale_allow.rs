@@ -1,5 +1,5 @@
-//! `stale-allow`: a comment or an entry of the configuration that allows nothing, because it is malformed or has nothing to
-//! allow, or that gives no reason.
+//! `stale-allow`: a comment or an entry of the configuration that allows nothing, because it is malformed or has
+//! nothing to allow, or that gives no reason.
 //!
 //! Only the configuration can silence this rule.
 
@@ -17,8 +17,8 @@ use crate::tree::{LOCK_COMMAND, path};
 /// The form that the help for a malformed comment shows.
 pub(super) const FORM: &str = "write `# kustomize-localize: allow[RULE]`, followed by the reason";
 
-/// Finds the patterns of `include` that match no directory of a kustomization, and those of `exclude` that match no directory of
-/// a file, or only roots that the walk reaches from others: removing them would change nothing.
+/// Finds the patterns of `include` that match no directory of a kustomization, and those of `exclude` that match no
+/// directory of a file, or only roots that the walk reaches from others: removing them would change nothing.
 pub(super) fn stale_patterns(context: &Context<'_>) -> Vec<Finding> {
     let (config, written) = (context.config, context.input.change_config.unwrap_or(context.config));
     if !context.input.paths.is_empty() || written.include.is_empty() && written.exclude.is_empty() {

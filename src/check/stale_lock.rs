@@ -1,9 +1,9 @@
-//! `stale-lock`: an entry of the lock at the top, or a directory of one, that nothing references, or whose commit somebody has
-//! changed.
+//! `stale-lock`: an entry of the lock at the top, or a directory of one, that nothing references, or whose commit
+//! somebody has changed.
 //!
 //! An upstream is needed if the tree or another needed one names it, or if stored files came from it
-//! ([`crate::record::Lock::reach`]), so `git kustomize-localize lock` drops exactly the reported ones. The rule is silent if
-//! the check may not see a reference: if it has paths, or if a kustomization cannot be read.
+//! ([`crate::record::Lock::reach`]), so `git kustomize-localize lock` drops exactly the reported ones. The rule is
+//! silent if the check may not see a reference: if it has paths, or if a kustomization cannot be read.
 
 use std::collections::BTreeSet;
 
@@ -23,7 +23,8 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     }
     let needed = lock.reach(user_upstreams(context.graph, lock).chain(lock.stored()));
     let needed_sources: BTreeSet<Upstream> = needed.iter().map(Upstream::source).collect();
-    // First what nothing needs, a whole entry or a directory of one, then entries whose own references may have changed.
+    // First what nothing needs, a whole entry or a directory of one, then entries whose own references may have
+    // changed.
     let sources = lock.remotes.keys().filter(|source| !needed_sources.contains(source)).cloned();
     let directories = lock.upstreams().filter(|upstream| !needed.contains(upstream));
     let directories = directories.filter(|upstream| needed_sources.contains(&upstream.source()));

@@ -1,5 +1,5 @@
-//! The starts of a finding: the roots and targets from which its file is reached. A finding of the base counts as known only
-//! for these.
+//! The starts of a finding: the roots and targets from which its file is reached. A finding of the base counts as known
+//! only for these.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -9,8 +9,8 @@ use super::deployed::DeployedTargets;
 use crate::graph::{RootId, reach};
 use crate::message::finding::{Finding, Starts};
 
-/// Fills in the starts of each finding: the roots and targets that lead to its file, by which a finding is compared with those
-/// of a base. `deployed` has the objects as they are written, since nothing of a base is built.
+/// Fills in the starts of each finding: the roots and targets that lead to its file, by which a finding is compared
+/// with those of a base. `deployed` has the objects as they are written, since nothing of a base is built.
 pub(super) fn fill_in(context: &Context<'_>, deployed: &DeployedTargets<'_>, findings: &mut [Finding]) {
     let graph = context.graph;
     let mut roots: HashMap<&str, BTreeSet<RootId>> = HashMap::new();

@@ -12,8 +12,8 @@ use crate::message::redact;
 use crate::record::{LOCK_NAME, stored};
 use crate::tree::{Entry, path};
 
-/// The comments of all files that the walk read or that have findings, by their paths. Comments in a lock do not count, since
-/// `lock` rewrites it, nor those in localized files, which upstream wrote.
+/// The comments of all files that the walk read or that have findings, by their paths. Comments in a lock do not count,
+/// since `lock` rewrites it, nor those in localized files, which upstream wrote.
 fn comments(context: &Context<'_>, findings: &[Finding]) -> HashMap<String, Rc<Comments>> {
     let (graph, mut all) = (context.graph, HashMap::new());
     for file in graph.root_ids().flat_map(|root| graph.files_of(root)) {
@@ -31,18 +31,20 @@ fn comments(context: &Context<'_>, findings: &[Finding]) -> HashMap<String, Rc<C
     all
 }
 
-/// Marks the findings that comments and the configuration allow, and adds findings for exceptions that are stale, malformed or
-/// without a reason. Unused exceptions are stale only if `is_complete`, which tells that the check has looked at everything.
+/// Marks the findings that comments and the configuration allow, and adds findings for exceptions that are stale,
+/// malformed or without a reason. Unused exceptions are stale only if `is_complete`, which tells that the check has
+/// looked at everything.
 pub(super) fn allow(context: &Context<'_>, findings: &mut Vec<Finding>, is_complete: bool) {
     let (config, change_config) = (context.config, context.input.change_config);
     // With a base, the configuration of the change does not count yet, but its exceptions are marked as new.
     let written = change_config.unwrap_or(config);
     let files = comments(context, findings);
-    // By file, with the position of the comment in it: comments that allow a finding of a rule, and comments beside a locked
-    // reference.
+    // By file, with the position of the comment in it: comments that allow a finding of a rule, and comments beside a
+    // locked reference.
     let mut used: HashMap<&str, BTreeSet<(usize, Rule)>> = HashMap::new();
     let mut locked: BTreeSet<(&str, usize)> = BTreeSet::new();
-    // Entries for upstreams behind locked ones, and for sources that may be too young, have no finding here, but are in use.
+    // Entries for upstreams behind locked ones, and for sources that may be too young, have no finding here, but are in
+    // use.
     let mut used_entries = unlocked_dependency::entries_in_use(context, written);
     // A file that could not be read may hide more references than the exception is for, so its finding always counts.
     for finding in findings.iter_mut().filter(|finding| !finding.unread) {
@@ -84,8 +86,8 @@ pub(super) fn allow(context: &Context<'_>, findings: &mut Vec<Finding>, is_compl
             }));
         }
     }
-    // Then the entries. The help for a stale one tells how much it would cover with `refs: any`, which is counted only if
-    // there is one.
+    // Then the entries. The help for a stale one tells how much it would cover with `refs: any`, which is counted only
+    // if there is one.
     let (mut stale, mut with_any_ref) = (Vec::new(), None);
     // An entry that the change adds may be for a later change, so it is not stale yet.
     let known: HashSet<_> = config.allow.iter().map(Allow::meaning).collect();

@@ -1,4 +1,5 @@
-//! `unknown-target`: a template, a variable or a build decides which directory an object deploys, so the check could not look at it.
+//! `unknown-target`: a template, a variable or a build decides which directory an object deploys, so the check could
+//! not look at it.
 
 use super::Context;
 use crate::message::failure::Failure;

@@ -2,8 +2,8 @@
 //! user's reference, and has the rule that it would have if the tree itself named the upstream.
 //!
 //! `check` does not read locked contents, but the lock lists the upstreams that they name. If such a reference were
-//! localized, a build would still fetch the upstreams behind it: a lock entry alone is not enough. Only the configuration can
-//! allow an upstream to stay remote.
+//! localized, a build would still fetch the upstreams behind it: a lock entry alone is not enough. Only the
+//! configuration can allow an upstream to stay remote.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
@@ -91,8 +91,9 @@ struct Step {
     count: usize,
 }
 
-/// Finds for each upstream the first step of a shortest way to each of `wanted`, for the nearest [`MOST`] and one more. `users`
-/// has for each upstream those that reference it: the search goes backwards, so that all references share its cost.
+/// Finds for each upstream the first step of a shortest way to each of `wanted`, for the nearest [`MOST`] and one more.
+/// `users` has for each upstream those that reference it: the search goes backwards, so that all references share its
+/// cost.
 fn first_steps(users: &[Vec<usize>], wanted: impl Iterator<Item = usize>) -> Vec<BTreeMap<usize, Step>> {
     let mut steps: Vec<BTreeMap<usize, Step>> = vec![BTreeMap::new(); users.len()];
     // Each item is an upstream, the wanted one that it leads to, and the length of that way.
@@ -127,8 +128,8 @@ fn chain(upstreams: &[Upstream], steps: &[BTreeMap<usize, Step>], from: usize, t
     names.join(" > ")
 }
 
-/// The indices of the `allow` entries that the check cannot judge by the tree alone, so that they are not stale: those that
-/// cover an upstream behind a locked reference, or one that may be too young.
+/// The indices of the `allow` entries that the check cannot judge by the tree alone, so that they are not stale: those
+/// that cover an upstream behind a locked reference, or one that may be too young.
 pub(super) fn entries_in_use(context: &Context<'_>, config: &Config) -> BTreeSet<usize> {
     if config.allow.is_empty() {
         return BTreeSet::new();

@@ -1,10 +1,11 @@
-//! The findings of builds: `unread-reference`, `not-built`, `not-observed` and, if an engine refuses an output, `engine`.
+//! The findings of builds: `unread-reference`, `not-built`, `not-observed` and, if an engine refuses an output,
+//! `engine`.
 
 use crate::message::failure::Failure;
 use crate::message::finding::{Finding, Rule};
 
-/// The finding for a request of a build that no reference names. `path` is the kustomization, `by` the target or path that
-/// names the build.
+/// The finding for a request of a build that no reference names. `path` is the kustomization, `by` the target or path
+/// that names the build.
 pub(crate) fn unread_reference(path: &str, message: String, by: &str) -> Finding {
     let hint = "write the reference plainly, and lock it: git kustomize-localize explain unread-reference";
     of_build(Rule::UnreadReference, path, message, by, hint)

@@ -56,8 +56,8 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     findings
 }
 
-/// The user name in a clone URL as Azure DevOps and Bitbucket show it to everybody. It is not a secret, so the URL has only a
-/// warning. `None` if it may be a token.
+/// The user name in a clone URL as Azure DevOps and Bitbucket show it to everybody. It is not a secret, so the URL has
+/// only a warning. `None` if it may be a token.
 fn clone_user(text: &str) -> Option<&str> {
     let (scheme, rest) = text.split_once("://")?;
     let (authority, path) = rest.split_once('/')?;

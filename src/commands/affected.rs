@@ -109,8 +109,8 @@ fn touched_line((what, status, cause): (String, DiffStatus, &Cause)) -> String {
     format!("{}: {}\n", visible(&what), visible(why))
 }
 
-/// Lines for the user about targets whose deployment is unknown, so that nobody takes them for unchanged. Targets with the
-/// same reason share a line.
+/// Lines for the user about targets whose deployment is unknown, so that nobody takes them for unchanged. Targets with
+/// the same reason share a line.
 pub(super) fn unknown_lines(unbuilt: &[Target], unread: &[Unread], verbose: bool) -> String {
     let mut changed: BTreeMap<(&str, Option<&str>), Vec<String>> = BTreeMap::new();
     for target in unbuilt {

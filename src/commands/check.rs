@@ -39,8 +39,8 @@ pub(super) struct CheckArgs {
 
     /// Report only what is new since the merge base with REV, by the configuration of REV
     ///
-    /// An exception that the change adds covers nothing new in it. What the change adds to the locks is shown as `new in
-    /// the lock`, and what it does to the configuration as `new in the configuration`. For gates.
+    /// An exception that the change adds covers nothing new in it. What the change adds to the locks is shown as `new
+    /// in the lock`, and what it does to the configuration as `new in the configuration`. For gates.
     #[arg(long, value_name = "REV")]
     base: Option<String>,
 
@@ -82,8 +82,8 @@ impl CheckArgs {
     }
 }
 
-/// Adds the result to the summary of a step of GitHub Actions, which people see without opening the log. Does nothing if the
-/// environment names no file for it.
+/// Adds the result to the summary of a step of GitHub Actions, which people see without opening the log. Does nothing
+/// if the environment names no file for it.
 fn summarize(checked: &Checked, verbose: bool) -> Result<()> {
     use std::io::Write;
     let Some(file) = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|file| !file.is_empty()) else {

@@ -6,7 +6,8 @@ use clap_complete::Shell;
 const BASH_GLUE: &str = include_str!("completion/git.bash");
 const FISH_GLUE: &str = include_str!("completion/git.fish");
 
-/// A completion script for a shell, which also completes after `git`: the generated ones know only the name of the program.
+/// A completion script for a shell, which also completes after `git`: the generated ones know only the name of the
+/// program.
 pub(crate) fn completion(shell: Shell, command: clap::Command) -> String {
     let name = command.get_name().to_owned();
     match shell {

@@ -243,7 +243,8 @@ impl DiffArgs {
             }
             return Ok((base.clone(), &self.words[1..]));
         }
-        // Otherwise the base is the branch that this one follows, or else the default branch, or else the commit before.
+        // Otherwise the base is the branch that this one follows, or else the default branch, or else the commit
+        // before.
         let before = format!("{}~", self.rev.as_deref().unwrap_or("HEAD"));
         for base in ["@{upstream}", "refs/remotes/origin/HEAD", &before] {
             if repo.commit(base)?.is_some() {
@@ -338,8 +339,9 @@ impl Diff {
         Ok(Diff { affected, builds, consequences, images, programs, takes_lock, unlocked, moved, ..diff })
     }
 
-    /// The builds in groups that are shown once: those that differ alike, or that could not be built for the same reason.
-    /// Builds of which something stays remote are in it only with `verbose`, because nothing is known about them.
+    /// The builds in groups that are shown once: those that differ alike, or that could not be built for the same
+    /// reason. Builds of which something stays remote are in it only with `verbose`, because nothing is known about
+    /// them.
     fn groups(&self, verbose: bool) -> Vec<Vec<&Compared>> {
         grouped(self.builds.iter().filter(|build| verbose || !build.is_left()), |build| {
             let consequences = build
@@ -431,8 +433,8 @@ impl Outputs {
         self.not_built.new.extend(new);
     }
 
-    /// Compares again after sources failed: the outputs of those that were built, together with `parts`, the parts of the
-    /// others that could be built. Only objects are kept that surely differ between the whole builds.
+    /// Compares again after sources failed: the outputs of those that were built, together with `parts`, the parts of
+    /// the others that could be built. Only objects are kept that surely differ between the whole builds.
     fn compare_with(&mut self, parts: &[BuiltParts], namespaces: Sides<&str>) {
         for parts in parts {
             self.append(parts.outputs.as_ref().map(|output| output.clone().into_bytes()));
@@ -440,8 +442,8 @@ impl Outputs {
         let mut objects = compare::changes(self.built.as_ref().map(Vec::as_slice), namespaces);
         objects.retain(|object| {
             let is_of_built = self.objects.iter().any(|built| built.id == object.id && built.change == object.change);
-            // The unknown rest of a failed source may have the object on the other side. If nothing of a source could be built,
-            // the first comparison decides.
+            // The unknown rest of a failed source may have the object on the other side. If nothing of a source could
+            // be built, the first comparison decides.
             parts.iter().all(|parts| parts.proves(object.change) || parts.is_opaque && is_of_built)
         });
         self.objects = objects;
@@ -589,7 +591,8 @@ impl Compared {
         [lines(" (old side)", before), lines(" (new side)", after)].concat()
     }
 
-    /// The consequences of the differences of one object, to be shown with it; `None` for those of objects that are not shown.
+    /// The consequences of the differences of one object, to be shown with it; `None` for those of objects that are not
+    /// shown.
     fn consequences(&self, object: Option<&str>) -> impl Iterator<Item = &Consequence> {
         self.consequences.iter().filter(move |consequence| match object {
             Some(object) => consequence.object == object,
@@ -606,7 +609,8 @@ struct Title {
     builds: usize,
 }
 
-/// The titles of the builds of a group, each once. Builds with the same title, such as those of a set, are counted in it.
+/// The titles of the builds of a group, each once. Builds with the same title, such as those of a set, are counted in
+/// it.
 fn titles(group: &[&Compared]) -> Vec<Title> {
     let mut all: Vec<Title> = Vec::new();
     for title in group.iter().map(|build| build.title()) {
@@ -676,9 +680,9 @@ fn objects_of(build: &Compared) -> (bool, Vec<(String, Option<serde_yaml::Value>
     (build.is_target, objects)
 }
 
-/// Lines about the changed upstreams, which tell why builds differ: the old and the new version, and for the repositories in
-/// `asked` also the number of commits between them. An upstream that only one side locks has a line only if it
-/// replaces another ref of the same repository.
+/// Lines about the changed upstreams, which tell why builds differ: the old and the new version, and for the
+/// repositories in `asked` also the number of commits between them. An upstream that only one side locks has a line
+/// only if it replaces another ref of the same repository.
 fn move_lines(sides: Sides<&Workspace>, fetcher: &Fetcher, asked: &BTreeSet<Upstream>) -> BTreeMap<Upstream, String> {
     // A side without a lock pins nothing.
     let locks = sides.map(|side| side.lock.as_deref().cloned().unwrap_or_default());

@@ -90,8 +90,8 @@ fn wanted(findings: &[Finding], verbose: bool) -> Vec<&Finding> {
     blocks.filter(|(index, block)| verbose || block[0].fails() || *index < NAMED).flat_map(|(_, block)| block).collect()
 }
 
-/// Findings in groups that are printed as one, in the order of the first of each. Without `verbose`, warnings with a common
-/// message for several targets share a group.
+/// Findings in groups that are printed as one, in the order of the first of each. Without `verbose`, warnings with a
+/// common message for several targets share a group.
 pub(super) fn blocks<'a>(findings: &[&'a Finding], verbose: bool) -> Vec<Vec<&'a Finding>> {
     let mut blocks: Vec<Vec<&Finding>> = Vec::new();
     let mut known: HashMap<(Rule, &str), usize> = HashMap::new();
@@ -156,7 +156,8 @@ fn message_key(finding: &Finding) -> (Rule, Severity, String, String) {
     (finding.rule, finding.severity, finding.path.clone(), finding.message.clone())
 }
 
-/// One finding with the common message of several, and notes with the first of their own parts; `None` for a single finding.
+/// One finding with the common message of several, and notes with the first of their own parts; `None` for a single
+/// finding.
 fn common_finding(block: &[&Finding]) -> Option<(Finding, Vec<String>)> {
     let [first, _, ..] = block else { return None };
     let each = block.iter().filter_map(|finding| Some(finding.common.as_ref()?.each.clone()));

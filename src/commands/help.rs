@@ -37,8 +37,8 @@ impl HelpArgs {
     }
 }
 
-/// Recipes with the URL and the default branch of `origin` in the place of the examples, so that they can be copied as they
-/// are. What this repository does not have stays an example.
+/// Recipes with the URL and the default branch of `origin` in the place of the examples, so that they can be copied as
+/// they are. What this repository does not have stays an example.
 fn for_this_repository(text: String) -> String {
     let Ok(repo) = repository_offline() else { return text };
     let url = repo.config("remote.origin.url").ok().flatten();
@@ -47,8 +47,8 @@ fn for_this_repository(text: String) -> String {
         Some(url) => text.replace(REPOSITORY, visible(&redact::url(&url)).trim_end_matches(".git")),
         None => text,
     };
-    // The default branch is in the names of the localized and rendered branches, and in the filter of the branches that jobs
-    // run for.
+    // The default branch is in the names of the localized and rendered branches, and in the filter of the branches that
+    // jobs run for.
     let head = "refs/remotes/origin/HEAD";
     let head = repo.refs(&[head]).ok().and_then(|mut refs| refs.remove(head)?.other_name);
     match head.as_deref().and_then(|name| name.strip_prefix("refs/remotes/origin/")) {

@@ -48,8 +48,8 @@ pub(super) enum HookCommand {
 
     /// Run a hook; for hooks written by hand or by other programs
     Run {
-        /// The caller: `framework` only checks, without a network; `lock` runs `lock` and fails unless the lock is staged;
-        /// the others are hooks of git
+        /// The caller: `framework` only checks, without a network; `lock` runs `lock` and fails unless the lock is
+        /// staged; the others are hooks of git
         #[arg(value_enum, value_name = "HOOK")]
         hook: HookName,
 

@@ -36,8 +36,8 @@ pub(super) struct InitArgs {
 }
 
 impl InitArgs {
-    /// Sets up a repository step by step: each step changes configuration and lock in memory only, so that `check` fails
-    /// less.
+    /// Sets up a repository step by step: each step changes configuration and lock in memory only, so that `check`
+    /// fails less.
     pub(super) fn run(&self, output: &OutputArgs) -> Done {
         let mut setup = Setup::open(self.offline, output.quiet)?;
         setup.lift_load_restrictor()?;
@@ -185,8 +185,8 @@ impl Setup {
     /// Allows the references that are gone, as their servers say, with as few entries as possible.
     fn allow_gone(&mut self) -> Result<(), Failures> {
         let (text, mut entries) = (self.new_config.clone(), BTreeMap::new());
-        // Each round allows the references that are gone, and may reach further references behind others. An entry is kept
-        // with its cause.
+        // Each round allows the references that are gone, and may reach further references behind others. An entry is
+        // kept with its cause.
         loop {
             let known = entries.len();
             for failure in self.relocked.unresolved.iter().filter(|failure| failure.kind.is_gone()) {
@@ -199,8 +199,8 @@ impl Setup {
             }
             self.allow(&text, entries.keys().cloned().collect())?;
         }
-        // The last rounds may have made an earlier entry superfluous. An entry is in use if it allows a finding, or lets
-        // something behind a locked reference stay remote. New entries come first in the list.
+        // The last rounds may have made an earlier entry superfluous. An entry is in use if it allows a finding, or
+        // lets something behind a locked reference stay remote. New entries come first in the list.
         let count = entries.len();
         let allow = &self.workspace.config.allow[..count];
         let allowed = self.checked.findings.iter().filter_map(|finding| finding.allowed.as_ref());
@@ -256,8 +256,8 @@ impl Setup {
         })
     }
 
-    /// Everything that people must edit, by location: references that could not be locked, other errors of `check`, and reasons
-    /// that are missing.
+    /// Everything that people must edit, by location: references that could not be locked, other errors of `check`, and
+    /// reasons that are missing.
     fn edits(&self) -> Vec<RequiredEdit> {
         let mut edits: Vec<RequiredEdit> = self.relocked.unresolved.iter().map(RequiredEdit::of_failure).collect();
         let unresolved: BTreeSet<(String, usize)> = edits.iter().map(|edit| (edit.path.clone(), edit.line)).collect();
@@ -412,7 +412,8 @@ impl RequiredEdit {
         }
     }
 
-    /// The ways to mend it, without the paths and commands that differ: references with the same ways are listed together.
+    /// The ways to mend it, without the paths and commands that differ: references with the same ways are listed
+    /// together.
     fn ways(&self) -> Vec<&str> {
         self.help.iter().map(|line| line.split_once(": ").map_or(&**line, |(way, _)| way)).collect()
     }
@@ -484,7 +485,8 @@ impl Initialized {
         out
     }
 
-    /// The lines of references with the same ways out, with their messages unless those `are_told`, then the help for all.
+    /// The lines of references with the same ways out, with their messages unless those `are_told`, then the help for
+    /// all.
     fn group_lines(&self, group: &[&RequiredEdit], are_told: bool) -> Vec<String> {
         let line = |edit: &RequiredEdit| if are_told { String::new() } else { format!(": {}", edit.message) };
         let mut out: Vec<String> = grouped(group.iter().copied(), |edit| &edit.repository)

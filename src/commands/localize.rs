@@ -91,8 +91,8 @@ impl HowArgs {
             return Ok(Box::new(LocalizeReport { localized: rendered::render(&request)?, locking }));
         }
         let prepared = PreparedRun::of(&request).map_err(|failures| match &request.mode {
-            // The word of a copy may be meant as a command, which explains the failure best. It is not if a revision was
-            // named, which may have that directory, or if the failure is in a file.
+            // The word of a copy may be meant as a command, which explains the failure best. It is not if a revision
+            // was named, which may have that directory, or if the failure is in a file.
             LocalizeMode::Copy { target, new_dir, .. }
                 if rev.is_none() && failures.0.iter().all(|failure| failure.location.is_none()) =>
             {

@@ -51,8 +51,8 @@ impl LockArgs {
     }
 }
 
-/// Writes the lock if it changed, together with other `changes`, and returns the report. `before` is the lock to compare
-/// with.
+/// Writes the lock if it changed, together with other `changes`, and returns the report. `before` is the lock to
+/// compare with.
 pub(super) fn write_lock(
     workspace: &Workspace,
     dry_run: bool,

@@ -126,7 +126,8 @@ pub(super) trait Outcome: Json {
         String::new()
     }
 
-    /// The exit status: 0, or 1 for findings or differing builds; [`FAILED`] if the result has a part that could not be done.
+    /// The exit status: 0, or 1 for findings or differing builds; [`FAILED`] if the result has a part that could not be
+    /// done.
     fn status(&self) -> u8 {
         0
     }

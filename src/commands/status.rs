@@ -259,8 +259,8 @@ fn listed_files(tree: &dyn Tree) -> Vec<String> {
 }
 
 impl Status {
-    /// The number of targets in each state, or only of bad states, if there are any. Objects that could not be read count
-    /// as unknown, as in `targets`.
+    /// The number of targets in each state, or only of bad states, if there are any. Objects that could not be read
+    /// count as unknown, as in `targets`.
     fn counts(&self) -> String {
         let counts = TargetState::WORDS.iter().filter_map(|word| {
             let unread = if *word == "unknown" { self.unread.len() } else { 0 };

@@ -115,7 +115,8 @@ impl Selection {
         answers.filter_map(|(answer, source)| Some((source, answer.err()?))).collect()
     }
 
-    /// The selected entries that failed because they are too young or not signed: they stay, and do not stop the others.
+    /// The selected entries that failed because they are too young or not signed: they stay, and do not stop the
+    /// others.
     fn distrusted(&self, failures: &[Failure]) -> Vec<Stays> {
         failures
             .iter()
@@ -172,8 +173,8 @@ impl<'a> Update<'a> {
         Ok(update)
     }
 
-    /// Does the work of `--to`: writes the ref `to` into the references to `urls`, below `paths` or everywhere. Only the tree of
-    /// the workspace is changed, in memory.
+    /// Does the work of `--to`: writes the ref `to` into the references to `urls`, below `paths` or everywhere. Only
+    /// the tree of the workspace is changed, in memory.
     fn write_refs(&mut self, to: &str, urls: &[String], paths: &[String]) -> Result<(), Failures> {
         // A reference to a stored file has no ref: only the tree with its URL has one to replace.
         self.workspace.set_tree(self.restored_urls.tree.clone());
@@ -233,8 +234,8 @@ impl<'a> Update<'a> {
         }
     }
 
-    /// Resolves all selected entries. The inner error has those that must stay as they are, so that the others are to be
-    /// resolved without them.
+    /// Resolves all selected entries. The inner error has those that must stay as they are, so that the others are to
+    /// be resolved without them.
     fn try_to_resolve(&mut self) -> Result<Result<Resolved, Vec<Stays>>, Failures> {
         self.lock_the_rest();
         let is_stored = update::is_stored(&self.old_lock, &self.selection.sources);
@@ -285,8 +286,8 @@ impl<'a> Update<'a> {
         self.fetcher.relock(update::without(&self.old_lock, resolved_again), tip);
     }
 
-    /// Resolves the selected entries again. If their files are stored (`is_stored`), these are localized again, which gives a
-    /// plan and its lock; otherwise only the lock changes.
+    /// Resolves the selected entries again. If their files are stored (`is_stored`), these are localized again, which
+    /// gives a plan and its lock; otherwise only the lock changes.
     fn resolve_selected(&mut self, is_stored: bool) -> Result<Resolved, Failures> {
         let (workspace, fetcher) = (&self.workspace, &mut self.fetcher);
         if !is_stored {
@@ -390,8 +391,8 @@ fn is_pattern(to: &str) -> bool {
     to.contains('*')
 }
 
-/// Asks the remotes about the updated entries. Returns a finding for each branch that no longer contains the locked commit, and
-/// the news: the commit subjects of each repository that moved, and the age and signer of each new entry.
+/// Asks the remotes about the updated entries. Returns a finding for each branch that no longer contains the locked
+/// commit, and the news: the commit subjects of each repository that moved, and the age and signer of each new entry.
 fn ask_for_news(fetcher: &Fetcher, before: &Lock, after: &Lock) -> (Vec<Finding>, News) {
     let moves = message::moves(before, after);
     let (mut findings, mut news) = (Vec::new(), News::new());

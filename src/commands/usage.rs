@@ -52,7 +52,8 @@ pub(super) fn arguments() -> Vec<OsString> {
     arranged(std::env::args_os().collect())
 }
 
-/// The arguments with options that are given before the command moved behind it, where clap reads them: git allows both.
+/// The arguments with options that are given before the command moved behind it, where clap reads them: git allows
+/// both.
 fn arranged(mut all: Vec<OsString>) -> Vec<OsString> {
     // Find the first word that is not an option.
     let mut first = 1;

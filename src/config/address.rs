@@ -1,8 +1,8 @@
 //! Entries about a URL: an entry covers exactly one reference, or all that a glob matches.
 //!
-//! An exact entry ([`Exact`]) is a reference as a kustomization or a message has it: the repository, the directory and the
-//! ref; the URL of a file; `REPOSITORY#CHART@VERSION`; an image with tag or digest. Host, port, user name and scheme are
-//! read as in a glob; everything else is compared literally, except for `.git` at the end of a repository.
+//! An exact entry ([`Exact`]) is a reference as a kustomization or a message has it: the repository, the directory and
+//! the ref; the URL of a file; `REPOSITORY#CHART@VERSION`; an image with tag or digest. Host, port, user name and
+//! scheme are read as in a glob; everything else is compared literally, except for `.git` at the end of a repository.
 //!
 //! A glob is `HOST`, `HOST/PATH` or `SCHEME://HOST/PATH`:
 //!
@@ -14,13 +14,13 @@
 //!   written. A user name is not looked at.
 //! - In the path `*` and `?` stand for characters of one name, `**` for any number of names. `//` is `/`,
 //!   and a name is the same with and without `.git`. A query is not part of it.
-//! - It is compared with the URL of a git repository, as kustomize splits it, and the directory in it; with the URL of a
-//!   file; with the repository and the name of a Helm chart; with the name of an image without tag and digest
+//! - It is compared with the URL of a git repository, as kustomize splits it, and the directory in it; with the URL of
+//!   a file; with the repository and the name of a Helm chart; with the name of an image without tag and digest
 //!   (`docker.io/` before it if no registry is written).
 //!
-//! A policy only protects if the program that judges a URL and those that follow it agree on its host. So a URL is split
-//! first, and its host compared as a whole. A URL that two clients could split differently (`..`, `\`, encoded slashes,
-//! letters outside of ASCII in a host) matches nothing.
+//! A policy only protects if the program that judges a URL and those that follow it agree on its host. So a URL is
+//! split first, and its host compared as a whole. A URL that two clients could split differently (`..`, `\`, encoded
+//! slashes, letters outside of ASCII in a host) matches nothing.
 
 use std::collections::BTreeSet;
 
@@ -219,8 +219,8 @@ pub(super) fn covering(globs: &GlobSet, upstream: &Upstream) -> BTreeSet<usize> 
     path::and_above(&path).flat_map(|path| globs.matches(path)).collect()
 }
 
-/// The scheme, the host and the path of an upstream as one path, which globs are compared with; `None` if it is not a URL,
-/// or clients could read it differently.
+/// The scheme, the host and the path of an upstream as one path, which globs are compared with; `None` if it is not a
+/// URL, or clients could read it differently.
 fn match_path(upstream: &Upstream) -> Option<String> {
     let parts = match upstream {
         Upstream::Git { url, path, .. } => parts(url, path),

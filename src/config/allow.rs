@@ -19,8 +19,8 @@ use crate::reference::Upstream;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(try_from = "read::AllowKeys")]
 pub struct Allow {
-    /// The sort of subject: `url` (files and repositories), `chart`, `image`, `path` (from the top of the repository: the
-    /// path of a reference, or the file with the finding), `program` (also plugins, as functions name them).
+    /// The sort of subject: `url` (files and repositories), `chart`, `image`, `path` (from the top of the repository:
+    /// the path of a reference, or the file with the finding), `program` (also plugins, as functions name them).
     #[serde(skip)]
     pub key: &'static str,
     /// The value of the key, as written.
@@ -228,7 +228,8 @@ impl Config {
         format!("- {{chart: {}, refs: any, reason: '{PLACEHOLDER}'}}", quoted(url))
     }
 
-    /// The entries of `allow` for these exceptions, sorted and without repetition, as YAML with a placeholder as reason.
+    /// The entries of `allow` for these exceptions, sorted and without repetition, as YAML with a placeholder as
+    /// reason.
     pub fn entries(exceptions: &[&Exception]) -> Vec<String> {
         let mut entries = Vec::new();
         for Exception { key, rule, text } in exceptions.iter().copied().collect::<BTreeSet<_>>() {

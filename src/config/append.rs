@@ -6,8 +6,8 @@ use super::Config;
 use crate::kustomization::format;
 
 impl Config {
-    /// The text of a configuration with more entries, as [`Config::entries`] returns them, at the beginning of one of its
-    /// lists; `None` if lines are not enough to see the list, as in flow style.
+    /// The text of a configuration with more entries, as [`Config::entries`] returns them, at the beginning of one of
+    /// its lists; `None` if lines are not enough to see the list, as in flow style.
     pub fn with_entries(text: &str, key: &str, entries: &[String]) -> Option<String> {
         let end = if text.contains("\r\n") { "\r\n" } else { "\n" };
         let head = format!("{key}:");

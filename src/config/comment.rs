@@ -75,8 +75,8 @@ impl Comments {
         format!("# {NAME}: allow[{rule}] {PLACEHOLDER}")
     }
 
-    /// The indexes of the comments that allow the findings of a rule at a location. Without `span` the finding is about the
-    /// whole file, and only the comments with which the file begins can allow it.
+    /// The indexes of the comments that allow the findings of a rule at a location. Without `span` the finding is about
+    /// the whole file, and only the comments with which the file begins can allow it.
     pub(crate) fn allowing(&self, rule: Rule, span: Option<Span>) -> impl Iterator<Item = (usize, &Directive)> {
         // A set, because a comment may be on the first and on the last line.
         let indexes: BTreeSet<usize> = match span {
@@ -158,8 +158,8 @@ fn read_comment(comment: &str) -> Option<Result<Directive, String>> {
     Some(parse_directive(rest.strip_prefix(':')?.trim()))
 }
 
-/// Reads the text after `kustomize-localize:`, which must be `allow[RULE,…] reason`. The error is a phrase for the finding
-/// about a malformed comment.
+/// Reads the text after `kustomize-localize:`, which must be `allow[RULE,…] reason`. The error is a phrase for the
+/// finding about a malformed comment.
 fn parse_directive(text: &str) -> Result<Directive, String> {
     let parts = text.strip_prefix("allow[").and_then(|rest| rest.split_once(']'));
     let (ids, reason) = parts.ok_or_else(|| format!("expected `allow[RULE] reason`, found `{}`", shown(text)))?;

@@ -27,8 +27,8 @@ pub struct Glob {
     pub span: Span,
 }
 
-/// Reads a glob: `*` stays within one name, `**` as a name stands for any number of them. Fails with the rest of a sentence
-/// ("the glob `x` …") also for globs that would match more than they seem to.
+/// Reads a glob: `*` stays within one name, `**` as a name stands for any number of them. Fails with the rest of a
+/// sentence ("the glob `x` …") also for globs that would match more than they seem to.
 pub(super) fn compile(text: &str) -> Result<GlobMatcher, String> {
     // The size of a compiled glob grows with its text, which a pull request brings.
     if text.is_empty() || text.len() > LONGEST {

@@ -20,9 +20,9 @@ impl Config {
     /// A byte order mark, CRLF, comments and any style of YAML are accepted. A file without content is
     /// the default.
     ///
-    /// Fails with the first error and its location: too many bytes, not UTF-8, not YAML, unknown keys or rules, repeated
-    /// keys, values of a wrong type, globs that can match nothing, an entry of `allow` without a reason, anchors and
-    /// aliases.
+    /// Fails with the first error and its location: too many bytes, not UTF-8, not YAML, unknown keys or rules,
+    /// repeated keys, values of a wrong type, globs that can match nothing, an entry of `allow` without a reason,
+    /// anchors and aliases.
     pub fn parse(bytes: &[u8], file: &str) -> Result<Config> {
         let text = format::text(bytes, file, CONFIGURATION)?;
         let (mut config, root): (Config, _) = format::parse(text, file).map_err(with_example)?;
@@ -132,8 +132,8 @@ impl TryFrom<AllowKeys> for Allow {
     }
 }
 
-/// Reads a scalar with a function. The YAML reader adds the key and the position to its error, as to no error that comes
-/// after the scalar was read.
+/// Reads a scalar with a function. The YAML reader adds the key and the position to its error, as to no error that
+/// comes after the scalar was read.
 struct Parser<F>(F);
 
 impl<T, F: FnOnce(&str) -> Result<T, String>> Visitor<'_> for Parser<F> {

@@ -74,8 +74,8 @@ impl Config {
         sources.entries.get(*address::covering(&sources.globs, upstream).first()?)
     }
 
-    /// The keys that must have signed a lock entry, by their file: those for each of `paths`, its directories. An entry of
-    /// `sources` may be about one of them only.
+    /// The keys that must have signed a lock entry, by their file: those for each of `paths`, its directories. An entry
+    /// of `sources` may be about one of them only.
     pub(crate) fn signers<'a>(
         &self,
         source: &Upstream,
@@ -105,8 +105,8 @@ impl Config {
         Ok(())
     }
 
-    /// The reason why a lock may not contain an upstream; `None` if it may. `pinned` is the entry in the lock, if there is
-    /// one.
+    /// The reason why a lock may not contain an upstream; `None` if it may. `pinned` is the entry in the lock, if there
+    /// is one.
     pub(crate) fn distrust(&self, upstream: &Upstream, pinned: Option<&Pinned>) -> Option<Distrust> {
         // Without the key `sources` every upstream may be locked.
         self.sources.as_ref()?;

@@ -39,7 +39,8 @@ impl Key {
         })
     }
 
-    /// Reads a file that was [written](Key::write) with this key; `None` if it is missing, damaged, or about something else.
+    /// Reads a file that was [written](Key::write) with this key; `None` if it is missing, damaged, or about something
+    /// else.
     pub(crate) fn read(&self, file: &Path, about: &[u8]) -> Option<Vec<u8>> {
         let mut seal = fs::read(file).ok()?;
         let content = (seal.len() >= SEAL).then(|| seal.split_off(SEAL))?;

@@ -155,8 +155,8 @@ impl LocalRepo {
         Ok(self.resolve_rev(rev)?.map(|(id, _)| id))
     }
 
-    /// The commit that `rev` names, as [`commit`](Self::commit) finds it, and the full name of the ref that `rev` means:
-    /// `None` for an object id, an expression or a detached HEAD.
+    /// The commit that `rev` names, as [`commit`](Self::commit) finds it, and the full name of the ref that `rev`
+    /// means: `None` for an object id, an expression or a detached HEAD.
     pub fn resolve_rev(&self, rev: &str) -> Result<Option<(CommitId, Option<String>)>> {
         if rev.starts_with('-') {
             return Err(Failure::new(format!("`{rev}` is not a revision: it begins with a dash")));
@@ -362,8 +362,8 @@ impl LocalRepo {
         Ok(self.main_branches.get_or_init(|| branches).clone())
     }
 
-    /// The settings of this repository that concern connections (`url.*`, `http.*`, `credential.*`, …), which also hold for
-    /// fetching upstreams.
+    /// The settings of this repository that concern connections (`url.*`, `http.*`, `credential.*`, …), which also hold
+    /// for fetching upstreams.
     pub fn connection_config(&self) -> Result<Vec<(String, String)>> {
         // Only the settings of this repository: git reads those of the user in any directory.
         const SECTIONS: [&str; 5] = ["url.", "http.", "credential.", "protocol.", "ssh."];

@@ -114,8 +114,8 @@ impl RemoteGit {
         command
     }
 
-    /// The output of a query about the commits in the bare repository at `directory`, such as `git merge-base`. Nothing is
-    /// fetched. `None` if git fails, which is also how it says no.
+    /// The output of a query about the commits in the bare repository at `directory`, such as `git merge-base`. Nothing
+    /// is fetched. `None` if git fails, which is also how it says no.
     pub(crate) fn query_commits(
         &self,
         directory: &Path,
@@ -139,7 +139,8 @@ impl RemoteGit {
         std::env::var_os("GIT_SSL_CERT").is_some() || self.config(&["config", "--get", "http.sslCert"]).is_some()
     }
 
-    /// The variable or key that names a missing file with a certificate or a key for `url`, and the file; `None` if all exist.
+    /// The variable or key that names a missing file with a certificate or a key for `url`, and the file; `None` if all
+    /// exist.
     pub(crate) fn missing_certificate(&self, url: &str) -> Option<(&'static str, String)> {
         let files =
             [("GIT_SSL_CAINFO", "http.sslCAInfo"), ("GIT_SSL_CERT", "http.sslCert"), ("GIT_SSL_KEY", "http.sslKey")];

@@ -66,8 +66,9 @@ impl Signers {
         signed.split(' ').next().is_some_and(|key| self.keys.contains(key))
     }
 
-    /// The signer of an object (`tag` or `commit`) of a bare repository: the fingerprint of the key, and its name. Fails
-    /// with [`FailureKind::Unsigned`] if none of these keys has signed it, and with another kind if that is not known.
+    /// The signer of an object (`tag` or `commit`) of a bare repository: the fingerprint of the key, and its name.
+    /// Fails with [`FailureKind::Unsigned`] if none of these keys has signed it, and with another kind if that is not
+    /// known.
     pub(crate) fn verify(&self, repository: &Path, kind: &str, id: &str) -> Result<String> {
         let scratch = Scratch::new().map_err(unusable)?;
         let home = scratch.path();
@@ -76,8 +77,8 @@ impl Signers {
         // gpg must neither leave an agent running nor ask a key server.
         let options = "no-autostart\nno-auto-key-retrieve\n";
         std::fs::write(home.join("gpg.conf"), options).map_err(unusable)?;
-        // With a keyring no ssh key is accepted, so git gets the name of a file that does not exist. Without a keyring no
-        // OpenPGP key is accepted, because the home of gpg has none.
+        // With a keyring no ssh key is accepted, so git gets the name of a file that does not exist. Without a keyring
+        // no OpenPGP key is accepted, because the home of gpg has none.
         let ssh_signers = if self.is_keyring { home.join("none") } else { file.clone() };
         if self.is_keyring {
             gpg(&self.file, home, &["--import"], &file)?;
@@ -110,8 +111,8 @@ impl Signers {
     }
 }
 
-/// The fingerprint and the name of the signer, from the output of git: from the words of ssh-keygen, or the status lines of
-/// gpg. `None` if no valid signature is in it.
+/// The fingerprint and the name of the signer, from the output of git: from the words of ssh-keygen, or the status
+/// lines of gpg. `None` if no valid signature is in it.
 fn signer(output: &Output) -> Option<String> {
     // git passes the words of ssh-keygen on, and has no status lines for them.
     let ssh = output.stderr.lines().find_map(|line| {
@@ -124,8 +125,8 @@ fn signer(output: &Output) -> Option<String> {
     Some(format!("{key} {name}"))
 }
 
-/// The fingerprint of the primary key and the name of the signer in the status lines of gpg; `None` if they show no valid
-/// signature.
+/// The fingerprint of the primary key and the name of the signer in the status lines of gpg; `None` if they show no
+/// valid signature.
 fn gpg_signer(stderr: &str) -> Option<(&str, &str)> {
     let mut status = stderr.lines().filter_map(|line| line.strip_prefix("[GNUPG:] "));
     let (_, name) = status.clone().find_map(|line| line.strip_prefix("GOODSIG "))?.split_once(' ')?;
@@ -142,7 +143,8 @@ fn of_allowed_signers(text: &str) -> Result<BTreeSet<String>, String> {
         if words.first().is_none_or(|first| first.starts_with('#')) {
             continue;
         }
-        // Options may stand before the key, and contain spaces: the key is the first blob that repeats the type before it.
+        // Options may stand before the key, and contain spaces: the key is the first blob that repeats the type before
+        // it.
         let key = words.windows(2).skip(1).find_map(|pair| Some((key_blob(pair[0], pair[1])?, pair[0])));
         let (blob, kind) = key.ok_or_else(|| format!("line {} has no key", index + 1))?;
         // The keys that an authority certifies are not listed in the file.

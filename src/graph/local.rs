@@ -326,8 +326,8 @@ fn out_of_root(text: &str, root: &str, is_remote: bool) -> Box<Trouble> {
         .hint(format!("if this is built with `--load-restrictor LoadRestrictionsNone`, as Flux does: write `load-restrictor: none` into {FILE_NAME}"))
 }
 
-/// The failure of a path that is missing in the tree, with the fix that its absence needs: a file on disk must be added,
-/// and a deleted one restored. If there never was such a file, `message` and `hint` say it all.
+/// The failure of a path that is missing in the tree, with the fix that its absence needs: a file on disk must be
+/// added, and a deleted one restored. If there never was such a file, `message` and `hint` say it all.
 pub(super) fn absent_failure(absence: &Absence, path: &str, message: String, hint: &str) -> Failure {
     let (message, hint) = match absence {
         Absence::Nowhere => (message, hint.to_owned()),

@@ -1,5 +1,5 @@
-//! Deserializes values with `serde`, so that an error knows the position of the value with the wrong type. Keys that a type
-//! does not name are ignored.
+//! Deserializes values with `serde`, so that an error knows the position of the value with the wrong type. Keys that a
+//! type does not name are ignored.
 
 use std::fmt;
 use std::slice::Iter;

@@ -40,8 +40,8 @@ pub(crate) fn render(request: &LocalizeRequest<'_>) -> Result<LocalizeOutcome, F
     Err(overtaken().into())
 }
 
-/// Builds everything that is deployed from a workspace. Refuses outputs with Secrets, which everybody who can read the branch
-/// could read, unless the configuration allows them.
+/// Builds everything that is deployed from a workspace. Refuses outputs with Secrets, which everybody who can read the
+/// branch could read, unless the configuration allows them.
 fn build_all(workspace: &Workspace, how: ProgramOptions<'_>) -> Result<Rendered, Failures> {
     let repo = workspace.repo().ok_or_else(|| Failure::new("this is not a git repository"))?;
     let choices = Choices::of_workspace(repo, workspace, &[])?;

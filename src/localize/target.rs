@@ -94,8 +94,8 @@ impl LocalizeSource {
     }
 }
 
-/// A directory of the workspace as a target. Locks name it and `scope` relative to `anchor`, so that they do not depend on the
-/// machine.
+/// A directory of the workspace as a target. Locks name it and `scope` relative to `anchor`, so that they do not depend
+/// on the machine.
 pub(crate) fn local_target(
     workspace: &Workspace,
     directory: &str,
@@ -127,7 +127,8 @@ pub(crate) fn remote_target(url: &str, spec: &RepoSpec, fetcher: &mut Fetcher) -
     })
 }
 
-/// Parses a target as the URL of a git repository. `None` if it is a path. Fails if it is a URL that cannot be a target.
+/// Parses a target as the URL of a git repository. `None` if it is a path. Fails if it is a URL that cannot be a
+/// target.
 pub(crate) fn parse_remote(target: &str, has_scope: bool) -> Result<Option<RepoSpec>> {
     let Ok(spec) = RepoSpec::parse(target) else {
         return match reference::unsupported_scheme(target) {

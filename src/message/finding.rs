@@ -135,7 +135,8 @@ pub struct Finding {
     /// The text with which messages merge findings of the same rule; `None` if they differ too much.
     #[serde(skip)]
     pub common: Option<Common>,
-    /// Whether a file was not read completely. It may have more references than we know, so this finding is always shown.
+    /// Whether a file was not read completely. It may have more references than we know, so this finding is always
+    /// shown.
     #[serde(skip)]
     pub unread: bool,
     /// Whether the file was not read because it is a template for YAML.

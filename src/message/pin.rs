@@ -81,8 +81,8 @@ fn looks_like_tag(text: &str) -> bool {
     let is_work = lower.split_once('/').is_some_and(|(first, _)| LINES_OF_WORK.contains(&first));
     // Branches such as `1.x` and `v1.2.x`.
     let is_open = lower.split(['-', '_', '/']).any(|part| part.rsplit_once('.').is_some_and(|(_, last)| last == "x"));
-    // Branches such as `release-1.2`, `release/v1.2`, `releases/1` and `stable-1.2`: Kubernetes and many others name a line of
-    // releases so, not a single release.
+    // Branches such as `release-1.2`, `release/v1.2`, `releases/1` and `stable-1.2`: Kubernetes and many others name a
+    // line of releases so, not a single release.
     let is_release_line = ["release", "releases", "stable", "support"]
         .iter()
         .filter_map(|word| lower.strip_prefix(word)?.strip_prefix(['-', '/', '_']))

@@ -71,8 +71,8 @@ pub fn has_secret(text: &str) -> bool {
     Redacted::of(text).secret
 }
 
-/// Whether a shown URL holds a placeholder of [`url()`], so that it can no longer be requested. A removed password leaves
-/// no trace.
+/// Whether a shown URL holds a placeholder of [`url()`], so that it can no longer be requested. A removed password
+/// leaves no trace.
 pub(crate) fn has_placeholder(shown: &str) -> bool {
     shown.contains(HIDDEN)
 }
@@ -188,18 +188,19 @@ impl Redacted {
 
     /// Adds the redacted form of a text: from authority to authority, then the query and the fragment.
     fn mask_reference(&mut self, text: &str) {
-        // kustomize takes everything behind this prefix for the URL: its `git` is no user, and what follows no password.
+        // kustomize takes everything behind this prefix for the URL: its `git` is no user, and what follows no
+        // password.
         let is_forced = text.get(..FORCED_GIT.len()).is_some_and(|head| head.eq_ignore_ascii_case(FORCED_GIT));
         let (prefix, text) = text.split_at(if is_forced { FORCED_GIT.len() } else { 0 });
         self.text.push_str(prefix);
-        // `start` is the end of the text that was added, `end` the beginning of the query. Authorities are only looked for
-        // before the query, which is redacted by its keys.
+        // `start` is the end of the text that was added, `end` the beginning of the query. Authorities are only looked
+        // for before the query, which is redacted by its keys.
         let last_at = end_of_last_at(text);
         let mut end = location_end(text, 0);
         let head = authority_start(&text[..end]).map_or(text.len(), |(length, _)| length);
         let mut start = 0;
-        // The first authority may follow the path of a directory to which the reference was joined: each of its segments may
-        // begin an scp-like text with a login.
+        // The first authority may follow the path of a directory to which the reference was joined: each of its
+        // segments may begin an scp-like text with a login.
         let path = text[..head.min(end)].trim_end_matches(['/', '\\']);
         for (slash, _) in path.match_indices('/') {
             start = self.mask_userinfo(&text[..head], start, SchemeKind::Bare, last_at);
@@ -207,8 +208,8 @@ impl Redacted {
             start = slash + 1;
         }
         start = self.mask_userinfo(&text[..head], start, SchemeKind::Bare, last_at);
-        // There may be several authorities, as in `git::https://…`, `'https://…` or `https://proxy/https://…`, and each can
-        // hold a password. A userinfo may hold `?` or `#`, so the query can begin later than it seemed.
+        // There may be several authorities, as in `git::https://…`, `'https://…` or `https://proxy/https://…`, and each
+        // can hold a password. A userinfo may hold `?` or `#`, so the query can begin later than it seemed.
         let mut is_url = false;
         while let Some((length, kind)) = authority_start(&text[start..end]) {
             self.push_location(&text[start..start + length]);
@@ -238,8 +239,8 @@ impl Redacted {
         self.secret |= secret;
     }
 
-    /// Adds the redacted form of the userinfo that begins at `start`, and returns the offset of the host. `last_at` is the
-    /// end of the last `@` in the text.
+    /// Adds the redacted form of the userinfo that begins at `start`, and returns the offset of the host. `last_at` is
+    /// the end of the last `@` in the text.
     fn mask_userinfo(&mut self, text: &str, start: usize, kind: SchemeKind, last_at: usize) -> usize {
         // The userinfo ends at the last `@` of the authority. Without an `@` there is none.
         let rest = &text[start..];
@@ -304,8 +305,8 @@ fn location_end(text: &str, start: usize) -> usize {
     text[start..].find(['?', '#']).map_or(text.len(), |at| start + at)
 }
 
-/// The offset of the first authority of a text, where a login may begin, and the kind of the text before it: after `scheme://`,
-/// after `//` at the front, and after `https:/`.
+/// The offset of the first authority of a text, where a login may begin, and the kind of the text before it: after
+/// `scheme://`, after `//` at the front, and after `https:/`.
 fn authority_start(text: &str) -> Option<(usize, SchemeKind)> {
     let slashes = leading_slashes(text);
     if slashes >= 2 {

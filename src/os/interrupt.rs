@@ -15,7 +15,8 @@ use crate::message::failure::Failure;
 use crate::os::failpoint;
 use crate::os::parallel::locked;
 
-/// How the names of our directories begin, in the system's temporary directory, in that of a repository, beside a NEW_DIR.
+/// How the names of our directories begin, in the system's temporary directory, in that of a repository, beside a
+/// NEW_DIR.
 pub(crate) const TEMPORARY: &str = "kustomize-localize-tmp-";
 /// How the names of directories that are kept for the user begin.
 const KEPT: &str = "kustomize-localize-output-";
@@ -235,8 +236,9 @@ pub(crate) fn unusable(error: impl std::fmt::Display) -> Failure {
         .hint("set TMPDIR to a directory that can be written and has room")
 }
 
-/// Locks a directory against other runs; waits for `patience` if another run has locked it, and returns `None` if it still
-/// has. Does nothing on file systems without locks. The lock ends when the result is dropped, or with the process.
+/// Locks a directory against other runs; waits for `patience` if another run has locked it, and returns `None` if it
+/// still has. Does nothing on file systems without locks. The lock ends when the result is dropped, or with the
+/// process.
 pub(crate) fn lock(directory: &Path, patience: Duration) -> Option<Alone> {
     let Some(opened) = open(directory) else {
         return Some(Alone(None));

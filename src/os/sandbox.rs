@@ -1,8 +1,8 @@
-//! The isolation of a child from the rest of the machine, on Linux only: a filter of system calls, Landlock, and a process
-//! that ends all that the child starts.
+//! The isolation of a child from the rest of the machine, on Linux only: a filter of system calls, Landlock, and a
+//! process that ends all that the child starts.
 //!
-//! Namespaces would add nothing: the filter asks us for each connection, Landlock keeps the files as they are, and both are
-//! allowed on machines that forbid namespaces. So every machine gives the same verdict.
+//! Namespaces would add nothing: the filter asks us for each connection, Landlock keeps the files as they are, and both
+//! are allowed on machines that forbid namespaces. So every machine gives the same verdict.
 
 #[cfg(target_os = "linux")]
 mod filter;

@@ -19,8 +19,8 @@ pub(super) fn put_above(command: &mut Command) {
     }
 }
 
-/// Continues in a new process. This process waits for the new one, ends all processes that it leaves behind, and then ends
-/// with its status. If `starter` ends first, everything ends at once.
+/// Continues in a new process. This process waits for the new one, ends all processes that it leaves behind, and then
+/// ends with its status. If `starter` ends first, everything ends at once.
 #[allow(unsafe_code)]
 fn supervise(starter: Pid) -> io::Result<()> {
     let us = getpid();
@@ -51,8 +51,8 @@ fn supervise(starter: Pid) -> io::Result<()> {
     }
 }
 
-/// Waits until `child` has ended, `starter` has ended, or one of the `signals` asks this process to end. Then it ends all
-/// processes below it, and itself.
+/// Waits until `child` has ended, `starter` has ended, or one of the `signals` asks this process to end. Then it ends
+/// all processes below it, and itself.
 #[allow(unsafe_code)]
 fn wait_for(child: Pid, signals: &libc::sigset_t, starter: Pid) -> ! {
     // The reader of the pipes waits until every process has closed them, so this one must not keep them open.
@@ -86,8 +86,8 @@ fn wait_for(child: Pid, signals: &libc::sigset_t, starter: Pid) -> ! {
     }
 }
 
-/// Ends all children of this process. Returns whether there was one: its own children then become children of this process,
-/// and must be ended, too.
+/// Ends all children of this process. Returns whether there was one: its own children then become children of this
+/// process, and must be ended, too.
 fn end_children() -> bool {
     let mut text = [0; 4096];
     let file = openat(CWD, c"/proc/thread-self/children", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());

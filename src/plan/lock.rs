@@ -131,8 +131,8 @@ pub(super) fn reachable_lock(
         if !seen.insert(upstream.clone()) {
             continue;
         }
-        // A reference that only an upstream has may stay remote by an exception of the configuration: a comment is about the
-        // user's reference beside it.
+        // A reference that only an upstream has may stay remote by an exception of the configuration: a comment is
+        // about the user's reference beside it.
         let is_named_only = !user_remotes.to_localize.contains(&upstream);
         if let Some(reason) = is_named_only.then(|| exception(&upstream)).flatten() {
             lock.left.insert(upstream, reason);

@@ -34,8 +34,8 @@ impl Troubles {
     }
 }
 
-/// Walks roots for a build, and fetches their upstreams. Only the troubles about something remote are kept: kustomize itself
-/// reports missing local files.
+/// Walks roots for a build, and fetches their upstreams. Only the troubles about something remote are kept: kustomize
+/// itself reports missing local files.
 pub(crate) fn walk_for_build(
     survey: &Survey,
     config: &Config,

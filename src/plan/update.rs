@@ -92,8 +92,8 @@ fn bare(url: &str) -> &str {
     url.strip_suffix(".git").unwrap_or(url)
 }
 
-/// Whether `url` is `prefix`, or continues it with a path, a query, a chart, or the version of a chart. A query is the end: a
-/// `/` after it belongs to the name of a ref.
+/// Whether `url` is `prefix`, or continues it with a path, a query, a chart, or the version of a chart. A query is the
+/// end: a `/` after it belongs to the name of a ref.
 fn begins(url: &str, prefix: &str) -> bool {
     url.strip_prefix(prefix).is_some_and(|rest| {
         rest.is_empty()

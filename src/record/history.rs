@@ -58,7 +58,8 @@ pub(crate) fn refuse_tip(repo: &LocalRepo, commit: &str, shown: &str) -> Result<
     Err(on_source_branch(Failure::new(format!("{shown} is a commit of a localized branch, not a source"))))
 }
 
-/// Whether a commit is the tip of localized branches, and of no other branch. An older one may be a commit of the source.
+/// Whether a commit is the tip of localized branches, and of no other branch. An older one may be a commit of the
+/// source.
 fn is_tip(repo: &LocalRepo, commit: &str) -> Result<bool> {
     let mut refs = repo.refs(&BRANCHES)?;
     refs.retain(|_, tip| tip.id == commit);

@@ -297,8 +297,8 @@ impl Lock {
         let mut stored = BTreeSet::new();
         for (remote, roots) in roots {
             let Some(pinned) = self.remotes.get(remote) else { continue };
-            // A stored root may have another path here than in the entry, because it was reached by a link or from another
-            // root. Then any directory of the entry may lead to it.
+            // A stored root may have another path here than in the entry, because it was reached by a link or from
+            // another root. Then any directory of the entry may lead to it.
             let is_exact = !roots.is_empty() && roots.iter().all(|root| pinned.paths.contains_key(*root));
             let paths = pinned.paths.keys().filter(|path| !is_exact || roots.contains(path.as_str()));
             stored.extend(paths.map(|path| remote.at(path)));

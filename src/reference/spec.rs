@@ -62,8 +62,8 @@ impl RepoSpec {
             return Err("it has no repository");
         }
         let path = path.strip_prefix('/').unwrap_or(path);
-        // With another `/` kustomize takes the path for absolute and does not look for `..` here. It notices them when it
-        // opens the directory; we notice them in `refuse_unsafe`.
+        // With another `/` kustomize takes the path for absolute and does not look for `..` here. It notices them when
+        // it opens the directory; we notice them in `refuse_unsafe`.
         if !path.starts_with('/') && clean(path).first() == Some(&"..") {
             return Err("its directory is outside of the repository");
         }

@@ -61,8 +61,8 @@ fn refuse(part: &str, is_refused: bool, why: &str) -> Result<(), String> {
 fn refuse_authority(userinfo: &str, host: &str) -> Result<(), String> {
     refuse_encoded(userinfo, "user")?;
     refuse_encoded(host, "host")?;
-    // Clients disagree on where these characters end a userinfo or a host: the host that we show, judge and record could
-    // differ from the one that gets the request.
+    // Clients disagree on where these characters end a userinfo or a host: the host that we show, judge and record
+    // could differ from the one that gets the request.
     refuse("its user", userinfo.contains(['\\', '/', '?', '#']), "is malformed")?;
     let decoded = percent_decode_str(host).decode_utf8_lossy();
     refuse("its host", redact::is_not_host(host) || decoded.contains(['@', '\\', '/', '?', '#', ' ']), "is malformed")

@@ -304,8 +304,8 @@ fn unused_charts(
     Ok(files.map(|file| Unread::new(&file, 0, message, Why::Away(Vec::new()))).collect())
 }
 
-/// Those of `directories` that a comparison builds by themselves: top roots, and directories whose root cannot be read. A
-/// root that another one in `directories`, or a deployed one, references is a part of the build of that.
+/// Those of `directories` that a comparison builds by themselves: top roots, and directories whose root cannot be read.
+/// A root that another one in `directories`, or a deployed one, references is a part of the build of that.
 fn top_directories(
     DeployedTree { explored, targets }: &DeployedTree,
     directories: &BTreeSet<String>,
@@ -330,8 +330,8 @@ struct Causes<'a> {
 }
 
 impl<'a> Causes<'a> {
-    /// Finds a difference for each root, by itself or in a root that it builds. An `incomplete` root may read any file in
-    /// its directory.
+    /// Finds a difference for each root, by itself or in a root that it builds. An `incomplete` root may read any file
+    /// in its directory.
     fn of(graph: &'a Graph, changes: &'a Changes, incomplete: &BTreeMap<RootId, Unread>) -> Result<Causes<'a>> {
         // First each root by itself; then a difference moves up to all roots that build it.
         let mut users = vec![Vec::new(); graph.roots.len()];

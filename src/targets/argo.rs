@@ -360,7 +360,8 @@ impl Argo<'_> {
         Ok(())
     }
 
-    /// Why the directory or the build of an application is unknown; `None` if both are known. `texts` locate its source.
+    /// Why the directory or the build of an application is unknown; `None` if both are known. `texts` locate its
+    /// source.
     fn why_unknown(
         &self,
         application: &Application,
@@ -385,8 +386,8 @@ impl Argo<'_> {
         Ok(if why.is_some() || application.is_open { application.why_unknown.clone().or(why) } else { None })
     }
 
-    /// The paths at which a source finds the values of a chart, whose changes change its build: files, and for a pattern
-    /// the directory that it begins with.
+    /// The paths at which a source finds the values of a chart, whose changes change its build: files, and for a
+    /// pattern the directory that it begins with.
     fn values_inputs(&self, document: &Document, source: &Source, dir: Option<SourceDir<'_>>) -> Vec<String> {
         // Most sources have no chart, and the environment reads the object again.
         if source.helm.is_none() {

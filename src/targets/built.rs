@@ -111,8 +111,8 @@ impl UnresolvedTargets {
             let roots = |all: Vec<&'_ Builder>| -> Vec<RootId> {
                 all.into_iter().flat_map(Builder::roots).filter_map(root_in).collect()
             };
-            // If a build fails, the roots that only it builds are built alone, to know their objects. This does not help
-            // for roots that load too many others.
+            // If a build fails, the roots that only it builds are built alone, to know their objects. This does not
+            // help for roots that load too many others.
             let failed = roots(failed).into_iter().filter(|root| !overloaded.contains(root));
             let unverified = explored.graph.unverified_roots(roots(built), failed);
             parts.extend(unverified.iter().map(|root| explored.graph.roots[*root].directory.clone()));
@@ -128,9 +128,9 @@ impl UnresolvedTargets {
 }
 
 impl Targets {
-    /// The builds that are needed to know the final objects of engines: of each file whose objects something may change,
-    /// all builds that deploy it, by targets and by top roots that no target deploys. Also the `wanted` ones, those of
-    /// charts with templates of objects, and those of earlier rounds.
+    /// The builds that are needed to know the final objects of engines: of each file whose objects something may
+    /// change, all builds that deploy it, by targets and by top roots that no target deploys. Also the `wanted` ones,
+    /// those of charts with templates of objects, and those of earlier rounds.
     fn builders(
         &self,
         explored: &Explored,
@@ -158,7 +158,8 @@ impl Targets {
         }
         let tree = &*graph.sources[0].tree;
         let deployments = Deployments::of(graph, &all, &objects);
-        // One build replaces the written objects of all files that it reads, so all other builds of these are needed, too.
+        // One build replaces the written objects of all files that it reads, so all other builds of these are needed,
+        // too.
         let readers = |files: &BTreeSet<&str>| -> Vec<usize> {
             files.iter().flat_map(|file| deployments.users(file)).copied().collect()
         };
@@ -206,8 +207,8 @@ impl Targets {
         deploying.peek().is_some() && deploying.all(|(target, _)| self.builds.done.contains(&target.builder()))
     }
 
-    /// Everything whose build may make objects: the targets as written, and targets for the top roots that nothing deploys
-    /// and for the roots that are built `alone`.
+    /// Everything whose build may make objects: the targets as written, and targets for the top roots that nothing
+    /// deploys and for the roots that are built `alone`.
     fn buildable(&self, graph: &Graph, config: &Config, alone: &BTreeSet<RootId>) -> Result<Vec<Target>> {
         let deployed = self.local_targets();
         let deployed = deployed.filter(|(target, dir)| {
@@ -304,8 +305,8 @@ impl Builder {
         made.map_or_else(|| self.target.object.file.clone(), |made| path::join(&made.directory, made.file_name))
     }
 
-    /// The objects in its output, each at the location of the object in `tree` that it was made of, so that findings point
-    /// to the file that people edit.
+    /// The objects in its output, each at the location of the object in `tree` that it was made of, so that findings
+    /// point to the file that people edit.
     fn objects_in(&self, output: &str, tree: &Scan) -> Scan {
         let mut made = Scan::default();
         made.add_text(&self.location.0, output, MOST);
@@ -378,8 +379,8 @@ fn source_of<'a>(made: &Document, sources: &[&'a Document]) -> Option<&'a Docume
     let named = sources.iter().filter(|source| !source.object.name.is_empty() && name.contains(&source.object.name));
     let longest = named.clone().map(|source| source.object.name.len()).max()?;
     let longest: Vec<_> = named.copied().filter(|source| source.object.name.len() == longest).collect();
-    // If several have this name, prefer the one with the same namespace, then the one with the same content, which takes
-    // long to compare.
+    // If several have this name, prefer the one with the same namespace, then the one with the same content, which
+    // takes long to compare.
     let has_rivals = longest.len() > 1;
     longest
         .into_iter()

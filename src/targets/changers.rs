@@ -193,8 +193,8 @@ impl<'t> Changers<'t> {
         let mut changes = Vec::new();
         for object in target.objects() {
             for change in self.of_files.get(object.file.as_str()).into_iter().flatten() {
-                // The target is the result of a build of this directory. A build of another cluster makes an object of its
-                // own from the same file.
+                // The target is the result of a build of this directory. A build of another cluster makes an object of
+                // its own from the same file.
                 let is_other = match change.build {
                     ChangingBuild::Target(number) => !self.is_home(&target.home, number),
                     ChangingBuild::Root { built, writer } => !self.is_part(&target.home, built, writer),
@@ -357,8 +357,8 @@ impl<'a> Writers<'a> {
         self.of_roots.entry(root).or_insert(writes).clone()
     }
 
-    /// The objects that a field writes into. It is a field of the kustomization in a directory, or of an object of an engine
-    /// that changes this kustomization.
+    /// The objects that a field writes into. It is a field of the kustomization in a directory, or of an object of an
+    /// engine that changes this kustomization.
     fn writes_of_field(&self, key: &str, value: &Json, directory: &str) -> WritableKinds {
         let is_known = |keys: &[&str]| keys.iter().any(|known| is_same_key(known, key));
         let is_empty = match value {
@@ -395,8 +395,8 @@ impl<'a> Writers<'a> {
             let Resolved::File { path, .. } = tree::resolve(tree, &file_path).ok()? else { return None };
             String::from_utf8(tree.read(&path).ok()?).ok()
         };
-        // `patchesStrategicMerge` lists texts and paths, `patches` lists objects with one of both, and Flux lists patches
-        // as objects.
+        // `patchesStrategicMerge` lists texts and paths, `patches` lists objects with one of both, and Flux lists
+        // patches as objects.
         let text = match (patch, patch.get("patch"), patch.get("path")) {
             (Json::String(text), ..) if text.contains(": ") => text.clone(),
             (Json::String(path), ..) | (_, None, Some(Json::String(path))) => read_file(path)?,

@@ -53,8 +53,8 @@ pub(super) fn unread<const N: usize>(fields: [(&str, bool); N]) -> Option<String
 }
 
 impl ReleaseFields<'_> {
-    /// How the engine renders the chart, or why that is unknown. `resolve` gives the path of a file with values from the
-    /// top.
+    /// How the engine renders the chart, or why that is unknown. `resolve` gives the path of a file with values from
+    /// the top.
     pub(super) fn into_release(
         self,
         tree: &dyn Tree,
@@ -101,8 +101,8 @@ pub(crate) fn release(target: &Target) -> Result<Release> {
         .map_err(Failure::new)
 }
 
-/// The values that an engine gives to helm for a chart, as YAML. Fails if the output would be unknown, because a file is
-/// not in the tree, or because helm would have to ask the cluster.
+/// The values that an engine gives to helm for a chart, as YAML. Fails if the output would be unknown, because a file
+/// is not in the tree, or because helm would have to ask the cluster.
 pub(crate) fn read_values(tree: &dyn Tree, target: &Target, release: &Release, chart: &str) -> Result<Vec<Vec<u8>>> {
     // `helm template` gets no answer from a cluster, so its output would differ from what Flux deploys.
     let may_ask = target.engine.gives_lookup();
@@ -148,8 +148,8 @@ pub(crate) fn file_paths(tree: &dyn Tree, chart: &str) -> Result<Vec<String>> {
     paths_of(tree, of_directory_without_root(tree, chart, &[chart.to_owned()])?)
 }
 
-/// Why a chart may render differently in a cluster, so that a user is warned; `None` if its templates do not use the facts
-/// of a cluster. A difference between two outputs here also exists there.
+/// Why a chart may render differently in a cluster, so that a user is warned; `None` if its templates do not use the
+/// facts of a cluster. A difference between two outputs here also exists there.
 pub(crate) fn why_cluster_differs(
     tree: &dyn Tree,
     target: &Target,
@@ -176,8 +176,8 @@ pub(crate) fn why_cluster_differs(
     Ok(None)
 }
 
-/// Whether a template action of a chart file, or of a file packed in it, uses one of `words`, such as `lookup`. Also true if
-/// that cannot be known: it is unreadable, or too large.
+/// Whether a template action of a chart file, or of a file packed in it, uses one of `words`, such as `lookup`. Also
+/// true if that cannot be known: it is unreadable, or too large.
 pub(super) fn uses_any_within(path: &str, bytes: Rc<[u8]>, words: &[&str]) -> bool {
     let (mut todo, mut archives) = (vec![(path.to_owned(), bytes)], NestedArchives::default());
     while let Some((path, bytes)) = todo.pop() {

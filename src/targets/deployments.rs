@@ -84,7 +84,8 @@ impl Target {
         self.is_chart() && self.local_dir().is_some_and(|dir| !self.files_without_root(dir, files).is_empty())
     }
 
-    /// Those of `files`, which have objects, that it deploys without a root: as they are, or rendered by a chart or plugin.
+    /// Those of `files`, which have objects, that it deploys without a root: as they are, or rendered by a chart or
+    /// plugin.
     fn files_without_root<'a>(&self, dir: &TargetDir, files: &BTreeSet<&'a str>) -> Vec<&'a str> {
         let (PathContent::Directory(directory) | PathContent::Chart(directory) | PathContent::Plugin(directory)) =
             &dir.content

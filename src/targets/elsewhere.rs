@@ -8,8 +8,8 @@ use crate::message::failure::shown;
 use crate::message::redact::visible;
 
 impl Target {
-    /// Why no build of this tree has the objects of the target, so that a list of all deployed objects must say that they
-    /// are missing. `None` if a build has them, or if only the cluster knows.
+    /// Why no build of this tree has the objects of the target, so that a list of all deployed objects must say that
+    /// they are missing. `None` if a build has them, or if only the cluster knows.
     pub(crate) fn elsewhere(&self) -> Option<String> {
         match &self.location {
             TargetLocation::External(why) => Some(why.clone()),

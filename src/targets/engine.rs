@@ -61,7 +61,8 @@ pub(crate) trait Engine: Sync {
         false
     }
 
-    /// Whether it generates a kustomization for a directory without one. Then the components of an object must be local.
+    /// Whether it generates a kustomization for a directory without one. Then the components of an object must be
+    /// local.
     fn generates(&self) -> bool {
         false
     }
@@ -86,7 +87,8 @@ pub(crate) trait Engine: Sync {
         false
     }
 
-    /// Resolves a path of an object. `base` is the top of the files that the engine has. `None` if the path leaves `base`.
+    /// Resolves a path of an object. `base` is the top of the files that the engine has. `None` if the path leaves
+    /// `base`.
     fn resolve(&self, base: &str, written: &str) -> Option<String> {
         path::resolve(base, written).filter(|path| path::is_in(path, base))
     }

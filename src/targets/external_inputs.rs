@@ -14,8 +14,8 @@ use crate::message::redact;
 use crate::reference::{Upstream, is_url};
 
 impl Targets {
-    /// For each target at a revision that the tree has, as `is_of_tree` tells, the inputs of its build that the tree lacks:
-    /// empty if there are none, `None` if that is unknown.
+    /// For each target at a revision that the tree has, as `is_of_tree` tells, the inputs of its build that the tree
+    /// lacks: empty if there are none, `None` if that is unknown.
     pub(crate) fn reaches(
         &self,
         explored: &Explored,

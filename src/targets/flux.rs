@@ -132,8 +132,8 @@ impl Engine for Flux {
     }
 }
 
-/// Replaces targets by those of the guess that the source of bootstrapping is this repository, unless none of their paths
-/// exists here. Only targets of that source differ, so that one existing path tells for all of them.
+/// Replaces targets by those of the guess that the source of bootstrapping is this repository, unless none of their
+/// paths exists here. Only targets of that source differ, so that one existing path tells for all of them.
 fn assume_bootstrapped(targets: &mut [Target], guesses: Vec<Target>) {
     let is_right = targets.iter().zip(&guesses).any(|(target, guess)| {
         target.location != guess.location && matches!(&guess.location, TargetLocation::Local(dir) if !dir.is_missing())
@@ -228,8 +228,8 @@ fn target(tree: &dyn Tree, sources: &FluxSources<'_>, document: &Document) -> Re
     Ok(Some(Target { sources: source.defined_by, ..target }))
 }
 
-/// The location of a directory that was found in this repository, unless an include of the source puts another one there.
-/// Notes in the `build` which other paths may change it.
+/// The location of a directory that was found in this repository, unless an include of the source puts another one
+/// there. Notes in the `build` which other paths may change it.
 fn locate(tree: &dyn Tree, dir: TargetDir, build: &mut BuildSettings) -> Result<TargetLocation> {
     if let Some(artifact) = &dir.artifact {
         if let Some(included) = artifact.covers(&dir.path) {

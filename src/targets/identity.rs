@@ -44,8 +44,8 @@ impl Votes {
 }
 
 impl Identity {
-    /// The identity of a repository with the URLs of these remotes and of the configuration. `branches` are those that may
-    /// be the inspected revision.
+    /// The identity of a repository with the URLs of these remotes and of the configuration. `branches` are those that
+    /// may be the inspected revision.
     pub fn new(
         remotes: impl IntoIterator<Item = String>,
         config: &Config,
@@ -91,8 +91,8 @@ impl Identity {
     }
 
     /// Adds the URLs that the tree itself shows: those with more deployed paths that exist than paths that are missing.
-    /// `targets` are found as if every URL were this repository. Returns the targets with missing paths at URLs of which
-    /// some paths exist, but not most: they are only perhaps missing.
+    /// `targets` are found as if every URL were this repository. Returns the targets with missing paths at URLs of
+    /// which some paths exist, but not most: they are only perhaps missing.
     pub(super) fn add_urls_shown_by<'t>(&mut self, targets: impl Iterator<Item = &'t Target> + Clone) -> Vec<Target> {
         let mut paths: BTreeMap<(&str, &str), bool> = BTreeMap::new();
         for dir in targets.clone().filter_map(Target::local_dir) {
@@ -133,8 +133,8 @@ impl Identity {
         missing
     }
 
-    /// The files at the tip of a branch, local or remote-tracking, to look for paths that the inspected tree lacks; `None`
-    /// if there is no such branch.
+    /// The files at the tip of a branch, local or remote-tracking, to look for paths that the inspected tree lacks;
+    /// `None` if there is no such branch.
     pub(crate) fn tip(&self, branch: &Revision) -> Result<Option<GitTree>> {
         let (Some(repo), Some(name)) = (&self.repo, &branch.name) else {
             return Ok(None);

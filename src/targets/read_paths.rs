@@ -115,8 +115,8 @@ pub(super) struct ReadPaths {
     pub(super) roots: BTreeSet<String>,
 }
 
-/// The paths that the build of a target reads, with those of all roots that it leads to. `graph` is a walk over the whole
-/// tree.
+/// The paths that the build of a target reads, with those of all roots that it leads to. `graph` is a walk over the
+/// whole tree.
 pub(super) fn read_paths(graph: &Graph, target: &Target, dir: &TargetDir) -> Result<ReadPaths> {
     let tree = &*graph.sources[0].tree;
     let mut all = inputs(tree, target, dir, None)?;

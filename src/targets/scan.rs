@@ -136,8 +136,8 @@ impl Document {
         self.error_at(wrong.start.line, &wrong.to_string())
     }
 
-    /// The target that it defines, of which the engine already knows location and build. Looks for the components in the
-    /// tree.
+    /// The target that it defines, of which the engine already knows location and build. Looks for the components in
+    /// the tree.
     pub(super) fn target(
         &self,
         tree: &dyn Tree,
@@ -205,15 +205,15 @@ pub(crate) fn candidates(tree: &dyn Tree) -> Result<Search<'_>> {
 static MARKS: LazyLock<BTreeSet<&'static str>> =
     LazyLock::new(|| kinds().map(|kind| kind.mark).chain(BINARY).collect());
 
-/// Whether `is_match` accepts a text as written, or as a parser of YAML may decode it: no encoding may hide the name of an
-/// object.
+/// Whether `is_match` accepts a text as written, or as a parser of YAML may decode it: no encoding may hide the name of
+/// an object.
 fn matches_decoded(text: &str, is_match: impl Fn(&str) -> bool) -> bool {
     // UTF-16 has a zero in every second byte, and an escape may hide any letter.
     is_match(text) || text.contains(['\\', '\0']) && is_match(&unescaped(&text.replace('\0', "")))
 }
 
-/// Whether a text that cannot be read may declare an object that matters: it names one outside of comments. Only then its
-/// error is reported.
+/// Whether a text that cannot be read may declare an object that matters: it names one outside of comments. Only then
+/// its error is reported.
 fn declares(text: &str) -> bool {
     matches_decoded(text, |text| {
         let lines: Vec<&str> = text.lines().filter(|line| !line.trim_start().starts_with('#')).collect();

@@ -121,16 +121,16 @@ fn link_to<'a>(tree: &dyn Tree, path: &'a str) -> Result<Option<&'a str>> {
     Ok(None)
 }
 
-/// The resources that Flux finds in a directory of an artifact, and lists in the kustomization that it generates: YAML files
-/// at any depth, and directories with a kustomization.
+/// The resources that Flux finds in a directory of an artifact, and lists in the kustomization that it generates: YAML
+/// files at any depth, and directories with a kustomization.
 fn find_resources(tree: &dyn Tree, dir: &TargetDir, directory: &str) -> Result<Vec<Resource>> {
     let mut scanned = Vec::new();
     let is_packed = |file: &str| dir.left_out(file).is_none();
     for name in tree.names(directory)? {
         let path = path::join(directory, &name);
         match tree.entry(&path)? {
-            // Flux does not enter a directory with a kustomization. One that is a link into another directory is not in the
-            // artifact.
+            // Flux does not enter a directory with a kustomization. One that is a link into another directory is not in
+            // the artifact.
             Some(Entry::Directory)
                 if tree::kustomization_in(tree, &path)?
                     .is_some_and(|(_, file)| path::parent(&file) == path && is_packed(&file)) =>
@@ -162,8 +162,8 @@ pub(super) fn look_on_localized_branches(tree: &dyn Tree, identity: &Identity, t
     Ok(())
 }
 
-/// Marks targets in submodules as missing if their artifacts do not have these. Only after it is known which URL is this
-/// repository, because these paths tell it, too.
+/// Marks targets in submodules as missing if their artifacts do not have these. Only after it is known which URL is
+/// this repository, because these paths tell it, too.
 pub(super) fn mark_missing_submodules(targets: &mut Targets) {
     for target in &mut targets.targets {
         if let TargetLocation::Local(dir) = &mut target.location
@@ -178,8 +178,8 @@ pub(super) fn mark_missing_submodules(targets: &mut Targets) {
 }
 
 impl BuildSettings {
-    /// Notes which of these paths are submodules: this repository lacks their content, so that the output is unknown and
-    /// changes with their commits.
+    /// Notes which of these paths are submodules: this repository lacks their content, so that the output is unknown
+    /// and changes with their commits.
     pub(super) fn note_submodules(&mut self, tree: &dyn Tree, files: &[String]) -> Result<()> {
         for path in files {
             if tree.entry(path)? == Some(Entry::Submodule) {

@@ -84,8 +84,9 @@ pub(super) fn read_as(graph: &Graph) -> HashMap<&str, bool> {
 }
 
 impl Targets {
-    /// The files that could not be read, but are deployed as they are, so that their deployments are unknown: by `graph`,
-    /// the resources of roots, and files that no root reads, except for templates of charts that nothing deploys.
+    /// The files that could not be read, but are deployed as they are, so that their deployments are unknown: by
+    /// `graph`, the resources of roots, and files that no root reads, except for templates of charts that nothing
+    /// deploys.
     pub(crate) fn unread_objects<'a>(&'a self, graph: &'a Graph) -> impl Iterator<Item = &'a Unread> {
         // Most trees have no such file, and the search looks at every reference.
         let read = if self.unread.is_empty() { HashMap::new() } else { read_as(graph) };

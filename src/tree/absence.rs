@@ -34,15 +34,15 @@ pub struct Absences {
     repo: Rc<LocalRepo>,
     tree: SharedTree,
     on_disk: bool,
-    /// The ignore files of the tree with texts of which an ignored path contains at least one, read on first use; `None` if
-    /// they cannot be read.
+    /// The ignore files of the tree with texts of which an ignored path contains at least one, read on first use;
+    /// `None` if they cannot be read.
     ignores: OnceCell<Option<(HashSet<String>, Checkout)>>,
     head: OnceCell<Option<GitTree>>,
 }
 
 impl Absences {
-    /// `tree` is the tree with the missing paths and the ignore files. `on_disk` is whether files on disk may get into it,
-    /// which is false for a commit.
+    /// `tree` is the tree with the missing paths and the ignore files. `on_disk` is whether files on disk may get into
+    /// it, which is false for a commit.
     pub fn new(repo: Rc<LocalRepo>, tree: SharedTree, on_disk: bool) -> Self {
         Absences { repo, tree, on_disk, ignores: OnceCell::new(), head: OnceCell::new() }
     }
@@ -74,8 +74,8 @@ impl Absences {
     pub fn of(&self, path: &str) -> Absence {
         match (self.ignore_rule(path), self.on_disk(path)) {
             (Some(rule), entry) => Absence::Ignored { rule, on_disk: self.on_disk.then_some(entry.is_some()) },
-            // A directory may contain files that are ignored for good reason, so it is added by force only if it must be:
-            // if rules of this machine ignore it as a whole.
+            // A directory may contain files that are ignored for good reason, so it is added by force only if it must
+            // be: if rules of this machine ignore it as a whole.
             (None, Some(entry)) => {
                 Absence::Untracked { is_forced: !entry.is_dir() || self.repo.ignores(path).unwrap_or(true) }
             }

@@ -41,8 +41,8 @@ struct Tracked {
     programs: BTreeSet<String>,
     /// The paths that git tracks (true), or neither tracks nor ignores (false), including those that are not UTF-8.
     files: BTreeMap<String, bool>,
-    /// The files that a sparse checkout leaves out, and their directories. They are read from the index if they are not on
-    /// disk.
+    /// The files that a sparse checkout leaves out, and their directories. They are read from the index if they are not
+    /// on disk.
     left_out: BTreeSet<String>,
     index: OnceCell<GitTree>,
     unmerged: Vec<Staged>,
@@ -131,8 +131,8 @@ impl DiskTree {
         path.ok_or_else(|| Failure::new(format!("`{}` is not UTF-8", disk_path.display())))
     }
 
-    /// Whether a path of the working tree is as this run has seen it: with the bytes that were read, or still missing. Also
-    /// true if it was not asked for.
+    /// Whether a path of the working tree is as this run has seen it: with the bytes that were read, or still missing.
+    /// Also true if it was not asked for.
     pub(crate) fn is_as_read(&self, path: &str) -> bool {
         let Some(git) = &self.git else {
             return true;
@@ -229,8 +229,8 @@ impl Tree for DiskTree {
             (None, Some(git)) if git.left_out.contains(path) => git.index()?.entry(path)?,
             (None | Some(Entry::Directory), Some(git)) if git.submodules.contains(path) => Some(Entry::Submodule),
             (Some(Entry::File { executable }), Some(git)) => {
-                // If git does not trust the modes on disk, the mode of the index counts. Asking git starts a process, so
-                // it is asked only if the two differ.
+                // If git does not trust the modes on disk, the mode of the index counts. Asking git starts a process,
+                // so it is asked only if the two differ.
                 let in_index = git.programs.contains(path);
                 let trusts_disk = executable == in_index || git.repo.has_modes()?;
                 Some(Entry::File { executable: if trusts_disk { executable } else { in_index } })
@@ -370,8 +370,8 @@ impl Tree for DiskTree {
         });
         Ok(Box::new(move || {
             let marked = paths.into_iter().zip(search()).filter(|(_, has_mark)| *has_mark).map(|(path, _)| path);
-            // Missing paths and directories could not be read, so they count as marked until here. A file that is left out
-            // must be searched in the index.
+            // Missing paths and directories could not be read, so they count as marked until here. A file that is left
+            // out must be searched in the index.
             let marked = marked.filter(|path| !self.is_left_out(path) || is_marked(self, path, &marks));
             let marked = marked.filter(|path| matches!(self.entry(path), Ok(Some(Entry::File { .. })) | Err(_)));
             Ok(marked.cloned().collect())

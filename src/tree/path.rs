@@ -73,8 +73,8 @@ pub(crate) fn inside(top: &Path, text: &str) -> Option<String> {
     if let Ok(inside) = cleaned.strip_prefix(&top) {
         return of_components(inside);
     }
-    // The top may have another name because of a link above it, such as `/tmp` on macOS. Links below the top belong to the
-    // tree, which follows them itself.
+    // The top may have another name because of a link above it, such as `/tmp` on macOS. Links below the top belong to
+    // the tree, which follows them itself.
     cleaned.ancestors().collect::<Vec<_>>().into_iter().rev().find_map(|above| {
         let real = above.canonicalize().ok()?;
         let inside = real.strip_prefix(&top).ok()?;
@@ -119,8 +119,8 @@ pub(crate) fn is_in_any(path: &str, directories: &[String]) -> bool {
     directories.is_empty() || directories.iter().any(|directory| is_in(path, directory))
 }
 
-/// Whether one of the paths of a command line covers a root: it is the directory of the root, above it, or the kustomization
-/// in it. Without paths every root is covered.
+/// Whether one of the paths of a command line covers a root: it is the directory of the root, above it, or the
+/// kustomization in it. Without paths every root is covered.
 pub(crate) fn covers_root(paths: &[String], directory: &str) -> bool {
     let names = |path: &String| parent(path) == directory && FILE_NAMES.contains(&name(path));
     is_in_any(directory, paths) || paths.iter().any(names)

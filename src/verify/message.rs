@@ -25,8 +25,8 @@ pub(super) struct History<'a> {
 }
 
 impl<'a> History<'a> {
-    /// Reads the newest record among the messages that `id`, the commit that `rev` names, contains. `locks` are the paths
-    /// of its locks.
+    /// Reads the newest record among the messages that `id`, the commit that `rev` names, contains. `locks` are the
+    /// paths of its locks.
     pub(super) fn of(
         repo: &'a Rc<LocalRepo>,
         repository: &'a gix::Repository,
@@ -139,8 +139,8 @@ impl<'a> History<'a> {
             verifier.add(DifferenceKind::Trailers, "", format!("the message of {by} does not name the source commit"));
             return Ok(());
         };
-        // The raw bytes name the parents also in a shallow clone, where git reports none. In a partial clone only git can
-        // fetch them.
+        // The raw bytes name the parents also in a shallow clone, where git reports none. In a partial clone only git
+        // can fetch them.
         let bytes = match self.repository.find_object(object_id(commit)?) {
             Ok(object) => object.detach().data,
             Err(_) => self.repo.object("commit", commit)?.unwrap_or_default(),
@@ -245,8 +245,8 @@ impl<'a> History<'a> {
     }
 }
 
-/// Compares a lock with the trailers of its message: their upstreams with digests, and the target of a copy. A lock that was
-/// edited together with its files still differs from the message.
+/// Compares a lock with the trailers of its message: their upstreams with digests, and the target of a copy. A lock
+/// that was edited together with its files still differs from the message.
 fn compare_lock(verifier: &mut Verifier, directory: &str, lock: &Lock, record: &Recorded) {
     let Recorded { commit, trailers, .. } = record;
     let name = path::join(directory, LOCK_NAME);

@@ -9,7 +9,8 @@ use crate::git::{LocalRepo, RemoteGit};
 use crate::message::failure::Result;
 use crate::record::Lock;
 
-/// The options of fetching that the configuration decides. The caller sets those of the command line, such as `offline`.
+/// The options of fetching that the configuration decides. The caller sets those of the command line, such as
+/// `offline`.
 pub(crate) fn fetching(config: &Config) -> fetch::FetchOptions {
     fetch::FetchOptions {
         helm: config.helm,

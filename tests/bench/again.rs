@@ -26,8 +26,8 @@ const ROUNDS: usize = 5;
 const OVERLAYS: usize = 2_000;
 /// How many share a base that is remote.
 const SHARING: usize = 500;
-/// How many times a check of the same commit a run with nothing to do may take: it starts a dozen processes, one of them
-/// kustomize.
+/// How many times a check of the same commit a run with nothing to do may take: it starts a dozen processes, one of
+/// them kustomize.
 const NOTHING: f64 = 4.0;
 /// How long one changed overlay may take, without builds.
 const CHANGED: Duration = Duration::from_secs(1);

@@ -1,8 +1,8 @@
 //! What the integration tests share: a place to work in, repositories, servers, the real kustomize.
 //!
-//! A test of what is found in files needs none of it, and stands beside the code; with the real kustomize it starts from
-//! [`Memory`]. One that fetches starts from [`World`], or from [`Project`] where one upstream will do; any other from
-//! [`Sandbox::new`], which gives out [`Repo`]s, runs the program and git, and knows how to send both to a loopback
+//! A test of what is found in files needs none of it, and stands beside the code; with the real kustomize it starts
+//! from [`Memory`]. One that fetches starts from [`World`], or from [`Project`] where one upstream will do; any other
+//! from [`Sandbox::new`], which gives out [`Repo`]s, runs the program and git, and knows how to send both to a loopback
 //! [`Server`] instead of the real hosts.
 
 mod http;

@@ -232,8 +232,8 @@ fn is_whole((image, tag): &(&str, &str)) -> bool {
 fn versions(object: &Value) -> Versions<'_> {
     let mut all = BTreeMap::new();
     add_images(object, "", &mut all);
-    // Any object of a chart has a label NAME-VERSION. Both may have a `-`, but only the version begins with a number that has
-    // a `.` after it.
+    // Any object of a chart has a label NAME-VERSION. Both may have a `-`, but only the version begins with a number
+    // that has a `.` after it.
     let label = at(object, "metadata.labels").and_then(|labels| labels.get("helm.sh/chart"));
     let label = label.and_then(Value::as_str).unwrap_or_default();
     let mut ends = label.match_indices('-').map(|(end, _)| (&label[..end], &label[end + 1..]));

@@ -11,8 +11,8 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     context.deployed.local.iter().flat_map(|local| of_target(context, local)).collect()
 }
 
-/// The findings for files that the artifact of a Flux target lacks: the kustomizations that Flux looks for, and the files that
-/// they reference.
+/// The findings for files that the artifact of a Flux target lacks: the kustomizations that Flux looks for, and the
+/// files that they reference.
 fn of_target(context: &Context<'_>, local: &LocalTarget<'_>) -> Vec<Finding> {
     let (target, graph, mut findings) = (local.target, context.graph, Vec::new());
     // A root whose kustomization is left out has one finding, not one for each reference.

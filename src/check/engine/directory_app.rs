@@ -12,8 +12,8 @@ use crate::targets::plain::manifests;
 use crate::targets::{GitGenerator, PathContent};
 use crate::tree::path;
 
-/// Finds git generators of ApplicationSets that take localized files for applications, and applications that read localized
-/// files as manifests.
+/// Finds git generators of ApplicationSets that take localized files for applications, and applications that read
+/// localized files as manifests.
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     let generators = context.deployed.targets.generators.iter();
@@ -63,8 +63,8 @@ fn is_vendored(path: &str) -> bool {
     path::components(path).any(|name| name == LOCALIZED_FILES)
 }
 
-/// The finding for a generator that makes an application of localized files; `None` if it makes none, or if a pattern of
-/// it is broken.
+/// The finding for a generator that makes an application of localized files; `None` if it makes none, or if a pattern
+/// of it is broken.
 fn generated(context: &Context<'_>, generator: &GitGenerator, written: &WrittenPaths) -> Option<Finding> {
     // The patterns of a generator match paths from its base.
     let matches = generator.matcher()?;

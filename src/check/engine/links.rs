@@ -27,8 +27,8 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     findings.collect()
 }
 
-/// The links that are absolute or leave the repository, each with its text. Argo CD (`CheckOutOfBoundsSymlinks`) looks only
-/// at the texts of links, whether they lead to something or not.
+/// The links that are absolute or leave the repository, each with its text. Argo CD (`CheckOutOfBoundsSymlinks`) looks
+/// only at the texts of links, whether they lead to something or not.
 fn out_of_bounds(context: &Context<'_>) -> Result<Vec<(String, String)>> {
     let mut links = Vec::new();
     for link in context.tree.below("")? {

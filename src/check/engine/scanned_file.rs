@@ -19,8 +19,8 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     findings
 }
 
-/// The findings for a target whose `directory` has no kustomization: Components and files without objects in it, which Flux
-/// would list as resources of the kustomization that it generates.
+/// The findings for a target whose `directory` has no kustomization: Components and files without objects in it, which
+/// Flux would list as resources of the kustomization that it generates.
 fn scan(context: &Context<'_>, local: &LocalTarget<'_>, directory: &str) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
     for root in local.target.walked(local.directory, context.graph) {

@@ -1,5 +1,5 @@
-//! Argo CD builds an application again only if a path in its annotation changes, and the annotation lacks a path that the build
-//! reads.
+//! Argo CD builds an application again only if a path in its annotation changes, and the annotation lacks a path that
+//! the build reads.
 
 use crate::check::Context;
 use crate::message::failure::{Failure, Result};

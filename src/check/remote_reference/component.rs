@@ -14,7 +14,8 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     // All targets, wherever they are deployed from: the object that adds the URL is in this repository.
     for target in context.deployed.all() {
         for component in target.build.components() {
-            // It counts even if a file has that name, because the engine passes the text to kustomize, which reads a URL.
+            // It counts even if a file has that name, because the engine passes the text to kustomize, which reads a
+            // URL.
             let component = &component.text;
             let is_pattern = target.engine.takes_patterns() && may_match_url(&component.text);
             if is_url(&component.text) || is_pattern {
@@ -27,8 +28,8 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     findings
 }
 
-/// Whether a pattern of Argo CD may match a name that kustomize reads as a URL. Such a name begins with a host or a user, so
-/// the part of the pattern before its first wildcard decides.
+/// Whether a pattern of Argo CD may match a name that kustomize reads as a URL. Such a name begins with a host or a
+/// user, so the part of the pattern before its first wildcard decides.
 fn may_match_url(pattern: &str) -> bool {
     const WILDCARDS: [char; 4] = ['*', '?', '[', '\\'];
     // Argo CD cleans the matches; one that leaves the directory stays a path.

@@ -19,7 +19,8 @@ fn allow(count: usize, entry: &str) -> String {
     format!("allow:\n{}", lines(count, |number| format!("{{{}, reason: r}}", entry.replace('#', &number.to_string()))))
 }
 
-/// Locks each of so many references, which names the references that are so many steps behind it. The last ones are not locked.
+/// Locks each of so many references, which names the references that are so many steps behind it. The last ones are not
+/// locked.
 fn locked(count: usize, steps: &[usize]) -> Scene {
     let url = |number| format!("https://github.com/acme/r{number}");
     let base = |number| format!("{}//base?ref=v1", url(number));

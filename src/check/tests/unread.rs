@@ -113,7 +113,8 @@ const POSITIONS: [Position; 10] = [
 ];
 
 impl Position {
-    /// Returns the files with or without what is named. Before the line `at` of the one with the problem stands `comment`.
+    /// Returns the files with or without what is named. Before the line `at` of the one with the problem stands
+    /// `comment`.
     fn files(&self, is_named: bool, (at, comment): (usize, &str)) -> Vec<(&str, String)> {
         let more = if is_named { self.more } else { "" };
         let filled = |text: &str| text.replace("MORE", more).replace("URL", URL);

@@ -1,8 +1,8 @@
 //! A text that kustomize reads as a git URL, but that was probably meant as something else.
 //!
 //! kustomize looks at the text before it looks at the disk (`NewRepoSpecFromURL`), so it never finds a directory named
-//! `app@v1/base/x` or `github.com/org/repo/dir`, unless `./` precedes the name. And it cuts a URL at the first `.git` or
-//! `_git/`, even within `.github` and `my_git/`.
+//! `app@v1/base/x` or `github.com/org/repo/dir`, unless `./` precedes the name. And it cuts a URL at the first `.git`
+//! or `_git/`, even within `.github` and `my_git/`.
 //!
 //! An ambiguous path is not reported as a remote reference, too: locking it is not the fix.
 
@@ -49,7 +49,8 @@ pub(in crate::check) enum Ambiguity {
 }
 
 impl Ambiguity {
-    /// The reason why the text of a reference was probably not meant as the URL that kustomize reads. `None` if there is none.
+    /// The reason why the text of a reference was probably not meant as the URL that kustomize reads. `None` if there
+    /// is none.
     pub(in crate::check) fn of(wanted: &RemoteRef) -> Option<Ambiguity> {
         let spec = wanted.spec.as_ref()?;
         let text = wanted.text.exposed();

@@ -148,7 +148,8 @@ fn base_text(base: Option<&BaseFindings>) -> String {
     }
 }
 
-/// The report instead of the findings if these are too many to read: their numbers by rule and by upstream, and how to begin.
+/// The report instead of the findings if these are too many to read: their numbers by rule and by upstream, and how to
+/// begin.
 fn overview(checked: &Checked, findings: &[&Finding], color: bool) -> String {
     let head = |text: &str| painted(text, "bold", color) + "\n";
     let mut out = head("findings by rule:")

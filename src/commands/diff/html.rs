@@ -96,8 +96,8 @@ struct Page<'a> {
 }
 
 impl Page<'_> {
-    /// The filters by build and by kind of object: the CSS rules that hide what is not selected, the options for builds, and
-    /// those for kinds.
+    /// The filters by build and by kind of object: the CSS rules that hide what is not selected, the options for
+    /// builds, and those for kinds.
     fn filters(&self) -> [String; 3] {
         let builds = (0..self.groups.len()).map(|number| hiding_rule(format!("b{number}"), ".build"));
         // The objects of a build that could not be compared may be of any kind.
@@ -288,8 +288,8 @@ mod tests {
         "]]><?php",
     ];
 
-    /// Reads a page as strictly as possible, independently of what writes it: the tags with their attributes in order, and
-    /// the text between them. Every element is closed, and of an element without content it is known.
+    /// Reads a page as strictly as possible, independently of what writes it: the tags with their attributes in order,
+    /// and the text between them. Every element is closed, and of an element without content it is known.
     fn read(page: &str) -> (Vec<String>, String) {
         let (mut tags, mut open, mut text, mut rest) = (Vec::new(), Vec::new(), String::new(), page);
         while let Some((before, after)) = rest.split_once('<') {

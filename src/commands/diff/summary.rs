@@ -31,7 +31,8 @@ pub(super) struct ImageMove {
     to: String,
     /// How many objects run it.
     objects: usize,
-    /// A warning for the reviewer: its digest is gone, or its tag may name something else tomorrow. `None` if neither is.
+    /// A warning for the reviewer: its digest is gone, or its tag may name something else tomorrow. `None` if neither
+    /// is.
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<&'static str>,
 }

@@ -139,7 +139,8 @@ fn without_links(path: &Path) -> PathBuf {
 /// The content of the hook at a path, by which our own are recognized; `None` if there is none.
 fn read_hook(path: &Path) -> Result<Option<Vec<u8>>> {
     if path.is_symlink() {
-        // A link belongs to another program, because this one never writes links. No content is ours, so it is not followed.
+        // A link belongs to another program, because this one never writes links. No content is ours, so it is not
+        // followed.
         return Ok(Some(Vec::new()));
     }
     match fs::read(path) {

@@ -31,7 +31,8 @@ impl PendingCheck {
         Ok(PendingCheck { snapshot: Snapshot::Index, base: Base::None, refs: Vec::new(), is_new: false, since })
     }
 
-    /// The filter for the findings to show: all that fail, and warnings only in files that changed since the previous commit.
+    /// The filter for the findings to show: all that fail, and warnings only in files that changed since the previous
+    /// commit.
     pub(super) fn finding_filter(
         &self,
         repo: &LocalRepo,
@@ -112,7 +113,8 @@ fn is_absent(id: &str) -> bool {
     id.bytes().all(|byte| byte == b'0')
 }
 
-/// Parses the lines that git passes to a hook, with `parse_line`. `form` describes such a line for the failure of any other.
+/// Parses the lines that git passes to a hook, with `parse_line`. `form` describes such a line for the failure of any
+/// other.
 fn parse_updates<'a>(
     lines: &'a str,
     form: &str,

@@ -149,7 +149,8 @@ impl LocalizeReport {
         }
     }
 
-    /// The lines that only `-v` shows: the references that were not followed, every file, and every reference that was changed.
+    /// The lines that only `-v` shows: the references that were not followed, every file, and every reference that was
+    /// changed.
     fn file_lines(&self) -> Vec<String> {
         let LocalizeReport { localized, locking } = self;
         let unread = locking.unread.iter().map(|failure| format!("  not followed: {failure}"));

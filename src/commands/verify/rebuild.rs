@@ -21,7 +21,8 @@ use crate::workspace::{Workspace, fetcher, fetching};
 
 /// Adds the differences from localizing again, or the reasons why that failed.
 pub(super) fn compare(verified: &mut VerifyOutcome) -> Result<(), Failures> {
-    // The repository is opened again, because the one of `verify` is offline, and this one has the settings for fetching.
+    // The repository is opened again, because the one of `verify` is offline, and this one has the settings for
+    // fetching.
     let repo = Rc::new(LocalRepo::discover()?.ok_or_else(|| Failure::new("this is not a git repository"))?);
     let (mut differences, mut failures) = (Vec::new(), Vec::new());
     // Success without anything to localize would look like a proof.
@@ -50,8 +51,8 @@ pub(super) fn compare(verified: &mut VerifyOutcome) -> Result<(), Failures> {
     Ok(())
 }
 
-/// The differences between the tree of a commit (`whole`) and the result of localizing again as a record in it describes.
-/// Adds a failure for each file that cannot be compared.
+/// The differences between the tree of a commit (`whole`) and the result of localizing again as a record in it
+/// describes. Adds a failure for each file that cannot be compared.
 fn differences_of(
     repo: &Rc<LocalRepo>,
     whole: &str,
@@ -113,8 +114,8 @@ fn differences_of(
             Some((_, id)) => id,
             None => return Err(Failure::new(format!("there is no directory `{}`", record.directory)).into()),
         },
-        // In place, the commit may also have later changes of people, so the tree of the trailer is compared, which `verify`
-        // has compared with the commit that we made.
+        // In place, the commit may also have later changes of people, so the tree of the trailer is compared, which
+        // `verify` has compared with the commit that we made.
         None => match record.tree.as_deref().map(object_id).transpose()? {
             Some(tree) if entries(&repository, tree).is_ok() => tree,
             _ => whole,

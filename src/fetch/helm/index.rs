@@ -37,7 +37,8 @@ pub(super) fn versions(bytes: &[u8], chart: &str) -> Result<Vec<ChartVersion>, S
         }
         let (event, _) = event.map_err(|error| format!("line {}: {}", error.marker().line(), error.info()))?;
         has_entries |= matches!(&*open, [Open::Value(key)] if key == "entries");
-        // The collections inside of `entries.CHART[]`. Anything else is parsed, and forgotten: the value of no arm below.
+        // The collections inside of `entries.CHART[]`. Anything else is parsed, and forgotten: the value of no arm
+        // below.
         let in_entry = match &*open {
             [Open::Value(key), Open::Value(name), Open::List, rest @ ..] if key == "entries" && name == chart => rest,
             _ => &[Open::Key],

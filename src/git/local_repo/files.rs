@@ -78,8 +78,8 @@ impl LocalRepo {
         Ok(self.tracked(among)?.into_iter().map(|(_, path)| path).collect())
     }
 
-    /// The paths of these (from the top) that are tracked and differ on disk from the index, also if they are partly staged
-    /// or have a merge conflict.
+    /// The paths of these (from the top) that are tracked and differ on disk from the index, also if they are partly
+    /// staged or have a merge conflict.
     pub fn unstaged_paths(&self, among: &BTreeSet<String>) -> Result<BTreeSet<String>> {
         let changed = self.tracked(among)?.into_iter();
         Ok(changed.filter(|(on_disk, _)| *on_disk != ' ').map(|(_, path)| path).collect())
@@ -141,8 +141,8 @@ impl LocalRepo {
         Ok(renames)
     }
 
-    /// The files that may have changed since the commit `base`, from the top. For the working tree it includes untracked
-    /// files that git does not ignore.
+    /// The files that may have changed since the commit `base`, from the top. For the working tree it includes
+    /// untracked files that git does not ignore.
     pub fn changed_since(&self, base: &str, to: &Snapshot) -> Result<Vec<String>> {
         let tracked = self.diff(&["-z", "--name-only", "--no-renames"], base, to, &[])?;
         let tracked = tracked.split(|byte| *byte == 0).filter(|path| !path.is_empty());
@@ -193,8 +193,8 @@ impl LocalRepo {
         Ok(entries)
     }
 
-    /// The entries of the index with those of `git add -N`, and the untracked files of the working tree, from the top, that
-    /// git does not ignore.
+    /// The entries of the index with those of `git add -N`, and the untracked files of the working tree, from the top,
+    /// that git does not ignore.
     pub fn working_files(&self) -> Result<(Vec<Staged>, Vec<String>)> {
         self.entries(&["--cached", "--others", "--exclude-standard"])
     }

@@ -5,8 +5,8 @@ use crate::git::{error_message, run};
 use crate::message::failure::{Failure, Result};
 
 impl LocalRepo {
-    /// The raw bytes of an object (`kind`: `blob`, `tree`), which git may fetch in a partial clone. `None` if there is no such
-    /// object, or nothing may be fetched.
+    /// The raw bytes of an object (`kind`: `blob`, `tree`), which git may fetch in a partial clone. `None` if there is
+    /// no such object, or nothing may be fetched.
     pub fn object(&self, kind: &str, id: &str) -> Result<Option<Vec<u8>>> {
         // git would fetch a missing object from the remote.
         if !self.may_fetch && self.is_partial()? {

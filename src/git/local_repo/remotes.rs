@@ -11,7 +11,8 @@ use crate::os::process::{self, Terminal};
 impl LocalRepo {
     /// The names of the configured remotes.
     pub fn remotes(&self) -> Result<BTreeSet<&str>> {
-        // Only `url` makes a remote: the user's configuration may have other settings for remotes of other repositories.
+        // Only `url` makes a remote: the user's configuration may have other settings for remotes of other
+        // repositories.
         let settings = self.settings()?.iter();
         Ok(settings.filter_map(|setting| setting.key.strip_prefix("remote.")?.strip_suffix(".url")).collect())
     }

@@ -34,7 +34,8 @@ impl LocalRepo {
         Ok(entries.collect())
     }
 
-    /// Waits until no other run changes a worktree of this repository, and keeps others waiting until the result is dropped.
+    /// Waits until no other run changes a worktree of this repository, and keeps others waiting until the result is
+    /// dropped.
     pub fn alone(&self) -> Result<interrupt::Alone> {
         interrupt::lock(&self.common, PATIENCE).ok_or_else(|| {
             Failure::new("another run is in progress in a worktree of this repository")

@@ -80,7 +80,8 @@ impl RemoteGit {
             // URL without a login git applies them itself.
             (bare, login) = split_login(&self.rewritten(url));
         }
-        // The URL is a setting: arguments are public, and git would write one into the configuration after a partial fetch.
+        // The URL is a setting: arguments are public, and git would write one into the configuration after a partial
+        // fetch.
         let mut settings = vec![(format!("remote.{REMOTE}.url"), bare.clone())];
         if let Some(Login { user, password: None }) = &login {
             settings.push((format!("credential.{bare}.username"), user.clone()));

@@ -133,8 +133,8 @@ impl Draft {
     }
 }
 
-/// The name of a draft of JSON Schema in its URL, as in `$schema`. helm contains these drafts, so that it does not fetch
-/// such a URL. `None` for any other URL.
+/// The name of a draft of JSON Schema in its URL, as in `$schema`. helm contains these drafts, so that it does not
+/// fetch such a URL. `None` for any other URL.
 fn known_draft(url: &str) -> Option<&str> {
     let url = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"))?;
     let path = url.strip_prefix("json-schema.org/")?;

@@ -118,8 +118,8 @@ pub(super) fn program(requests: Option<ConnectionPolicy>, local: bool) -> Option
         for (call, flags) in SENDS {
             on(call, &[load(flags), step(HAS, libc::MSG_FASTOPEN.unsigned_abs(), 0, 1), refuse, allow]);
         }
-        // TCP sockets are allowed, because they send nothing before a connection. Any other socket, except for a local one
-        // by `local`, is watched or refused.
+        // TCP sockets are allowed, because they send nothing before a connection. Any other socket, except for a local
+        // one by `local`, is watched or refused.
         on(
             libc::SYS_socket,
             &[

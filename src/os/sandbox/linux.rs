@@ -53,8 +53,8 @@ pub(crate) fn run(
     })
 }
 
-/// Isolates this thread, and all that it starts. Returns the descriptor on which the kernel asks about their requests; `None`
-/// if the network is open, or if the machine does not show requests.
+/// Isolates this thread, and all that it starts. Returns the descriptor on which the kernel asks about their requests;
+/// `None` if the network is open, or if the machine does not show requests.
 fn enter(command: &Command, isolation: &Isolation<'_>) -> io::Result<Option<OwnedFd>> {
     let closed = ruleset(command, isolation).and_then(RulesetCreated::restrict_self);
     closed.map_err(io::Error::other)?;
@@ -65,13 +65,13 @@ fn enter(command: &Command, isolation: &Isolation<'_>) -> io::Result<Option<Owne
     // The filter comes last, because it may refuse the system calls that install Landlock.
     if isolation.network.is_some() {
         let (watched, asks) = (program(ConnectionPolicy::Watched)?, libc::SECCOMP_FILTER_FLAG_NEW_LISTENER);
-        // With this flag only a fatal signal interrupts a call. Go sends signals all the time, and each one would let the kernel
-        // ask about the call again. Older kernels do not have the flag.
+        // With this flag only a fatal signal interrupts a call. Go sends signals all the time, and each one would let
+        // the kernel ask about the call again. Older kernels do not have the flag.
         let kernel = install(&watched, asks | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV);
         match kernel.or_else(|_| install(&watched, asks)) {
             Ok(kernel) => return own(kernel).map(Some),
-            // Another filter may be watched already, as in a container. Requests then fail without being seen, and Landlock
-            // must refuse the connections.
+            // Another filter may be watched already, as in a container. Requests then fail without being seen, and
+            // Landlock must refuse the connections.
             Err(error) if !has_ports() => return Err(error),
             Err(_) => {}
         }
@@ -130,14 +130,14 @@ fn ruleset(command: &Command, isolation: &Isolation<'_>) -> Result<RulesetCreate
     Ok(created)
 }
 
-/// The directories and files that a child may read, with everything below them: the whole machine without servers and the
-/// private files of the user, as Landlock can only permit paths, not hide them.
+/// The directories and files that a child may read, with everything below them: the whole machine without servers and
+/// the private files of the user, as Landlock can only permit paths, not hide them.
 fn readable(programs: &[Option<PathBuf>], path: &OsStr) -> Vec<PathBuf> {
     let entries = |path: &Path| path.read_dir().into_iter().flatten().flatten().collect::<Vec<_>>();
     let path = std::env::split_paths(path).filter_map(|directory| directory.canonicalize().ok());
     let used: Vec<PathBuf> = path.chain(programs.iter().flatten().cloned()).collect();
-    // Servers listen in `/run`, and programs keep logins in the hidden files of the user. A directory that has a program which
-    // runs is not hidden.
+    // Servers listen in `/run`, and programs keep logins in the hidden files of the user. A directory that has a
+    // program which runs is not hidden.
     let mut hidden = vec![PathBuf::from("/run")];
     if let Some(home) = std::env::home_dir().and_then(|home| home.canonicalize().ok()) {
         let names = entries(&home).into_iter().filter(|entry| entry.file_name().as_bytes().starts_with(b"."));

@@ -227,8 +227,8 @@ fn edited_in_place(
     Ok(TipEdits { edited, localized })
 }
 
-/// The paths at which a tip differs from a recorded tree. A new directory counts by its files, because the source may have them
-/// and others beside them.
+/// The paths at which a tip differs from a recorded tree. A new directory counts by its files, because the source may
+/// have them and others beside them.
 fn edited_paths(repository: &gix::Repository, recorded: ObjectId, tip: ObjectId) -> Result<Vec<String>> {
     let changed = changed_files(repository, recorded, tip)?.into_iter();
     let mut edited: Vec<String> = changed.filter_map(|(path, entry)| entry.map(|_| path)).collect();
@@ -342,9 +342,9 @@ fn lock_of_copy(tree: &dyn Tree, directory: &str) -> Result<Option<Rc<Lock>>> {
     Ok(lock.filter(|lock| lock.target.is_some()))
 }
 
-/// The lock of the copy that NEW_DIR would replace; `None` if nothing is there. Fails if anything else is there than a copy
-/// of the same target. `in_tree` names `tree` in messages: a phrase that begins with a space, such as ` in the source
-/// commit`.
+/// The lock of the copy that NEW_DIR would replace; `None` if nothing is there. Fails if anything else is there than a
+/// copy of the same target. `in_tree` names `tree` in messages: a phrase that begins with a space, such as ` in the
+/// source commit`.
 pub(crate) fn replaced_copy(tree: &dyn Tree, new_dir: &str, target: &str, in_tree: &str) -> Result<Option<Rc<Lock>>> {
     let shown = tree.label(new_dir);
     // Nothing above may be a file, a link or another copy.

@@ -57,8 +57,8 @@ pub(crate) fn differences(
     Ok(paths.into_iter().collect())
 }
 
-/// Compares two trees like [`differences`]. The entries are returned, too, because a path whose name is not UTF-8 cannot be
-/// looked up again.
+/// Compares two trees like [`differences`]. The entries are returned, too, because a path whose name is not UTF-8
+/// cannot be looked up again.
 fn compare(
     repository: &gix::Repository,
     old: ObjectId,

@@ -54,7 +54,8 @@ impl Changes {
         Changes::of(trees, differences.into_iter().collect())
     }
 
-    /// Compares a commit with another one, or with the files of the working tree, by the files that a build sees of them.
+    /// Compares a commit with another one, or with the files of the working tree, by the files that a build sees of
+    /// them.
     pub(crate) fn since(repo: &LocalRepo, base: &CommitId, files: &Files, trees: Sides<SharedTree>) -> Result<Changes> {
         match files {
             Files::Commit { id, .. } => Changes::of_commits(repo, Sides { old: base, new: id }, trees),
@@ -90,8 +91,8 @@ impl Changes {
         Changes::of(trees, paths)
     }
 
-    /// For each path at which the trees differ, the innermost directory with a kustomization: the roots that a change may
-    /// touch, although no walk shows that they read the path.
+    /// For each path at which the trees differ, the innermost directory with a kustomization: the roots that a change
+    /// may touch, although no walk shows that they read the path.
     pub(super) fn directories(&self) -> impl Iterator<Item = String> {
         self.paths.iter().filter_map(move |path: &String| {
             path::and_above(path)

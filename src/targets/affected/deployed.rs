@@ -110,8 +110,8 @@ fn pair_with_old(old: &[Target], new: &[Target]) -> Vec<Option<usize>> {
 }
 
 impl Causes<'_> {
-    /// The targets of the new tree whose builds may differ, and those that were removed. A target that may only seem to be
-    /// removed counts as present, with the build that may deploy it.
+    /// The targets of the new tree whose builds may differ, and those that were removed. A target that may only seem to
+    /// be removed counts as present, with the build that may deploy it.
     pub(super) fn affected_targets(
         &self,
         config: &Config,
@@ -192,8 +192,8 @@ impl Causes<'_> {
         Ok(change)
     }
 
-    /// The file of the first chart that differs and may now make the object of an old target: one of its templates is for
-    /// objects of that kind, and its output is not among the new targets (`now`).
+    /// The file of the first chart that differs and may now make the object of an old target: one of its templates is
+    /// for objects of that kind, and its output is not among the new targets (`now`).
     fn changed_chart_for(&self, target: &Target, now: &Targets) -> Result<Option<String>> {
         let (tree, kind) = (&self.changes.trees.new, format!("kind: {}", target.object.written_kind()));
         let mut charts = BTreeSet::new();
@@ -314,8 +314,8 @@ fn object_file(target: &Target) -> Cause {
     Cause::Path(target.object.file.clone())
 }
 
-/// The directories below which any change may change what an object, as JSON, deploys: variables or patterns in its paths
-/// leave the rest to the cluster. Its components are relative to `from`, other paths to the top.
+/// The directories below which any change may change what an object, as JSON, deploys: variables or patterns in its
+/// paths leave the rest to the cluster. Its components are relative to `from`, other paths to the top.
 fn known_directories(manifest: &str, from: &str) -> Vec<String> {
     let (mut todo, mut directories) = (Vec::from_iter(serde_json::from_str::<Value>(manifest).ok()), Vec::new());
     let mut add = |from: &str, text: &str| {

@@ -1,4 +1,5 @@
-//! Which objects of engines other targets deploy: one that a kustomization no longer names is gone, although its file stays.
+//! Which objects of engines other targets deploy: one that a kustomization no longer names is gone, although its file
+//! stays.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -46,8 +47,8 @@ impl<'a> DeploymentIndex<'a> {
                 .any(|candidate: &Target| candidate.object.file == target.object.file && other.is_deployed(candidate))
     }
 
-    /// Whether the tree shows all objects in the output of a target: one that is not among them is surely not deployed by
-    /// it.
+    /// Whether the tree shows all objects in the output of a target: one that is not among them is surely not deployed
+    /// by it.
     fn is_known(&self, number: usize) -> bool {
         let target = &self.targets.targets[number];
         let is_unknown = target.changed_by.is_some() || target.why_unknown().is_some();
@@ -55,14 +56,15 @@ impl<'a> DeploymentIndex<'a> {
             return false;
         }
         let (graph, roots) = (&self.explored.graph, self.deployments.roots(number));
-        // A root that is not read whole may deploy more. If a build fails, the objects of the build before stay deployed.
+        // A root that is not read whole may deploy more. If a build fails, the objects of the build before stay
+        // deployed.
         let mut troubles = self.explored.troubles.iter();
         !roots.iter().any(|root| self.incomplete.contains_key(root))
             && !troubles.any(|trouble| graph.belongs_to(trouble.at, roots))
     }
 
-    /// The inputs of a target that may make objects that no file of the tree shows: charts, functions, plugins, and remote
-    /// references.
+    /// The inputs of a target that may make objects that no file of the tree shows: charts, functions, plugins, and
+    /// remote references.
     fn opaque_inputs(&self, number: usize) -> BTreeSet<&str> {
         let (graph, roots) = (&self.explored.graph, self.deployments.roots(number));
         let edges = roots.iter().flat_map(|root| &graph.roots[*root].edges);
@@ -107,8 +109,8 @@ impl<'a> TargetPairs<'a> {
         (0..self.now.len()).filter(|before| self.now[*before].is_none())
     }
 
-    /// Whether a target is new although its object was there: nothing deployed the object, and now a target does of which
-    /// all old objects are known.
+    /// Whether a target is new although its object was there: nothing deployed the object, and now a target does of
+    /// which all old objects are known.
     pub(super) fn is_new(&self, number: usize, before: usize) -> bool {
         let Sides { old, new } = self.sides;
         let target = &new.targets.targets[number];
@@ -120,7 +122,8 @@ impl<'a> TargetPairs<'a> {
                 .any(|by: usize| self.before[by].is_some_and(|before| old.is_known(before)))
     }
 
-    /// Whether something deployed the object of an old target, and nothing deploys it now, even if its file is still there.
+    /// Whether something deployed the object of an old target, and nothing deploys it now, even if its file is still
+    /// there.
     pub(super) fn is_unnamed(&self, before: usize) -> bool {
         let Sides { old, new } = self.sides;
         !old.deployed_by(&old.targets.targets[before]).is_empty()
@@ -141,8 +144,8 @@ impl<'a> TargetPairs<'a> {
             .or_else(|| unread().map(|unread| Changer::new(unread.location_text())))
     }
 
-    /// The new target of a builder of an old target, if its unknown output may still have the object. `None` if no builder
-    /// may have kept it.
+    /// The new target of a builder of an old target, if its unknown output may still have the object. `None` if no
+    /// builder may have kept it.
     fn possible_builder(&self, before: usize) -> Option<&'a Target> {
         let Sides { old, new } = self.sides;
         // A builder may be deployed by another one, and so on.
@@ -182,8 +185,8 @@ impl<'a> TargetPairs<'a> {
         })
     }
 
-    /// A new or changed object of the same engine that may define the old target, because only the cluster knows the names
-    /// of the targets that it defines: a build may change it, or it is a template.
+    /// A new or changed object of the same engine that may define the old target, because only the cluster knows the
+    /// names of the targets that it defines: a build may change it, or it is a template.
     fn unknown_namer(&self, target: &Target) -> Option<Changer> {
         let Sides { old, new } = self.sides.map(|side| &side.targets.targets);
         let is_same = |number: usize, candidate: &Target| {

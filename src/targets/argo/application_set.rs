@@ -101,7 +101,8 @@ fn apply_patch(document: &Document, patch: &Located<String>, filled: &str) -> st
     })
 }
 
-/// An application with the text of a patch that only the cluster can fill in, because changes below the paths in it count.
+/// An application with the text of a patch that only the cluster can fill in, because changes below the paths in it
+/// count.
 fn with_patch(document: &Document, patch: String) -> Value {
     let patch = ("templatePatch".to_owned(), document.value.with(Data::Text(patch)));
     let pairs = document.value.mapping().unwrap_or_default().iter().cloned();
@@ -143,8 +144,8 @@ impl GitGenerator {
         Some(move |path: &str| included.is_match(path) && !excluded.is_match(path) && (is_files || !is_hidden(path)))
     }
 
-    /// The entry of the generator that excludes a path that localizing adds, and similar paths beside other applications:
-    /// else it would make an application of each.
+    /// The entry of the generator that excludes a path that localizing adds, and similar paths beside other
+    /// applications: else it would make an application of each.
     pub(crate) fn exclusion(&self, path: &str) -> String {
         let names: Vec<&str> = path::components(path).collect();
         let at = names.iter().position(|name| *name == LOCALIZED_FILES);

@@ -69,8 +69,8 @@ fn expand(text: &str, value: &dyn Fn(&str) -> Result<String, String>) -> Result<
     Ok(filled + rest)
 }
 
-/// The name of the variable at the beginning of the text behind a `$`, and how many bytes belong to it, with braces. The
-/// name is empty if there is none.
+/// The name of the variable at the beginning of the text behind a `$`, and how many bytes belong to it, with braces.
+/// The name is empty if there is none.
 fn leading_name(text: &str) -> (&str, usize) {
     if let Some(inner) = text.strip_prefix('{') {
         return match inner.find('}') {

@@ -38,8 +38,8 @@ pub(super) struct ParameterSets {
 }
 
 impl ParameterSets {
-    /// One set without a known parameter, with the reason. It represents all applications, because only the cluster knows
-    /// their number.
+    /// One set without a known parameter, with the reason. It represents all applications, because only the cluster
+    /// knows their number.
     fn unknown(why: impl Into<String>) -> ParameterSets {
         ParameterSets { sets: vec![Parameters::new()], more: Some(why.into()) }
     }
@@ -113,7 +113,8 @@ impl GeneratorEvaluator<'_> {
         })
     }
 
-    /// Combines each parameter set of one generator with each of another; the second may name the parameters of the first.
+    /// Combines each parameter set of one generator with each of another; the second may name the parameters of the
+    /// first.
     fn matrix(&mut self, matrix: Generator<'_>) -> Result<ParameterSets> {
         let [outer_entry, inner_entry] = matrix.inside() else {
             return Err(unknown("a matrix must have exactly two generators"));
@@ -260,8 +261,8 @@ impl GeneratorEvaluator<'_> {
         Ok(())
     }
 
-    /// The parameters of files, whose paths are relative to `base`: each file, or each element of a list in it, makes an
-    /// application.
+    /// The parameters of files, whose paths are relative to `base`: each file, or each element of a list in it, makes
+    /// an application.
     fn file_sets<'f>(
         &mut self,
         base: &str,
@@ -344,8 +345,8 @@ fn elements(text: &str) -> Option<Vec<Parameters>> {
     Some(read.list()?.iter().map(flatten).collect())
 }
 
-/// The parameters of an element of a list or of a file: its scalars by their keys (`a.b`), and its lists by the actions of
-/// a template that print them.
+/// The parameters of an element of a list or of a file: its scalars by their keys (`a.b`), and its lists by the actions
+/// of a template that print them.
 fn flatten(element: &Value) -> Parameters {
     let mut parameters = Parameters::new();
     let mut todo = vec![(String::new(), element)];

@@ -305,8 +305,8 @@ fn is_set(value: &Value) -> bool {
     }
 }
 
-/// Whether a value has a misspelled key, such as `Path`, that Argo CD reads as one of the keys that locate a source, but
-/// that this program ignores.
+/// Whether a value has a misspelled key, such as `Path`, that Argo CD reads as one of the keys that locate a source,
+/// but that this program ignores.
 pub(super) fn is_respelled(value: &Value) -> bool {
     const KEYS: [&str; 10] = [
         "spec",

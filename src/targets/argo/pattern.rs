@@ -32,8 +32,8 @@ pub(in crate::targets) fn matcher(pattern: &str) -> Option<GlobMatcher> {
     Some(glob(&in_go(pattern))?.compile_matcher())
 }
 
-/// The globs that match a path if `git ls-files`, which Argo CD runs, would list it for a pattern; `None` if the pattern is
-/// broken.
+/// The globs that match a path if `git ls-files`, which Argo CD runs, would list it for a pattern; `None` if the
+/// pattern is broken.
 pub(super) fn git_globs(pattern: &str) -> Option<Vec<Glob>> {
     let text = in_go(pattern);
     // In git `*` matches any number of directories.

@@ -44,8 +44,8 @@ pub(crate) fn manifests(tree: &dyn Tree, target: &Target, dir: &TargetDir) -> Re
     Ok(Some(files))
 }
 
-/// A function that tells whether Argo CD reads a file as a manifest of a directory of plain files, by the options of its
-/// source.
+/// A function that tells whether Argo CD reads a file as a manifest of a directory of plain files, by the options of
+/// its source.
 pub(super) fn manifest_matcher(directory: &str, options: &PlainDirectory) -> impl Fn(&str) -> bool {
     // `None` without a pattern, `Some(None)` for a broken one.
     let matcher =

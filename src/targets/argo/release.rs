@@ -52,8 +52,8 @@ impl Argo<'_> {
         })
     }
 
-    /// The path from the top of a file with values, which a source names as `text`; a pattern stays one. Fails if it is not
-    /// in the looked at revision of this repository. `dir` is `None` for a source that is not in it.
+    /// The path from the top of a file with values, which a source names as `text`; a pattern stays one. Fails if it is
+    /// not in the looked at revision of this repository. `dir` is `None` for a source that is not in it.
     pub(super) fn values_file(
         &self,
         document: &Document,
@@ -110,7 +110,8 @@ impl Helm {
         let all = all.filter(|(_, text)| !text.0.is_empty()).map(|(option, text)| format!("{option}={}", text.0));
         let mut all: Vec<String> = all.collect();
         all.extend(self.skip_schema_validation.then(|| "--skip-schema-validation".to_owned()));
-        // The last parameter of a name counts, and the order of the map is that of Argo CD: `--set` before `--set-string`.
+        // The last parameter of a name counts, and the order of the map is that of Argo CD: `--set` before
+        // `--set-string`.
         let mut parameters = BTreeMap::new();
         for Parameter { name, value, force_string } in &self.parameters {
             let option = if *force_string { "--set-string" } else { "--set" };

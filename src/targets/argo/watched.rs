@@ -41,8 +41,8 @@ pub(crate) fn generate_paths(graph: &Graph, targets: &Targets) -> Result<BTreeMa
     Ok(values.collect())
 }
 
-/// The files that an application reads, and that its annotation leaves out: Argo CD does not notice their changes. Empty
-/// without an annotation. `graph` is a walk over the whole tree.
+/// The files that an application reads, and that its annotation leaves out: Argo CD does not notice their changes.
+/// Empty without an annotation. `graph` is a walk over the whole tree.
 pub(crate) fn unwatched(
     graph: &Graph,
     targets: &Targets,

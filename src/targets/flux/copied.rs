@@ -57,8 +57,8 @@ impl ArtifactGenerator<'_, '_> {
         format!("the {GENERATOR} `{}` {why}", self.document.object.full_name())
     }
 
-    /// The artifacts that it makes, once for each directory that its `pathPattern` matches. Fails with the reason if they
-    /// are unknown.
+    /// The artifacts that it makes, once for each directory that its `pathPattern` matches. Fails with the reason if
+    /// they are unknown.
     fn evaluate(&self) -> Result<GeneratedArtifacts, String> {
         let (sets, defined_by) = self.capture_sets()?;
         // If a `sourceRef` names another artifact than these, no directory of this tree matches for it.
@@ -91,8 +91,8 @@ impl ArtifactGenerator<'_, '_> {
         Ok(made)
     }
 
-    /// The values of the names in its `pathPattern`, one set for each directory that matches, and the objects that define
-    /// the source with these directories.
+    /// The values of the names in its `pathPattern`, one set for each directory that matches, and the objects that
+    /// define the source with these directories.
     fn capture_sets(&self) -> Result<(Vec<Captures>, Vec<ObjectRef>), String> {
         let text = self.spec.path_pattern.as_str();
         if text.is_empty() {
@@ -136,8 +136,8 @@ impl ArtifactGenerator<'_, '_> {
     }
 }
 
-/// The content that steps copy together, each from its source. Fails unless it is a part of one source in which all files
-/// keep their paths, below one directory: only then a path in the artifact is a path of this repository.
+/// The content that steps copy together, each from its source. Fails unless it is a part of one source in which all
+/// files keep their paths, below one directory: only then a path in the artifact is a path of this repository.
 fn combine(sources: &FluxSources<'_>, copies: &[(Bound, CopyStep)]) -> Result<Bound, String> {
     let (first, _) = copies.first().ok_or("copies nothing")?;
     if copies.iter().any(|(source, _)| source != first) {

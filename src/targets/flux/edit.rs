@@ -6,8 +6,8 @@ use super::super::BuildSettings;
 use super::super::generated::append;
 use super::models::Overrides;
 
-/// Writes the changes of an object into the kustomization that Flux builds for it. `is_root` tells whether the directory
-/// has that kustomization, so that Flux does not generate it.
+/// Writes the changes of an object into the kustomization that Flux builds for it. `is_root` tells whether the
+/// directory has that kustomization, so that Flux does not generate it.
 pub(in crate::targets) fn edit(kustomization: &mut Map<String, Value>, build: &BuildSettings, is_root: bool) {
     // Flux adds this only to a kustomization that is in the directory and has no resources.
     let resources = kustomization.get("resources").and_then(Value::as_array);

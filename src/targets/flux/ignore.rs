@@ -69,7 +69,8 @@ struct Texts {
 }
 
 impl Texts {
-    /// The patterns in a text, compiled once. Beyond the limit of lines none are compiled, and [`Ignores::check`] fails.
+    /// The patterns in a text, compiled once. Beyond the limit of lines none are compiled, and [`Ignores::check`]
+    /// fails.
     fn compile(&self, text: &str) -> Rc<Compiled> {
         if let Some(known) = self.known.borrow().get(text) {
             return known.clone();
@@ -239,8 +240,8 @@ impl Ignores {
         ignored
     }
 
-    /// The reason why a file is left out: it is not in a list of included paths, or the last pattern that matches excludes
-    /// it. `None` if it is included.
+    /// The reason why a file is left out: it is not in a list of included paths, or the last pattern that matches
+    /// excludes it. `None` if it is included.
     fn find_exclusion(&self, file: &str) -> Option<Ignored> {
         for (listed, location) in
             [(&self.sparse, "`spec.sparseCheckout`"), (&self.copied, "`copy` of its ArtifactGenerator")]

@@ -74,8 +74,9 @@ pub(super) struct FluxSources<'a> {
 const BOOTSTRAPPED: (&str, &str) = (GIT, "flux-system");
 
 impl<'a> FluxSources<'a> {
-    /// Finds the sources that objects of the tree define, and the artifacts that generators make of them. `bootstrapped`
-    /// tells whether the source of `flux bootstrap` is taken for this repository, if no object defines it.
+    /// Finds the sources that objects of the tree define, and the artifacts that generators make of them.
+    /// `bootstrapped` tells whether the source of `flux bootstrap` is taken for this repository, if no object defines
+    /// it.
     pub(super) fn of(
         tree: &'a dyn Tree,
         objects: &[Document],
@@ -148,8 +149,8 @@ impl<'a> FluxSources<'a> {
         let (named, is_tag) = spec.revision.named(is_git);
         Some(self.bind_url(spec.url.as_deref()?, named, is_tag, |base| {
             let below = |written: &str| path::join(base, &path::resolve("", written).unwrap_or_default());
-            // Only a git repository is packed by Flux itself; who packed an artifact of a registry may have left out any
-            // file.
+            // Only a git repository is packed by Flux itself; who packed an artifact of a registry may have left out
+            // any file.
             let mut ignores = if is_git {
                 self.ignores.for_source(&spec.ignore, &format!(" of {}", document.object))
             } else {
@@ -172,8 +173,8 @@ impl<'a> FluxSources<'a> {
         Artifact { ignores: self.ignores.for_source("", ""), ..Artifact::default() }
     }
 
-    /// The meaning of the URL of a source at a revision, if one is `named`; `is_tag` tells whether the object calls it a
-    /// tag. `artifact` makes the artifact from the directory that is the top at the URL.
+    /// The meaning of the URL of a source at a revision, if one is `named`; `is_tag` tells whether the object calls it
+    /// a tag. `artifact` makes the artifact from the directory that is the top at the URL.
     fn bind_url(&self, url: &str, named: Option<&str>, is_tag: bool, artifact: impl FnOnce(&str) -> Artifact) -> Bound {
         if let Some(why) = unfilled([url].into_iter().chain(named)) {
             return Bound::Templated(why);

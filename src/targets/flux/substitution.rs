@@ -1,5 +1,5 @@
-//! The substitution of variables in an object, as Flux does it after a build (drone/envsubst, `parse/parse.go`): names and
-//! defaults. Its other operators (`^`, `,`, `/`, `#`, `%`, parts of a value) are recognized, but not evaluated.
+//! The substitution of variables in an object, as Flux does it after a build (drone/envsubst, `parse/parse.go`): names
+//! and defaults. Its other operators (`^`, `,`, `/`, `#`, `%`, parts of a value) are recognized, but not evaluated.
 
 use std::collections::BTreeSet;
 
@@ -81,8 +81,8 @@ impl Substitution<'_> {
         filled + rest
     }
 
-    /// The text that replaces an expression; `None` if it stays, since only the cluster knows the value, or because of a
-    /// problem, which is noted.
+    /// The text that replaces an expression; `None` if it stays, since only the cluster knows the value, or because of
+    /// a problem, which is noted.
     fn evaluate(&mut self, text: &str) -> Option<String> {
         let Some(Expression { name, operator }) = Expression::parse(text) else {
             self.problems.invalid.insert(format!("Flux cannot parse `{}`", cut(text)));
@@ -97,7 +97,8 @@ impl Substitution<'_> {
         if !self.variables.is_certain(name) {
             return None;
         }
-        // Without a default, a variable that is not set is empty for older versions of Flux, and an error for newer ones.
+        // Without a default, a variable that is not set is empty for older versions of Flux, and an error for newer
+        // ones.
         match (self.variables.value(name), operator) {
             (Some(value), Operator::None) => return Some(value.to_owned()),
             (Some(value), Operator::Default(_)) if !value.is_empty() => return Some(value.to_owned()),

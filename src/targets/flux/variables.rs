@@ -1,5 +1,5 @@
-//! The variables that Flux fills in after a build (fluxcd/pkg, `kustomize/kustomize_varsub.go`), as far as their values are
-//! certain. Others stay as written.
+//! The variables that Flux fills in after a build (fluxcd/pkg, `kustomize/kustomize_varsub.go`), as far as their values
+//! are certain. Others stay as written.
 
 use std::collections::BTreeMap;
 
@@ -94,7 +94,8 @@ impl Variables {
         self.own.get(name).map(String::as_str)
     }
 
-    /// Whether the value of a variable, or that it has none, is known: no object of the cluster can give it another one.
+    /// Whether the value of a variable, or that it has none, is known: no object of the cluster can give it another
+    /// one.
     pub(super) fn is_certain(&self, name: &str) -> bool {
         self.own.contains_key(name) || self.from.is_empty()
     }
@@ -122,8 +123,8 @@ pub(in crate::targets) fn are_strict(tree: &dyn Tree, installed: &[Installed]) -
         })
 }
 
-/// Whether a file of the installation sets the option that lets Flux accept unset variables: in an object of its own, or in
-/// a patch for one.
+/// Whether a file of the installation sets the option that lets Flux accept unset variables: in an object of its own,
+/// or in a patch for one.
 fn is_lax(tree: &dyn Tree, file: &str) -> bool {
     objects(&tree.read(file).unwrap_or_default()).iter().any(|object| {
         let instance: Spec<Instance> = object.read().unwrap_or_default();

@@ -21,7 +21,8 @@ pub(super) struct Item {
     pub(super) id: ObjectId,
 }
 
-/// The entries of a directory. A name that is not UTF-8 is replaced by one that can be shown, and is [odd](path::is_odd).
+/// The entries of a directory. A name that is not UTF-8 is replaced by one that can be shown, and is
+/// [odd](path::is_odd).
 pub(super) type Directory = BTreeMap<Box<str>, Item>;
 
 /// All nodes of a tree that are not directories, by path.
@@ -140,8 +141,8 @@ impl Objects {
         }
     }
 
-    /// The raw bytes of the object (`kind`: `blob`, `tree`) that is at `path`. git is asked last: it also fetches what a
-    /// partial clone lacks, if this run may fetch.
+    /// The raw bytes of the object (`kind`: `blob`, `tree`) that is at `path`. git is asked last: it also fetches what
+    /// a partial clone lacks, if this run may fetch.
     pub(super) fn read(&self, kind: &str, id: ObjectId, path: &str) -> Result<Vec<u8>> {
         // The cache is not trusted; the repository at hand is.
         let Some(repo) = &self.repo else {

@@ -24,8 +24,8 @@ pub(super) struct Unmarked {
 }
 
 impl Unmarked {
-    /// The blobs that an earlier run has searched, from the directory of this program in a repository. `None` if `count`
-    /// blobs are too few for a file, or if nothing can be stored.
+    /// The blobs that an earlier run has searched, from the directory of this program in a repository. `None` if
+    /// `count` blobs are too few for a file, or if nothing can be stored.
     pub(super) fn of(directory: &Path, count: usize, hash: gix::hash::Kind, marks: &[&[u8]]) -> Option<Unmarked> {
         // Fewer blobs are searched in a few milliseconds.
         if count < LEAST {

@@ -5,8 +5,8 @@ use crate::support::World;
 
 const VALUES: &str = "https://files.example.com/v.env?raw";
 
-/// Makes the branch, once more after another commit, and once more without that; returns the kustomization of upstream as
-/// it was localized.
+/// Makes the branch, once more after another commit, and once more without that; returns the kustomization of upstream
+/// as it was localized.
 #[track_caller]
 fn branch_three_times(upstream: &str) -> String {
     let world = World::new();

@@ -1,4 +1,5 @@
-//! `check` green on a commit means that `branch` is done from it, and a red one that it is not: one severity decides both.
+//! `check` green on a commit means that `branch` is done from it, and a red one that it is not: one severity decides
+//! both.
 
 use crate::support::{Repo, World, config_map, rows};
 

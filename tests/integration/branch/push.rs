@@ -106,7 +106,8 @@ fn a_shallow_clone_can_verify_what_it_pushes() {
     let first = shared.another("first", &SHALLOW);
     first.run(&PUSH).success();
     is_sound(&first);
-    // A manual commit, and the one that discards it: between them and the source lies what a shallow clone does not show.
+    // A manual commit, and the one that discards it: between them and the source lies what a shallow clone does not
+    // show.
     clone.git(&["fetch", "--quiet"]);
     clone.git(&["switch", "--quiet", "localized/main"]);
     clone.write("other/config.yaml", "a: b\n");

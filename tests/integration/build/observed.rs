@@ -319,7 +319,8 @@ fn without_a_kustomize_it_is_a_failure() {
     "#]]);
 }
 
-/// Whoever ends a build, it tells nothing about what is built: what was done and what was not is said, and how to go on.
+/// Whoever ends a build, it tells nothing about what is built: what was done and what was not is said, and how to go
+/// on.
 #[test]
 fn a_build_that_is_ended_is_no_result() {
     let Some(project) = super::project() else { return };

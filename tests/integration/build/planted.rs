@@ -1,4 +1,5 @@
-//! Requests that programs of a build hide: none gets out, on any machine, and each is reported where the kernel shows it.
+//! Requests that programs of a build hide: none gets out, on any machine, and each is reported where the kernel shows
+//! it.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -16,8 +17,8 @@ const FUNCTION: &str = "apiVersion: example.com/v1\nkind: Fn\nmetadata:\n  name:
 const FLAGS: [&str; 3] =
     ["--build-arg=--enable-alpha-plugins", "--build-arg=--enable-exec", "--build-arg=--enable-helm"];
 
-/// What tries to get out: a function of the tree; helm, and so its plugins; a plugin of this machine, as one for Go templates
-/// is; kustomize itself.
+/// What tries to get out: a function of the tree; helm, and so its plugins; a plugin of this machine, as one for Go
+/// templates is; kustomize itself.
 const BY: [&str; 4] = ["function", "helm", "plugin", "kustomize"];
 
 /// What the machine allows.

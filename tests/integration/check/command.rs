@@ -1,4 +1,5 @@
-//! `check`: what is looked at, from where, what of it is new, and how it ends. What each rule finds has tests of its own.
+//! `check`: what is looked at, from where, what of it is new, and how it ends. What each rule finds has tests of its
+//! own.
 
 use super::{REMOTE, check, repository};
 use crate::support::{Sandbox, Transcript};

@@ -1,5 +1,5 @@
-//! `check --format`: that all formats end alike, what they say of the same, and what a runner obeys of it. The details of
-//! each are tested beside the formats.
+//! `check --format`: that all formats end alike, what they say of the same, and what a runner obeys of it. The details
+//! of each are tested beside the formats.
 
 use std::fs;
 

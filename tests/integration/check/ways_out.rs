@@ -1,4 +1,5 @@
-//! The ways out that findings print: the hook refuses a commit, and lets it pass after each of them, wherever it is run.
+//! The ways out that findings print: the hook refuses a commit, and lets it pass after each of them, wherever it is
+//! run.
 
 use std::fs;
 
@@ -58,8 +59,8 @@ fn blocked(sandbox: &Sandbox, name: &str, staged: Files, beside: Files) -> (Repo
     (repo, commands)
 }
 
-/// Takes each way out in a copy of the repository, at the top or elsewhere in turn. The commit must then pass, and leave
-/// nothing to find and nothing else behind.
+/// Takes each way out in a copy of the repository, at the top or elsewhere in turn. The commit must then pass, and
+/// leave nothing to find and nothing else behind.
 #[track_caller]
 fn each_leads_out(repo: &Repo, commands: &[String]) {
     for (number, command) in commands.iter().enumerate() {

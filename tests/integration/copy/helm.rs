@@ -1,10 +1,10 @@
 //! Helm charts, local and remote.
 //!
-//! But for `real`, a fake plays helm: a shell script with the three calls that matter. `pull`
-//! copies the archive that a registry would send, and writes down its arguments and homes; `search repo` prints the newest
-//! version of an index, or the one that is asked for; `template` prints, for a chart directory and values, a ConfigMap that
-//! holds every byte that helm would have read. Repositories over https are served by a server. The kustomize is the
-//! real one, with `--enable-helm --helm-command FAKE`.
+//! But for `real`, a fake plays helm: a shell script with the three calls that matter. `pull` copies the archive that a
+//! registry would send, and writes down its arguments and homes; `search repo` prints the newest version of an index,
+//! or the one that is asked for; `template` prints, for a chart directory and values, a ConfigMap that holds every byte
+//! that helm would have read. Repositories over https are served by a server. The kustomize is the real one, with
+//! `--enable-helm --helm-command FAKE`.
 
 mod index;
 mod left;

@@ -18,8 +18,8 @@ fn world() -> World {
     world
 }
 
-/// Runs the program without arguments, which changes nothing, and compares the branch and the next command; empty where there
-/// is nothing to do.
+/// Runs the program without arguments, which changes nothing, and compares the branch and the next command; empty where
+/// there is nothing to do.
 #[track_caller]
 fn is(world: &World, branch: &str, next: &str) -> Output {
     let before = world.work.state();

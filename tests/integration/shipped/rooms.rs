@@ -177,3 +177,17 @@ fn used_rooms_are_found() {
     let expected = ["a", "b", "c", "d"].map(str::to_owned);
     assert_eq!(used(text), BTreeSet::from(expected));
 }
+
+#[test]
+fn a_comment_is_as_wide_as_the_code() {
+    let is_wide =
+        |line: &&str| line.chars().count() > 120 && line.trim_start().starts_with("//") && !line.contains("//! |");
+    for directory in [source(), source().with_file_name("tests")] {
+        each_file(&directory, &mut |path| {
+            if path.extension().is_some_and(|end| end == "rs") {
+                let text = fs::read_to_string(path).unwrap();
+                assert_eq!(text.lines().find(is_wide), None, "{}: rustfmt wraps no comments", path.display());
+            }
+        });
+    }
+}

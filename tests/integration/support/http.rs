@@ -185,7 +185,8 @@ impl Server {
             .push(Password { prefix: prefix.to_owned(), authorization: format!("Basic {credentials}") });
     }
 
-    /// Limits requests without a login where the URL starts with `prefix`: those with numbers, from 0, that `which` names.
+    /// Limits requests without a login where the URL starts with `prefix`: those with numbers, from 0, that `which`
+    /// names.
     pub(crate) fn limit(&self, prefix: &str, how: Limit, which: impl Fn(usize) -> bool + Send + 'static) {
         let limited = Limited { prefix: prefix.to_owned(), how, which: Box::new(which), number: 0 };
         *self.shared.limited.lock().unwrap() = Some(limited);

@@ -67,8 +67,8 @@ impl Repo {
         self.sandbox.run(&self.path, args)
     }
 
-    /// Locks what is remote, as far as it can be resolved, and commits the lock where that changed it. Where all of it is
-    /// locked, and no file changed since that has a say in it, that is done.
+    /// Locks what is remote, as far as it can be resolved, and commits the lock where that changed it. Where all of it
+    /// is locked, and no file changed since that has a say in it, that is done.
     #[track_caller]
     pub(crate) fn lock(&self) {
         let now = || {

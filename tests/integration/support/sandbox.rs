@@ -316,8 +316,8 @@ impl Sandbox {
     }
 }
 
-/// Returns the beginning of a sandbox's name, so long that its path is as long on every machine: what is underlined, cut
-/// and counted in bytes is then the same.
+/// Returns the beginning of a sandbox's name, so long that its path is as long on every machine: what is underlined,
+/// cut and counted in bytes is then the same.
 fn prefix() -> String {
     const LENGTH: usize = 48;
     let parent = env::temp_dir().canonicalize().unwrap();

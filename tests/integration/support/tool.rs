@@ -6,8 +6,8 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::thread;
 
-/// Returns the program under test: the one that was compiled with the tests, or what `KUSTOMIZE_LOCALIZE_PROGRAM` names,
-/// such as one that was installed.
+/// Returns the program under test: the one that was compiled with the tests, or what `KUSTOMIZE_LOCALIZE_PROGRAM`
+/// names, such as one that was installed.
 pub(crate) fn program() -> PathBuf {
     env::var_os("KUSTOMIZE_LOCALIZE_PROGRAM")
         .unwrap_or_else(|| env!("CARGO_BIN_EXE_git-kustomize-localize").into())

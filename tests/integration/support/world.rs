@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::{Kustomize, Output, Reply, Repo, Running, Sandbox, Server};
 
-/// A sandbox in which `https://github.com/` is a directory and every other https host a server. Nothing is built in it but
-/// where a test asks for that: by [`World::verified`], [`World::same_build`] or [`Sandbox::builds`].
+/// A sandbox in which `https://github.com/` is a directory and every other https host a server. Nothing is built in it
+/// but where a test asks for that: by [`World::verified`], [`World::same_build`] or [`Sandbox::builds`].
 pub(crate) struct World {
     pub(crate) sandbox: Sandbox,
     pub(crate) server: Server,

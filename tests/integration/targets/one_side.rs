@@ -26,7 +26,8 @@ spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
 /// A patch of an object that is not there, which kustomize refuses.
 const REFUSED: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: nobody}\n";
 
-/// Returns a repository whose overlay does not build in its first commit, and does in its second; `None` without kustomize.
+/// Returns a repository whose overlay does not build in its first commit, and does in its second; `None` without
+/// kustomize.
 fn mended(field: &str) -> Option<Repo> {
     let sandbox = Sandbox::new();
     sandbox.builds()?;

@@ -1,4 +1,5 @@
-//! What a kustomization may write into an object of an engine is unknown without a build: kustomize itself is the judge.
+//! What a kustomization may write into an object of an engine is unknown without a build: kustomize itself is the
+//! judge.
 
 use std::collections::{BTreeMap, BTreeSet};
 

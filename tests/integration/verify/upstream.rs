@@ -77,8 +77,8 @@ fn report(repo: &Repo, args: &[&str], status: i32) -> Value {
     report
 }
 
-/// Compares a report with what `update` would do: it locks the digest that is upstream now, keeps a version that moved, and
-/// says what cannot be used.
+/// Compares a report with what `update` would do: it locks the digest that is upstream now, keeps a version that moved,
+/// and says what cannot be used.
 #[track_caller]
 fn agrees_with_update(repo: &Repo, report: &Value) {
     let output = repo.run_unchanged(&["update", "--dry-run", "--format", "json"]);

@@ -90,7 +90,8 @@ fn random_trees_build_to_the_same() {
     }
 }
 
-/// Returns every field in which a string may name a file or a root. A test beside the table holds that the list is complete.
+/// Returns every field in which a string may name a file or a root. A test beside the table holds that the list is
+/// complete.
 pub(crate) fn reference_fields() -> impl Iterator<Item = &'static str> {
     include_str!("../../../src/kustomization/tests/reference_fields.txt").lines()
 }
@@ -187,8 +188,8 @@ fn tried(kustomize: &Kustomize, choices: &mut [Random], in_place: bool) -> Vec<V
         .collect()
 }
 
-/// Localizes the trees that are the same so far on a branch, again after another commit, and again without that: the same
-/// source must give the same tree.
+/// Localizes the trees that are the same so far on a branch, again after another commit, and again without that: the
+/// same source must give the same tree.
 fn branched(world: &World, written: &[Written], verdicts: &mut [Option<Verdict>]) {
     let work = &world.work;
     // What names an absolute path is committed nowhere.

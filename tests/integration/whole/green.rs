@@ -1,5 +1,5 @@
-//! The gate and the job agree: `branch` localizes a commit if and only if `check` passes it. Only a build that changes may
-//! stand against it.
+//! The gate and the job agree: `branch` localizes a commit if and only if `check` passes it. Only a build that changes
+//! may stand against it.
 //!
 //! `KUSTOMIZE_LOCALIZE_WORLDS` says how many random worlds there are (default 8, at night 400),
 //! `KUSTOMIZE_LOCALIZE_WORLD` takes one of them.

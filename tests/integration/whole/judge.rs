@@ -69,7 +69,8 @@ fn assert_no_holes(verdicts: &[Verdict<'_>]) {
     );
 }
 
-/// What no reader sees, a build does: a program that is told to see no field finds everything that a build reaches out for.
+/// What no reader sees, a build does: a program that is told to see no field finds everything that a build reaches out
+/// for.
 #[test]
 fn a_build_sees_what_no_reader_does() {
     let Some(kustomize) = Kustomize::find() else { return };

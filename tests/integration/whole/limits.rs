@@ -315,8 +315,8 @@ fn an_entry_that_git_checks_out_nowhere_is_refused() {
     "#]]);
 }
 
-/// Checks a kustomization and a list with many findings, `between` two of them. Returns what is said, and how many seconds
-/// of processor time that took.
+/// Checks a kustomization and a list with many findings, `between` two of them. Returns what is said, and how many
+/// seconds of processor time that took.
 fn wide(between: &str) -> (Output, f64) {
     let sandbox = Sandbox::new();
     let repo = sandbox.repo("work");

@@ -1,5 +1,5 @@
-//! How many git processes a command starts, and how often it walks a tree: it takes longer to start a process than to read
-//! a hundred kustomizations.
+//! How many git processes a command starts, and how often it walks a tree: it takes longer to start a process than to
+//! read a hundred kustomizations.
 
 use std::fs;
 

@@ -199,7 +199,8 @@ impl<'a> Writer<'a> {
         None
     }
 
-    /// Whether a value holds lines that are a literal block as people write them: a configuration elsewhere is not edited.
+    /// Whether a value holds lines that are a literal block as people write them: a configuration elsewhere is not
+    /// edited.
     fn keeps_lines(&self, value: &Yaml) -> bool {
         self.rarity == 0 && value.has_lines()
     }

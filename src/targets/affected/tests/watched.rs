@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// Returns a world with applications of Argo CD that use what does not lie in their directories; `annotated` gives each its
-/// annotation.
+/// Returns a world with applications of Argo CD that use what does not lie in their directories; `annotated` gives each
+/// its annotation.
 fn that_share(annotated: impl Fn(&str) -> String) -> World {
     let here = "repoURL: 'https://github.com/acme/fleet', targetRevision: main";
     let values = "valueFiles: [own.yaml, ../../values/prod.yaml, /values/all.yaml, '../../values/*/x.yaml']";

@@ -17,8 +17,8 @@ fn padding() -> String {
     "# a long comment\n".repeat(150)
 }
 
-/// Returns a sandbox and an upstream with many large files, of which `base` needs three, in two directories and a plugin.
-/// Its URL is without what follows the slashes.
+/// Returns a sandbox and an upstream with many large files, of which `base` needs three, in two directories and a
+/// plugin. Its URL is without what follows the slashes.
 fn monorepo() -> (Sandbox, Repo, String) {
     let sandbox = Sandbox::new();
     let up = sandbox.repo("up");

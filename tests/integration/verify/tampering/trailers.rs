@@ -67,7 +67,8 @@ fn every_trailer_counts(is_in_place: bool) {
         .into_iter()
         .enumerate()
         {
-            // Which key is how malformed has nothing to do with what was localized. By day each is so in every other way.
+            // Which key is how malformed has nothing to do with what was localized. By day each is so in every other
+            // way.
             let is_today = full() || (index + at).is_multiple_of(2);
             if what != "changed" && !(is_in_place && is_today) {
                 continue;

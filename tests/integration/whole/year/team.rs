@@ -410,8 +410,8 @@ impl Team {
         assert_eq!(digests, listed);
     }
 
-    /// A fresh start with the same source and lock gives the same tree, object by object. By day that is looked at where
-    /// both were built as well.
+    /// A fresh start with the same source and lock gives the same tree, object by object. By day that is looked at
+    /// where both were built as well.
     #[track_caller]
     fn never_drifts(&self, tip: &Tip, clone: &Repo) {
         clone.git(&["switch", "-q", "-c", "anew", "--no-track", "origin/main"]);
