@@ -73,13 +73,15 @@ fn are_localized(mut refs: BTreeMap<String, Ref>) -> bool {
     !refs.is_empty() && refs.keys().all(|name| is_localized_branch(name))
 }
 
-/// Whether a revision with localized files is a localized branch, or a commit that only localized branches contain.
+/// Whether a revision with localized files is a localized branch, a tip of localized branches only, or a commit that
+/// only they contain.
 pub(crate) fn is_localized(repo: &LocalRepo, rev: &str) -> Result<bool> {
     match repo.resolve_rev(rev)? {
         Some((_, Some(name))) if branch_of(&name).is_some() => Ok(is_localized_branch(&name)),
         Some((id, _)) => {
             let contains = format!("--contains={}", id.commit);
-            Ok(are_localized(repo.refs(&[&*contains, BRANCHES[0], BRANCHES[1]])?))
+            // A tip stays localized although its branch was merged into others.
+            Ok(is_tip(repo, &id.commit)? || are_localized(repo.refs(&[&*contains, BRANCHES[0], BRANCHES[1]])?))
         }
         None => Ok(false),
     }
