@@ -28,16 +28,18 @@ pub(super) fn issues(checked: &Checked) -> impl Iterator<Item = Issue<'_>> {
     // Failures come first: a forge may cut the list, and they hide findings.
     let failures = checked.failures.iter().map(|failure| {
         let location = failure.location.as_deref();
+        let path = location.map_or("", |location| &*location.file);
         // Line 0 stands for an unknown line, and column 0 for an unknown column: forges count both from 1.
         let position = location.map(|location| location.position).filter(|position| position.line > 0);
         Issue {
             rule: None,
             severity: Severity::Error,
-            path: location.map_or("", |location| &location.file),
+            path,
             position: position.map(|position| Position { column: position.column.max(1), ..position }),
             message: &failure.message,
             help: failure.hints.iter().map(|hint| format!("hint: {hint}").into()).collect(),
-            fingerprint: sha256_hex(failure.to_string().as_bytes()),
+            // Without the line, as for a finding.
+            fingerprint: sha256_hex(format!("{path}\0{}", failure.message).as_bytes()),
         }
     });
     let findings = checked.findings.iter().filter(|finding| finding.allowed.is_none());

@@ -350,9 +350,13 @@ fn no_two_issues_of_gitlab_have_one_fingerprint() {
     assert!(prints.iter().all(|print| print.as_str().unwrap().len() == 64));
     let failed = json!([found[0]["check_name"], found[0]["severity"], found[0]["location"]["lines"]["begin"]]);
     assert_eq!(failed, json!(["not-checked", "blocker", 2]));
-    // It stays the same when the line moves.
-    let moved = read(&gitlab(&scene("# moved\n")));
-    assert_eq!(&moved[0]["fingerprint"], prints[1]);
+    // They stay the same when the lines move.
+    let mut moved = scene("# moved\n");
+    let mut moved_failure = failure("x");
+    moved_failure.location.as_mut().unwrap().position.line += 1;
+    moved.failures = vec![moved_failure];
+    let moved = read(&gitlab(&moved));
+    assert_eq!([0, 1].map(|index| &moved[index]["fingerprint"]), [prints[0], prints[1]]);
     assert_eq!(gitlab(&reporting(Vec::new())), "[]\n");
 }
 
