@@ -12,7 +12,7 @@ use clap::Args;
 use super::messages::{self, counted, lines, present};
 use super::output::{Done, Outcome, OutputArgs, Shown};
 use crate::config::Config;
-use crate::fetch;
+use crate::fetch::{FetchOptions, Network};
 use crate::git::{CommitId, LocalRepo};
 use crate::message::failure::{Failure, Result, argument, command, short, shown};
 use crate::record::answer::{UpdateKind, UpstreamVerdict};
@@ -21,7 +21,7 @@ use crate::reference::Upstream;
 use crate::tree::path;
 use crate::verify::upstream_status::{Ask, EntryStatus};
 use crate::verify::{self, DifferenceKind, Record, VerifyOutcome, verify_directory};
-use crate::workspace::{remote_git, repository_offline};
+use crate::workspace::{fetching, remote_git, repository_offline};
 
 /// Arguments of `verify`.
 #[derive(Debug, Clone, Args)]
@@ -54,15 +54,14 @@ impl VerifyArgs {
                 .hint("remove it, or name a commit")
                 .into());
         }
-        let options = fetch::FetchOptions { quiet: output.quiet, ..fetch::FetchOptions::default() };
-        let upstream = self
-            .upstream
-            .then(|| remote_git(repo.as_deref()).map(|remote_git| fetch::Network::new(remote_git, &options)))
-            .transpose()?;
         // Only with `--upstream` are servers asked.
-        let ask = upstream
-            .as_ref()
-            .map(|upstream| |config: &Config, entries: &[(&Upstream, &Pinned)]| upstream.states(config, entries));
+        let remote_git = self.upstream.then(|| remote_git(repo.as_deref())).transpose()?;
+        let ask = remote_git.as_ref().map(|remote_git| {
+            |config: &Config, entries: &[(&Upstream, &Pinned)]| {
+                let options = FetchOptions { quiet: output.quiet, ..fetching(config) };
+                Network::new(remote_git.clone(), &options).states(config, entries)
+            }
+        });
         let ask = ask.as_ref().map(|ask| ask as &Ask<'_>);
         if let Some(directory) = directory {
             return Ok(Box::new(verify_directory(directory, repo.is_some(), ask)?));

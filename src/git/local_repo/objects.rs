@@ -1,16 +1,17 @@
 //! Reads objects through git, which fetches those that a partial clone lacks.
 
 use super::LocalRepo;
-use crate::git::{error_message, run};
+use crate::git::{error_message, object_id, run};
 use crate::message::failure::{Failure, Result};
 
 impl LocalRepo {
-    /// The raw bytes of an object (`kind`: `blob`, `tree`), which git may fetch in a partial clone. `None` if there is
-    /// no such object, or nothing may be fetched.
+    /// The raw bytes of an object (`kind`: `blob`, `tree`, `commit`), which git may fetch in a partial clone. `None` if
+    /// there is no such object, or if it is not here and nothing may be fetched.
     pub fn object(&self, kind: &str, id: &str) -> Result<Option<Vec<u8>>> {
-        // git would fetch a missing object from the remote.
+        // git would fetch a missing object from the remote. gix only looks here.
         if !self.may_fetch && self.is_partial()? {
-            return Ok(None);
+            let object = self.repository()?.find_object(object_id(id)?).ok();
+            return Ok(object.filter(|object| object.kind.to_string() == kind).map(|object| object.detach().data));
         }
         let output = run(self.command().args(["cat-file", kind, id]), None)?;
         match output.status.success() {

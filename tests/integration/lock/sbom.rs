@@ -46,6 +46,20 @@ fn component<'a>(document: &'a Value, name: &str) -> &'a Value {
 }
 
 #[test]
+fn a_partial_clone_has_the_date_of_its_commit() {
+    let world = world();
+    world.work.git(&["config", "uploadpack.allowFilter", "true"]);
+    let url = format!("file://{}", world.work.path().display());
+    world.sandbox.git(&world.sandbox.path(""), &["clone", "-q", "--filter=blob:none", &url, "clone"]);
+    let clone = Repo::new(&world.sandbox, world.sandbox.path("clone"));
+    let date = |repo: &Repo| {
+        let document: Value = serde_json::from_str(&sbom(repo, "main", "cyclonedx")).unwrap();
+        document["metadata"]["timestamp"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(date(&clone), date(&world.work));
+}
+
+#[test]
 fn every_format_is_valid_and_says_the_same_again() {
     let world = world();
     for format in ["cyclonedx", "spdx", "slsa"] {

@@ -84,6 +84,21 @@ fn every_file_gets_its_verdict() {
         "#]]);
 }
 
+#[test]
+fn the_configuration_limits_files_as_for_lock() {
+    let sandbox = Sandbox::new();
+    let server = Server::start();
+    server.route("/a.yaml", Reply::ok(config("a") + &"#".repeat(2000)));
+    let repo = locked(&sandbox, &[format!("{}a.yaml", server.url())]);
+    repo.decide("max-file-size: 1k\n");
+    ask(&repo, &[]).fails(1).says(expect![[r#"
+        kustomize-localize.lock:4: moved: http://127.0.0.1:…/a.yaml was <0>: cannot fetch http://127.0.0.1:…/a.yaml: the file is too large: the limit is 1.00 KiB
+        upstream of 1 remote: 1 moved
+        NOT verified HEAD (<1>): 1 difference
+    "#]]);
+    repo.run(&["update"]).fails(1).stderr_has("the limit is 1.00 KiB");
+}
+
 /// Returns a server that accepts connections and never answers.
 fn silent() -> (TcpListener, String) {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
