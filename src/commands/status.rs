@@ -192,7 +192,7 @@ impl Status {
         }
         // Without a working tree nothing can be edited here.
         let Some(top) = &repo.top else {
-            let is_done = !is_red && self.failures == 0 && self.remote_references.locked > 0;
+            let is_done = !is_red && self.failures == 0;
             return Ok((!is_done).then(|| "git kustomize-localize check --rev HEAD".to_owned()));
         };
         if is_red && self.failures == 0 {

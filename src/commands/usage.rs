@@ -125,7 +125,10 @@ pub(super) fn unknown_first_word() -> Option<Failure> {
 
 /// The failure for an unknown rule of `explain`; `None` if the error is another one.
 pub(super) fn unknown_rule(error: &clap::Error) -> Option<Failure> {
-    let is_unknown = error.kind() == ErrorKind::InvalidValue && named() == Some("explain");
+    // The rule is the only argument of `explain` that is not an option.
+    let is_option =
+        matches!(error.get(ContextKind::InvalidArg), Some(ContextValue::String(arg)) if arg.starts_with('-'));
+    let is_unknown = error.kind() == ErrorKind::InvalidValue && named() == Some("explain") && !is_option;
     let Some(ContextValue::String(id)) = error.get(ContextKind::InvalidValue).filter(|_| is_unknown) else {
         return None;
     };

@@ -250,6 +250,16 @@ fn it_works_where_there_is_little_to_see() {
         next: git kustomize-localize branch --push --no-verify
     "#]]);
 
+    let local = world.sandbox.repo("local");
+    local.write("app/kustomization.yaml", "namePrefix: a-\n");
+    local.commit("local");
+    local.git(&["clone", "-q", "--bare", ".", "../local.git"]);
+    bare("local.git").says(expect![[r#"
+        1 kustomization, 0 remote references
+        branch localized/main: missing
+        nothing to do
+    "#]]);
+
     let nowhere = world.sandbox.path("nowhere");
     std::fs::create_dir(&nowhere).unwrap();
     for args in [&[][..], &["status"]] {

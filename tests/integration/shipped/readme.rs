@@ -235,6 +235,12 @@ fn every_rule_and_warning_is_explained() {
         error: unknown rule `enigne`
           hint: did you mean `engine`?
     "#]]);
+    sandbox.run(&sandbox.path(""), &["explain", "engine", "--color", "xml"]).fails(2).says(expect![[r#"
+        error: invalid value 'xml' for '--color <WHEN>'
+          [possible values: auto, always, never]
+
+        For more information, try '-h'.
+    "#]]);
 }
 
 #[test]
