@@ -177,9 +177,9 @@ impl OnBranch {
         refuse_changed(workspace, &Graph::default())?;
         let new_dir = new_dir.map(|shown| path_of_new_dir(workspace, shown)).transpose()?;
         // A localized branch must not be localized again. A branch that named the source is refused by its name, in
-        // `choose_name`.
+        // `choose_name`. A tag says nothing about that.
         let source = source_name.as_deref();
-        if source.is_none() {
+        if source.and_then(branch_of).is_none() {
             let shown = if *is_head { "HEAD" } else { "the revision" };
             history::refuse_tip(repo, &id.commit, shown)?;
         }

@@ -296,9 +296,10 @@ pub(crate) fn differences_from_source(
     let new_dirs = self::new_dirs(repo, tree, source)?;
     let excluded = new_dirs.keys().chain(&trailers.target.new_dir).map(String::as_str).collect();
     let mut edited = differences(repository, source, tree, &excluded)?;
-    // A NEW_DIR without its lock cannot be compared, so the lock counts as edited.
+    // A NEW_DIR without its lock cannot be compared, so the lock counts as edited. `new_dirs` cannot tell: it lacks a
+    // NEW_DIR that was merged into the source.
     if let Some(new_dir) = &trailers.target.new_dir
-        && !new_dirs.contains_key(new_dir)
+        && !matches!(new_dir_at(repo, tree, new_dir), Ok(Some(_)))
     {
         edited.push(path::join(new_dir, LOCK_NAME));
     }

@@ -247,6 +247,10 @@ fn a_localized_branch_cannot_be_the_source() {
         let revision = [branch, &["--rev", "HEAD"]].concat();
         refused(&mut refusals, work, &[branch, &revision]);
     }
+    // A tag on it says as little as its commit.
+    work.git(&["tag", "v1"]);
+    refused(&mut refusals, work, &[&["--rev", "v1", "--branch", "x"]]);
+    work.git(&["tag", "--delete", "v1"]);
     // Where it was merged by moving `main`, its commit is a source.
     work.git(&["update-ref", "refs/heads/merged", "HEAD"]);
     work.run(&["lock"]).success();
@@ -281,6 +285,7 @@ fn a_localized_branch_cannot_be_the_source() {
         error: HEAD is a commit of a localized branch, not a source
           hint: run it on the source branch (git switch BRANCH), and localize that again
         $ git kustomize-localize example/overlay --scope example --branch x --rev HEAD --no-verify
+        $ git kustomize-localize example/overlay --scope example --rev v1 --branch x --no-verify
         error: the revision is a commit of a localized branch, not a source
           hint: run it on the source branch (git switch BRANCH), and localize that again
     "#]]);

@@ -221,4 +221,13 @@ fn a_locked_reference_stays_where_it_was() {
     work.git(&["merge", "--quiet", "--ff-only", "localized/main"]);
     project.overlay(&[]).success();
     assert_eq!(work.id("localized/main:localized-overlay"), overlay);
+    // The commit changes nothing, because its source has the copy already. That is not an edit of its lock.
+    work.run(&["verify", "localized/main"]).success().says(expect![[r#"
+        localized-overlay from example/overlay: 6 localized files, 1 upstream; recorded in the lock and in the message of <0>
+        verified localized/main (<0>): as recorded
+    "#]]);
+    project.overlay(&[]).success().says(expect![[r#"
+        nothing to do: branch localized/main (<0>) already has example/overlay in localized-overlay
+          not verified: --no-verify
+    "#]]);
 }
