@@ -415,11 +415,6 @@ impl<'a> Run<'a> {
         };
         // For a branch the lock decides, so nothing is resolved.
         let resolves = self.request.branch.is_none();
-        // Localized files in the working tree are restored by `--overwrite`, and after a run that was killed, which
-        // this run completes. For a branch `--overwrite` is about the files of the branch.
-        let repo = self.workspace.repo();
-        let is_killed = || repo.is_some_and(|repo| interrupt::has_directory(&repo.git_dir, interrupt::TEMPORARY));
-        let restores = resolves && (self.request.overwrite || is_killed());
         let mut findings = gate::before_localizing(&self.workspace, targets, how, planned)?;
         // A finding stays, and may stop this run, unless this run fixes it. That depends on the way of localizing:
         // `vendor` resolves references, and a branch only takes them from the lock.
@@ -433,15 +428,24 @@ impl<'a> Run<'a> {
             // An absolute path becomes a relative one, or is refused.
             (MendedBy::Vendoring, Rule::OutOfScope, _) => !(resolves && path::is_absolute(&finding.reference)),
             (MendedBy::Vendoring, ..) => !resolves,
-            // A missing file is restored if it is a localized one: only of these the upstream is known.
-            (MendedBy::Overwriting, _, finding::Subject::Path { path }) => {
-                !(restores && stored::localized_dir(path).is_some())
-            }
-            // Files that differ from the lock are written again. A chart that lacks its values names no path, and
-            // stays.
-            (MendedBy::Overwriting, rule, _) => !(restores && rule == Rule::EditedCopy),
+            (MendedBy::Overwriting, _, finding::Subject::Path { path }) => !(resolves && self.restores(path)),
+            // A chart that lacks its values names no path, and stays.
+            (MendedBy::Overwriting, rule, _) => !(resolves && rule == Rule::EditedCopy && self.restores(&finding.path)),
         });
         Ok(findings)
+    }
+
+    /// Whether `vendor` writes the file, or the directory, at `path` of the working tree again if it is missing or
+    /// differs from the lock.
+    fn restores(&self, path: &str) -> bool {
+        // A run that was killed may not have written its lock yet. This run completes it.
+        let repo = self.workspace.repo();
+        if repo.is_some_and(|repo| interrupt::has_directory(&repo.git_dir, interrupt::TEMPORARY)) {
+            return stored::localized_dir(path).is_some();
+        }
+        // The files of a copy are in another lock, and files of others are in none.
+        let lock = self.workspace.lock.as_deref().filter(|_| self.request.overwrite);
+        lock.is_some_and(|lock| lock.files.iter().any(|file| path::is_in(&file.path, path)))
     }
 
     /// Plans the files of the result: of a copy, or of the localized repository.

@@ -65,6 +65,33 @@ fn an_edited_file_that_nothing_references_any_more_is_not_removed_whatever_the_r
 }
 
 #[test]
+fn vendor_says_which_edits_it_does_not_discard() {
+    let world = world();
+    in_place(&world.work, &[]).success();
+    world.work.run(&["--no-commit", "--scope", ".", "overlays/dev", "copy"]).success();
+    world.work.commit("localized");
+    let file = "copy/base/own.yaml";
+    let added = FILE.replace("app.yaml", "new.yaml");
+    for path in [FILE, file, &added] {
+        world.work.write(path, "# edited\n");
+    }
+    in_place(&world.work, &["--overwrite"]).fails(1).says(expect![[r#"
+        error[edited-copy]: `copy/base/own.yaml` was changed: its sha256 <0> differs from the lock
+         --> copy/base/own.yaml
+         = help: copy `overlays/dev` again with `--overwrite`, in the scope of `copy/kustomize-localize.lock`
+         = help: put your own changes upstream or in an overlay
+
+        error[edited-copy]: `overlays/dev/localized-files/files.example.com/v1/new.yaml` was added: the lock does not list it
+         --> overlays/dev/localized-files/files.example.com/v1/new.yaml
+         = help: move it to another directory, or remove it
+
+        error: nothing was written: 2 errors (edited-copy 2)
+          hint: for more: git kustomize-localize explain edited-copy
+    "#]]);
+    assert_eq!(world.work.read(FILE), "# edited\n");
+}
+
+#[test]
 fn other_peoples_files_are_left_alone() {
     let world = world();
     world.work.write("base/localized-files/mine.yaml", "mine\n");
