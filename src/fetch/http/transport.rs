@@ -42,6 +42,9 @@ const CHECK_PROXY: &str = "correct `https_proxy`, or exclude hosts with `no_prox
 
 const LOGIN: &str = "check the URL; if it needs a login, store one in git's credential helper: git credential approve; it is sent only to the host of the URL, and not over plain http";
 
+/// The hint if the server did not ask for a login, so that only one for its host is sent.
+const LOGIN_AT_ONCE: &str = "check the URL; if it needs a login, set a credential helper for its host, whose login is sent at once: git config --global credential.https://HOST.helper HELPER";
+
 const HINT_TRY_AGAIN: &str = "try again: the server or the network failed";
 
 /// The response to one request.
@@ -230,9 +233,10 @@ fn status_error(url: &Url, status: StatusCode, limit: Option<Duration>) -> Reque
     // Only the host: the caller adds the URL.
     let failure = Failure::new(format!("{host} {answered}"));
     let failure = match code {
-        401 | 403 => failure.hint(LOGIN).because(FailureKind::Login),
+        401 => failure.hint(LOGIN).because(FailureKind::Login),
+        403 => failure.hint(LOGIN_AT_ONCE).because(FailureKind::Login),
         // Servers hide private content in this way from those who are not logged in.
-        404 | 410 => failure.hint(LOGIN).because(FailureKind::NoRepository),
+        404 | 410 => failure.hint(LOGIN_AT_ONCE).because(FailureKind::NoRepository),
         408 | 500..=599 => failure.hint("try again later").because(FailureKind::NoConnection),
         _ => failure,
     };

@@ -45,7 +45,7 @@ fn a_url_without_a_file_is_an_error_that_names_url_and_field() {
         ("page", Reply::ok(html), "is an HTML page, not a file", "use the URL of the raw file"),
         ("gone", Reply::status(404), "answered 404 Not Found", "check the URL"),
         ("none", Reply::status(204), empty, names_a_file),
-        ("refused", Reply::status(403), "answered 403 Forbidden", "store one in git's credential helper"),
+        ("refused", Reply::status(403), "answered 403 Forbidden", "set a credential helper for its host"),
     ];
     let mut fields = String::new();
     for (name, reply, ..) in &cases {

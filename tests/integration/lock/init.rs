@@ -476,12 +476,12 @@ fn an_outage_is_named_and_allowed_by_nothing() {
               .kustomize-localize: allow: {url: 'https://github.com/acme/none//x?ref=v1', reason: 'TODO'}
                 could not fetch https://github.com/acme/none: '/home/me/upstream/acme/none' does not appear to be a git repository
             4 references could not be locked
-              app/kustomization.yaml:6: cannot fetch https://files.example.com/private.yaml: files.example.com answered 401 Unauthorized
               app/kustomization.yaml:7: cannot fetch https://files.example.com/forbidden.yaml: files.example.com answered 403 Forbidden
+              help: check the URL; if it needs a login, set a credential helper for its host, whose login is sent at once: git config --global credential.https://HOST.helper HELPER
+              help: or allow it, below `allow:` in .kustomize-localize: - {url: 'https://files.example.com/forbidden.yaml', reason: 'TODO'}
+              app/kustomization.yaml:6: cannot fetch https://files.example.com/private.yaml: files.example.com answered 401 Unauthorized
               help: check the URL; if it needs a login, store one in git's credential helper: git credential approve; it is sent only to the host of the URL, and not over plain http
-              help: or allow each, below `allow:` in .kustomize-localize:
-                - {url: 'https://files.example.com/forbidden.yaml', reason: 'TODO'}
-                - {url: 'https://files.example.com/private.yaml', reason: 'TODO'}
+              help: or allow it, below `allow:` in .kustomize-localize: - {url: 'https://files.example.com/private.yaml', reason: 'TODO'}
               app/kustomization.yaml:2: could not fetch https://127.0.0.1:…/acme/lib: Failed to connect to 127.0.0.1
               help: check the host's name, the network and the proxy (`https_proxy`)
               help: or allow it, below `allow:` in .kustomize-localize: - {url: 'https://127.0.0.1:…/acme/lib//web?ref=v1', reason: 'TODO'}
@@ -509,8 +509,9 @@ fn an_outage_is_named_and_allowed_by_nothing() {
         error: app/kustomization.yaml:3:3: resources[1]: cannot fetch https://files.example.com/away.yaml: files.example.com answered 503 Service Unavailable
           hint: try again later
         error: app/kustomization.yaml:6:3: resources[4]: cannot fetch https://files.example.com/private.yaml: files.example.com answered 401 Unauthorized
-        error: app/kustomization.yaml:7:3: resources[5]: cannot fetch https://files.example.com/forbidden.yaml: files.example.com answered 403 Forbidden
           hint: check the URL; if it needs a login, store one in git's credential helper: git credential approve; it is sent only to the host of the URL, and not over plain http
+        error: app/kustomization.yaml:7:3: resources[5]: cannot fetch https://files.example.com/forbidden.yaml: files.example.com answered 403 Forbidden
+          hint: check the URL; if it needs a login, set a credential helper for its host, whose login is sent at once: git config --global credential.https://HOST.helper HELPER
         hint: to leave it remote, add to `allow` in `.kustomize-localize`:
           - {url: 'https://files.example.com/forbidden.yaml', reason: 'TODO'}
           - {url: 'https://files.example.com/private.yaml', reason: 'TODO'}

@@ -175,7 +175,7 @@ fn committed_edits_are_undone_from_upstream() {
     std::fs::create_dir(world.sandbox.path("cache")).unwrap();
     refused(&world, &["--overwrite"]).says(expect![[r#"
         error: overlays/dev/kustomization.yaml:3:3: resources[1]: cannot fetch https://files.example.com/v1/app.yaml: files.example.com answered 404 Not Found
-          hint: check the URL; if it needs a login, store one in git's credential helper: git credential approve; it is sent only to the host of the URL, and not over plain http
+          hint: check the URL; if it needs a login, set a credential helper for its host, whose login is sent at once: git config --global credential.https://HOST.helper HELPER
     "#]]);
 }
 
