@@ -186,7 +186,7 @@ fn wrong_format(format: Format) -> Option<Failure> {
     if all.contains(&wanted) {
         return None;
     }
-    // An unknown command has no formats, so the word is what is wrong.
+    // An unknown command is parsed as the TARGET of a copy, which lacks most formats: then the word is the mistake.
     let failure = || Failure::new(format!("unsupported format `{wanted}`: expected one of {}", all.join(", ")));
     Some(usage::unknown_first_word().unwrap_or_else(failure))
 }
@@ -215,7 +215,8 @@ fn not_parsed(error: clap::Error) -> ExitCode {
         print(output::styled(&error.render(), console::colors_enabled()).as_bytes());
         return ended(0);
     }
-    // The arguments are parsed again without secrets, because the error quotes them.
+    // The arguments are parsed again without secrets, because the error quotes them. They can be parsed only if invalid
+    // UTF-8 was the mistake, and that error quotes nothing.
     let mut error = Cli::try_parse_from(usage::shown()).err().unwrap_or(error);
     if let Some(failure) = usage::unknown_command(&error).or_else(|| usage::unknown_rule(&error)) {
         say(&messages::failures(&[failure]));

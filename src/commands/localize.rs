@@ -67,7 +67,8 @@ pub(super) struct HowArgs {
 }
 
 impl HowArgs {
-    /// Localizes: the commit `rev`, else HEAD, onto a branch; or without one the files on disk, where they are.
+    /// Localizes the commit `rev`, or HEAD if that is `None`, onto `branch`. If that is `None`, it localizes the files
+    /// on disk: where they are, or as a copy in a directory.
     pub(super) fn localize(
         &self,
         mode: LocalizeMode,
@@ -91,8 +92,8 @@ impl HowArgs {
             return Ok(Box::new(LocalizeReport { localized: rendered::render(&request)?, locking }));
         }
         let prepared = PreparedRun::of(&request).map_err(|failures| match &request.mode {
-            // The word of a copy may be meant as a command, which explains the failure best. It is not if a revision
-            // was named, which may have that directory, or if the failure is in a file.
+            // The TARGET may be a misspelled command, which explains the failure best. It is none if `--rev` is given,
+            // because that commit may have the directory, or if a failure is located in a file.
             LocalizeMode::Copy { target, new_dir, .. }
                 if rev.is_none() && failures.0.iter().all(|failure| failure.location.is_none()) =>
             {
@@ -113,24 +114,24 @@ pub(super) struct LocalizeReport {
     pub locking: Locking,
 }
 
-/// The additional results of `lock` and `update`; empty if the lock decides.
+/// The additional results of `lock` and `update`; empty for a copy, `branch` and `vendor`.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Locking {
     /// The news that an update brings.
     #[serde(skip_serializing_if = "News::is_empty")]
     pub news: News,
-    /// The entries that did not change, with the reasons: versions that moved, and entries that both sides of a
-    /// conflict changed.
+    /// The entries that keep their old version, and why: their upstream did not answer or is not signed, a version
+    /// moved, or both sides of a conflict changed them. Also the failure of a hook whose lock is not staged.
     #[serde(rename = "kept")]
     pub unmoved: Vec<Failure>,
     /// The entries that keep their version, because the new one is too young.
     #[serde(rename = "held")]
     pub too_young: Vec<Failure>,
-    /// Errors of the tree itself, which hide the references behind them.
+    /// Errors of the tree itself, which hide the references behind them, and charts and images that are never locked.
     pub unread: Vec<Failure>,
     /// The references that could not be resolved.
     pub unresolved: Vec<Failure>,
-    /// The effects on deployments, if the user asked for them.
+    /// The effects of the update on deployments, for `update --diff`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diff: Option<Diff>,
     /// Whether the lock was in conflict, and its two sides were merged.

@@ -32,7 +32,8 @@ impl LockArgs {
         Ok(Box::new(self.update_lock(output)?))
     }
 
-    /// Brings the lock up to date: fetches only if a reference is not locked yet.
+    /// Brings the lock up to date. It fetches only if the lock does not fit the tree: a reference is not locked yet, or
+    /// a bot changed the commit of an entry.
     pub(super) fn update_lock(&self, output: &OutputArgs) -> Result<LocalizeReport, Failures> {
         let workspace = Workspace::of_merged_working_tree()?;
         let config = &workspace.config;
@@ -51,8 +52,8 @@ impl LockArgs {
     }
 }
 
-/// Writes the lock if it changed, together with other `changes`, and returns the report. `before` is the lock to
-/// compare with.
+/// Writes the lock and other `changes`, unless a finding or `dry_run` prevents that, and returns the report. `before`
+/// is the lock to compare with. Without other changes, a lock that did not change is not written.
 pub(super) fn write_lock(
     workspace: &Workspace,
     dry_run: bool,
@@ -62,7 +63,7 @@ pub(super) fn write_lock(
     mut changes: Changes,
 ) -> Result<LocalizeReport, Failures> {
     let file = changed_lock(workspace, before, &mut relocked)?;
-    // A lock that did not change is not written, so that its time stamp stays.
+    // So the time stamp of the file stays.
     if file.is_some() || !changes.is_empty() {
         let file = file.map_or_else(|| ResultFile::of(&relocked.lock), Ok)?;
         changes.insert(LOCK_NAME.to_owned(), Some(file));
@@ -89,7 +90,8 @@ pub(super) fn write_lock(
     Ok(LocalizeReport { localized, locking })
 }
 
-/// The lock to write; `None` if it equals `before`, or if it would be a first lock without entries.
+/// The lock to write; `None` if it equals `before`, or if it would be a first lock and nothing could be resolved. A
+/// lock that git could not merge is always written. Also settles [`Lock::trailers`] of the new lock.
 pub(super) fn changed_lock(
     workspace: &Workspace,
     before: &Lock,
@@ -97,7 +99,7 @@ pub(super) fn changed_lock(
 ) -> Result<Option<ResultFile>> {
     relocked.lock.written_after(before);
     let is_same = relocked.lock == *before && workspace.conflicts.is_none();
-    // A first lock without an entry would only tell that every reference failed.
+    // A first lock without `remotes` would only tell that every reference failed.
     let is_empty = workspace.lock.is_none() && relocked.lock.remotes.is_empty() && !relocked.unresolved.is_empty();
     (!is_same && !is_empty).then(|| ResultFile::of(&relocked.lock)).transpose()
 }

@@ -9,7 +9,8 @@ use crate::message::failure::Failure;
 /// How many objects, roots or reasons are named before the rest is only counted.
 const NAMED: usize = 10;
 
-/// The result of the builds. Roots that were not built for the same reason share a line.
+/// The lines about the builds: the counts, the roots that were not built, by reason, and hints. If no build could run,
+/// only the reason.
 pub(super) fn proof(checked: &BuildCheck, verbose: bool) -> Vec<String> {
     if let Some(reason) = &checked.not_built {
         return vec![format!("  not verified: {reason}")];
@@ -18,7 +19,7 @@ pub(super) fn proof(checked: &BuildCheck, verbose: bool) -> Vec<String> {
     // People compare proofs of two machines: another program or another isolation explains a difference.
     let how: Vec<String> = by.chain(checked.network.map(|network| network.to_string())).collect();
     let how = if how.is_empty() { String::new() } else { format!(" ({})", how.join(", ")) };
-    // Roots that were not rewritten prove nothing about those that were.
+    // Roots that were not rewritten prove nothing about those that were, so they count only if none was rewritten.
     let is_any_changed = checked.targets.iter().any(|target| target.is_changed);
     let proofs = checked.targets.iter().filter(|target| target.is_changed || !is_any_changed);
     let is_verified = proofs.map(|target| &target.verdict).any(Verdict::is_same);
@@ -42,7 +43,7 @@ pub(super) fn proof(checked: &BuildCheck, verbose: bool) -> Vec<String> {
             .map(|(reason, targets)| format!("  not built: {}: {reason}", listed::<&str>(targets, most))),
         most,
     ));
-    // Their reasons are the exceptions, which the user wrote.
+    // Several skipped roots share a line without their reasons, which `-v` shows.
     if skipped.len() > 1 && !verbose {
         out.push(format!("  not built, for what they reach: {}", listed::<&str>(skipped, most)));
     }
@@ -50,7 +51,7 @@ pub(super) fn proof(checked: &BuildCheck, verbose: bool) -> Vec<String> {
     out
 }
 
-/// Whether nothing was built to compare.
+/// Whether a root was skipped for what it reaches: something that stays remote, may be missing or is outside.
 fn is_skipped(target: &&TargetCheck) -> bool {
     matches!(target.verdict, Verdict::Skipped { .. })
 }
@@ -81,7 +82,6 @@ pub(super) fn differences(checked: &BuildCheck) -> Vec<String> {
     let differ = targets.len();
     let mut out = vec![format!("not localized: the localized build differs from the original, in {differ} of {all}")];
     for TargetCheck { target, verdict, outputs, .. } in targets.iter().take(NAMED) {
-        // The first lines of the difference tell more than its size.
         let (what, difference) = match verdict {
             Verdict::Broken { reason } => (format!("the original builds, the result does not: {reason}"), None),
             Verdict::Unsteady(difference) => {
@@ -110,6 +110,7 @@ pub(super) fn differences(checked: &BuildCheck) -> Vec<String> {
 /// The error that ends a run with differences; `None` if there are none.
 pub(super) fn refusal(checked: &BuildCheck) -> Option<Failure> {
     let differing = checked.targets.iter().filter(|target| target.verdict.differs());
+    // A build without a hint counts as well: the set is empty only if no build differs.
     let steps: BTreeSet<Option<&str>> = differing.map(|target| target.next_step).collect();
     let failure = Failure::new("nothing was written: the localized build differs from the original");
     (!steps.is_empty()).then(|| steps.into_iter().flatten().fold(failure, Failure::hint))

@@ -13,7 +13,8 @@ use crate::record::LOCK_NAME;
 use crate::reference::Upstream;
 
 impl Outcome for LocalizeReport {
-    /// The result; or the differences of the builds, if they kept it from being written.
+    /// The report, then the effects on deployments for `update --diff`; nothing with `--quiet`. If original and result
+    /// build differently, only these differences, also with `--quiet`: they are an error.
     fn text(&self, shown: Shown) -> String {
         match (self.localized.status, &self.localized.builds) {
             (WriteOutcome::Differs, Some(builds)) => lines(differences(builds)),
@@ -25,7 +26,7 @@ impl Outcome for LocalizeReport {
         }
     }
 
-    /// The warnings, then the failures that keep a part from being localized or locked.
+    /// The warnings, then the failures that keep a part from being localized or locked, and the notes of `--diff`.
     fn stderr(&self, output: &OutputArgs) -> String {
         // The reason why nothing was written comes last, where people look first.
         let differs = self.localized.builds.as_ref().and_then(refusal);
@@ -50,6 +51,7 @@ impl Outcome for LocalizeReport {
     }
 
     fn status(&self) -> u8 {
+        // Entries that are too young are held on purpose, and `check` reports the errors in `unread`: neither counts.
         let is_done = self.locking.unmoved.is_empty() && self.locking.unresolved.is_empty();
         let is_missing = matches!(self.localized.made, ResultKind::Rendered { fails: true, .. });
         u8::from(
@@ -102,7 +104,7 @@ impl LocalizeReport {
         out.extend(localized.builds.iter().flat_map(|builds| proof(builds, verbose)));
         out.extend(left(&localized.left, verbose));
         out.extend(findings::warning_count(&localized.findings, verbose));
-        // These are errors of the tree itself, which `check` explains.
+        // `check` explains each.
         if !locking.unread.is_empty() {
             let count = counted(locking.unread.len(), "reference");
             out.push(format!("  {count} not followed: see `git kustomize-localize check`"));
@@ -127,7 +129,8 @@ impl LocalizeReport {
         out
     }
 
-    /// The line of a run that wrote nothing because the result exists already, or because nothing could be locked.
+    /// The line of a run that wrote nothing: the result exists already, or nothing more could be locked. It says
+    /// `nothing to do` only if no error about a reference or an entry of the lock follows on stderr.
     fn unchanged(&self) -> String {
         let LocalizeReport { localized, locking: Locking { unresolved, unread, unmoved, .. } } = self;
         let count = counted(localized.remotes.len(), "remote reference");
@@ -149,8 +152,8 @@ impl LocalizeReport {
         }
     }
 
-    /// The lines that only `-v` shows: the references that were not followed, every file, and every reference that was
-    /// changed.
+    /// The lines of `-v` and `--dry-run`: the references that were not followed, every file, and every reference that
+    /// was changed.
     fn file_lines(&self) -> Vec<String> {
         let LocalizeReport { localized, locking } = self;
         let unread = locking.unread.iter().map(|failure| format!("  not followed: {failure}"));
@@ -167,7 +170,7 @@ impl LocalizeReport {
 }
 
 impl LocalizeOutcome {
-    /// The commit that would have been localized; `None` for a working tree.
+    /// The commit that is localized onto a branch; `None` if the result goes to disk.
     fn source(&self) -> Option<&str> {
         self.branch.as_ref().map(|branch| branch.source.as_str())
     }
@@ -184,7 +187,7 @@ impl LocalizeOutcome {
         }
     }
 
-    /// The location of the result, and the numbers of changes.
+    /// The branch of the result, if it goes to one, and the numbers of changes.
     fn numbers(&self) -> String {
         let on = self.branch.as_ref().map(|branch| match &branch.commit {
             Some(_) => format!(" on branch {} ({})", branch.name, branch.tip()),
@@ -199,7 +202,7 @@ impl LocalizeOutcome {
         format!("{}: {written} written{rewritten}, {removed} removed", on.unwrap_or_default())
     }
 
-    /// A warning about kustomizations that only the working tree has.
+    /// A warning about kustomizations whose edits in the working tree are not localized; empty if there are none.
     fn uncommitted(&self, verbose: bool) -> String {
         if self.uncommitted.is_empty() {
             return String::new();
