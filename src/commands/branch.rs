@@ -69,7 +69,7 @@ pub(super) struct BranchArgs {
 }
 
 impl BranchArgs {
-    /// Localizes the whole repository, and commits the result to a branch.
+    /// Localizes the whole repository, or with `--rendered` builds it, and commits the result to a branch.
     pub(super) fn run(&self, output: &OutputArgs) -> Done {
         let branch = BranchOptions { rendered: self.rendered, ..self.commit.options(self.push.clone()) };
         self.how.localize(LocalizeMode::InPlace(Vec::new()), self.commit.rev.as_deref(), Some(branch), output.quiet)

@@ -63,11 +63,12 @@ fn arranged(mut all: Vec<OsString>) -> Vec<OsString> {
             "--quiet" | "--verbose" => 1,
             _ if word.starts_with("--color=") || word.starts_with("--format=") => 1,
             _ if word.starts_with('-') && word.len() > 1 && word[1..].chars().all(|letter| "qv".contains(letter)) => 1,
-            // Of an unknown option nobody knows whether the next word is its value, so clap reports it as it is.
+            // Another option may take the next word as its value, so the line is left to clap as it is.
             _ if word.starts_with('-') => return all,
             _ => break,
         };
     }
+    // Without a word after the options, the range is out of bounds, and nothing is moved.
     if let Some(before) = all.get_mut(1..=first) {
         before.rotate_right(1);
     }
@@ -83,14 +84,14 @@ pub(super) fn shown() -> Vec<String> {
         .collect()
 }
 
-/// The command that the arguments name; `None` for a copy.
+/// The command that the first word names; `None` for a copy, a word that is not a command, and without any word.
 pub(super) fn named() -> Option<&'static str> {
     let word = arguments().into_iter().nth(1)?;
     commands().find(|name| OsStr::new(name) == word)
 }
 
-/// The failure for a word that is neither a command nor a path; `None` if it may be a TARGET. `rest` are the words
-/// after it.
+/// The failure for a word that is neither a command nor a path, with the command that may be meant; `None` if it may be
+/// a TARGET. `rest` are the words after it, which belong to the suggested line of a copy.
 pub(super) fn unknown_word(text: &str, rest: &[String]) -> Option<Failure> {
     if text.is_empty() || text.contains('/') || text.starts_with('-') || Path::new(text).exists() {
         return None;
@@ -140,7 +141,8 @@ pub(super) fn unknown_rule(error: &clap::Error) -> Option<Failure> {
     }))
 }
 
-/// Names the command for an unknown option, or the formats of a command.
+/// Changes the hints of clap, which knows neither the words of other programs nor which formats a command has. For a
+/// wrong `--format` the error lists the formats of the command; for an unknown option it suggests a line or a command.
 pub(super) fn point_elsewhere(error: &mut clap::Error) {
     let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidArg) else { return };
     let (unknown, first) = (unknown.clone(), named());
@@ -155,9 +157,9 @@ pub(super) fn point_elsewhere(error: &mut clap::Error) {
     // An option may come with its value.
     let option = unknown.split('=').next().unwrap_or_default();
     let meant = match meaning_of(option.trim_start_matches('-')) {
-        // For a copy, another program's option for its output.
+        // `-o DIR` of `kustomize build`: a copy takes DIR as its second word, without an option.
         Some("--format") if first.is_none() => corrected_line(option, ""),
-        // The value stays, after `=` or as the next word.
+        // The value stays, after `=` or as the next word, and must be a format of this command: it may be a file.
         Some("--format") => corrected_line(option, "--format").filter(|line| has_format(line, first)),
         Some("--format json") if !formats(first).iter().any(|format| format == "json") => None,
         Some(meant) if meant.starts_with("--") && has_option(first.unwrap_or(COPY), meant) => {
@@ -165,6 +167,7 @@ pub(super) fn point_elsewhere(error: &mut clap::Error) {
         }
         Some(meant) if meant.starts_with("--") => None,
         Some(meant) => Some(format!("{PROGRAM} {meant}")),
+        // `branch` takes no words: one is most likely the revision to localize.
         None if !unknown.starts_with('-') && first == Some("branch") => {
             Some(command("git kustomize-localize branch --rev", [unknown]))
         }
@@ -182,12 +185,13 @@ pub(super) fn point_elsewhere(error: &mut clap::Error) {
 /// The command line with `meant` instead of an option, and with its value if it takes one; `None` if the option is not
 /// a word of it.
 fn corrected_line(option: &str, meant: &str) -> Option<String> {
-    // The user can copy the line, so that nothing else of it changes.
+    // Everything else stays, so that the user can copy the line.
     let words: Vec<String> = shown().into_iter().skip(1).collect();
     let (at, value) = words.iter().enumerate().find_map(|(at, word)| match word.strip_prefix(option)? {
         "" => Some((at, None)),
         rest => Some((at, Some(rest.strip_prefix('=')?))),
     })?;
+    // Without the option, its value is a word; and of all meanings only `--format` takes a value.
     let value = value.filter(|_| matches!(meant, "" | "--format"));
     let (before, after) = (words[..at].iter().map(String::as_str), words[at + 1..].iter().map(String::as_str));
     Some(command(PROGRAM, before.chain(meant.split_whitespace()).chain(value).chain(after)))
