@@ -28,8 +28,8 @@ fn counted_by_rule<'a>(findings: impl IntoIterator<Item = &'a Finding>, what: &s
     format!("{} ({})", counted(counts.values().sum(), what), each.join(", "))
 }
 
-/// The findings in localized files, without `verbose` only the errors and the first of all. If some are errors, a last
-/// line says that nothing was written, or not committed from the commit `source`.
+/// The findings of a run that localizes or locks, without `verbose` only the errors and the first of all. If some are
+/// errors, a last line says that nothing was written, or that nothing was committed from the commit `source`.
 pub(super) fn of_localizing(findings: &[Finding], source: Option<&str>, verbose: bool) -> String {
     let color = console::colors_enabled_stderr();
     let shown = Shown { verbose, color, ..Shown::default() };
@@ -40,7 +40,7 @@ pub(super) fn of_localizing(findings: &[Finding], source: Option<&str>, verbose:
     let errors: Vec<&Finding> = findings.iter().filter(|finding| finding.fails()).collect();
     let rules: BTreeSet<Rule> = errors.iter().map(|error| error.rule).collect();
     if rules.is_empty() {
-        // Nothing follows the last one.
+        // No line follows the last finding, so the empty line after it is dropped.
         out.truncate(out.trim_end().len() + usize::from(!out.is_empty()));
         return out;
     }
@@ -83,7 +83,7 @@ pub(super) fn explain(rules: impl IntoIterator<Item = Rule>) -> String {
     format!("git kustomize-localize explain {}", ids.join(" "))
 }
 
-/// The findings that are shown: without `verbose` all errors, and other findings only among the first.
+/// The findings that are shown: without `verbose` all errors, and of the first [`NAMED`] groups also the others.
 fn wanted(findings: &[Finding], verbose: bool) -> Vec<&Finding> {
     let all: Vec<&Finding> = findings.iter().collect();
     let blocks = blocks(&all, verbose).into_iter().enumerate();
@@ -107,7 +107,7 @@ pub(super) fn blocks<'a>(findings: &[&'a Finding], verbose: bool) -> Vec<Vec<&'a
     blocks
 }
 
-/// The number of warnings of a run, in a line that follows them; `None` if there are none.
+/// The number of warnings of a run that no finding stopped, in a line of its report; `None` if there are none.
 pub(super) fn warning_count(findings: &[Finding], verbose: bool) -> Option<String> {
     let shown = wanted(findings, verbose).len();
     let more = if shown < findings.len() { format!(", {shown} of them shown: -v shows all") } else { String::new() };
@@ -127,7 +127,7 @@ pub(super) fn findings_text(findings: &[&Finding], shown: Shown) -> String {
     for block in blocks(findings, shown.verbose) {
         let finding = block[0];
         let common = common_finding(&block);
-        // Findings that differ only in their lines are shown as one.
+        // Findings that differ only in their lines are shown as one: the first takes all lines, the others are skipped.
         let lines = match finding.span {
             Some(_) if !shown.verbose && common.is_none() => lines.remove(&message_key(finding)),
             _ => Some(BTreeSet::new()),

@@ -65,7 +65,7 @@ fn hinted(text: &str) -> String {
     format!("{} {}\n", Style::new().for_stderr().cyan().bold().apply_to("hint:"), visible(text))
 }
 
-/// The command that commits untracked files, with the files that changed with them.
+/// The command that commits files which git may not track, with the files that changed with them.
 pub(super) fn commit_command(paths: &[String]) -> String {
     // Files below the top are added with their directories, because new files there mostly belong together.
     let mut added: Vec<&str> =
@@ -87,12 +87,12 @@ fn directory_or_path(path: &str) -> &str {
     Some(path::parent(path)).filter(|above| !above.is_empty()).unwrap_or(path)
 }
 
-/// A text that fits on a line of at most 200 characters, after `before` characters.
+/// A text that fits on a line of at most 200 characters, after `before` characters; with `verbose` the whole text.
 pub(super) fn fitting(text: &str, before: usize, verbose: bool) -> String {
     cut(text, if verbose { usize::MAX } else { 199usize.saturating_sub(before) })
 }
 
-/// The beginning and the end of a text that is longer than `most` characters, so that it fits a line.
+/// The text if it has at most `most` characters; else that many from its beginning and end, with `…` between them.
 pub(super) fn cut(text: &str, most: usize) -> String {
     let count = text.chars().count();
     // The end is shown, too, because similar texts mostly differ there.
@@ -112,6 +112,7 @@ pub(super) fn first(mut all: impl Iterator<Item = String>, most: usize) -> Vec<S
 
 /// The deployments that have no file. Those that are elsewhere by intent are only counted, unless `quiet`.
 pub(super) fn missing(MissingFiles { lines: all, elsewhere }: &MissingFiles, quiet: bool) -> String {
+    // The last lines are those about deployments elsewhere.
     let named = all.iter().take(all.len() - elsewhere).cloned();
     let note = elsewhere_note(*elsewhere, "`.unknown`").filter(|_| !quiet);
     lines(named.chain(note).collect())
@@ -123,13 +124,14 @@ pub(super) fn elsewhere_note(count: usize, document: &str) -> Option<String> {
     (count > 0).then(|| format!("note: {} {are} not built from here: see {document}", counted(count, "deployment")))
 }
 
-/// The failures with their hints. Those with the same reason in several locations share a message.
+/// All failures with their hints, as [`first_failures`] prints them.
 pub(super) fn failures(failures: &[Failure]) -> String {
     let verbose = true;
     first_failures(failures, verbose)
 }
 
-/// The failures with their hints, without `verbose` only the first. Those with the same reason share a message.
+/// The failures with their hints, without `verbose` only the first. Those that differ only in their locations share a
+/// message, with the first [`NAMED`] of the locations.
 pub(super) fn first_failures(failures: &[Failure], verbose: bool) -> String {
     let mark = Style::new().for_stderr().red().bold().apply_to("error:");
     let mut out = String::new();
@@ -263,6 +265,7 @@ fn unlisted(count: usize) -> Option<String> {
 /// The columns of a changed lock entry: how it changed, its name, and its versions.
 fn versions(LockChange { upstream, old, new, paths, .. }: &LockChange) -> [String; 3] {
     let (verb, entry, versions) = match (old, new) {
+        // Never: a change is made only for an entry that a lock has.
         (None, None) => ("", String::new(), String::new()),
         (None, Some(new)) => ("added", upstream.to_string(), short(new.hex()).to_owned()),
         (Some(old), None) => ("dropped", upstream.to_string(), short(old.hex()).to_owned()),

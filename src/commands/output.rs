@@ -69,7 +69,8 @@ pub struct Shown {
 }
 
 impl OutputArgs {
-    /// Applies `--color` to the whole process, also to messages that are printed without these options.
+    /// Applies `--color` to the whole process, also to messages that are printed without these options. By default
+    /// `console` decides, by the terminal and the environment.
     pub(super) fn apply(&self) {
         let enabled = match self.color {
             ColorChoice::Always => true,

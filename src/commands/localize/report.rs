@@ -96,7 +96,7 @@ impl LocalizeReport {
             ));
             out.extend(localized.now_remote.iter().map(|upstream| format!("  {}", upstream.line())));
         }
-        // The first hint says how long to wait.
+        // The first hint says when it may be locked; if it has no date, how to allow it now.
         out.extend(locking.too_young.iter().map(|failure: &Failure| {
             let wait = failure.hints.first().map(|hint| format!("; {hint}")).unwrap_or_default();
             format!("  held: {}{wait}", failure.message)
