@@ -141,7 +141,8 @@ fn report_of(repo: &Rc<LocalRepo>, pending: PendingCheck) -> RefReport {
     RefReport { refs: pending.refs, checked }
 }
 
-/// Whether the index has the lock that is on disk, also if git ignores it.
+/// Whether the index has the lock that is on disk, also if git ignores it. The lock on disk was just read or written,
+/// so one that cannot be read is only in the index, and differs.
 fn is_lock_staged(repo: &Rc<LocalRepo>) -> Result<bool> {
     let staged = Files::open(repo, &Snapshot::Index)?.checked_out();
     let on_disk = DiskTree::of_directory(repo.top.as_deref().unwrap_or(Path::new("")))?;
@@ -182,7 +183,8 @@ impl Outcome for HookReport {
 }
 
 impl RefReport {
-    /// The text for the terminal, among the messages of git and other hooks; empty if there are no findings.
+    /// The text for the terminal, among the messages of git and other hooks; empty without a finding that counts, a
+    /// failure, or something new in the configuration or the lock.
     fn stderr(&self) -> String {
         let RefReport { refs, checked } = self;
         let has_finding = checked.findings.iter().any(|finding| finding.allowed.is_none());

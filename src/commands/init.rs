@@ -74,6 +74,7 @@ impl Setup {
         let locks = vec![without_charts(Some(&old_lock), config.helm).into()];
         let options = FetchOptions { offline, quiet, ..fetching(config) };
         let fetcher = fetcher(workspace.repo(), options, locks, None)?;
+        // The workspace has read it as a configuration already, so it is valid UTF-8.
         let text = match workspace.tree.entry(FILE_NAME)? {
             Some(Entry::File { .. }) => String::from_utf8_lossy(&workspace.tree.read(FILE_NAME)?).into_owned(),
             _ => String::new(),
@@ -110,7 +111,7 @@ impl Setup {
     /// A configuration with the result of `check`; `None` if something could not be checked.
     fn try_config(&self, text: &str) -> Result<Option<(Config, Checked)>> {
         let config = Config::parse(text.as_bytes(), FILE_NAME)?;
-        // A configuration that excludes everything has no findings, so that a failure counts as no result.
+        // A configuration that excludes every kustomization is a failure here, and `init` goes on without it.
         Ok(self.check_with(text, &config).ok().map(|checked| (config, checked)))
     }
 
@@ -224,7 +225,8 @@ impl Setup {
         Ok(())
     }
 
-    /// Adds entries of `allow` to a configuration, and locks by that.
+    /// Takes the configuration `text` with these entries of `allow`, and locks by that. `entries` has also those of
+    /// earlier rounds, which `text` lacks.
     fn allow(&mut self, text: &str, entries: Vec<String>) -> Result<(), Failures> {
         self.new_config = if entries.is_empty() { text.to_owned() } else { append(text, "allow", &entries)? };
         self.workspace.config = Config::parse(self.new_config.as_bytes(), FILE_NAME)?;
@@ -313,7 +315,8 @@ fn errors(checked: &Checked) -> BTreeSet<(Rule, &str, Option<Span>, &str)> {
 
 /// Whether a finding is caused by a template, which another program fills in before the build.
 fn is_template(finding: &Finding) -> bool {
-    // A file that can be read is a kustomization, even if one of its references has a variable.
+    // The finding tells that of a file that cannot be read. In a file that can, a variable in a reference does not
+    // count.
     finding.is_template || has_variable(&finding.path)
 }
 

@@ -104,7 +104,8 @@ impl Selection {
         }
     }
 
-    /// The entries whose references in the user's files cannot be resolved now.
+    /// The selected entries that cannot be resolved now. Charts, and entries that other entries reference, are not
+    /// asked.
     fn unanswered(&self, old_lock: &Lock, fetcher: &mut Fetcher) -> Vec<Stays> {
         // For entries behind others only a walk finds the reference, and so the login to use.
         let behind: BTreeSet<Upstream> = old_lock.referenced().into_iter().map(Upstream::source).collect();
@@ -240,7 +241,8 @@ impl<'a> Update<'a> {
         self.lock_the_rest();
         let is_stored = update::is_stored(&self.old_lock, &self.selection.sources);
         if self.args.to.is_none() && is_stored {
-            // Stored files stay as they are if their upstream does not respond.
+            // A plan fails as a whole, so upstreams that do not respond are found before it: their files stay. Without
+            // a plan, `relock` keeps their entries. With `--to` they end the update.
             let unanswered = self.selection.unanswered(&self.old_lock, &mut self.fetcher);
             if !unanswered.is_empty() {
                 return Ok(Err(unanswered));
@@ -308,12 +310,13 @@ impl<'a> Update<'a> {
         let (mut rewritten, news) = ask_for_news(&self.fetcher, &self.old_lock, &relocked.lock);
         let diff = self.args.diff.then(|| self.diff(plan.as_ref(), &relocked.lock)).transpose();
         let diff = diff.map_err(|failures| failures.context("nothing was written"))?;
-        // The files are written last, all of them or none.
+        // The files are written last, after all else that may fail.
         let (workspace, old_lock, dry_run) = (self.workspace, self.old_lock, self.args.dry_run);
         let mut outcome = match plan {
             Some(mut plan) => {
                 plan.findings.extend(rewritten);
                 plan.changes = self.edits.into_iter().chain(plan.changes).collect();
+                // This adds findings about engines to the plan; the targets are only for reports of a branch.
                 deployed(&workspace, &mut plan)?;
                 workspace.config.judge(&mut plan.findings);
                 let status = write(&workspace, &plan.changes, &plan.findings, dry_run)?;
@@ -355,6 +358,7 @@ impl<'a> Update<'a> {
 }
 
 /// Splits the words of the command line: a word that exists in the working tree is a path, every other word a URL.
+/// Fails if there is no URL and `to` is one ref.
 fn paths_and_urls(workspace: &Workspace, words: &[String], to: &str) -> Result<(Vec<String>, Vec<String>), Failures> {
     let (mut paths, mut urls) = (Vec::new(), Vec::new());
     // A path is tried first: a URL without a scheme looks like one, but does not exist.
@@ -397,10 +401,11 @@ fn ask_for_news(fetcher: &Fetcher, before: &Lock, after: &Lock) -> (Vec<Finding>
     let moves = message::moves(before, after);
     let (mut findings, mut news) = (Vec::new(), News::new());
     for (Move { old, new: RefCommit { upstream: new, .. } }, history) in moves.iter().zip(fetcher.histories(&moves)) {
+        // A server that does not answer in time only leaves out the news.
         let Some(history) = history else { continue };
         news.entry((*new).clone()).or_default().commits = message::subjects(&history);
         let name = new.reference().unwrap_or("HEAD");
-        // Only a branch must still contain its old commit: another ref need not, and a version is no branch.
+        // Only a branch must still contain its old commit: another ref need not, and a version is not a branch.
         if !history.is_forward && old.upstream == *new && !fetcher.is_version(new) {
             let failure = Failure::new(format!("`{name}` of {} {REWRITTEN} {}", new.url(), short(old.commit)));
             findings.push(Finding::new(Rule::RewrittenBranch, LOCK_NAME, failure));

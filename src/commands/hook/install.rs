@@ -47,7 +47,7 @@ impl Outcome for ChangedHooks {
     }
 }
 
-/// Puts hooks where git looks for them: all or none.
+/// Puts hooks where git looks for them. None is written if one of them would replace a hook of another program.
 pub(super) fn install(repo: &LocalRepo, names: &[String]) -> Result<ChangedHooks, Failures> {
     // Links are followed, because a hook would be written where they lead.
     let (directory, common) = (without_links(&repo.hooks()?), without_links(&repo.common));

@@ -32,7 +32,7 @@ impl PendingCheck {
     }
 
     /// The filter for the findings to show: all that fail, and warnings only in files that changed since the previous
-    /// commit.
+    /// commit. Without one, all are shown.
     pub(super) fn finding_filter(
         &self,
         repo: &LocalRepo,
@@ -129,7 +129,7 @@ fn parse_updates<'a>(
         .ok_or_else(|| Failure::new("unexpected line on standard input").hint(format!("expected: {form}")))
 }
 
-/// The commits of the updates, each once. Other objects have no kustomizations.
+/// The checks of the commits of the updates, each once for each base. Deleted refs have nothing to check.
 fn pending_checks(
     repo: &LocalRepo,
     updates: &[RefUpdate<'_>],
