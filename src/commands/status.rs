@@ -259,8 +259,8 @@ fn listed_files(tree: &dyn Tree) -> Vec<String> {
 }
 
 impl Status {
-    /// The number of targets in each state, or only of bad states, if there are any. Objects that could not be read
-    /// count as unknown, as in `targets`.
+    /// The number of targets in each state: always of three, and of the other states only if there are any. Objects
+    /// that could not be read count as unknown, as in `targets`.
     fn counts(&self) -> String {
         let counts = TargetState::WORDS.iter().filter_map(|word| {
             let unread = if *word == "unknown" { self.unread.len() } else { 0 };
@@ -345,7 +345,7 @@ impl BranchStatus {
             BranchState::Missing | BranchState::Behind { .. } => BRANCH,
             BranchState::Ahead { .. } => "git kustomize-localize branch --push",
             BranchState::Edited { .. } => "git kustomize-localize branch --overwrite",
-            // It ends with the reason and the ways out.
+            // Without a command of its own, `branch` fails with the reason and the ways out.
             BranchState::Unknown { command, .. } => command.as_deref().unwrap_or(BRANCH),
         };
         Some(next.to_owned())

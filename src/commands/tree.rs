@@ -82,7 +82,7 @@ fn leading_to(url: &str, lock: &Lock) -> BTreeSet<Upstream> {
     reach(meant.iter().flat_map(above), above).into_iter().map(|upstream| upstream.source()).collect()
 }
 
-/// Surveys the tree, and inverts the graph if requested.
+/// The reference graph: the outcome of `tree`.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(super) struct ReferenceTree {
     /// The nodes at the top.

@@ -76,7 +76,8 @@ impl VerifyArgs {
     }
 }
 
-/// The directory that an argument names; `None` if it names a commit.
+/// The directory that an argument names; `None` if it names a commit, or without an argument. Fails if it may mean
+/// both.
 pub(super) fn directory_argument<'a>(rev: Option<&'a str>, repo: Option<&LocalRepo>) -> Result<Option<&'a str>> {
     let Some(text) = rev.filter(|text| Path::new(text).is_dir()) else {
         return Ok(None);

@@ -115,7 +115,7 @@ fn differences_of(
             None => return Err(Failure::new(format!("there is no directory `{}`", record.directory)).into()),
         },
         // In place, the commit may also have later changes of people, so the tree of the trailer is compared, which
-        // `verify` has compared with the commit that we made.
+        // `verify` has compared with the commit that we made. Without it in this repository, the whole commit counts.
         None => match record.tree.as_deref().map(object_id).transpose()? {
             Some(tree) if entries(&repository, tree).is_ok() => tree,
             _ => whole,
