@@ -260,7 +260,8 @@ impl DiffArgs {
 }
 
 impl Diff {
-    /// Builds the roots and targets that may differ between two sides, each side with its own lock.
+    /// Builds the roots and targets that may differ between two sides, and compares the outputs. Each side is built
+    /// with its own lock, or with that of the new side if it has none.
     pub(super) fn between(
         repo: &Rc<LocalRepo>,
         workspaces: Sides<&Workspace>,
@@ -289,7 +290,7 @@ impl Diff {
         if chosen.is_empty() {
             return Ok(Diff { moved: Moved::of(&changed_entries, &[]), ..diff });
         }
-        // Without a lock, a side deploys the current versions of its references.
+        // Only a side without a lock of its own may resolve references that the lock of the other side lacks.
         let mut fetchers = workspaces.try_map(|side| -> Result<Fetcher> {
             let locks = side.lock.as_ref().or(lock);
             let fetcher = fetcher_of(locks, Some(repo), &side.config, how.new.offline, quiet)?;
@@ -414,7 +415,7 @@ impl Outputs {
         if all.objects.iter().any(|object| object.change == DiffStatus::Removed) {
             add_needs(outputs.new, &mut all.needed);
         }
-        // Outputs are large.
+        // Outputs are large, and only [`Outputs::compare_with`] needs them again.
         if all.failed.is_empty() {
             all.built = Sides::default();
         }
@@ -726,7 +727,7 @@ impl Outcome for Diff {
         })
     }
 
-    /// Hints about unknown builds, and the number of differing objects.
+    /// What is unknown, skipped, not locked or remote now, with hints; then the number of differing objects.
     fn stderr(&self, output: &OutputArgs) -> String {
         let failures = self.builds.iter().flat_map(|build| build.not_built.iter().flatten());
         let failures = failures.filter(|failure| !is_stopped(failure));

@@ -162,7 +162,7 @@ fn components(
     Ok(all)
 }
 
-/// The date of `SOURCE_DATE_EPOCH` in seconds; `None` if it is not set.
+/// The date of `SOURCE_DATE_EPOCH` in seconds; `None` if it is not set. Fails if it is not a number.
 fn given_date() -> Result<Option<u64>> {
     let Some(text) = std::env::var_os("SOURCE_DATE_EPOCH") else {
         return Ok(None);

@@ -19,7 +19,7 @@ const SUMMARY: usize = 1_000_000;
 
 /// The text for the log: the findings, with no line that GitHub takes for a command, then the commands.
 pub fn github(checked: &Checked, shown: Shown) -> String {
-    // A log is searched, not watched.
+    // Without a width each finding is listed: a log is searched, so many findings do no harm.
     let mut out = inert(&text(checked, Shown { width: None, ..shown }));
     for severity in [Severity::Error, Severity::Warning] {
         let issues = issues(checked).filter(|issue| issue.severity == severity);

@@ -20,7 +20,8 @@ const NAMED: usize = 10;
 
 /// The findings with their lines, and a summary as the last line. Many findings on a terminal are only counted.
 pub fn human(checked: &Checked, shown: Shown) -> String {
-    // A run that could not start has found nothing out, so it must not report that no kustomizations exist.
+    // A check that could not start knows of no kustomization, so it must not report that none exists. The failures are
+    // on stderr.
     if checked.kustomizations == 0 && checked.findings.is_empty() && !checked.failures.is_empty() {
         return String::new();
     }
@@ -139,6 +140,7 @@ fn summary(checked: &Checked) -> String {
 
 /// The commit that a change was compared with, and the requested base, if that is another commit.
 fn base_text(base: Option<&BaseFindings>) -> String {
+    // Without a base nothing is left out, and the text is not shown.
     let Some(BaseFindings { rev, commit, .. }) = base else { return String::new() };
     let name = if is_object_id(rev) { short(rev).to_owned() } else { visible(rev) };
     match visible(short(commit)) {

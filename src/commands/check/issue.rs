@@ -12,7 +12,7 @@ pub(super) struct Issue<'a> {
     /// The rule; `None` for a file that could not be checked.
     pub rule: Option<&'static str>,
     pub severity: Severity,
-    /// Its file; empty where none is meant.
+    /// Its file; empty for a failure without a location.
     pub path: &'a str,
     /// The line and the column where it begins, if it is at one.
     pub position: Option<Position>,

@@ -12,7 +12,7 @@ use crate::commands::output::Shown;
 use crate::message::redact::visible;
 use crate::targets::affected::DiffStatus;
 
-/// The differences: the names of builds, their consequences and their objects.
+/// The images that moved, then the differences: the names of builds, their consequences and their objects.
 pub(super) fn text(diff: &Diff, shown: Shown) -> String {
     let bold = styled(shown, Style::new().bold());
     let images = first(diff.images.iter().map(ImageMove::line), most_named(shown.verbose));

@@ -24,7 +24,7 @@ impl Diff {
     pub(super) fn markdown(&self) -> String {
         let (repository, sides) = (code(&visible(&self.repository)), code(&self.sides()));
         let mut out = format!("{MARKER}\n**{}** in {repository}, {sides}\n\n", self.counts(""));
-        // Doubts come first: whoever reads only the beginning must see them.
+        // Doubts come right after the headline: whoever reads only the beginning must see them.
         let mut doubts = self.lock_warnings(VERBOSE);
         let unknown = unknown_lines(&self.unbuilt, &self.unread, VERBOSE);
         doubts.extend(first(unknown.lines().map(str::to_owned), NAMED));

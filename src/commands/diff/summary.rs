@@ -38,7 +38,7 @@ pub(super) struct ImageMove {
 }
 
 impl ImageMove {
-    /// Sums up the images of all objects that change, those first that say the least.
+    /// Sums up the images of all objects that change. Those with a warning come first.
     pub(super) fn of(builds: &[Compared]) -> Vec<ImageMove> {
         let mut counts: BTreeMap<(String, String), usize> = BTreeMap::new();
         for object in builds.iter().flat_map(|build| &build.objects) {

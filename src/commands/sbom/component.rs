@@ -86,7 +86,7 @@ impl Component {
         }
     }
 
-    /// The supplier: the owner in a forge, or else the host.
+    /// The supplier: the owner in a forge, or else the host; `None` if its location has no host.
     pub(super) fn supplier(&self) -> Option<String> {
         let url = Url::parse(self.location.as_ref()?.trim_start_matches("git+")).ok()?;
         let supplier = match url.host_str()? {
@@ -221,17 +221,17 @@ impl Component {
     fn of_repository(mut self, url: &str, version: Option<&str>, path: &str) -> Self {
         let spec = RepoSpec::parse(url).ok();
         let repository = spec.as_ref().map_or(url, |spec| spec.repo_path.trim_matches('/').trim_end_matches(".git"));
-        // Only these two forges have a type of their own in the specification of package URLs.
         let segments = spec.as_ref().map(|spec| root_segments(spec, "")).unwrap_or_default();
         let url = match url.split_once("://") {
             Some(_) => url.to_owned(),
             None => format!("ssh://{}", url.replacen(':', "/", 1)),
         };
         let at = version.map(|version| format!("@{version}")).unwrap_or_default();
-        // The user that ssh asks for names nothing.
+        // The user of ssh, such as `git`, is not a part of the name.
         let parsed = Url::parse(&url).ok().and_then(|mut url| url.set_username("").is_ok().then_some(url));
         let location = format!("git+{}{at}", parsed.as_ref().map_or(&*url, Url::as_str));
         (self.name, self.purl) = match segments.first().map(String::as_str) {
+            // The types of package URLs are named after these forges; elsewhere the repository is a qualifier.
             Some(host @ ("github.com" | "gitlab.com")) if repository.contains('/') => {
                 let kind = host.trim_end_matches(".com");
                 (repository.to_owned(), purl(kind, &repository.to_lowercase(), version, &[]))

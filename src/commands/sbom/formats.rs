@@ -17,7 +17,7 @@ const HOME: &str = concat!("pkg:cargo/", env!("CARGO_PKG_NAME"));
 const UNKNOWN: &str = "NOASSERTION";
 
 impl Sbom {
-    /// The id of the subject in each document, and below it of each component.
+    /// The id of a component in each document; without a component, that of the subject.
     fn element_id(&self, component: Option<usize>) -> String {
         component.map_or("repository".to_owned(), |index| format!("remote-{}", index + 1))
     }
@@ -50,7 +50,7 @@ impl Sbom {
         below
     }
 
-    /// What runs images that are unknown, each with the kind of the reason.
+    /// The builds and deployments whose images are unknown, each with the kind of the reason.
     fn unknown_images(&self) -> impl Iterator<Item = (&'static str, String)> {
         let not_built = self.images.not_built.iter().map(|failure| ("not-built", failure.to_string()));
         not_built.chain(self.images.elsewhere.iter().map(|line| ("elsewhere", line.clone())))

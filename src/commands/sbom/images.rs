@@ -30,7 +30,8 @@ pub(super) struct Images {
     pub(super) elsewhere: BTreeSet<String>,
 }
 
-/// Builds each starting point of a commit, and each target that is deployed from it.
+/// The images that run in the builds of a commit: of each starting point, and of each target that is deployed from it.
+/// A build that fails, or a file that cannot be read, may run others: it does not end the search, and is reported.
 pub(super) fn images_of(
     repo: &Rc<LocalRepo>,
     rev: &str,
@@ -52,7 +53,6 @@ pub(super) fn images_of(
         Ok::<_, Failures>((images(&output)?, deploying(&output)))
     });
     let unread = unread.iter().map(|file| Failure::new(format!("{}: {}", file.location_text(), file.message)));
-    // A build that fails may run images that nobody knows, so it is reported with the others.
     let elsewhere = elsewhere.iter().filter_map(Target::elsewhere_line).collect();
     let mut all = Images { run_by: RunBy::new(), not_built: unread.collect(), elsewhere };
     for (name, built) in names.iter().zip(built) {

@@ -42,7 +42,7 @@ const TERMS: [&str; 12] =
 /// Whether a copyright line also contains terms, so that its text is not a known license only.
 fn has_terms(line: &str) -> bool {
     let line = line.trim().to_lowercase();
-    // These words occur in the Apache License itself.
+    // The Apache License itself has a line that begins with `(c) You must retain`.
     is_notice(&line)
         && !line.starts_with("(c) you must retain")
         && line.split(|c: char| !c.is_alphanumeric()).any(|word| TERMS.contains(&word))
