@@ -115,7 +115,8 @@ fn subjects(workspace: &Workspace, text: &str, quiet: bool) -> Result<Vec<BuildS
             say(&lines(first(notes, NAMED)));
             Ok(vec![BuildSpec::root(workspace, &root)])
         }
-        // Several sources of one object are one target.
+        // Several sources of one object are one target. A directory without a kustomization stands for the only target
+        // that deploys it.
         (None, sources @ [target, ..], _) | (None, [], sources @ [target])
             if sources.iter().all(|source| source.object == target.object) =>
         {

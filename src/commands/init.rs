@@ -142,6 +142,7 @@ impl Setup {
     /// those with a readable root below.
     fn leave_out_templates(&mut self) -> Result<()> {
         let directories = failing(&self.checked).filter(|finding| is_template(finding)).map(directory);
+        // The top is not a template: without it nothing would be left.
         let mut templates: BTreeSet<String> = directories.filter(|directory| !directory.is_empty()).collect();
         // A directory with a readable root is not a template as a whole.
         let roots = self.workspace.roots()?;

@@ -57,6 +57,7 @@ fn without_secrets(json: &str) -> String {
         rest = &rest[at..];
         let mut strings = serde_json::Deserializer::from_str(rest).into_iter::<String>();
         let text = strings.next().and_then(|text| text.ok()).unwrap_or_default();
+        // The offset is above 0 in valid JSON; `max` makes sure that the loop ends.
         let (string, after) = rest.split_at(strings.byte_offset().max(1));
         match redact::message(&text) {
             Cow::Owned(shown) => out.push_str(&json!(shown).to_string()),

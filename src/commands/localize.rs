@@ -124,10 +124,12 @@ pub(super) struct Locking {
     /// moved, or both sides of a conflict changed them. Also the failure of a hook whose lock is not staged.
     #[serde(rename = "kept")]
     pub unmoved: Vec<Failure>,
-    /// The entries that keep their version, because the new one is too young.
+    /// The entries that keep their version, because the new one is too young; with `--to PATTERN` also because a newer
+    /// release is not signed, or a registry does not list its versions.
     #[serde(rename = "held")]
     pub too_young: Vec<Failure>,
-    /// Errors of the tree itself, which hide the references behind them, and charts and images that are never locked.
+    /// Errors of the tree itself, which hide the references behind them; also images, and charts without `helm`, which
+    /// are not locked.
     pub unread: Vec<Failure>,
     /// The references that could not be resolved.
     pub unresolved: Vec<Failure>,

@@ -146,6 +146,7 @@ fn components(
     let mut all: Vec<Component> = all.into_values().collect();
     let tree = ReferenceTree::survey(repo, tree.clone(), &Config::of(&*tree, "")?, &[])?;
     let mut named: BTreeMap<&Upstream, Vec<&NamedReference>> = BTreeMap::new();
+    // References inside of an upstream are the `names` of its component.
     for reference in tree.references.iter().filter(|reference| reference.from.remote.is_none()) {
         if let Some(source) = &reference.to.remote {
             named.entry(source).or_default().push(reference);

@@ -206,6 +206,7 @@ impl Status {
         }
         let has_remote = self.remote_references.locked + self.remote_references.allowed > 0;
         let head = head_tree(repo)?;
+        // Files that only HEAD lists count as well: their removal is to be committed, too.
         let stored = [listed_files(&DiskTree::of_directory(top)?), listed_files(&*head)].concat();
         // Without remote references `branch` does not read the files of kustomizations, so they need not be committed.
         let mut needed: BTreeSet<String> = if has_remote { used.clone() } else { BTreeSet::new() };

@@ -88,7 +88,7 @@ struct Selection {
     sources: BTreeSet<Upstream>,
     /// Unanswered, unsigned, or a version that moved.
     unmoved: Vec<Failure>,
-    /// Too young.
+    /// Too young; for `--to PATTERN` also other reasons why a newer release may not be locked.
     too_young: Vec<Failure>,
 }
 

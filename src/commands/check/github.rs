@@ -34,7 +34,7 @@ fn text(checked: &Checked, shown: Shown) -> String {
     human(checked, shown) + &console::strip_ansi_codes(&failures)
 }
 
-/// The text for the file that `GITHUB_STEP_SUMMARY` names, as on a terminal.
+/// The text for the file that `GITHUB_STEP_SUMMARY` names: as on a terminal, where many findings are only counted.
 pub fn github_summary(checked: &Checked, verbose: bool) -> String {
     let mut lines = String::new();
     for line in text(checked, Shown { verbose, width: Some(0), ..Shown::default() }).lines() {

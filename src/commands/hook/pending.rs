@@ -84,7 +84,8 @@ pub(super) fn received(repo: &LocalRepo, lines: &str) -> Result<Vec<PendingCheck
     })
 }
 
-/// The commits or files for which the pre-commit framework runs the hook: a push, a revision, or the index.
+/// The commit or files for which the pre-commit framework runs the hook: the end of its range, the pushed branch, or
+/// the index. For a commit, warnings in all files are shown.
 pub(super) fn framework(repo: &LocalRepo) -> Result<PendingCheck> {
     let push = variable("PRE_COMMIT_REMOTE_NAME").and(variable("PRE_COMMIT_LOCAL_BRANCH"));
     match variable("PRE_COMMIT_TO_REF").or(push) {

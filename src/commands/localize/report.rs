@@ -51,7 +51,7 @@ impl Outcome for LocalizeReport {
     }
 
     fn status(&self) -> u8 {
-        // Entries that are too young are held on purpose, and `check` reports the errors in `unread`: neither counts.
+        // Entries in `too_young` are held on purpose, and `check` reports the errors in `unread`: neither counts.
         let is_done = self.locking.unmoved.is_empty() && self.locking.unresolved.is_empty();
         let is_missing = matches!(self.localized.made, ResultKind::Rendered { fails: true, .. });
         u8::from(
@@ -96,7 +96,7 @@ impl LocalizeReport {
             ));
             out.extend(localized.now_remote.iter().map(|upstream| format!("  {}", upstream.line())));
         }
-        // The first hint says when it may be locked; if it has no date, how to allow it now.
+        // The first hint says when it may be locked, or else what to do now.
         out.extend(locking.too_young.iter().map(|failure: &Failure| {
             let wait = failure.hints.first().map(|hint| format!("; {hint}")).unwrap_or_default();
             format!("  held: {}{wait}", failure.message)
