@@ -107,7 +107,7 @@ impl HookCommand {
             hook if hook != HookName::PreReceive && is_off(&repo)? => Vec::new(),
             HookName::Lock => {
                 let mut locked = LockArgs::default().update_lock(output)?;
-                // The failure stops the commit: git commits the files of the index, whose lock is another one.
+                // The failure stops the commit: git commits the files of the index, whose lock differs.
                 if !is_lock_staged(&repo)? {
                     let failure = Failure::new(format!("{LOCK_NAME} on disk is not part of this commit yet"));
                     locked.locking.unmoved.push(failure.hint(stage([LOCK_NAME])));

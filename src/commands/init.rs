@@ -316,8 +316,8 @@ fn errors(checked: &Checked) -> BTreeSet<(Rule, &str, Option<Span>, &str)> {
 
 /// Whether a finding is caused by a template, which another program fills in before the build.
 fn is_template(finding: &Finding) -> bool {
-    // The finding tells that of a file that cannot be read. In a file that can, a variable in a reference does not
-    // count.
+    // `is_template` is about a file that cannot be read. One that can is a kustomization, even if a reference in it has
+    // a variable.
     finding.is_template || has_variable(&finding.path)
 }
 

@@ -92,8 +92,8 @@ impl HowArgs {
             return Ok(Box::new(LocalizeReport { localized: rendered::render(&request)?, locking }));
         }
         let prepared = PreparedRun::of(&request).map_err(|failures| match &request.mode {
-            // The TARGET may be a misspelled command, which explains the failure best. It is none if `--rev` is given,
-            // because that commit may have the directory, or if a failure is located in a file.
+            // The TARGET may be a misspelled command, which explains the failure best. But not with `--rev`, because
+            // that commit may have the directory, and not if a failure names a file that is wrong.
             LocalizeMode::Copy { target, new_dir, .. }
                 if rev.is_none() && failures.0.iter().all(|failure| failure.location.is_none()) =>
             {

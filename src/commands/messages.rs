@@ -176,7 +176,8 @@ pub(super) fn hints(failures: &[&Failure], verbose: bool) -> String {
     all.into_iter().map(|hint| hinted(hint)).collect::<String>() + &remote_hint(failures, verbose)
 }
 
-/// The hint how the subjects of failures can stay remote, then the entries for them; empty if there are none.
+/// The hint that says how to leave the failed references remote, with the entries of `allow` for them; empty if no
+/// failure has an entry.
 fn remote_hint(failures: &[&Failure], verbose: bool) -> String {
     // An outage passes, so only `init` offers an entry for it.
     let lasting = failures.iter().filter(|failure| !failure.kind.is_outage());

@@ -65,7 +65,7 @@ impl TreeArgs {
     }
 }
 
-/// Whether a URL of the command line, which may name a directory of a repository, means a reference.
+/// Whether a URL of the command line means a reference. A URL with a directory means only what is in that directory.
 fn is_named(url: &str, reference: &str) -> bool {
     let is_there = match (RepoSpec::parse(url), RepoSpec::parse(reference)) {
         (Ok(asked), Ok(named)) => path::is_in(&named.directory(), &asked.directory()),
@@ -74,7 +74,7 @@ fn is_named(url: &str, reference: &str) -> bool {
     is_there && update::UrlArgument::of(url).is_of_reference(reference)
 }
 
-/// The entries of a lock that lead to the entries that a URL means.
+/// The entries of a lock that lead to the entries that a URL means: only the lock knows what an upstream references.
 fn leading_to(url: &str, lock: &Lock) -> BTreeSet<Upstream> {
     let named_by = lock.referrers();
     let above = |upstream: &Upstream| named_by.get(upstream).cloned().unwrap_or_default();

@@ -109,7 +109,7 @@ pub(super) fn unknown_word(text: &str, rest: &[String]) -> Option<Failure> {
 
 const PROGRAM: &str = "git kustomize-localize";
 
-/// The failure for an unknown command; `None` if the first word may be a TARGET, or the error is another one.
+/// The failure for an unknown command; `None` if the first word may be a TARGET, and for other errors.
 pub(super) fn unknown_command(error: &clap::Error) -> Option<Failure> {
     // clap takes an unknown command for a TARGET, and answers with the options of a copy. It reports a third word as a
     // conflict: after TARGET and NEW_DIR only a command could follow.
@@ -124,7 +124,7 @@ pub(super) fn unknown_first_word() -> Option<Failure> {
     if named().is_none() { unknown_word(first, rest) } else { None }
 }
 
-/// The failure for an unknown rule of `explain`; `None` if the error is another one.
+/// The failure for an unknown rule of `explain`; `None` for other commands and errors.
 pub(super) fn unknown_rule(error: &clap::Error) -> Option<Failure> {
     // The rule is the only argument of `explain` that is not an option.
     let is_option =

@@ -22,7 +22,7 @@ impl Sbom {
         component.map_or("repository".to_owned(), |index| format!("remote-{}", index + 1))
     }
 
-    /// The ids of the components that each component references, by its id, and those that the subject references.
+    /// The ids of the components that the subject and each component reference, by the id of the referrer.
     fn dependencies(&self) -> BTreeMap<String, BTreeSet<String>> {
         // A lock names upstreams with their directories, but a component is a whole repository.
         let mut numbers: BTreeMap<&Upstream, Vec<usize>> = BTreeMap::new();
