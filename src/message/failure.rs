@@ -259,9 +259,10 @@ pub(crate) fn short(id: &str) -> &str {
 
 /// A command for a hint: `beginning` unchanged, which holds no values, then each word quoted for a shell.
 ///
-/// This is the only way in which paths, refs and URLs get into a command.
+/// Paths, refs and URLs get into a command only by this or [`argument`].
 pub(crate) fn command(beginning: &'static str, words: impl IntoIterator<Item = impl AsRef<str>>) -> String {
-    // Each is one word, and never an option or code. Invisible characters are escaped; such a word cannot be pasted.
+    // For the shell, each is one word and never code. Secrets are hidden and invisible characters escaped; a command
+    // with such a word shows the way, but does not work if it is pasted.
     let mut command = beginning.to_owned();
     for word in words {
         command.push(' ');
@@ -318,14 +319,15 @@ pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) 
     if distance <= 3 && distance * 2 <= nearest.len() {
         return Some(nearest);
     }
-    // A long word may be the beginning of a longer one, with its last letter wrong: `remote-ref`, `remote-refs`.
+    // At least four letters may be the beginning of a much longer word, with a wrong one after them: `remote-refs` for
+    // `remote-reference`.
     let start = word.char_indices().next_back().map_or("", |(last, _)| &word[..last]);
     known.into_iter().find(|known| start.len() >= 4 && known.to_lowercase().starts_with(start))
 }
 
 /// The pathspec of a path from the top of the repository, for git in any directory.
 pub(crate) fn pathspec(path: &str) -> String {
-    // git takes most signs after `:/` for further magic.
+    // git takes most signs after `:/` for further magic, and `*`, `?`, `[` or `\` anywhere for a pattern.
     let begins_with_sign = path.starts_with(|c: char| !c.is_alphanumeric() && c != '.');
     if begins_with_sign || path.contains(['*', '?', '[', '\\']) {
         format!(":(top,literal){path}")

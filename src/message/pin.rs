@@ -40,7 +40,7 @@ impl Pin {
         matches!(self, Pin::ShortCommit | Pin::Branch | Pin::None)
     }
 
-    /// The kind of a ref in a reference to a repository. A name with a digit is a tag unless it looks like a branch.
+    /// The kind of a ref in a reference to a repository.
     pub(crate) fn of(reference: Option<&str>) -> Pin {
         let text = match reference {
             None | Some("") => return Pin::None,
@@ -71,7 +71,8 @@ const LINES_OF_WORK: [&str; 17] = [
     "user", "users", "dependabot", "renovate", "backport",
 ];
 
-/// Whether a ref is probably a tag: its name has a digit, and is not one that people give to branches.
+/// Whether a ref is probably a tag: its name has a digit, and is not one that people give to branches. A full name,
+/// `refs/…`, says by itself what it is.
 fn looks_like_tag(text: &str) -> bool {
     if let Some(name) = text.strip_prefix("refs/") {
         return name.starts_with("tags/");

@@ -93,7 +93,8 @@ pub(crate) fn message(text: &str) -> Cow<'_, str> {
     Cow::Owned(replace_secrets(text, |_, hidden| hidden))
 }
 
-/// A line of somebody else's text as [`visible`], with a mark at each hidden secret.
+/// A line of somebody else's text as [`visible`], with a mark in each word from which a secret was removed without a
+/// trace.
 pub(crate) fn concealed(text: &str) -> String {
     if message(text) == text {
         return visible(text);
@@ -193,8 +194,8 @@ impl Redacted {
         let is_forced = text.get(..FORCED_GIT.len()).is_some_and(|head| head.eq_ignore_ascii_case(FORCED_GIT));
         let (prefix, text) = text.split_at(if is_forced { FORCED_GIT.len() } else { 0 });
         self.text.push_str(prefix);
-        // `start` is the end of the text that was added, `end` the beginning of the query. Authorities are only looked
-        // for before the query, which is redacted by its keys.
+        // `start` is the end of the text that was added, `end` the beginning of the query or fragment. Authorities are
+        // only looked for before `end`; the rest is redacted by its keys.
         let last_at = end_of_last_at(text);
         let mut end = location_end(text, 0);
         let head = authority_start(&text[..end]).map_or(text.len(), |(length, _)| length);
@@ -228,7 +229,7 @@ impl Redacted {
             self.secret |= query::redact(query, &mut self.text);
         }
         // A URL is shown without its fragment, which no server gets. In a local path `#` is an ordinary character,
-        // unless a secret comes before it: then it may be a part of the secret.
+        // unless a secret comes before it: then it may be a part of the secret. A fragment with a secret always goes.
         let is_path = !is_url && !self.secret && tail.contains('#');
         let before = self.text.len();
         self.text.push('#');
@@ -239,8 +240,8 @@ impl Redacted {
         self.secret |= secret;
     }
 
-    /// Adds the redacted form of the userinfo that begins at `start`, and returns the offset of the host. `last_at` is
-    /// the end of the last `@` in the text.
+    /// Adds the redacted form of the userinfo that begins at `start`, and returns the offset after it; `start` if there
+    /// is none, or none that may hold a secret. `last_at` is the end of the last `@` in the text.
     fn mask_userinfo(&mut self, text: &str, start: usize, kind: SchemeKind, last_at: usize) -> usize {
         // The userinfo ends at the last `@` of the authority. Without an `@` there is none.
         let rest = &text[start..];
@@ -254,7 +255,7 @@ impl Redacted {
         if end == start {
             return start;
         }
-        // The name ends at the first separator, raw or encoded.
+        // The name ends at the first raw separator, or else at an encoded one.
         let userinfo = &text[start..end];
         let named = userinfo.strip_suffix('@').unwrap_or(userinfo);
         let named = named.strip_suffix(ENCODED_AT).unwrap_or(named);
@@ -306,7 +307,7 @@ fn location_end(text: &str, start: usize) -> usize {
 }
 
 /// The offset of the first authority of a text, where a login may begin, and the kind of the text before it: after
-/// `scheme://`, after `//` at the front, and after `https:/`.
+/// `scheme://`, after `//` at the front, and after `https:/`. `None` if it has no authority.
 fn authority_start(text: &str) -> Option<(usize, SchemeKind)> {
     let slashes = leading_slashes(text);
     if slashes >= 2 {
