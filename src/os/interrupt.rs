@@ -70,7 +70,8 @@ pub(crate) fn install() {
 
 /// Cleans up, and ends the program as a signal with this number does.
 fn end(signal: i32) {
-    // All stay locked to the end: a thread whose child was ended cannot start another.
+    // First the end of steps that belong together is waited for. All stay locked to the end: a thread whose child was
+    // ended cannot start another.
     let _held = locked(&HELD);
     let groups = locked(&GROUPS);
     let directories = locked(&DIRECTORIES);
@@ -105,7 +106,7 @@ fn remove(directory: &Path) {
 }
 
 /// Starts a child, and with `own_group` keeps the group that it leads registered until the returned
-/// [`Group`] is dropped.
+/// [`Group`] is dropped. A child in our own group gets a Ctrl-C from the terminal itself.
 pub(crate) fn spawn(command: &mut Command, own_group: bool) -> std::io::Result<(Child, Option<Group>)> {
     // Locked before the child starts, so that an interruption knows each child.
     let mut groups = locked(&GROUPS);
@@ -237,8 +238,8 @@ pub(crate) fn unusable(error: impl std::fmt::Display) -> Failure {
 }
 
 /// Locks a directory against other runs; waits for `patience` if another run has locked it, and returns `None` if it
-/// still has. Does nothing on file systems without locks. The lock ends when the result is dropped, or with the
-/// process.
+/// still has. Does nothing if the directory cannot be opened or its file system has no locks. The lock ends when the
+/// result is dropped, or with the process.
 pub(crate) fn lock(directory: &Path, patience: Duration) -> Option<Alone> {
     let Some(opened) = open(directory) else {
         return Some(Alone(None));
@@ -280,7 +281,7 @@ pub(crate) fn sweep(parent: &Path, prefix: &str) {
         let is_dead = match directory.as_ref().map(File::try_lock) {
             Some(Ok(())) => true,
             Some(Err(TryLockError::WouldBlock)) => false,
-            // Directories cannot be locked on this file system.
+            // It cannot be opened or locked here, so its age decides.
             _ => metadata.modified().is_ok_and(|time| time.elapsed().is_ok_and(|age| age > ABANDONED)),
         };
         if is_dead {

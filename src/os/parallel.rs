@@ -46,7 +46,7 @@ pub fn side_by_side<J: Sync, D: Send>(jobs: &[J], most: usize, run: impl Fn(usiz
 
 /// Begins work on another thread. Returns a function that waits for its end, and returns its result.
 pub(crate) fn meanwhile<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> impl FnOnce() -> T {
-    // Whoever takes the work first does it: the other thread, or the caller if no thread can be started.
+    // A thread that cannot be started drops its closure, so both hold the work: then the caller does it.
     let work = Arc::new(Mutex::new(Some(work)));
     let take = |work: &Mutex<Option<_>>| locked(work).take();
     let taken = work.clone();

@@ -167,7 +167,8 @@ fn send_output(pipe: Option<impl Read + Send + 'static>, number: usize, to: mpsc
     });
 }
 
-/// Waits until the child has ended and both of its pipes are closed. Fails as soon as it exceeds its bounds.
+/// Waits until the child has ended and both of its pipes are closed, or [`GRACE`] has passed since its end. Fails as
+/// soon as it exceeds its bounds.
 fn wait_within(
     child: &mut Child,
     name: String,
@@ -185,6 +186,7 @@ fn wait_within(
         }
         match child.try_wait() {
             Err(error) => return Err(Error::Io(name, error)),
+            // With closed pipes, the reader does not wait any more.
             Ok(None) if is_closed => std::thread::sleep(SOON),
             Ok(None) => {}
             Ok(Some(status)) => {
@@ -236,7 +238,8 @@ fn resident_bytes_below(process: u32) -> u64 {
     children.filter_map(resident_bytes).sum()
 }
 
-/// Ends a child that failed or exceeded its bounds, with its whole group if it has one of its own.
+/// Ends a child that exceeded its bounds or cannot be waited for. If it leads a group, the group is first asked to end,
+/// so that git removes its locks, and then killed.
 fn end(child: &mut Child, own_group: bool) {
     if own_group {
         signal_group(child.id(), GroupSignal::Terminate);

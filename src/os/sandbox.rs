@@ -29,6 +29,7 @@ use super::process::Output;
 pub(crate) enum Means {
     /// The filter, and Landlock as far as the machine has it.
     Filter,
+    /// Nothing, if the machine does not allow the filter. A child then asks our proxy only if it respects the settings.
     #[serde(rename = "proxies")]
     Nothing,
 }
@@ -74,7 +75,7 @@ pub(crate) struct Isolated {
     pub refused: Option<BTreeSet<Request>>,
 }
 
-/// Runs a command to its end, without any isolation: only Linux has it.
+/// Runs a command to its end, without any isolation: only Linux has it. Fails if `isolation` demands the filter.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn run(
     command: &mut std::process::Command,

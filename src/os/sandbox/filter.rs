@@ -81,7 +81,7 @@ fn fail(error: i32) -> sock_filter {
 pub(super) enum ConnectionPolicy {
     /// The parent is notified of each one, and makes it or refuses it.
     Watched,
-    /// New sockets fail.
+    /// New sockets fail, except for TCP: there Landlock decides about each connection.
     Refused,
 }
 
@@ -110,6 +110,7 @@ pub(super) fn program(requests: Option<ConnectionPolicy>, local: bool) -> Option
         let watch = end(libc::SECCOMP_RET_USER_NOTIF);
         let (refuse, connect) = match requests {
             ConnectionPolicy::Watched => (watch, watch),
+            // Only a socket of TCP can be connected then, and Landlock decides about that.
             ConnectionPolicy::Refused => (fail(libc::EACCES), allow),
         };
         // Calls that reach other machines are watched or refused. No build needs to listen, so that is always refused.

@@ -113,7 +113,8 @@ fn ruleset(command: &Command, isolation: &Isolation<'_>) -> Result<RulesetCreate
         let scopes = Scope::AbstractUnixSocket | Scope::Signal;
         rules = rules.handle_access(AccessNet::from_all(RIGHTS))?.scope(scopes)?;
     }
-    // Programs that run must be readable, wherever they lie.
+    // Programs that run must be readable, wherever they are. A build also calls this executable, in place of git and
+    // helm.
     let programs = [std::env::current_exe().ok(), Path::new(command.get_program()).canonicalize().ok()];
     let path = command.get_envs().find(|(name, _)| *name == "PATH").and_then(|(_, path)| path);
     let path = path.map(OsStr::to_owned).or_else(|| std::env::var_os("PATH")).unwrap_or_default();

@@ -58,15 +58,15 @@ impl Requests<'_> {
         }
     }
 
-    /// Decides about a call: only a connection to the permitted address is made. A refused request is a finding, unless
-    /// programs make such a request in vain without needing it.
+    /// Decides about a call: only a connection to the permitted address is made, and with `local` one to a server on
+    /// this machine. A refused request is a finding, unless programs make such a request in vain without needing it.
     fn judge(&self, asked: &seccomp_notif) -> Answer {
         let [first, second, third, ..] = asked.data.args;
         match c_long::from(asked.data.nr) {
             libc::SYS_connect => match self.read_address(asked, second, third) {
                 Some(Address::Internet(address)) if Some(address) == self.isolation.network => {
                     // We connect, not the child: another thread of it may change the address before the kernel reads
-                    // it.
+                    // it. If our server cannot be reached, the child is not to blame.
                     let connected = self.connect(asked, first, address);
                     connected.map_or(Answer::Refused(None), |()| Answer::Connected)
                 }
@@ -83,7 +83,7 @@ impl Requests<'_> {
         }
     }
 
-    /// Reads the address that a call is given.
+    /// Reads the address that a call is given; `None` if it cannot be read, or belongs to a family that we do not know.
     fn read_address(&self, asked: &seccomp_notif, at: u64, length: u64) -> Option<Address> {
         let mut bytes = [0; 28];
         let length = bytes.len().min(usize::try_from(length & 0xFFFF_FFFF).ok()?);
