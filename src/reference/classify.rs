@@ -19,7 +19,8 @@ pub(crate) fn is_remote_file(text: &str) -> bool {
 }
 
 /// Whether an http or https URL marks where a repository ends, so that a file cannot have been meant: a `//`
-/// after the host, a segment `_git`, or a segment that ends in `.git`, before the `?`.
+/// after the host, a segment `_git`, or a segment that ends in `.git`, before the `?`. Only the mark counts at which
+/// [`RepoSpec::parse`] splits.
 pub(crate) fn has_git_marker(text: &str) -> bool {
     let location = text.split_once('?').map_or(text, |(location, _)| location);
     let unforced = strip_prefix_ignore_case(location, "git::").unwrap_or(location);
@@ -32,8 +33,8 @@ pub(crate) fn has_git_marker(text: &str) -> bool {
     let Some((repository, rest)) = split_at_marker(path) else {
         return false;
     };
-    // [`RepoSpec::parse`] also splits inside `.github/` and `my_git/`. Such directories hold files, so these do not
-    // count here, and a GET decides, as in kustomize.
+    // It also splits inside `.github/` and `my_git/`. Such directories hold files, so these do not count here, and a
+    // GET decides, as in kustomize.
     if let Some((before, _)) = repository.split_once("_git/") {
         return before.is_empty() || before.ends_with('/');
     }
@@ -63,6 +64,7 @@ pub(crate) fn unsupported_scheme(text: &str) -> Option<String> {
     if is_scheme && after.starts_with("::") {
         return Some(scheme + "::");
     }
+    // kustomize reads `git::` only before a text that is also a git reference without it.
     if unforced.is_some() {
         return Some("git::".to_owned());
     }

@@ -5,9 +5,9 @@ use percent_encoding::percent_decode_str;
 use super::url_parts::UrlParts;
 use super::{Pin, has_git_marker, is_remote_file};
 
-/// Whether an http(s) URL that could also name a repository is probably meant as a file: its path ends like
-/// a file that a build reads, or a known forge serves raw bytes there. A guess, for messages and for the order of
-/// requests.
+/// Whether a text that could also name a repository is probably meant as a file: its path ends like a file that a build
+/// reads, or it is an http(s) URL at which a known forge serves raw bytes. A guess, for messages, for the order of
+/// requests, and for the texts of records.
 pub(crate) fn looks_like_file(url: &str) -> bool {
     let path = url.split(['?', '#']).next().unwrap_or(url);
     let lower = path.to_ascii_lowercase();
@@ -26,9 +26,9 @@ pub(crate) fn names_page(name: &str) -> bool {
 /// How firmly the URL of a file names a version, and the part of it that does, for example `main` or
 /// `releases/latest`; that part is empty if the version is missing. `None` if no part is known to be a version.
 ///
-/// The known forms are the raw files, releases and gists of GitHub, the raw files and releases of GitLab and Bitbucket
-/// on any host, the queries `ref` and `at`, and on any host a segment that is the name of a branch that most
-/// repositories have. The server accepts a short commit id as long as it is unique.
+/// The known forms are the raw files, releases and gists of GitHub, the raw files of Bitbucket, and on any host the raw
+/// files and the latest release of GitLab, the queries `ref` and `at`, and a directory that is `latest` or named as a
+/// branch that most repositories have. The server accepts a short commit id as long as it is unique.
 pub(crate) fn file_pin(url: &str) -> Option<(Pin, String)> {
     let parts = UrlParts::of(url)?;
     let version = parts
@@ -52,7 +52,8 @@ const DEFAULT_BRANCHES: [&str; 5] = ["main", "master", "trunk", "develop", "HEAD
 const LATEST: [&str; 2] = ["releases/latest", "releases/permalink/latest"];
 
 impl UrlParts<'_> {
-    /// The version in the URL of a raw file at a known forge; empty for a gist without a revision.
+    /// The version in the URL of a raw file or a file of a release at a known forge; empty for a gist without a
+    /// revision. `None` for any other URL, also for one that names a version, but no file after it.
     fn forge_version(&self) -> Option<String> {
         let segments = self.segments.as_slice();
         // The segments after the word for raw bytes, such as `raw`: first the version, then the path of the file.
@@ -90,8 +91,8 @@ impl UrlParts<'_> {
         }
     }
 
-    /// A part of the path that usually moves, on a host whose URLs are not known: a word for the newest release, or the
-    /// usual name of a first branch. `None` if it has no such part.
+    /// A part of the path that usually moves, on a host whose URLs are not known: a word for the newest release, a
+    /// branch in `refs/heads`, or the usual name of a first branch. `None` if it has no such part.
     fn moving_version(&self) -> Option<String> {
         // The last segment is the file itself.
         let (_, directories) = self.segments.split_last()?;

@@ -19,7 +19,7 @@ pub(super) struct HttpUrl<'a> {
 
 impl<'a> HttpUrl<'a> {
     /// Splits a text that Go parses as a URL with the scheme http or https, in any case: kustomize takes only such a
-    /// text for a remote file. `None` if Go refuses it.
+    /// text for a remote file. `None` if it has another scheme, or Go refuses it.
     pub(super) fn parse(text: &'a str) -> Option<Self> {
         let (text, fragment) = text.split_once('#').unwrap_or((text, ""));
         if text.bytes().any(|b| b < b' ' || b == 0x7f) || !escapes_are_valid(fragment) {

@@ -51,7 +51,6 @@ impl RepoSpec {
         if text.starts_with('/') {
             return Err("it is an absolute path");
         }
-        // The query decides how to fetch, the rest decides the content.
         let (location, query) = text.split_once('?').unwrap_or((text, ""));
         let pairs = parse_query(query);
         let (host, rest) = split_host(location)?;
@@ -127,7 +126,8 @@ fn first_value<'a>(pairs: &'a [(String, String)], name: &str) -> Option<&'a str>
     Some(value.as_str()).filter(|value| !value.is_empty())
 }
 
-/// Splits the host, in the form in which git gets it, from the path of a text without query.
+/// Splits the host, in the form in which git gets it, from the path of a text without query. The error says why
+/// kustomize does not take the text for a git repository.
 pub(super) fn split_host(text: &str) -> Result<(String, &str), &'static str> {
     let text = strip_prefix_ignore_case(text, "git::").unwrap_or(text);
     let (scheme, text) = split_scheme(text);
@@ -148,7 +148,7 @@ pub(super) fn split_host(text: &str) -> Result<(String, &str), &'static str> {
     if host.is_empty() {
         return Err("it has no host");
     }
-    // kustomize normalizes GitHub: ssh if a user is given, https otherwise.
+    // kustomize normalizes GitHub: ssh if that is the scheme or a user is given, https otherwise, even for http.
     let host = if !github {
         format!("{scheme}{user}{host}")
     } else if scheme == SSH || !user.is_empty() {
@@ -179,7 +179,7 @@ pub(super) fn split_at_marker(path: &str) -> Option<(&str, &str)> {
 }
 
 /// Splits a path after two segments, which may be empty: there the repository ends (`OWNER/NAME`) if the URL does not
-/// mark its end.
+/// mark its end. `None` if it has only one.
 fn split_after_two(path: &str) -> Option<(&str, &str)> {
     let first = path.find('/')?;
     let second = path[first + 1..].find('/');
@@ -231,14 +231,15 @@ fn is_github(text: &str) -> bool {
     "github.com".chars().all(|c| folded.next() == Some(Some(c))) && matches!(folded.next(), Some(Some('/' | ':')))
 }
 
-/// Finds the character that ends the host: the first `/`; in scp style a `:` that comes before it.
+/// Finds the character that ends the host: the first `/`; in scp style a `:` that comes before it. `None` if the text
+/// has neither.
 fn host_end(text: &str, scp_style: bool) -> Option<usize> {
     let slash = text.find('/');
     if !scp_style {
         return slash;
     }
     let colon = text.find(':');
-    // A colon at the very beginning would leave no host.
+    // kustomize takes a colon at the very beginning only if there is no `/`.
     match (slash, colon) {
         (None, _) => colon,
         (Some(slash), Some(colon)) if colon > 0 && colon < slash => Some(colon),

@@ -10,8 +10,9 @@ use crate::message::redact;
 /// The beginning of a URL of GitHub that kustomize passes to git unchanged.
 const GITHUB: &str = "https://github.com/";
 
-/// Refuses a reference that could be taken for an option, that hides control characters, that leaves
-/// its repository, or whose ref git would not take for one. The error says why, and shows nothing of the text.
+/// Refuses a reference that could be taken for an option, that hides control characters, that clients read
+/// differently, that leaves its repository, or whose ref git would not take for one. The error says why, and shows
+/// nothing of the text.
 ///
 /// Pass the spec if the text is used as a git repository; without it only the rules for any text
 /// and for http URLs apply. A reference that passes is well-formed, not trusted.

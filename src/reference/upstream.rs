@@ -16,7 +16,7 @@ impl Upstream {
         }
     }
 
-    /// Parses a text that `Display` wrote.
+    /// Parses a text that `Display` wrote. The result is always displayed as the same text.
     pub fn named(text: &str) -> Upstream {
         if let Some(image) = text.strip_prefix(IMAGE) {
             return Upstream::Image { image: image.to_owned() };
@@ -27,7 +27,8 @@ impl Upstream {
             let version = version.map(str::to_owned);
             return Upstream::Chart { url: url.to_owned(), chart: chart.to_owned(), version };
         }
-        // The text could be the name of a repository or of a file: a guess by its form decides.
+        // The text could be the name of a repository or of a file: a guess by its form decides. `Display` writes a
+        // repository in one form, so a text in another form is not from one.
         let repository = RepoSpec::parse(text).ok().map(|spec| Upstream::git(&spec));
         repository
             .filter(|git| git.to_string() == text && (has_git_marker(text) || !looks_like_file(text)))

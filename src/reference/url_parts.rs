@@ -13,9 +13,10 @@ pub(super) struct UrlParts<'a> {
 }
 
 impl<'a> UrlParts<'a> {
-    /// Splits a text that is a URL over http(s), or a shorthand of GitHub without a scheme; `None` for any other text.
+    /// Splits a text that is a URL over http(s), or a shorthand of GitHub without a scheme. `None` for any other text,
+    /// and for a host without a path.
     pub(super) fn of(text: &'a str) -> Option<Self> {
-        // Hints repeat the parts.
+        // Hints repeat the parts, so they must be printable.
         if text.chars().any(char::is_control) {
             return None;
         }

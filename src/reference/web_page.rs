@@ -3,12 +3,14 @@
 use super::escaped;
 use super::url_parts::UrlParts;
 
-/// A phrase for a hint with the reference to write instead of the address of a web page of GitHub or GitLab.
+/// A phrase for a hint with the reference to write instead of the address of a web page of GitHub or GitLab; `None` for
+/// any other text.
 ///
 /// It is a guess by the address alone: a ref with a slash in it is cut at the slash. Nothing of the
 /// userinfo, the fragment or the query is repeated.
 pub(crate) fn web_page(text: &str) -> Option<String> {
-    // GitHub has two segments before the kind of page; GitLab any number, then `-`.
+    // GitHub has two segments before the kind of page; GitLab any number, then `-`. A `//` or `.git` in an address of
+    // GitHub shows that a repository was meant.
     let page = UrlParts::of(text)?;
     let (repository, kind, reference, path) = match (page.host.as_str(), page.segments.as_slice()) {
         ("github.com" | "www.github.com", [owner, repo, kind, reference, path @ ..]) if !page.is_marked => {
