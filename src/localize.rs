@@ -170,7 +170,7 @@ pub(crate) struct NowRemote {
 }
 
 impl NowRemote {
-    /// The upstreams that `old` localizes and that stay remote in `new`.
+    /// The upstreams that `old` localizes and that stay remote in `new`, each with the exception that says so.
     pub(crate) fn between(old: &Lock, new: &Lock, config: &Config) -> Vec<NowRemote> {
         let left = Lock::unlocked_between(old, new);
         let now_remote = left.map(|upstream| {
@@ -218,7 +218,7 @@ impl BranchReport {
         tree: Option<String>,
         deployed: Option<String>,
     ) -> BranchReport {
-        // The remote is mentioned only if this run pushed something to it.
+        // The remote is mentioned only if this run pushed the commit to it.
         let pushed = on_branch.pushed().filter(|_| commit.is_some());
         let worktree = on_branch.options.worktree.as_ref();
         BranchReport {
@@ -276,15 +276,16 @@ impl<'a> PreparedRun<'a> {
 }
 
 impl<'a> Run<'a> {
-    /// Opens the destination, and sets up fetching. What an earlier run has committed there decides about refs that the
-    /// lock of the source lacks.
+    /// Opens the destination, and sets up fetching. For a copy, the lock of an earlier copy there decides about refs
+    /// that the lock of the source lacks.
     fn open(PreparedRun { request, workspace, source, new_dir }: PreparedRun<'a>) -> Result<Run<'a>, Failures> {
         let destination =
             Destination::open(&workspace, request.branch.as_ref(), new_dir.as_deref(), request.overwrite)?;
         destination.branch().map_or(Ok(()), OnBranch::refuse_unseen)?;
         let tip = destination.previous_tip(&workspace)?;
         let is_in_place = matches!(source, LocalizeSource::InPlace(_));
-        // The lock of the source decides first. A copy resolves the rest, unless the lock of an earlier copy has it.
+        // The lock of the source decides first. A copy resolves the rest, unless the lock of an earlier copy has it. In
+        // place, files of the tip are used again, but only the lock of the source decides.
         let tip_lock = tip.as_ref().filter(|_| !is_in_place).map(|tip| tip.lock.clone());
         // The lock decides about a branch in place, so nothing is resolved for it.
         let options = fetch::FetchOptions {
@@ -380,7 +381,7 @@ impl<'a> Run<'a> {
     }
 
     /// The result of an earlier run, if the branch was made from this very source commit, with the same proof. `None`
-    /// if the branch must be made again, and for any other destination.
+    /// if the branch must be made again, and for a copy, a push, a worktree and files on disk.
     fn unchanged(&self) -> Result<Option<LocalizeOutcome>> {
         let (Some(on_branch), Some(earlier)) = (self.destination.branch(), &self.tip) else { return Ok(None) };
         // The arguments of the builds that must have proven the commit; `None` if no proof is requested.
@@ -529,6 +530,7 @@ impl<'a> Run<'a> {
     ) -> Result<LocalizeOutcome, Failures> {
         let differs = builds.as_ref().is_some_and(BuildCheck::differs).then_some(WriteOutcome::Differs);
         let (dry_run, is_branch) = (self.request.dry_run, self.request.branch.is_some());
+        // Only a comparison with the tip would tell whether a branch changes.
         let may_change = is_branch || !plan.changes.is_empty();
         let withheld = differs.or_else(|| withheld(&plan.findings, dry_run, may_change));
         // A result that is withheld is compared with its destination as well, for the report.
@@ -645,7 +647,8 @@ pub(crate) fn write(
     Ok(WriteOutcome::of(!changes.is_empty()))
 }
 
-/// The result of a plan on disk, without builds. `before` is the lock that it is compared with.
+/// The outcome as far as a plan tells it, without branch and builds. `changed` has the files that the destination
+/// changes, `before` is the lock that the plan's is compared with.
 pub(crate) fn on_disk(status: WriteOutcome, mut plan: Plan, changed: ChangedFiles, before: &Lock) -> LocalizeOutcome {
     let ChangedFiles { files, removed } = changed.below(plan.new_dir.as_deref().unwrap_or_default());
     // A rewritten reference is reported only if its file was written.

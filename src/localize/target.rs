@@ -24,7 +24,8 @@ pub(crate) enum LocalizeSource {
 }
 
 impl LocalizeSource {
-    /// Finds the source, and NEW_DIR as the user would name it from the current directory.
+    /// Finds the source, and NEW_DIR of a copy as the user would name it from the current directory. In place there is
+    /// no NEW_DIR.
     pub(super) fn find(mode: &LocalizeMode, workspace: &Workspace) -> Result<(LocalizeSource, Option<String>)> {
         match mode {
             LocalizeMode::Copy { target, new_dir, scope } => {
@@ -58,7 +59,7 @@ impl LocalizeSource {
                 Ok((source, Some(new_dir)))
             }
             LocalizeMode::InPlace(targets) => {
-                // Before anything is checked: to lock a reference of a copy would be refused, too.
+                // First, because `check` would demand that references are locked, and in a copy `lock` refuses that.
                 workspace.refuse_foreign_lock()?;
                 let targets: BTreeSet<String> =
                     targets.iter().map(|text| root(text, workspace)).collect::<Result<_>>()?;
@@ -80,12 +81,14 @@ impl LocalizeSource {
         match self {
             LocalizeSource::Local { directory, scope } => {
                 let scope = scope.as_deref();
-                // The name in the lock must not depend on the directory of the repository or of the copy.
+                // The name in the lock must not depend on the directory of the repository or of the copy. Outside of a
+                // repository it begins with the last segment of the target or scope.
                 let top = workspace.top.as_deref().filter(|top| path::is_in(directory, top));
                 let anchor = top.unwrap_or_else(|| path::parent(scope.unwrap_or(directory)));
                 Ok(Some(local_target(workspace, directory, scope, anchor)))
             }
             LocalizeSource::Remote { url, spec } => {
+                // The walk judges only the references in files, so `sources` is asked about the target here.
                 fetcher.resolve_lockable(spec, &workspace.config)?;
                 remote_target(url, spec, fetcher).map(Some)
             }
@@ -128,7 +131,7 @@ pub(crate) fn remote_target(url: &str, spec: &RepoSpec, fetcher: &mut Fetcher) -
 }
 
 /// Parses a target as the URL of a git repository. `None` if it is a path. Fails if it is a URL that cannot be a
-/// target.
+/// target, or that is named with a scope.
 pub(crate) fn parse_remote(target: &str, has_scope: bool) -> Result<Option<RepoSpec>> {
     let Ok(spec) = RepoSpec::parse(target) else {
         return match reference::unsupported_scheme(target) {
