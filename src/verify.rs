@@ -148,7 +148,7 @@ pub(crate) fn verify_directory(
     Ok(VerifyOutcome { rev: directory.to_owned(), ..verifier.into_outcome(records, ask)? })
 }
 
-/// The failure of an unknown revision, with a remote-tracking ref that may have been meant.
+/// The failure of an unknown revision, with a remote-tracking ref that may have been meant, if there is one.
 fn unknown_revision(repo: &LocalRepo, rev: &str) -> Failure {
     // Only a name: git would take anything else for a pattern.
     let pattern = git::is_branch_name(rev).then(|| format!("refs/remotes/*/{rev}"));
@@ -262,7 +262,7 @@ impl Verifier {
         // A commit is verified, which lacks a file even if the file is on disk.
         let absences = repo.map(|repo| Absences::new(repo.clone(), tree.clone(), false));
         for (directory, lock) in locks {
-            // Without kustomizations nothing is remote. Their absence is reported as missing files.
+            // Without kustomizations nothing is remote. If they were removed, the lock reports missing files.
             if !kustomizations.iter().any(|file| path::is_in(file, directory)) {
                 continue;
             }

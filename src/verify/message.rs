@@ -50,8 +50,9 @@ impl<'a> History<'a> {
         }
     }
 
-    /// Compares a lock and its directory with the message that has the same record, and returns that record. With
-    /// `may_lack_message` the commit is on a branch of somebody else, where a squash may have removed the message.
+    /// Compares a lock and its directory with the message that has the same record, and returns that record; `None` if
+    /// there is no message, or none that can be read. With `may_lack_message` the commit is on a branch of somebody
+    /// else, where a squash may have removed the message.
     pub(super) fn compare_record(
         &mut self,
         verifier: &mut Verifier,
@@ -74,7 +75,7 @@ impl<'a> History<'a> {
                 Ok(None)
             }
             RecordLookup::Nothing => {
-                // Without a message the lock is the only record.
+                // Without a message the lock is the only record. It says whether a message must have it, too.
                 if lock.trailers && !may_lack_message {
                     self.report_missing(verifier, &name)?;
                 }
@@ -83,7 +84,8 @@ impl<'a> History<'a> {
         }
     }
 
-    /// Reports that no message has a record although one must.
+    /// Reports that no message has a record although one must: as a difference, or in a shallow clone, which may lack
+    /// that message, as a failure.
     fn report_missing(&mut self, verifier: &mut Verifier, name: &str) -> Result<()> {
         // A shallow clone is one reason for all locks, so it is reported once.
         let is_first = !std::mem::replace(&mut self.is_missing, true);
@@ -139,8 +141,8 @@ impl<'a> History<'a> {
             verifier.add(DifferenceKind::Trailers, "", format!("the message of {by} does not name the source commit"));
             return Ok(());
         };
-        // The raw bytes name the parents also in a shallow clone, where git reports none. In a partial clone only git
-        // can fetch them.
+        // The raw bytes name the parents also in a shallow clone, where git reports none. The search for the record has
+        // read this commit, so git is asked only if it was removed meanwhile.
         let bytes = match self.repository.find_object(object_id(commit)?) {
             Ok(object) => object.detach().data,
             Err(_) => self.repo.object("commit", commit)?.unwrap_or_default(),
@@ -168,7 +170,7 @@ impl<'a> History<'a> {
         Ok(())
     }
 
-    /// Reports the paths that differ from the localized commit, unless they are reported already.
+    /// Reports paths as different from the record of the commit `by`, unless they are reported already.
     fn report_changed(&mut self, verifier: &mut Verifier, paths: impl IntoIterator<Item = String>, by: &str) {
         let reported: BTreeSet<String> =
             verifier.differences.iter().map(|difference| difference.path.clone()).collect();
@@ -224,6 +226,7 @@ impl<'a> History<'a> {
     fn compare_beside_copies(&mut self, verifier: &mut Verifier, newest: &Recorded) -> Result<()> {
         let Recorded { commit, trailers, .. } = newest;
         let by = short(commit);
+        // The search for the record has read this commit, so it is here.
         let Some(ours) = self.repo.commit(commit)? else {
             return Ok(());
         };
