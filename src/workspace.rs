@@ -268,6 +268,7 @@ impl Workspace {
     /// the repository; `merged` replaces a lock that git could not merge.
     fn of(files: Files, prefix: String, top: Option<String>, merged: Option<Merged>) -> Result<Workspace, Failures> {
         let tree = files.tree();
+        // Outside of a repository, the configuration is in the current directory.
         let config = Config::of(&*tree, top.as_deref().unwrap_or(&prefix))?;
         // A merged lock counts in the place of the one on disk, which has conflict markers.
         let lock = match (&merged, &top) {
@@ -312,7 +313,8 @@ impl Workspace {
         (!matches!(self.files, Files::Disk { .. })).then(|| self.files.tree())
     }
 
-    /// The kustomizations of the repository without localized ones, sorted. Empty outside of a repository.
+    /// The kustomizations of the repository without localized ones, and without objects of Flux in files of such a
+    /// name, sorted. Empty for files anywhere on disk, which cannot be listed.
     pub(crate) fn kustomizations(&self) -> Result<&[String]> {
         if let Some(kustomizations) = self.kustomizations.get() {
             return Ok(kustomizations);
@@ -341,7 +343,8 @@ impl Workspace {
             Files::Commit { repo, is_head: true, .. } if repo.top.is_some() => repo,
             _ => return Ok(Vec::new()),
         };
-        // Configuration and lock are refreshed in the index too, because they are read next.
+        // git is also asked about configuration and lock: the answer is remembered, and the search for uncommitted
+        // changes in files that are in use needs it next.
         let among = [directory, FILE_NAME, LOCK_NAME].map(str::to_owned);
         let changed = repo.changed(&among.into())?.into_iter().map(|(_, path)| path);
         let kustomizations = changed.filter(|path| kustomization::FILE_NAMES.contains(&path::name(path)));

@@ -7,8 +7,8 @@ use crate::record::{LOCK_NAME, Lock};
 use crate::tree::disk::DiskTree;
 use crate::tree::{LOCK_COMMAND, Tree as _};
 
-/// Merges the two sides of the lock at the top, which are read from the index. `None` if there is no conflict, or if it
-/// is resolved on disk.
+/// Merges the two sides of the lock at the top, which are read from the index. `None` if the index does not have both,
+/// or if the conflict is resolved on disk.
 pub(super) fn merged(repo: &LocalRepo, tree: &DiskTree) -> Result<Option<Merged>> {
     // A commit can have a lock with conflict markers. Its sides are only text, so they cannot be merged.
     let [base, Some(ours), Some(theirs)] = stages(repo, tree)? else { return Ok(None) };
@@ -44,7 +44,8 @@ pub(super) fn conflict_failure(conflict: &LockConflict) -> Failure {
     .hint(format!("resolve it again: {}", command("git kustomize-localize update", [conflict.upstream.to_string()])))
 }
 
-/// Reads a side. `name` is the one that the options of git have: `ours` or `theirs`.
+/// Reads a side. `name` is the one that the options of git have, `ours` or `theirs`; for the base, whose failure is
+/// dropped, any name does.
 fn side(bytes: &[u8], name: &str) -> Result<Lock> {
     let other = if name == "ours" { "theirs" } else { "ours" };
     // Both sides stay in the index until the file is staged.
