@@ -62,7 +62,7 @@ struct Mount {
 pub(crate) enum Limit {
     /// 429, and so many seconds in `Retry-After`.
     TooMany(Option<u32>),
-    /// What GitHub says over 200 to git.
+    /// The error that GitHub sends to git in a response with status 200.
     Sentence,
     /// 401 where git asks for a pack, after it was given the refs.
     Pack,
@@ -83,7 +83,7 @@ struct Password {
 }
 
 impl Server {
-    /// Starts a server that answers 404 to everything.
+    /// Starts a server that answers 404 to everything that a test does not set up.
     pub(crate) fn start() -> Server {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let address = listener.local_addr().unwrap();
@@ -235,7 +235,8 @@ impl Drop for Server {
 }
 
 impl Shared {
-    /// Serves one connection: one request, or one request in a tunnel.
+    /// Serves one connection: one request, plain, over TLS, or in a tunnel. The URL of a request has a host only if it
+    /// came through a proxy.
     fn serve(&self, mut stream: TcpStream) -> std::io::Result<()> {
         stream.set_read_timeout(Some(Duration::from_secs(60)))?;
         stream.set_nodelay(true)?;
@@ -251,6 +252,7 @@ impl Shared {
             return self.answer(stream, request);
         }
         let host = request.path.strip_suffix(":443").unwrap_or(&request.path).to_owned();
+        // `answer` records every other request.
         self.requests.lock().unwrap().push(request);
         stream.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n")?;
         let name = host.rsplit_once(':').map_or(host.as_str(), |(name, _)| name);
@@ -272,6 +274,7 @@ impl Shared {
         result
     }
 
+    /// The reply to a request: that of a limit first, then a demand for a login, and only then content.
     fn reply_to(&self, request: &Request) -> Reply {
         let url = request.url();
         let given = request.header("authorization");
@@ -312,6 +315,8 @@ impl Shared {
 }
 
 impl Limited {
+    /// The reply to a request without a login, each of which is counted; `None` if this one is not limited, or if such
+    /// a limit is not about it.
     fn reply_to(&mut self, request: &Request) -> Option<Reply> {
         self.number += 1;
         if !(self.which)(self.number - 1) {

@@ -40,7 +40,7 @@ impl Memory {
         self.tree.link(path, target);
     }
 
-    /// Writes everything below a directory, to be built.
+    /// Writes all files into a directory, to be built.
     pub(crate) fn lay_out(&self, directory: &Path) {
         for path in self.tree.below("").unwrap() {
             let place = directory.join(&path);
@@ -54,7 +54,8 @@ impl Memory {
         }
     }
 
-    /// Checks as the command does, with the configuration that lies there.
+    /// Checks as the command does, with the configuration among the files. There is no repository, so a missing path
+    /// has no reason.
     pub(crate) fn check(&self) -> Result<Checked, Failures> {
         let config = Config::of(&self.tree, "")?;
         let fleet = "https://github.com/acme/fleet".to_owned();
@@ -71,7 +72,7 @@ impl Memory {
         })?)
     }
 
-    /// Checks what can be looked at.
+    /// The same for files that can all be read: a failure ends the test.
     #[track_caller]
     pub(crate) fn checked(&self) -> Checked {
         let checked = self.check().unwrap();

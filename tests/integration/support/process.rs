@@ -92,6 +92,8 @@ impl Output {
         self.with_numbers(&self.command[program..]).replacen("git-", "git ", 1)
     }
 
+    /// [`portable`](Self::portable) text in which each id is a number, counted by first appearance. Ids count as one if
+    /// their first 12 digits are equal, as of a commit in JSON and in a message.
     fn with_numbers(&self, text: &str) -> String {
         static ID: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\b[0-9a-f]{12,64}\b").unwrap());
         let shown = self.portable(text);
@@ -166,7 +168,7 @@ impl fmt::Debug for Output {
 pub(crate) struct Transcript(Vec<(Vec<String>, String)>);
 
 impl Transcript {
-    /// Adds a run. Runs in a row that print the same stand together.
+    /// Adds a run. Runs in a row that print the same are shown together, and an equal command once.
     pub(crate) fn add(&mut self, output: &Output) {
         let (command, printed) = (output.typed(), output.numbered());
         match self.0.last_mut() {
@@ -191,7 +193,7 @@ impl Transcript {
     }
 }
 
-/// Waits until something is so.
+/// Waits until something is so; after 20 seconds the test fails.
 #[track_caller]
 pub(crate) fn wait_until(what: &str, is_so: impl Fn() -> bool) {
     let start = Instant::now();
@@ -288,7 +290,7 @@ impl Drop for Running {
     }
 }
 
-/// Waits for the end of a program, but no longer than this.
+/// Waits for the end of a program; `None` if it still runs after this time.
 pub(crate) fn ended_within(child: &mut Child, most: Duration) -> Option<ExitStatus> {
     // Mostly its output has been read to the end, and so has it.
     if let Some(status) = child.try_wait().unwrap() {
@@ -297,7 +299,7 @@ pub(crate) fn ended_within(child: &mut Child, most: Duration) -> Option<ExitStat
     let pid = WaitId::Pid(Pid::from_child(child));
     let (running, ended) = mpsc::channel::<()>();
     thread::spawn(move || {
-        // The status stays for the caller.
+        // The status stays for `wait` below.
         let result = rustix::process::waitid(pid, WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
         drop((result, running));
     });

@@ -23,8 +23,8 @@ pub(super) fn path() -> &'static OsString {
     })
 }
 
-/// Returns a directory with the programs of this one that do not build. Thousands of links may be in it: it stays
-/// until something in the directory changes.
+/// A directory with the programs of this one that do not build: itself if it has no other, else one with links to them.
+/// That may have thousands of links, so it is made once for each state of the directory, and not removed.
 fn without_builders(directory: &Path) -> PathBuf {
     let holds = |name: &&str| directory.join(name).is_file();
     if !BUILDERS.iter().any(holds) {

@@ -25,6 +25,7 @@ impl Project {
                 sandbox.repo("work");
                 commit(work);
             });
+            // The index of a copy does not know its files yet.
             if is_copy {
                 work.git(&["update-index", "-q", "--refresh"]);
             }

@@ -61,14 +61,14 @@ impl Repo {
         self.run_as_is(args)
     }
 
-    /// Runs the program with what is committed.
+    /// Runs the program, without locking anything before.
     #[track_caller]
     pub(crate) fn run_as_is(&self, args: &[&str]) -> Output {
         self.sandbox.run(&self.path, args)
     }
 
-    /// Locks what is remote, as far as it can be resolved, and commits the lock where that changed it. Where all of it
-    /// is locked, and no file changed since that has a say in it, that is done.
+    /// Locks what is remote, as far as it can be resolved, and commits the lock if that changed it. Does nothing if all
+    /// was locked before and no file that may have a reference has changed since: many tests call this for each run.
     #[track_caller]
     pub(crate) fn lock(&self) {
         let now = || {
@@ -83,6 +83,7 @@ impl Repo {
         }
     }
 
+    /// Runs `lock`, and commits the lock if it is not the one of HEAD. There is none if nothing is remote.
     #[track_caller]
     fn lock_anew(&self) -> Output {
         const LOCK: &str = "kustomize-localize.lock";

@@ -160,7 +160,9 @@ impl Sandbox {
         Running::start(command.args(args).args(self.unverified(args)))
     }
 
-    /// Returns what lets the program commit where there is none that builds: most tests are about something else.
+    /// `--no-verify` for a command that would compare builds, in a sandbox without a program that builds: most tests
+    /// are about something else, and without it nothing would be committed. `None` if `args` have an option that
+    /// decides about builds, or one that commits nothing.
     fn unverified(&self, args: &[&str]) -> Option<&'static str> {
         const OTHERS: [&str; 17] = [
             "affected",
@@ -192,7 +194,8 @@ impl Sandbox {
         (!first.starts_with('-') && !builds && !is_named && !args.iter().any(is_said)).then_some("--no-verify")
     }
 
-    /// Returns the repository `name`: a new one, without a commit and on branch `main`, unless there is one.
+    /// The repository `name`: a new one, without a commit and on branch `main`, unless there is one, which `git init`
+    /// leaves as it is.
     pub(crate) fn repo(&self, name: &str) -> Repo {
         let path = self.path(name);
         fs::create_dir_all(&path).unwrap();
@@ -223,7 +226,8 @@ impl Sandbox {
         template::once(key.replace(root, "."), directory, make)
     }
 
-    /// Returns what `look` says about a set of objects, once for each set of `names`. The first one is taken as it is.
+    /// What `look` says about the objects in a directory, whose files have these `names`. It is asked only if the names
+    /// have changed since the last time; the first time nothing counts as wrong.
     pub(super) fn looked_at(&self, objects: &Path, names: String, look: impl FnOnce() -> String) -> String {
         let mut all = self.0.looked_at.lock().unwrap();
         match all.get(objects) {

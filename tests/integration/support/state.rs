@@ -12,8 +12,8 @@ use super::Repo;
 
 /// Everything about a repository that a user would notice if it changed.
 ///
-/// It is read from the files, and never by git: a process for each part is most of the time of a test that asks often.
-/// What `git status` says follows from it.
+/// It is read from the files, because a process for each part is most of the time of a test that asks often. git is
+/// asked only about refs in a reftable, and about objects that have changed. What `git status` says follows from it.
 ///
 /// Compare two of them with `assert_eq!`, or with [`State::assert_same`], which prints only what
 /// differs.
@@ -83,6 +83,7 @@ impl State {
             }
         }
         assert!(differences.is_empty(), "the repository changed\n{differences}");
+        // A part that only `after` has differs, too.
         assert_eq!(self, after);
     }
 }
@@ -121,6 +122,7 @@ impl GitDirectory {
         let packed = packed.lines().filter_map(|line| line.split_once(" refs/"));
         let mut refs: BTreeMap<String, String> =
             packed.map(|(id, name)| (format!("refs/{name}"), id.to_owned())).collect();
+        // A ref in a file of its own counts, not a packed one of that name. Some refs belong to a worktree.
         for top in [&self.common, &self.own] {
             each_file(&top.join("refs"), &mut |path| {
                 let name = path.strip_prefix(top).unwrap().display().to_string();
@@ -145,10 +147,11 @@ impl GitDirectory {
         refs
     }
 
-    /// Lists what the commits and stages of submodules are.
+    /// The digests of HEAD and index of each submodule.
     fn modules(&self) -> String {
         let mut lines = String::new();
         each_file(&self.common.join("modules"), &mut |path| {
+            // A log is also called HEAD, but has no objects beside it.
             let is_state = path.ends_with("HEAD") || path.ends_with("index");
             if is_state && path.with_file_name("objects").is_dir() {
                 writeln!(lines, "{} {}", digest(path), path.display()).unwrap();
@@ -174,8 +177,8 @@ impl GitDirectory {
     }
 }
 
-/// Returns what is wrong in the repository. As long as it has the objects that it had when it was first looked at, that
-/// is nothing new.
+/// What is wrong in the repository; nothing as long as it has the objects that it had when it was first looked at. An
+/// object is known by its path and size.
 fn fsck(repo: &Repo, objects: &Path) -> String {
     let mut names = String::new();
     each_file(objects, &mut |path| {

@@ -20,6 +20,7 @@ enum Entry {
 pub(super) fn once(key: String, directory: &Path, make: impl FnOnce()) -> bool {
     static ALL: Mutex<BTreeMap<String, Arc<OnceLock<Template>>>> = Mutex::new(BTreeMap::new());
     let template = Arc::clone(ALL.lock().unwrap().entry(key).or_default());
+    // Tests on other threads wait here until it is made.
     let mut is_copy = true;
     let template = template.get_or_init(|| {
         is_copy = false;

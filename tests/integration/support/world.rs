@@ -169,7 +169,7 @@ impl World {
         }
         command.arg("build").args(args).arg(target);
         if closed {
-            // The port of the discard protocol: nothing listens there.
+            // The port of the discard protocol: nothing listens there. Without `unshare` only this closes the network.
             for name in ["http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"] {
                 command.env(name, "http://127.0.0.1:9");
             }

@@ -43,6 +43,7 @@ pub(super) fn answer(directory: &Path, path: &str, request: &Request) -> Reply {
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let body = request.body.clone();
+    // The backend may write before it has read everything, so its output is read meanwhile.
     let writer = thread::spawn(move || stdin.write_all(&body));
     let output = child.wait_with_output().unwrap().stdout;
     // A backend that refuses the request may end before it has read it all.
@@ -50,7 +51,7 @@ pub(super) fn answer(directory: &Path, path: &str, request: &Request) -> Reply {
     parse(&output)
 }
 
-/// Returns what GitHub answers with status 200 where it limits git.
+/// What GitHub answers with status 200 if it limits git; `None` for a request to which it does not answer so.
 pub(super) fn limited(request: &Request) -> Option<Reply> {
     let kind = match request.path.rsplit_once('/')? {
         (_, "refs") => "advertisement",
@@ -63,7 +64,7 @@ pub(super) fn limited(request: &Request) -> Option<Reply> {
     Some(reply.header("Content-Type", &format!("application/x-git-upload-pack-{kind}")))
 }
 
-/// Returns `path` with `.git` added to or taken from its repository, if only that one exists.
+/// `path` with `.git` added to or taken from its repository, if only that one exists; unchanged if none does.
 fn on_disk(directory: &Path, path: &str) -> String {
     for (end, _) in path.match_indices('/') {
         let (repository, rest) = path.split_at(end);

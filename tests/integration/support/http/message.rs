@@ -114,7 +114,7 @@ fn read_chunks(stream: &mut impl Read) -> io::Result<Vec<u8>> {
     }
 }
 
-/// The answer of the server, and how it is broken.
+/// The answer of the server.
 #[derive(Clone, Debug)]
 pub(crate) struct Reply {
     status: u16,
