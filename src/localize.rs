@@ -371,7 +371,7 @@ impl<'a> Run<'a> {
 
     /// The result of a run that was stopped by findings.
     fn refused(&self, findings: Vec<Finding>, uncommitted: Vec<String>) -> Result<LocalizeOutcome, Failures> {
-        // Another run may be writing the files.
+        // Another run may be writing the files, so that these findings are about half of its changes.
         if !self.workspace.has_lock_as_read() {
             return Err(changed_meanwhile().into());
         }
@@ -486,6 +486,7 @@ impl<'a> Run<'a> {
         let lock = self.tip.as_ref().map(|tip| &*tip.lock);
         let branch = self.destination.branch();
         let earlier = branch.map_or(Ok(None), |branch| branch.earlier(&self.workspace, lock))?;
+        // A commit is built as a checkout writes it; files on disk are a checkout already.
         let is_commit = matches!(self.workspace.files, Files::Commit { .. });
         let checkout = is_commit.then(|| self.workspace.tree.clone());
         // Only a branch has a record, so only its builds are remembered.

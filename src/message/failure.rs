@@ -34,6 +34,7 @@ pub struct Location {
     pub field: String,
 }
 
+/// `URL: FILE:LINE:COLUMN`, as far as each part is known. The field is not shown.
 impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.url)?;

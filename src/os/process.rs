@@ -100,6 +100,7 @@ pub(crate) fn run(
         _ => Error::Io(name.clone(), error),
     })?;
     if let (Some(mut pipe), Some(bytes)) = (child.stdin.take(), input.map(<[u8]>::to_vec)) {
+        // On another thread, because the child may write before it has read everything.
         std::thread::spawn(move || {
             // A child that reads only part of its input closes the pipe: its status shows whether that was an error.
             let _ = pipe.write_all(&bytes);

@@ -22,7 +22,7 @@ pub(super) fn merged(repo: &LocalRepo, tree: &DiskTree) -> Result<Option<Merged>
     // Without a readable base every difference counts as a change of both sides.
     let base = base.and_then(|bytes| side(&bytes, "the base").ok());
     let mut merged = Lock::merge(base.as_ref(), &ours, &theirs);
-    // A file that one side removed was removed by git too.
+    // git has removed a file that one side removed, so the merged lock must not list it.
     let mut files = Vec::new();
     for file in std::mem::take(&mut merged.lock.files) {
         if tree.entry(&file.path)?.is_some() {

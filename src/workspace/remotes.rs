@@ -30,7 +30,7 @@ pub(crate) fn fetcher(
     Ok(Fetcher::new(remote_git(repo.map(|repo| &**repo))?, options, locks, tip))
 }
 
-/// Sets up fetching of the upstreams in the lock of a workspace.
+/// Sets up fetching of the upstreams in the lock of a workspace, and of nothing else.
 pub(crate) fn from_lock(
     repo: Option<&Rc<LocalRepo>>,
     workspace: &Workspace,
@@ -40,7 +40,7 @@ pub(crate) fn from_lock(
     fetcher_of(workspace.lock.as_ref(), repo, &workspace.config, offline, quiet)
 }
 
-/// Sets up fetching of the upstreams in a lock.
+/// Sets up fetching of the upstreams in a lock, and of nothing else.
 pub(crate) fn fetcher_of(
     lock: Option<&Rc<Lock>>,
     repo: Option<&Rc<LocalRepo>>,

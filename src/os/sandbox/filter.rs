@@ -81,7 +81,7 @@ fn fail(error: i32) -> sock_filter {
 pub(super) enum ConnectionPolicy {
     /// The parent is notified of each one, and makes it or refuses it.
     Watched,
-    /// New sockets fail, except for TCP: there Landlock decides about each connection.
+    /// New sockets fail, except for TCP, where Landlock decides about each connection, and for permitted local ones.
     Refused,
 }
 
@@ -110,7 +110,7 @@ pub(super) fn program(requests: Option<ConnectionPolicy>, local: bool) -> Option
         let watch = end(libc::SECCOMP_RET_USER_NOTIF);
         let (refuse, connect) = match requests {
             ConnectionPolicy::Watched => (watch, watch),
-            // Only a socket of TCP can be connected then, and Landlock decides about that.
+            // Only permitted sockets can be connected: local ones, and those of TCP, about which Landlock decides.
             ConnectionPolicy::Refused => (fail(libc::EACCES), allow),
         };
         // Calls that reach other machines are watched or refused. No build needs to listen, so that is always refused.
