@@ -281,6 +281,7 @@ impl<'a> Run<'a> {
     fn open(PreparedRun { request, workspace, source, new_dir }: PreparedRun<'a>) -> Result<Run<'a>, Failures> {
         let destination =
             Destination::open(&workspace, request.branch.as_ref(), new_dir.as_deref(), request.overwrite)?;
+        // A new branch must not take the place of one at the remote that was never fetched.
         destination.branch().map_or(Ok(()), OnBranch::refuse_unseen)?;
         let tip = destination.previous_tip(&workspace)?;
         let is_in_place = matches!(source, LocalizeSource::InPlace(_));

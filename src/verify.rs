@@ -39,6 +39,7 @@ pub(crate) fn verify(repo: &Rc<LocalRepo>, rev: &str, ask: Option<&Ask<'_>>) -> 
     let repository = repo.repository()?.clone();
     let lock_paths = verifier.tree.locks()?;
     let mut history = History::of(repo, &repository, (rev, &id), &lock_paths)?;
+    // Rendered files have no lock of their own, so only their record is compared.
     if let Some(recorded) = history.rendered() {
         let record = rendered(repo, &id, &mut verifier, recorded)?;
         return Ok(VerifyOutcome {

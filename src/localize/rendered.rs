@@ -18,6 +18,8 @@ pub(crate) fn render(request: &LocalizeRequest<'_>) -> Result<LocalizeOutcome, F
     let workspace = request.workspace()?.into_checkout();
     let open = || Destination::open(&workspace, request.branch.as_ref(), None, request.overwrite);
     let mut destination = open()?;
+    // A new branch must not take the place of one at the remote that was never fetched. And HEAD is built: changes on
+    // disk would have no effect.
     destination.branch().map_or(Ok(()), OnBranch::refuse_unseen)?;
     destination::refuse_changed(&workspace, &workspace.survey().explore_all_inputs()?.graph)?;
     let mut rendered = build_all(&workspace, request.how)?;

@@ -61,7 +61,8 @@ impl Subject {
     }
 }
 
-/// Writes the keys of an upstream in JSON.
+/// Writes the keys of an upstream in JSON, as the schema of `check` has them: a missing ref is null, a missing version
+/// of a chart is empty.
 fn upstream_keys<S: Serializer>(upstream: &Upstream, serializer: S) -> Result<S::Ok, S::Error> {
     let url = Some(upstream.url());
     serializer.collect_map(match upstream {

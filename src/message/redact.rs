@@ -201,7 +201,7 @@ impl Redacted {
         let head = authority_start(&text[..end]).map_or(text.len(), |(length, _)| length);
         let mut start = 0;
         // The first authority may follow the path of a directory to which the reference was joined: each of its
-        // segments may begin an scp-like text with a login.
+        // segments may begin an scp-like text with a login. The slashes at its end belong to the authority.
         let path = text[..head.min(end)].trim_end_matches(['/', '\\']);
         for (slash, _) in path.match_indices('/') {
             start = self.mask_userinfo(&text[..head], start, SchemeKind::Bare, last_at);
