@@ -34,15 +34,15 @@ pub(crate) fn not_a_source(branch: &str) -> Failure {
     Failure::new(format!("`{branch}` is a {kind} branch, not a source"))
 }
 
-/// Refuses to change the working tree if HEAD is a localized branch, or only the tip of localized branches: a commit of
-/// the changes would be an edit by hand, at which the next run stops.
+/// Refuses to change the working tree if HEAD is on a localized branch, or is detached at a commit that only localized
+/// branches have as their tip: a commit of the changes would be an edit by hand, at which the next run stops.
 pub(crate) fn refuse_localized_head(repo: &LocalRepo) -> Result<()> {
     match repo.head()? {
         Some(name) if is_localized_branch(&name) => {
             Err(on_source_branch(not_a_source(name.trim_start_matches("refs/heads/"))))
         }
         Some(_) => Ok(()),
-        // A detached HEAD tells only its commit.
+        // A detached HEAD names no branch, so the branches at its commit decide.
         None => match repo.commit("HEAD")? {
             Some(head) => refuse_tip(repo, &head.commit, "HEAD"),
             None => Ok(()),
@@ -58,8 +58,8 @@ pub(crate) fn refuse_tip(repo: &LocalRepo, commit: &str, shown: &str) -> Result<
     Err(on_source_branch(Failure::new(format!("{shown} is a commit of a localized branch, not a source"))))
 }
 
-/// Whether a commit is the tip of localized branches, and of no other branch. An older one may be a commit of the
-/// source.
+/// Whether a commit is the tip of localized branches, and of no other branch. Only tips count: an older commit in the
+/// history of a localized branch may be one of the source.
 fn is_tip(repo: &LocalRepo, commit: &str) -> Result<bool> {
     let mut refs = repo.refs(&BRANCHES)?;
     refs.retain(|_, tip| tip.id == commit);
@@ -74,7 +74,7 @@ fn are_localized(mut refs: BTreeMap<String, Ref>) -> bool {
 }
 
 /// Whether a revision with localized files is a localized branch, a tip of localized branches only, or a commit that
-/// only they contain.
+/// only they contain. For the name of a branch, the name alone decides. False for a revision that does not exist.
 pub(crate) fn is_localized(repo: &LocalRepo, rev: &str) -> Result<bool> {
     match repo.resolve_rev(rev)? {
         Some((_, Some(name))) if branch_of(&name).is_some() => Ok(is_localized_branch(&name)),

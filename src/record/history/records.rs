@@ -20,7 +20,7 @@ pub(crate) enum RecordLookup {
         /// The problem of its record.
         failure: Failure,
     },
-    /// No commit has a record.
+    /// No commit has an accepted record, as far back as the search goes.
     Nothing,
 }
 
@@ -34,7 +34,8 @@ pub(crate) struct Recorded {
 }
 
 /// Finds the newest record that `accepts` accepts in the history of `tip`, a commit id. At a merge the search follows
-/// the parent from which the merge took `locks` (paths from the top).
+/// the parent from which the merge took `locks` (paths from the top). It ends at a malformed record, because nobody
+/// knows what that is about, and after [`MOST_COMMITS`] commits.
 pub(crate) fn newest(
     repository: &gix::Repository,
     tip: &str,
@@ -57,6 +58,7 @@ pub(crate) fn newest(
             Ok(Some(trailers)) if accepts(&trailers) => {
                 return Ok(RecordLookup::Record(Box::new(Recorded { commit: id, trailers, after })));
             }
+            // A commit without a record, or with one about something else.
             Ok(_) => {}
         }
         next = parent_with_locks(repository, &commit, locks)?;
@@ -69,7 +71,8 @@ pub(crate) fn newest(
 }
 
 /// The parent of a commit with whose history the search for a record goes on: at a merge, the parent from which it took
-/// `locks`, because the record of their files is there. `None` for the first commit.
+/// `locks`, because the record of their files is there. If they came from several, the last of these. `None` for the
+/// first commit.
 fn parent_with_locks(
     repository: &gix::Repository,
     commit: &gix::Commit<'_>,
@@ -90,7 +93,7 @@ fn parent_with_locks(
     Ok(parents.get(chosen).copied())
 }
 
-/// The object id of a lock in a commit. `None` if the commit has no such lock.
+/// The object id of a lock in a commit. `None` if the commit has no such lock, or this clone lacks the commit.
 fn lock_of(repository: &gix::Repository, id: ObjectId, lock: &str) -> Result<Option<ObjectId>> {
     let entry = tree_of(repository, id).map(|tree| lookup(repository, tree, lock)).transpose()?;
     Ok(entry.flatten().map(|(_, id)| id))

@@ -28,16 +28,17 @@ pub(crate) struct TipState {
     pub tree: ObjectId,
     /// The record of the newest localized commit.
     pub record: Trailers,
-    /// Every NEW_DIR that the source does not have, by path. Empty for a branch that is localized in place.
+    /// Every NEW_DIR that is not the same in the source, by path. Empty unless the branch has copies.
     pub new_dirs: BTreeMap<String, NewDir>,
-    /// The lock at the top of a branch that is localized in place. `None` if it was edited by hand.
+    /// The lock at the top of a branch that is localized in place. `None` if it was edited by hand, and for copies.
     pub lock: Option<Rc<Lock>>,
     /// The paths that were edited by hand, sorted. An edit that the source has too does not count, because localizing
     /// again does not lose it.
     pub edited: Vec<String>,
-    /// The abbreviated commits with these edits, newest first. Empty if a localized commit was rewritten.
+    /// The abbreviated commits since the record, which made these edits, newest first. Empty without edits, or if the
+    /// localized commit itself was rewritten.
     pub edited_by: Vec<String>,
-    /// Whether the record describes the files of the tip, including edits that would not be lost.
+    /// Whether nothing was edited since the record, not even what the source has, too.
     pub matches_record: bool,
 }
 
@@ -102,8 +103,8 @@ struct TipEdits {
     localized: Vec<String>,
 }
 
-/// Examines the tip of a localized branch. `source_tree` is the tree of the commit to be localized, `content` the kind
-/// of content that the branch must have.
+/// Examines the tip of a localized branch. `source_tree` is the tree of the commit to be localized. Fails if the branch
+/// has no record, or another kind of content than `content`.
 pub(crate) fn examine(
     repo: &Rc<LocalRepo>,
     repository: &gix::Repository,
@@ -138,6 +139,7 @@ pub(crate) fn examine(
     };
     let Recorded { trailers, after, .. } = recorded;
     let matches_record = edited.is_empty();
+    // Localizing writes whole NEW_DIRs, so they are in `localized` already.
     let excluded = new_dirs.keys().chain(&trailers.target.new_dir).map(String::as_str).collect();
     let unlike_source = differences(repository, source_tree, tree, &excluded)?;
     edited.retain(|path| is_lost(path, &localized, &unlike_source));
@@ -228,9 +230,10 @@ fn edited_in_place(
 }
 
 /// The paths at which a tip differs from a recorded tree. A new directory counts by its files, because the source may
-/// have them and others beside them.
+/// have them and others beside them. A removed directory is one path.
 fn edited_paths(repository: &gix::Repository, recorded: ObjectId, tip: ObjectId) -> Result<Vec<String>> {
     let changed = changed_files(repository, recorded, tip)?.into_iter();
+    // First the new and changed files, then what was removed.
     let mut edited: Vec<String> = changed.filter_map(|(path, entry)| entry.map(|_| path)).collect();
     for path in differences(repository, recorded, tip, &BTreeSet::new())? {
         if lookup(repository, tip, &path)?.is_none() {
@@ -248,8 +251,8 @@ fn is_lost(path: &str, localized: &[String], unlike_source: &[String]) -> bool {
     others.any(|other| path::is_in(path, other) || path::is_in(other, path))
 }
 
-/// The newest localized commit in the history of `tip`. Fails if there is none: a branch of another program must not be
-/// overwritten.
+/// The newest localized commit in the history of `tip`. Fails if there is none, because a branch of another program
+/// must not be overwritten, or if its record is malformed.
 pub(crate) fn newest(repo: &LocalRepo, repository: &gix::Repository, branch: &str, tip: &str) -> Result<Recorded> {
     match records::newest(repository, tip, &[], |_| true)? {
         RecordLookup::Record(recorded) => Ok(*recorded),
@@ -282,8 +285,8 @@ fn source_of(repo: &LocalRepo, trailers: &Trailers) -> Result<Option<CommitId>> 
 }
 
 /// The edits in a localized commit with copies, which somebody amended: the paths outside of NEW_DIRs at which its
-/// `tree` differs from the source, because the program changes nothing there. If the lock of its NEW_DIR is missing,
-/// also that lock. `None` if this clone does not have the source.
+/// `tree` differs from the source, because the program changes nothing there. If its NEW_DIR has no readable lock, also
+/// that lock. `None` if this clone does not have the source.
 pub(crate) fn differences_from_source(
     repo: &Rc<LocalRepo>,
     repository: &gix::Repository,
@@ -317,11 +320,11 @@ fn new_dirs(repo: &Rc<LocalRepo>, tree: ObjectId, source: ObjectId) -> Result<BT
     for lock in locks {
         let directory = path::parent(&lock);
         let is_inside = path::and_above(directory).any(|above| new_dirs.contains_key(above));
-        // A lock at the top is that of a branch that is localized in place.
+        // A lock at the top is the user's own: NEW_DIR is always below the top.
         if !directory.is_empty()
             && !is_inside
             && lookup(files.repository(), tree, directory)? != lookup(files.repository(), source, directory)?
-            // A lock that cannot be read was edited: its directory is then reported as a difference.
+            // A lock that cannot be read was edited. Its directory is not one of these then, so callers report it.
             && let Ok(Some(new_dir)) = new_dir_at(repo, tree, directory)
         {
             new_dirs.insert(directory.to_owned(), new_dir);
@@ -344,8 +347,8 @@ fn lock_of_copy(tree: &dyn Tree, directory: &str) -> Result<Option<Rc<Lock>>> {
 }
 
 /// The lock of the copy that NEW_DIR would replace; `None` if nothing is there. Fails if anything else is there than a
-/// copy of the same target. `in_tree` names `tree` in messages: a phrase that begins with a space, such as ` in the
-/// source commit`.
+/// copy of the same target, or if no directory can be made there. `in_tree` names `tree` in messages: empty, or a
+/// phrase that begins with a space, such as ` in the source commit`.
 pub(crate) fn replaced_copy(tree: &dyn Tree, new_dir: &str, target: &str, in_tree: &str) -> Result<Option<Rc<Lock>>> {
     let shown = tree.label(new_dir);
     // Nothing above may be a file, a link or another copy.

@@ -10,7 +10,8 @@ use crate::tree::path;
 
 pub(crate) type TreeEntry = (EntryMode, ObjectId);
 
-/// The mode and the id of each entry of a tree object, by name. Fails if this clone does not have the tree.
+/// The mode and the id of each entry of a tree object, by name. Fails if this clone does not have the tree, or cannot
+/// parse it.
 pub(crate) fn entries(repository: &gix::Repository, tree: ObjectId) -> Result<BTreeMap<Vec<u8>, TreeEntry>> {
     let object =
         repository.find_object(tree).map_err(|error| Failure::new(format!("tree {tree} cannot be read: {error}")))?;
@@ -44,8 +45,8 @@ struct Difference {
     new: Option<TreeEntry>,
 }
 
-/// The paths at which two trees differ, as deep as both have directories. Paths in the `excluded` directories of the
-/// new tree are not compared.
+/// The paths at which two trees differ, as deep as both have directories. The `excluded` directories of the new tree
+/// are not compared; one that only the old tree has is a difference.
 pub(crate) fn differences(
     repository: &gix::Repository,
     old: ObjectId,
