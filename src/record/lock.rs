@@ -171,7 +171,7 @@ pub struct LockChange {
     /// The new digest. `None` if the source was dropped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub new: Option<Digest>,
-    /// The directories that were added to a repository whose commit did not change.
+    /// The directories that were added to a repository that both locks have.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub paths: Vec<String>,
 }
@@ -187,12 +187,12 @@ pub enum ChangeKind {
 }
 
 impl Lock {
-    /// The digest of the lock at the top of a tree. `None` without a lock.
+    /// The digest of the lock at the top of a tree. `None` without a lock that can be read.
     pub(crate) fn digest_at(tree: &dyn Tree) -> Option<Digest> {
         tree.read(LOCK_NAME).ok().map(|bytes| Digest::Sha256(sha256_hex(&bytes)))
     }
 
-    /// The lock at `path` of a tree. `None` if the file does not exist.
+    /// The lock at `path` of a tree. `None` unless a file is there: a link or a directory does not count.
     pub fn at(tree: &dyn Tree, path: &str) -> Result<Option<Rc<Lock>>> {
         match tree.entry(path)? {
             Some(Entry::File { .. }) => Lock::read(tree, path).map(Some),
@@ -213,7 +213,7 @@ impl Lock {
         Ok(lock)
     }
 
-    /// Fails if all kustomizations of a tree are localized ones, although the lock has entries.
+    /// Fails if a tree has no kustomizations, or only localized ones, although the lock has entries.
     pub(crate) fn require_kustomizations(&self, kustomizations: &[String]) -> Result<()> {
         // A tree whose kustomizations were not found must not look like one that needs no entry.
         let is_empty = self.remotes.is_empty() && self.left.is_empty() && self.files.is_empty();
@@ -286,7 +286,7 @@ impl Lock {
         reached
     }
 
-    /// The directories, files and charts from which files are stored.
+    /// The directories, files and charts from which files are stored, as far as `remotes` has them.
     pub fn stored(&self) -> BTreeSet<Upstream> {
         let mut roots: BTreeMap<&Upstream, BTreeSet<&str>> = BTreeMap::new();
         for StoredFile { remote, source, .. } in &self.files {
@@ -324,7 +324,8 @@ impl Lock {
 }
 
 impl LockChange {
-    /// The change of the entry for one source between two locks, for reports. `None` if nothing changed.
+    /// The change of the entry for one source between two locks, for reports: another digest, or more directories.
+    /// `None` if nothing of that changed.
     fn of(source: &Upstream, old: &Lock, new: &Lock) -> Option<LockChange> {
         // A directory is new only in a repository that both locks have.
         let (old, new) = (old.remotes.get(source), new.remotes.get(source));
@@ -338,7 +339,7 @@ impl LockChange {
             (None, _) => ChangeKind::Added,
             (_, None) => ChangeKind::Dropped,
             (old, new) if old != new => ChangeKind::Moved,
-            // Fewer directories are no change: the content of the others is the same.
+            // Fewer directories are not a change: the content of the others is the same.
             _ if paths.is_empty() => return None,
             _ => ChangeKind::Extended,
         };
@@ -357,8 +358,8 @@ impl Pinned {
         is_stale(self.paths_of.as_deref(), self.digest.hex())
     }
 
-    /// Adds the paths of another entry for the same commit: after a bot has raised two refs to the same version, both
-    /// entries name one source.
+    /// Adds the paths of another entry for the same source and digest. There are two after a bot has raised two refs to
+    /// the same version, and in the locks of a merge.
     fn join(&mut self, other: &Pinned) {
         self.signed = self.signed.take().or_else(|| other.signed.clone());
         // If one of the entries is stale, so is the result.

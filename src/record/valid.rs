@@ -10,8 +10,9 @@ use crate::os::limits::PATH;
 /// `Ok` for a valid text, else the reason why it is not.
 type Validity = std::result::Result<(), &'static str>;
 
-/// Accepts a path from the top of a repository to a file or a directory below it: `/` between the components, no
-/// component that has a special meaning on any system, nothing inside `.git`.
+/// Accepts a path from the top of a repository to a file or a directory below it: `/` between the components, no `..`,
+/// no drive letter or backslash of Windows, nothing inside `.git` under any of its names. The names of Windows devices,
+/// such as `aux`, are accepted.
 pub(super) fn path(text: &str) -> Validity {
     if text.len() > PATH.most {
         return Err("is too long for a path");
@@ -26,7 +27,7 @@ pub(super) fn path(text: &str) -> Validity {
     if text.contains('\\') {
         return Err("contains a backslash");
     }
-    // The names that some file system takes for `.git`, which git refuses too (`core.protectNTFS`, `core.protectHFS`).
+    // These are all names that some file system takes for `.git`, as with `core.protectNTFS` and `core.protectHFS`.
     let options = component::Options { protect_windows: false, ..component::Options::default() };
     for name in text.split('/') {
         match name {
@@ -45,7 +46,8 @@ pub(super) fn path_or_top(text: &str) -> Validity {
     if text == "." { Ok(()) } else { path(text) }
 }
 
-/// Accepts the URL or scp-like address of an upstream.
+/// Accepts the URL or scp-like address of an upstream. Its syntax is not checked, only that it is safe to store and to
+/// pass to git.
 pub(super) fn url(text: &str) -> Validity {
     text_without_controls(text)?;
     if text.starts_with('-') {
@@ -55,7 +57,8 @@ pub(super) fn url(text: &str) -> Validity {
     if has_secret(text) { Err("contains a user name or a password") } else { Ok(()) }
 }
 
-/// Accepts a ref that git accepts (`git check-ref-format`), and that git cannot take for an option or a refspec.
+/// Accepts a ref that git cannot take for an option, a refspec or an expression such as `a~1`. Git refuses some more
+/// names, for example `a.lock` and `a//b`: no server has such a ref, so fetching it fails.
 pub(super) fn reference(text: &str) -> Validity {
     text_without_controls(text)?;
     if text.starts_with(['-', '+']) {
@@ -91,7 +94,7 @@ pub(super) fn chart_version(text: &str) -> Validity {
     if text.contains(['/', '\\']) { Err("contains a slash") } else { Ok(()) }
 }
 
-/// Accepts any text of one line.
+/// Accepts any text of one line that is not empty.
 pub(super) fn text_without_controls(text: &str) -> Validity {
     if text.is_empty() {
         Err("is empty")

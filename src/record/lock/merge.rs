@@ -28,6 +28,9 @@ pub struct LockConflict {
 impl Lock {
     /// Merges two locks after git could not: the lock has generated lines that conflict easily. The common ancestor
     /// `base` tells which side changed an entry. Without one, every difference counts as a change of both sides.
+    ///
+    /// An entry that only one side has is in the result, even if the other side removed it: the caller locks again,
+    /// which drops every entry that nothing references.
     pub fn merge(base: Option<&Lock>, ours: &Lock, theirs: &Lock) -> Merged {
         let mut lock = ours.clone();
         let mut conflicts = Vec::new();

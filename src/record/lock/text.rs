@@ -79,6 +79,7 @@ impl Lock {
         let mut text = HEADER.to_owned();
         match serde_yaml::to_value(&keys) {
             Ok(Value::Mapping(mapping)) => write_mapping(&mut text, &mapping, "", ""),
+            // A struct is always a mapping.
             Ok(_) => {}
             Err(error) => return Err(Failure::new(error.to_string()).context(&context)),
         }
@@ -254,6 +255,7 @@ impl RemoteKeys {
                 let paths = paths.map(|(shown, keys)| (path::of_shown(shown).to_owned(), entries.named(&keys.names)));
                 (Digest::GitCommit(commit), paths.collect())
             }
+            // A valid entry without a commit has a SHA-256.
             (None, sha256) => {
                 let names = [(String::new(), entries.named(&self.names))];
                 (Digest::Sha256(sha256.unwrap_or_default()), names.into())
@@ -471,7 +473,7 @@ fn quoted(text: &str) -> String {
         let _ = match c {
             '"' | '\\' => write!(quoted, "\\{c}"),
             ' '..='~' => write!(quoted, "{c}"),
-            // Letters of any script are not escaped. Characters that a reader could not see are.
+            // Outside of ASCII, visible letters and digits stay, and any other character is escaped.
             _ if c.is_alphanumeric() && !is_invisible(c) => write!(quoted, "{c}"),
             _ => write!(quoted, "\\U{:08x}", u32::from(c)),
         };

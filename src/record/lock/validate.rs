@@ -19,7 +19,8 @@ pub(super) struct LockProblem {
 
 type Checked = Result<(), String>;
 
-/// Validates every value, and that no entry is listed twice.
+/// Validates every value, and that no two entries contradict each other: none is listed twice (but see [`may_repeat`]),
+/// no upstream is both locked and left remote, and no file is the directory of another.
 pub(super) fn validate(lock: &LockKeys) -> Result<(), LockProblem> {
     if let Some(target) = &lock.target {
         // The message does not show a remote target, because it may have a secret.
@@ -126,7 +127,8 @@ pub(crate) fn can_be_named(name: &Upstream) -> bool {
     check_upstream(name).is_ok()
 }
 
-/// Validates each part of an upstream that a lock names.
+/// Validates the parts of an upstream that a lock names, except for the directory in its repository, which is only
+/// compared.
 fn check_upstream(upstream: &Upstream) -> Checked {
     match upstream {
         Upstream::Git { url, reference, .. } => {
@@ -164,8 +166,9 @@ fn check_file(file: &StoredFile) -> Checked {
     check_digest(&file.sha256)?;
     file.remote.iter().try_for_each(|remote| check_url(&remote.to_string()))?;
     file.source.iter().try_for_each(|source| check_text("source", source, valid::path))?;
-    // Neither side of a rewritten reference is followed: one is shown, the other is written back as text.
-    if file.rewritten.iter().any(|(now, upstream)| now.is_empty() || upstream.is_empty()) {
+    // Neither text of a rewritten reference is followed: the localized one is looked up, and the one upstream is put
+    // back in its place, only to restore the upstream file.
+    if file.rewritten.iter().any(|(localized, upstream)| localized.is_empty() || upstream.is_empty()) {
         return Err(format!("a rewritten reference of `{}` is empty", shown(&file.path)));
     }
     Ok(())
