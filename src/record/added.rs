@@ -7,21 +7,22 @@ use crate::message::failure::Result;
 use crate::reference::Upstream;
 use crate::tree::{Tree, path};
 
-/// An entry of a lock, or a directory of an entry, that the base does not have.
+/// An entry of a lock, or a directory of an entry, that the base does not have, or has with another digest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AddedEntry {
     /// The path of the lock from the top of the repository.
     pub lock: String,
     /// The line on which the entry begins, from 1.
     pub line: usize,
-    /// The upstream of the entry, with the directory.
+    /// The repository, file or chart of the entry. If only a directory of it is new, the repository with that
+    /// directory.
     pub remote: Upstream,
     /// The digest in the lock.
     pub digest: Digest,
 }
 
-/// The entries of the lock at `path` that are new or changed since `base`, and the new directories of unchanged
-/// entries, for those who review a change: each is content that was not there before.
+/// The entries of the lock at `path` that are new or have another digest since `base`, and the new directories of the
+/// other entries, for those who review a change: each is content that was not there before.
 pub(crate) fn new_entries(tree: &dyn Tree, base: &dyn Tree, path: &str) -> Result<Vec<AddedEntry>> {
     let bytes = tree.read(path)?;
     let lock = Lock::parse(&bytes, path)?;
@@ -32,7 +33,7 @@ pub(crate) fn new_entries(tree: &dyn Tree, base: &dyn Tree, path: &str) -> Resul
     for LockChange { kind, upstream, new, paths, .. } in Lock::changes(&old, &lock) {
         // A dropped entry has no line in the new lock.
         let (Some(digest), Some(position)) = (new, positions.get(&upstream)) else { continue };
-        // Of an entry with the same digest, only the new directories are new content.
+        // If the digest is the same, only the new directories are new content.
         let remotes = match kind {
             ChangeKind::Extended => paths.iter().map(|path| upstream.at(path::of_shown(path))).collect(),
             _ => vec![upstream],

@@ -58,7 +58,8 @@ fn is_trailer_block(lines: &[Cow<'_, str>]) -> bool {
     lines.first().is_some_and(|line| is_trailer(line)) && others.all(|line| line.starts_with(is_space))
 }
 
-/// Whether git reads a line as `key: value`: letters, digits and `-`, then optional space, then the colon.
+/// Whether git reads a line as `key: value`: letters, digits and `-`, then optional space, then the colon. A line that
+/// is a URL counts as prose, although git takes its scheme for a key.
 pub(super) fn is_trailer(line: &str) -> bool {
     line.split_once(':').is_some_and(|(key, value)| {
         let key = key.trim_end_matches([' ', '\t']);

@@ -12,9 +12,10 @@
 //! Kustomize-Localize-Tool: git-kustomize-localize/0.1.0
 //! ```
 //!
-//! A value is a row of fields with one space between them. Inside a field, space, `%`, control
-//! characters and everything outside of ASCII are percent-encoded. A line is never folded. The
-//! order is that of the example; remotes, and what was not built, are sorted, each once.
+//! A value is a row of fields with one space between them. Inside a field, space, `%`, control characters and
+//! everything outside of ASCII are percent-encoded. A line is never folded. The order is that of the example, and
+//! `Lock`, which only rendered files have, follows `Source`. Remotes, and targets that were not built, are sorted, each
+//! once.
 
 use std::collections::BTreeSet;
 
@@ -35,8 +36,7 @@ const ENCODED: &AsciiSet = &CONTROLS.add(b' ').add(b'%');
 pub struct Trailers {
     /// The target that was localized.
     pub target: TargetTrailer,
-    /// The source commit. `None` if nothing of the user's repository was read, because the target is remote and the
-    /// branch began with this commit.
+    /// The source commit. `None` if the record has no such line. This version always writes it.
     pub source: Option<Digest>,
     /// The digest of the lock of the source that was rendered. `None` if it had none, or if it was localized: the lock
     /// is then in the tree.
@@ -96,7 +96,7 @@ impl Trailers {
 
     /// Parses the record in the last paragraph of a commit message. `None` if there is none.
     ///
-    /// Fails if the record is not as this program writes it: incomplete, malformed, with other lines or in another
+    /// Fails if the record is not as this program writes it: incomplete, malformed, with unknown keys, or in another
     /// order.
     pub fn parse(message: &str) -> Result<Option<Trailers>> {
         // git looks for trailers in the last paragraph only.
@@ -163,7 +163,7 @@ impl Trailers {
             check_digest(source, &["gitCommit"])?;
         }
         if let Some(lock) = &self.lock {
-            // A lock that was localized is in the tree.
+            // A lock that was localized is in the tree, so only rendered files have this trailer.
             check_digest(lock, if *rendered { &["sha256"][..] } else { &[] })?;
         }
         for (label, digest) in &self.remotes {

@@ -43,7 +43,7 @@ impl BuildTool {
                 _ if argument.starts_with("--") && !argument.contains(char::is_control) => {
                     crate::message::redact::text(argument)
                 }
-                // A short option, or the value of the option before it.
+                // A short option, the value of the option before it, or a text that no record could have.
                 _ => MASK.to_owned(),
             };
         }
@@ -86,7 +86,8 @@ impl Verified {
         Ok(Some(Verified { same: same as usize, not_built, by }))
     }
 
-    /// Refuses to write values that could not be parsed again: a commit message cannot be corrected.
+    /// Refuses values that could not be parsed again, when they are read and before they are written: a commit message
+    /// cannot be corrected.
     pub(super) fn check(&self) -> Result<()> {
         let Verified { by, same, not_built } = self;
         if *same == 0 && not_built.is_empty() {
