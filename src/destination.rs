@@ -38,7 +38,7 @@ pub(crate) enum Destination {
 /// The result of a delivery.
 #[derive(Default)]
 pub(crate) struct Delivered {
-    /// Whether anything was written; false if everything was up to date.
+    /// Whether anything was written; false if everything was up to date. A directory is always written.
     pub is_written: bool,
     /// The tip of the branch; `None` on disk.
     pub commit: Option<String>,
@@ -56,7 +56,8 @@ pub(crate) struct ChangedFiles {
 }
 
 impl ChangedFiles {
-    /// The changes of a plan, for a report: on disk, each file of a plan differs from the one before.
+    /// The changes of a plan on disk, for a report. In a working tree a plan has only files that differ; of a copy it
+    /// has all files, because the directory is replaced as a whole.
     pub(crate) fn of(changes: &Changes) -> ChangedFiles {
         let mut changed = ChangedFiles::default();
         for (path, file) in changes {

@@ -17,7 +17,7 @@ pub(crate) struct Branch {
     /// The commit to continue from: the local branch, otherwise its remote-tracking ref.
     pub tip: Option<String>,
     /// The remote that does not have the local branch yet, as far as this clone knows; `None` if it has it, or if there
-    /// is no remote.
+    /// is no remote or no local branch.
     pub unpushed_to: Option<String>,
 }
 
@@ -106,6 +106,7 @@ pub(super) fn open(
                 .unwrap_or_else(|| command("git fetch .", [format!("{tracking}:{full}")]));
             return Err(Failure::new(format!("branch `{name}` is behind `{short}`")).hint(forward));
         }
+        // The new commit continues from the remote branch, which contains the local one.
         let (tip, local) = (Some(remote.clone()), Some(local.clone()));
         return Ok(Branch { name: name.to_owned(), tip, local, unpushed_to: None });
     }

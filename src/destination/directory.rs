@@ -98,8 +98,8 @@ impl NewDirectory {
             .hint("to discard the edits: --overwrite"))
     }
 
-    /// Replaces the directory by a new one with the files of a plan, in one step. After a failure everything is as
-    /// before.
+    /// Replaces the directory by a new one with the files of a plan, in one step if the system can do that. After a
+    /// failure everything is as before, or the failure names the new path of the old directory.
     pub(super) fn write(&self, changes: &Changes) -> Result<()> {
         let scratch = Scratch::beside(&self.staging, TEMPORARY).map_err(|error| self.failed(&error))?;
         // The plan of a copy has every file of NEW_DIR, so the new directory needs nothing of the old one.
@@ -108,6 +108,7 @@ impl NewDirectory {
         disk::write(&tree, changes.keys(), None, scratch.path())?.map_err(|failure| self.not_written(failure))?;
         let fresh = scratch.path().join(&self.tree_path);
         if self.disk_path.symlink_metadata().is_ok() {
+            // `replace` checks it again, but would have to put it back.
             self.refuse_changed(&self.disk_path)?;
             return self.replace(&fresh, scratch);
         }
@@ -145,7 +146,7 @@ impl NewDirectory {
         }
     }
 
-    /// Refuses a directory whose content has changed since it was claimed.
+    /// Refuses a directory whose content has changed since it was claimed, or that did not exist then.
     fn refuse_changed(&self, directory: &Path) -> Result<()> {
         let is_directory = directory.symlink_metadata().is_ok_and(|metadata| metadata.is_dir());
         let claimed = self.claimed.get().filter(|_| is_directory);

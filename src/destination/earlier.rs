@@ -57,6 +57,7 @@ impl OnBranch {
             records::newest(&self.repository, &tip.commit, &[], |record| record.target.new_dir == self.new_dir)?;
         Ok(match newest {
             RecordLookup::Record(recorded) => Some(recorded.trailers),
+            // Without a record everything is built again, which is always right.
             RecordLookup::Unreadable { .. } | RecordLookup::Nothing => None,
         })
     }

@@ -20,7 +20,7 @@ pub(crate) struct WrittenTrees {
 }
 
 /// Applies changes to the tree `base`, after adding `others`, the trees of other NEW_DIRs to keep, and removing
-/// `new_dir`.
+/// `new_dir`, the NEW_DIR of the changes; `None` for a repository in place, and for rendered files.
 pub(crate) fn write_trees(
     repository: &gix::Repository,
     base: ObjectId,

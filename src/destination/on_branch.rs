@@ -40,7 +40,8 @@ pub(crate) fn refuse_changed(workspace: &Workspace, used: &Graph) -> Result<()> 
         return Ok(());
     };
     let Some(top) = &repo.top else { return Ok(()) };
-    // Without a graph only two files matter, and comparing their bytes needs no process.
+    // Without a graph only two files matter, and comparing their bytes on disk needs no process. The index is compared
+    // by the later call, which has the graph.
     if used.files.is_empty() && DECISIVE.iter().all(|name| std::fs::read(top.join(name)).ok() == tree.read(name).ok()) {
         return Ok(());
     }
@@ -253,6 +254,7 @@ impl OnBranch {
                 self.refuse_older(tip)?;
                 State::Behind { commits: self.repo.commits_since(localized, source)? }
             }
+            // A record without its source: another run writes one.
             None => State::Behind { commits: None },
         })
     }
@@ -275,7 +277,7 @@ impl OnBranch {
     }
 
     /// The content and the record of the tip. `None` for a new branch. Fails if the tip was edited by hand, unless
-    /// `overwrite`, or if it is newer than the source; `is_head` tells that HEAD is the source.
+    /// `overwrite`, and with `is_head` (HEAD is the source, and the user did not name it) if its source is newer.
     fn examine(&self, overwrite: bool, is_head: bool) -> Result<Option<TipState>> {
         let Some(tip) = &self.branch.tip else {
             return Ok(None);

@@ -32,6 +32,7 @@ const UNKNOWN: &str = ".unknown";
 /// If the directory has other files, but no list: it is not one of ours.
 pub(crate) fn listed(directory: &Path) -> Result<BTreeSet<String>> {
     if let Ok(text) = fs::read_to_string(directory.join(LIST)) {
+        // The list may have been edited, so only paths that a build can have are taken from it.
         return Ok(text.lines().filter(|line| is_file_name(line)).map(str::to_owned).collect());
     }
     if fs::read_dir(directory).map_or(true, |mut entries| entries.next().is_none()) {
@@ -41,7 +42,8 @@ pub(crate) fn listed(directory: &Path) -> Result<BTreeSet<String>> {
         .hint("name a directory that is empty or new: --output DIR"))
 }
 
-/// Makes a directory contain exactly the rendered files, if it has no files but those that are [`listed`] there.
+/// Writes the rendered files to a directory, and removes the files of an earlier run that are not among them. Other
+/// files stay; without a list of earlier files they are refused ([`listed`]). Returns the changes of rendered files.
 pub(crate) fn write_directory(repo: &LocalRepo, directory: &Path, rendered: &Rendered) -> Result<ChangedFiles> {
     // Two runs would mix their files, and each would think that the list is its own.
     let _alone = repo.alone()?;

@@ -63,12 +63,12 @@ fn refuse_edited(workspace: &Workspace, top: &Path, tree: &DiskTree, changes: &C
 /// Makes the changes: all files are written below the git directory before the first one is moved to its path.
 /// Directories that a removal leaves empty are removed too.
 pub(super) fn apply(git_dir: &Path, top: &Path, changes: &Changes) -> Result<()> {
-    // [`Scratch::beside`] removes the temporary files of dead runs otherwise.
+    // With changes, `Scratch::beside` below does this.
     if changes.is_empty() {
         interrupt::sweep(git_dir, TEMPORARY);
         return Ok(());
     }
-    // All paths are checked before the first change: a link could lead a write out of the repository.
+    // All paths are checked before the first change: a link could lead a write out of the directory.
     for path in changes.keys() {
         refuse_links(top, path)?;
     }
@@ -97,7 +97,8 @@ pub(super) fn apply(git_dir: &Path, top: &Path, changes: &Changes) -> Result<()>
 /// The rank of a file in the order in which files change: written localized files, removed files, the lock, and the
 /// files that name localized ones.
 fn rank(path: &str, to: Option<&ResultFile>) -> u8 {
-    // If a run ends early, the next one recognizes the localized files, because no lock lists others yet.
+    // If a run ends early, the next one must know its files: those to remove go while the old lock still lists them,
+    // and what names localized files changes last, when these are there and the lock lists them.
     match to {
         Some(_) if path == LOCK_NAME => 2,
         Some(_) if stored::localized_dir(path).is_none() => 3,
@@ -163,6 +164,7 @@ fn refuse_links(top: &Path, path: &str) -> Result<()> {
     let mut above: Vec<&str> = path::and_above(path).collect();
     above.reverse();
     for prefix in above {
+        // From the top down: nothing is below a path that does not exist.
         let Ok(metadata) = fs::symlink_metadata(top.join(prefix)) else { return Ok(()) };
         // A directory is expected above the path, but not at it.
         if metadata.is_dir() == (prefix != path) {
