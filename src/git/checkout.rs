@@ -80,7 +80,8 @@ impl Checkout {
         Ok(by_path)
     }
 
-    /// The location of the rule by which git ignores a path, such as `.gitignore:3`; `None` if git does not ignore it.
+    /// The location of the rule by which git ignores a path, such as `.gitignore:3`; `None` if git does not ignore it,
+    /// or cannot tell.
     pub(crate) fn ignore_rule(&self, path: &str) -> Option<String> {
         let mut git = self.git(&["check-ignore", "--no-index", "--stdin", "-z", "-v"]);
         let output = run(&mut git, Some(path.as_bytes())).ok()?;

@@ -22,7 +22,8 @@ const SEAL: usize = 64;
 pub(crate) struct Key(String);
 
 impl Key {
-    /// The key in a directory, which gets one if it has none that can be read. `None` if nothing can be stored there.
+    /// The key in a directory, which gets one if it has none that can be read. `None` if a key cannot be made or
+    /// stored.
     pub(crate) fn of(directory: &Path) -> Option<Key> {
         fs::create_dir_all(directory).ok()?;
         read(directory).or_else(|| {

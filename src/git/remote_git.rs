@@ -152,12 +152,13 @@ impl RemoteGit {
         named.find(|(_, file)| !Path::new(file).exists())
     }
 
-    /// Whether credential helpers are configured for single URLs.
+    /// Whether credential helpers, or `useHttpPath`, are configured for single URLs.
     pub(crate) fn has_helpers(&self) -> bool {
         self.config(&["config", "--get-regexp", r"^credential\..+\.(helper|usehttppath)$"]).is_some()
     }
 
-    /// Whether a credential helper is configured for `url`, and git does not send a header with a login to it anyway.
+    /// Whether a credential helper is configured for `url`, or `useHttpPath`, which also shows that the user has a
+    /// login there; and git does not send a header with a login to it anyway.
     pub(crate) fn has_helper_for(&self, url: &str) -> bool {
         let [credential, header] = ["credential", "http.extraHeader"].map(|section| {
             // Empty values hide the helpers that are configured for all URLs.

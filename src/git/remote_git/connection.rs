@@ -50,7 +50,8 @@ pub(crate) fn take_login(url: &mut Url) -> Option<Login> {
     Some(login).filter(|login| !login.user.is_empty() || login.password.is_some())
 }
 
-/// Splits an http URL into a URL without login, and the login. An ssh URL keeps its user.
+/// Splits an http URL into a URL without login, and the login. An ssh URL keeps its user. A text without a login, or
+/// that is not a URL, stays as it is.
 pub(super) fn split_login(url: &str) -> (String, Option<Login>) {
     let mut parsed = match Url::parse(url) {
         Ok(parsed) if !parsed.username().is_empty() || parsed.password().is_some() => parsed,
