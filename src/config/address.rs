@@ -157,7 +157,8 @@ pub(super) fn compile_exact(key: &str, text: &str) -> Result<Vec<Exact>, String>
             repository.into_iter().chain([Upstream::File { url: redact::url(&full_url) }]).collect()
         }
     };
-    // The scheme that was only added for the parser is dropped: the entry covers all usual schemes.
+    // The scheme that was only added for the parser is dropped: the entry covers all usual schemes. An image is always
+    // `oci`.
     let exact = upstreams.iter().filter_map(exact);
     let exact = exact.map(|exact| Exact { scheme: exact.scheme.filter(|_| has_scheme || key == "image"), ..exact });
     let exact: Vec<Exact> = exact.collect();

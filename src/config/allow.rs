@@ -105,6 +105,7 @@ impl Exceptions {
             let wide = wide.ok().filter(|_| entry.is_exact());
             entry.matcher = wide.unwrap_or(Matcher::Exact(Vec::new()));
         }
+        // If the globs take too much memory together, only a hint about entries without `refs` is missing.
         Exceptions::try_from(entries).unwrap_or_default()
     }
 

@@ -11,6 +11,7 @@ impl Config {
     pub fn with_entries(text: &str, key: &str, entries: &[String]) -> Option<String> {
         let end = if text.contains("\r\n") { "\r\n" } else { "\n" };
         let head = format!("{key}:");
+        // The end of the line with the key. Without such a line it is the end of the text, where the key is added.
         let mut at = 0;
         let is_head = text.split_inclusive('\n').any(|line| {
             at += line.len();

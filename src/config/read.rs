@@ -132,8 +132,8 @@ impl TryFrom<AllowKeys> for Allow {
     }
 }
 
-/// Reads a scalar with a function. The YAML reader adds the key and the position to its error, as to no error that
-/// comes after the scalar was read.
+/// Reads a scalar with a function. The YAML reader adds the key and the position to its error, but not to an error that
+/// is made after the scalar was read.
 struct Parser<F>(F);
 
 impl<T, F: FnOnce(&str) -> Result<T, String>> Visitor<'_> for Parser<F> {

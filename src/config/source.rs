@@ -106,7 +106,7 @@ impl Config {
     }
 
     /// The reason why a lock may not contain an upstream; `None` if it may. `pinned` is the entry in the lock, if there
-    /// is one.
+    /// is one. `min-age` is judged only when something is resolved, because a lock has no dates.
     pub(crate) fn distrust(&self, upstream: &Upstream, pinned: Option<&Pinned>) -> Option<Distrust> {
         // Without the key `sources` every upstream may be locked.
         self.sources.as_ref()?;
