@@ -1,5 +1,5 @@
 //! Runs the `git` executable, for everything that users configure in git, or that must be exactly as git does it.
-//! Everything else goes through `gix` in [`crate::tree`] and [`crate::destination`].
+//! Everything else, such as reading and writing objects, goes through `gix`.
 //!
 //! "This repository" ([`LocalRepo`]) keeps the environment of this process, so that the `GIT_DIR` of a hook and the
 //! caller's `git -c` settings hold. Commands about a remote repository ([`RemoteGit`]) run without it: in a hook of a

@@ -33,7 +33,8 @@ impl Key {
             let mut file = NamedTempFile::new_in(directory).ok()?;
             file.write_all(hex(&bytes).as_bytes()).ok()?;
             failpoint::before("make a key for builds");
-            // A damaged key is replaced. If another run stores a key at the same time, both use the key that is there.
+            // A damaged key is replaced. If two runs make a key at the same time, one of them may seal files with a key
+            // that is gone: later runs do without these.
             fs::remove_file(directory.join(NAME)).ok();
             file.persist_noclobber(directory.join(NAME)).ok();
             read(directory)

@@ -141,8 +141,8 @@ impl LocalRepo {
         Ok(renames)
     }
 
-    /// The files that may have changed since the commit `base`, from the top. For the working tree it includes
-    /// untracked files that git does not ignore.
+    /// The files that may have changed since the commit `base`, from the top: a file on disk may only have a new time.
+    /// For the working tree it includes untracked files that git does not ignore.
     pub fn changed_since(&self, base: &str, to: &Snapshot) -> Result<Vec<String>> {
         let tracked = self.diff(&["-z", "--name-only", "--no-renames"], base, to, &[])?;
         let tracked = tracked.split(|byte| *byte == 0).filter(|path| !path.is_empty());
@@ -159,6 +159,7 @@ impl LocalRepo {
         let spec = format!(":(top,literal){path}");
         let output = self.diff(&options, base, to, &[&spec])?;
         let text = String::from_utf8_lossy(&output);
+        // The lines above the first `@@` name the file, also after `+` and `-`.
         let lines = text.lines().skip_while(|line| !line.starts_with("@@"));
         let changed = lines.filter(|line| line.starts_with(['+', '-']));
         Ok(changed.map(str::to_owned).collect())
