@@ -45,10 +45,11 @@
 //!
 //! # Directories
 //!
-//! `scopes`, `include` and `exclude` are [globs](Glob) of directories, from the top of the repository.
-//! A scope is a directory that matches; the innermost scope bounds a directory ([`Config::scope_of`]). `include` and
-//! `exclude` say where a walk starts, and mean the directories that match and everything below
-//! ([`Config::starting_points`]). A root that is excluded is still walked if another root references it.
+//! `scopes`, `include` and `exclude` are [globs](Glob) of directories, from the top of the repository. A scope is a
+//! directory that matches; the innermost scope bounds a directory ([`Config::scope_of`]). `include` and `exclude` say
+//! where a walk starts, and mean the directories that match and everything below ([`Config::starting_points`]). A root
+//! that is excluded is still walked if another root references it. Objects of engines in excluded directories count
+//! only if a target applies their directory, or a deployed root lists them.
 //!
 //! # Exceptions
 //!

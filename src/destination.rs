@@ -107,7 +107,8 @@ pub(crate) struct Discarded {
 
 impl Destination {
     /// Opens the destination that the arguments of a command name: a branch, or the disk if `branch` is `None`; for a
-    /// copy into `new_dir`, as the user wrote it, or for the repository in place. Nothing is written yet.
+    /// copy into `new_dir`, as the user wrote it, or for the repository in place. Nothing is written yet; but a branch
+    /// to push is fetched.
     pub(crate) fn open(
         workspace: &Workspace,
         branch: Option<&BranchOptions>,

@@ -107,8 +107,8 @@ pub fn sha256_hex(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
 
-/// The SHA-256 of all bytes of a reader, as 64 lower-case hex digits. They are never in memory at once, because a
-/// program may have hundreds of megabytes.
+/// The SHA-256 of all bytes of a reader, as 64 lower-case hex digits. They are never in memory at once, because the
+/// executable of kustomize or helm may have hundreds of megabytes.
 pub(crate) fn sha256_of_reader(mut from: impl Read) -> io::Result<String> {
     let (mut hash, mut buffer) = (Sha256::new(), [0; 64 << 10]);
     loop {

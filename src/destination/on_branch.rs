@@ -1,4 +1,4 @@
-//! One commit on a branch, with a copy in NEW_DIR or with the repository localized in place.
+//! One commit on a branch, with a copy in NEW_DIR, the repository localized in place, or rendered files.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -163,7 +163,7 @@ pub(crate) struct OnBranch {
 
 impl OnBranch {
     /// Opens the branch and examines its tip. With `new_dir` (as the user named it) it must hold copies, otherwise the
-    /// repository in place.
+    /// repository in place or rendered files, as the options say.
     pub(super) fn open(
         workspace: &Workspace,
         new_dir: Option<&str>,

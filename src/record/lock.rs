@@ -147,10 +147,12 @@ pub struct StoredFile {
     pub stripped: bool,
     /// The SHA-256 of its stored bytes, as 64 hex digits.
     pub sha256: String,
-    /// The upstream that it was fetched from. `None` for a file of the user.
+    /// The upstream that it was fetched from. `None` for a file of the user, and for the file of a URL that cannot be
+    /// restored: a rewritten reference in it has a secret, which no lock may have.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remote: Option<Upstream>,
-    /// Its path in the upstream's repository.
+    /// Its path in the upstream's repository or chart. `None` for the file of a URL, and for one that cannot be
+    /// restored.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
     /// The references in it that were rewritten: the text upstream, by the text that replaced it.
@@ -291,6 +293,7 @@ impl Lock {
         let mut roots: BTreeMap<&Upstream, BTreeSet<&str>> = BTreeMap::new();
         for StoredFile { remote, source, .. } in &self.files {
             let Some(remote) = remote else { continue };
+            // The directories of an entry are roots, so only their kustomizations tell which of them are stored.
             let source = source.as_deref().filter(|source| FILE_NAMES.contains(&path::name(source)));
             roots.entry(remote).or_default().extend(source.map(path::parent));
         }
