@@ -236,7 +236,7 @@ fn match_path(upstream: &Upstream) -> Option<String> {
 
 /// The URL of an image, without tag and digest.
 fn image_url(image: &str) -> String {
-    // A digest or a tag is no part of the name.
+    // A digest or a tag is not part of the name.
     let name = image.split('@').next().unwrap_or(image);
     let (directory, last) = name.rsplit_once('/').unwrap_or(("", name));
     let last = last.split(':').next().unwrap_or(last);

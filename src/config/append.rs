@@ -65,7 +65,7 @@ fn values(text: &str) -> Option<Map<String, Value>> {
     Some(values)
 }
 
-/// What stands between a text and a new line: `end` if its last line lacks one.
+/// The text to add before a new line: `end` if the last line lacks its end, else nothing.
 fn end_between<'a>(text: &str, end: &'a str) -> &'a str {
     if text.is_empty() || text.ends_with('\n') { "" } else { end }
 }

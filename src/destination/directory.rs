@@ -26,7 +26,7 @@ pub(crate) struct NewDirectory {
     pub(super) tree_path: String,
     /// As the user named it.
     pub(super) shown: String,
-    /// Whether it is in a repository, so that its files may come from a checkout.
+    /// Whether the run is in a repository, so that the files of the directory may come from a checkout.
     converts: bool,
     /// The directory for staging: the git directory, whose files git does not track, if it can be, otherwise the parent
     /// directory.

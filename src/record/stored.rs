@@ -71,8 +71,7 @@ pub(crate) fn differences(tree: &dyn Tree, directory: &str, lock: &Lock) -> Resu
             Some(Entry::File { executable }) => {
                 let bytes = tree.read(&path)?;
                 let sha256 = sha256_hex(&bytes);
-                // A checkout may have changed the line ends, so the bytes are compared again with those that git
-                // stores.
+                // A checkout may have made CRLF of the line ends that git stores, so both are compared.
                 let is_same =
                     sha256 == file.sha256 || tree.converts() && sha256_hex(&bytes.replace("\r\n", "\n")) == file.sha256;
                 // In this order, because other bytes explain a difference better than another mode.

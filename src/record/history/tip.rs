@@ -309,8 +309,8 @@ pub(crate) fn differences_from_source(
     Ok(Some(edited))
 }
 
-/// Every NEW_DIR of a tree, by path: each outermost directory with the lock of a copy. Not those that are the same in
-/// `source`, the tree of the source commit, which has them already.
+/// Every NEW_DIR of a tree, by path: each outermost directory with the lock of a copy, unless it is the same in
+/// `source`, the tree of the source commit.
 fn new_dirs(repo: &Rc<LocalRepo>, tree: ObjectId, source: ObjectId) -> Result<BTreeMap<String, NewDir>> {
     let files = GitTree::of_local(repo.clone(), tree)?;
     let mut locks = files.locks()?;

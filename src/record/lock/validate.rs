@@ -106,8 +106,8 @@ fn check_remote<'a>(keys: &'a RemoteKeys, checked: &mut HashSet<&'a str>) -> Che
     names.filter(|name| checked.insert(name)).try_for_each(|name| check_upstream(&Upstream::named(name)))
 }
 
-/// Whether an entry may stand beside another one of the same source: an edit of ref and commit has made the two equal.
-/// Also true without another entry.
+/// Whether two entries may have the same source: an edit of ref and commit has made them equal. Also true without
+/// `other`.
 fn may_repeat(other: Option<&RemoteKeys>, entry: &RemoteKeys) -> bool {
     // A bot that raises ref and commit leaves `paths-of` as it was.
     other.is_none_or(|other| other.commit == entry.commit && (other.is_stale() || entry.is_stale()))
