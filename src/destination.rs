@@ -168,7 +168,8 @@ impl Destination {
         }))
     }
 
-    /// Refuses a NEW_DIR that holds anything but an earlier copy of this target.
+    /// Refuses a NEW_DIR that holds anything but an earlier copy of this target; without `overwrite` also a copy with
+    /// edits by hand. Those of a branch were refused when it was opened.
     pub(crate) fn claim(&self, workspace: &Workspace, target: &str, overwrite: bool) -> Result<()> {
         match self {
             Destination::Branch(branch) => branch.claim(target, overwrite),
