@@ -6,8 +6,8 @@
 //! ([`stand_in`]), and for remote files a proxy on this machine (`proxy`). The result is built with the network closed.
 //!
 //! Whatever a build asks for beyond that is refused, and a finding: [`Verdict::Unread`]. A build that reads a file
-//! which no walk has found is a finding, too: each root lies in a directory of its own, with its known inputs and
-//! nothing else.
+//! which no walk has found is a finding, too: each root of the user lies in a directory of its own, with its known
+//! inputs and nothing else. Only the roots of a copy share one directory, which has the files of the copy.
 
 pub(crate) mod builds;
 pub(crate) mod choice;
@@ -109,7 +109,7 @@ pub(crate) struct TargetCheck {
     /// The fix; `None` if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_step: Option<&'static str>,
-    /// The number of bytes that the original builds to.
+    /// The number of bytes that the original builds to; 0 if the verdict rests on no output.
     pub size: u64,
     /// The directory in which the outputs were kept, if they differ.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -127,7 +127,8 @@ impl BuildCheck {
         self.targets.iter().any(|target| target.verdict.differs())
     }
 
-    /// The value for the record; `None` if nothing was built.
+    /// The value for the record; `None` if no program was found, or if each target differs or has an unknown request.
+    /// An earlier proof that still holds counts as the same output.
     pub(crate) fn verified(&self) -> Option<Verified> {
         let same = self.targets.iter().filter(|target| target.verdict.is_same()).count();
         let not_built = self.targets.iter().filter(|target: &&TargetCheck| {
@@ -167,11 +168,12 @@ fn program_of<S: Serializer>(by: &Option<BuildTool>, serializer: S) -> Result<S:
 }
 
 impl TargetCheck {
-    /// The result for a root, with the hint that its verdict gives. Size and outputs are those of a build, if there was
-    /// one.
+    /// The result for a root, with the hint that its verdict gives. The caller sets size and outputs after a build.
     fn new(pair: &ComparedRoot, verdict: Verdict) -> TargetCheck {
         let next_step = match &verdict {
             Verdict::Identical | Verdict::Unchanged | Verdict::VerifiedBefore => None,
+            // The reason names the exception that the user wrote, or the path to change; an unknown request is a
+            // finding.
             Verdict::Skipped { .. } | Verdict::Unread { .. } => None,
             Verdict::Differs(_) | Verdict::Broken { .. } => Some("to accept the difference: --no-verify"),
             Verdict::Unsteady(_) => Some(

@@ -89,8 +89,8 @@ impl Builds {
         })
     }
 
-    /// Finds the programs that the user names. Fails if kustomize is not in the version that the configuration
-    /// requires.
+    /// Finds kustomize, and checks a helm that the user names. Fails for arguments after which there is no output, if
+    /// there is no kustomize, or if it is not in the version that the configuration requires.
     fn begin(programs: Programs<'_>, config: &Config, repo: Option<&LocalRepo>) -> Result<Builds> {
         let Programs { kustomize, helm, arguments } = programs;
         refuse_arguments(arguments)?;
@@ -113,8 +113,8 @@ impl Builds {
         mut reach: impl FnMut(&Survey, &[String]) -> Explored,
     ) -> Result<Builds> {
         let tree = &survey.tree();
-        // Roots of this tree share their bases, so that one walk and one copy serve all of them. A generated
-        // kustomization or a chart has a tree of its own.
+        // Roots of this tree share their bases, so that one walk and one copy serve all of them. A chart has a tree of
+        // its own, and so has a kustomization that an engine makes or edits.
         let is_root = |subject: &&BuildSpec| matches!(subject.by, By::Kustomize) && Rc::ptr_eq(&subject.tree, tree);
         let roots = subjects.iter().flatten().flatten().filter(is_root).map(|subject| subject.directory.clone());
         let roots: Vec<String> = roots.collect::<BTreeSet<String>>().into_iter().collect();
@@ -171,7 +171,8 @@ impl Builds {
         Ok(Roots::write(graph, roots.collect(), Writing::INPUT, &mut self.pool)?.dirs)
     }
 
-    /// Writes a subject that shares no file with other subjects. Returns the source of its output.
+    /// Prepares a subject for which the common walk does not hold: its tree is not the surveyed one, or kustomize does
+    /// not build it. Returns the source of its output.
     fn write_alone(
         &mut self,
         subject: &BuildSpec,
@@ -181,7 +182,7 @@ impl Builds {
         match by {
             By::Plain(output) => Ok(OutputSource::Known(output.clone())),
             By::Kustomize => {
-                // The engine makes its kustomization, in a tree of its own.
+                // Its engine makes or edits the kustomization, or hides files, so its tree needs a walk of its own.
                 let directories = std::slice::from_ref(directory);
                 let dirs = self.write_roots(&reach(&Survey::of(tree.clone()), directories), directories)?;
                 Ok(self.run_of(subject, &dirs))
@@ -229,7 +230,8 @@ impl Builds {
         self.output(subject, OutputForm::Objects)
     }
 
-    /// The exact output of a subject, for a file or the terminal. A failure names the directory of the subject.
+    /// The exact output of a subject, for a file or the terminal. A failure without a location names the directory of
+    /// the subject, if a program builds it.
     pub(crate) fn bytes(&self, subject: usize) -> Result<Vec<u8>, Failures> {
         let located = |failure: Failure| match &self.outputs[subject] {
             Ok(OutputSource::Run(run)) if failure.location.is_none() => {
@@ -249,7 +251,8 @@ impl Builds {
         Ok(BuildOutput { stdout: declaring(&build.stdout), ..build })
     }
 
-    /// The output of a subject by its number. Fails if a chart renders to something else the second time.
+    /// The output of a subject by its number. Fails if a chart renders to something else the second time. For a
+    /// function that does so, the output is only marked as unsteady.
     fn output(&self, subject: usize, form: OutputForm) -> Built {
         match self.outputs[subject].as_ref().map_err(Unbuilt::clone)? {
             OutputSource::Known(output) => Ok(BuildOutput::known(output.clone())),
@@ -265,7 +268,8 @@ impl Builds {
     }
 
     /// Builds all subjects at the same time, keeps only the objects of engines, and tests whether a second build is
-    /// equal. A build that requests something unknown, or reads a file that no reference names, is [`Unbuilt::Unread`].
+    /// equal if helm or a function runs. A build that requests something unknown, or reads a file that no reference
+    /// names, is [`Unbuilt::Unread`].
     pub(crate) fn all_engine_objects(&self, subjects: &[Wanted]) -> Result<Vec<Built>> {
         let numbers: Vec<usize> = (0..subjects.len()).collect();
         // Each build is a process, whose start takes most of its time.

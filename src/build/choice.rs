@@ -96,8 +96,7 @@ impl Choices {
         let others = other_builds(tree, config, &deployed)?;
         let known = deployed.explored.graph.user_roots();
         let targets = deployed.targets.targets;
-        // Targets come before roots: a root that a target deploys is built as that target. The status of a root only
-        // says that it is on both sides.
+        // The status only says that a build is on both sides.
         let mut all: Vec<Choice> = targets.iter().cloned().map(Choice::of_target).collect();
         all.extend(others.roots.into_iter().map(|root| Choice::of_root(root, DiffStatus::Changed, None)));
         let builds = requested(all, &arguments, |directory| {
@@ -171,8 +170,8 @@ fn needs_of(targets: &[Target]) -> Needs {
     needed
 }
 
-/// The builds that the arguments select among `all`; without an argument all of them. A directory that an argument
-/// names but `all` lacks may be a base: `base` gives its build.
+/// The builds that the arguments select among `all`; without an argument all of them. Roots that a target deploys are
+/// dropped. A directory that an argument names but `all` lacks may be a base: `base` gives its build, or `None`.
 fn requested(mut all: Vec<Choice>, arguments: &[Argument<'_>], base: impl Fn(&str) -> Option<Choice>) -> Vec<Choice> {
     // A root that a target deploys is built as that target.
     let targets = all.iter().filter(|choice| matches!(choice.build, ChosenBuild::Target(_)));
@@ -206,6 +205,7 @@ pub(super) fn with_all_sources(mut chosen: Vec<Choice>, targets: &[Target]) -> V
         .iter()
         .filter(|target| objects.contains(&target.object) && !sources.contains(&(&target.object, target.spot)));
     let others: Vec<Choice> = others.cloned().map(Choice::of_target).collect();
+    // No build of this tree has the objects of a source that is elsewhere.
     chosen.extend(others.into_iter().filter(|choice| !choice.is_elsewhere()));
     chosen
 }
@@ -313,8 +313,8 @@ impl Choice {
         self.targets().map(|target| Some((target?, target?.local_dir()?)))
     }
 
-    /// The directories of the roots that the engine builds on each side. Roots that it only lists in a kustomization
-    /// which it generates are [scanned](Self::scanned).
+    /// The directories of the roots that the engine builds on each side; for a root its own directory. Roots that the
+    /// engine only lists in a kustomization which it generates are [scanned](Self::scanned).
     pub(super) fn outer_roots(&self) -> Sides<Vec<String>> {
         if let ChosenBuild::Root(directory) = &self.build {
             return self.exists().map(|exists| if exists { vec![directory.clone()] } else { Vec::new() });
@@ -395,7 +395,8 @@ impl<'a> Argument<'a> {
 
     /// Reads one argument, which names a target, or a directory of a tree.
     fn read(repo: &LocalRepo, trees: &[&dyn Tree], targets: &[Target], text: &'a str) -> Result<Argument<'a>> {
-        // Any of the trees will do: they differ in their files, not in how a path is written.
+        // Any of the trees will do: they differ in their files, not in how a path is written. A text that is not a path
+        // in the repository may still name a target.
         let path = trees.first().and_then(|tree| from_top(repo, *tree, text).ok());
         // The file of a kustomization means its directory.
         let path = path.map(|path| match path::name(&path) {
@@ -448,7 +449,8 @@ fn location_names(target: &Target) -> [String; 4] {
     [format!("{file}:{}", target.object.line), format!("{file}:{line}"), format!("{file}:{line}:{column}"), target.by()]
 }
 
-/// A name that means only this target, for a command line.
+/// A name that means only this target, for a command line; the file and line of its object if each name also means
+/// another target.
 pub(crate) fn unique_name(target: &Target, all: &[Target]) -> String {
     let names = location_names(target);
     names

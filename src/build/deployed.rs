@@ -48,8 +48,8 @@ pub(crate) fn deployed(
     Ok(DeployedTree { explored, targets })
 }
 
-/// The outputs of some builds, as long as there are `remaining` ones to run. A build that reaches something outside of
-/// the tree is not run, but fails with the reason.
+/// The outputs of some builds, each a failure once no `remaining` ones may be run. A build that reaches something
+/// outside of the tree is not run either, and fails with the reason.
 fn outputs(
     repo: &LocalRepo,
     survey: &Survey,

@@ -24,7 +24,7 @@ use crate::workspace::Workspace;
 pub(crate) struct BuildSpec {
     pub(super) tree: SharedTree,
     pub(super) directory: String,
-    /// The kustomization; of anything else it does not matter.
+    /// The path of the kustomization that [`with`](Self::with) and edits replace; empty if neither is used.
     pub(super) file: String,
     /// The arguments of `kustomize edit` that changes it first, each time.
     pub(super) edits: Vec<Vec<String>>,
@@ -45,7 +45,7 @@ pub(super) enum By {
     Plain(Vec<u8>),
 }
 
-/// The objects of engines in the output of a build; fails if a cluster may get others.
+/// The objects of engines in the output of a build that has only these; fails if a cluster may get others.
 pub(crate) fn objects(subject: &Wanted, built: Built) -> Result<Vec<u8>, Failures> {
     match subject {
         Ok(Some(BuildSpec { by: By::Helm(_, Some(why)), .. })) => Err(Failure::new(why).into()),
@@ -73,6 +73,7 @@ impl BuildSpec {
         if is_root {
             return Ok(subject);
         }
+        // The new root lies beside the file, so it reads a file outside of itself.
         let text = json!({"resources": [format!("../{}", path::name(part))]}).to_string();
         Ok(BuildSpec { file: path::join(&directory, FILE_NAMES[0]), ..subject }.with(text.as_bytes()))
     }
