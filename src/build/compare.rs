@@ -178,7 +178,8 @@ fn changed_objects(
     all
 }
 
-/// Adds the changes of the objects that have one [`identity_key`] on both sides, and returns the other objects.
+/// Adds the changes of the objects that have one [`identity_key`] on both sides, and returns the other objects. An
+/// object without a namespace gets that of its side.
 fn pair_objects<'a>(
     objects: Sides<Vec<OutputObject<'a>>>,
     namespaces: Sides<&str>,
@@ -246,7 +247,8 @@ fn documents_without<'a>(
     })
 }
 
-/// The lines that differ, in unified format and without secrets. A line of which only the hidden part differs says so.
+/// The lines that differ, in unified format and without secrets. An added line that differs from a removed one only in
+/// its hidden part says so.
 fn diff(before: &str, after: &str) -> String {
     // The time after which lines are no longer compared: the diff is then right, but longer than it has to be.
     const PATIENCE: Duration = Duration::from_millis(500);
@@ -283,7 +285,8 @@ fn limited(diff: &str) -> String {
     }
 }
 
-/// A line of a diff; if it is too long, the part around its first difference from the other line of the pair.
+/// A line of a diff; if it is too long, the part around its first difference from the other line of the pair, or its
+/// beginning if there is no such line.
 fn excerpt(line: &str, other: Option<&&str>) -> String {
     // How many characters of a line are shown at most.
     const WIDTH: usize = 200;

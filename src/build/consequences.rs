@@ -140,6 +140,7 @@ pub(crate) fn add_needs(output: &[u8], needs: &mut Needs) {
         return;
     }
     let objects = Deserializer::from_slice(output);
+    // A document that is not YAML ends the output: nothing tells where the next one begins.
     for object in objects.map_while(|document| Value::deserialize(document).ok()) {
         for name in ObjectPolicy::of(&object).unwrap_or_default().depends_on {
             needs.insert((format!("{} {name}", text(&object, "kind")), full_name(&object)));
@@ -154,7 +155,8 @@ fn manifest(target: &Target) -> Option<Value> {
 
 /// The objects of a target on both sides, in one form: as deployed, or as written.
 fn target_objects(target: Sides<Option<&Target>>) -> Sides<Option<Value>> {
-    // If a build that failed may change one of them, both are taken as their files have them.
+    // If a build that failed may change one of them, both are taken as their files have them, so that they can be
+    // compared. An object without a text in a file is taken as deployed.
     let is_open = target.iter().flatten().any(|target| target.changed_by.is_some());
     target.map(|target| {
         let written = target?.written.as_ref().filter(|_| is_open);
@@ -261,7 +263,8 @@ impl BuildDiff<'_> {
         [identity_key(&object.id), in_namespace(identity_key(&object.id), namespace)]
     }
 
-    /// Whether the build shows each object that moves to another namespace, because it writes the namespace itself.
+    /// Whether the build shows each object that moves to another namespace: that of a Kustomization of Flux does,
+    /// because it writes `targetNamespace` into the objects. An object that is only new or gone may have moved as well.
     fn shows_moves(&self, target: &Sides<Option<Value>>) -> bool {
         let Sides { old, new } = target.as_ref().map(Option::as_ref);
         old.is_some()
@@ -293,6 +296,7 @@ impl BuildDiff<'_> {
             }
             // A build shows the change already, and is judged for it.
             _ if is_shown => TargetObject::default(),
+            // Nothing is added for a target that is new or gone, or whose set is shown: both of its objects are judged.
             values => TargetObject { values, changed_objects },
         }
     }
@@ -413,6 +417,7 @@ impl<'a> Seen<'a> {
     fn below_suspended(&self) -> Option<String> {
         let new = self.new.filter(|new| is_suspended(new))?;
         match self.changed_objects {
+            // The row `suspended` reports a target that was not suspended before.
             0 => self.old.filter(|old| *old != new && is_suspended(old)).map(|_| "it changes itself".to_owned()),
             1 => Some("1 object changes".to_owned()),
             many => Some(format!("{many} objects change")),
@@ -425,7 +430,8 @@ impl<'a> Seen<'a> {
         (is_gone && !self.needed_by.is_empty()).then(|| format!("needed by {}", self.needed_by.join(", ")))
     }
 
-    /// The fate of the objects that a removed target has deployed.
+    /// The fate of the objects that a removed target has deployed; `None` also if it moved to another build, or if its
+    /// policy does not tell.
     fn removed_target(&self) -> Option<String> {
         let old = self.old.filter(|_| self.new.is_none() && self.added_to.is_none())?;
         let fate = match (ObjectPolicy::of(old)?.deletes_objects?, text(old, "kind")) {

@@ -138,7 +138,8 @@ pub(super) fn major_version(old: &Value, new: &Value) -> Option<String> {
     (!moves.is_empty()).then(|| moves.join(", "))
 }
 
-/// The removed versions and fields of a CustomResourceDefinition; `None` if there are none.
+/// The versions of a CustomResourceDefinition that are no longer served, and the removed fields of the others; `None`
+/// if there are none.
 pub(super) fn removed_fields(old: &Value, new: &Value) -> Option<String> {
     // How many are named.
     const NAMED: usize = 5;
@@ -150,6 +151,7 @@ pub(super) fn removed_fields(old: &Value, new: &Value) -> Option<String> {
         match is_served.get(name) {
             None => gone.push(format!("version {name}")),
             Some(is) => {
+                // Without two schemas nothing tells which fields are removed.
                 let schema = "schema.openAPIV3Schema";
                 if let (Some(was), Some(is)) = (at(was, schema), at(is, schema)) {
                     collect_removed_fields(was, is, name, &mut gone);
@@ -182,6 +184,7 @@ fn collect_removed_fields(was: &Value, is: &Value, path: &str, gone: &mut Vec<St
             None => gone.push(format!("`{path}`")),
         }
     }
+    // A schema without these may accept any item, so nothing is surely removed.
     for (field, mark) in [("items", "[]"), ("additionalProperties", ".*")] {
         if let (Some(was), Some(is)) = (was.get(field), is.get(field)) {
             collect_removed_fields(was, is, &format!("{path}{mark}"), gone);
@@ -218,6 +221,7 @@ fn add_images<'a>(value: &'a Value, path: &str, all: &mut Versions<'a>) {
     for (key, value) in value.as_mapping().into_iter().flatten() {
         add_images(value, &format!("{path}.{}", key.as_str().unwrap_or_default()), all);
     }
+    // An item is found by its name, such as that of a container, because its position may change.
     for item in value.as_sequence().into_iter().flatten() {
         add_images(item, &format!("{path}.{}", text(item, "name")), all);
     }
