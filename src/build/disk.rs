@@ -24,8 +24,8 @@ enum DiskNode {
 }
 
 impl DiskNode {
-    /// Reads the node at a path. A link counts only if it leads to a path in the tree. With a conversion the files are
-    /// those of a checkout. `None` if nothing is to be written.
+    /// Reads the node at a path. With a conversion the files are those of a checkout. `None` if nothing is to be
+    /// written: for a link that leads out of the tree, a submodule, and a missing path.
     fn read(tree: &dyn Tree, path: &str, conversion: Option<&Conversion>) -> Result<Option<DiskNode>> {
         Ok(match tree.entry(path)? {
             Some(Entry::File { executable }) => {
@@ -106,7 +106,7 @@ impl Pool {
 }
 
 impl Pooled {
-    /// Writes the file to `to`: the first time from memory, then as a hard link to the file that was written before.
+    /// Writes the file to `to`: from memory if it is on disk nowhere, else as a hard link to the file there, or a copy.
     fn write(&self, to: &Path) -> io::Result<()> {
         let mut content = locked(&self.content);
         match &*content {
@@ -312,7 +312,8 @@ pub(crate) fn set_executable(disk_path: &Path, mut permissions: fs::Permissions,
     fs::set_permissions(disk_path, permissions)
 }
 
-/// The text of a link as a relative path, so that the copy of the link works; `None` if it leads out of the tree.
+/// The text of a link as a relative path, so that the copy of the link works; `None` if it leads out of the tree, or is
+/// not UTF-8, which no path in a tree can be.
 fn link_text(tree: &dyn Tree, path: &str) -> Result<Option<String>> {
     let directory = path::parent(path);
     let Ok(text) = String::from_utf8(tree.read(path)?) else {
@@ -328,6 +329,7 @@ fn link_text(tree: &dyn Tree, path: &str) -> Result<Option<String>> {
 #[cfg(unix)]
 fn write_link(text: &str, to: &Path) -> io::Result<()> {
     fs::create_dir_all(to.parent().unwrap_or(to))?;
+    // A copy into a directory with other files of the same tree may find the link there.
     match std::os::unix::fs::symlink(text, to) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         made => made,

@@ -22,11 +22,13 @@ pub(crate) struct Earlier {
 }
 
 impl Earlier {
-    /// The recorded verdict of each root, if `by` would build it from the same inputs now.
+    /// The recorded verdict of each root, in the order of the plan: `None` if `by` must build it, because its inputs or
+    /// the program may differ now, or because the record has no build of it.
     pub(super) fn verdicts(&self, job: &PlanBuilds<'_>, by: &BuildTool) -> Result<Vec<Option<Verdict>>> {
         let (graph, affected) = (&job.plan.before, &job.plan.affected);
         let stale = self.stale_roots(graph, affected.iter().map(|root| root.root))?;
-        // A copy may differ although its sources do not: attributes above it decide how it is checked out.
+        // A copy may differ although its sources do not: attributes above it decide how it is checked out, and its
+        // directory, or one above, may be new or gone.
         let may_differ = |dir: &String| Ok(self.source.may_convert(dir) || self.source.at(dir)?.is_some());
         let is_copy_stale = job.plan.new_dir.as_ref().map_or(Ok(false), may_differ)?;
         let holds = self.verified.holds_for(by) && !is_copy_stale;

@@ -16,7 +16,7 @@ use crate::record::sha256_hex;
 use crate::targets::variables::Variables;
 use crate::tree::path;
 
-/// A kustomization with this text has values of Secrets, so its edits are not remembered.
+/// A kustomization with this text may have values of Secrets, so its edits are not remembered.
 const SECRETS: &[u8] = b"secretGenerator";
 
 /// A kustomization on disk, to be edited. It holds no tree, so that threads can share it.
@@ -86,7 +86,7 @@ impl Edits {
         Ok(text)
     }
 
-    /// The digest of everything that decides the result; `None` if that cannot be read.
+    /// The digest of everything that decides the result; `None` if the program cannot be read.
     fn input_digest(&self, program: &Program) -> Result<Option<String>> {
         let Some(identity) = program.identity() else { return Ok(None) };
         let (Edits { root: RootDir { top, directory, .. }, commands, .. }, version) = (self, env!("CARGO_PKG_VERSION"));

@@ -83,7 +83,7 @@ impl Answers {
         Ok(Some(format!("{}{}{files}", lines.concat(), served.digest())))
     }
 
-    /// The digest of a directory.
+    /// The digest of a directory; empty if it is missing, because nothing was written for it.
     pub(super) fn below(&self, directory: &Path) -> Result<String> {
         // The directories do not change, so each is read once.
         if let Some(digest) = locked(&self.digests).get(directory) {
@@ -289,7 +289,8 @@ impl<'a> TreeInputs<'a> {
             };
             for path in paths {
                 let is_file = || Ok(matches!(tree.entry(&path)?, Some(tree::Entry::File { .. })));
-                // A fetched tree may be partial, so its files are those that the walk has read: `put` adds these.
+                // References may not leave the scope. A fetched tree may be partial, so its files are those that the
+                // walk has read: `put` adds these.
                 if path::is_in(&path, &self.source.scope) && !(self.source.repository.is_some() && is_file()?) {
                     self.paths.insert(path);
                 }
@@ -326,7 +327,7 @@ impl<'a> TreeInputs<'a> {
         Ok(layout)
     }
 
-    /// Writes the files of an upstream.
+    /// Writes the files of an upstream, whose tree is a checkout already.
     fn write(&self, top: &Path) -> Result<()> {
         disk::write_temporary(&self.tree, &self.paths, None, top)?;
         disk::write_temporary(&self.pulled, self.pulled.below("")?, None, top)

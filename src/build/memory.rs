@@ -74,7 +74,8 @@ impl Memory {
         Some(BuildOutput { stdout, ..build })
     }
 
-    /// Remembers a build with [hidden](Memory::hide) values. A failure to store it is ignored.
+    /// Remembers a build with [hidden](Memory::hide) values. `None` if it is too large or cannot be stored, which
+    /// callers ignore: then the next run builds it again.
     pub(super) fn put(&self, digest: &str, build: &BuildOutput) -> Option<()> {
         let content = [&*serde_json::to_vec(build).ok()?, b"\n", &build.stdout].concat();
         let size = content.len() as u64;
@@ -88,7 +89,8 @@ impl Memory {
     /// Removes the least recently used entries, until there is room for `more` bytes.
     fn make_room(&self, more: u64) {
         let mut total = locked(&self.total);
-        // Other runs share the directory, so that its size is counted again only when it may be full.
+        // Counting reads the whole directory, so it is done only if the directory may be full. Other runs use the
+        // directory, too, so the sum of this one may be wrong.
         if total.is_none_or(|total| total + more > self.most) {
             let mut entries = BTreeMap::new();
             for entry in self.directory.read_dir().into_iter().flatten().flatten() {
@@ -149,7 +151,8 @@ impl Memory {
 const INPUT: &str = "\u{1}INPUT\u{1}";
 
 impl BuildRun {
-    /// The output of the build, remembered or new. A new one is built twice if it must be tested, or may be remembered.
+    /// The output of the build, remembered or new. A new one that runs helm or a function is built twice if it must be
+    /// tested, or may be remembered.
     pub(super) fn output(&self, form: OutputForm) -> Result<BuildOutput> {
         let digest = self.input_digest()?;
         if let Some(build) = self.remembered(digest.as_deref(), form) {
@@ -189,7 +192,8 @@ impl BuildRun {
         build.filter(|build| form != OutputForm::Bytes || !build.hides)
     }
 
-    /// Whether building again, whatever is remembered, gives the same.
+    /// Whether building again, whatever is remembered, gives the same. Also true if the second build fails: it has no
+    /// output that differs.
     pub(super) fn is_steady(&self, first: &BuildOutput) -> Result<bool> {
         let again = self.run()?;
         Ok(!again.success || again.stdout == first.stdout)
@@ -197,7 +201,7 @@ impl BuildRun {
 
     /// The digest of all inputs; `None` if the build may have other inputs, or nothing is remembered.
     fn input_digest(&self) -> Result<Option<String>> {
-        // The flags that let kustomize run or read nothing else.
+        // The flags that let kustomize run or read nothing else. Those of helm are written by this program.
         const PURE: [&str; 5] =
             ["--enable-helm", "--load-restrictor", "--reorder", "--helm-api-versions", "--helm-kube-version"];
         let BuildRun { root: RootDir { files, directory, .. }, program, arguments, variables, .. } = self;

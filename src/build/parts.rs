@@ -219,7 +219,7 @@ impl PartTree<'_> {
         is_overloaded.old || is_overloaded.new
     }
 
-    /// Adds parts of both sides to the next level: each once, unless it is the same on both sides.
+    /// Adds parts to the next level, each once. A part that both sides list and that cannot differ is left out.
     fn add(&self, parts: &mut BuiltParts, more: Sides<Vec<String>>) -> Result<()> {
         let more = more.map(BTreeSet::from_iter);
         let on_both = &more.old & &more.new;
@@ -240,7 +240,8 @@ impl PartTree<'_> {
         Ok(self.differing.contains(part) || !is_root && self.changes.at(part)?.is_some())
     }
 
-    /// The sides on which a failed root, apart from its parts, may have objects that the other side lacks.
+    /// The sides on which a failed root, apart from its parts, may have objects that the other side lacks. Both, unless
+    /// the inputs tell more.
     fn incomplete_sides(&self, part: &str) -> Result<Sides<bool>> {
         const BOTH: Sides<bool> = Sides { old: true, new: true };
         // A root that does not differ has the same objects on both sides, although it fails.
@@ -274,6 +275,7 @@ impl PartTree<'_> {
                         incomplete = incomplete.zip(has_file).map(|(known, has_file)| known || has_file);
                     }
                 }
+                // A difference in a directory, an upstream or a chart does not tell which side gets more objects.
                 _ if self.changes.cause_in(std::slice::from_ref(input))?.is_some() => return Ok(BOTH),
                 _ => {}
             }

@@ -136,7 +136,7 @@ impl Program {
         Ok(Program { timeout: self.timeout, memory: self.memory.clone(), ..helm })
     }
 
-    /// Uses the helm at a path.
+    /// Uses the helm at a path, if one is named. Fails if it cannot print its version: no other helm takes its place.
     pub(super) fn with_helm(self, named: Option<&Path>) -> Result<Program> {
         let Some(named) = named else { return Ok(self) };
         // Builds run in other directories, where a relative path would name another file.

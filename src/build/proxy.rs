@@ -235,7 +235,7 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
             // Each open connection holds a reference.
             Ok(stream) if Arc::strong_count(shared) <= CONNECTIONS => {
                 let worker = Arc::clone(shared);
-                // An error can only be reported to the client.
+                // An error ends the connection, which tells the client. Nobody else waits for the answer.
                 std::thread::Builder::new().spawn(move || worker.serve_connection(stream).ok()).ok();
             }
             Ok(_) => shared.note("too many connections to answer".to_owned()),

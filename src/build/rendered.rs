@@ -65,6 +65,7 @@ struct FileBuild {
 struct FileNames<'a>(HashMap<&'a ObjectRef, String>);
 
 impl FileNames<'_> {
+    /// Chooses a file for each object. Only equal entries of the configuration share one.
     fn of(targets: &[Target]) -> FileNames<'_> {
         let objects: BTreeMap<&ObjectRef, &Target> = targets.iter().map(|target| (&target.object, target)).collect();
         let mut unnamed: Vec<&Target> = objects.into_values().collect();
@@ -338,7 +339,8 @@ fn identity(document: &str) -> Option<String> {
     Some(format!("{group} {name}"))
 }
 
-/// The names of the Secrets in an output with a value that is not encrypted.
+/// The names of the Secrets in an output with a value that is not encrypted, and a text for each document that cannot
+/// be read.
 fn clear_secrets(output: &[u8]) -> Vec<String> {
     // A document that cannot be read may be a Secret.
     const UNREAD: &str = "a document that cannot be read";
@@ -356,7 +358,7 @@ fn clear_secrets(output: &[u8]) -> Vec<String> {
     clear
 }
 
-/// The name of a Secret. `None` if all of its values are encrypted.
+/// The name of a Secret with a value that is not encrypted; else `None`.
 fn name_of_clear_secret(secret: &Mapping) -> Option<String> {
     let values = ["data", "stringData"].into_iter().filter_map(|field| secret.get(field)?.as_mapping());
     // As SOPS writes them.
@@ -376,6 +378,7 @@ fn engine_directory(engine: EngineName) -> String {
 fn target_file(target: &Target, suffix: &str) -> String {
     let engine = engine_directory(target.engine);
     let object = &target.object;
+    // An entry of the configuration is named by its directory, so its file lies at that path.
     if object.is_listed() {
         let path = object.name.split('/').map(directory_name).collect::<Vec<_>>().join("/");
         return format!("{engine}/{path}.yaml");

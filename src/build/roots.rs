@@ -245,6 +245,7 @@ impl Roots {
         let tree = files.input.join(TREES);
         inputs::write_copy(plan, into, checkout, &tree)?;
         let runs = plan.after.root_ids().any(|root| plan.after.runs(root));
+        // `leaves` is false, because the root of the original tells that for both sides.
         let dirs = plan.affected.iter().map(|ComparedRoot { localized, .. }| {
             let (files, top, directory) = (files.clone(), tree.join(into), localized.clone());
             (localized.clone(), Ok(RootDir { files, layout: None, top, directory, runs, leaves: false }))
@@ -285,6 +286,7 @@ impl BuildRun {
     /// Builds, and turns each way in which a build fails into its reason.
     pub(super) fn build(&self, form: OutputForm) -> Built {
         let build = self.output(form)?;
+        // A refused request comes first: it may be why the program fails, and is a finding also if it does not.
         if let Some(unread) = Unbuilt::unread(&build, &self.program) {
             return Err(unread);
         }

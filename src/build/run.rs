@@ -110,7 +110,8 @@ fn without_temporary(text: &str, directory: &Path) -> String {
     out
 }
 
-/// The message of a program that kustomize ran, without its call.
+/// The message of a program that kustomize ran, without its call. A message that is only the call loses its
+/// environment.
 fn without_call(text: &str) -> String {
     let Some((message, call)) = text.split_once("unable to run: '") else { return text.to_owned() };
     // The call names temporary directories, and nothing of the user.
@@ -354,7 +355,7 @@ impl BuildRun {
     /// A text without the directories that it builds in.
     fn without_directories(&self, text: &str, private: &Path) -> String {
         let text = without_temporary(text, &private.join("tmp"));
-        // These directories have other names each time.
+        // These directories have other names each time. The tree is below the inputs, so it is replaced first.
         let [private, top, input] = [private, &self.root.top, &self.root.files.input]
             .map(|directory: &Path| directory.display().to_string().trim_end_matches('/').to_owned());
         let text =

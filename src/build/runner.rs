@@ -20,7 +20,8 @@ use crate::targets::generated::ANY_FILE;
 use crate::targets::variables::Variables;
 use crate::tree::path;
 
-/// Builds original and result of each root that no earlier run has checked, and compares the outputs.
+/// Builds original and result of each root that can be built and that no earlier run has checked, and compares the
+/// outputs. Nothing is built if no program is found.
 pub(crate) fn check_builds(job: &PlanBuilds<'_>, options: &BuildOptions) -> Result<BuildCheck> {
     refuse_arguments(&options.arguments)?;
     let (graph, affected) = (&job.plan.before, &job.plan.affected);

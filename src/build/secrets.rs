@@ -98,7 +98,7 @@ fn scalars(value: &mut Value, call: &mut dyn FnMut(&mut Value)) {
     }
 }
 
-/// A scalar as text; `None` for a list or a mapping.
+/// A scalar as text; `None` for null, a list or a mapping.
 pub(super) fn scalar_text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
@@ -181,7 +181,8 @@ impl Secrets {
         values.into_iter().fold(text.to_owned(), |text, value| without(&text, value))
     }
 
-    /// Reads the files below a directory, except in directories that `is_read` excludes.
+    /// Reads the files below a directory, except in directories that `is_read` excludes. Errors are ignored: a program
+    /// that cannot read a file does not quote it.
     fn read_all(&mut self, directory: &Path, is_read: &dyn Fn(&Path) -> bool) {
         for entry in directory.read_dir().into_iter().flatten().flatten() {
             let Ok(kind) = entry.file_type() else { continue };
@@ -250,6 +251,7 @@ impl Secrets {
         texts("literals").iter().for_each(|literal| self.add_pair(literal));
         let files: Vec<String> = ["envs", "env", "files"].into_iter().flat_map(texts).collect();
         for file in files {
+            // `files` may give a file another name: `NAME=PATH`.
             let path = file.split_once('=').map_or(&*file, |(_, path)| path);
             if let Ok(bytes) = fs::read(directory.join(path)) {
                 self.add_lines(&String::from_utf8_lossy(&bytes));

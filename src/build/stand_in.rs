@@ -86,7 +86,7 @@ impl Manifest {
         let text = serde_json::to_vec(self).map_err(unusable)?;
         fs::create_dir_all(directory).and_then(|()| fs::write(&manifest, text)).map_err(unusable)?;
         // The script is written before any build begins: a program cannot be run while a process has it open for
-        // writing.
+        // writing. If programs here cannot run, our executable answers the calls of the script, too.
         #[cfg(unix)]
         if !is_noexec(directory) {
             disk::write_program(&directory.join("git"), SCRIPT).map_err(unusable)?;
