@@ -39,7 +39,8 @@ pub trait Tree {
     /// The node at `path`; `None` if it is missing. Links are not followed, so a path below a link is missing.
     fn entry(&self, path: &str) -> Result<Option<Entry>>;
 
-    /// The sorted names of the nodes in a directory; empty if the path is not a directory.
+    /// The sorted names of the nodes in a directory; empty if the path is not a directory. Fails for a name that is not
+    /// UTF-8.
     fn names(&self, directory: &str) -> Result<Vec<String>>;
 
     /// The bytes of the file at `path`, as in a checkout; for a link its text.
@@ -85,7 +86,8 @@ pub trait Tree {
         format!(":/{path}")
     }
 
-    /// The sorted paths of all nodes below a directory that are not directories. Paths that are not UTF-8 are left out.
+    /// The sorted paths of all nodes below a directory that are not directories. A tree of git leaves out paths that
+    /// are not UTF-8; any other tree fails for them.
     fn below(&self, directory: &str) -> Result<Vec<String>> {
         files_below(self, directory)
     }
@@ -281,7 +283,8 @@ pub(crate) enum Resolved {
     },
 }
 
-/// The name and the real path of the first kustomization of a directory; `None` if it has none.
+/// The name and the real path of the first kustomization of a directory, in the order of [`FILE_NAMES`]; `None` if it
+/// has none.
 pub(crate) fn kustomization_in(tree: &dyn Tree, directory: &str) -> Result<Option<(&'static str, String)>> {
     for name in FILE_NAMES {
         if let Resolved::File { path, .. } = resolve(tree, &path::join(directory, name))? {
@@ -298,7 +301,8 @@ const LINKS: usize = 40;
 /// files, roots, charts, values, plugins, and the paths that engines deploy.
 pub(crate) fn resolve(tree: &dyn Tree, path: &str) -> Result<Resolved> {
     let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
-    // If no directory on the way is a link, only the last component can be one. A path may be too long to ask.
+    // If no directory on the way is a link, only the last component can be one. A tree fails for a path that is too
+    // long, but one of its components may be a link, or missing.
     let is_plain = directory.len() < PATH.most && tree.entry(directory)? == Some(Entry::Directory);
     let (mut real, rest) = if is_plain { (directory.to_owned(), name) } else { (String::new(), path) };
     // The components that are still to be followed, the next one last.

@@ -74,8 +74,8 @@ impl Absences {
     pub fn of(&self, path: &str) -> Absence {
         match (self.ignore_rule(path), self.on_disk(path)) {
             (Some(rule), entry) => Absence::Ignored { rule, on_disk: self.on_disk.then_some(entry.is_some()) },
-            // A directory may contain files that are ignored for good reason, so it is added by force only if it must
-            // be: if rules of this machine ignore it as a whole.
+            // Force adds a file also if rules of this machine ignore it. A directory may contain files that are ignored
+            // for good reason, so it is added by force only if these rules ignore it as a whole.
             (None, Some(entry)) => {
                 Absence::Untracked { is_forced: !entry.is_dir() || self.repo.ignores(path).unwrap_or(true) }
             }

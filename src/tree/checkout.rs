@@ -37,7 +37,7 @@ impl Conversion {
         Conversion { refuses_filters: true, hash, directories: RefCell::default(), git: OnceCell::new() }
     }
 
-    /// Reads a file of `tree`.
+    /// Reads a file of `tree` as a checkout writes it; a link as its text. Fails if that is unknown.
     pub(crate) fn read(&self, tree: &dyn Tree, path: &str) -> Result<Vec<u8>> {
         let bytes = tree.read(path)?;
         if !self.applies(tree, path::parent(path))? || !matches!(tree.entry(path)?, Some(Entry::File { .. })) {

@@ -197,7 +197,7 @@ impl GitTree {
         Ok(directory.and_then(|directory| directory.get(name).copied()))
     }
 
-    /// The entries of the directory at a path; `None` if it is missing.
+    /// The entries of the directory at a path; `None` if there is no directory.
     fn directory(&self, path: &str) -> Result<Option<Rc<Directory>>> {
         if let Some(known) = self.directories.borrow().get(path) {
             return Ok(Some(known.clone()));

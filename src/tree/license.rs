@@ -44,7 +44,7 @@ pub(crate) fn licensed_directory(path: &str) -> Option<&str> {
     is_file_name(name).then_some(directory)
 }
 
-/// Whether a file in a `LICENSES` may be a license.
+/// Whether a file may be a license, if its name or directory says so.
 fn is_plain(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     // A tool that applies a whole directory would apply a file with such an ending.
@@ -54,7 +54,7 @@ fn is_plain(name: &str) -> bool {
 /// The license files of a directory: `LICENSE*` and similar names, and the contents of a `LICENSES`.
 pub(crate) fn find(tree: &dyn Tree, directory: &str) -> Result<Licenses> {
     let mut licenses = Licenses::default();
-    // A cached upstream knows its license files already.
+    // An upstream that is read from localized files knows its license files by these, so it need not be fetched.
     if let Some(known) = tree.licenses(directory) {
         for path in known {
             let bytes = tree.read(&path)?;

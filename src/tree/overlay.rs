@@ -110,7 +110,7 @@ impl Tree for OverlayTree {
         Ok(all)
     }
 
-    /// With a base, only its files are searched, not the new ones.
+    /// With a base, only its files are searched, also those that were removed or replaced, but not the new ones.
     fn files_with(&self, endings: Names, marks: &[&'static [u8]]) -> Result<Search<'_>> {
         if let Some(base) = &self.base {
             return base.files_with(endings, marks);

@@ -66,7 +66,8 @@ pub(crate) fn resolve(directory: &str, text: &str) -> Option<String> {
     Some(stack.join("/"))
 }
 
-/// An absolute path of the file system as a path from the directory `top`; `None` if it is not below `top`.
+/// An absolute path of the file system as a path from the directory `top`; `None` if it is not at or below `top`, or
+/// not UTF-8.
 pub(crate) fn inside(top: &Path, text: &str) -> Option<String> {
     let top = top.canonicalize().ok()?;
     let cleaned = PathBuf::from(format!("/{}", resolve("", text)?));
