@@ -91,7 +91,7 @@ impl Choices {
         let (config, tree) = (&workspace.config, &*workspace.tree);
         // The files of all builds must be the same in each clone, so the remotes of this one do not count.
         let deployed = deployed(repo, workspace.survey(), config, &|| Identity::of_any_clone(repo, config))?;
-        // An argument that selects nothing fails before anything is built.
+        // An argument that names nothing fails before the chosen builds are run.
         let arguments = Argument::read_all(repo, &[tree], &deployed.targets.targets, only)?;
         let others = other_builds(tree, config, &deployed)?;
         let known = deployed.explored.graph.user_roots();

@@ -40,7 +40,7 @@ pub(crate) fn deployed(
 ) -> Result<DeployedTree> {
     let (explored, targets) = written(survey, config, identity)?;
     let mut remaining = MOST_BUILDS;
-    // No build is run that cannot change a target.
+    // No build is run that cannot change a target: nobody wants the output of a target or root for itself.
     let targets =
         targets.resolve_by_builds(&explored, config, identity, &|_| false, &[], |builders: &[&Builder]| {
             outputs(repo, survey, config, builders, &mut remaining)

@@ -113,6 +113,7 @@ fn outputs(level: BTreeSet<String>, builds: &Builds) -> impl Iterator<Item = (St
     let level: Vec<String> = level.into_iter().collect();
     let outputs = side_by_side(&level, processors(), |number, _| {
         let built = builds.build(number).ok()?;
+        // The outputs of several parts are joined, so each begins a new document.
         Some(format!("---\n{}", String::from_utf8_lossy(&built.stdout)))
     });
     level.into_iter().zip(outputs)

@@ -1,5 +1,5 @@
 //! A proxy on this machine, the only way out for a build. It answers with the remote files that this run has fetched,
-//! and writes down everything else that it is asked for.
+//! and refuses everything else. It notes what it refuses, except requests for the known URLs of repositories.
 //!
 //! It ends TLS itself, as an authority that lives as long as it does and that only the build trusts (through
 //! `SSL_CERT_FILE`, which Go reads where the platform has no trust store of its own). Go asks no proxy for a host on

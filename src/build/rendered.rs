@@ -253,9 +253,9 @@ impl Rendered {
         self.unknown_files.insert(file);
     }
 
-    /// Keeps the files of an earlier run that this one did not write, but whose targets may still exist: because a
-    /// build is unknown that may be theirs, or make the objects that deploy them, or because only the paths in the tree
-    /// told that their repository is this one, and do not any more.
+    /// Keeps the files of an earlier run that this one did not write, but whose targets may still exist: a build that
+    /// failed or is unknown may be theirs, an object in another file that stays may deploy them, or their repository
+    /// may be this one, which nothing tells.
     pub(crate) fn keep_earlier(&mut self, earlier: &dyn Tree) -> Result<()> {
         let named = self.not_built.keys().chain(self.perhaps_local.keys());
         let mut unknown: BTreeSet<String> = named.chain(&self.unknown_files).cloned().collect();
@@ -408,6 +408,7 @@ fn name_part(text: &str) -> String {
     for byte in text.bytes() {
         match byte {
             b'-' | b'_' | b'@' => name.push(char::from(byte)),
+            // A name that begins with a dot may be `..`, or is hidden.
             b'.' if !name.is_empty() => name.push('.'),
             byte if byte.is_ascii_alphanumeric() => name.push(char::from(byte)),
             byte => name += &format!("%{byte:02X}"),

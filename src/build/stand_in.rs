@@ -1,5 +1,6 @@
 //! Our own executable in the place of the programs that fetch for a build. For git it answers what kustomize asks from
-//! what this run has fetched. Whatever else git, helm and container engines are asked for is refused, and written down.
+//! what this run has fetched. It lets the real helm render charts, and a container engine run the images that
+//! kustomizations name. Whatever else these programs are asked for is refused, and written down.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -187,6 +188,7 @@ pub(crate) fn run() -> Option<ExitCode> {
             reason
         }
         Refusal::Answer(reason) => reason,
+        // The program has printed its own message.
         Refusal::Ended(code) => return Some(ExitCode::from(code)),
     };
     let _ = writeln!(io::stderr(), "fatal: `{call}`: {reason}");
