@@ -132,7 +132,7 @@ impl DiskTree {
     }
 
     /// Whether a path of the working tree is as this run has seen it: with the bytes that were read, or still missing.
-    /// Also true if it was not asked for.
+    /// Also true if it was not asked for, and without git, where nothing is remembered.
     pub(crate) fn is_as_read(&self, path: &str) -> bool {
         let Some(git) = &self.git else {
             return true;
