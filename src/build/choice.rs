@@ -152,10 +152,10 @@ impl Choices {
             differs.then(|| Choice::of_root(directory.to_owned(), status, cause))
         });
         // For the summary, which says for each upstream how many builds its change touches.
-        let (known, mut named) = (graphs.new.user_roots(), HashMap::new());
+        let (user_roots, mut sources_of_roots) = (graphs.new.user_roots(), HashMap::new());
         for choice in &mut builds {
-            let roots = choice.built_roots().filter_map(|directory| known.get(directory).copied());
-            choice.moved = changes.changed_sources_below(graphs.new, roots, &mut named)?;
+            let roots = choice.built_roots().filter_map(|directory| user_roots.get(directory).copied());
+            choice.moved = changes.changed_sources_below(graphs.new, roots, &mut sources_of_roots)?;
         }
         let builds = with_all_sources(builds, &targets);
         let (unbuilt, unread, differing) = (affected.unbuilt, affected.unread, affected.directories);
@@ -411,7 +411,7 @@ impl<'a> Argument<'a> {
             Some(path) if is_directory(&path)? => Some(path),
             _ => None,
         };
-        // An argument that selects nothing would look like a change without consequences.
+        // With an argument that names nothing, the change would look as if it had no consequences.
         if path.is_none() && !targets.iter().any(|target| is_named_by(target, text)) {
             let failure = unknown_target(targets, text);
             // In a comparison of two trees it may have been meant as the commit to compare with.

@@ -21,7 +21,7 @@ const SECRETS: &[u8] = b"secretGenerator";
 
 /// A kustomization on disk, to be edited. It holds no tree, so that threads can share it.
 pub(super) struct Edits {
-    /// Its files have nothing that it reads.
+    /// The copy. All that its edits read is below its top; the inputs beside it are empty.
     root: RootDir,
     file: String,
     commands: Vec<Vec<String>>,

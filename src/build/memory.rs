@@ -114,8 +114,8 @@ impl Memory {
         *total = total.map(|total| total + more);
     }
 
-    /// The build with a hash instead of each value of a Secret; `None` if it is not UTF-8, or a document with a Secret
-    /// is not YAML.
+    /// The build with a hash instead of each value of a Secret; `None` if it may have a Secret and is not UTF-8, or if
+    /// a document that may be one is not YAML.
     pub(super) fn hide(&self, build: &BuildOutput) -> Option<BuildOutput> {
         if !secrets::may_hold(&build.stdout) {
             return Some(build.clone());

@@ -106,10 +106,11 @@ impl<'a> Refusals<'a> {
     pub(super) fn of_root(&self, root: RootId) -> Option<Unbuilt> {
         let graph = self.graph;
         let reached = graph.reachable([root]);
-        // All failures are reported at once, and make the result unknown.
+        // Failures of all kinds are reported at once, and make the result unknown.
         let troubles = self.troubles.iter().filter(|trouble| graph.belongs_to(trouble.at, &reached));
         let mut failures: Vec<Failure> = troubles.map(|trouble| trouble.failure.clone()).collect();
         failures.dedup();
+        // The count of the root includes all that it reaches.
         if self.overloaded.contains(&root) {
             failures.push(LOADS.exceeded(&graph.label(graph.roots[root].file)));
         }
@@ -131,7 +132,7 @@ impl<'a> Refusals<'a> {
             }
             Some(Err(failure)) => return Some(failure.into()),
         }
-        // The program itself would fail on these, but less clearly.
+        // The program itself would skip these in silence, or run a program of this machine for remote input.
         let (roots, reason) = self.unrunnable.as_ref()?;
         roots.iter().any(|root| reached.contains(root)).then(|| Unbuilt::Failed(reason.clone()))
     }
