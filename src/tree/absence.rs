@@ -84,7 +84,8 @@ impl Absences {
         }
     }
 
-    /// The location of the pattern by which the ignore files of the tree exclude a path; `None` if none does.
+    /// The location of the pattern by which the ignore files of the tree exclude a path; `None` if none does, or if
+    /// these files cannot be read.
     fn ignore_rule(&self, path: &str) -> Option<String> {
         let ignores = self.ignores.get_or_init(|| {
             let mut files = checkout::files_named(&*self.tree, ".gitignore").ok()?;

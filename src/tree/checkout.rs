@@ -85,7 +85,7 @@ impl Conversion {
         files.iter().any(|path| self.applies(tree, path::parent(path)).unwrap_or(true))
     }
 
-    /// Whether a checkout may change the files in `directory`, which takes the attributes of the whole tree.
+    /// Whether a checkout may change the files in `directory`. Only then the attributes of the whole tree are read.
     pub(crate) fn applies(&self, tree: &dyn Tree, directory: &str) -> Result<bool> {
         if let Some(known) = self.directories.borrow().get(directory) {
             return Ok(*known);

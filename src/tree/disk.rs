@@ -224,7 +224,7 @@ impl Tree for DiskTree {
         }
         // The directory above was looked up first, so no link above the path is followed.
         let entry = entry_on_disk(&self.disk_path(path)).map_err(self.failed(path))?.filter(|_| !self.is_hidden(path));
-        // git's view wins over the disk: other checkouts have the submodules and the modes of the index.
+        // git knows what other checkouts have: files that are left out here, and submodules that are not checked out.
         let entry = match (entry, &self.git) {
             (None, Some(git)) if git.left_out.contains(path) => git.index()?.entry(path)?,
             (None | Some(Entry::Directory), Some(git)) if git.submodules.contains(path) => Some(Entry::Submodule),

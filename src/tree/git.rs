@@ -51,7 +51,7 @@ impl GitTree {
     /// Reads the current index of this repository; an index that was never written is empty. A path added with
     /// `git add -N` is missing.
     pub(crate) fn of_index(repo: Rc<LocalRepo>) -> Result<Self> {
-        // The root is known when all entries are read.
+        // The root is replaced below: its id depends on the hash function of the repository.
         let tree = GitTree::of_local(repo.clone(), ObjectId::null(gix::hash::Kind::Sha1))?;
         // The index has no tree objects, so directories are built for it, with ids that no object has.
         let mut index = Index::new();
