@@ -254,7 +254,7 @@ struct RequestHead {
     is_trusted: bool,
 }
 
-/// Reads the head of a request with a password; `None` if it is not a request.
+/// Reads the head of a request, and compares its login with the password; `None` if it is not a request.
 fn request(stream: &mut impl Read, password: &str) -> io::Result<Option<RequestHead>> {
     let login = format!("Basic {}", BASE64_STANDARD.encode(format!("{USER}:{password}")));
     let mut reader = BufReader::new(stream.take(HEAD));

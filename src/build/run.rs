@@ -322,7 +322,7 @@ impl BuildRun {
         }
         // The settings and caches of the user would make the output one of this machine.
         command.env("HOME", &home).env("TMPDIR", &temporary);
-        // The real git, if something calls it by its path, neither asks nor fetches.
+        // Programs that we let run, such as helm, find the real git: it must neither ask nor fetch.
         command.env("GIT_TERMINAL_PROMPT", "0").env("GIT_ALLOW_PROTOCOL", "none");
         Ok(command)
     }

@@ -300,7 +300,7 @@ impl Secrets {
         }
     }
 
-    /// Adds the lines of a text, and the values of those that are pairs.
+    /// Adds the lines of a text; of a line that is a pair only the value.
     fn add_lines(&mut self, text: &str) {
         let is_key = text.contains("-----BEGIN ");
         for line in text.lines() {
@@ -313,8 +313,9 @@ impl Secrets {
         }
     }
 
-    /// Adds the value of `key=value`; the whole text if the key is not a name.
+    /// Adds the value of `key=value`; both parts if the key is not a name, and the whole text if there is no `=`.
     fn add_pair(&mut self, pair: &str) {
+        // A line that is commented out may have a value, too.
         let pair = pair.trim_start_matches(['#', ' ']);
         match pair.split_once('=') {
             Some((key, value)) if is_name(key) => self.add(value.trim_matches([' ', '\'', '"'])),

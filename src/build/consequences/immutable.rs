@@ -112,7 +112,7 @@ fn requested_storage(claim: &Value) -> Option<String> {
     at(claim, "spec.resources.requests.storage").map(scalar)
 }
 
-/// Reads a quantity of Kubernetes, such as `10Gi` or `100m`.
+/// Reads a quantity of Kubernetes, such as `10Gi` or `100m`; `None` for any other text.
 fn quantity(text: &str) -> Option<f64> {
     let end = text.trim_end_matches(|c: char| c.is_ascii_alphabetic()).len();
     let (number, unit) = text.split_at(end);
