@@ -195,6 +195,7 @@ impl PartTree<'_> {
                 None if is_on => None,
                 _ => Some(""),
             });
+            // An output without the other would show all of its objects as new or gone.
             if let Sides { old: Some(old), new: Some(new) } = built {
                 parts.outputs.old += old;
                 parts.outputs.new += new;
@@ -205,6 +206,7 @@ impl PartTree<'_> {
                 parts.mark_incomplete(is_on);
                 continue;
             }
+            // A failed part that only one side has may have any object there.
             parts.mark_incomplete(if is_on.old && is_on.new { self.incomplete_sides(&part)? } else { is_on });
             let below = is_on.zip(self.graphs.as_ref());
             self.add(parts, below.map(|(is_on, graph)| if is_on { listed_parts(graph, &part) } else { Vec::new() }))?;
