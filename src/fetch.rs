@@ -110,7 +110,7 @@ impl ContentKey {
 /// A fetch to do.
 struct FetchJob {
     key: ContentKey,
-    /// The commit or SHA-256 that the content must have, from a lock or from the ref itself. `None` if any is accepted.
+    /// The commit or SHA-256 that the content must have, from a lock. `None` if no lock has the upstream.
     id: Option<String>,
     /// The signer in the lock.
     signed: Option<String>,
@@ -124,6 +124,7 @@ impl FetchJob {
     fn request(&self) -> Option<GitRequest> {
         let ContentKey::Git(key) = &self.key else { return None };
         let reference = key.reference.as_deref();
+        // A ref that is a commit id names its commit without a lock. The cache has the ids in lower case.
         let fixed = reference.filter(|_| Pin::of(reference) == Pin::Commit).map(str::to_ascii_lowercase);
         let request = GitRequest::new(key.clone_spec(), reference, self.id.as_deref().or(fixed.as_deref()));
         Some(GitRequest { timeout: self.timeout, ..request })
@@ -168,7 +169,7 @@ impl Fetcher {
         }
     }
 
-    /// Also takes locked content from the localized branches of a repository.
+    /// Takes locked content from the localized branches of a repository, instead of from a given tip.
     pub(crate) fn with_branches(self, repo: Option<&Rc<LocalRepo>>) -> Self {
         Fetcher { tips: OnceCell::new(), branches: repo.cloned(), ..self }
     }
@@ -274,12 +275,12 @@ impl Fetcher {
         self.known.insert(job.key, known);
     }
 
-    /// The content of a key, if the network is not needed for it. `None` if the network must be asked. Fails if this
-    /// run must not ask it, or if the text of a chart is unsafe.
+    /// The content of a key, if the network is not needed for it. A chart that is not pulled has the content `None`.
+    /// The outer `None` tells to ask the network. Fails offline, or if the text of a chart is unsafe.
     fn resolve_offline(&mut self, job: &FetchJob) -> Result<Option<RemoteContent>> {
         let upstream = job.key.upstream();
         let mut label = upstream.to_string();
-        // A localized branch first, then the cache of commits.
+        // First a localized branch, whose files are in this repository, then the cache of commits.
         if let (ContentKey::Git(key), Some(request)) = (&job.key, job.request()) {
             if let Some(repository) = self.tip_repository(key, &request)? {
                 return Ok(Some(RemoteContent::Root(repository)));
@@ -300,7 +301,7 @@ impl Fetcher {
                     return Ok(Some(remote_file(url, bytes)));
                 }
             }
-            // The text becomes an argument of helm, from wherever the archive comes in the end.
+            // Refused wherever the archive comes from: a path, or helm in a build, could misread the text.
             (ContentKey::Chart(chart), Some(sha256)) => {
                 chart.refuse_unsafe()?;
                 if let Some(archive) = self.tips()?.iter().find_map(|tip| tip.archive(chart, sha256)) {
@@ -312,7 +313,8 @@ impl Fetcher {
             }
             (ContentKey::Chart(chart), None) => {
                 chart.refuse_unsafe()?;
-                // The rule `remote-chart` decides about a chart that is not pulled.
+                // It stays remote: a chart is pulled only with helm, and not if only locked content is used. The rule
+                // `remote-chart` decides whether that is an error.
                 if !self.options.helm || self.options.locked {
                     return Ok(Some(RemoteContent::Chart(None)));
                 }
@@ -327,7 +329,7 @@ impl Fetcher {
     }
 
     /// The requested commit of a repository with the files that a localized branch has of it, so that a run without new
-    /// references needs no network. `None` if no tip has any of its files.
+    /// references needs no network. `None` without a requested commit, or if no tip has files of that commit.
     fn tip_repository(&self, key: &RepoSpec, request: &GitRequest) -> Result<Option<Rc<RemoteCommit>>> {
         let source = Upstream::git(key);
         // Without a commit, only the server knows where the ref points today.
@@ -392,12 +394,11 @@ impl Fetcher {
         self.network.cache.keep_file(bytes, &sha256)
     }
 
-    /// The keys under which a reference may be found, in the order in which they are tried. Two keys for a field that
-    /// takes files and roots: its URL alone does not tell whether to send a GET or to start git, and each costs a
-    /// request.
+    /// The keys under which a reference may be found, in the order in which they are tried; each costs a request. Two
+    /// keys if the field takes files and roots, and neither a lock nor the text tells which one the URL is.
     fn candidate_keys(&self, wanted: &RemoteRef) -> Vec<ContentKey> {
         let (text, file) = (wanted.text.exposed(), ContentKey::File(wanted.text.clone()));
-        // A field for files never means a repository.
+        // A field for files never means a repository, nor does a URL that kustomize does not take for one of git.
         let Some(spec) = wanted.spec.as_ref().filter(|_| wanted.wants != ExpectedContent::File) else {
             return vec![file];
         };
@@ -411,9 +412,11 @@ impl Fetcher {
             Some((lock, upstream)) if lock.holds(&upstream) => vec![root],
             // The lock has the repository without this directory, so that the URL may also name a file.
             Some(_) => vec![root, file],
+            // The marker tells that a repository was meant, but kustomize takes a file if the server has one.
             None if reference::has_git_marker(text) => vec![root, file],
             // A URL that looks like a file, without a ref, was not meant as a repository.
             None if reference::looks_like_file(text) && spec.reference.is_none() => vec![file],
+            // As kustomize does: a GET, then git.
             None => vec![file, root],
         }
     }
@@ -436,7 +439,7 @@ impl Fetcher {
         }
         Some(match self.known.get(key)?.clone() {
             Err(failure) => Err(failure),
-            // A page is content only if the URL names one. Otherwise it may be a login.
+            // A page is content only if the reference names one. Otherwise it may be a login.
             Ok(RemoteContent::File(file)) if !wanted.is_page && kustomization::looks_like_html(&file.bytes) => {
                 Err(page(&file.url))
             }
@@ -468,7 +471,8 @@ impl Fetcher {
         let failure = first.as_ref().err();
         let has_no_answer =
             failure.is_some_and(|failure| matches!(failure.kind, FailureKind::NoAnswer | FailureKind::Limited));
-        // If the server does not answer, the second key of the same server would fail too.
+        // If the server does not answer, the second key of the same server would fail too. After `NoConnection` it is
+        // tried, because git may have its own proxy.
         let Some(other) = keys.get(1).filter(|_| !has_no_answer && !is_usable(&first, wanted)) else {
             return Ok(first);
         };
@@ -476,10 +480,9 @@ impl Fetcher {
         let is_root_first = matches!(keys[0], ContentKey::Git(_));
         Ok(match (first, outcome(other)?) {
             (_, other) if is_usable(&other, wanted) => other,
-            // An error in a repository that exists says more than that it is not a file. So does an error if a
-            // repository was meant.
+            // A lock or a marker tells that a repository was meant, so its answer says more than that of the file.
             (first, _) if is_root_first => first,
-            // Although it is not a file, it may exist.
+            // Although it is not a file, a repository may exist.
             (_, Err(other)) if other.kind.is_outage() => Err(other),
             (Err(mut failure), Err(other)) if other.kind != FailureKind::NotInRepository => {
                 failure.message = format!("{}; as a git repository: {}", failure.message, other.message);
@@ -490,12 +493,13 @@ impl Fetcher {
                 }
                 Err(failure)
             }
+            // The repository exists, but lacks the ref or the directory: this says more than that it is not a file.
             (_, other) => other,
         })
     }
 
-    /// The failure of a reference that no lock has, if the run must not resolve anything that is not locked, as `check`
-    /// must not: its result would depend on the day. `None` if it is locked, or may be resolved.
+    /// The failure of a reference that no lock has, or whose directory the lock lacks, if the run must not resolve
+    /// anything that is not locked: its result would depend on the day. `None` if it is locked, or may be resolved.
     fn not_locked(&self, wanted: &RemoteRef) -> Option<Failure> {
         let lock = self.locks.iter().find(|lock| wanted.locked(lock).is_some());
         let mut failure = wanted.not_locked_failure(lock.map(|lock| &**lock)).filter(|_| self.options.locked)?;
@@ -513,7 +517,7 @@ impl Fetcher {
     /// upstream that has the reference; `None` if the user's files have it.
     fn with_way_out(&self, failure: Failure, upstream: &Upstream, by: Option<&str>, was_locked: bool) -> Failure {
         // An upstream that existed once, or is unreachable today, must not become an exception. A reference that is
-        // only not locked needs none.
+        // only not locked needs none. Offline, nobody has asked whether the upstream exists.
         let may_exist = was_locked || failure.kind.is_outage() || failure.kind == FailureKind::NotLocked;
         if may_exist || self.options.offline {
             return failure;
@@ -554,6 +558,7 @@ impl Fetcher {
         }
         let answers = wanted.iter().zip(&keys).map(|(reference, keys)| {
             let answer = self.answer(reference, keys);
+            // Every key has a result after two rounds, so this failure is not expected.
             answer.unwrap_or_else(|key| Err(Failure::new(format!("{} was not fetched", key.upstream()))))
         });
         answers.collect()
@@ -579,6 +584,7 @@ impl Remotes for Fetcher {
                 let was_locked = self.was_locked(|lock| chart.locked(lock).map(drop));
                 Err(self.with_way_out(failure.clone(), &chart.upstream(), by.as_deref(), was_locked))
             }
+            // `fetch` gives each key a result, and that of a chart is a chart.
             _ => Err(Failure::new("the chart was not pulled")),
         });
         answers.collect()
@@ -589,10 +595,12 @@ impl Remotes for Fetcher {
     fn prefetch(&mut self, files: &[(Rc<RemoteCommit>, String)]) {
         self.network.fetch_missing(|missing| {
             for (repository, path) in files {
-                // The files of a tip are on this machine already.
+                // A repository of a tip is not among the opened ones: its localized files are on this machine, and the
+                // few others are fetched when they are read.
                 let Some((tree, _)) = self.opened.get(&repository.version) else { continue };
                 match tree.entry(path) {
                     Ok(Some(Entry::Directory)) => {
+                        // An error is reported when the licenses are read.
                         let licenses = license::paths(&**tree, path).unwrap_or_default();
                         licenses.iter().for_each(|path| tree.want(path, missing));
                     }
@@ -615,10 +623,10 @@ impl Remotes for Fetcher {
     }
 }
 
-/// Whether a result is what the reference can mean, so that its second key need not be tried.
+/// Whether a result is what the reference can mean, so that its second key need not be tried. A directory that cannot
+/// be looked up counts: the walk looks it up again, and reports the error.
 fn is_usable(outcome: &Result<RemoteContent>, wanted: &RemoteRef) -> bool {
-    // kustomize tries git for a URL whose server answers with anything but a file, so a repository counts only if it
-    // has the directory.
+    // The URL of a repository that lacks the directory may still be that of a file.
     match (outcome, &wanted.spec) {
         (Ok(RemoteContent::Root(repository)), Some(spec)) => {
             let directory = tree::resolve(&*repository.tree, &spec.directory());
