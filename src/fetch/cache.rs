@@ -73,8 +73,8 @@ impl Cache {
         make_repository(&parent, format).map_err(|error| self.failure(&error))
     }
 
-    /// Puts fetched objects into the cache as the repository with `commit` of `url`. One fetch may bring several
-    /// commits, each of which gets all of its objects. Returns the directory of the repository.
+    /// Puts fetched objects into the cache as the repository with `commit` of `url`, unless it is there. One fetch may
+    /// bring several commits: the repository of each gets all objects of the fetch. Returns its directory.
     pub(crate) fn store(&self, scratch: &Scratch, url: &str, commit: &str) -> Result<PathBuf> {
         if let Some(path) = self.repository(url, commit)? {
             return Ok(path);
@@ -169,8 +169,8 @@ fn absolute_path(variable: &str) -> Option<PathBuf> {
     std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute())
 }
 
-/// Makes an empty bare repository in a temporary directory, for objects of a `format`: `sha1` or `sha256`. It has the
-/// files that `git init --bare` would write, which would start three processes for each fetch.
+/// Makes an empty bare repository in a temporary directory, for objects of a `format`: `sha1` or `sha256`. It writes
+/// the few files that git needs, because starting `git init` for each fetch takes time.
 fn make_repository(parent: &Path, format: &str) -> io::Result<Scratch> {
     let scratch = Scratch::beside(parent, FETCHING)?;
     failpoint::before("make a repository to fetch into");
@@ -189,7 +189,7 @@ fn add_packs(scratch: &Scratch, repositories: &[&Path]) -> io::Result<()> {
     const PACKS: &str = "objects/pack";
     for entry in scratch.path().join(PACKS).read_dir()? {
         let pack = entry?.path();
-        // An index is put after its pack.
+        // Only packs are looked at. The index of each follows below; other files beside a pack are not needed.
         let Some(name) = pack.file_name().filter(|_| is_pack(&pack)) else {
             continue;
         };
@@ -268,7 +268,7 @@ fn is_whole(directory: &Path, commit: &str) -> bool {
         && open_fetched(directory, MAX_FILE_SIZE).is_ok_and(|repository| read_proven(&repository, "commit", id).is_ok())
 }
 
-/// Whether a pack and its index match their checksums. `None` if they cannot be read.
+/// Whether an index belongs to its pack. `None` if one of them cannot be read, or does not match its own checksum.
 fn is_pack_whole(index: &Path, kind: gix::hash::Kind) -> Option<bool> {
     let interrupted = AtomicBool::default();
     let pack = gix::odb::pack::data::File::at(index.with_extension("pack"), kind).ok()?;

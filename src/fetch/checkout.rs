@@ -75,6 +75,7 @@ impl CheckoutTree {
         match self.submodule_with(path) {
             Ok(Some((mount, rest))) => mount.want(rest, missing),
             Ok(None) => self.want_directly(path, missing),
+            // The failure of a submodule is reported when something in it is read.
             Err(_) => {}
         }
     }
@@ -82,6 +83,8 @@ impl CheckoutTree {
     /// Adds the missing objects of a file of this repository to `missing`, without looking into submodules. Nothing is
     /// added offline, or after fetching has failed once.
     fn want_directly(&self, path: &str, missing: &mut Vec<Missing>) {
+        // A failure is reported when the file is read. An object that was requested is not added again, even if the
+        // server did not send it: the caller repeats until nothing is added.
         let lacking = self.lacks(path).unwrap_or_default();
         let mut requested = self.requested.borrow_mut();
         let lacking: BTreeSet<ObjectId> = lacking.difference(&requested).copied().collect();
@@ -91,7 +94,8 @@ impl CheckoutTree {
         }
     }
 
-    /// The submodule that has `path`, and the path in it. `None` if no submodule has it.
+    /// The submodule that has `path`, and the path in it. `None` if no submodule has it. Fetches the submodule if this
+    /// is the first path in it.
     fn submodule_with<'a>(&self, path: &'a str) -> Result<Option<(Rc<CheckoutTree>, &'a str)>> {
         // The directories of submodules that are not checked out stay empty, as in a clone.
         if !self.has_submodules {
@@ -134,6 +138,7 @@ impl CheckoutTree {
         let parent = &self.fetched.request.url;
         let url = submodule::resolve_url(parent.exposed(), &module.url)?;
         let request = GitRequest::new(url.as_str(), None, Some(commit));
+        // The repository chose the URL, so nobody is asked for a password.
         let request = GitRequest { is_submodule: true, may_ask: false, ..request };
         let fetched = self.network.fetch_one(&request)?;
         CheckoutTree::of_commit(&self.network, fetched, label.to_owned())
@@ -175,7 +180,8 @@ impl CheckoutTree {
     /// counts each file once, however often it is read.
     fn read_directly(&self, path: &str) -> Result<Vec<u8>> {
         self.fetch_objects(path)?;
-        // The attributes above are read with the file, so the budget counts them, too.
+        // The attributes above are read with the file, so the budget counts them, too. For a file of attributes this
+        // would never end: it is one of its own.
         for attributes in attribute_files(path::parent(path)).filter(|_| path::name(path) != ATTRIBUTES) {
             let is_file = matches!(self.objects.entry(&attributes)?, Some(Entry::File { .. }));
             if is_file && !self.counted.borrow().contains(&attributes) {

@@ -133,6 +133,7 @@ impl Listing {
             let id = self.id(&format!("{name}^{{}}")).or_else(|| self.id(&name))?;
             Some((name, id))
         });
+        // The server may list any text as an id, and the id becomes a part of a path.
         name_and_id.filter(|(_, id)| is_object_id(id))
     }
 }
@@ -158,15 +159,15 @@ impl Network {
     /// their order.
     pub(super) fn fetch(&self, requests: &[GitRequest]) -> Vec<Result<Fetched>> {
         // One request for all of them first, because servers limit the number of requests.
-        let failure = match (self.fetch_together(requests), requests) {
+        let answer = match (self.fetch_together(requests), requests) {
             (Ok(fetched), _) => return fetched.into_iter().map(Ok).collect(),
             (Err(failure), [request]) => self.fetch_by_ref(request, failure),
-            // A server that does not answer is not asked again.
+            // A server that does not answer is not asked again: all requests get this failure.
             (Err(failure), _) if failure.kind.is_outage() => Err(failure),
             // One missing ref fails the whole request. If each is fetched alone, the others succeed.
             (Err(_), _) => return requests.iter().map(|request| self.fetch_one(request)).collect(),
         };
-        requests.iter().map(|_| failure.clone()).collect()
+        requests.iter().map(|_| answer.clone()).collect()
     }
 
     /// Fetches one commit, unless the cache has it.
@@ -183,7 +184,7 @@ impl Network {
         let Some(commit) = request.commit.as_ref().filter(|commit| !reference.eq_ignore_ascii_case(commit)) else {
             return Err(failure);
         };
-        // Any other failure would be the same again, and a submodule has no ref.
+        // Any other failure would be the same again. The commit of a submodule has no ref.
         if failure.kind != FailureKind::NotInRepository || request.is_submodule {
             return Err(failure);
         }
@@ -225,7 +226,8 @@ impl Network {
             }
             done.push(self.cached(&request)?.map(|fetched| Fetched { tag, ..fetched }));
         }
-        // The commits that the cache lacks are fetched with one request.
+        // The commits that the cache lacks are fetched with one request, by the names in `requests`: a server may
+        // refuse an id that it listed, and only a name tells whether it is a tag.
         let mut pending: Vec<_> = requests.iter().zip(&mut done).filter(|(_, done)| done.is_none()).collect();
         if !pending.is_empty() {
             let names: Vec<&str> = pending.iter().map(|(request, _)| request.name()).collect();
@@ -279,7 +281,7 @@ impl Network {
         refspecs: &str,
     ) -> Result<(Scratch, Exchange)> {
         let scratch = self.cache.scratch(&request.url.shown(), format)?;
-        // Files, which are requested by their ids, have no history to cut off.
+        // Files, which are requested by their ids, have no history to cut off, and nobody reads their FETCH_HEAD.
         let option = if filter == FetchFilter::NoFiles { "--no-write-fetch-head" } else { "--depth=1" };
         let exchange = self.exchange(request, scratch.path(), filter, Some(option), refspecs)?;
         Ok((scratch, exchange))
@@ -347,7 +349,7 @@ impl Network {
         if !matches!(failure.kind, FailureKind::NotInRepository | FailureKind::Other) {
             return Err(failure);
         }
-        // Some servers do not give files by their ids, but all files of a commit.
+        // Then each commit is fetched again, with all of its files.
         for Fetched { request, directory, .. } in &missing.commits {
             let scratch = self.fetch_refs(request, &[request.name()], FetchFilter::All)?;
             self.cache.add_objects(&scratch, &[directory])?;

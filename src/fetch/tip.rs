@@ -57,7 +57,7 @@ impl Tip {
     }
 
     /// The tips of all localized branches in this repository, local and remote-tracking, which save fetching what they
-    /// have. A tip whose lock does not match its files is skipped.
+    /// have. A tip whose lock was edited is skipped; an edited file is noticed when it is read.
     pub(super) fn of_branches(repo: &Rc<LocalRepo>) -> Result<Vec<Tip>> {
         let refs = repo.refs(&["refs/heads", "refs/remotes"])?;
         // Several refs may point to one commit.
@@ -110,6 +110,7 @@ impl Tip {
         let files: BTreeMap<String, Rc<[u8]>> = files.collect::<Option<_>>()?;
         let (name, resolved) = archive::metadata(&files).ok()?;
         let archive = Archive { chart: chart.clone(), resolved, sha256: sha256.to_owned(), size: entry.size?, files };
+        // As `helm::unpack` refuses an archive of another chart.
         (name == chart.name).then_some(archive)
     }
 

@@ -133,6 +133,7 @@ impl Network {
     /// retries after that time, or with the user's login, which often has a higher limit.
     pub(in crate::fetch) fn limited(&self, request: &GitRequest, exchange: &Exchange, wait: Duration) -> RequestError {
         let words = match exchange.status {
+            // Over ssh there is no status, and a success only says in a sentence that the server limits us.
             0 | 200..=299 => git::error_message(&exchange.output),
             401 => "it requires a login for refs that it listed without one".to_owned(),
             status => format!("it answered {status}"),
@@ -140,7 +141,7 @@ impl Network {
         let host = reach::authority(request.url.exposed()).unwrap_or_default();
         let failure =
             limit::limit_failure(&words, &host, wait).context(format_args!("could not fetch {}", request.url.shown()));
-        // A login from the user's own header was not enough, so no other is tried.
+        // If a login was sent already, such as that of the user's own header, no other is tried.
         RequestError { retry_after: Some(wait), wants_login: !exchange.has_login, ..failure.into() }
     }
 }
