@@ -28,7 +28,7 @@ type LockEntry<'a> = (&'a Upstream, &'a Pinned);
 
 impl Network {
     /// The present state of each entry, in their order, including its signature if the configuration demands one.
-    /// `verify --upstream` reports with it which upstreams moved or are gone.
+    /// `verify --upstream` reports these states.
     pub(crate) fn states(&self, config: &Config, entries: &[LockEntry<'_>]) -> Vec<UpstreamState> {
         // Entries of one repository are asked for together. Those that differ only in their submodules share a
         // question.
@@ -51,8 +51,8 @@ impl Network {
         entries.iter().map(|entry| self.with_signature(config, *entry, answers[&question(entry)].clone())).collect()
     }
 
-    /// Verifies the signature of an upstream whose ref is at the locked commit, or was moved forward from it, if the
-    /// configuration asks for one.
+    /// Verifies the signature of the locked commit, or of its tag, if the configuration asks for one. Only for an
+    /// upstream that is as locked or moved forward: any other state already is a reason to look.
     fn with_signature(&self, config: &Config, (source, pinned): LockEntry<'_>, answer: UpstreamState) -> UpstreamState {
         let signers = config.signers(source, pinned.paths.keys());
         let is_there = matches!(answer.verdict, UpstreamVerdict::Ok | UpstreamVerdict::Updated);
@@ -62,7 +62,8 @@ impl Network {
         if !matches!(source, Upstream::Git { .. }) {
             return UpstreamState::unsigned(answer, "it is not a repository, so it has no signature");
         }
-        // A tag holds its own signature, so it is fetched by its name; a branch that moved, by the locked commit.
+        // A tag has a signature of its own, so a ref at the locked commit is fetched by its name. A branch that moved
+        // on is fetched by the locked commit.
         let by_name = answer.verdict == UpstreamVerdict::Ok && is_floating(source);
         let commit = Some(pinned.digest.hex()).filter(|_| !by_name);
         let fetched = match self.fetch_one(&GitRequest::new(source.url(), source.reference(), commit)) {
@@ -146,7 +147,7 @@ impl Network {
     /// The state of a repository at a ref, which may have moved since it was locked.
     fn state_of_ref(&self, git: &Upstream, pinned: &Pinned, listing: &Listing) -> Result<UpstreamState> {
         let reference = git.reference().unwrap_or("HEAD");
-        // The server answered, so a missing ref is the state of the upstream, not a failure to ask.
+        // The server has listed its refs, so a missing one is the state of the upstream, not a failure to ask.
         let Some((name, id)) = listing.find(reference) else {
             return Ok(UpstreamState::gone(match reference {
                 "HEAD" => "the repository has no HEAD: it is empty".to_owned(),
@@ -154,7 +155,7 @@ impl Network {
             }));
         };
         let now = Digest::GitCommit(id.clone());
-        // Only a ref that moved needs its history, which costs another request.
+        // Only a ref that moved needs its history, which costs another request. The caller sees that this one has not.
         if id == pinned.digest.hex() {
             return Ok(UpstreamState::moved(now, ""));
         }
@@ -257,11 +258,12 @@ pub(super) fn refuse_unsafe_upstream(source: &Upstream) -> Result<()> {
         return Err(Failure::new(format!("cannot check {url}: its secret is not stored in the lock"))
             .hint("keep secrets out of URLs: store them in a credential helper of git"));
     }
-    // A file or a chart never becomes an argument of git.
+    // A file or a chart never becomes an argument of git. The functions that fetch them refuse what is unsafe there.
     let Upstream::Git { reference, .. } = source else {
         return Ok(());
     };
-    // The URL is parsed as a reference to the top directory of its repository, as in a kustomization.
+    // The URL is parsed as a reference to the top directory of its repository, as in a kustomization, and must
+    // come out unchanged.
     let text = format!("{url}//.");
     let mut spec = RepoSpec::parse(&text)
         .ok()

@@ -112,6 +112,7 @@ fn choose_version(chart: &ChartRef, versions: Vec<ChartVersion>) -> Result<Chart
     let is_listed = versions.iter().any(|listed| listed.version == chart.version);
     let version = if is_listed { chart.version.clone() } else { newest_version(chart, &versions)? };
     let missing = if versions.is_empty() { "chart" } else { "version" };
+    // An entry without a URL has nothing to download.
     versions.into_iter().find(|listed| !listed.url.is_empty() && listed.version == version).ok_or_else(|| {
         Failure::new(format!("{}: its repository has no such {missing}", chart.upstream()))
             .hint(format!(
@@ -297,8 +298,8 @@ fn is_missing_chart(output: &Output) -> bool {
     output.says(GONE) && !output.says(NOT_ANSWERED)
 }
 
-/// Reads the one archive that `helm pull` wrote to a directory, but not more than the budget of a run allows: helm
-/// itself has no limit for its size.
+/// Reads the one archive that `helm pull` wrote to a directory. helm has no limit for its size, so at most one byte
+/// more than `largest` is read.
 fn read_archive(chart: &ChartRef, directory: &Path, largest: u64) -> Result<Vec<u8>> {
     let entries = directory.read_dir().map_err(unreadable)?;
     let archives: Vec<_> =
@@ -312,7 +313,7 @@ fn read_archive(chart: &ChartRef, directory: &Path, largest: u64) -> Result<Vec<
     };
     let mut bytes = Vec::new();
     let file = std::fs::File::open(path).map_err(unreadable)?;
-    // One byte more than is allowed is read, so that the caller notices a file that is too large.
+    // The byte more shows the budget of the run that the file is too large.
     file.take(largest.saturating_add(1)).read_to_end(&mut bytes).map_err(unreadable)?;
     Ok(bytes)
 }

@@ -25,8 +25,8 @@ use crate::message::redact;
 /// The most redirects that are followed, as in Go's client.
 const MAX_REDIRECTS: usize = 10;
 
-/// Asks for the user name and password for a URL, as `git credential fill` does: at most once per fetch, after a server
-/// demanded a login, possibly from several threads at once. The URL has no password, query or fragment.
+/// Asks for the user name and password for a URL, as `git credential fill` does, possibly from several threads at once.
+/// [`Patience::retry`] decides when. The URL has no password, query or fragment.
 type AskLogin = dyn Fn(&Url) -> Option<(String, String)> + Send + Sync;
 
 /// The bounds of each fetch.
@@ -90,9 +90,10 @@ impl Client {
         from_url.or_else(|| self.login(named, &url, login.as_ref()))
     }
 
-    /// Asks git's credential helpers for a login for `url`. `refused` is the login that the server has rejected; if it
-    /// is only a user name, the helpers are asked for its password. `None` unless the user's files have the URL as
-    /// `named`, and it is reached over TLS or on this machine: nobody else may learn a login.
+    /// Asks git's credential helpers for a login for `url`. `refused` is the login that did not help; if it is only a
+    /// user name, the helpers are asked for its password. `None` if it had a password, or if the helpers know none;
+    /// also unless the user's files name the host of `named`, and it is reached over TLS or on this machine: nobody
+    /// else may learn a login.
     fn login(&self, named: &str, url: &Url, refused: Option<&Login>) -> Option<Login> {
         let is_final = refused.is_some_and(|login| login.password.is_some());
         // A remote base may name any host with `http://`, and must not make us show its login to the whole network.

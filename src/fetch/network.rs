@@ -134,8 +134,8 @@ impl Network {
         Err(Failure::new(format!("{} redirects more than {MAX_REDIRECTS} times", request.url.shown())))
     }
 
-    /// Runs git against one URL: first without a login, then with the login of a credential helper, and at last so that
-    /// git asks the person at the terminal.
+    /// Runs git against one URL. git itself asks the credential helpers if the server demands a login. If the server
+    /// limits us, git also gets the login of a helper, and if all of this fails, it asks the person at the terminal.
     fn run_git_at(
         &self,
         request: &GitRequest,
@@ -156,7 +156,8 @@ impl Network {
                 None => Ok(exchange),
             }
         };
-        // The first attempt is anonymous, so that a public server never sees a login that it does not need.
+        // The first attempt has no login, so that a public server never sees one that it does not need, unless a helper
+        // is configured for that URL.
         let exchange = self
             .client
             .patience
@@ -178,7 +179,8 @@ impl Network {
     }
 
     /// The URL of the repository that a server redirects git to, from the URL of its first request: git asks for the
-    /// refs at `URL/info/refs`. `None` if the server does not redirect.
+    /// refs at `URL/info/refs`. `None` if the server does not redirect, or to anything but the refs of a repository:
+    /// then the failure of git stands.
     fn redirect(&self, url: &str, exchange: &Exchange) -> Result<Option<String>> {
         const INFO_REFS: &str = "/info/refs";
         let Some(location) = exchange.header("location").filter(|_| (300..400).contains(&exchange.status)) else {

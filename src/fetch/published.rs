@@ -32,8 +32,9 @@ impl Published {
         }
         let [asked, origin] = [asked, Some("origin")].map(|name| name.map(str::to_owned));
         let only = remotes.first().filter(|_| remotes.len() == 1).map(|only| (*only).to_owned());
-        // The order goes from the explicit to the usual: git itself falls back to `origin` last.
+        // The order goes from the explicit to the usual.
         let candidates = [asked, remote_of(branch)?, source.map(remote_of).transpose()?.flatten(), origin, only];
+        // `branch.NAME.remote` may also be a URL, or `.` for this repository: neither is a remote.
         let Some(remote) = candidates.into_iter().flatten().find(|remote| remotes.contains(&**remote)) else {
             return Ok(None);
         };
@@ -74,6 +75,7 @@ impl Published {
     /// Pushes `commit` as the new tip of the branch. Returns `false` if somebody else pushed since it was fetched: the
     /// caller then localizes again, on top of their commit.
     pub(crate) fn push(&self, commit: &str) -> Result<bool> {
+        // The remote has it already.
         if self.fetched.borrow().as_deref() == Some(commit) {
             return Ok(true);
         }

@@ -136,11 +136,12 @@ impl NetworkPolicy {
     fn refuse_certificate(&self, url: &str) -> Result<()> {
         let host = Url::parse(url).ok().filter(|url| url.scheme() == "https");
         let host = host.and_then(|url| url.host_str().map(str::to_owned));
+        // Only a TLS connection shows a certificate.
         let Some(host) = host else { return Ok(()) };
-        // git has no option that withholds the certificate, so the URL is refused.
         if !*self.has_certificate.get_or_init(|| self.remote_git.has_certificate()) {
             return Ok(());
         }
+        // git has no option that withholds the certificate, so the URL is refused.
         Err(Failure::new(format!(
             "{} is refused: only an upstream names {host}, and git would show it the client certificate of `http.sslCert`",
             redact::url(url)
@@ -170,6 +171,7 @@ impl NetworkPolicy {
                 let port = Url::parse(url).ok().and_then(|url| url.port_or_known_default()).unwrap_or(443);
                 Ok(git.with_peer(Peer { host, port, addresses }))
             }
+            // An address in the URL itself was checked, and cannot change.
             Some(_) => Ok(git),
             // ssh resolves the name itself, so the check would prove nothing.
             None => Err(refused(url, "it is not an http URL")),

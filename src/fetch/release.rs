@@ -26,7 +26,7 @@ pub(super) fn version(tag: &str) -> Option<(&str, Version)> {
 
 impl Fetcher {
     /// The newest release after the one that a reference names, among those that match `pattern` and may be locked; and
-    /// why newer ones may not. No release if the reference does not name a version.
+    /// why newer ones may not. No release if the reference does not name a version, or if no newer one may be locked.
     pub(crate) fn newest(
         &mut self,
         spec: &RepoSpec,

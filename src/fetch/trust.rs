@@ -68,8 +68,8 @@ impl Fetcher {
         Ok(())
     }
 
-    /// Verifies that the signer in a lock has signed the commit that it has for a repository. The commit is read from
-    /// the cache or fetched.
+    /// Verifies that one of `signers` has signed the commit that a lock has for a repository, or its tag, and that it
+    /// is the signer in the lock, if the lock names one. The commit is read from the cache or fetched.
     pub(crate) fn verify(&self, source: &Upstream, pinned: &Pinned, signers: &Signers) -> Result<()> {
         refuse_unsafe_upstream(source)?;
         self.network.reach.add_user_url(source.url());
@@ -109,7 +109,8 @@ impl Fetcher {
         signed
     }
 
-    /// The age and the signer of an upstream that this run resolved. `None` if it has no date.
+    /// The age and the signer of an upstream that this run fetched or opened from the cache. `None` for any other, and
+    /// if it has no date: the report then lacks both.
     pub(crate) fn provenance(&self, source: &Upstream) -> Option<Provenance> {
         let (_, (tree, repository)) = self.opened.iter().find(|(key, _)| Upstream::git(key) == *source)?;
         let made = made(&self.network.dated_object(&tree.fetched).ok()?.bytes)?;

@@ -24,7 +24,7 @@ enum Open {
     Value(String),
 }
 
-/// The versions that an index lists.
+/// The versions that an index lists for a chart. Empty if it does not list the chart.
 pub(super) fn versions(bytes: &[u8], chart: &str) -> Result<Vec<ChartVersion>, String> {
     let text = std::str::from_utf8(bytes).map_err(|_| "it is not UTF-8")?;
     // `open` are the collections around the current event, from the outermost one.
@@ -37,8 +37,8 @@ pub(super) fn versions(bytes: &[u8], chart: &str) -> Result<Vec<ChartVersion>, S
         }
         let (event, _) = event.map_err(|error| format!("line {}: {}", error.marker().line(), error.info()))?;
         has_entries |= matches!(&*open, [Open::Value(key)] if key == "entries");
-        // The collections inside of `entries.CHART[]`. Anything else is parsed, and forgotten: the value of no arm
-        // below.
+        // The collections inside of `entries.CHART[]`, so none for an entry itself. Anywhere else, a key that waits for
+        // its name stands for them: no arm below matches it.
         let in_entry = match &*open {
             [Open::Value(key), Open::Value(name), Open::List, rest @ ..] if key == "entries" && name == chart => rest,
             _ => &[Open::Key],

@@ -129,7 +129,8 @@ impl Client {
         }
     }
 
-    /// The HTTP client for a request. Requests with the same bounds share one.
+    /// The HTTP client for a request. Requests share one if both or neither use a proxy, and both may connect to any
+    /// address or both must connect to public addresses of the same host.
     pub(super) fn connection(&self, url: &Url) -> Result<Connection, Failure> {
         // Loopback hosts are reached without a proxy, as in Go's client. A request to them must not leave this machine.
         let is_direct = !self.proxies || is_loopback(url);
