@@ -1,9 +1,9 @@
 //! `check`: finds, without a network, whatever a hermetic build of a repository's kustomizations could not resolve. One
 //! file per rule.
 //!
-//! [`check`] walks every kustomization of a tree once, without a [`graph::Remotes`], and passes the result (`Context`)
-//! to each rule. A trouble of the walk becomes a finding with the walk's own text; one table (`context::rule`) assigns
-//! its rule. Rules find the rest. Lines and ends of spans are filled in last (`fill_in_lines`).
+//! [`check`] walks the kustomizations of a tree, without a [`graph::Remotes`], and passes the result (`Context`) to
+//! each rule. A trouble of the walk becomes a finding with the walk's own text; one table (`context::rule`) assigns its
+//! rule. Rules find the rest. Lines and ends of spans are filled in last (`fill_in_lines`).
 
 mod base;
 pub(crate) mod build;
@@ -71,7 +71,8 @@ pub struct Input<'a> {
     pub source: Snapshot,
     /// The files, by paths from the top of the repository.
     pub tree: Rc<dyn Tree>,
-    /// The directories and kustomizations to start from, by paths from the top. If empty, the walk starts from all.
+    /// The directories and kustomizations to start from, by paths from the top. If empty, the walk starts from
+    /// everything that the configuration includes or a target deploys.
     pub paths: &'a [String],
     /// The configuration that counts.
     pub config: &'a Config,
@@ -109,6 +110,7 @@ pub(crate) fn surveyed(survey: &Survey, input: Input<'_>) -> Result<Checked> {
         absences: input.absences,
         ..graph::WalkPolicy::default()
     };
+    // If no kustomization was found, although the lock has entries, the check must not be green.
     failures.extend(top.and_then(|lock| lock.require_kustomizations(&kustomizations).err()));
     let Walked { targets, written, left_out, mut explored } =
         deployed::walk(&input, survey, &kustomizations, policy, &mut failures)?;
@@ -125,14 +127,14 @@ pub(crate) fn surveyed(survey: &Survey, input: Input<'_>) -> Result<Checked> {
     let mut findings = apply_rules(&context, &RULES);
     failures.extend(context.deployed.conversion_failures(&*input.tree));
     failures.append(&mut context.failures.borrow_mut());
-    // After all rules, because none of them depends on who deploys a root.
+    // Once for the findings of all rules.
     failures.extend(context.deployed.fill_in_targets(&mut findings).err());
     // Only with a base it matters what leads to a finding.
     if input.change_config.is_some() {
         let written = written.as_ref().map(|targets| DeployedTargets::new(targets, &explored.graph, input.paths));
         starts::fill_in(&context, written.as_ref().unwrap_or(&context.deployed), &mut findings);
     }
-    // After a failure nobody knows whether an exception is unused.
+    // After a failure, or with paths, nobody knows whether an exception is unused.
     let is_complete = failures.is_empty() && input.paths.is_empty();
     suppression::allow(&context, &mut findings, is_complete);
     // Counted before findings of rules that are off are dropped.
@@ -252,6 +254,7 @@ pub(crate) fn fill_in_lines(tree: &dyn Tree, findings: &mut [Finding]) {
         }
     }
     for (path, findings) in by_path {
+        // The lines of a file that cannot be read stay empty.
         let bytes = tree.read(&path).unwrap_or_default();
         let text = String::from_utf8_lossy(&bytes);
         // Columns do not count a byte order mark.

@@ -47,8 +47,8 @@ struct KnownFindings {
 }
 
 impl KnownFindings {
-    /// Adds a finding of the base to those with the same `key`. They have the lowest severity of them, and all starts
-    /// that lead to any of them, so that a finding of the change is known only if it is no worse.
+    /// Adds a finding of the base to those with the same `key`. Together they have the severity of the worst one, and
+    /// all starts that lead to any of them: a finding of the change is known only if it is not worse than that.
     fn add_known(all: &mut HashMap<Key, KnownFindings>, key: Key, finding: &Finding) {
         let empty = KnownFindings { severity: finding.severity, count: Cell::default(), starts: Starts::default() };
         let old = all.entry(key).or_insert(empty);
@@ -118,16 +118,18 @@ fn without_version(url: &str, version: &str) -> String {
 }
 
 impl Checked {
-    /// Drops the findings that are known from `old`, the findings of a base, whether the base allows them or not. One
-    /// that an exception of the change allows stays, as allowed and not new. Returns the number of dropped findings.
+    /// Drops the findings that are known from `old`, the findings of a base, whether the base allows them or not.
+    /// Returns the number of dropped findings.
     ///
     /// A finding is known if the base has one that is not less severe
     ///
-    /// - with the same rule and location, or
-    /// - about another version of the same upstream, or
+    /// - with the same rule, path and subject, or
+    /// - about another version of the same upstream, which the base does not allow, or
     /// - about another version that a comment named, and that is gone: as many as are gone.
     ///
-    /// A known finding stays, too, if a root or target leads to it that did not in the base.
+    /// A known finding stays if an exception of the base allows it; if one of the change does, but then that exception
+    /// is not new; if its file could not be read completely; and if a root or target leads to it that did not in the
+    /// base.
     pub(super) fn leave_out(&mut self, old: &[Finding]) -> usize {
         let (mut known, mut versions) = (HashMap::new(), HashMap::new());
         // For each upstream: how many findings of the base that a comment named are gone.

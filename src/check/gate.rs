@@ -152,6 +152,7 @@ pub(crate) fn before_localizing(
 /// configuration that may be one of the changes.
 pub(crate) fn once_written(workspace: &Workspace, changes: &Changes, config: &Config) -> Result<Checked, Failures> {
     let mut tree = OverlayTree::new(workspace.files.checked_out());
+    // If git ignores them, the checked-out files lack them.
     for name in [FILE_NAME, LOCK_NAME] {
         if let Some(Entry::File { .. }) = workspace.tree.entry(name)? {
             tree.add_file(name, &workspace.tree.read(name)?);
@@ -188,7 +189,8 @@ fn judge_change(
     }
     let mut old = Vec::new();
     if !checked.findings.is_empty() {
-        // A finding of the base is not new, also if the base allows it.
+        // The base is checked as its own change, so that its findings have their starts, and none is left out before
+        // they are compared. Those that the base allows are not new either.
         let base_check = check_tree(&base_tree.files, &base_tree.survey, &[], config, Some(config), None);
         let failure = match base_check {
             Ok(base_check) => {
@@ -295,6 +297,7 @@ fn count_unseen(files: &Files, paths: &[String]) -> usize {
         Files::WorkingTree { repo, .. } => repo.ignored_named(&FILE_NAMES),
         Files::Commit { .. } | Files::Disk { .. } | Files::Tree(_) => Ok(Vec::new()),
     };
+    // The number is only a hint, so a failure to list them is dropped.
     let untracked = untracked.unwrap_or_default();
     untracked.iter().filter(|file| path::covers_root(paths, path::parent(file))).count()
 }

@@ -17,7 +17,7 @@ pub(super) fn no_longer_localized(findings: &[Finding], config: &Config, before:
     let Some(severity) = config.level(Rule::NewException, Rule::NewException.default_severity()) else {
         return Vec::new();
     };
-    // By subject: another ref of the same upstream is judged like the old one.
+    // By subject, as exceptions are matched: without regard to submodules. Another ref is another subject.
     let localized: Vec<Subject> = before.upstreams().map(|upstream| upstream.subject()).collect();
     let new = findings.iter().filter_map(|finding| {
         let allowed = finding.allowed.as_ref().filter(|_| RemoteReferences::is_unlocked(finding))?;
