@@ -199,7 +199,7 @@ impl<'a> CheckBuilds<'a> {
         let (tree, deployed) = (&self.workspace.tree, unresolved.as_written().roots());
         let starts = self.policy.starting_points(&**tree, self.paths, &tree.kustomizations()?, deployed)?;
         let checked = self.workspace.survey().graph(&starts);
-        // The run builds and compares these targets as roots, so they are not built again here.
+        // If the run compares roots, it builds these targets and the roots in `paths`, so they are not built here.
         let is_compared = |target: &Target| self.how.compares_roots && is_built_as_root(&**tree, target);
         let is_wanted = |target: &Target| self.includes(target, &checked) && !is_compared(target);
         let named = if self.how.compares_roots { &[] } else { self.paths };
@@ -213,6 +213,7 @@ impl<'a> CheckBuilds<'a> {
     /// Reports the targets as unknown that are deployed without kustomize, and that cannot be built here.
     fn add_unbuilt(&self, targets: &Targets, checked: &Graph) {
         let Workspace { tree, config, .. } = &self.workspace;
+        // With helm a chart was built, and a rule reports each target that is unknown for a reason of its own.
         let unbuilt = targets.targets.iter().filter(|target: &&Target| {
             is_built_without_kustomize(target) && !(config.helm && target.is_chart()) && target.why_unknown().is_none()
         });
@@ -261,7 +262,8 @@ impl<'a> CheckBuilds<'a> {
             || target.roots(dir).any(|root| affected.directories.contains(root))
     }
 
-    /// Builds kustomizations, and renders charts. The outputs are in the order of `builders`.
+    /// Builds kustomizations, and renders charts, which have no kustomization (`made`). The outputs are in the order of
+    /// `builders`.
     fn build(&self, builders: &[&Builder]) -> Vec<Output> {
         let (kustomizations, charts): (Vec<&Builder>, Vec<&Builder>) =
             builders.iter().partition(|builder| builder.made.is_some());
@@ -302,8 +304,8 @@ impl<'a> CheckBuilds<'a> {
         outputs.collect()
     }
 
-    /// Localizes the roots of some builds, and builds them. If an unlocked reference stops all of them, each is tried
-    /// alone.
+    /// Localizes the roots of some builds, and builds them. If there is a base, and unlocked references stop all of
+    /// them, each is tried alone.
     fn kustomizations(&self, builders: &[&Builder]) -> Vec<Output> {
         if builders.is_empty() {
             return Vec::new();
@@ -353,7 +355,7 @@ impl<'a> CheckBuilds<'a> {
     /// Builds the localized roots of a plan, and keeps the results for the report. The outputs are in the order of
     /// `builders`.
     fn outputs(&self, builders: &[&Builder], plan: &Plan) -> Result<Vec<Output>, Failures> {
-        // Only the plan of a copy has no survey, and a copy is not checked before it is committed.
+        // Does not occur: only the plan of a copy has no survey, and a copy is not checked before it is committed.
         let Some(survey) = &plan.survey else { return Ok(Vec::new()) };
         let (tree, before) = (survey.tree(), &plan.before);
         // A build that reaches an allowed remote reference cannot run without the network, and is skipped.
@@ -396,7 +398,8 @@ impl<'a> CheckBuilds<'a> {
     }
 }
 
-/// Whether the build of a target is that of its root, to which its engine adds nothing.
+/// Whether the build of a target is that of its root, to which its engine adds nothing. Also true for a target that is
+/// not built with kustomize at all.
 fn is_built_as_root(tree: &dyn Tree, target: &Target) -> bool {
     let made = target.local_dir().map(|dir| generated(tree, target, dir));
     match made {

@@ -122,6 +122,7 @@ impl<'a> Context<'a> {
     /// The finding for a trouble; `None` if it has no location.
     fn trouble_finding(&self, rule: Rule, trouble: &Trouble) -> Option<Finding> {
         let mut failure = trouble.failure.clone();
+        // One of several kustomizations, or not a file: there is no position in it.
         if let TroubleKind::BadKustomization { path } = &trouble.kind {
             return Some(Finding::new(rule, path, failure));
         }
@@ -187,7 +188,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// A finding about a note of the walk, from its position to the end of the line.
+    /// A finding about a note of the walk, at its position.
     pub(super) fn at_note(&self, rule: Rule, noted: &Noted, failure: Failure) -> Finding {
         let finding = self.at_position(rule, self.path(noted.file), noted.note.position, failure);
         Finding { field: noted.note.field.clone(), ..finding }

@@ -65,6 +65,7 @@ pub(super) fn walk(
     let directories: BTreeSet<&str> = kustomizations.iter().map(|file| path::parent(file)).collect();
     let targets = match built {
         Some(built) => built,
+        // There is nothing to change, or this walk reaches everything.
         None if targets.targets.is_empty() || starts.len() >= directories.len() => {
             unresolved.resolve_changers(&explored.graph)
         }
@@ -178,6 +179,7 @@ impl<'a> DeployedTargets<'a> {
         let flux = self.local.iter().filter(|local| local.target.engine.packs());
         let files: BTreeSet<&str> = flux.flat_map(|local| self.files(local)).collect();
         let look = |path: &str| -> Result<()> {
+            // A checkout does not convert the file.
             let Some(raw) = tree.raw(path)? else {
                 return Ok(());
             };

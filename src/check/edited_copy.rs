@@ -45,6 +45,7 @@ impl RecordedFiles<'_> {
     fn with_hints(&self, path: &str, difference: &FileDifference, failure: Failure) -> Failure {
         let absences = self.context.input.absences;
         match difference {
+            // The file exists, but git does not have it.
             FileDifference::Missing if absences.is_some_and(|absences| absences.is_on_disk(path)) => {
                 failure.hint(stage([path]))
             }

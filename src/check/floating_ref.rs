@@ -19,6 +19,7 @@ const HINT_PIN: &str = "use a tag, a release or a full commit id, or remove the 
 
 /// Finds the references that are not locked, and whose ref can move.
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
+    // Each locked reference would look unlocked. The lock itself is a failure of the check.
     if context.broken_lock {
         return Vec::new();
     }

@@ -32,7 +32,8 @@ fn is_in_tree(context: &Context<'_>, noted: &Noted, program: &str) -> bool {
     named.any(|edge| matches!(edge.resolution, Resolution::File(_)))
 }
 
-/// The finding for code that a note of the walk names; `None` if the tree has it, pinned.
+/// The finding for code that a note of the walk names. `None` for an image that is pinned by its digest and needs no
+/// network, and for a program that is missing: the walk reports it.
 fn code(context: &Context<'_>, noted: &Noted) -> Option<Finding> {
     let kind = &noted.note.kind;
     let NoteKind::Code { kind: name, runs } = kind else { return None };
@@ -73,6 +74,7 @@ fn code(context: &Context<'_>, noted: &Noted) -> Option<Finding> {
     let finding = Finding {
         subject: kind.subject().unwrap_or_else(|| Subject::Program { program: reference.clone() }),
         reference,
+        // The annotation that is not understood may name a program of the tree.
         unread: *runs == Runs::Unknown,
         ..context.at_note(Rule::Function, noted, failure).about(name)
     };

@@ -89,7 +89,8 @@ fn effects(context: &Context<'_>, exclude: &Globs, roots: &[String]) -> Vec<Effe
     if !effects.iter().any(Effect::may_be_stale) {
         return effects;
     }
-    // Targets in excluded directories were not read, so their objects cannot reach anything.
+    // A pattern that covers a file with objects of engines has an effect: its targets were not read, so the walk does
+    // not show what they reach.
     match targets::candidates(context.tree).and_then(|search| search()) {
         Ok(files) => covering(exclude, &files).into_iter().for_each(|index| effects[index].keeps_out = true),
         // It is unknown what they reach, so no pattern is reported.
