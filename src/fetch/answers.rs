@@ -262,8 +262,8 @@ pub(super) fn refuse_unsafe_upstream(source: &Upstream) -> Result<()> {
     let Upstream::Git { reference, .. } = source else {
         return Ok(());
     };
-    // The URL is parsed as a reference to the top directory of its repository, as in a kustomization, and must
-    // come out unchanged.
+    // The URL is parsed as a reference to the top directory of its repository, as in a kustomization, and must come out
+    // unchanged.
     let text = format!("{url}//.");
     let mut spec = RepoSpec::parse(&text)
         .ok()
