@@ -138,6 +138,7 @@ impl<'a> Context<'a> {
                 Finding::new(rule, self.path(file), failure)
             }
             At::File(file) => {
+                // A location without a line means the whole file.
                 let location = failure.location.take()?;
                 let finding = self.at_position(rule, self.path(file), location.position, failure);
                 Finding { field: location.field, span: finding.span.filter(|span| span.start.line > 0), ..finding }

@@ -68,7 +68,8 @@ pub(crate) fn checked(
     let paths = paths.iter().map(|text| from_top(repo, &*tree, text)).collect::<Result<Vec<String>>>()?;
     let config = base_config.as_ref().unwrap_or(&own_config);
     let change_config = base_config.as_ref().map(|_| &own_config);
-    // The merge base, not the tip of the base: later changes of others are not a part of this change.
+    // The merge base, not the tip of the base: later changes of others are not a part of this change. For the index and
+    // the working tree it is that with HEAD.
     let merge_base = match (base, files) {
         (Base::Rev(rev), Files::Commit { id, .. }) => Some(merge_base(repo, rev, Some(&id.commit))?),
         (Base::Rev(rev), _) => Some(merge_base(repo, rev, None)?),

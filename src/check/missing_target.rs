@@ -83,6 +83,7 @@ fn absent_finding(context: &Context<'_>, local: &LocalTarget<'_>, why: &str) -> 
 /// Finds the components of an object that do not exist, or are not components.
 fn components(context: &Context<'_>, local: &LocalTarget<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
+    // Only a build with kustomize adds them.
     for component in local.target.build.components().filter(|_| local.target.is_built(local.directory)) {
         // `remote-reference` reports remote components.
         let why = match &component.content {

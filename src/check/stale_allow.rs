@@ -21,6 +21,7 @@ pub(super) const FORM: &str = "write `# kustomize-localize: allow[RULE]`, follow
 /// directory of a file, or only roots that the walk reaches from others: removing them would change nothing.
 pub(super) fn stale_patterns(context: &Context<'_>) -> Vec<Finding> {
     let (config, written) = (context.config, context.input.change_config.unwrap_or(context.config));
+    // With paths the walk does not show what a pattern keeps out.
     if !context.input.paths.is_empty() || written.include.is_empty() && written.exclude.is_empty() {
         return Vec::new();
     }

@@ -23,6 +23,7 @@ pub(super) fn fill_in(context: &Context<'_>, deployed: &DeployedTargets<'_>, fin
     let users = graph.referrers();
     let mut known: HashMap<String, Arc<Starts>> = HashMap::new();
     for finding in findings {
+        // No root reads a lock or the configuration, for example: such a finding has no starts.
         let Some(readers) = roots.get(&*finding.path) else { continue };
         let starts_of_file =
             known.entry(finding.path.clone()).or_insert_with(|| starts(context, deployed, &users, readers).into());

@@ -32,6 +32,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
 
 /// The findings for templates of deployed charts that helm could render to targets, and that it has not rendered.
 fn templates<'c>(context: &'c Context<'_>) -> impl Iterator<Item = Finding> + 'c {
+    // Without helm, `invalid-target` reports these templates.
     let templates = context.deployed.unread().filter(|_| context.config.helm);
     templates.filter_map(|unread| {
         let by = context.deployed.renderer(unread)?.by();
