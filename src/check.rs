@@ -169,6 +169,7 @@ pub(crate) fn surveyed(survey: &Survey, input: Input<'_>) -> Result<Checked> {
 pub(crate) fn engine_findings(input: &Input<'_>, explored: &Explored, targets: &Targets) -> Result<Vec<Finding>> {
     // `check` reports a lock that cannot be read.
     let locks = read_locks(input, &mut Vec::new())?;
+    // Only rules about remote references ask which roots are left out.
     let left_out = BTreeSet::new();
     let context = Context::new(explored, input, targets, &left_out, &locks);
     let mut findings = apply_rules(&context, &[engine::find]);

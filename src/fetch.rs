@@ -210,7 +210,8 @@ impl Fetcher {
         Ok(self.tips.get_or_init(|| tips))
     }
 
-    /// Fetches a repository that the user names on the command line, such as a remote TARGET.
+    /// Fetches a repository that the user names on the command line, such as a remote TARGET, or a release of one that
+    /// the user's files name.
     pub(crate) fn repository(&mut self, spec: &RepoSpec) -> Result<Rc<RemoteCommit>> {
         let reference = RemoteRef {
             text: spec.clone_spec(),

@@ -88,6 +88,7 @@ impl Network {
         let floating: Vec<&Upstream> =
             sources.filter(|source| is_floating(source) && refuse_unsafe_upstream(source).is_ok()).collect();
         let listing = floating.first().map(|first| {
+            // The user's lock names the URL, so it gets the user's login.
             self.reach.add_user_url(first.url());
             let names: BTreeSet<&str> = floating.iter().map(|source| source.reference().unwrap_or("HEAD")).collect();
             self.list(&GitRequest::new(first.url(), None, None), &Vec::from_iter(names))
@@ -103,7 +104,7 @@ impl Network {
         if let Err(failure) = refuse_unsafe_upstream(source) {
             return UpstreamState::unreachable(failure);
         }
-        // The URL stands in the user's lock, so it gets the user's login like a URL in a kustomization.
+        // For the requests of a file, a chart or a single commit as well.
         self.reach.add_user_url(source.url());
         let answer = match (source, listing) {
             (Upstream::Git { .. }, Some(listing)) if is_floating(source) => {

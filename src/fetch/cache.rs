@@ -60,7 +60,7 @@ impl Cache {
         Ok(None)
     }
 
-    /// Whether any commit of `url` was fetched before.
+    /// Whether a commit of `url` may be in the cache: something was fetched from it before, perhaps without success.
     pub(crate) fn knows(&self, url: &str) -> bool {
         self.repositories(url).is_ok_and(|directory| directory.is_dir())
     }

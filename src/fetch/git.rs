@@ -36,7 +36,7 @@ pub(super) struct GitRequest {
 }
 
 impl GitRequest {
-    /// A request for a repository that the user names.
+    /// A request that may ask for a login at the terminal, with the usual time limit.
     pub(super) fn new(url: impl Into<SafeUrl>, reference: Option<&str>, commit: Option<&str>) -> Self {
         let [reference, commit] = [reference, commit].map(|name| name.map(str::to_owned));
         GitRequest { url: url.into(), reference, commit, is_submodule: false, may_ask: true, timeout: DEFAULT_TIMEOUT }

@@ -68,7 +68,8 @@ impl Fetcher {
     }
 
     /// The version that `update --to` writes for a chart: the newest release that matches `pattern`, and why others
-    /// were not considered. The version is `None` if none is newer than the current one, or the reference has a range.
+    /// were not considered. The version is `None` if none is newer than the current one, if the reference has a range,
+    /// or if the chart is in a registry.
     pub(crate) fn newest_chart(
         &self,
         chart: &ChartRef,

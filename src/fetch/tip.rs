@@ -49,6 +49,7 @@ impl Tip {
     ) -> Result<Tip> {
         let whole = GitTree::of_local(repo.clone(), whole)?;
         Ok(Tip {
+            // If the configuration cannot be read, licenses are looked up in the repository itself.
             has_licenses: Config::of(&whole, "").is_ok_and(|config| !config.no_licenses),
             tree: Rc::new(whole.beside(directory)),
             directory: String::new(),
