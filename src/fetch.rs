@@ -515,10 +515,10 @@ impl Fetcher {
     }
 
     /// Adds to a failure how the reference can stay remote, so that one dead URL does not block the user. `by` is the
-    /// upstream that has the reference; `None` if the user's files have it.
+    /// upstream that has the reference; `None` if the user's files have it. `was_locked` tells that it existed once.
     fn with_way_out(&self, failure: Failure, upstream: &Upstream, by: Option<&str>, was_locked: bool) -> Failure {
-        // An upstream that existed once, or is unreachable today, must not become an exception. A reference that is
-        // only not locked needs none. Offline, nobody has asked whether the upstream exists.
+        // Such an upstream, or one that is unreachable today, must not become an exception. A reference that is only
+        // not locked needs none. Offline, nobody has asked whether the upstream exists.
         let may_exist = was_locked || failure.kind.is_outage() || failure.kind == FailureKind::NotLocked;
         if may_exist || self.options.offline {
             return failure;

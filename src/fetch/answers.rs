@@ -227,7 +227,8 @@ impl Network {
     }
 }
 
-/// Whether an upstream never changes by convention: a tag, a version of a chart, or a URL with a tag or a commit.
+/// Whether an upstream never changes by convention: a tag, a version of a chart, or a URL with a tag or a commit. Only
+/// the server knows whether the ref of a repository `is_tag`, so the caller tells.
 pub(super) fn is_version(source: &Upstream, is_tag: impl FnOnce() -> bool) -> bool {
     match source {
         Upstream::Git { .. } => is_tag(),

@@ -83,7 +83,8 @@ impl Client {
         self.bounds.deadline.saturating_sub(start.elapsed())
     }
 
-    /// The login for a request of git that is sent to `rewritten`: the one in the URL, or the one of git's helpers.
+    /// The login for a request of git that is sent to `rewritten`: the one in the URL, or the one of git's helpers, if
+    /// the user's files name the host of `named`, the URL before `insteadOf`.
     pub(super) fn login_of_git(&self, named: &str, rewritten: &str) -> Option<Login> {
         let (url, login) = split_login(rewritten).ok()?;
         let from_url = login.as_ref().filter(|login| login.password.is_some()).cloned();

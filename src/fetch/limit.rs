@@ -73,9 +73,9 @@ impl Patience {
         Patience { progress, retries, first, end: OnceLock::new(), login_hosts: Mutex::default() }
     }
 
-    /// Repeats a request for `url` until it succeeds or time runs out. `login` is sent from the beginning. The user's
-    /// login, which `ask` gets, is sent when waiting did not help or the server demands it, and from the beginning if
-    /// `at_once`.
+    /// Repeats a request for `url` until it succeeds, or neither waiting nor a login can help. `login` is sent from the
+    /// beginning. The user's login, which `ask` gets, is sent when waiting did not help or the server demands it, and
+    /// from the beginning if `at_once` or if it helped at this host before.
     pub(super) fn retry<T>(
         &self,
         url: &str,

@@ -152,12 +152,13 @@ impl Network {
             let is_refused = || self.explain(request, "", &exchange).kind == FailureKind::Login;
             match limit::demanded_wait_of_git(&exchange) {
                 Some(wait) => Err(self.limited(request, &exchange, wait)),
+                // An error, so that `retry` drops this login. The caller judges all other failures of git.
                 None if login.is_some() && is_refused() => Err(self.explain(request, "", &exchange).into()),
                 None => Ok(exchange),
             }
         };
         // The first attempt has no login, so that a public server never sees one that it does not need, unless a helper
-        // is configured for that URL.
+        // is configured for that URL. A login in the URL is passed by `RemoteGit`.
         let exchange = self
             .client
             .patience

@@ -194,6 +194,7 @@ fn refuse_default_login(url: &str) -> Result<()> {
     let netrc = std::env::home_dir().and_then(|home| std::fs::read(home.join(".netrc")).ok());
     let netrc = String::from_utf8_lossy(netrc.as_deref().unwrap_or_default());
     let words: Vec<&str> = netrc.split_whitespace().collect();
+    // The user chose the login of an entry for this host.
     if host.is_empty() || !words.contains(&"default") || words.windows(2).any(|two| two == ["machine", &host]) {
         return Ok(());
     }

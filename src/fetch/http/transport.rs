@@ -178,6 +178,7 @@ impl Client {
             "http" if std::env::var_os("http_proxy").is_some() => (host, CHECK_HTTP),
             _ => (host, CHECK_HOST),
         };
+        // A failed look-up or TLS handshake is a failed connection, too, so these are recognized first.
         if error.is_dns() {
             // The resolver has tried several times already.
             RequestError { retry_after: None, ..unreached(format!("could not resolve {host}: {reason}"), hint) }
