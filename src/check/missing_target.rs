@@ -114,6 +114,7 @@ fn patches(context: &Context<'_>, local: &LocalTarget<'_>) -> Vec<Finding> {
     }
     let mut findings = Vec::new();
     for patch in target.build.patches.iter().filter(|patch| !is_url(&patch.text)) {
+        // A path that leaves the repository becomes that of its top, which is not a file.
         let path = path::resolve(&directory.path, &patch.text).unwrap_or_default();
         let resolved = context.value_or_failure(tree::resolve(context.tree, &path));
         if !matches!(resolved, None | Some(Resolved::File { .. })) {

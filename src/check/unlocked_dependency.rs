@@ -52,7 +52,7 @@ impl Behind<'_> {
     }
 }
 
-/// Finds those of `wanted` that are behind locked references: for each reference the nearest, at most [`MOST`].
+/// Finds those of `wanted` that are behind locked references: for each reference at most [`MOST`] of the nearest.
 pub(super) fn behind<'a>(context: &'a Context<'_>, lock: &'a Lock, wanted: &BTreeSet<&'a Upstream>) -> Vec<Behind<'a>> {
     let unlocked = wanted.iter().filter(|upstream| !lock.holds(upstream)).map(|upstream| (*upstream).clone());
     let upstreams: Vec<Upstream> = lock.upstreams().chain(unlocked).collect();
