@@ -210,8 +210,7 @@ impl Fetcher {
         Ok(self.tips.get_or_init(|| tips))
     }
 
-    /// Fetches a repository that the user names on the command line, such as a remote TARGET, or a release of one that
-    /// the user's files name.
+    /// Fetches a repository that no file names: a remote TARGET, or a release that `update --to` tries.
     pub(crate) fn repository(&mut self, spec: &RepoSpec) -> Result<Rc<RemoteCommit>> {
         let reference = RemoteRef {
             text: spec.clone_spec(),
@@ -472,8 +471,8 @@ impl Fetcher {
         let failure = first.as_ref().err();
         let has_no_answer =
             failure.is_some_and(|failure| matches!(failure.kind, FailureKind::NoAnswer | FailureKind::Limited));
-        // If the server does not answer, the second key of the same server would fail too. After `NoConnection` it is
-        // tried, because git may have its own proxy.
+        // If the server does not answer, or limits us, the second key of the same server would fail too. After
+        // `NoConnection` it is tried, because git may have its own proxy.
         let Some(other) = keys.get(1).filter(|_| !has_no_answer && !is_usable(&first, wanted)) else {
             return Ok(first);
         };
@@ -517,8 +516,8 @@ impl Fetcher {
     /// Adds to a failure how the reference can stay remote, so that one dead URL does not block the user. `by` is the
     /// upstream that has the reference; `None` if the user's files have it. `was_locked` tells that it existed once.
     fn with_way_out(&self, failure: Failure, upstream: &Upstream, by: Option<&str>, was_locked: bool) -> Failure {
-        // Such an upstream, or one that is unreachable today, must not become an exception. A reference that is only
-        // not locked needs none. Offline, nobody has asked whether the upstream exists.
+        // An upstream that existed once, or is unreachable today, must not become an exception. A reference that is
+        // only not locked needs none. Offline, nobody has asked whether the upstream exists.
         let may_exist = was_locked || failure.kind.is_outage() || failure.kind == FailureKind::NotLocked;
         if may_exist || self.options.offline {
             return failure;

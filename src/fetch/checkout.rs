@@ -180,8 +180,8 @@ impl CheckoutTree {
     /// counts each file once, however often it is read.
     fn read_directly(&self, path: &str) -> Result<Vec<u8>> {
         self.fetch_objects(path)?;
-        // The attributes above are read with the file, so the budget counts them, too. For a file of attributes this
-        // would never end: it is one of its own.
+        // The attributes above are read with the file, so the budget counts them, too. Not for a file of attributes,
+        // which is among its own: it would be read without end.
         for attributes in attribute_files(path::parent(path)).filter(|_| path::name(path) != ATTRIBUTES) {
             let is_file = matches!(self.objects.entry(&attributes)?, Some(Entry::File { .. }));
             if is_file && !self.counted.borrow().contains(&attributes) {

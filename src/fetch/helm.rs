@@ -313,7 +313,7 @@ fn read_archive(chart: &ChartRef, directory: &Path, largest: u64) -> Result<Vec<
     };
     let mut bytes = Vec::new();
     let file = std::fs::File::open(path).map_err(unreadable)?;
-    // The byte more shows the budget of the run that the file is too large.
+    // The extra byte shows the budget of the run that the file is too large.
     file.take(largest.saturating_add(1)).read_to_end(&mut bytes).map_err(unreadable)?;
     Ok(bytes)
 }

@@ -58,8 +58,8 @@ pub(crate) type Histories<'a> = dyn Fn(&[Move<'_>]) -> Vec<Option<Ancestry>> + '
 
 impl Fetcher {
     /// The history between the commits of each move, which messages and reports show to reviewers: whether the branch
-    /// only moved forward, and by which commits. `None` if both commits are equal, offline, or if the comparison fails,
-    /// for example because the remote does not answer in time.
+    /// only moved forward, and by which commits. `None` if both commits are equal, if the run is offline, or if the
+    /// comparison fails, for example because the remote does not answer in time.
     pub(crate) fn histories(&self, moves: &[Move<'_>]) -> Vec<Option<Ancestry>> {
         // The URL of an earlier request may have a secret, which is needed again.
         let fetched = self.known.keys().filter_map(|key| match key {

@@ -37,8 +37,8 @@ pub(super) fn versions(bytes: &[u8], chart: &str) -> Result<Vec<ChartVersion>, S
         }
         let (event, _) = event.map_err(|error| format!("line {}: {}", error.marker().line(), error.info()))?;
         has_entries |= matches!(&*open, [Open::Value(key)] if key == "entries");
-        // The collections inside of `entries.CHART[]`, so none for an entry itself. Anywhere else, a key that waits for
-        // its name stands for them: no arm below matches it.
+        // The collections inside of `entries.CHART[]`; empty at the start of an entry. Anywhere else it is `[Key]`,
+        // which matches no arm below: such values are parsed, and forgotten.
         let in_entry = match &*open {
             [Open::Value(key), Open::Value(name), Open::List, rest @ ..] if key == "entries" && name == chart => rest,
             _ => &[Open::Key],
