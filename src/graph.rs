@@ -70,7 +70,8 @@ pub(crate) struct Explored {
     pub graph: Graph,
     /// Everything that the walk could not follow, in a stable order.
     pub troubles: Vec<Trouble>,
-    /// The root of each directory that the walk was given, in the same order. `None` if the directory has no root.
+    /// The root of each directory that the walk was given, in the same order. `None` if the directory has no root that
+    /// could be read, or if a limit was exceeded before it was looked at.
     pub starts: Vec<Option<RootId>>,
 }
 
@@ -88,15 +89,16 @@ pub(crate) fn walk(
     policy: &WalkPolicy<'_>,
 ) -> Result<Graph, Failures> {
     let explored = Survey::in_scope(start.source).explore(&[start.directory], remotes, policy);
-    // A plugin configuration that two roots list has its troubles twice.
+    // Each root that lists a plugin configuration has its references, so their troubles may occur several times.
     let mut seen = HashSet::new();
     let failures = explored.troubles.into_iter().map(|trouble| trouble.failure);
     Failures::if_any(failures.filter(|failure| seen.insert(failure.clone())).collect())?;
     Ok(explored.graph)
 }
 
-/// A trouble for each root whose build would load too many roots: kustomize loads a root again for each reference to
-/// it, so a few files that reference each other twice keep it busy forever.
+/// A trouble for each root whose build would load too many roots, unless it references such a root. kustomize loads a
+/// root again for each reference to it, so a short chain of roots, each of which names the next one twice, keeps it
+/// busy forever.
 fn overload_troubles(graph: &Graph) -> Vec<Trouble> {
     let overloaded = graph.overloaded();
     // A root that references an overloaded one is overloaded, too, but has not caused it.
@@ -189,7 +191,7 @@ impl Walker {
         self.read(unread);
     }
 
-    /// Parses kustomizations in parallel, and adds their references to their roots.
+    /// Parses kustomizations, in parallel if there are many, and adds their references to their roots.
     fn read(&mut self, unread: Vec<(RootId, Rc<[u8]>)>) {
         let texts: Vec<&[u8]> = unread.iter().map(|(_, text)| &**text).collect();
         let threads = processors().min(THREADS).min(texts.len() / PER_THREAD);
@@ -271,6 +273,7 @@ impl Walker {
             new
         });
         let edges = &mut Rc::make_mut(&mut self.graph.roots)[root].edges;
+        // Broken until it is followed, which does not happen if a limit ends the walk.
         edges.push(Edge { from, reference, remote: None, resolution: Resolution::Broken });
         self.queue.push(EdgeId { root, index: edges.len() - 1 });
     }
@@ -351,7 +354,7 @@ impl Walker {
     /// files of repositories that were fetched before.
     fn follow_all(&mut self, mut remotes: Option<&mut dyn Remotes>) {
         loop {
-            // Level by level, so that the remote references of one level share their requests.
+            // Level by level, so that one request fetches the files that a level reads of a fetched repository.
             while !self.queue.is_empty() {
                 if let Some(remotes) = remotes.as_deref_mut() {
                     remotes.prefetch(&self.next_files());
@@ -422,6 +425,7 @@ impl Walker {
                 // The root is read later, by [`Walker::read_plugin_roots`]: its references are not followed yet.
                 self.plugin_roots.entry((lister, id)).or_insert_with(|| reference.field.clone());
             }
+            // For a remote reference this function is called again after it was fetched.
             Resolution::Remote | Resolution::Unchanged | Resolution::Broken => {}
         }
         Ok(target)

@@ -8,7 +8,8 @@ use crate::config::Config;
 use crate::message::failure::{Failure, FailureKind, Location};
 use crate::message::finding::Rule;
 
-/// Fills in `chain` for each trouble inside an upstream, and the exception for the remote reference that led there.
+/// Fills in `chain` for each trouble inside an upstream, and the exception for the remote reference that has the
+/// trouble, or else for the user's reference that leads there.
 pub(super) fn add_chains(graph: &Graph, troubles: &mut [Trouble]) {
     let predecessors = upstream_predecessors(graph);
     for trouble in troubles {
@@ -23,7 +24,7 @@ pub(super) fn add_chains(graph: &Graph, troubles: &mut [Trouble]) {
             _ => true,
         };
         let edge = if let At::Edge(edge) = trouble.at { Some(&graph[edge]) } else { None };
-        // The nearest remote reference is the one that an exception can cover.
+        // An exception covers a reference of an upstream as well as the user's, with which the chain begins.
         let remote = edge.into_iter().chain(chain).find_map(|edge| edge.remote.as_ref());
         if let Some(wanted) = remote.filter(|_| can_stay) {
             let exception = Config::exception(Rule::RemoteReference, &wanted.subject(), "");

@@ -63,7 +63,7 @@ pub(crate) struct Chart {
     pub home: String,
     /// Where it is looked for.
     pub lookup: ChartLookup,
-    /// The pulled archive; `None` if the chart is in the tree.
+    /// The pulled archive; `None` if the chart is in the tree, stays remote, or was not pulled.
     pub archive: Option<Rc<Archive>>,
     /// Its files, by their paths in the directory of the chart. A link counts as the file that it leads to. Empty if
     /// the result does not contain the files of the chart.
@@ -167,7 +167,8 @@ impl Graph {
 }
 
 impl Walker {
-    /// Adds the charts that notes name to the graph: examines those in the tree, and pulls the others.
+    /// Adds the charts that notes name to the graph: examines those in the tree, and pulls the others if there are
+    /// `remotes`.
     pub(super) fn find_charts(&mut self, remotes: Option<&mut dyn Remotes>, policy: &WalkPolicy<'_>) {
         let (mut charts, mut troubles) = (Vec::new(), Vec::new());
         for (note, noted) in self.graph.notes.iter().enumerate() {
@@ -190,7 +191,7 @@ impl Walker {
                     let (archive, files) = (None, BTreeMap::new());
                     charts.push(Chart { root, note, name, wanted, home, lookup, archive, files });
                 }
-                // A chart that could not be found because reading the tree failed is a trouble instead.
+                // A trouble takes the place of a chart whose lookup failed.
                 Err(trouble) => troubles.push((note, trouble)),
             }
         }
@@ -230,6 +231,7 @@ impl Walker {
             match answer {
                 Ok(Some(archive)) => {
                     let (files, no_user_files) = (archive.files.clone(), BTreeMap::new());
+                    // A chart whose schemas make helm read something else cannot be rendered from its files alone.
                     if self.judge_schemas(chart, files, &no_user_files, &|url| policy.covers_schema(url)) {
                         self.add_archive(chart, archive);
                     }
@@ -248,7 +250,8 @@ impl Walker {
     }
 
     /// Looks for a chart in the tree, as kustomize does before it pulls one: at the path `below` in the directory
-    /// `home` that the kustomization of `root` names for its charts. Fails if something else than a directory is there.
+    /// `home` that the kustomization of `root` names for its charts. Fails if a file is there, or links that form a
+    /// loop or lead out of the tree.
     fn look_up_chart(&self, root: RootId, home: &str, below: &str) -> WalkResult<ChartLookup> {
         // An absolute path means another directory on another machine.
         let home = self.graph.local_path(root, home).filter(|_| !path::is_absolute(home));
@@ -292,7 +295,8 @@ impl Walker {
             }
             (_, Some(wanted)) => {
                 if has_network {
-                    // Before the exceptions, because none of them makes an unsafe text safe.
+                    // Before the exceptions, because none of them makes an unsafe text safe. Without a network nothing
+                    // passes the text on.
                     wanted.refuse_unsafe().map_err(|failure| Trouble::of(TroubleKind::Refused, failure))?;
                 }
                 if policy.accepts_chart(&self.graph, *note, wanted) {

@@ -13,7 +13,8 @@ const MOST: usize = 100;
 /// The most references of a chain that are shown.
 const SHOWN: usize = 32;
 
-/// A trouble for every cycle of roots, and for every other chain of references that kustomize refuses as a cycle.
+/// A trouble for each reference that closes a cycle of roots, up to [`MOST`], and for each reference that ends another
+/// chain which kustomize refuses as a cycle.
 pub(super) fn cycle_troubles(graph: &Graph) -> Vec<Trouble> {
     let cycles = cycles(graph);
     let mut reported: HashSet<EdgeId> = cycles.iter().flatten().copied().collect();
@@ -35,7 +36,8 @@ pub(super) fn cycle_troubles(graph: &Graph) -> Vec<Trouble> {
     troubles
 }
 
-/// The cycles of the graph, each as its references.
+/// Cycles of the graph, each as its references: one for each reference back to a root on the path of the search, and at
+/// most [`MOST`].
 fn cycles(graph: &Graph) -> Vec<Vec<EdgeId>> {
     let mut starts: Vec<RootId> = graph.root_ids().collect();
     // The result must not depend on the order of the walk.

@@ -50,11 +50,13 @@ impl Graph {
             if is_fetched && !is_resolved {
                 continue;
             }
-            // A URL counts as a path as well: kustomize looks for a file of that name first.
+            // A URL counts as a path as well: kustomize looks for a file of that name first. A path out of the tree is
+            // no input that a tree can have; [`Graph::reads_outside`] finds it.
             let Some(path) = self.local_path(id, &edge.reference.text) else { continue };
             if let Resolved::Directory { path } = recorder.resolve(&path)? {
                 match self.root_in(root.source, &path) {
-                    // A root of the wrong kind counts too: another file in it may have the right kind.
+                    // Also a root of the wrong kind, to which the reference does not resolve: this build fails as long
+                    // as its kustomization has that kind.
                     Some(id) => drop(roots.insert(id)),
                     None => recorder.record_kustomization(&path)?,
                 }
@@ -79,7 +81,7 @@ impl Graph {
         if !is_fetched && root.runs_code {
             recorder.record_below(root.directory.clone())?;
         }
-        // A root that reaches itself would never be finished.
+        // kustomize refuses a root that names itself, so its output has no part of that kind.
         roots.remove(&id);
         Ok(RootInputs { own: recorder.finish(), roots })
     }
@@ -139,8 +141,8 @@ pub(crate) fn of_directory_without_root(tree: &dyn Tree, directory: &str, whole:
     Ok(recorder.finish())
 }
 
-/// The paths of a tree that `inputs` mean: a directory that counts as a whole becomes everything below it. Inputs that
-/// are not in the tree are skipped.
+/// The paths of a tree that `inputs` mean: a directory that counts as a whole becomes everything below it. URLs and
+/// charts are skipped; a path at which there is nothing is not.
 pub(crate) fn paths_of(tree: &dyn Tree, inputs: Vec<BuildInput>) -> Result<Vec<String>> {
     let mut paths = Vec::new();
     for input in inputs {
@@ -154,8 +156,8 @@ pub(crate) fn paths_of(tree: &dyn Tree, inputs: Vec<BuildInput>) -> Result<Vec<S
 }
 
 /// Why other checkouts lack the content of a link or submodule: the link leads out of the tree, or the files are in
-/// another repository. The output of a build that reads them depends on the machine. `None` if the tree has the
-/// content.
+/// another repository. The output of a build that reads them depends on the machine. `None` for any other path, also
+/// for a link to nothing in the tree: no checkout has more.
 pub(crate) fn leads_out(tree: &dyn Tree, link: &str) -> Result<Option<String>> {
     if !matches!(tree.entry(link)?, Some(Entry::Link | Entry::Submodule)) {
         return Ok(None);
@@ -203,8 +205,8 @@ impl<'a> InputRecorder<'a> {
         }
     }
 
-    /// Records that a program may read everything below a directory (a real path), and below the directories to which
-    /// links in it lead.
+    /// Records that helm or a program may read everything below a directory (a real path), and below the directories to
+    /// which links in it lead.
     fn record_below(&mut self, directory: String) -> Result<()> {
         let mut todo = vec![directory];
         while let Some(directory) = todo.pop() {
@@ -212,7 +214,7 @@ impl<'a> InputRecorder<'a> {
                 continue;
             }
             for entry in self.tree.tree.below(&directory)? {
-                // A program may follow a link, unlike git.
+                // Helm and programs follow links, but `below` does not.
                 if self.tree.tree.entry(&entry)? == Some(Entry::Link)
                     && let Resolved::Directory { path } = self.resolve(&entry)?
                 {

@@ -38,7 +38,7 @@ pub(crate) struct WalkPolicy<'a> {
     pub config: Option<&'a Config>,
     /// The lock, whose upstreams are localized.
     pub lock: Option<&'a Lock>,
-    /// Whether remote references stay remote without an exception.
+    /// Whether remote references that the lock does not have stay remote without an exception.
     pub keeps_remote: bool,
     /// Whether comments do not count, because nobody who may decide wrote them.
     pub ignores_comments: bool,
@@ -46,7 +46,7 @@ pub(crate) struct WalkPolicy<'a> {
 
 impl WalkPolicy<'_> {
     /// The reason why a remote reference at these lines stays remote. `None` if it is localized: the lock has it, or no
-    /// exception covers it. Fails if it may not be locked.
+    /// exception covers it and the policy does not keep all of them. Fails if it may not be locked.
     fn reason_to_stay(&self, graph: &Graph, wanted: &RemoteRef, lines: Lines) -> WalkResult<Option<String>> {
         let meant = wanted.meant();
         // An upstream in the lock is localized, whatever exceptions say.
@@ -214,8 +214,8 @@ impl Walker {
         }
     }
 
-    /// Adds a finding for each program or image that a build runs although it can change without a commit, unless an
-    /// exception covers it.
+    /// Adds a finding for each function or plugin whose code can change without a commit, unless an exception covers
+    /// it.
     fn judge_notes(&mut self, policy: &WalkPolicy<'_>) {
         for (number, noted) in self.graph.notes.iter().enumerate() {
             let lines = self.graph.lines_of(number);

@@ -21,7 +21,7 @@ fn stem(name: &str) -> (&str, bool) {
 }
 
 /// The existing path in the same directory that was probably meant by a missing path, for the hint "did you mean".
-/// `None` if no name is similar enough.
+/// `None` if no name is similar enough, or the directory has too many names.
 pub(crate) fn similar_path(tree: &dyn Tree, missing: &str) -> Option<String> {
     let parent = path::parent(missing);
     let names = tree.names(parent).ok().filter(|names| names.len() <= MOST_COMPARED)?;
@@ -30,6 +30,7 @@ pub(crate) fn similar_path(tree: &dyn Tree, missing: &str) -> Option<String> {
     let mut candidates = names.iter().filter(|name| stem(name).1 == has_extension);
     let nearest_stem = nearest(missing_stem, candidates.clone().map(|name| stem(name).0))?;
     let name = candidates.find(|name| stem(name).0 == nearest_stem)?;
+    // A pipe or device is missing for a tree, but has a name.
     Some(path::join(parent, name)).filter(|path| path != missing)
 }
 
@@ -126,6 +127,7 @@ impl Walker {
                 Ok(Resolution::Root { id, remote: false })
             }
             Resolved::Missing { path } => {
+                // The missing thing may be a root, and a reference to a root may leave this one.
                 self.check_bounds(edge, &path, is_program || !expects_file);
                 // The message is written by [`Walker::explain_missing`], once the reason for the absence can be asked.
                 let absence = Absence::Nowhere;
@@ -194,9 +196,9 @@ impl Walker {
         }
     }
 
-    /// A trouble of a missing path or kustomization again, now with its message and hints: the walk left them out,
-    /// because only the policy knows whether the file is ignored or not committed. `number` is the index of the trouble
-    /// among all. `None` for other troubles, which have a message.
+    /// A trouble of a missing path or kustomization again, now with the message and hints for the reason of its
+    /// absence: the walk did not know it, because only the policy tells whether the file is ignored or not committed.
+    /// `number` is the index of the trouble among all. `None` for a trouble whose message is complete.
     pub(super) fn explain_missing(
         &self,
         trouble: &Trouble,
@@ -327,7 +329,8 @@ fn out_of_root(text: &str, root: &str, is_remote: bool) -> Box<Trouble> {
 }
 
 /// The failure of a path that is missing in the tree, with the fix that its absence needs: a file on disk must be
-/// added, and a deleted one restored. If there never was such a file, `message` and `hint` say it all.
+/// added, an ignored one only if it has no secret, and a deleted one restored. If there never was such a file,
+/// `message` and `hint` say it all.
 pub(super) fn absent_failure(absence: &Absence, path: &str, message: String, hint: &str) -> Failure {
     let (message, hint) = match absence {
         Absence::Nowhere => (message, hint.to_owned()),

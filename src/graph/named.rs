@@ -76,6 +76,7 @@ impl Node {
         let origin = match (&self.locked, &self.remote) {
             (Some(digest), _) => Some(format!("locked {}", short(digest.hex()))),
             (None, Some(label)) => Some(format!("from {label}")),
+            // If an exception allows it, `why` says so.
             (None, None) => (self.is_remote() && self.why.is_none()).then(|| NOT_LOCKED.to_owned()),
         };
         let parts = [
@@ -183,7 +184,7 @@ impl<'a> Namer<'a> {
             location: self.graph.location(edge),
             reference: redact::url(&edge.reference.text),
         });
-        // kustomize does not count charts as references: it leaves them to helm.
+        // Charts are not edges of the graph, because kustomize leaves them to helm.
         let charts = self.graph.charts_of(root).iter().map(move |chart| NamedReference {
             from: chart_from.clone(),
             to: self.chart_node(chart),

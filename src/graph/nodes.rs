@@ -175,9 +175,9 @@ pub(crate) struct Root {
     /// The name of its kustomization file, one of the three that kustomize accepts.
     pub file_name: &'static str,
     pub file: FileId,
-    /// Kustomization or Component. `None` if the file could not be read.
+    /// Kustomization or Component. `None` if the file could not be read, or kustomize refuses it.
     pub kind: Option<KustomizationKind>,
-    /// Whether its build runs a program of the tree.
+    /// Whether its build runs a program or an exec or Go plugin on this machine.
     pub runs_code: bool,
     /// The references of the kustomization and of the plugin configurations that it lists.
     pub edges: Vec<Edge>,
@@ -373,8 +373,8 @@ impl Graph {
         Some(Failure::new(format!("`{}`: {}", self.label(*file), problem.message)).hint(problem.hint))
     }
 
-    /// The roots that reference a file whose YAML aliases stand for too many nodes, each with the failure. Such roots
-    /// are not built, because kustomize expands the aliases until the memory is full.
+    /// The roots that themselves reference a file whose YAML aliases stand for too many nodes, each with the failure of
+    /// one such file. Such roots are not built, because kustomize expands the aliases until the memory is full.
     pub(crate) fn exploding(&self) -> BTreeMap<RootId, Failure> {
         // Each file is parsed once, although many roots may reference it.
         let (mut known, mut exploding) = (HashMap::new(), BTreeMap::new());
@@ -420,6 +420,7 @@ impl Graph {
     pub(crate) fn file_location(&self, file: FileId) -> Location {
         let url = self.pinned(file).map(|(upstream, _)| upstream.to_string()).unwrap_or_default();
         let file = match &self.files[file].origin {
+            // The URL is the whole name of a downloaded file. In an upstream it is followed by a path.
             Origin::Remote(_) => String::new(),
             Origin::Tree { path, .. } | Origin::Archive { path, .. } if !url.is_empty() => path.clone(),
             _ => self.label(file),

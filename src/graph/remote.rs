@@ -20,7 +20,7 @@ impl Walker {
     /// Refuses text that git could misread, and an upstream that names a local path of this machine.
     pub(super) fn queue_remote(&mut self, edge: EdgeId, wanted: &RemoteRef) -> WalkResult<Resolution> {
         let (text, spec) = (wanted.text.exposed(), wanted.spec.as_ref());
-        // kustomize asks for a file first, but text that git could misread is refused before git can get it.
+        // Also if kustomize asks for a file first: git gets the same text if there is none.
         reference::refuse_unsafe(text, wanted.repository()).map_err(|reason| {
             let correction = reference::web_page(text).or_else(|| reference::plus_hint(text, spec?));
             refused_reference(wanted, &reason).hint(correction.unwrap_or_else(|| HINT_REWRITE.to_owned()))
@@ -68,7 +68,7 @@ impl Walker {
     }
 
     /// The file of a fetched repository that following a local reference in it will read for more references. `None`
-    /// for any other reference, or if nothing is read.
+    /// for any other reference, or if nothing is read. An error is dropped, because following the reference reports it.
     fn next_file(&self, edge: EdgeId) -> Option<(Rc<RemoteCommit>, String)> {
         let ScopedTree { tree, repository, .. } = &self.graph.sources[self.graph.roots[edge.root].source];
         let (repository, Reference { text, accepts, .. }) = (repository.as_ref()?, &*self.graph[edge].reference);

@@ -130,7 +130,7 @@ impl RemoteRef {
         Some(failure.hints(self.correction()))
     }
 
-    /// The text to write instead, before the reference can be locked. `None` if the text can be locked.
+    /// The hint how to rewrite a reference that cannot be locked as it is meant. `None` for any other reference.
     pub(crate) fn correction(&self) -> Option<String> {
         if let Some(page) = reference::web_page(self.text.exposed()) {
             return Some(page);

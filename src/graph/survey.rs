@@ -103,7 +103,7 @@ impl Walker {
         // If all roots are in the part, they keep their ids and need no copy.
         let is_whole = roots.len() == self.graph.roots.len();
         let (mut part, starts) = if is_whole { (self.copy(), starts) } else { self.copy_roots(&roots, &starts) };
-        // A directory without a root has its trouble here, and not among those of the walk.
+        // The trouble of a directory without a root is in `started`, and not among those of the walk.
         let troubles = directories.iter().filter_map(|directory| self.started.get(directory)?.as_ref()?.as_ref().err());
         part.troubles.extend(troubles.map(|trouble| Trouble::clone(trouble)));
         (part, starts)
@@ -129,7 +129,8 @@ impl Walker {
             remotes: self.remotes,
             is_full: self.is_full,
             troubles: self.troubles.clone(),
-            // Only finding more roots and references needs the other fields.
+            // The other fields are still empty, or a copy does not need them: `references` only saves memory, and
+            // `started` and `misfits` tell which roots a part has.
             ..Walker::default()
         }
     }

@@ -24,14 +24,14 @@ pub(crate) enum At {
     /// A note, by its index in [`Graph::notes`].
     Note(usize),
     File(FileId),
-    /// No file and no reference, for example a directory without a kustomization.
+    /// No file and no reference: a directory without a kustomization in which the walk starts, or the whole walk.
     Nothing,
 }
 
 /// The kinds of [`Trouble`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TroubleKind {
-    /// Something could not be read or fetched, so the answer is unknown.
+    /// Something could not be read or fetched, or exceeds a limit, so the answer is unknown.
     Failed,
     /// A chart could not be fetched, or is not a chart.
     Chart,
@@ -92,7 +92,8 @@ impl TroubleKind {
 }
 
 impl Graph {
-    /// The root whose directory paths at `at` are relative to. `None` if `at` is in no root.
+    /// The root whose directory paths at `at` are relative to. `None` for a file, also for a kustomization, and for
+    /// `At::Nothing`.
     pub(crate) fn root_at(&self, at: At) -> Option<RootId> {
         match at {
             At::Edge(edge) => Some(edge.root),

@@ -52,7 +52,8 @@ impl Walker {
             self.judge_schemas(chart, read, user_files, &|url| !reports_allowed && policy.covers_schema(url));
         if needs_files {
             let files = listed.into_iter();
-            let files = files.map(|(inside, (path, mode))| (inside, self.find_or_add_file(source, &path, mode)));
+            let files =
+                files.map(|(inside, (path, executable))| (inside, self.find_or_add_file(source, &path, executable)));
             self.graph.charts[chart].files = files.collect();
         } else if is_sound {
             sound.insert(chart_path.to_owned());
@@ -103,10 +104,12 @@ impl Walker {
         self.troubles.len() == before
     }
 
-    /// The files of the chart at a path of a source, with links followed. Fails if a link leads out of the scope.
+    /// The files of the chart at a path of a source, with links followed. Fails if the chart is not in the scope, or if
+    /// a link in it leads out of the scope, to nothing, into a submodule or to a directory that contains it.
     fn files_of_chart(&self, source: SourceId, chart_path: &str) -> WalkResult<Listed> {
         let ScopedTree { tree, scope, .. } = &self.graph.sources[source];
         let mut files = Listed::new();
+        // The lookup of the chart has found a directory there.
         let Resolved::Directory { path: top } = tree::resolve(&**tree, chart_path)? else {
             return Ok(files);
         };

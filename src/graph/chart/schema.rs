@@ -169,8 +169,8 @@ fn unambiguous_url(text: &str, base: Option<&Url>) -> Option<Url> {
     }
 }
 
-/// The URLs of other documents that helm would read for a schema, each once, with the position of the reference; line 0
-/// if that is not known. Fails with the reason if the schema cannot be parsed.
+/// The URLs of other documents that helm would read for a schema, one for each text that names one, with the position
+/// of the reference; line 0 if that is not known. Fails with the reason if the schema is too large or cannot be parsed.
 fn external_urls(bytes: &[u8]) -> Result<Vec<(String, Position)>, String> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     if bytes.len() > FILE.most {
@@ -239,6 +239,7 @@ impl SchemaScanner {
         };
         for child in children {
             let url = self.definitions.get(&std::ptr::from_ref(child)).cloned();
+            // An `$id` that is not one of a definition leaves the base in doubt.
             self.visit(child, url.as_ref().or(base.filter(|_| !has_id(child))));
         }
     }
