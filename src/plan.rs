@@ -107,8 +107,9 @@ fn starts(workspace: &Workspace) -> Result<Vec<String>> {
     workspace.config.starting_points(&*workspace.tree, &[], kustomizations, deployed)
 }
 
-/// The directories of the roots that a target deploys. Empty outside of a repository. They are found once for a
-/// workspace, because that reads every object of the tree.
+/// The directories of the roots that a target deploys. Empty outside of a repository, and if the configuration leaves
+/// no root out: then each is a starting point anyway. They are found once for a workspace, because that reads every
+/// object of the tree.
 fn deployed_roots(workspace: &Workspace) -> Result<&BTreeSet<String>> {
     if let Some(deployed) = workspace.deployed.get() {
         return Ok(deployed);

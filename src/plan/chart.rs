@@ -21,6 +21,7 @@ impl LayoutBuilder<'_> {
                 // In place, a chart of the user is there already.
                 (ChartLookup::There(_), _) if stays => continue,
                 (ChartLookup::There(path), _) => {
+                    // Asked only for its failure: a chart of the tree keeps its path.
                     self.chart_home(instance, root, &chart.home).map_err(at_chart)?;
                     self.destination(instance, path)
                 }

@@ -96,8 +96,8 @@ pub(crate) fn plan(
     })
 }
 
-/// Localizes a graph from its first root, and walks the result without a network, to prove that nothing in it is
-/// remote.
+/// Localizes a graph from its first root, and walks the result without a network, to prove that each reference in it
+/// leads to something there, unless it stays remote or may be missing.
 pub(super) fn localized(
     graph: &Graph,
     config: &Config,

@@ -92,7 +92,8 @@ impl LocalizedRoots {
         !self.local_files.contains(path)
     }
 
-    /// The directory of the fetched chart that a file belongs to. `None` if it belongs to none.
+    /// The directory of the fetched chart that a file belongs to, or the path itself for attributes beside one. `None`
+    /// if it belongs to none.
     pub(super) fn vendored(&self, path: &str) -> Option<&str> {
         let mut directories = self.vendored.iter().map(String::as_str);
         directories.find(|directory| path::is_in(path, directory))

@@ -99,7 +99,7 @@ fn planned(
     roots.retain(|root| !is_update || restored_urls.roots.contains(&graph.roots[*root].directory));
     let mut user_roots = graph.reachable(roots.iter().copied());
     user_roots.retain(|root| graph.is_user_root(*root));
-    // The result is walked too: that proves that nothing in it is remote.
+    // The result is walked too: that proves that each reference in its files leads to something.
     let mut localized = localized(workspace, graph, &roots, &user_roots, &restored_urls)?;
     let survey = Rc::new(Survey::of(Rc::new(localized.on(OverlayTree::new(restored_urls.tree.clone())))));
     let after = walk_after(workspace, &survey, &starts)?;
@@ -115,12 +115,12 @@ fn planned(
         // A root that the configuration excludes is not localized, but builds with the files that it names.
         let user_roots: Vec<String> = workspace.roots()?.into_iter().map(str::to_owned).collect();
         refuse_unclear(&remaining, &survey.walk(&user_roots), has_unread && is_update)?;
-        // Any other file is removed: the roots were localized again, and did not make it. Files beside roots that the
-        // user did not name are not touched.
+        // Any other file is removed: the roots were localized again, and did not make it. Files that a sparse checkout
+        // leaves out, and those beside roots that the user did not name, are not touched.
         remaining.retain(|file| has_unread || tree.is_left_out(&file.path) || (is_named && !is_beside(file)));
     }
-    // In a working tree a chart belongs to the user afterwards, so the lock does not list it. A branch takes it from
-    // there again.
+    // In a working tree a chart belongs to the user afterwards, so the lock does not list it. On a branch it does, so
+    // that later runs take the chart from the branch, also if upstream changes it.
     let fetched = localized.files.iter().filter(|(path, _)| localized.is_fetched(path));
     let fetched = fetched.filter(|(path, _)| options.trailers || localized.vendored(path).is_none());
     let fetched = fetched.map(|(_, (_, entry))| entry);
@@ -268,7 +268,8 @@ fn relocked(
 }
 
 /// The top roots of the user that reach a changed file, or with `with_unchanged` all top roots. They are built to see
-/// that the output is the same and that nothing is fetched.
+/// that the output is the same and that nothing is fetched. Without a referrer none is in a cycle, which kustomize
+/// would not build.
 fn compared_roots(graph: &Graph, changes: &Changes, with_unchanged: bool) -> Vec<ComparedRoot> {
     // A root changes if one of its files does, if files are localized beside it, or if a chart was pulled for it.
     let beside: BTreeSet<&str> = changes.keys().filter_map(|path| localized_dir(path)).map(path::parent).collect();

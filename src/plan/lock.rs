@@ -21,15 +21,16 @@ use crate::workspace::Workspace;
 #[derive(Default)]
 pub(crate) struct Relocked {
     pub lock: Lock,
-    /// The errors in the tree itself, whose references are therefore unknown, and the upstreams that are never locked.
-    /// `check` reports both.
+    /// The errors in the tree itself, whose references are therefore unknown, and the charts and images that are not
+    /// locked. `check` reports both.
     pub unread: Vec<Failure>,
     /// The reasons why references could not be resolved, by location.
     pub unresolved: Vec<Failure>,
 }
 
 /// The result of locking, if the lock already fits the tree, so that most runs of `lock` need no network. Entries
-/// that nothing needs are only dropped. `None` if something must be fetched.
+/// that nothing needs are only dropped. `None` if something must be fetched, or if a remote reference cannot be locked,
+/// which [`relock`] reports.
 pub(crate) fn up_to_date(workspace: &Workspace) -> Result<Option<Relocked>> {
     let config = &workspace.config;
     let old_lock = without_charts(workspace.lock.as_deref(), config.helm);
@@ -181,7 +182,7 @@ pub(super) fn reachable_lock(
 }
 
 /// The commit whose paths an entry has, as a lock shows it. `None` for an entry that a bot must not change, because
-/// files are stored from it.
+/// files are stored from it, and for a file or a chart.
 fn paths_of(pinned: &Pinned, source: &Upstream, old_lock: &Lock) -> Option<String> {
     let is_stored = old_lock.files.iter().any(|file| file.remote.as_ref() == Some(source));
     let is_commit = matches!(pinned.digest, Digest::GitCommit(_));

@@ -228,7 +228,8 @@ impl LayoutBuilder<'_> {
     }
 
     /// Lays out the file that a reference leads to, or adds the root to `todo`. Returns its path; `None` if the
-    /// reference does not change.
+    /// reference does not change, or if its file could not be laid out, which is recorded. Fails if a reference that
+    /// should be localized leads to nothing.
     fn lay_out_edge(
         &mut self,
         instance: &Instance,
@@ -279,8 +280,8 @@ impl LayoutBuilder<'_> {
         })
     }
 
-    /// The text of a reference upstream, or an equivalent one, with which the upstream file can be restored. `None` if
-    /// upstream does not have the reference.
+    /// The value of a reference before localizing, or an equivalent one, with which an upstream file can be restored.
+    /// `None` if the reference leads to nothing in a tree.
     fn original(&self, id: EdgeId) -> Option<String> {
         let (graph, edge) = (self.graph, &self.graph[id]);
         if edge.remote.is_some() {
@@ -297,7 +298,7 @@ impl LayoutBuilder<'_> {
         Some(edge.reference.with_path(&text))
     }
 
-    /// Lays out a file at a path. Fails if the path cannot be written, or another file is laid out there.
+    /// Lays out a file at a path. Fails if the path cannot be written, or if a file with other bytes is laid out there.
     pub(super) fn lay_out_file(&mut self, destination: &str, file: FileId) -> Result<()> {
         // A name that only Windows forbids is not refused, because git stores it.
         let options = gix::validate::path::component::Options {
@@ -334,6 +335,7 @@ impl LayoutBuilder<'_> {
         let graph = self.graph;
         let edge = &graph[edit.edge];
         self.lay_out_file(path, edge.from)?;
+        // Never `None`: the file was laid out just now.
         let Some(placed) = self.laid_out.get_mut(path) else { return Ok(()) };
         // Two kustomizations that list one plugin configuration edit the same scalar.
         match placed.edits.iter().find(|edit| graph[edit.edge].reference.spot == edge.reference.spot) {

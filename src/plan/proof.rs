@@ -7,8 +7,9 @@ use crate::message::failure::{Failure, Failures};
 use crate::message::redact;
 use crate::tree::path;
 
-/// Checks that each reference in a file of the result leads to something in the tree, unless it led to nothing in
-/// `before` too. Without `before` no reference may lead to nothing, because a copy is complete.
+/// Checks that each reference in a file of the result leads to something in the tree, unless it stays remote, may be
+/// missing, or led to nothing in `before` too. Without `before` the walk `after` may have no trouble at all, because a
+/// copy is complete.
 pub(super) fn assert_whole(
     before: Option<&Graph>,
     after: &Explored,

@@ -143,8 +143,9 @@ impl<'a> Referenced<'a> {
     }
 }
 
-/// Every remote reference of a graph: URLs, charts that the tree lacks or that the old lock has, and images of
-/// functions that may change or use the network. References that no lock could have are skipped; the walk reports them.
+/// The remote references of a graph: URLs that are not broken, charts that the tree lacks or that the old lock has, and
+/// images of functions that may change or use the network. References that no lock could have are skipped; the walk
+/// reports them.
 fn mentions(graph: &Graph, old_lock: &Lock) -> Vec<Mention> {
     let mut references = Vec::new();
     for (id, edge) in graph.edges() {
@@ -162,7 +163,8 @@ fn mentions(graph: &Graph, old_lock: &Lock) -> Vec<Mention> {
         // files of the user reference it. A chart in a fetched tree came with that tree.
         let upstream =
             upstream.filter(|upstream| !chart.is_there() || old_lock.holds(upstream) && !graph.is_fetched(lines.file));
-        // A chart that was not pulled here is one that an exception covers, or whose pulling failed.
+        // A chart was not pulled if an exception covers it, helm is not enabled, pulling failed, or the walk had no
+        // network. [`user_remotes`] asks for the exception.
         let is_left = chart.archive.is_none() && !chart.is_there();
         references.extend(upstream.map(|upstream| Mention { upstream, root: chart.root, lines, is_left }));
     }
@@ -179,7 +181,8 @@ fn mentions(graph: &Graph, old_lock: &Lock) -> Vec<Mention> {
     references
 }
 
-/// The upstream that a reference was resolved to, with its entry, without the upstreams that it references.
+/// The upstream that a reference was resolved to, with its entry, without the upstreams that it references. `None` if
+/// the reference is local, or was not resolved.
 fn resolved_upstream(graph: &Graph, edge: &Edge) -> Option<(Upstream, Pinned)> {
     match edge.resolution {
         Resolution::Root { id, remote: true } => {

@@ -9,11 +9,12 @@ use crate::message::failure::Failure;
 
 /// The troubles of a walk, by their effect on locking and localizing.
 pub(super) struct Troubles {
-    /// Something remote could not be fetched, so nothing is known about it.
+    /// Something remote could not be fetched, is refused, or has an error inside, or a reference is unsafe.
     pub(super) remote: Vec<Failure>,
     /// Something in the tree itself is wrong. Everything else can still be localized.
     pub(super) local: Vec<Failure>,
-    /// Whether a kustomization could not be read, so that its references are unknown.
+    /// Whether a kustomization or plugin configuration of the user could not be read, so that its references are
+    /// unknown.
     pub(super) has_unread: bool,
 }
 

@@ -42,7 +42,7 @@ pub(crate) fn restored(workspace: &Workspace, old_lock: &Lock) -> Result<Restore
     if owned.is_empty() {
         return Ok(restored_urls);
     }
-    // Every local reference from a user's file to a localized one becomes a URL.
+    // Every local reference from a user's file to a localized one becomes a URL, if the lock tells its upstream.
     let roots: Vec<String> = workspace.roots()?.into_iter().map(str::to_owned).collect();
     let graph = workspace.survey().walk(&roots);
     let mut edits: BTreeMap<&str, Vec<Edit<'_>>> = BTreeMap::new();

@@ -20,7 +20,7 @@ enum FileState {
 }
 
 /// The files to write and to remove, so that the tree has the localized files, and no other files of `old_lock` than
-/// those in `lock`. Fails if somebody would lose work.
+/// those in `lock`. Fails if somebody would lose work, and if other files are where localized ones go.
 pub(super) fn changes(
     workspace: &Workspace,
     old_lock: &Lock,
@@ -113,7 +113,7 @@ pub(super) fn changes(
 }
 
 /// The failure if files that are to be edited differ from the index: nobody could tell the edits of the user from ours.
-/// `None` if none does.
+/// `None` if none does, or if there is no index because the files are not in a working tree.
 fn unstaged_failure(workspace: &Workspace, edits: BTreeSet<String>) -> Result<Option<Failure>> {
     let Files::WorkingTree { repo, tree, .. } = &workspace.files else {
         return Ok(None);

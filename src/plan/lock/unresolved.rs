@@ -7,8 +7,9 @@ use crate::graph::{At, EdgeId, Explored, FileId, Graph, Resolution, reach};
 use crate::record::Lock;
 use crate::reference::Upstream;
 
-/// Removes every remote reference of the user that could not be resolved, or that leads to an upstream with trouble. If
-/// `old_lock` has it, it counts as not followed, otherwise as broken. Returns the sources that keep their old entries.
+/// Removes every remote reference that could not be resolved, or that leads to an upstream with trouble, if it is the
+/// user's or `old_lock` has it. If the lock has it, it counts as not followed, otherwise as broken. Returns the sources
+/// that keep their old entries.
 pub(super) fn take_out(explored: &mut Explored, old_lock: &Lock) -> BTreeSet<Upstream> {
     let failed = failed_references(explored, old_lock);
     let graph = &mut explored.graph;
@@ -30,7 +31,8 @@ fn failure_ends_at(graph: &Graph, edge: EdgeId, old_lock: &Lock) -> bool {
     !graph.is_fetched(edge.from) || edge.remote.as_ref().is_some_and(|wanted| wanted.is_locked(old_lock))
 }
 
-/// The remote references that failed, or that lead to an upstream with trouble.
+/// The remote references that failed, or that lead to an upstream with trouble: the nearest above each trouble at which
+/// the failure ends.
 fn failed_references(explored: &Explored, old_lock: &Lock) -> BTreeSet<EdgeId> {
     let graph = &explored.graph;
     let (mut failed, mut broken) = (BTreeSet::new(), Vec::new());
