@@ -173,7 +173,7 @@ pub enum ProblemKind {
     WrongKind,
     /// The text is a template, from which another program makes YAML.
     Template,
-    /// The file exceeds a limit, so nothing in it is known.
+    /// The file exceeds a limit, so nothing in it is known. Or a reference is too long, and only that is skipped.
     TooLarge,
     /// A program would take a text for one of its options.
     Option,

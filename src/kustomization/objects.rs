@@ -82,7 +82,7 @@ impl Value {
         }
     }
 
-    /// The value as JSON, for code that needs no positions. Infinity, which JSON lacks, becomes a string.
+    /// The value as JSON, for code that needs no positions. `.inf` and `.nan`, which JSON lacks, become strings.
     pub(crate) fn json(&self) -> Json {
         match &self.data {
             Data::Null => Json::Null,

@@ -49,10 +49,12 @@ impl NoteKind {
     }
 
     /// The message about code that can change without a commit, so that the output of a build may change, too: a
-    /// program of the machine, or an image that is not pinned or uses the network. `None` if it runs no such code.
+    /// program or plugin of the machine, an image that is not pinned or uses the network, or code that is not known.
+    /// `None` for any other note.
     pub fn untracked_code(&self) -> Option<String> {
         let NoteKind::Code { kind, runs } = self else { return None };
         Some(match runs {
+            // A program with a slash is a file of the tree.
             Runs::Program(path) if path.contains('/') => return None,
             Runs::Image { image, network: false } if is_pinned(image) => return None,
             Runs::Program(path) => {
@@ -175,6 +177,7 @@ pub(super) fn read_objects(stream: &Stream<'_>, reader: &mut KustomizationReader
 fn read_object(value: &Value, kind: String, reader: &mut KustomizationReader<'_>) {
     let api_version = value.get("apiVersion").and_then(Value::scalar).unwrap_or_default();
     if kind.ends_with("List") {
+        // kustomize reads each object of the list as a configuration, but this function would not find them.
         let hint = "write each object in a document of its own, after `---`";
         reader.add_problem(value.start, format!("not plain YAML: a `{kind}` of objects"), hint);
     } else if !matches!(api_version.as_str(), "builtin" | "/builtin") {

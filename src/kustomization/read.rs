@@ -29,7 +29,7 @@ pub fn read(bytes: &[u8]) -> Result<Kustomization, Refused> {
         let globals = root.folded_field("helmGlobals");
         reader.has_globals = globals.is_some();
         // All charts of a kustomization share one directory: the last one of the old generator (`SplitHelmParameters`),
-        // or that of `helmGlobals`. kustomize refuses both together.
+        // or that of `helmGlobals`. If both are set, kustomize ignores the first, and `visit_scalar` reports it.
         let old = root.folded_field("helmChartInflationGenerator").and_then(Value::list);
         let homes = old.unwrap_or_default().iter().chain(globals);
         reader.chart_home = homes.filter_map(chart_home).next_back().unwrap_or(CHART_HOME).to_owned();
@@ -73,7 +73,7 @@ const LISTING: &str = "apiVersion kind metadata buildMetadata resources bases na
 
 /// The problem of a kustomization that is listed as plugin configurations, and has a field that may change its
 /// resources, such as `patches`: this program reads the configurations from the files, but kustomize runs the changed
-/// ones. `None` if there is no such field.
+/// ones. `None` if there is no such field, or if the file cannot be parsed, which [`read`] reports.
 pub fn reshaping(bytes: &[u8]) -> Option<Problem> {
     let stream = parse(bytes, |text| yaml::read_repeated(text, 1)).ok()?;
     let mut pairs = stream.documents.first()?.mapping()?.iter();
@@ -178,7 +178,7 @@ impl KustomizationReader<'_> {
         Err(Refused { problems: self.problems, read })
     }
 
-    /// Calls `read` with a field of the current field as the current one.
+    /// Calls `read` while `name`, a field or item of the current field, is the current field.
     pub(super) fn within(&mut self, name: &str, read: impl FnOnce(&mut Self)) {
         let length = self.field.len();
         if length > 0 && !name.starts_with(['[', '#']) {
@@ -256,7 +256,8 @@ impl KustomizationReader<'_> {
         }
     }
 
-    /// Reports values that kustomize does not read because their key is repeated.
+    /// Reports values that kustomize does not read because their key is repeated. `tree` has the fields of `value`;
+    /// `None` below a field that the table does not have.
     fn check_replaced(&mut self, tree: Option<&FieldTree>, value: &Value) {
         // A key may be repeated at any depth, also in a field that the table does not have.
         let items = value.list().unwrap_or_default();
@@ -290,6 +291,7 @@ impl KustomizationReader<'_> {
     fn visit_scalar(&mut self, role: Role, value: &Value) {
         let text = match value.string() {
             Some(text) => text,
+            // A null item of a list is an empty entry, and an unsupported field is reported whatever its value is.
             None if value.data == Data::Null => "",
             None if matches!(role, Role::Unsupported(_)) => "",
             None => return self.wrong_type(value, "a string", None),
@@ -546,7 +548,7 @@ pub(super) fn did_you_mean(name: &str, known: impl Iterator<Item = &'static str>
 
 /// Whether kustomize may take a text for YAML, not for a path: any text that can be a mapping.
 fn is_inline(text: &str) -> bool {
-    // kustomize asks the network for such a text if it looks like a URL, so that it never counts as a path.
+    // Such a text never counts as a path: if it has no objects but looks like a URL, kustomize asks the network for it.
     let start = text.trim_start_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
     text.contains(['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}'])
         || start.starts_with(['{', '[', '!', '&'])

@@ -26,7 +26,8 @@ pub(crate) fn looks_like_html(bytes: &[u8]) -> bool {
 }
 
 /// Whether a file that is named like a kustomization contains a Kustomization of Flux instead, which kustomize cannot
-/// build. Such a file is not a root, although its directory looks like one.
+/// build. Such a file is not a root, although its directory looks like one. False if the file cannot be parsed: then it
+/// counts as a kustomization, and its error is reported.
 pub(crate) fn is_flux_object(bytes: &[u8]) -> bool {
     const GROUP: &str = "kustomize.toolkit.fluxcd.io/";
     let text = std::str::from_utf8(bytes).ok().filter(|text| text.contains(GROUP));

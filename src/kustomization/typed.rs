@@ -103,7 +103,7 @@ impl<'de> Deserializer<'de> for &'de Value {
     fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mistyped> {
         match &self.data {
             Data::Flag(flag) => visitor.visit_bool(*flag),
-            // A template or variable: its value is unknown here.
+            // A template or variable: its value is unknown here, and counts as false.
             Data::Text(text) if text.contains("{{") || text.contains("${") => visitor.visit_bool(false),
             _ => self.mistyped("a boolean"),
         }
@@ -166,6 +166,7 @@ impl<'de> SeqAccess<'de> for Items<'de> {
     type Error = Mistyped;
 
     fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, Mistyped> {
+        // A null item is skipped, as a null field is.
         let item = self.0.by_ref().find(|item| item.data != Data::Null);
         item.map(|item| seed.deserialize(item).map_err(|wrong| wrong.below("[]", item))).transpose()
     }

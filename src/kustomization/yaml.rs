@@ -42,7 +42,8 @@ pub(crate) struct Value {
     pub(super) replaced: Vec<Value>,
 }
 
-/// Two values are equal if their data and style are equal, at any position.
+/// Two values are equal if their data is equal and written in the same way: style, tags, anchors, aliases and repeated
+/// keys. Positions do not count, nor which anchor an alias names.
 impl PartialEq for Value {
     fn eq(&self, other: &Value) -> bool {
         self.style == other.style
@@ -92,7 +93,8 @@ pub(super) struct Stream<'t> {
     pub repeated: Option<Problem>,
 }
 
-/// Reads up to `limit` documents with both parsers. All YAML from outside is read by this function.
+/// Reads up to `limit` documents with both parsers. Fails if a key is repeated, because not every reader takes the same
+/// value.
 pub(super) fn read(text: &str, limit: usize) -> Result<Stream<'_>, Problem> {
     let mut stream = read_repeated(text, limit)?;
     stream.repeated.take().map_or(Ok(stream), Err)
@@ -229,7 +231,8 @@ struct YamlReader<'t> {
 type Next<'t> = (Event<'t>, Span);
 
 impl<'t> YamlReader<'t> {
-    /// Reads up to `limit` documents. Of the document after them only the position is read.
+    /// Reads up to `limit` documents. Of the document after them only the position is read, also if it is not valid
+    /// YAML.
     fn read_stream(&mut self, limit: usize) -> Result<Stream<'t>, Problem> {
         let mut stream = Stream { text: self.text, documents: Vec::new(), rest: None, before: 0, repeated: None };
         while let Some(next) = self.events.next_event() {
