@@ -237,7 +237,7 @@ impl Walker {
                     }
                 }
                 // An exception keeps it remote, so that nothing depends on the answer.
-                Ok(None) | Err(_) if policy.accepts_chart(&self.graph, note, &wanted) => {}
+                Ok(None) | Err(_) if policy.keeps_chart_remote(&self.graph, note, &wanted) => {}
                 Ok(None) => {
                     let failure = Failure::new(format!("{upstream} is not localized"))
                         .hint(format!("write `helm: true` into {FILE_NAME}"));
@@ -299,7 +299,7 @@ impl Walker {
                     // passes the text on.
                     wanted.refuse_unsafe().map_err(|failure| Trouble::of(TroubleKind::Refused, failure))?;
                 }
-                if policy.accepts_chart(&self.graph, *note, wanted) {
+                if policy.keeps_chart_remote(&self.graph, *note, wanted) {
                     return Ok(None);
                 }
                 // Before the request, because a source that nobody trusts must not even be asked.
@@ -344,7 +344,7 @@ impl Walker {
 
 impl WalkPolicy<'_> {
     /// Whether a chart stays remote: an exception says so, and no lock holds it.
-    fn accepts_chart(&self, graph: &Graph, note: usize, wanted: &ChartRef) -> bool {
+    fn keeps_chart_remote(&self, graph: &Graph, note: usize, wanted: &ChartRef) -> bool {
         self.lock.is_none_or(|lock| wanted.locked(lock).is_none())
             && self.exception(graph, Rule::RemoteChart, &wanted.upstream().subject(), graph.lines_of(note)).is_some()
     }

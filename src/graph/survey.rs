@@ -88,6 +88,7 @@ impl Survey {
         let Some(remotes) = remotes else { return self.judged(directories, policy) };
         let mut walker = self.walker.borrow_mut();
         walker.start(directories);
+        // The surveyed tree may be a fetched repository, whose files are fetched as the walk needs them.
         walker.follow_all(Some(&mut *remotes));
         let (part, starts) = walker.part(directories);
         drop(walker);

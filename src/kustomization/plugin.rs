@@ -54,7 +54,7 @@ impl NoteKind {
     pub fn untracked_code(&self) -> Option<String> {
         let NoteKind::Code { kind, runs } = self else { return None };
         Some(match runs {
-            // A program with a slash is a file of the tree.
+            // With a slash it is a file of the tree or a URL, and not looked up on the machine.
             Runs::Program(path) if path.contains('/') => return None,
             Runs::Image { image, network: false } if is_pinned(image) => return None,
             Runs::Program(path) => {

@@ -440,6 +440,7 @@ fn has_aliases(text: &str) -> bool {
 /// The names after a mark, which is that of an anchor or of an alias.
 fn marked_names(text: &str, mark: char) -> impl Iterator<Item = &str> {
     text.match_indices(mark).filter_map(|(at, _)| {
+        // A mark counts only where a value may begin.
         let is_start = text[..at].chars().next_back().is_none_or(|last| last.is_whitespace() || "[{,:".contains(last));
         let rest = &text[at + 1..];
         let length = rest.find(|next: char| !next.is_ascii_alphanumeric() && !"-_".contains(next));

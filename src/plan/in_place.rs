@@ -293,6 +293,7 @@ fn to_stage(workspace: &Workspace, changes: &Changes, localized: &LocalizedRoots
     let Files::WorkingTree { tree, .. } = &workspace.files else {
         return Ok(Vec::new());
     };
+    // The report is that there is nothing to do.
     if changes.is_empty() {
         return Ok(Vec::new());
     }

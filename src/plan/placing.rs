@@ -201,6 +201,7 @@ impl LayoutBuilder<'_> {
         let node = &graph.roots[root];
         let directory = self.destination(instance, &node.directory);
         let stays = self.stays(node.source);
+        // In place, the user's kustomization is laid out only together with an edit.
         if !stays {
             let kustomization = self.kustomization(instance, root);
             self.lay_out_file(&kustomization, node.file)?;
