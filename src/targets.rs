@@ -1,9 +1,10 @@
 //! Targets: the objects of Flux and Argo CD that name directories to build, and how each engine builds them. They are
 //! found in the YAML files of a tree, without a network and without a build.
 //!
-//! [`find_from`] reads every YAML file that may contain such an object, binds each object to the repository that it
-//! names, and inspects the path in the tree. A target that cannot be resolved stays a [`Target`] with the reason; a
-//! file that cannot be read is in [`Targets::unread`]. Nothing is left out silently.
+//! [`find_from`] reads every YAML and JSON file that may contain such an object, binds each object to the repository
+//! that it names, and inspects the path in the tree. A target that cannot be resolved stays a [`Target`] with the
+//! reason; a file that cannot be read is in [`Targets::unread`]. Only directories that the configuration excludes are
+//! left out silently.
 //!
 //! | module | content |
 //! |---|---|
@@ -22,7 +23,7 @@
 //! | `engine_versions` | which versions of the engines run |
 //! | `undeployed` | which objects nothing deploys |
 //! | `unread` | files that could not be read |
-//! | [`elsewhere`] | deployments that no build of this tree has
+//! | [`elsewhere`] | deployments that no build of this tree has |
 //! | [`affected`] | targets and roots that a change touches |
 //! | `external_inputs` | inputs of builds that the tree lacks |
 
@@ -521,8 +522,9 @@ impl Targets {
         targets.filter_map(|target| Some((target, target.local_dir()?)))
     }
 
-    /// A sentence about how many targets deploy the branch `name`, as `is_branch` tells of their revisions, and one
-    /// that does not: a localized branch has no effect before an object names it. `None` if there are no targets.
+    /// A sentence about how many targets deploy the branch `name`, as `is_branch` tells of their revisions, with one
+    /// target that does not: a localized branch has no effect before an object names it. `None` without
+    /// [local targets](Self::local_targets); only these count.
     pub(crate) fn deployed_from(&self, name: &str, is_branch: impl Fn(&Revision) -> bool) -> Option<String> {
         let (from, others): (Vec<_>, Vec<_>) = self.local_targets().partition(|(_, dir)| is_branch(&dir.revision));
         let all = from.len() + others.len();
@@ -583,7 +585,7 @@ impl ObjectRef {
         if self.set.is_some() { argo::SET } else { &self.kind }
     }
 
-    /// The location of the object, and the build that made it.
+    /// The location of the object, with its set, the directory that distinguishes it, and the build that made it.
     pub(crate) fn location_text(&self) -> String {
         let mut path = format!("{}:{}", self.file, self.line);
         if let Some(set) = &self.set {
@@ -628,7 +630,8 @@ impl Target {
         document.target(tree, engine, spot, location, build)
     }
 
-    /// Why its output is unknown. `None` if it is known, if the path is missing, and for a `HelmRelease`.
+    /// Why its output is unknown. `None` if it is known, and for a `HelmRelease`. Unless a build may change the object,
+    /// also `None` if the path is missing, or in another repository.
     pub(crate) fn why_unknown(&self) -> Option<String> {
         // helm, not kustomize, renders a release: [`chart::release`] tells why that is unknown.
         if self.engine.leads_to_no_root(&self.object.kind) {
@@ -643,7 +646,7 @@ impl Target {
     }
 
     /// Why its object and the tree do not define the build, which only the cluster or somebody else does; `None` if
-    /// they define it, or if it is external.
+    /// they define it, or if it is external. Why a chart cannot be rendered is not among these: [`chart::release`].
     pub(crate) fn why_undefined(&self) -> Option<String> {
         match &self.location {
             TargetLocation::External(_) => None,
@@ -743,8 +746,8 @@ pub(crate) fn find(
     find_from(&Survey::of(Rc::new(tree.clone())), &[], config, identity)
 }
 
-/// The roots that are deployed, as objects are written, if the configuration leaves roots out: else each of them is a
-/// starting point anyway.
+/// The roots that are deployed, as objects are written. Empty if the configuration leaves no roots out: then each root
+/// is a starting point anyway, and nobody needs the search.
 pub(crate) fn deployed_roots(repo: &Rc<LocalRepo>, survey: &Survey, config: &Config) -> Result<BTreeSet<String>> {
     if config.include.is_empty() && config.exclude.is_empty() {
         return Ok(BTreeSet::new());
@@ -763,7 +766,7 @@ pub(crate) fn find_in(
     config: &Config,
     identity: &dyn Fn() -> Result<Identity>,
 ) -> Result<UnresolvedTargets> {
-    // An error is dropped here: `check` reports a path without a kustomization.
+    // An error is dropped: files of objects are found without a walk, and whoever walks from these starts reports it.
     let starts = config.starting_points(&*survey.tree(), paths, kustomizations, []);
     find_from(survey, &starts.unwrap_or_default(), config, identity)
 }
@@ -803,7 +806,7 @@ pub(crate) fn find_from(
                 })
                 .cloned(),
         );
-        // A deployed root that the configuration leaves out. Any other one is in `directories`, or outside of the paths
+        // Only roots that the configuration leaves out: any other root is in `directories`, or outside of the paths
         // that the user named.
         let roots: Vec<String> = targets.roots().into_iter().filter(|root| !config.may_start_in(root)).collect();
         if !roots.is_empty() {
@@ -848,7 +851,7 @@ fn targets_of_scan(
                 Some(any) => any,
                 None => of_any()?,
             };
-            // The top exists in every repository, so it does not count as an existing path.
+            // This is only a hint for people. The top exists in every repository, so it does not count as a path.
             targets.assumes_this_repo = any.local_targets().any(|(_, dir)| !dir.path.is_empty() && !dir.is_missing());
         }
         // If nothing in the tree sets the load restrictor of Argo CD, the configuration does.

@@ -62,6 +62,7 @@ impl ReleaseFields<'_> {
     ) -> Result<Release, String> {
         // Engines do not deploy tests, and tests often have random names.
         let mut release = Release { arguments: vec!["--skip-tests".to_owned()], ..Release::default() };
+        // helm renders the name as a template, which could read the environment.
         for (option, value) in [("--name-template", self.name), ("--namespace", self.namespace)] {
             if value.starts_with('-')
                 || !value.chars().all(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.".contains(c))
@@ -102,7 +103,7 @@ pub(crate) fn release(target: &Target) -> Result<Release> {
 }
 
 /// The values that an engine gives to helm for a chart, as YAML. Fails if the output would be unknown, because a file
-/// is not in the tree, or because helm would have to ask the cluster.
+/// of the values or of the chart itself is not in the tree, or because helm would have to ask the cluster.
 pub(crate) fn read_values(tree: &dyn Tree, target: &Target, release: &Release, chart: &str) -> Result<Vec<Vec<u8>>> {
     // `helm template` gets no answer from a cluster, so its output would differ from what Flux deploys.
     let may_ask = target.engine.gives_lookup();
@@ -148,8 +149,8 @@ pub(crate) fn file_paths(tree: &dyn Tree, chart: &str) -> Result<Vec<String>> {
     paths_of(tree, of_directory_without_root(tree, chart, &[chart.to_owned()])?)
 }
 
-/// Why a chart may render differently in a cluster, so that a user is warned; `None` if its templates do not use the
-/// facts of a cluster. A difference between two outputs here also exists there.
+/// Why a chart may render differently in a cluster; `None` if its templates do not use the facts of a cluster. Users
+/// are only warned, because two outputs that differ here also differ there.
 pub(crate) fn why_cluster_differs(
     tree: &dyn Tree,
     target: &Target,

@@ -23,7 +23,8 @@ struct TargetNodes<'a> {
 }
 
 impl<'a> Deployments<'a> {
-    /// Finds the roots and files that targets of a tree deploy, of the files with `objects`.
+    /// Finds the roots that targets deploy, and which of the files with `objects` they deploy. A target at another
+    /// revision counts as if it deployed this tree.
     pub(crate) fn of<'t>(
         graph: &Graph,
         targets: impl IntoIterator<Item = &'t Target>,

@@ -9,7 +9,8 @@ use crate::message::redact::visible;
 
 impl Target {
     /// Why no build of this tree has the objects of the target, so that a list of all deployed objects must say that
-    /// they are missing. `None` if a build has them, or if only the cluster knows.
+    /// they are missing. `None` if its directory is in this tree, even if nothing is there, or if only the cluster
+    /// knows the directory.
     pub(crate) fn elsewhere(&self) -> Option<String> {
         match &self.location {
             TargetLocation::External(why) => Some(why.clone()),

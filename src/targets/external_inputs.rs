@@ -14,8 +14,9 @@ use crate::message::redact;
 use crate::reference::{Upstream, is_url};
 
 impl Targets {
-    /// For each target at a revision that the tree has, as `is_of_tree` tells, the inputs of its build that the tree
-    /// lacks: empty if there are none, `None` if that is unknown.
+    /// For each target, in their order, the inputs of its build that the tree lacks: empty if there are none. `None` if
+    /// they are unknown, if its path is missing, for a chart or plugin, and unless it is at a revision that the tree
+    /// has, as `is_of_tree` tells.
     pub(crate) fn reaches(
         &self,
         explored: &Explored,
@@ -41,7 +42,8 @@ impl Targets {
                     Some(PathContent::Directory(_)) => "without a kustomization".to_owned(),
                     Some(PathContent::Nothing(why)) => why.clone(),
                     Some(PathContent::Submodule(_)) => "in a submodule".to_owned(),
-                    // A root of the tree was reached above. A pattern or a variable names nothing in the tree.
+                    // A root of the tree was reached above. The directories that a pattern or a variable means are not
+                    // looked for.
                     _ => continue,
                 };
                 reached.push(ExternalInput {
@@ -99,7 +101,8 @@ impl Target {
         if let Some(why) = self.why_unknown() {
             return TargetState::Unknown { why };
         }
-        // The order matters: a missing directory has no inputs, and one remote input outweighs an invalid one.
+        // The order matters: this tree says nothing about another revision, a missing directory has no inputs, and one
+        // remote input outweighs all invalid ones.
         match (&self.location, reaches) {
             (location, _) if at_other_revision(self).is_some() => TargetState::Other { why: location.described() },
             (TargetLocation::External(why), _) => TargetState::External { why: why.clone() },
@@ -123,7 +126,7 @@ fn input_line(reached: &ExternalInput) -> String {
     format!("{}: {}", reached.name, reached.state)
 }
 
-/// The inputs outside of the tree that roots reference, sorted.
+/// The inputs of roots that are remote, or that are broken, such as a missing file; each once, and sorted.
 pub(super) fn beyond(namer: &Namer<'_>, roots: impl IntoIterator<Item = RootId>) -> Vec<ExternalInput> {
     let reached = namer.beyond(roots).map(|node| ExternalInput {
         state: node.state(),

@@ -55,7 +55,7 @@ pub(crate) fn generated(tree: &dyn Tree, target: &Target, dir: &TargetDir) -> Re
         }
         match parsed(&made.text) {
             Some(kustomization) => kustomization,
-            // No engine can read it, either.
+            // It cannot be edited here, so it is built as it is. kustomize itself refuses most such files.
             None => return Ok(Some(made)),
         }
     } else {
@@ -123,7 +123,7 @@ fn arguments(target: &Target) -> Vec<String> {
     arguments
 }
 
-/// Reads the first document, as kustomize does.
+/// Reads the first document, as kustomize does; `None` if it is not a mapping in plain YAML.
 pub(crate) fn parsed(text: &[u8]) -> Option<Map<String, Value>> {
     let text = std::str::from_utf8(text).ok()?;
     match read_object(text).ok()??.json() {

@@ -134,13 +134,13 @@ impl Identity {
     }
 
     /// The files at the tip of a branch, local or remote-tracking, to look for paths that the inspected tree lacks;
-    /// `None` if there is no such branch.
+    /// `None` if there is no such branch, and if there is only a tree.
     pub(crate) fn tip(&self, branch: &Revision) -> Result<Option<GitTree>> {
         let (Some(repo), Some(name)) = (&self.repo, &branch.name) else {
             return Ok(None);
         };
         let refs = repo.refs(&[format!("refs/heads/{name}"), format!("refs/remotes/*/{name}")])?;
-        // Local branches come first.
+        // By name, so that the local branch comes before those of remotes.
         let Some(tip) = refs.into_values().next() else {
             return Ok(None);
         };
@@ -150,7 +150,8 @@ impl Identity {
         GitTree::of_commit(repo, &commit).map(Some)
     }
 
-    /// The directory of this repository that is the top at a URL; `None` if the URL names another repository.
+    /// The directory of this repository that is the top at a URL; `None` if the URL names another repository. An
+    /// identity that accepts every URL knows no directories, so its top is that of the repository.
     pub fn directory_of(&self, url: &str) -> Option<&str> {
         let url = normal(url);
         if self.is_any {
@@ -186,8 +187,9 @@ impl Identity {
     }
 }
 
-/// A URL in the one form in which equal repositories are equal: host and path in lower case, without scheme,
-/// user, port of ssh, `.git` and slashes at the end.
+/// A URL in the one form in which equal repositories are equal: host and path in lower case, without scheme, user, port
+/// of ssh, `.git` and slashes at the end. Only `oci://` stays: an artifact is not the repository. A text that is not a
+/// URL is only made lower case.
 fn normal(url: &str) -> String {
     let url = url.trim();
     // `git@host:org/repo`

@@ -56,7 +56,8 @@ fn charts(tree: &dyn Tree, directory: &str) -> Result<Vec<String>> {
     Ok(charts)
 }
 
-/// The dependencies that the chart in a directory lists, as written; none if its file cannot be read.
+/// The dependencies that the chart in a directory lists, as written. A file that is missing or not plain YAML lists
+/// none.
 fn dependencies(tree: &dyn Tree, chart: &str) -> Result<Vec<Value>> {
     let mut all = Vec::new();
     for name in CHARTS {
@@ -81,7 +82,8 @@ pub(crate) struct MissingChart {
     pub repository: String,
 }
 
-/// The charts that an engine downloads for a chart in a directory, because the tree lacks them.
+/// The charts that an engine downloads for a chart in a directory, and for the charts of the tree that this one depends
+/// on, because the tree lacks them.
 pub(crate) fn missing_charts(tree: &dyn Tree, directory: &str) -> Result<Vec<MissingChart>> {
     let mut missing = Vec::new();
     for chart in charts(tree, directory)? {

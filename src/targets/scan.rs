@@ -47,7 +47,7 @@ impl ScannedKind {
         ScannedKind { is_version: false, ..ScannedKind::of(name, kind, ScannedKind::any) }
     }
 
-    /// A kind that is not searched for in unreadable documents.
+    /// A kind that is not searched for in unreadable documents, because only some of its objects matter.
     pub(super) const fn if_readable(self) -> ScannedKind {
         ScannedKind { is_certain: false, ..self }
     }
@@ -152,7 +152,8 @@ impl Document {
                 target_dir::find_component(tree, engine, &dir.path, component, may_be_missing)?;
             }
         }
-        // An object that deploys another directory than before counts as changed, so its digest has the location.
+        // An object that deploys another directory than before counts as changed, so its digest has the location. The
+        // same holds for options, which another object has.
         let location_text = match &location {
             TargetLocation::External(why) | TargetLocation::Templated(why) => why.clone(),
             TargetLocation::Local(dir) => {
@@ -219,7 +220,8 @@ fn declares(text: &str) -> bool {
         let lines: Vec<&str> = text.lines().filter(|line| !line.trim_start().starts_with('#')).collect();
         let text = lines.join("\n");
         let is_hidden = text.split("kind").skip(1).any(|rest| rest.split_whitespace().take(3).any(has_tag));
-        // Anchors can make a value much larger than its text, so only some kinds are read completely.
+        // Without `HelmRelease`: only one with a chart in git matters, which an unreadable text does not show, and its
+        // values may have merge keys, which are refused.
         kinds().filter(|kind| kind.is_certain).any(|kind| {
             let is_marked = kind.is_version && has_tag(&text) || text.contains(kind.mark);
             is_marked && (is_hidden || text.contains(kind.kind))
@@ -261,7 +263,7 @@ fn scan_file(file: &str, bytes: &[u8], is_template: bool) -> Rc<Scan> {
 pub(super) fn scan(tree: &dyn Tree, files: &BTreeSet<String>) -> Result<Scan> {
     let mut scan = Scan::default();
     for file in files {
-        // A link has no text of its own.
+        // A link has no text of its own. The file that it leads to is scanned under its own path.
         if tree.entry(file)? == Some(Entry::Link) {
             continue;
         }
@@ -284,7 +286,7 @@ impl Scan {
         self.unread.extend(other.unread);
     }
 
-    /// Adds the objects of a file; or an error, if the file cannot be read and may have some.
+    /// Adds the objects of a file; or an error, if the file is not UTF-8 or too large, and may have some.
     fn add_bytes(&mut self, file: &str, bytes: &[u8]) {
         let text = String::from_utf8_lossy(bytes);
         if matches!(text, Cow::Borrowed(_)) && bytes.len() <= FILE.most {

@@ -38,6 +38,7 @@ pub(super) fn inspect_path(
 
 /// The directory of a release: its content is read as a chart, which may also be packed in a file.
 pub(super) fn as_chart(tree: &dyn Tree, mut dir: TargetDir) -> Result<TargetDir> {
+    // helm gets the chart, and nothing lists resources.
     dir.scanned.clear();
     dir.content = match dir.content {
         PathContent::Kustomization(at) | PathContent::Directory(at) => PathContent::Chart(at),
@@ -65,7 +66,7 @@ pub(super) fn find_component(
     if !is_url(text) && !text.contains(['*', '?', '[', '\\', '{', '$']) {
         // An absolute path is not in the tree, whatever it resolves to below the directory.
         let path = path.as_deref().filter(|_| !path::is_absolute(text));
-        // A chart is not a component.
+        // Argo CD would see a chart in a directory that has one, and a chart is not a component.
         let engine = if engine.packs() { engine } else { EngineName::Kustomize };
         component.content = Some(content_at(tree, engine, path)?);
     }
@@ -74,7 +75,7 @@ pub(super) fn find_component(
         // Argo CD looks for any text as a path, also for a URL, unless it has a variable.
         None => !engine.generates() && !text.contains(['{', '$']),
     };
-    // Unusable content, such as a file, is not missing.
+    // Unusable content, such as a file, is not missing. No engine finds anything outside of the repository.
     component.is_left_out =
         may_be_missing && is_possible && path.map_or(Ok(true), |path| is_absent(tree, engine, &path))?;
     Ok(())
@@ -110,7 +111,7 @@ fn nothing(why: String) -> Result<PathContent> {
     Ok(PathContent::Nothing(why))
 }
 
-/// The link on the way to a path, or at it.
+/// The first link on the way to a path, or at it; `None` if there is none.
 fn link_to<'a>(tree: &dyn Tree, path: &'a str) -> Result<Option<&'a str>> {
     let way: Vec<&str> = path::and_above(path).collect();
     for path in way.into_iter().rev() {
@@ -147,7 +148,8 @@ fn find_resources(tree: &dyn Tree, dir: &TargetDir, directory: &str) -> Result<V
     Ok(scanned)
 }
 
-/// Looks at the tips of localized branches for the paths of targets that this tree lacks: copies exist only there.
+/// Looks at the tips of localized branches for the paths of targets that this tree lacks: copies exist only there. A
+/// path at which this tree has something else is not looked for.
 pub(super) fn look_on_localized_branches(tree: &dyn Tree, identity: &Identity, targets: &mut Targets) -> Result<()> {
     for target in &mut targets.targets {
         if let TargetLocation::Local(dir) = &mut target.location

@@ -9,7 +9,8 @@ use crate::tree::path;
 
 impl Targets {
     /// The files of objects that nothing deploys, each with the topmost directory without a deployment: findings about
-    /// archived objects would be noise. Empty if no target deploys an object.
+    /// archived objects would be noise. Empty if no target deploys an object. A file at the top, or in a directory of
+    /// which anything is deployed, is not among them.
     pub(super) fn undeployed(&self, graph: &Graph, deployments: &Deployments<'_>) -> BTreeMap<String, String> {
         let mut roots: BTreeSet<RootId> = BTreeSet::new();
         let mut reached: BTreeSet<&str> = BTreeSet::new();
