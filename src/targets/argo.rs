@@ -228,7 +228,8 @@ impl Argo<'_> {
         Ok(self.directories.get_or_init(|| path::directories(files).into_iter().map(str::to_owned).collect()))
     }
 
-    /// The target of one source of an application; `None` for a source that only has values for others.
+    /// The target of one source of an application. `None` for a source that deploys nothing: without a repository, with
+    /// only values for others, or with an error, which is added to `unread`.
     fn target_of_source(
         &self,
         application: &Application,
@@ -294,7 +295,8 @@ impl Argo<'_> {
         let beside = directory.as_ref().map_or(Vec::new(), |path| override_files(path, &document.object.name));
         let (merged, mut build) = self.with_overrides(document, written, &beside, unread)?;
         let revision = self::revision(self.identity, url, named);
-        // The files of a tag never change.
+        // Unlike `directory`, it keeps a variable: then values count below its known part. The files of a tag never
+        // change.
         let below = path::resolve(base, path).filter(|_| !revision.is_fixed);
         let source_dir = below.as_deref().map(|directory| SourceDir { top: base, directory });
         build.values = self.values_inputs(document, &merged, source_dir);
@@ -329,6 +331,7 @@ impl Argo<'_> {
                 merged = merge(&merged, &change, written.start, &Source::PLACE);
             }
         }
+        // All of its parts were read without an error, so it can be read, too.
         let source: Source = merged.read().unwrap_or_default();
         let build = build(self.options.as_deref(), document, &merged, &source);
         Ok((source, build))
@@ -394,6 +397,7 @@ impl Argo<'_> {
             return Vec::new();
         }
         let environment = Environment::of(document, source);
+        // An error means that the file is not in this revision of this repository.
         let paths = source.values_files().filter_map(|text| self.values_file(document, &environment, dir, text).ok());
         paths
             .map(|path: String| match path.find(PATTERN) {
@@ -491,6 +495,7 @@ fn is_override(name: &str) -> bool {
 
 /// The paths of the files beside those of an application that change its source, whether they exist or not.
 fn override_files(directory: &str, application: &str) -> Vec<String> {
+    // No application has such a name; a slash would lead to another directory.
     if application.is_empty() || application.contains('/') {
         return Vec::new();
     }

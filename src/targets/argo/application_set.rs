@@ -123,7 +123,7 @@ fn application(set: &Document, template: &Value, parameters: &Parameters, is_go:
 
 impl GitGenerator {
     /// A function that tells whether it makes an application of a directory or file, named from the top of its
-    /// repository: the path matches a pattern and no exclusion. `None` if a pattern is broken.
+    /// repository: the path matches a pattern and no exclusion. `None` if a pattern for files is broken.
     pub(crate) fn matcher(&self) -> Option<impl Fn(&str) -> bool + use<>> {
         let is_files = self.is_files;
         let (mut included, mut excluded) = (GlobSetBuilder::new(), GlobSetBuilder::new());
@@ -150,6 +150,7 @@ impl GitGenerator {
         let names: Vec<&str> = path::components(path).collect();
         let at = names.iter().position(|name| *name == LOCALIZED_FILES);
         let pattern = match at {
+            // In git `**/` needs a directory before it, and in Go a star is one name.
             None => path.to_owned(),
             Some(0) if self.is_files => format!("{LOCALIZED_FILES}/**"),
             Some(_) if self.is_files => format!("**/{LOCALIZED_FILES}/**"),

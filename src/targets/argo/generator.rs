@@ -67,7 +67,7 @@ impl GeneratorEvaluator<'_> {
                 self.read_git_inside(generator)?;
                 ParameterSets::unknown(failure.message)
             }
-            // The selector is not evaluated. It can only drop some of these, not add any.
+            // The selector is not evaluated. It may drop any of these, so that none is certain.
             Ok(ParameterSets { more: None, .. }) if generator.is_selective => {
                 ParameterSets::unknown("its generator has a `selector`")
             }
@@ -300,7 +300,7 @@ impl GeneratorEvaluator<'_> {
         Ok(sets)
     }
 
-    /// Adds the `values` of a generator, which may name its parameters.
+    /// Adds the `values` of a generator, which may name its parameters. A value that cannot be filled in stays unknown.
     fn with_values(&self, values: &[(String, Value)], mut parameters: Parameters) -> Parameters {
         let values = values.iter().filter_map(|(key, value)| {
             let filled = fill(&value.scalar()?, &parameters, self.is_go);

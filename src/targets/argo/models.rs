@@ -260,8 +260,8 @@ impl Options {
     }
 }
 
-/// Everything that an application deploys: its sources, the branch that a hydrator writes for it, and the sources of a
-/// single sync.
+/// Everything that an application deploys: its sources, the source of a hydrator and the branch that it writes, and the
+/// sources of a single sync. Of these, Argo CD takes out unset types (`COUNTED`) only from `source` and `sources`.
 pub(super) fn sources(application: &Value) -> Vec<Value> {
     let at = |keys: &[&str]| application.at(keys).cloned();
     let list = |keys: &[&str]| application.at(keys).and_then(Value::list).unwrap_or_default().iter();
@@ -298,6 +298,7 @@ fn is_set(value: &Value) -> bool {
     match &value.data {
         Data::Null => false,
         Data::Flag(is_set) => *is_set,
+        // No counted field is a number in Go: a text, such as a version, may be written as one.
         Data::Number(_) => true,
         Data::Text(text) => !text.is_empty(),
         Data::List(items) => !items.is_empty(),

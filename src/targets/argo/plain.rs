@@ -62,7 +62,8 @@ pub(super) fn manifest_matcher(directory: &str, options: &PlainDirectory) -> imp
     }
 }
 
-/// Adds the objects in the text of a file to `all`, the documents of an output, each as Argo CD would deploy it.
+/// Adds the objects in the text of a file to `all`, the documents of an output, each as Argo CD would deploy it. A part
+/// that cannot be read is added as it is.
 fn add_objects(text: &str, is_json: bool, all: &mut String) {
     let parts: Vec<FileDocument<'_>> = if is_json { vec![text.into()] } else { documents(text).collect() };
     let objects: Vec<_> = parts.iter().map(read_part).collect();

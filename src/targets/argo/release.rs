@@ -28,7 +28,7 @@ impl Argo<'_> {
     pub(super) fn release(&self, document: &Document, source: &Source, dir: SourceDir<'_>) -> Result<Release, String> {
         let default = Helm::default();
         let helm = source.helm.as_ref().unwrap_or(&default);
-        // A placeholder in a template of a set would be rendered as if it were the value.
+        // A placeholder in the template of an ApplicationSet would be rendered as if it were the value.
         if document.object.set.is_some() && helm.is_open() {
             return Err("its `helm` is filled in elsewhere".to_owned());
         }
@@ -64,10 +64,10 @@ impl Argo<'_> {
         if text.contains("://") {
             return Err(format!("its values come from {}", redact::url(text)));
         }
-        // Only among several sources, one may have a name, so that a path begins with it: `$REF/…`.
+        // If there are several sources, a path may begin with the name of another one: `$REF/…`.
         let has_names = !environment.application.sources.is_empty();
         let named = text.strip_prefix('$').filter(|_| has_names).and_then(|text| text.split_once('/'));
-        // A text with an unknown variable stays as written: then it counts as a pattern for the files beside it.
+        // A text with an unknown variable stays as written: its `$` makes it a pattern.
         let filled = |text: &str| environment.fill_in(text).unwrap_or_else(|_| text.to_owned());
         let (from, inside) = match named {
             Some((name, inside)) => (self.top_of_named(document, name), filled(inside)),

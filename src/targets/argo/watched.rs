@@ -42,7 +42,7 @@ pub(crate) fn generate_paths(graph: &Graph, targets: &Targets) -> Result<BTreeMa
 }
 
 /// The files that an application reads, and that its annotation leaves out: Argo CD does not notice their changes.
-/// Empty without an annotation. `graph` is a walk over the whole tree.
+/// Empty without an annotation, or if variables in it are unknown. `graph` is a walk over the whole tree.
 pub(crate) fn unwatched(
     graph: &Graph,
     targets: &Targets,
@@ -63,7 +63,7 @@ pub(crate) fn unwatched(
         })
         .flatten()
         .collect();
-    // Without an annotation Argo CD watches everything.
+    // Without a path in the annotation Argo CD watches everything.
     if watched.is_empty() || unfilled([annotation]).is_some() {
         return Ok(BTreeSet::new());
     }
