@@ -625,6 +625,7 @@ impl Target {
         let dir = target_dir::inspect_path(tree, engine, "", directory, Revision::this(), None)?;
         let build = BuildSettings { load_restrictor, ..BuildSettings::default() };
         let (location, spot) = (TargetLocation::Local(dir), Position::new(object.line, 1));
+        // Without an object, only the location and the options make the digest.
         let value = Value::new(spot, Data::Null);
         let document = Document { object, value, home: String::new(), is_template: false, written: None };
         document.target(tree, engine, spot, location, build)

@@ -290,7 +290,7 @@ impl Argo<'_> {
         let document = &application.document;
         let (url, named) = (source.repo_url.as_deref().unwrap_or_default(), source.target_revision.as_deref());
         let base = self.identity.directory_of(url).unwrap_or_default();
-        // Overrides are beside the directory, so they are unknown as long as it is.
+        // Overrides are in the directory, so they are unknown as long as it is.
         let directory = ArgoCd.resolve(base, path).filter(|_| unfilled([url, path]).is_none());
         let beside = directory.as_ref().map_or(Vec::new(), |path| override_files(path, &document.object.name));
         let (merged, mut build) = self.with_overrides(document, written, &beside, unread)?;
@@ -317,7 +317,7 @@ impl Argo<'_> {
         document.target(self.tree, EngineName::ArgoCd, source.spot(written), location, build)
     }
 
-    /// A source with the changes of the override files beside its directory, and its build.
+    /// A source with the changes of these override files, as far as they exist and can be read, and its build.
     fn with_overrides(
         &self,
         document: &Document,
@@ -493,7 +493,7 @@ fn is_override(name: &str) -> bool {
     name.starts_with(OVERRIDES) && name.ends_with(".yaml")
 }
 
-/// The paths of the files beside those of an application that change its source, whether they exist or not.
+/// The paths of the files in the directory of an application that change its source, whether they exist or not.
 fn override_files(directory: &str, application: &str) -> Vec<String> {
     // No application has such a name; a slash would lead to another directory.
     if application.is_empty() || application.contains('/') {

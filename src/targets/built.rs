@@ -207,9 +207,10 @@ impl Targets {
         deploying.peek().is_some() && deploying.all(|(target, _)| self.builds.done.contains(&target.builder()))
     }
 
-    /// Everything whose build may make objects: the targets as written, and targets for the top roots that nothing
-    /// deploys and for the roots that are built `alone`.
+    /// Everything whose build may make objects: the targets that no other build may change, and targets for the top
+    /// roots that nothing deploys and for the roots that are built `alone`.
     fn buildable(&self, graph: &Graph, config: &Config, alone: &BTreeSet<RootId>) -> Result<Vec<Target>> {
+        // A target that another build may change is built in a later round, once that build shows the result.
         let deployed = self.local_targets();
         let deployed = deployed.filter(|(target, dir)| {
             target.changed_by.is_none() && (target.is_built(dir) || config.helm && target.is_chart())
@@ -218,7 +219,7 @@ impl Targets {
         let roots: HashSet<&str> = deployed.flat_map(|(target, dir)| target.roots(dir)).collect();
         let users = graph.referrers();
         for (root, id) in graph.user_roots() {
-            // A component is only built alone if the configuration includes it: it is meant for other roots.
+            // A component is meant for other roots. One that the configuration leaves out is not built alone.
             let is_meant = graph.roots[id].kind != Some(KustomizationKind::Component) || config.may_start_in(root);
             if (users[id.0].is_empty() && is_meant || alone.contains(&id)) && !roots.contains(root) {
                 let (engine, tree) = (EngineName::Kustomize, &*graph.sources[0].tree);
@@ -284,6 +285,7 @@ fn find_in_outputs<'a>(
     made.into_iter().for_each(|objects| scan.extend(objects));
     let mut targets = super::targets_of_scan(tree, config, identity, scan)?;
     targets.builds = builds;
+    // The scan has no more objects of files that a build replaced, but the next round needs these files again.
     targets.files.clone_from(&before.files);
     Ok(UnresolvedTargets(targets))
 }

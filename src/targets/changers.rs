@@ -193,8 +193,8 @@ impl<'t> Changers<'t> {
         let mut changes = Vec::new();
         for object in target.objects() {
             for change in self.of_files.get(object.file.as_str()).into_iter().flatten() {
-                // The target is the result of a build of this directory. A build of another cluster makes an object of
-                // its own from the same file.
+                // The target was made by the build of its home, or is in a file there. A build of another cluster makes
+                // an object of its own from the same file, and does not change this one.
                 let is_other = match change.build {
                     ChangingBuild::Target(number) => !self.is_home(&target.home, number),
                     ChangingBuild::Root { built, writer } => !self.is_part(&target.home, built, writer),
@@ -202,6 +202,7 @@ impl<'t> Changers<'t> {
                 let is_done = object.built_by.is_some() && (is_other || self.targets.builds.done.contains(&change.by));
                 let writes = change.writes.includes(object.written_kind());
                 let matters = writes || has_variables && change.writes.variables;
+                // An object that its own target deploys does not wait for itself.
                 if change.by != own && !is_done && matters {
                     changes.push((change, writes));
                 }
@@ -210,7 +211,7 @@ impl<'t> Changers<'t> {
         changes
     }
 
-    /// Whether a target deploys the build of a directory.
+    /// Whether a target deploys the build of a directory. Also true if the graph has no root there, and so cannot tell.
     fn is_home(&self, directory: &str, number: usize) -> bool {
         let root = self.graph.user_root(directory);
         root.is_none_or(|root| self.deployments.roots(number).contains(&root))

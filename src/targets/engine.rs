@@ -117,7 +117,8 @@ pub(crate) trait Engine: Sync {
         &[]
     }
 
-    /// The files beside the deployed directory that it reads for a target with this name.
+    /// The paths in the deployed directory, beside its content, that it reads for a target with this name; the files
+    /// may be missing.
     fn beside(&self, _: &TargetDir, _name: &str) -> Vec<String> {
         Vec::new()
     }

@@ -43,6 +43,7 @@ impl Engine for Flux {
     }
 
     fn find(&self, tree: &dyn Tree, identity: &Identity, objects: &[Document], targets: &mut Targets) -> Result<()> {
+        // Sources alone deploy nothing, and most trees have no object of Flux.
         if !objects.iter().any(|document| self.deploys(&document.object.kind)) {
             return Ok(());
         }
@@ -228,8 +229,8 @@ fn target(tree: &dyn Tree, sources: &FluxSources<'_>, document: &Document) -> Re
     Ok(Some(Target { sources: source.defined_by, ..target }))
 }
 
-/// The location of a directory that was found in this repository, unless an include of the source puts another one
-/// there. Notes in the `build` which other paths may change it.
+/// The location of a directory that was found in this repository; templated if an include of the source puts another
+/// one there. Notes in the `build` which other paths may change it.
 fn locate(tree: &dyn Tree, dir: TargetDir, build: &mut BuildSettings) -> Result<TargetLocation> {
     if let Some(artifact) = &dir.artifact {
         if let Some(included) = artifact.covers(&dir.path) {

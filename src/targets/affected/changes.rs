@@ -91,8 +91,9 @@ impl Changes {
         Changes::of(trees, paths)
     }
 
-    /// For each path at which the trees differ, the innermost directory with a kustomization: the roots that a change
-    /// may touch, although no walk shows that they read the path.
+    /// For each path at which the trees differ, the innermost directory that has a kustomization in the new tree: the
+    /// roots that a change may touch, although no walk shows that they read the path. A directory that cannot be read
+    /// has none.
     pub(super) fn directories(&self) -> impl Iterator<Item = String> {
         self.paths.iter().filter_map(move |path: &String| {
             path::and_above(path)
@@ -119,7 +120,8 @@ impl Changes {
         Ok(charts)
     }
 
-    /// The `is_wanted` files that differ. If only one tree has a directory, all files in it differ.
+    /// The `is_wanted` files that differ, and links and submodules. If only one tree has a directory, all files in it
+    /// differ, and the path of the directory itself is among them.
     pub(super) fn files(&self, is_wanted: impl Fn(&str) -> bool) -> Result<BTreeSet<String>> {
         let mut files = BTreeSet::new();
         for path in &self.paths {
@@ -133,7 +135,7 @@ impl Changes {
     }
 
     /// The paths below a directory at which the trees differ in something else than a file: a link, a submodule, or a
-    /// directory that only one tree has, with any of these in it. A comparison of lists of files does not show these.
+    /// directory that only one tree has, which may have these in it. A comparison of lists of files does not show them.
     pub(super) fn changed_non_files(&self, directory: &str) -> Result<Vec<String>> {
         let mut changed = Vec::new();
         for path in self.paths.iter().filter(|path| path::is_in(path, directory)) {

@@ -143,6 +143,7 @@ fn combine(sources: &FluxSources<'_>, copies: &[(Bound, CopyStep)]) -> Result<Bo
     if copies.iter().any(|(source, _)| source != first) {
         return Err("copies from several sources".to_owned());
     }
+    // Copies of a source elsewhere are elsewhere, too.
     let Bound::Local { base: top, revision, artifact } = first else { return Ok(first.clone()) };
     // A localized branch, or another revision, may contain more files than the tree.
     let is_known = revision.is_this && !revision.is_localized();

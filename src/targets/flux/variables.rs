@@ -113,7 +113,8 @@ const STRICT: [(&str, [u32; 2]); 2] = [("", [2, 9]), (CONTROLLER, [1, 9])];
 const LAX: &str = "StrictPostBuildSubstitutions=false";
 const FEATURES: &str = "--feature-gates=";
 
-/// Whether Flux fails if a variable is not set. Also true if it is unknown which version of Flux runs.
+/// Whether Flux fails if a variable is not set: at least one of several installations does. Also true if it is unknown
+/// which version of Flux runs.
 pub(in crate::targets) fn are_strict(tree: &dyn Tree, installed: &[Installed]) -> bool {
     let mut all = installed.iter().filter(|flux| flux.engine == EngineName::Flux).peekable();
     all.peek().is_none()
@@ -130,6 +131,7 @@ fn is_lax(tree: &dyn Tree, file: &str) -> bool {
         let instance: Spec<Instance> = object.read().unwrap_or_default();
         let patched: Patched = object.read().unwrap_or_default();
         let mut patches = patched.texts().chain(instance.spec.kustomize.texts());
+        // A text is the path of a file, or the patch itself.
         let sets = |text: &str| {
             let named = path::resolve(path::parent(file), text).and_then(|path| tree.read(&path).ok());
             objects(&named.unwrap_or_else(|| text.as_bytes().to_vec())).iter().any(sets_option)
