@@ -96,7 +96,8 @@ impl UnresolvedTargets {
         let overloaded = explored.graph.overloaded();
         let mut alone: BTreeSet<RootId> = named.iter().filter_map(|directory| root_in(directory)).collect();
         let mut parts = BTreeSet::new();
-        // A build may make objects that deploy roots with further objects, so that this takes rounds.
+        // A build may make objects that deploy roots with further objects, so that this takes rounds. After the last
+        // one, a target keeps the build that may still change it.
         for _ in 0..DEEPEST {
             let builders = targets.builders(explored, config, wanted, &alone)?;
             let new: Vec<&Builder> = builders.iter().filter(|builder| !known.contains_key(&builder.key)).collect();

@@ -193,8 +193,8 @@ impl<'t> Changers<'t> {
         let mut changes = Vec::new();
         for object in target.objects() {
             for change in self.of_files.get(object.file.as_str()).into_iter().flatten() {
-                // The target was made by the build of its home, or is in a file there. A build of another cluster makes
-                // an object of its own from the same file, and does not change this one.
+                // A build made the target in its home. A build of another cluster makes an object of its own from the
+                // same file, and does not change this one.
                 let is_other = match change.build {
                     ChangingBuild::Target(number) => !self.is_home(&target.home, number),
                     ChangingBuild::Root { built, writer } => !self.is_part(&target.home, built, writer),

@@ -149,8 +149,8 @@ pub(crate) fn file_paths(tree: &dyn Tree, chart: &str) -> Result<Vec<String>> {
     paths_of(tree, of_directory_without_root(tree, chart, &[chart.to_owned()])?)
 }
 
-/// Why a chart may render differently in a cluster; `None` if its templates do not use the facts of a cluster. Users
-/// are only warned, because two outputs that differ here also differ there.
+/// Why a chart may render differently in a cluster; `None` if its templates do not use the facts of a cluster. Then two
+/// outputs that are equal here may differ there, which `diff` reports as a failure. Two that differ here differ there.
 pub(crate) fn why_cluster_differs(
     tree: &dyn Tree,
     target: &Target,
