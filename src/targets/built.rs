@@ -358,7 +358,8 @@ impl Builder {
         made
     }
 
-    /// The template of a chart, with its first line, from each line of its output where helm names it.
+    /// The template of a chart, with its first line, from each line of its output where helm names it. Empty unless
+    /// helm made the output; only templates with objects count.
     fn templates(&self, output: &str) -> BTreeMap<usize, (String, usize)> {
         let named = output.lines().zip(1..).filter_map(|(text, line)| {
             // The first name is that of the chart.

@@ -273,6 +273,7 @@ impl<'a> Writers<'a> {
         let mut changed: HashMap<&str, Vec<PossibleChange>> = HashMap::new();
         for reader in readers(graph, &|file| files.contains(file)) {
             let reached = graph.reach_localized([reader]);
+            // The reader and its components write. Any other root below that reads one of the files is a reader itself.
             let mut writers = self.with_components([reader]);
             // In kustomize, rules for names also apply to objects that the roots above read.
             writers.extend(reached.iter().filter(|root| self.is_configured(**root)));

@@ -68,7 +68,7 @@ fn key(target: &Target) -> (ObjectRef, Position) {
 }
 
 impl Causes<'_> {
-    /// The ConfigMaps and Secrets that differ, in files and as kustomizations generate them.
+    /// The ConfigMaps and Secrets that differ, in files and as kustomizations of the new tree generate them.
     fn changed_maps(&self) -> Result<Maps> {
         let mut maps = Maps::new();
         for file in self.changes.files(scan::is_searched)? {
@@ -120,7 +120,8 @@ models! {
     }
 }
 
-/// The ConfigMaps and Secrets in a file, whose values variables may have, as JSON and by their names.
+/// The ConfigMaps and Secrets in a file, whose values variables may have, as JSON and by their names. Empty if the tree
+/// lacks the file, or it cannot be read: then all maps that the other tree has there differ.
 fn written_maps(tree: &dyn Tree, file: &str) -> HashMap<String, Json> {
     let bytes = tree.read(file).unwrap_or_default();
     let text = str::from_utf8(&bytes).ok().filter(|text| text.len() <= FILE.most).unwrap_or_default();

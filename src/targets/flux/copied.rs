@@ -92,7 +92,7 @@ impl ArtifactGenerator<'_, '_> {
     }
 
     /// The values of the names in its `pathPattern`, one set for each directory that matches, and the objects that
-    /// define the source with these directories.
+    /// define the source with these directories. Fails with the reason if they are unknown.
     fn capture_sets(&self) -> Result<(Vec<Captures>, Vec<ObjectRef>), String> {
         let text = self.spec.path_pattern.as_str();
         if text.is_empty() {
@@ -107,10 +107,11 @@ impl ArtifactGenerator<'_, '_> {
         Ok((matches, defined_by))
     }
 
-    /// The source with an alias.
+    /// The source with an alias. Fails for an unknown alias, and for a source that is itself generated.
     fn source(&self, alias: &str) -> Result<BoundSource, String> {
         let source =
             self.spec.sources.iter().find(|source| source.alias == alias).ok_or("references an unknown source")?;
+        // Artifacts are known only after all generators are evaluated, and objects of charts are not read.
         if [ARTIFACT, CHART].contains(&&*source.kind) {
             return Err("copies from a generated source".to_owned());
         }
