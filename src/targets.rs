@@ -384,10 +384,12 @@ pub(crate) struct BuildSettings {
     /// The changes of the object to the kustomization, under the names of the engine: `targetNamespace`, `namePrefix`,
     /// `nameSuffix`, `patches`, `images`, `commonLabels` and so on. Without `components`.
     pub overrides: Map<String, Json>,
-    /// The files from which a chart takes values, from the top; of a pattern the directory that it begins with.
+    /// More paths, from the top, that may change the build, each with everything below it: files with values for a
+    /// chart (of a pattern the directory that it begins with), submodules, and directories of which only the cluster
+    /// knows whether they are read. An empty path is the whole tree.
     #[serde(skip)]
     pub values: Vec<String>,
-    /// The URLs from which it takes more.
+    /// The URLs from which a chart takes more values.
     #[serde(skip)]
     pub remote_values: Vec<String>,
     /// How a chart is rendered, or why that is unknown; `None` if no object says it.

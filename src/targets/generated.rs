@@ -55,7 +55,7 @@ pub(crate) fn generated(tree: &dyn Tree, target: &Target, dir: &TargetDir) -> Re
         }
         match parsed(&made.text) {
             Some(kustomization) => kustomization,
-            // It cannot be edited here, so it is built as it is. kustomize itself refuses most such files.
+            // It cannot be edited here, so it is built as it is. That fails if kustomize cannot read it, either.
             None => return Ok(Some(made)),
         }
     } else {

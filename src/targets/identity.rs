@@ -151,7 +151,7 @@ impl Identity {
     }
 
     /// The directory of this repository that is the top at a URL; `None` if the URL names another repository. An
-    /// identity that accepts every URL knows no directories, so its top is that of the repository.
+    /// identity that accepts every URL gives the top of the repository.
     pub fn directory_of(&self, url: &str) -> Option<&str> {
         let url = normal(url);
         if self.is_any {

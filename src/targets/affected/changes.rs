@@ -245,7 +245,8 @@ fn changed_sources(Sides { old, new }: Sides<&Lock>) -> BTreeSet<Upstream> {
     changes.filter(|change| change.kind != ChangeKind::Extended).map(|change| change.upstream).collect()
 }
 
-/// The entries of both locks for `changed` sources, and for all sources that reference one of them.
+/// The entries of both locks for `changed` sources, and for all sources that reference one of them; of an entry in both
+/// the new one.
 fn affected_entries(locks: Sides<&Lock>, changed: &BTreeSet<Upstream>) -> Lock {
     let Sides { old, new } = locks;
     let referrers = locks.map(Lock::referrers);

@@ -235,7 +235,8 @@ impl Causes<'_> {
             // A kustomization that built it, or might have, may be gone.
             let changer = |old: &'_ Target| old.changed_by.as_ref().map(|by| by.name.clone());
             let before = old.and_then(|old| old.object.built_by.clone().or_else(|| changer(old)));
-            // The configuration may have moved the target: `repository` tells which URLs are this repository.
+            // The configuration may have moved the target: `repository` tells which URLs are this repository. It need
+            // not exist, and the source of bootstrapping has no file.
             let files = files.chain(before.as_deref()).chain([config.file.as_str()]);
             inputs.extend(files.filter(|file| !file.is_empty()).map(|file| BuildInput::At(file.to_owned())));
         }
@@ -319,6 +320,7 @@ fn object_file(target: &Target) -> Cause {
 fn known_directories(manifest: &str, from: &str) -> Vec<String> {
     let (mut todo, mut directories) = (Vec::from_iter(serde_json::from_str::<Value>(manifest).ok()), Vec::new());
     let mut add = |from: &str, text: &str| {
+        // A ResourceSet has its variables in `<<…>>`.
         let literal = text.split(['$', '{', '<', '*', '?', '[']).next().unwrap_or_default();
         let above = if literal == text { text } else { literal.rsplit_once('/').map_or("", |(above, _)| above) };
         directories.extend(path::resolve(from, above));

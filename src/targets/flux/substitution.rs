@@ -112,7 +112,7 @@ impl Substitution<'_> {
         None
     }
 
-    /// The text of a default; `None` if it is not evaluated here.
+    /// The text of a default; `None` if it is not evaluated here, because it is too deep, or has quotes or escapes.
     fn fill_default(&mut self, text: &str) -> Option<String> {
         if self.depth == DEEPEST || text.contains(['"', '\'', '\\']) {
             return None;
