@@ -11,7 +11,7 @@ pub(crate) mod working;
 mod worktree;
 
 pub(crate) use directory::NewDirectory;
-pub(crate) use on_branch::{BranchOptions, OnBranch, State, commit_command, refuse_changed, uncommitted};
+pub(crate) use on_branch::{BranchOptions, OnBranch, State, commit_command, refuse_uncommitted, uncommitted};
 
 use std::collections::BTreeMap;
 
@@ -155,7 +155,7 @@ impl Destination {
         let lock = match self {
             Destination::Branch(branch) => return branch.previous_tip(),
             Destination::Directory(directory) => {
-                Lock::at(&*workspace.tree, &path::join(&directory.tree_path, LOCK_NAME))?
+                Lock::find(&*workspace.tree, &path::join(&directory.tree_path, LOCK_NAME))?
             }
             Destination::WorkingTree => workspace.lock.clone(),
         };

@@ -111,7 +111,7 @@ impl ContentKey {
 struct FetchJob {
     key: ContentKey,
     /// The commit or SHA-256 that the content must have, from a lock. `None` if no lock has the upstream.
-    id: Option<String>,
+    locked_id: Option<String>,
     /// The signer in the lock.
     signed: Option<String>,
     /// The version that a range of versions means, as that lock says.
@@ -126,7 +126,7 @@ impl FetchJob {
         let reference = key.reference.as_deref();
         // A ref that is a commit id names its commit without a lock. The cache has the ids in lower case.
         let fixed = reference.filter(|_| Pin::of(reference) == Pin::Commit).map(str::to_ascii_lowercase);
-        let request = GitRequest::new(key.clone_spec(), reference, self.id.as_deref().or(fixed.as_deref()));
+        let request = GitRequest::new(key.clone_spec(), reference, self.locked_id.as_deref().or(fixed.as_deref()));
         Some(GitRequest { timeout: self.timeout, ..request })
     }
 }
@@ -250,10 +250,10 @@ impl Fetcher {
             let upstream = key.upstream();
             // The first lock that has the upstream counts, in the order of the caller.
             let locked = self.locks.iter().find_map(|lock| lock.get(&upstream));
-            let id = locked.map(|pinned| pinned.digest.hex().to_owned());
+            let locked_id = locked.map(|pinned| pinned.digest.hex().to_owned());
             let signed = locked.and_then(|pinned| pinned.signed.clone());
             let resolved = locked.and_then(|pinned| pinned.resolved.clone());
-            let job = FetchJob { key, id, signed, resolved, timeout: timeout.unwrap_or(DEFAULT_TIMEOUT) };
+            let job = FetchJob { key, locked_id, signed, resolved, timeout: timeout.unwrap_or(DEFAULT_TIMEOUT) };
             match self.resolve_offline(&job).transpose() {
                 None => jobs.push(job),
                 Some(known) => self.keep_known(job, known),
@@ -294,7 +294,7 @@ impl Fetcher {
             }
         }
         // A file or a chart is found by its digest, so only if a lock has it.
-        match (&job.key, &job.id) {
+        match (&job.key, &job.locked_id) {
             (ContentKey::File(url), Some(sha256)) => {
                 let from_tip = self.tips()?.iter().find_map(|tip| tip.file(&upstream, sha256));
                 if let Some(bytes) = from_tip.or_else(|| self.network.cache.file(sha256)) {
@@ -386,7 +386,7 @@ impl Fetcher {
     /// Writes bytes to the cache. Fails if the lock has another digest.
     fn keep_bytes(&self, job: &FetchJob, bytes: &[u8]) -> Result<()> {
         let sha256 = sha256_hex(bytes);
-        if let Some(locked) = job.id.as_ref().filter(|locked| **locked != sha256) {
+        if let Some(locked) = job.locked_id.as_ref().filter(|locked| **locked != sha256) {
             let label = job.key.upstream();
             let message = format!("{label} has changed since it was locked: expected sha256 {locked}, found {sha256}");
             return Err(Failure::new(message).hint(HINT_RELOCK));

@@ -147,7 +147,7 @@ struct Walker {
 impl Walker {
     /// Whether the walk is within its limits, which bound the work that a hostile repository can cause. If it is not,
     /// the walk ends, with one trouble that says so.
-    fn has_room(&mut self) -> bool {
+    fn is_within_limits(&mut self) -> bool {
         let reports = self.remotes + self.graph.notes.len() + self.troubles.len();
         let counts = [(RUN, self.references_read), (FINDINGS, reports)];
         let full = counts.into_iter().find(|(limit, count)| *count >= limit.most);
@@ -218,7 +218,7 @@ impl Walker {
             return Ok((known, None));
         }
         let (file_name, file) = self.kustomization_file(source, directory)?;
-        if !self.has_room() {
+        if !self.is_within_limits() {
             return Err(RUN.exceeded(&self.graph.sources[source].tree.label(directory)).into());
         }
         let id = RootId(self.graph.roots.len());
@@ -261,7 +261,7 @@ impl Walker {
 
     /// Adds a reference of `root` in the file `from` to the graph, and queues it to be followed.
     fn add_edge(&mut self, root: RootId, from: FileId, reference: Reference) {
-        if !self.has_room() {
+        if !self.is_within_limits() {
             return;
         }
         self.references_read += 1;
@@ -360,7 +360,7 @@ impl Walker {
                     remotes.prefetch(&self.next_files());
                 }
                 for edge in mem::take(&mut self.queue) {
-                    if !self.has_room() {
+                    if !self.is_within_limits() {
                         break;
                     }
                     self.follow(edge);
@@ -433,7 +433,7 @@ impl Walker {
 
     /// Adds a note about a file to the graph, and records whether the build of `root` runs a program or plugin by it.
     fn record_note(&mut self, root: RootId, file: FileId, note: kustomization::Note) {
-        if !self.has_room() {
+        if !self.is_within_limits() {
             return;
         }
         let is_code = matches!(&note.kind, NoteKind::Code { runs: Runs::Program(_) | Runs::Plugin(_), .. });
@@ -445,7 +445,7 @@ impl Walker {
     /// follows all the same, so that one run reports as much as it can.
     fn record_problems(&mut self, file: FileId, refused: Refused) -> Kustomization {
         for problem in refused.problems {
-            if !self.has_room() {
+            if !self.is_within_limits() {
                 break;
             }
             let kind = match problem.kind {

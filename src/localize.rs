@@ -29,7 +29,7 @@ use crate::reference::Upstream;
 use crate::targets::Targets;
 use crate::targets::generated::ANY_FILE;
 use crate::tree::path;
-use crate::workspace::{Files, Workspace, changed_meanwhile, fetcher, fetching};
+use crate::workspace::{Files, Workspace, changed_meanwhile, fetch_options, fetcher};
 
 use target::LocalizeSource;
 
@@ -293,7 +293,7 @@ impl<'a> Run<'a> {
             locked: is_in_place && request.branch.is_some(),
             offline: request.how.offline,
             quiet: request.how.quiet,
-            ..fetching(&workspace.config)
+            ..fetch_options(&workspace.config)
         };
         let locks = workspace.lock.clone().into_iter().chain(tip_lock).collect();
         let fetcher = fetcher(workspace.repo(), options, locks, tip.clone())?;
@@ -457,7 +457,7 @@ impl<'a> Run<'a> {
         let trailers = self.request.branch.is_some();
         // With a branch, `--overwrite` is about edits on the branch, and not in the files of the source.
         let options = PlanOptions { overwrite: overwrite && !trailers, trailers };
-        let plan = match self.source.copied(workspace, fetcher)? {
+        let plan = match self.source.copy_source(workspace, fetcher)? {
             Some(target) => {
                 // This comes before the walk, which would fetch everything for a directory that cannot be written.
                 destination.claim(workspace, &target.name, overwrite)?;
@@ -470,7 +470,7 @@ impl<'a> Run<'a> {
             }
         };
         // Only the plan knows which files the result depends on.
-        destination::refuse_changed(workspace, &plan.before)?;
+        destination::refuse_uncommitted(workspace, &plan.before)?;
         Ok(plan)
     }
 
@@ -547,8 +547,8 @@ impl<'a> Run<'a> {
         let made = copy.map_or(ResultKind::InPlace, ResultKind::Copy);
         let targets = self.source.targets().to_vec();
         let now_remote = NowRemote::between(&old_lock, &plan.lock, &self.workspace.config);
-        let on_disk = on_disk(status, plan, delivered.changed, &old_lock);
-        Ok(LocalizeOutcome { made, branch, builds, targets, discarded, now_remote, ..on_disk })
+        let outcome = plan_outcome(status, plan, delivered.changed, &old_lock);
+        Ok(LocalizeOutcome { made, branch, builds, targets, discarded, now_remote, ..outcome })
     }
 
     /// Writes the result to its destination, and returns the edits by hand that were discarded there. If `is_withheld`,
@@ -651,7 +651,12 @@ pub(crate) fn write(
 
 /// The outcome as far as a plan tells it, without branch and builds. `changed` has the files that the destination
 /// changes, `before` is the lock that the plan's is compared with.
-pub(crate) fn on_disk(status: WriteOutcome, mut plan: Plan, changed: ChangedFiles, before: &Lock) -> LocalizeOutcome {
+pub(crate) fn plan_outcome(
+    status: WriteOutcome,
+    mut plan: Plan,
+    changed: ChangedFiles,
+    before: &Lock,
+) -> LocalizeOutcome {
     let ChangedFiles { files, removed } = changed.below(plan.new_dir.as_deref().unwrap_or_default());
     // A rewritten reference is reported only if its file was written.
     plan.rewritten.retain(|rewritten| files.contains_key(&rewritten.path));

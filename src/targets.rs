@@ -388,7 +388,7 @@ pub(crate) struct BuildSettings {
     /// chart (of a pattern the directory that it begins with), submodules, and directories of which only the cluster
     /// knows whether they are read. An empty path is the whole tree.
     #[serde(skip)]
-    pub values: Vec<String>,
+    pub more_inputs: Vec<String>,
     /// The URLs from which a chart takes more values.
     #[serde(skip)]
     pub remote_values: Vec<String>,

@@ -59,7 +59,7 @@ pub(crate) fn verify(repo: &Rc<LocalRepo>, rev: &str, ask: Option<&Ask<'_>>) -> 
         let recorded = history.compare_record(&mut verifier, directory, lock, name.is_some() && !is_ours)?;
         records.push(Record::of(directory, lock, recorded.as_deref()));
     }
-    history.compare_rest(&mut verifier, &locks, is_ours)?;
+    history.report_uncovered(&mut verifier, &locks, is_ours)?;
     // Without a record there is nothing to verify, unless upstream was asked about the lock at the top.
     let is_enough = ask.is_some() && verifier.is_locked;
     if records.is_empty() && verifier.differences.is_empty() && verifier.failures.is_empty() && !is_enough {
@@ -93,7 +93,7 @@ fn rendered(repo: &Rc<LocalRepo>, id: &CommitId, verifier: &mut Verifier, record
     if let Some(source) = source {
         let tree = GitTree::of_commit(repo, &source)?.checked_out();
         // Digest and trailers both: one proves the file, the other is the text that people read in the message.
-        let lock = Lock::at(&tree, LOCK_NAME)?.map(|lock| lock.remote_trailers()).unwrap_or_default();
+        let lock = Lock::find(&tree, LOCK_NAME)?.map(|lock| lock.remote_trailers()).unwrap_or_default();
         if Lock::digest_at(&tree) != trailers.lock || lock != trailers.remotes {
             let source = short(&source.commit);
             let message =

@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::path::PathBuf;
 use std::rc::Rc;
 
-pub(crate) use remotes::{fetcher, fetcher_of, fetching, from_lock, remote_git};
+pub(crate) use remotes::{fetch_options, fetcher, fetcher_of, from_lock, remote_git};
 
 use crate::config::{Config, FILE_NAME};
 use crate::git::{CommitId, LocalRepo, Snapshot};
@@ -273,7 +273,7 @@ impl Workspace {
         // A merged lock counts in the place of the one on disk, which has conflict markers.
         let lock = match (&merged, &top) {
             (Some(merged), _) => Some(Rc::new(merged.lock.clone())),
-            (None, Some(top)) => Lock::at(&*tree, &path::join(top, LOCK_NAME))?,
+            (None, Some(top)) => Lock::find(&*tree, &path::join(top, LOCK_NAME))?,
             (None, None) => None,
         };
         let conflicts = merged.map(|merged| merged.conflicts.iter().map(conflict::conflict_failure).collect());

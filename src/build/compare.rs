@@ -11,7 +11,7 @@ use similar::TextDiff;
 
 use super::secrets;
 use crate::kustomization;
-use crate::message::redact::concealed;
+use crate::message::redact::visible_with_marks;
 use crate::record::sha256_hex;
 use crate::targets::affected::{DiffStatus, Sides};
 use crate::targets::policy::{full_name, text};
@@ -254,9 +254,10 @@ fn diff(before: &str, after: &str) -> String {
     const PATIENCE: Duration = Duration::from_millis(500);
     let diff = TextDiff::configure().timeout(PATIENCE).diff_lines(before, after);
     let text = diff.unified_diff().context_radius(3).missing_newline_hint(false).to_string();
-    let removed: HashSet<String> = text.lines().filter_map(|line| line.strip_prefix('-')).map(concealed).collect();
+    let removed: HashSet<String> =
+        text.lines().filter_map(|line| line.strip_prefix('-')).map(visible_with_marks).collect();
     let shown = |line: &str| {
-        let text = concealed(line);
+        let text = visible_with_marks(line);
         let is_same = line.starts_with('+') && text.contains('…') && removed.contains(&text[1..]);
         text + if is_same { "  (differs in the hidden part)\n" } else { "\n" }
     };

@@ -15,7 +15,7 @@ use serde::{Deserialize as _, Serialize};
 use serde_yaml::{Deserializer, Value};
 
 use super::compare::{self, ObjectChange, identity_key, in_namespace};
-use crate::message::redact::concealed;
+use crate::message::redact::visible_with_marks;
 use crate::targets::Target;
 use crate::targets::affected::{DiffStatus, Sides};
 use crate::targets::policy::{self, ObjectPolicy, full_name, is_kind, text};
@@ -334,7 +334,7 @@ impl BuildDiff<'_> {
         for (object, seen) in std::iter::once((self.name, itself)).chain(objects) {
             for row in TABLE {
                 let Some(detail) = (row.of)(&seen) else { continue };
-                let text = concealed(&format!("{} ({detail})", row.described().1));
+                let text = visible_with_marks(&format!("{} ({detail})", row.described().1));
                 // Many objects have one chart as a label, which is reported once. Objects of engines that deploy a
                 // chart are reported each.
                 let is_label = detail.starts_with("chart ") && seen.new.and_then(ObjectPolicy::of).is_none();

@@ -50,7 +50,7 @@ impl Earlier {
             // A fetched root changes only with its upstream, whose digest is compared.
             if self.has_other_remotes(graph, id)
                 || graph.sources[graph.roots[id].source].repository.is_none()
-                    && self.source.cause_in(&graph.inputs(id)?.own)?.is_some()
+                    && self.source.cause_in(&graph.inputs(id)?.inputs)?.is_some()
             {
                 stale.insert(id);
             }

@@ -9,7 +9,7 @@ use super::roots::{Unbuilt, Writing};
 use super::run::{BuildFiles, BuildOutput, BuildRun, RootDir};
 use super::subject::BuildSpec;
 use crate::graph::Graph;
-use crate::graph::inputs::{of_directory_without_root, paths_of};
+use crate::graph::inputs::{inputs_of_directory, paths_of};
 use crate::message::failure::{Failure, FailureKind, Result, command};
 use crate::os::interrupt::unusable;
 use crate::record::sha256_hex;
@@ -41,10 +41,10 @@ impl Edits {
         let components = edits.iter().filter(|words| words.starts_with(&["add", "component"].map(str::to_owned)));
         let components = components.flat_map(|words| &words[2..]);
         let whole: Vec<String> = components.filter_map(|text| path::resolve(directory, &fixed_part(text))).collect();
-        let paths = paths_of(&**tree, of_directory_without_root(&**tree, directory, &whole)?)?;
+        let paths = paths_of(&**tree, inputs_of_directory(&**tree, directory, &whole)?)?;
         disk::write_temporary(&**tree, paths, None, &top)?;
         let (files, directory) = (Arc::new(files), directory.clone());
-        let root = RootDir { files, layout: None, top, directory, runs: false, leaves: false };
+        let root = RootDir { files, layout: None, top, directory, runs: false, reads_outside: false };
         Ok(Some(Edits { root, file: file.clone(), commands: edits.clone() }))
     }
 

@@ -10,7 +10,7 @@ use super::disk::{self, Layout, Pool};
 use super::proxy::{self, Served};
 use super::roots::Writing;
 use super::stand_in::{ClonedCommit, Manifest};
-use crate::graph::inputs::{BuildInput, RootInputs, leads_out, of_directory_without_root};
+use crate::graph::inputs::{BuildInput, RootInputs, inputs_of_directory, leads_out};
 use crate::graph::{ChartLookup, FileId, Graph, Origin, RemoteFile, Resolution, RootId, ScopedTree, SourceId};
 use crate::kustomization::{NoteKind, Runs};
 use crate::message::failure::Result;
@@ -164,7 +164,7 @@ pub(super) fn lay_out(
                 Entry::Occupied(known) if root.source == SourceId::FIRST => known.into_mut(),
                 Entry::Occupied(_) => continue,
             };
-            trees[root.source.0].add(&root_inputs.own)?;
+            trees[root.source.0].add(&root_inputs.inputs)?;
             trees[root.source.0].put_charts(graph, id);
         }
         // The user's tree is collected anew for the next number, so that its build sees no file of this one.
@@ -193,7 +193,7 @@ fn add_fetched_files(
             && let Ok(spec) = RepoSpec::parse(&edge.reference.text)
         {
             let source = graph.roots[id].source;
-            trees[source.0].add(&of_directory_without_root(&*graph.sources[source].tree, &spec.directory(), &[])?)?;
+            trees[source.0].add(&inputs_of_directory(&*graph.sources[source].tree, &spec.directory(), &[])?)?;
         }
     }
     for id in graph.files_of_build(root) {
@@ -220,7 +220,7 @@ pub(super) fn outside_reason(graph: &Graph, roots: &BTreeSet<RootId>) -> Result<
         if repository.is_some() || !graph.runs(id) {
             continue;
         }
-        for input in graph.inputs(id)?.own {
+        for input in graph.inputs(id)?.inputs {
             let BuildInput::Below(directory) = input else { continue };
             for path in tree.below(&directory)? {
                 if let Some(why) = leads_out(&**tree, &path)? {
@@ -234,7 +234,7 @@ pub(super) fn outside_reason(graph: &Graph, roots: &BTreeSet<RootId>) -> Result<
 }
 
 /// Writes everything that roots of a tree may reach.
-pub(super) fn write_whole(source: &ScopedTree, checks_out: bool, top: &Path) -> Result<()> {
+pub(super) fn write_scope(source: &ScopedTree, checks_out: bool, top: &Path) -> Result<()> {
     disk::write_temporary(&*source.tree, source.tree.below(&source.scope)?, conversion(checks_out).as_ref(), top)
 }
 

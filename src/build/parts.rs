@@ -267,7 +267,7 @@ impl PartTree<'_> {
         // An entry or a file that only one side has adds objects to that side.
         let mut incomplete =
             Sides { old: !old.entries.is_subset(&new.entries), new: !new.entries.is_subset(&old.entries) };
-        for input in &graph.inputs(root)?.own {
+        for input in &graph.inputs(root)?.inputs {
             match input {
                 BuildInput::At(path) => {
                     let is_kustomization = path::parent(path) == part && FILE_NAMES.contains(&path::name(path));

@@ -231,7 +231,7 @@ impl Roots {
                     top,
                     directory,
                     runs,
-                    leaves: !reached.is_disjoint(&graph.roots_reading_outside),
+                    reads_outside: !reached.is_disjoint(&graph.roots_reading_outside),
                 }
             });
             dirs.insert(directory, dir);
@@ -246,17 +246,17 @@ impl Roots {
         let tree = files.input.join(TREES);
         inputs::write_copy(plan, into, checkout, &tree)?;
         let runs = plan.after.root_ids().any(|root| plan.after.runs(root));
-        // `leaves` is false, because the root of the original tells that for both sides.
+        // `reads_outside` is false, because the root of the original tells that for both sides.
         let dirs = plan.affected.iter().map(|ComparedRoot { localized, .. }| {
             let (files, top, directory) = (files.clone(), tree.join(into), localized.clone());
-            (localized.clone(), Ok(RootDir { files, layout: None, top, directory, runs, leaves: false }))
+            (localized.clone(), Ok(RootDir { files, layout: None, top, directory, runs, reads_outside: false }))
         });
         Ok(Roots { dirs: dirs.collect(), files })
     }
 
     /// Whether the root in a directory reaches one that names a file outside of its own directory.
-    pub(super) fn leaves(&self, directory: &str) -> bool {
-        matches!(self.dirs.get(directory), Some(Ok(RootDir { leaves: true, .. })))
+    pub(super) fn reads_outside(&self, directory: &str) -> bool {
+        matches!(self.dirs.get(directory), Some(Ok(RootDir { reads_outside: true, .. })))
     }
 }
 
@@ -280,7 +280,7 @@ pub(super) fn write_chart(
     }
     let layout = Some(Arc::new(layout));
     // A template need not give the same again, so helm `runs`. Only kustomize asks whether a root leaves its directory.
-    Ok((RootDir { files, layout, top, directory: directory.to_owned(), runs: true, leaves: false }, written))
+    Ok((RootDir { files, layout, top, directory: directory.to_owned(), runs: true, reads_outside: false }, written))
 }
 
 impl BuildRun {
@@ -312,12 +312,12 @@ impl BuildRun {
             return Ok(None);
         }
         // All roots share one copy of the tree.
-        let RootDir { files, leaves, .. } = &self.root;
+        let RootDir { files, reads_outside, .. } = &self.root;
         let whole = files.input.join("whole");
         let top = whole.join(&source.scope);
         // If the first build had the load restrictor, and the root names a file outside of itself, success proves
         // nothing: the restrictor may have been all that was wrong.
-        let is_proof = !leaves || self.arguments.iter().any(|argument| argument == ANY_FILE);
+        let is_proof = !reads_outside || self.arguments.iter().any(|argument| argument == ANY_FILE);
         // One try is enough, so that it need not give the same output again.
         let run = BuildRun {
             root: RootDir { top: top.clone(), layout: None, runs: false, ..self.root.clone() },
@@ -327,7 +327,7 @@ impl BuildRun {
         };
         if !run.is_remembered()? {
             if !whole.exists() {
-                inputs::write_whole(source, files.checks_out, &whole)?;
+                inputs::write_scope(source, files.checks_out, &whole)?;
             }
             // The known inputs are added: the tree does not have the charts that were pulled.
             disk::copy(self.root.on_disk()?, &top)?;

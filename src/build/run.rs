@@ -184,7 +184,7 @@ pub(super) struct RootDir {
     /// Whether it runs helm or a function, which need not give the same again.
     pub(super) runs: bool,
     /// Whether it reaches a root that names a file outside of itself.
-    pub(super) leaves: bool,
+    pub(super) reads_outside: bool,
 }
 
 impl RootDir {
@@ -517,7 +517,7 @@ mod tests {
         // It would wait for ever.
         std::thread::spawn(move || {
             let (top, directory) = (files.input.clone(), String::new());
-            let root = RootDir { files, layout: None, top, directory, runs: false, leaves: false };
+            let root = RootDir { files, layout: None, top, directory, runs: false, reads_outside: false };
             let build = BuildRun::of(root, &program, Vec::new(), Variables::default());
             stderr.send(build.run().unwrap_err().to_string()).unwrap();
         });

@@ -205,8 +205,9 @@ impl<'a> RootPairs<'a> {
         let dir = dir.unwrap_or_else(|| Err(Failure::new("a build was lost").into()))?;
         let mut arguments = self.arguments.to_vec();
         // If a root names files outside of itself, the engine that builds it may allow that.
-        let leaves = self.original.leaves(&root.original) || self.localized.leaves(&root.localized);
-        if leaves && !arguments.iter().any(|argument| argument == ANY_FILE) {
+        let reads_outside =
+            self.original.reads_outside(&root.original) || self.localized.reads_outside(&root.localized);
+        if reads_outside && !arguments.iter().any(|argument| argument == ANY_FILE) {
             arguments.push(ANY_FILE.to_owned());
         }
         Ok(BuildRun::of(dir, self.program, arguments, Variables::default()))

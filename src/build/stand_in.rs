@@ -167,7 +167,7 @@ pub(crate) fn run() -> Option<ExitCode> {
         ("git", _) => answer_git(&manifest, Path::new("."), &words),
         // Without the version kustomize would not try to pull the chart, and the request would not be seen.
         ("helm", ["version", ..]) => run_real(name, &words).or_else(|refusal| match refusal {
-            Refusal::Answer(_) => writeln!(io::stdout(), "v3.0.0").map_err(Refusal::because),
+            Refusal::Failed(_) => writeln!(io::stdout(), "v3.0.0").map_err(Refusal::because),
             other => Err(other),
         }),
         ("helm", ["template", ..]) => run_real(name, &words),
@@ -177,17 +177,17 @@ pub(crate) fn run() -> Option<ExitCode> {
         {
             run_real(name, &words)
         }
-        _ => Err(Refusal::Request("builds have no network".to_owned())),
+        _ => Err(Refusal::Unknown("builds have no network".to_owned())),
     };
     let Err(refusal) = response else { return Some(ExitCode::SUCCESS) };
     // A call may have a login, which is hidden, or a control character, which would end its line in the list.
     let call = redact::text(&format!("{name} {}", arguments.join(" "))).replace(char::is_control, " ");
     let reason = match refusal {
-        Refusal::Request(reason) => {
+        Refusal::Unknown(reason) => {
             note(&call);
             reason
         }
-        Refusal::Answer(reason) => reason,
+        Refusal::Failed(reason) => reason,
         // The program has printed its own message.
         Refusal::Ended(code) => return Some(ExitCode::from(code)),
     };
@@ -210,13 +210,13 @@ fn run_real(name: &str, arguments: &[&str]) -> Result<(), Refusal> {
     let rest = std::env::join_paths(std::env::split_paths(&path).skip(1)).unwrap_or_default();
     let program = std::env::split_paths(&rest).map(|directory| directory.join(name)).find(|file| file.is_file());
     let Some(program) = program else {
-        return Err(Refusal::Answer(format!("no `{name}` was found on PATH")));
+        return Err(Refusal::Failed(format!("no `{name}` was found on PATH")));
     };
     let ended = Command::new(program).args(arguments).env("PATH", &rest).status();
-    match ended.map_err(|error| Refusal::Answer(error.to_string()))?.code() {
+    match ended.map_err(|error| Refusal::Failed(error.to_string()))?.code() {
         Some(0) => Ok(()),
         // kustomize says the same of programs that it starts itself.
-        None => Err(Refusal::Answer("signal: killed".to_owned())),
+        None => Err(Refusal::Failed("signal: killed".to_owned())),
         code => Err(Refusal::Ended(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))),
     }
 }
@@ -225,9 +225,9 @@ fn run_real(name: &str, arguments: &[&str]) -> Result<(), Refusal> {
 #[derive(Debug, PartialEq, Eq)]
 enum Refusal {
     /// It asks for something that was not fetched.
-    Request(String),
+    Unknown(String),
     /// It asks for something that is known, in vain.
-    Answer(String),
+    Failed(String),
     /// The program that ran ended with this status.
     Ended(u8),
 }
@@ -235,7 +235,7 @@ enum Refusal {
 impl Refusal {
     /// The refusal of a call that is known, for any error.
     fn because(reason: impl ToString) -> Refusal {
-        Refusal::Answer(reason.to_string())
+        Refusal::Failed(reason.to_string())
     }
 }
 
@@ -253,7 +253,7 @@ fn answer_git(manifest: &Path, clone: &Path, arguments: &[&str]) -> Result<(), R
             let url = if *url == "origin" { &origin } else { *url };
             let commits = Manifest::read(manifest)?.commits(url, reference)?;
             let Some(first) = commits.first() else {
-                return Err(Refusal::Request(format!("{} at {reference} was not fetched", redact::url(url))));
+                return Err(Refusal::Unknown(format!("{} at {reference} was not fetched", redact::url(url))));
             };
             if let Some(other) = commits.get(1) {
                 fs::write(with_submodules, other.directory.as_os_str().as_encoded_bytes()).map_err(Refusal::because)?;
@@ -265,7 +265,7 @@ fn answer_git(manifest: &Path, clone: &Path, arguments: &[&str]) -> Result<(), R
             Ok(directory) => disk::copy(Path::new(&directory), clone).map_err(Refusal::because),
             Err(_) => Ok(()),
         },
-        _ => Err(Refusal::Request("the network is closed for builds".to_owned())),
+        _ => Err(Refusal::Unknown("the network is closed for builds".to_owned())),
     }
 }
 
@@ -324,8 +324,8 @@ mod tests {
             answer_git(&top.join(manifest), &clone, &words)
         });
         match refusal.unwrap_err() {
-            Refusal::Request(reason) => (reason, true),
-            Refusal::Answer(reason) => (reason, false),
+            Refusal::Unknown(reason) => (reason, true),
+            Refusal::Failed(reason) => (reason, false),
             Refusal::Ended(code) => panic!("{code}"),
         }
     }

@@ -85,9 +85,9 @@ impl BuildSpec {
     }
 
     /// The build of objects of engines in a tree, or why it cannot be built here.
-    pub(crate) fn of(builder: &Builder, tree: &SharedTree, config: &Config) -> Result<BuildSpec> {
+    pub(crate) fn of_builder(builder: &Builder, tree: &SharedTree, config: &Config) -> Result<BuildSpec> {
         match &builder.made {
-            Some(made) => BuildSpec::made(tree.clone(), made),
+            Some(made) => BuildSpec::generated(tree.clone(), made),
             None => BuildSpec::deployed(tree, config, &builder.target),
         }
     }
@@ -113,7 +113,7 @@ impl BuildSpec {
         let seen: SharedTree = if hides { Rc::new(packed) } else { tree.clone() };
         // Flux generates a kustomization only where it finds none, and only among the files that it sees.
         if let Some(made) = generated(&*seen, target, dir)? {
-            return BuildSpec::made(seen, &made);
+            return BuildSpec::generated(seen, &made);
         }
         // Charts come before plain manifests, as engines take them.
         if let PathContent::Chart(directory) = &dir.content {
@@ -144,7 +144,7 @@ impl BuildSpec {
     }
 
     /// The build of a directory of a tree by its engine, or why it is unknown.
-    pub(crate) fn made(tree: SharedTree, made: &Generated) -> Result<BuildSpec> {
+    pub(crate) fn generated(tree: SharedTree, made: &Generated) -> Result<BuildSpec> {
         let Generated { directory, arguments, variables, edits, .. } = made.clone();
         let edits = edits.map_err(|why| Failure::new(why).because(FailureKind::NotKnown))?;
         let file = path::join(&directory, made.file_name);

@@ -279,7 +279,8 @@ impl<'a> CheckBuilds<'a> {
             return Vec::new();
         }
         let Workspace { tree, config, .. } = &self.workspace;
-        let subjects = builders.iter().map(|builder| -> Wanted { Ok(Some(BuildSpec::of(builder, tree, config)?)) });
+        let subjects =
+            builders.iter().map(|builder| -> Wanted { Ok(Some(BuildSpec::of_builder(builder, tree, config)?)) });
         let subjects: Vec<Wanted> = subjects.collect();
         let rendered = match self.run(self.workspace.survey(), &subjects) {
             Ok(rendered) => rendered,
@@ -366,7 +367,7 @@ impl<'a> CheckBuilds<'a> {
         let skipped: Vec<Option<String>> = skipped.collect();
         let subjects = builders.iter().zip(&skipped).map(|(builder, skipped)| -> Wanted {
             let made = if skipped.is_none() { builder.made_in(&*tree)? } else { None };
-            Ok(made.map(|made| BuildSpec::made(tree.clone(), &made)).transpose()?)
+            Ok(made.map(|made| BuildSpec::generated(tree.clone(), &made)).transpose()?)
         });
         let built = self.run(survey, &subjects.collect::<Vec<Wanted>>())?;
         let results = &mut *self.results.borrow_mut();

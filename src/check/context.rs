@@ -42,7 +42,7 @@ pub(super) struct Context<'a> {
     /// The directories of the roots to which only a build leads, so that nothing localizes them.
     left_out: &'a BTreeSet<String>,
     /// The paths of the `localized-files` directories whose files a lock lists: findings in them get other help.
-    homes: HashSet<String>,
+    localized_dirs: HashSet<String>,
     /// The reasons why rules could not look at something.
     pub(super) failures: RefCell<Vec<Failure>>,
 }
@@ -57,9 +57,10 @@ impl<'a> Context<'a> {
         locks: &'a Locks,
     ) -> Self {
         // A copy has a lock of its own, with paths from its directory.
-        let homes = locks.iter().flat_map(|(directory, lock)| {
-            let homes: HashSet<&str> = lock.files.iter().filter_map(|file| stored::localized_dir(&file.path)).collect();
-            homes.into_iter().map(move |home| path::join(directory, home))
+        let localized_dirs = locks.iter().flat_map(|(directory, lock)| {
+            let localized_dirs: HashSet<&str> =
+                lock.files.iter().filter_map(|file| stored::localized_dir(&file.path)).collect();
+            localized_dirs.into_iter().map(move |dir| path::join(directory, dir))
         });
         let graph = &explored.graph;
         let has_lock = matches!(input.tree.entry(LOCK_NAME), Ok(Some(Entry::File { .. } | Entry::Link)));
@@ -74,7 +75,7 @@ impl<'a> Context<'a> {
             remotes: remotes::remote_uses(graph, deciding_lock(locks)),
             deployed: DeployedTargets::new(targets, graph, input.paths),
             left_out,
-            homes: homes.collect(),
+            localized_dirs: localized_dirs.collect(),
             failures: RefCell::default(),
         }
     }
@@ -88,7 +89,7 @@ impl<'a> Context<'a> {
     /// hand, so only errors and findings about the record are reported in them. The other files of a lock were written
     /// by hand, here or in the repository that they were copied from.
     pub(super) fn is_owned(&self, path: &str) -> bool {
-        path::and_above(path::parent(path)).any(|directory| self.homes.contains(directory))
+        path::and_above(path::parent(path)).any(|directory| self.localized_dirs.contains(directory))
     }
 
     /// The failure of something in a root that nothing localizes, although a build shows that it is deployed. `None`

@@ -207,7 +207,7 @@ fn judge_change(
             return Err(failure.context(format_args!("cannot tell what is new since {since}")).into());
         }
     }
-    let base_lock = Lock::at(&*old_tree, LOCK_NAME).ok().flatten().unwrap_or_default();
+    let base_lock = Lock::find(&*old_tree, LOCK_NAME).ok().flatten().unwrap_or_default();
     merged_back(files, tree, checked, Some(&base_lock), config)?;
     let left_out = checked.judge(&old, config, &base_lock, &**tree);
     checked.base = Some(BaseFindings { rev: base.to_owned(), commit: since.clone(), left_out });
@@ -225,7 +225,7 @@ fn verify_claims(
     building: Option<&CheckBuilds<'_>>,
 ) {
     // A lock that cannot be read is a failure of the check already.
-    let lock = Lock::at(&**tree, LOCK_NAME).ok().flatten().unwrap_or_default();
+    let lock = Lock::find(&**tree, LOCK_NAME).ok().flatten().unwrap_or_default();
     let mut arguments = vec!["--base", base];
     if let Snapshot::Commit { rev, .. } = &checked.source {
         arguments.extend(["--rev", rev]);

@@ -21,8 +21,8 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
             Why::Template if context.config.helm && context.deployed.renderer(unread).is_some() => {}
             Why::Invalid | Why::Template => findings.push(unreadable(context, unread)),
             Why::Limit => context.failures.borrow_mut().push(too_much(unread)),
-            Why::Away(_) if reported.contains(&*unread.message) => {}
-            Why::Away(hints) => unavailable.push((unread, hints)),
+            Why::Unavailable(_) if reported.contains(&*unread.message) => {}
+            Why::Unavailable(hints) => unavailable.push((unread, hints)),
         }
     }
     if let Some(((first, hints), rest)) = unavailable.split_first() {

@@ -36,8 +36,9 @@ pub(crate) fn find(repo: &Rc<LocalRepo>, source: &Snapshot, before: Option<&Lock
     // A merge that is committed is undone with another command than one in progress.
     let head = repo.commit(last_commit)?;
     let head = head.map(|head| Ok((GitTree::of_commit(repo, &head)?, head.commit))).transpose()?;
-    let has_files =
-        |tree: &GitTree| Lock::at(tree, LOCK_NAME).is_ok_and(|lock| lock.is_some_and(|lock| is_made_by_branch(&lock)));
+    let has_files = |tree: &GitTree| {
+        Lock::find(tree, LOCK_NAME).is_ok_and(|lock| lock.is_some_and(|lock| is_made_by_branch(&lock)))
+    };
     let undo = match head {
         // While a server receives a push, the commits are not in its repository yet.
         Some((tree, commit)) if has_files(&tree) => undo(repo, tree.repository(), &commit).ok().flatten(),

@@ -21,7 +21,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     if !context.input.paths.is_empty() || context.troubles.iter().any(|trouble| trouble.kind.hides_references()) {
         return Vec::new();
     }
-    let needed = lock.reach(user_upstreams(context.graph, lock).chain(lock.stored()));
+    let needed = lock.reach(user_upstreams(context.graph, lock).chain(lock.stored_upstreams()));
     let needed_sources: BTreeSet<Upstream> = needed.iter().map(Upstream::source).collect();
     // First what nothing needs, a whole entry or a directory of one, then entries whose own references may have
     // changed.

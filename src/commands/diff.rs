@@ -344,7 +344,7 @@ impl Diff {
     /// reason. Builds of which something stays remote are in it only with `verbose`, because nothing is known about
     /// them.
     fn groups(&self, verbose: bool) -> Vec<Vec<&Compared>> {
-        grouped(self.builds.iter().filter(|build| verbose || !build.is_left()), |build| {
+        grouped(self.builds.iter().filter(|build| verbose || !build.is_skipped_for_remote()), |build| {
             let consequences = build
                 .consequences
                 .iter()
@@ -452,7 +452,7 @@ impl Outputs {
 }
 
 /// Whether something was not built because a reference stays remote.
-fn is_left(failure: &Failure) -> bool {
+fn is_skipped_for_remote(failure: &Failure) -> bool {
     failure.kind == FailureKind::Left
 }
 
@@ -574,8 +574,8 @@ impl Compared {
     }
 
     /// Whether nothing is known about it because a reference stays remote.
-    fn is_left(&self) -> bool {
-        self.is_unknown() && !self.has_news() && self.not_built.iter().flatten().all(is_left)
+    fn is_skipped_for_remote(&self) -> bool {
+        self.is_unknown() && !self.has_news() && self.not_built.iter().flatten().all(is_skipped_for_remote)
     }
 
     /// The reasons why it was not built, one line each. If both sides fail for the same reasons, these are told once.

@@ -147,7 +147,7 @@ fn is_lock_staged(repo: &Rc<LocalRepo>) -> Result<bool> {
     let staged = Files::open(repo, &Snapshot::Index)?.checked_out();
     let on_disk = DiskTree::of_directory(repo.top.as_deref().unwrap_or(Path::new("")))?;
     // Locks are compared, not bytes: a checkout may change the ends of lines.
-    Ok(Lock::at(&*staged, LOCK_NAME).ok() == Lock::at(&on_disk, LOCK_NAME).ok())
+    Ok(Lock::find(&*staged, LOCK_NAME).ok() == Lock::find(&on_disk, LOCK_NAME).ok())
 }
 
 /// Whether the hooks are switched off. Without a setting they are on.

@@ -21,7 +21,7 @@ use crate::plan::{Changes, ResultFile};
 use crate::record::{LOCK_NAME, Lock, LockChange};
 use crate::reference::Upstream;
 use crate::tree::{Entry, path};
-use crate::workspace::{Workspace, fetcher, fetching, repository_offline};
+use crate::workspace::{Workspace, fetch_options, fetcher, repository_offline};
 
 /// Arguments of `init`.
 #[derive(Debug, Clone, Args)]
@@ -41,7 +41,7 @@ impl InitArgs {
     pub(super) fn run(&self, output: &OutputArgs) -> Done {
         let mut setup = Setup::open(self.offline, output.quiet)?;
         setup.lift_load_restrictor()?;
-        setup.leave_out_templates()?;
+        setup.exclude_templates()?;
         setup.lock()?;
         setup.allow_gone()?;
         Ok(Box::new(setup.finish(self.dry_run)?))
@@ -72,7 +72,7 @@ impl Setup {
         let old_lock = workspace.lock.clone().unwrap_or_default();
         let config = &workspace.config;
         let locks = vec![without_charts(Some(&old_lock), config.helm).into()];
-        let options = FetchOptions { offline, quiet, ..fetching(config) };
+        let options = FetchOptions { offline, quiet, ..fetch_options(config) };
         let fetcher = fetcher(workspace.repo(), options, locks, None)?;
         // The workspace has read it as a configuration already, so it is valid UTF-8.
         let text = match workspace.tree.entry(FILE_NAME)? {
@@ -140,7 +140,7 @@ impl Setup {
 
     /// Excludes the directories of templates, except for those that a reference needs, which are walked anyway, and
     /// those with a readable root below.
-    fn leave_out_templates(&mut self) -> Result<()> {
+    fn exclude_templates(&mut self) -> Result<()> {
         let directories = failing(&self.checked).filter(|finding| is_template(finding)).map(directory);
         // The top is not a template: without it nothing would be left.
         let mut templates: BTreeSet<String> = directories.filter(|directory| !directory.is_empty()).collect();

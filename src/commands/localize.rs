@@ -127,15 +127,15 @@ pub(super) struct Locking {
     /// The entries that keep their version, because the new one is too young; with `--to PATTERN` also because a newer
     /// release is not signed, or a registry does not list its versions.
     #[serde(rename = "held")]
-    pub too_young: Vec<Failure>,
+    pub held: Vec<Failure>,
     /// Errors of the tree itself, which hide the references behind them; also images, and charts without `helm`, which
     /// are not locked.
     pub unread: Vec<Failure>,
     /// The references that could not be resolved.
     pub unresolved: Vec<Failure>,
     /// The effects of the update on deployments, for `update --diff`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub diff: Option<Diff>,
+    #[serde(rename = "diff", skip_serializing_if = "Option::is_none")]
+    pub effects: Option<Diff>,
     /// Whether the lock was in conflict, and its two sides were merged.
     pub merged: bool,
 }

@@ -13,7 +13,7 @@ use crate::message::finding::Finding;
 use crate::plan::lock::{Relocked, relock, up_to_date, without_charts};
 use crate::plan::{Changes, ResultFile};
 use crate::record::{LOCK_NAME, Lock};
-use crate::workspace::{Workspace, fetcher, fetching};
+use crate::workspace::{Workspace, fetch_options, fetcher};
 
 /// Arguments of `lock`.
 #[derive(Debug, Clone, Default, Args)]
@@ -42,7 +42,7 @@ impl LockArgs {
             Some(relocked) => relocked,
             None => {
                 let old_lock = Rc::new(without_charts(Some(&before), config.helm));
-                let mut options = fetching(config);
+                let mut options = fetch_options(config);
                 (options.offline, options.quiet) = (self.offline, output.quiet);
                 let mut fetcher = fetcher(workspace.repo(), options, vec![old_lock.clone()], None)?;
                 relock(&workspace, &old_lock, &mut fetcher)?

@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::{json, messages};
 use crate::message::failure::{FAILED, Failure, Failures};
 use crate::message::redact::inert;
-use crate::os::interrupt::hold_interrupts;
+use crate::os::interrupt::delay_interrupts;
 
 /// How results are shown, by every command.
 #[derive(Debug, Clone, Args)]
@@ -234,7 +234,7 @@ fn show_in_pager(pager: &str, text: &[u8]) -> bool {
         }
     }
     // An interruption waits until the pager ends.
-    let _held = hold_interrupts();
+    let _held = delay_interrupts();
     let Ok(mut child) = shell.spawn() else { return false };
     // An error only means that the user has left the pager early.
     let _ = child.stdin.take().map(|mut stdin| stdin.write_all(text));

@@ -74,7 +74,7 @@ impl SbomArgs {
         // may have converted its line ends.
         if let Some(directory) = directory {
             let tree = DiskTree::of_directory(Path::new(directory))?.converting(repo.is_some());
-            let Some(lock) = Lock::at(&tree, LOCK_NAME)? else {
+            let Some(lock) = Lock::find(&tree, LOCK_NAME)? else {
                 return Err(no_lock(directory).hint("name a directory that `--no-commit` wrote, or a commit").into());
             };
             let subject = Digest::Sha256(sha256_hex(&tree.read(LOCK_NAME)?));
@@ -92,7 +92,7 @@ impl SbomArgs {
         let tree = GitTree::of_commit(&repo, &id)?;
         let mut locks = Vec::new();
         for lock in tree.locks()? {
-            locks.extend(Lock::at(&tree, &lock)?.map(|content| (path::parent(&lock).to_owned(), content)));
+            locks.extend(Lock::find(&tree, &lock)?.map(|content| (path::parent(&lock).to_owned(), content)));
         }
         // An empty bill of materials would look as if everything had been accounted for.
         if locks.is_empty() && !self.images && !has_nothing_to_lock(&Workspace::of_rev(repo.clone(), Some(rev))?)? {
@@ -266,7 +266,7 @@ remotes:
             ("kustomize-localize.lock", top),
         ]));
         let lock = |directory: &str| {
-            let lock = Lock::at(&*tree, &path::join(directory, LOCK_NAME)).unwrap().unwrap();
+            let lock = Lock::find(&*tree, &path::join(directory, LOCK_NAME)).unwrap().unwrap();
             (directory.to_owned(), lock)
         };
         components(None, tree.clone(), &[lock(""), lock("copy")], &BTreeMap::new()).unwrap()

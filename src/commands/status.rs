@@ -255,7 +255,7 @@ fn head_tree(repo: &Rc<LocalRepo>) -> Result<SharedTree> {
 
 /// The localized files in the lock of a tree; empty if the lock cannot be read.
 fn listed_files(tree: &dyn Tree) -> Vec<String> {
-    let lock = Lock::at(tree, LOCK_NAME).ok().flatten();
+    let lock = Lock::find(tree, LOCK_NAME).ok().flatten();
     lock.iter().flat_map(|lock| &lock.files).map(|file| file.path.clone()).collect()
 }
 

@@ -112,7 +112,7 @@ pub(super) fn surveyed(repo: &Rc<LocalRepo>, survey: &Survey) -> Result<TargetSu
     let (tree, DeployedTree { explored, targets }) = (&survey.tree(), find(repo, survey)?);
     let config = Config::of(&**tree, "")?;
     // For now each revision counts as that of this tree: those of localized branches are inspected again below.
-    let mut reaches = targets.reaches(&explored, &config, |_| true)?;
+    let mut reaches = targets.missing_inputs(&explored, &config, |_| true)?;
     let engines = targets::installed(&**tree, &config, &targets)?;
     // A target of a localized branch deploys the content of that branch, which is inspected if it exists.
     let revisions = targets.targets.iter().filter_map(|target| match &target.location {
@@ -122,7 +122,7 @@ pub(super) fn surveyed(repo: &Rc<LocalRepo>, survey: &Survey) -> Result<TargetSu
     let revisions: HashSet<Revision> = revisions.collect();
     for revision in revisions.iter().filter(|revision| revision.is_localized()) {
         if let Some(tip) = Identity::of(repo, &config)?.tip(revision)? {
-            let of_tip = targets.reaches(&explore_all(Rc::new(tip))?, &config, |other| other == revision)?;
+            let of_tip = targets.missing_inputs(&explore_all(Rc::new(tip))?, &config, |other| other == revision)?;
             for (inputs, tip_inputs) in reaches.iter_mut().zip(of_tip) {
                 if tip_inputs.is_some() {
                     *inputs = tip_inputs;

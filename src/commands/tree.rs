@@ -56,7 +56,7 @@ impl TreeArgs {
             from_top(&repo, &*files, text)
         });
         let targets = targets.collect::<Result<Vec<String>>>()?;
-        let lock = Lock::at(&*files, LOCK_NAME)?.unwrap_or_default();
+        let lock = Lock::find(&*files, LOCK_NAME)?.unwrap_or_default();
         let mut tree = ReferenceTree::survey(Some(&repo), files, &config, &targets)?;
         if let Some(url) = &self.invert {
             tree.invert(url, &lock)?;

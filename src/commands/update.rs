@@ -16,7 +16,7 @@ use crate::check::localized::deployed;
 use crate::destination::{ChangedFiles, message};
 use crate::fetch::{self, Fetcher, Move, REWRITTEN, RefCommit, Tip};
 use crate::graph::{RemoteRef, Remotes as _, Survey};
-use crate::localize::{on_disk, write};
+use crate::localize::{plan_outcome, write};
 use crate::message::failure::{Failure, FailureKind, Failures, command, pathspec, short};
 use crate::message::finding::{Finding, Rule};
 use crate::plan::in_place::{self, RestoredUrls};
@@ -28,7 +28,7 @@ use crate::reference::Upstream;
 use crate::targets::affected::Sides;
 use crate::targets::affected::changes::Changes as Changed;
 use crate::tree::overlay::OverlayTree;
-use crate::workspace::{Workspace, fetcher, fetching, from_top};
+use crate::workspace::{Workspace, fetch_options, fetcher, from_top};
 
 /// Arguments of `update`.
 #[derive(Debug, Clone, Args)]
@@ -89,7 +89,7 @@ struct Selection {
     /// Unanswered, unsigned, or a version that moved.
     unmoved: Vec<Failure>,
     /// Too young; for `--to PATTERN` also other reasons why a newer release may not be locked.
-    too_young: Vec<Failure>,
+    held: Vec<Failure>,
 }
 
 impl Selection {
@@ -98,7 +98,7 @@ impl Selection {
         for (source, failure) in stays {
             self.sources.remove(&source);
             match failure.kind {
-                FailureKind::Young => self.too_young.push(failure),
+                FailureKind::Young => self.held.push(failure),
                 _ => self.unmoved.push(failure),
             }
         }
@@ -110,7 +110,7 @@ impl Selection {
         // For entries behind others only a walk finds the reference, and so the login to use.
         let behind: BTreeSet<Upstream> = old_lock.referenced().into_iter().map(Upstream::source).collect();
         let direct = self.sources.iter().filter(|source| !behind.contains(source));
-        let wanted = direct.filter_map(|source| Some((source.clone(), Rc::new(update::wanted(source)?))));
+        let wanted = direct.filter_map(|source| Some((source.clone(), Rc::new(update::as_reference(source)?))));
         let (sources, wanted): (Vec<Upstream>, Vec<Rc<RemoteRef>>) = wanted.unzip();
         let answers = fetcher.resolve(&wanted).into_iter().zip(sources);
         answers.filter_map(|(answer, source)| Some((source, answer.err()?))).collect()
@@ -154,7 +154,7 @@ impl<'a> Update<'a> {
             None => (Vec::new(), args.url.clone()),
         };
         let selection = Selection { sources: update::select(&old_lock, &urls)?, ..Selection::default() };
-        let options = fetch::FetchOptions { before: Some(old_lock.clone()), quiet, ..fetching(&workspace.config) };
+        let options = fetch::FetchOptions { before: Some(old_lock.clone()), quiet, ..fetch_options(&workspace.config) };
         let mut update = Update {
             args,
             quiet,
@@ -209,13 +209,13 @@ impl<'a> Update<'a> {
             if let Some(known) = known.get(&source) {
                 return Ok(Option::clone(known));
             }
-            let (newest, mut too_young) = match versioned {
+            let (newest, mut held) = match versioned {
                 Versioned::Repository(spec) => self.fetcher.newest(spec, &glob, &workspace.config)?,
                 Versioned::Chart(chart) => self.fetcher.newest_chart(chart, &glob)?,
             };
             // References with different refs to one repository are held up by the same releases.
-            too_young.retain(|failure| !selection.too_young.contains(failure));
-            selection.too_young.extend(too_young);
+            held.retain(|failure| !selection.held.contains(failure));
+            selection.held.extend(held);
             known.insert(source, newest.clone());
             Ok(newest)
         })?;
@@ -321,7 +321,7 @@ impl<'a> Update<'a> {
                 workspace.config.judge(&mut plan.findings);
                 let status = write(&workspace, &plan.changes, &plan.findings, dry_run)?;
                 let files = ChangedFiles::of(&plan.changes);
-                LocalizeReport { localized: on_disk(status, plan, files, &old_lock), locking: Locking::default() }
+                LocalizeReport { localized: plan_outcome(status, plan, files, &old_lock), locking: Locking::default() }
             }
             None => {
                 workspace.config.judge(&mut rewritten);
@@ -329,8 +329,8 @@ impl<'a> Update<'a> {
             }
         };
         let locking = &mut outcome.locking;
-        (locking.news, locking.diff) = (news, diff);
-        (locking.unmoved, locking.too_young) = (self.selection.unmoved, self.selection.too_young);
+        (locking.news, locking.effects) = (news, diff);
+        (locking.unmoved, locking.held) = (self.selection.unmoved, self.selection.held);
         Ok(outcome)
     }
 

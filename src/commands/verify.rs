@@ -21,7 +21,7 @@ use crate::reference::Upstream;
 use crate::tree::path;
 use crate::verify::upstream_status::{Ask, EntryStatus};
 use crate::verify::{self, DifferenceKind, Record, VerifyOutcome, verify_directory};
-use crate::workspace::{fetching, remote_git, repository_offline};
+use crate::workspace::{fetch_options, remote_git, repository_offline};
 
 /// Arguments of `verify`.
 #[derive(Debug, Clone, Args)]
@@ -58,7 +58,7 @@ impl VerifyArgs {
         let remote_git = self.upstream.then(|| remote_git(repo.as_deref())).transpose()?;
         let ask = remote_git.as_ref().map(|remote_git| {
             |config: &Config, entries: &[(&Upstream, &Pinned)]| {
-                let options = FetchOptions { quiet: output.quiet, ..fetching(config) };
+                let options = FetchOptions { quiet: output.quiet, ..fetch_options(config) };
                 Network::new(remote_git.clone(), &options).states(config, entries)
             }
         });

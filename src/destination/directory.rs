@@ -131,7 +131,7 @@ impl NewDirectory {
     /// Exchanges a new directory with the one that was claimed. If the old one has changed since, exchanges them back.
     fn replace(&self, fresh: &Path, scratch: Scratch) -> Result<()> {
         let failed = |error: io::Error| Failure::new(format!("could not write `{}`: {error}", self.shown));
-        let _signals = interrupt::hold_interrupts();
+        let _signals = interrupt::delay_interrupts();
         failpoint::before("let NEW_DIR change places with the old one");
         let old = exchange(fresh, &self.disk_path, &scratch.path().join("old")).map_err(failed)?;
         // Nobody can write to the old directory any more, so only now it is certain whether it has changed.

@@ -35,7 +35,7 @@ const DECISIVE: [&str; 2] = [LOCK_NAME, FILE_NAME];
 /// Refuses HEAD if a file that it uses differs on disk or in the index: after an edit that a hint asked for, the same
 /// error would follow. `used` is the graph of HEAD, or an empty one to check only lock and configuration, which always
 /// count. Nothing is refused in a bare repository, or for a revision that the user named.
-pub(crate) fn refuse_changed(workspace: &Workspace, used: &Graph) -> Result<()> {
+pub(crate) fn refuse_uncommitted(workspace: &Workspace, used: &Graph) -> Result<()> {
     let Files::Commit { is_head: true, tree, repo, .. } = &workspace.files else {
         return Ok(());
     };
@@ -175,7 +175,7 @@ impl OnBranch {
         };
         // Lock and configuration are checked first: with edits in them every later error would be about the wrong
         // files.
-        refuse_changed(workspace, &Graph::default())?;
+        refuse_uncommitted(workspace, &Graph::default())?;
         let new_dir = new_dir.map(|shown| path_of_new_dir(workspace, shown)).transpose()?;
         // A localized branch must not be localized again. A branch that named the source is refused by its name, in
         // `choose_name`. A tag says nothing about that.
@@ -288,7 +288,7 @@ impl OnBranch {
         if !self.options.rendered && self.repo.is_ancestor(tip, &self.source.commit)? {
             // A branch of another name, such as the source itself or a release, is ours only if it has a record.
             if history::named_source(name).is_none() {
-                tip::newest(&self.repo, &self.repository, name, tip)?;
+                tip::newest_record(&self.repo, &self.repository, name, tip)?;
             }
             return Ok(None);
         }
@@ -510,7 +510,7 @@ impl OnBranch {
             self.worktree.as_ref().map(|old| LinkedWorktree::find(repo, &old.directory, &name)).transpose()?;
         branch::refuse_checked_out(repo, &self.branch.name, worktree.as_ref())?;
         if let Some(worktree) = &worktree {
-            worktree.refuse_in_the_way(repo, commit)?;
+            worktree.refuse_blocked_update(repo, commit)?;
         }
         Ok(worktree)
     }

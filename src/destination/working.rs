@@ -87,7 +87,7 @@ pub(super) fn apply(git_dir: &Path, top: &Path, changes: &Changes) -> Result<()>
     // In the order of [`rank`], so that another run can continue after an early end.
     steps.sort();
     // From here an interruption waits, because half of the changes would not build.
-    let _signals = interrupt::hold_interrupts();
+    let _signals = interrupt::delay_interrupts();
     for (_, path, staged) in &steps {
         change_file(top, path, staged.as_deref()).map_err(|error| not_written(path, &error))?;
     }

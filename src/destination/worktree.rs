@@ -56,7 +56,7 @@ impl LinkedWorktree {
     }
 
     /// Fails if [`follow`](Self::follow) would.
-    pub(super) fn refuse_in_the_way(&self, repo: &LocalRepo, commit: &str) -> Result<()> {
+    pub(super) fn refuse_blocked_update(&self, repo: &LocalRepo, commit: &str) -> Result<()> {
         self.checked_out.as_ref().map_or(Ok(()), |old| self.read_tree(repo, &["--dry-run", old, commit]))
     }
 

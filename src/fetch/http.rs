@@ -68,9 +68,9 @@ impl Client {
         let (url, login) = split_login(text)?;
         let start = Instant::now();
         let ask = |refused: Option<&Login>| self.login(text, &url, refused);
-        let at_once = || self.reach.sends_login(text, || url.to_string());
+        let is_login_expected = || self.reach.sends_login(text, || url.to_string());
         // All attempts share the deadline, which begins at `start`.
-        let result = self.patience.retry(text, login, at_once, ask, |login| self.follow(&url, login, start));
+        let result = self.patience.retry(text, login, is_login_expected, ask, |login| self.follow(&url, login, start));
         result.map_err(|error| match *error.failure {
             // The message already names the host, and the URL does not matter.
             failure if error.is_of_host => failure,

@@ -75,19 +75,19 @@ impl Patience {
 
     /// Repeats a request for `url` until it succeeds, or neither waiting nor a login can help. `login` is sent from the
     /// beginning. The user's login, which `ask` gets, is sent when waiting did not help or the server demands it, and
-    /// from the beginning if `at_once` or if it helped at this host before.
+    /// from the beginning if `is_login_expected` or if it helped at this host before.
     pub(super) fn retry<T>(
         &self,
         url: &str,
         mut login: Option<Login>,
-        at_once: impl Fn() -> bool,
+        is_login_expected: impl Fn() -> bool,
         ask: impl Fn(Option<&Login>) -> Option<Login>,
         send: impl Fn(Option<&Login>) -> Result<T, RequestError>,
     ) -> Result<T, RequestError> {
         let host = authority(url).unwrap_or_default();
         let login_hosts = || self.login_hosts.lock().unwrap_or_else(PoisonError::into_inner);
         // The user's login may be sent although the server did not demand it.
-        let mut is_undemanded = login.is_none() && (at_once() || login_hosts().contains(&host));
+        let mut is_undemanded = login.is_none() && (is_login_expected() || login_hosts().contains(&host));
         if is_undemanded {
             login = ask(None);
             is_undemanded = login.is_some();

@@ -190,7 +190,7 @@ impl TipTree {
     }
 
     /// Whether the localized files prove that `path` does not exist upstream.
-    fn known_absent(&self, path: &str) -> bool {
+    fn is_known_absent(&self, path: &str) -> bool {
         let name = path::name(path);
         let directory = path::parent(path);
         let has_kustomization =
@@ -210,7 +210,7 @@ impl Tree for TipTree {
         if self.has(path) {
             return Ok(Some(Entry::Directory));
         }
-        if self.known_absent(path) { Ok(None) } else { self.fetched()?.entry(path) }
+        if self.is_known_absent(path) { Ok(None) } else { self.fetched()?.entry(path) }
     }
 
     /// The localized files do not tell which other files there are, so the repository is fetched.

@@ -27,7 +27,7 @@ pub(crate) enum BuildInput {
 #[derive(Debug, Default)]
 pub(crate) struct RootInputs {
     /// The inputs that the root reads itself.
-    pub own: Vec<BuildInput>,
+    pub inputs: Vec<BuildInput>,
     /// The roots whose output is part of the output of this root.
     pub roots: BTreeSet<RootId>,
 }
@@ -83,7 +83,7 @@ impl Graph {
         }
         // kustomize refuses a root that names itself, so its output has no part of that kind.
         roots.remove(&id);
-        Ok(RootInputs { own: recorder.finish(), roots })
+        Ok(RootInputs { inputs: recorder.finish(), roots })
     }
 }
 
@@ -93,7 +93,7 @@ impl Graph {
     pub(crate) fn user_links(&self) -> Result<BTreeSet<String>> {
         let (tree, mut links) = (&self.sources[0].tree, BTreeSet::new());
         for root in self.root_ids().filter(|root| self.is_user_root(*root)) {
-            for input in self.inputs(root)?.own {
+            for input in self.inputs(root)?.inputs {
                 if let BuildInput::At(path) = input
                     && tree.entry(&path)? == Some(Entry::Link)
                 {
@@ -132,7 +132,7 @@ pub(crate) fn explore_all(tree: Rc<dyn Tree>) -> Result<Explored> {
 
 /// The inputs of the build of a directory that is not a root: its kustomization names, and everything at and below
 /// `whole`.
-pub(crate) fn of_directory_without_root(tree: &dyn Tree, directory: &str, whole: &[String]) -> Result<Vec<BuildInput>> {
+pub(crate) fn inputs_of_directory(tree: &dyn Tree, directory: &str, whole: &[String]) -> Result<Vec<BuildInput>> {
     let mut recorder = InputRecorder::new(tree);
     recorder.record_kustomization(directory)?;
     for path in whole {

@@ -135,7 +135,7 @@ impl<'a> Namer<'a> {
         let mut localized_from = HashMap::new();
         let mut top_lock = Rc::default();
         for lock_path in tree.locks()? {
-            let Some(lock) = Lock::at(tree, &lock_path)? else { continue };
+            let Some(lock) = Lock::find(tree, &lock_path)? else { continue };
             for (file, remote) in lock.files.iter().filter_map(|file| Some((file, file.remote.clone()?))) {
                 localized_from.insert(path::join(path::parent(&lock_path), &file.path), remote);
             }

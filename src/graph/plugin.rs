@@ -13,7 +13,7 @@ impl Walker {
     /// for the build of that root.
     pub(super) fn read_plugin(&mut self, root: RootId, file: FileId, field: &str) -> WalkResult<()> {
         // A root may list a configuration twice.
-        if !self.plugins.insert((root, file)) || !self.has_room() {
+        if !self.plugins.insert((root, file)) || !self.is_within_limits() {
             return Ok(());
         }
         let plugin = self.plugin_file(file)?;

@@ -90,7 +90,7 @@ fn values_and_edits(
     edited: &NewValues<'_>,
     mut change: impl FnMut(&mut Value, &str),
 ) -> Result<(Vec<Value>, usize), Problem> {
-    let mut documents = yaml::read_repeated(text, usize::MAX)?.documents;
+    let mut documents = yaml::read(text, usize::MAX)?.documents;
     let mut count = 0;
     let visit = &mut |value: &mut Value| {
         if let Some(new) = edited.get(&value.range.start).filter(|_| value.text().is_some()) {

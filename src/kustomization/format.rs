@@ -32,7 +32,7 @@ pub(crate) fn at_line(file: &str, line: usize) -> Location {
 
 /// Reads a text with one document; an empty text has no keys.
 pub(crate) fn parse<T: DeserializeOwned>(text: &str, file: &str) -> Result<(T, Value)> {
-    let stream = yaml::read(text, 1)
+    let stream = yaml::read_unique(text, 1)
         .map_err(|error| failure_at(file, error.position, &format!("not YAML: {}", error.message)))?;
     if let Some(second) = stream.rest {
         return Err(failure_at(file, second, "a second document"));

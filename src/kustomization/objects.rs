@@ -232,7 +232,7 @@ pub(crate) fn unescaped(text: &str) -> String {
 pub(crate) fn read_object<'a>(document: impl Into<FileDocument<'a>>) -> Result<Option<Value>, ObjectError> {
     let FileDocument { before, text } = document.into();
     let wrong = |line: usize, message: String| ObjectError { line: before + line, message };
-    let stream = yaml::read(text, 1)
+    let stream = yaml::read_unique(text, 1)
         .map_err(|error: super::Problem| wrong(error.position.line, format!("not YAML: {}", error.message)))?;
     if let Some(odd) = plugin::not_plain(&stream) {
         return Err(wrong(odd.position.line, format!("not plain YAML: {}", odd.message)));

@@ -23,7 +23,7 @@ use crate::tree::CHART_HOME;
 /// Fails with the problems that keep its references from being read, in the order of the text. It does not check
 /// whether the file of a reference exists.
 pub fn read(bytes: &[u8]) -> Result<Kustomization, Refused> {
-    let stream = parse(bytes, |text| yaml::read_repeated(text, 1))?;
+    let stream = parse(bytes, |text| yaml::read(text, 1))?;
     let mut reader = KustomizationReader { text: stream.text, ..KustomizationReader::default() };
     if let Some(root) = stream.documents.first().filter(|root| root.data != Data::Null) {
         let globals = root.folded_field("helmGlobals");
@@ -62,7 +62,7 @@ fn chart_home(value: &Value) -> Option<&str> {
 
 /// Reads a file in `generators`, `transformers` or `validators`; all its documents count.
 pub fn read_plugin(bytes: &[u8]) -> Result<Kustomization, Refused> {
-    let stream = parse(bytes, |text| yaml::read(text, usize::MAX))?;
+    let stream = parse(bytes, |text| yaml::read_unique(text, usize::MAX))?;
     let mut reader = KustomizationReader { text: stream.text, ..KustomizationReader::default() };
     plugin::read_objects(&stream, &mut reader);
     reader.finish()
@@ -75,7 +75,7 @@ const LISTING: &str = "apiVersion kind metadata buildMetadata resources bases na
 /// resources, such as `patches`: this program reads the configurations from the files, but kustomize runs the changed
 /// ones. `None` if there is no such field, or if the file cannot be parsed, which [`read`] reports.
 pub fn reshaping(bytes: &[u8]) -> Option<Problem> {
-    let stream = parse(bytes, |text| yaml::read_repeated(text, 1)).ok()?;
+    let stream = parse(bytes, |text| yaml::read(text, 1)).ok()?;
     let mut pairs = stream.documents.first()?.mapping()?.iter();
     let (key, value) = pairs.find(|(key, value)| {
         let is_empty = value.data == Data::Null || value.list().is_some_and(<[_]>::is_empty);

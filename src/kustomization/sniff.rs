@@ -11,7 +11,7 @@ use super::yaml::{self, Value};
 /// and `metadata.name` (or a list of these). Neither `apiVersion` nor a single object is required.
 pub(crate) fn count_objects(bytes: &[u8]) -> Result<usize, String> {
     let text = std::str::from_utf8(bytes).map_err(|_| "not text".to_owned())?;
-    let stream = yaml::read(text, usize::MAX)
+    let stream = yaml::read_unique(text, usize::MAX)
         .map_err(|error| format!("not YAML (line {}: {})", error.position.line, error.message))?;
     let objects = plugin::objects(&stream);
     let objects = objects.map_err(|problem| format!("{} (line {})", problem.message, problem.position.line))?;
@@ -31,7 +31,7 @@ pub(crate) fn looks_like_html(bytes: &[u8]) -> bool {
 pub(crate) fn is_flux_object(bytes: &[u8]) -> bool {
     const GROUP: &str = "kustomize.toolkit.fluxcd.io/";
     let text = std::str::from_utf8(bytes).ok().filter(|text| text.contains(GROUP));
-    let stream = text.and_then(|text| yaml::read(text, 1).ok());
+    let stream = text.and_then(|text| yaml::read_unique(text, 1).ok());
     let Some(root) = stream.as_ref().and_then(|stream| stream.documents.first()) else { return false };
     let [version, kind] = ["apiVersion", "kind"].map(|key| root.get(key).and_then(Value::text).unwrap_or_default());
     let mut keys = root.mapping().unwrap_or_default().iter().map(|(key, _)| key.as_str());

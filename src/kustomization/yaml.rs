@@ -95,14 +95,14 @@ pub(super) struct Stream<'t> {
 
 /// Reads up to `limit` documents with both parsers. Fails if a key is repeated, because not every reader takes the same
 /// value.
-pub(super) fn read(text: &str, limit: usize) -> Result<Stream<'_>, Problem> {
-    let mut stream = read_repeated(text, limit)?;
+pub(super) fn read_unique(text: &str, limit: usize) -> Result<Stream<'_>, Problem> {
+    let mut stream = read(text, limit)?;
     stream.repeated.take().map_or(Ok(stream), Err)
 }
 
 /// Reads up to `limit` documents of a kustomization with both parsers. Its keys may be repeated: the last value counts
 /// for kustomize, and the others are in [`Value::replaced`].
-pub(super) fn read_repeated(text: &str, limit: usize) -> Result<Stream<'_>, Problem> {
+pub(super) fn read(text: &str, limit: usize) -> Result<Stream<'_>, Problem> {
     // If the last line has only spaces and no line break, one parser makes an extra line of a block scalar from it.
     let bare = text.trim_end_matches(' ');
     let text = if bare.ends_with('\n') { bare } else { text };
@@ -120,7 +120,7 @@ pub(super) fn read_repeated(text: &str, limit: usize) -> Result<Stream<'_>, Prob
 /// Reads all documents of the text in a scalar of `file`, such as an inline configuration. Their positions are those in
 /// the file, so that they can be reported and edited. If they cannot be mapped to the file, all are that of the scalar.
 pub(super) fn read_within<'v>(file: &str, scalar: &'v Value) -> Result<Stream<'v>, Problem> {
-    let mut stream = read(scalar.text().unwrap_or_default(), usize::MAX)?;
+    let mut stream = read_unique(scalar.text().unwrap_or_default(), usize::MAX)?;
     stream.before = scalar.start.line - 1;
     let block = Block::of(file, scalar);
     let relocate = &mut |value: &mut Value| match &block {

@@ -21,7 +21,7 @@ pub(crate) fn render(request: &LocalizeRequest<'_>) -> Result<LocalizeOutcome, F
     // A new branch must not take the place of one at the remote that was never fetched. And HEAD is built: changes on
     // disk would have no effect.
     destination.branch().map_or(Ok(()), OnBranch::refuse_unseen)?;
-    destination::refuse_changed(&workspace, &workspace.survey().explore_all_inputs()?.graph)?;
+    destination::refuse_uncommitted(&workspace, &workspace.survey().explore_all_inputs()?.graph)?;
     let mut rendered = build_all(&workspace, request.how)?;
     // If somebody else pushes first, their commit becomes the parent, and nothing is built again.
     for _ in 0..PUSHES {

@@ -38,7 +38,8 @@ impl LocalizeSource {
                     }
                     None => {
                         let directory = directory("target", target, workspace)?;
-                        let scope = scope.as_deref().map(|text| above(&directory, text, workspace)).transpose()?;
+                        let scope =
+                            scope.as_deref().map(|text| scope_directory(&directory, text, workspace)).transpose()?;
                         // The top of the repository has no name, so a copy of it needs NEW_DIR.
                         let name = path::name(&directory);
                         let default = (!name.is_empty()).then(|| default_new_dir(Some(name), None));
@@ -77,7 +78,7 @@ impl LocalizeSource {
     }
 
     /// The target to copy, which is fetched if it is remote. `None` if nothing is copied.
-    pub(super) fn copied(&self, workspace: &Workspace, fetcher: &mut Fetcher) -> Result<Option<copy::CopySource>> {
+    pub(super) fn copy_source(&self, workspace: &Workspace, fetcher: &mut Fetcher) -> Result<Option<copy::CopySource>> {
         match self {
             LocalizeSource::Local { directory, scope } => {
                 let scope = scope.as_deref();
@@ -160,7 +161,7 @@ fn refused_target(target: &str, why: &str) -> Failure {
 }
 
 /// Finds the directory of a scope. Fails if it does not contain the target.
-fn above(target: &str, text: &str, workspace: &Workspace) -> Result<String> {
+fn scope_directory(target: &str, text: &str, workspace: &Workspace) -> Result<String> {
     let scope = directory("scope", text, workspace)?;
     if path::is_in(target, &scope) {
         return Ok(scope);

@@ -95,7 +95,7 @@ pub(crate) fn message(text: &str) -> Cow<'_, str> {
 
 /// A line of somebody else's text as [`visible`], with a mark in each word from which a secret was removed without a
 /// trace.
-pub(crate) fn concealed(text: &str) -> String {
+pub(crate) fn visible_with_marks(text: &str) -> String {
     if message(text) == text {
         return visible(text);
     }

@@ -88,7 +88,7 @@ fn end(signal: i32) {
 }
 
 /// Makes an interruption wait until the result is dropped, for steps that belong together. No thread may hold two.
-pub(crate) fn hold_interrupts() -> MutexGuard<'static, ()> {
+pub(crate) fn delay_interrupts() -> MutexGuard<'static, ()> {
     locked(&HELD)
 }
 
@@ -240,15 +240,15 @@ pub(crate) fn unusable(error: impl std::fmt::Display) -> Failure {
 /// Locks a directory against other runs; waits for `patience` if another run has locked it, and returns `None` if it
 /// still has. Does nothing if the directory cannot be opened or its file system has no locks. The lock ends when the
 /// result is dropped, or with the process.
-pub(crate) fn lock(directory: &Path, patience: Duration) -> Option<Alone> {
+pub(crate) fn lock(directory: &Path, patience: Duration) -> Option<DirectoryLock> {
     let Some(opened) = open(directory) else {
-        return Some(Alone(None));
+        return Some(DirectoryLock(None));
     };
     let start = Instant::now();
     loop {
         match opened.try_lock() {
-            Ok(()) => return Some(Alone(Some(opened))),
-            Err(TryLockError::Error(_)) => return Some(Alone(None)),
+            Ok(()) => return Some(DirectoryLock(Some(opened))),
+            Err(TryLockError::Error(_)) => return Some(DirectoryLock(None)),
             Err(TryLockError::WouldBlock) if start.elapsed() > patience => return None,
             Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(5)),
         }
@@ -257,7 +257,7 @@ pub(crate) fn lock(directory: &Path, patience: Duration) -> Option<Alone> {
 
 /// Keeps a directory [locked](lock).
 #[derive(Debug)]
-pub struct Alone(#[allow(dead_code)] Option<File>);
+pub struct DirectoryLock(#[allow(dead_code)] Option<File>);
 
 /// Removes the directories that dead runs left in `parent`, where no other program has names that begin with `prefix`.
 pub(crate) fn sweep(parent: &Path, prefix: &str) {
@@ -351,7 +351,7 @@ mod tests {
 
     #[test]
     fn steps_that_are_held_together_may_make_directories() {
-        let _held = hold_interrupts();
+        let _held = delay_interrupts();
         drop(Scratch::new().unwrap());
     }
 }

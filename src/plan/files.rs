@@ -94,7 +94,7 @@ impl LocalizedRoots {
 
     /// The directory of the fetched chart that a file belongs to, or the path itself for attributes beside one. `None`
     /// if it belongs to none.
-    pub(super) fn vendored(&self, path: &str) -> Option<&str> {
+    pub(super) fn vendored_directory(&self, path: &str) -> Option<&str> {
         let mut directories = self.vendored.iter().map(String::as_str);
         directories.find(|directory| path::is_in(path, directory))
     }

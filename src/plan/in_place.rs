@@ -50,7 +50,7 @@ pub(crate) fn plan(
     remotes: &mut dyn Remotes,
 ) -> Result<Plan, Failures> {
     workspace.refuse_foreign_lock()?;
-    planned(workspace, request, options, remotes).map_err(|failures| workspace.explain(failures))
+    plan_unexplained(workspace, request, options, remotes).map_err(|failures| workspace.explain(failures))
 }
 
 /// The localized files that a lock lists. A lock comes with a pull request, so a file outside of `localized-files` is
@@ -69,7 +69,7 @@ fn user_tree(workspace: &Workspace) -> &dyn Tree {
 
 /// Localizes everything anew in memory, compares the result with the files, and returns the changes as a plan. [`plan`]
 /// explains the failures.
-fn planned(
+fn plan_unexplained(
     workspace: &Workspace,
     request: InPlaceRequest,
     options: &PlanOptions,
@@ -122,7 +122,7 @@ fn planned(
     // In a working tree a chart belongs to the user afterwards, so the lock does not list it. On a branch it does, so
     // that later runs take the chart from the branch, also if upstream changes it.
     let fetched = localized.files.iter().filter(|(path, _)| localized.is_fetched(path));
-    let fetched = fetched.filter(|(path, _)| options.trailers || localized.vendored(path).is_none());
+    let fetched = fetched.filter(|(path, _)| options.trailers || localized.vendored_directory(path).is_none());
     let fetched = fetched.map(|(_, (_, entry))| entry);
     let files = remaining.iter().copied().chain(fetched).cloned().collect();
     let lock = relocked(workspace, &old_lock, files, &localized, &after, options, troubles.has_unread)?;
@@ -304,6 +304,6 @@ fn to_stage(workspace: &Workspace, changes: &Changes, localized: &LocalizedRoots
     let untracked = lock.files.iter().map(|file| file.path.as_str()).filter(|path| !tree.is_tracked(path));
     let paths = changed.chain(untracked);
     let paths: BTreeSet<&str> =
-        paths.map(|path| localized_dir(path).or_else(|| localized.vendored(path)).unwrap_or(path)).collect();
+        paths.map(|path| localized_dir(path).or_else(|| localized.vendored_directory(path)).unwrap_or(path)).collect();
     Ok(paths.into_iter().map(str::to_owned).collect())
 }

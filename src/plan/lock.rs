@@ -109,7 +109,7 @@ pub(super) fn keep_locked(mut user_remotes: UserRemotes, old_lock: &Lock, has_un
     if has_unread {
         user_remotes.to_localize.extend(old_lock.upstreams())
     } else {
-        user_remotes.to_localize.extend(old_lock.stored())
+        user_remotes.to_localize.extend(old_lock.stored_upstreams())
     }
     user_remotes
 }
@@ -208,7 +208,7 @@ fn relocked(lock: Lock, user_remotes: &UserRemotes, troubles: Troubles) -> Reloc
 /// A lock without the charts that are not stored beside it, unless `helm` is enabled.
 pub(crate) fn without_charts(lock: Option<&Lock>, helm: bool) -> Lock {
     let mut lock = lock.cloned().unwrap_or_default();
-    let stored = lock.stored();
+    let stored = lock.stored_upstreams();
     lock.remotes.retain(|source, _| helm || !matches!(source, Upstream::Chart { .. }) || stored.contains(source));
     lock
 }

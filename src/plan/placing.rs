@@ -61,7 +61,7 @@ enum LaidOutReference {
     Root(Instance, RootId),
     File(FileId, String),
     /// Nothing that has a path.
-    None,
+    Unplaced,
 }
 
 /// For each file with references: its paths in the result.
@@ -158,7 +158,7 @@ impl LayoutBuilder<'_> {
                 }
                 Origin::Remote(_) | Origin::Archive { .. } => LaidOutReference::File(file, localized_path()),
             },
-            Resolution::Unchanged | Resolution::Remote | Resolution::Broken => LaidOutReference::None,
+            Resolution::Unchanged | Resolution::Remote | Resolution::Broken => LaidOutReference::Unplaced,
         }
     }
 
@@ -268,14 +268,14 @@ impl LayoutBuilder<'_> {
                 Some(destination)
             }
             // The file may be missing. The walk that proves the result must allow that, too.
-            LaidOutReference::None if edge.resolution == Resolution::Unchanged => {
+            LaidOutReference::Unplaced if edge.resolution == Resolution::Unchanged => {
                 let directory = self.destination(instance, &node.directory);
                 self.allowed_missing.extend(path::resolve(&directory, &edge.reference.text));
                 None
             }
             // In place, a broken reference of the user was broken before, and `check` reports it.
-            LaidOutReference::None if stays || graph.stays_remote.contains_key(&id) => None,
-            LaidOutReference::None => {
+            LaidOutReference::Unplaced if stays || graph.stays_remote.contains_key(&id) => None,
+            LaidOutReference::Unplaced => {
                 return Err(Failure::new("a reference was not resolved").at(location()));
             }
         })

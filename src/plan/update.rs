@@ -113,7 +113,7 @@ fn no_entry(lock: &Lock, shown: &str) -> Failure {
 }
 
 /// The source as a reference of the user. `None` for a chart or an image, or if no text would be parsed as this source.
-pub(crate) fn wanted(source: &Upstream) -> Option<RemoteRef> {
+pub(crate) fn as_reference(source: &Upstream) -> Option<RemoteRef> {
     let (wants, spec) = match source {
         Upstream::File { .. } => (ExpectedContent::File, None),
         Upstream::Git { .. } => (ExpectedContent::Root, Some(spec_of(source)?)),

@@ -27,7 +27,7 @@ pub(crate) fn new_entries(tree: &dyn Tree, base: &dyn Tree, path: &str) -> Resul
     let bytes = tree.read(path)?;
     let lock = Lock::parse(&bytes, path)?;
     // A lock of the base that cannot be read counts as empty: then all is new, and shown.
-    let old = Lock::at(base, path).ok().flatten().unwrap_or_default();
+    let old = Lock::find(base, path).ok().flatten().unwrap_or_default();
     let positions = Lock::positions(&bytes);
     let mut entries = Vec::new();
     for LockChange { kind, upstream, new, paths, .. } in Lock::changes(&old, &lock) {

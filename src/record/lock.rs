@@ -195,7 +195,7 @@ impl Lock {
     }
 
     /// The lock at `path` of a tree. `None` unless a file is there: a link or a directory does not count.
-    pub fn at(tree: &dyn Tree, path: &str) -> Result<Option<Rc<Lock>>> {
+    pub fn find(tree: &dyn Tree, path: &str) -> Result<Option<Rc<Lock>>> {
         match tree.entry(path)? {
             Some(Entry::File { .. }) => Lock::read(tree, path).map(Some),
             _ => Ok(None),
@@ -289,7 +289,7 @@ impl Lock {
     }
 
     /// The directories, files and charts from which files are stored, as far as `remotes` has them.
-    pub fn stored(&self) -> BTreeSet<Upstream> {
+    pub fn stored_upstreams(&self) -> BTreeSet<Upstream> {
         let mut roots: BTreeMap<&Upstream, BTreeSet<&str>> = BTreeMap::new();
         for StoredFile { remote, source, .. } in &self.files {
             let Some(remote) = remote else { continue };

@@ -14,7 +14,7 @@ pub(crate) fn looks_like_file(url: &str) -> bool {
     [".yaml", ".yml", ".json"].iter().any(|ending| lower.ends_with(ending))
         || (is_remote_file(url)
             && !has_git_marker(url)
-            && UrlParts::of(url).is_some_and(|parts| parts.forge_version().is_some()))
+            && UrlParts::of(url).is_some_and(|parts| parts.version_at_forge().is_some()))
 }
 
 /// Whether the extension of a URL or a file name is one of HTML.
@@ -32,8 +32,8 @@ pub(crate) fn names_page(name: &str) -> bool {
 pub(crate) fn file_pin(url: &str) -> Option<(Pin, String)> {
     let parts = UrlParts::of(url)?;
     let version = parts
-        .forge_version()
-        .or_else(|| parts.moving_version())
+        .version_at_forge()
+        .or_else(|| parts.probable_branch())
         .or_else(|| parts.query_value("ref"))
         .or_else(|| parts.query_value("at"))?;
     let pin = match version.as_str() {
@@ -54,7 +54,7 @@ const LATEST: [&str; 2] = ["releases/latest", "releases/permalink/latest"];
 impl UrlParts<'_> {
     /// The version in the URL of a raw file or a file of a release at a known forge; empty for a gist without a
     /// revision. `None` for any other URL, also for one that names a version, but no file after it.
-    fn forge_version(&self) -> Option<String> {
+    fn version_at_forge(&self) -> Option<String> {
         let segments = self.segments.as_slice();
         // The segments after the word for raw bytes, such as `raw`: first the version, then the path of the file.
         let version_and_path = match (self.host.as_str(), segments) {
@@ -93,7 +93,7 @@ impl UrlParts<'_> {
 
     /// A part of the path that usually moves, on a host whose URLs are not known: a word for the newest release, a
     /// branch in `refs/heads`, or the usual name of a first branch. `None` if it has no such part.
-    fn moving_version(&self) -> Option<String> {
+    fn probable_branch(&self) -> Option<String> {
         // The last segment is the file itself.
         let (_, directories) = self.segments.split_last()?;
         directories.iter().enumerate().find_map(|(at, segment)| match *segment {

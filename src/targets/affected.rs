@@ -301,7 +301,7 @@ fn unused_charts(
     let message = "a chart, which something else may deploy";
     let files = charts.iter().map(|chart| path::join(chart, "Chart.yaml"));
     // Nothing is wrong with the chart itself: it has no line, and no hint.
-    Ok(files.map(|file| Unread::new(&file, 0, message, Why::Away(Vec::new()))).collect())
+    Ok(files.map(|file| Unread::new(&file, 0, message, Why::Unavailable(Vec::new()))).collect())
 }
 
 /// Those of `directories` that a comparison builds by themselves: top roots, and directories whose root cannot be read.
@@ -337,9 +337,9 @@ impl<'a> Causes<'a> {
         let mut users = vec![Vec::new(); graph.roots.len()];
         let mut of_roots = Vec::new();
         for root in graph.root_ids() {
-            let RootInputs { own, roots } = graph.inputs(root)?;
+            let RootInputs { inputs, roots } = graph.inputs(root)?;
             roots.into_iter().for_each(|below| users[below.0].push(root));
-            let mut cause = changes.cause_in(&own)?;
+            let mut cause = changes.cause_in(&inputs)?;
             if cause.is_none() && incomplete.contains_key(&root) {
                 cause = changes.below(&graph.roots[root].directory)?.map(Cause::Path);
             }
@@ -347,7 +347,7 @@ impl<'a> Causes<'a> {
         }
         for root in graph.root_ids() {
             let Some(cause) = of_roots[root.0].clone() else { continue };
-            // A root with a difference of its own keeps it, and passes it on.
+            // A root with a difference of its inputs keeps it, and passes it on.
             let users_of = |root: &RootId| {
                 let users: &Vec<RootId> = &users[root.0];
                 users.iter().copied().filter(|user| of_roots[user.0].is_none()).collect::<Vec<_>>()
@@ -370,9 +370,7 @@ impl<'a> Causes<'a> {
         match self.graph.user_root(directory) {
             Some(root) => Ok(self.of_roots[root.0].clone()),
             // Several kustomizations, or one that cannot be read.
-            None => {
-                self.changes.cause_in(&inputs::of_directory_without_root(&*self.changes.trees.new, directory, &[])?)
-            }
+            None => self.changes.cause_in(&inputs::inputs_of_directory(&*self.changes.trees.new, directory, &[])?),
         }
     }
 }

@@ -141,7 +141,7 @@ impl Engine for ArgoCd {
         append(kustomization, "patches", list(build, "patches").to_vec());
     }
 
-    fn beside(&self, dir: &TargetDir, name: &str) -> Vec<String> {
+    fn override_paths(&self, dir: &TargetDir, name: &str) -> Vec<String> {
         override_files(&dir.path, name)
     }
 
@@ -249,8 +249,8 @@ impl Argo<'_> {
             return Ok(None);
         }
         let url = source.repo_url.as_deref().unwrap_or_default();
-        let elsewhere = |location: TargetLocation, values| {
-            let build = BuildSettings { values, ..build(self.options.as_deref(), document, written, &source) };
+        let elsewhere = |location: TargetLocation, more_inputs| {
+            let build = BuildSettings { more_inputs, ..build(self.options.as_deref(), document, written, &source) };
             document.target(self.tree, EngineName::ArgoCd, source.spot(written), location, build).map(Some)
         };
         // A chart of a repository has no path; a source with neither may get one from a patch.
@@ -299,7 +299,7 @@ impl Argo<'_> {
         // change.
         let below = path::resolve(base, path).filter(|_| !revision.is_fixed);
         let source_dir = below.as_deref().map(|directory| SourceDir { top: base, directory });
-        build.values = self.values_inputs(document, &merged, source_dir);
+        build.more_inputs = self.values_inputs(document, &merged, source_dir);
         let texts = [url, path, named.unwrap_or_default()];
         // Only now is it known whether the content of the tree says something about the target.
         let location = match self.why_unknown(application, texts, directory.as_deref())? {
@@ -352,7 +352,7 @@ impl Argo<'_> {
             let files = self.read_in(directory, build.directory.recurse)?;
             build.unread = why_objects_unknown(source, &files);
             // Jsonnet may import any file of the repository.
-            build.values.extend(files.iter().any(|file| file.ends_with(JSONNET)).then(|| base.to_owned()));
+            build.more_inputs.extend(files.iter().any(|file| file.ends_with(JSONNET)).then(|| base.to_owned()));
             build.note_submodules(self.tree, &files)?;
         }
         if matches!(dir.content, PathContent::Chart(_)) {

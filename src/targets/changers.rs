@@ -196,7 +196,7 @@ impl<'t> Changers<'t> {
                 // A build made the target in its home. A build of another cluster makes an object of its own from the
                 // same file, and does not change this one.
                 let is_other = match change.build {
-                    ChangingBuild::Target(number) => !self.is_home(&target.home, number),
+                    ChangingBuild::Target(number) => !self.may_be_home(&target.home, number),
                     ChangingBuild::Root { built, writer } => !self.is_part(&target.home, built, writer),
                 };
                 let is_done = object.built_by.is_some() && (is_other || self.targets.builds.done.contains(&change.by));
@@ -212,7 +212,7 @@ impl<'t> Changers<'t> {
     }
 
     /// Whether a target deploys the build of a directory. Also true if the graph has no root there, and so cannot tell.
-    fn is_home(&self, directory: &str, number: usize) -> bool {
+    fn may_be_home(&self, directory: &str, number: usize) -> bool {
         let root = self.graph.user_root(directory);
         root.is_none_or(|root| self.deployments.roots(number).contains(&root))
             || matches!(&self.targets.targets[number].location, TargetLocation::Local(dir) if dir.path == directory)

@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 
 use super::Target;
 use crate::graph::archive::NestedArchives;
-use crate::graph::inputs::{of_directory_without_root, paths_of};
+use crate::graph::inputs::{inputs_of_directory, paths_of};
 use crate::message::failure::{Failure, Result, shown};
 use crate::tree::{self, Resolved, Tree};
 
@@ -146,7 +146,7 @@ fn refuse<T>(why: String) -> Result<T> {
 
 /// Every path at which helm finds a file of a chart, with the targets of links in it.
 pub(crate) fn file_paths(tree: &dyn Tree, chart: &str) -> Result<Vec<String>> {
-    paths_of(tree, of_directory_without_root(tree, chart, &[chart.to_owned()])?)
+    paths_of(tree, inputs_of_directory(tree, chart, &[chart.to_owned()])?)
 }
 
 /// Why a chart may render differently in a cluster; `None` if its templates do not use the facts of a cluster. Then two

@@ -119,7 +119,7 @@ pub(crate) trait Engine: Sync {
 
     /// The paths in the deployed directory, beside its content, that it reads for a target with this name; the files
     /// may be missing.
-    fn beside(&self, _: &TargetDir, _name: &str) -> Vec<String> {
+    fn override_paths(&self, _: &TargetDir, _name: &str) -> Vec<String> {
         Vec::new()
     }
 

@@ -17,7 +17,7 @@ impl Targets {
     /// For each target, in their order, the inputs of its build that the tree lacks: empty if there are none. `None` if
     /// they are unknown, if its path is missing, for a chart or plugin, and unless it is at a revision that the tree
     /// has, as `is_of_tree` tells.
-    pub(crate) fn reaches(
+    pub(crate) fn missing_inputs(
         &self,
         explored: &Explored,
         config: &Config,
@@ -180,7 +180,7 @@ remotes:
         let found = targets::find(tree, &config, &|| Ok(identity(&config))).unwrap();
         let explored = explore_all(tree.clone()).unwrap();
         let targets = found.resolve_changers(&explored.graph);
-        let reaches = targets.reaches(&explored, &config, |_| true).unwrap();
+        let reaches = targets.missing_inputs(&explored, &config, |_| true).unwrap();
         (targets, reaches)
     }
 

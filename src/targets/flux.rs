@@ -205,7 +205,7 @@ fn target(tree: &dyn Tree, sources: &FluxSources<'_>, document: &Document) -> Re
             // The source may be made of this repository, which has the path: then changes below it count.
             Some(path) if !path.is_empty() && tree.entry(&path)?.is_some() => {
                 let why = format!("{why}, and `{path}` is in this one");
-                build.values.push(path);
+                build.more_inputs.push(path);
                 TargetLocation::Templated(why)
             }
             _ => TargetLocation::External(why),
@@ -218,7 +218,7 @@ fn target(tree: &dyn Tree, sources: &FluxSources<'_>, document: &Document) -> Re
                 let mut dir = target_dir::inspect_path(tree, EngineName::Flux, &base, written, revision, artifact)?;
                 if let Some(release) = &release {
                     dir = target_dir::as_chart(tree, dir)?;
-                    build.values = release::values_files(release, &base);
+                    build.more_inputs = release::values_files(release, &base);
                     build.release = Some(release::release(tree, &document.object, release, &base));
                 }
                 locate(tree, dir, &mut build)?
@@ -236,7 +236,7 @@ fn locate(tree: &dyn Tree, dir: TargetDir, build: &mut BuildSettings) -> Result<
         if let Some(included) = artifact.covers(&dir.path) {
             // The other source may be any part of this repository, so every change counts: an empty path is the whole
             // tree.
-            build.values.push(String::new());
+            build.more_inputs.push(String::new());
             return Ok(TargetLocation::Templated(format!("`{included}` comes from another source")));
         }
         if let PathContent::Directory(directory) = &dir.content

@@ -21,8 +21,8 @@ pub(crate) fn inputs(
     dir: &TargetDir,
     plain: Option<Vec<String>>,
 ) -> Result<Vec<BuildInput>> {
-    let mut whole = target.build.values.clone();
-    let beside = target.engine.beside(dir, &target.object.name);
+    let mut whole = target.build.more_inputs.clone();
+    let beside = target.engine.override_paths(dir, &target.object.name);
     let scanned = dir.scanned.iter().filter(|resource| !resource.is_root).map(|resource| resource.path.clone());
     match &dir.content {
         // Flux reads only what it finds as a resource: `scanned`, and roots.
@@ -33,7 +33,7 @@ pub(crate) fn inputs(
         PathContent::Kustomization(_) | PathContent::Submodule(_) | PathContent::Nothing(_) => {}
     }
     // These include paths that do not exist: a file that appears there changes the build.
-    let mut all = inputs::of_directory_without_root(tree, &dir.path, &whole)?;
+    let mut all = inputs::inputs_of_directory(tree, &dir.path, &whole)?;
     let patches = target.build.patches.iter().filter(|patch| !is_url(&patch.text));
     let patches = patches.filter_map(|patch| path::resolve(&dir.path, &patch.text));
     all.extend(scanned.chain(beside).chain(patches).map(BuildInput::At));
@@ -125,7 +125,7 @@ pub(super) fn read_paths(graph: &Graph, target: &Target, dir: &TargetDir) -> Res
     let mut roots: BTreeSet<String> = target.roots(dir).map(str::to_owned).collect();
     for root in graph.reach_localized(target.walked(dir, graph)) {
         roots.insert(graph.roots[root].directory.clone());
-        all.extend(graph.inputs(root)?.own);
+        all.extend(graph.inputs(root)?.inputs);
     }
     let mut paths = BTreeSet::new();
     for input in all {

@@ -27,7 +27,7 @@ pub(crate) struct ScannedKind {
     is_version: bool,
     kind: &'static str,
     /// Whether an unreadable document may be one.
-    is_certain: bool,
+    reports_unreadable: bool,
     /// Whether an object is relevant, or the error in it.
     matters: fn(&Value) -> Result<bool, Mistyped>,
 }
@@ -39,7 +39,7 @@ impl ScannedKind {
         kind: &'static str,
         matters: fn(&Value) -> Result<bool, Mistyped>,
     ) -> ScannedKind {
-        ScannedKind { mark: version, is_version: true, kind, is_certain: true, matters }
+        ScannedKind { mark: version, is_version: true, kind, reports_unreadable: true, matters }
     }
 
     /// The kind of the one object with this name.
@@ -48,8 +48,8 @@ impl ScannedKind {
     }
 
     /// A kind that is not searched for in unreadable documents, because only some of its objects matter.
-    pub(super) const fn if_readable(self) -> ScannedKind {
-        ScannedKind { is_certain: false, ..self }
+    pub(super) const fn ignoring_unreadable(self) -> ScannedKind {
+        ScannedKind { reports_unreadable: false, ..self }
     }
 
     /// Whether an object of this kind has its mark.
@@ -222,7 +222,7 @@ fn declares(text: &str) -> bool {
         let is_hidden = text.split("kind").skip(1).any(|rest| rest.split_whitespace().take(3).any(has_tag));
         // Without `HelmRelease`: only one with a chart in git matters, which an unreadable text does not show, and its
         // values may have merge keys, which are refused.
-        kinds().filter(|kind| kind.is_certain).any(|kind| {
+        kinds().filter(|kind| kind.reports_unreadable).any(|kind| {
             let is_marked = kind.is_version && has_tag(&text) || text.contains(kind.mark);
             is_marked && (is_hidden || text.contains(kind.kind))
         })
@@ -269,7 +269,7 @@ pub(super) fn scan(tree: &dyn Tree, files: &BTreeSet<String>) -> Result<Scan> {
         }
         match tree.read(file) {
             Ok(bytes) => scan.extend(scan_file(file, &bytes, is_chart_template(file, tree)?).as_ref().clone()),
-            Err(failure) => scan.unread.push(Unread::new(file, 0, failure.message, Why::Away(failure.hints))),
+            Err(failure) => scan.unread.push(Unread::new(file, 0, failure.message, Why::Unavailable(failure.hints))),
         }
     }
     Ok(scan)

@@ -186,7 +186,7 @@ impl BuildSettings {
         for path in files {
             if tree.entry(path)? == Some(Entry::Submodule) {
                 self.unread.get_or_insert(format!("`{path}` is a submodule"));
-                self.values.push(path.clone());
+                self.more_inputs.push(path.clone());
             }
         }
         Ok(())

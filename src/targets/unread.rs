@@ -54,7 +54,7 @@ pub(crate) enum Why {
     /// It is a template: something else makes objects of it.
     Template,
     /// It is correct, but not available. With hints.
-    Away(Vec<String>),
+    Unavailable(Vec<String>),
     /// It exceeds a limit, or the output of a build cannot be read.
     Limit,
 }

@@ -117,7 +117,7 @@ impl<'a> History<'a> {
         if entries(repository, recorded).is_ok() {
             let paths = differences(repository, recorded, tree, &BTreeSet::new())?;
             let paths = paths.iter().map(|path| path::join(directory, path));
-            self.report_changed(verifier, paths, by);
+            self.add_changed(verifier, paths, by);
         }
         // If no path is reported, for example because the repository lacks the recorded tree, the ids are.
         let is_reported = verifier.differences.iter().any(|difference| {
@@ -171,7 +171,7 @@ impl<'a> History<'a> {
     }
 
     /// Reports paths as different from the record of the commit `by`, unless they are reported already.
-    fn report_changed(&mut self, verifier: &mut Verifier, paths: impl IntoIterator<Item = String>, by: &str) {
+    fn add_changed(&mut self, verifier: &mut Verifier, paths: impl IntoIterator<Item = String>, by: &str) {
         let reported: BTreeSet<String> =
             verifier.differences.iter().map(|difference| difference.path.clone()).collect();
         for path in paths {
@@ -187,7 +187,7 @@ impl<'a> History<'a> {
     }
 
     /// Reports the rest, which no lock covers: a missing record, and changes beside the copies.
-    pub(super) fn compare_rest(
+    pub(super) fn report_uncovered(
         &mut self,
         verifier: &mut Verifier,
         locks: &[(String, Lock)],
@@ -232,9 +232,9 @@ impl<'a> History<'a> {
         };
         let (before, after) = (object_id(&ours.tree)?, object_id(&self.id.tree)?);
         let since = differences(self.repository, before, after, &BTreeSet::new())?;
-        self.report_changed(verifier, since, by);
+        self.add_changed(verifier, since, by);
         match tip::differences_from_source(self.repo, self.repository, before, trailers)? {
-            Some(paths) => self.report_changed(verifier, paths, by),
+            Some(paths) => self.add_changed(verifier, paths, by),
             None if self.repo.is_shallow()? => {
                 let failure = Failure::new(format!(
                     "cannot compare the files beside the copies: this shallow clone lacks the source commit of {by}"

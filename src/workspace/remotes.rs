@@ -11,7 +11,7 @@ use crate::record::Lock;
 
 /// The options of fetching that the configuration decides. The caller sets those of the command line, such as
 /// `offline`.
-pub(crate) fn fetching(config: &Config) -> fetch::FetchOptions {
+pub(crate) fn fetch_options(config: &Config) -> fetch::FetchOptions {
     fetch::FetchOptions {
         helm: config.helm,
         max_file_size: config.max_file_size,
@@ -48,7 +48,7 @@ pub(crate) fn fetcher_of(
     offline: bool,
     quiet: bool,
 ) -> Result<Fetcher> {
-    let options = fetch::FetchOptions { locked: true, offline, quiet, ..fetching(config) };
+    let options = fetch::FetchOptions { locked: true, offline, quiet, ..fetch_options(config) };
     // Localized branches may have the files of upstreams too.
     Ok(fetcher(repo, options, lock.cloned().into_iter().collect(), None)?.with_branches(repo))
 }

@@ -195,7 +195,7 @@ impl Diff {
         if verbose {
             return Vec::new();
         }
-        let skipped: Vec<&Compared> = self.builds.iter().filter(|build| build.is_left()).collect();
+        let skipped: Vec<&Compared> = self.builds.iter().filter(|build| build.is_skipped_for_remote()).collect();
         if skipped.len() > NAMED {
             let count = counted(skipped.len(), "build");
             return vec![format!("{count} not built: something stays remote (`-v` shows each)")];

@@ -11,7 +11,7 @@ const NAMED: usize = 10;
 
 /// The lines about the builds: the counts, the roots that were not built, by reason, and hints. If no build could run,
 /// only the reason.
-pub(super) fn proof(checked: &BuildCheck, verbose: bool) -> Vec<String> {
+pub(super) fn proof_lines(checked: &BuildCheck, verbose: bool) -> Vec<String> {
     if let Some(reason) = &checked.not_built {
         return vec![format!("  not verified: {reason}")];
     }
@@ -150,7 +150,7 @@ mod tests {
             (vec![broken.clone(), broken], "not verified: 2 roots not built"),
         ] {
             let checked = BuildCheck { by: Some(BuildTool::default()), targets, ..BuildCheck::default() };
-            let out = proof(&checked, false);
+            let out = proof_lines(&checked, false);
             assert!(out[0].starts_with(&format!("  {line} (")), "{out:?}");
         }
     }
@@ -173,9 +173,9 @@ mod tests {
             targets: names.iter().map(|name| target(name)).collect(),
             ..BuildCheck::default()
         };
-        assert_eq!(proof(&checked(&["a"]), false)[1], "  not built: a: a stays remote");
-        assert_eq!(proof(&checked(&["a", "b"]), false)[1..], ["  not built, for what they reach: a, b"]);
+        assert_eq!(proof_lines(&checked(&["a"]), false)[1], "  not built: a: a stays remote");
+        assert_eq!(proof_lines(&checked(&["a", "b"]), false)[1..], ["  not built, for what they reach: a, b"]);
         let each = ["  not built: a: a stays remote", "  not built: b: b stays remote"];
-        assert_eq!(proof(&checked(&["a", "b"]), true)[1..], each);
+        assert_eq!(proof_lines(&checked(&["a", "b"]), true)[1..], each);
     }
 }

@@ -1,6 +1,6 @@
 //! The text about localizing and locking.
 
-use super::builds::{differences, proof, refusal};
+use super::builds::{differences, proof_lines, refusal};
 use super::{LocalizeReport, Locking};
 use crate::commands::findings;
 use crate::commands::messages::{self, changes, counted, left, lines};
@@ -21,7 +21,7 @@ impl Outcome for LocalizeReport {
             _ if shown.quiet => String::new(),
             _ => {
                 lines(self.report_lines(shown))
-                    + &self.locking.diff.as_ref().map_or(String::new(), |diff| diff.text(shown))
+                    + &self.locking.effects.as_ref().map_or(String::new(), |diff| diff.text(shown))
             }
         }
     }
@@ -30,7 +30,7 @@ impl Outcome for LocalizeReport {
     fn stderr(&self, output: &OutputArgs) -> String {
         // The reason why nothing was written comes last, where people look first.
         let differs = self.localized.builds.as_ref().and_then(refusal);
-        let (diff, unmoved, unresolved) = (&self.locking.diff, &self.locking.unmoved, &self.locking.unresolved);
+        let (effects, unmoved, unresolved) = (&self.locking.effects, &self.locking.unmoved, &self.locking.unresolved);
         let failures = unmoved.iter().chain(unresolved).cloned().chain(differs);
         let failures: Vec<Failure> = failures.collect();
         let missing = match &self.localized.made {
@@ -41,7 +41,7 @@ impl Outcome for LocalizeReport {
             + &self.localized.uncommitted(output.verbose)
             + &findings::of_localizing(&self.localized.findings, self.localized.source(), output.verbose)
             + &messages::first_failures(&failures, output.verbose);
-        let stderr = stderr + &diff.as_ref().map_or(String::new(), |diff| diff.stderr(output));
+        let stderr = stderr + &effects.as_ref().map_or(String::new(), |effects| effects.stderr(output));
         if unresolved.is_empty() {
             return stderr;
         }
@@ -51,7 +51,7 @@ impl Outcome for LocalizeReport {
     }
 
     fn status(&self) -> u8 {
-        // Entries in `too_young` are held on purpose, and `check` reports the errors in `unread`: neither counts.
+        // Entries in `held` are held on purpose, and `check` reports the errors in `unread`: neither counts.
         let is_done = self.locking.unmoved.is_empty() && self.locking.unresolved.is_empty();
         let is_missing = matches!(self.localized.made, ResultKind::Rendered { fails: true, .. });
         u8::from(
@@ -91,17 +91,17 @@ impl LocalizeReport {
             out.extend(changes(
                 &localized.changes,
                 &locking.news,
-                |upstream: &Upstream| locking.diff.as_ref()?.effects_of(upstream),
+                |upstream: &Upstream| locking.effects.as_ref()?.effects_of(upstream),
                 shown,
             ));
             out.extend(localized.now_remote.iter().map(|upstream| format!("  {}", upstream.line())));
         }
         // The first hint says when it may be locked, or else what to do now.
-        out.extend(locking.too_young.iter().map(|failure: &Failure| {
+        out.extend(locking.held.iter().map(|failure: &Failure| {
             let wait = failure.hints.first().map(|hint| format!("; {hint}")).unwrap_or_default();
             format!("  held: {}{wait}", failure.message)
         }));
-        out.extend(localized.builds.iter().flat_map(|builds| proof(builds, verbose)));
+        out.extend(localized.builds.iter().flat_map(|builds| proof_lines(builds, verbose)));
         out.extend(left(&localized.left, verbose));
         out.extend(findings::warning_count(&localized.findings, verbose));
         // `check` explains each.
@@ -110,7 +110,7 @@ impl LocalizeReport {
             out.push(format!("  {count} not followed: see `git kustomize-localize check`"));
         }
         if verbose || localized.status == WriteOutcome::DryRun {
-            out.extend(self.file_lines());
+            out.extend(self.detail_lines());
         }
         if let Some(branch) = &localized.branch {
             out.extend(branch.worktree.iter().map(|directory| format!("  checked out at {directory}")));
@@ -154,7 +154,7 @@ impl LocalizeReport {
 
     /// The lines of `-v` and `--dry-run`: the references that were not followed, every file, and every reference that
     /// was changed.
-    fn file_lines(&self) -> Vec<String> {
+    fn detail_lines(&self) -> Vec<String> {
         let LocalizeReport { localized, locking } = self;
         let unread = locking.unread.iter().map(|failure| format!("  not followed: {failure}"));
         let files = localized.files.iter().map(|(path, size)| match size {

@@ -23,7 +23,7 @@ fn drawn(tree: &ReferenceTree) -> String {
 
 /// Returns what leads to a URL, or that nothing does.
 fn inverted(all: &[(&str, &str)], url: &str) -> String {
-    let lock = Lock::at(&files(all), LOCK_NAME).unwrap().unwrap_or_default();
+    let lock = Lock::find(&files(all), LOCK_NAME).unwrap().unwrap_or_default();
     let mut tree = survey(all, &[]);
     match tree.invert(url, &lock) {
         Ok(()) => drawn(&tree),

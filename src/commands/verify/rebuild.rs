@@ -17,7 +17,7 @@ use crate::record::{LOCK_NAME, Lock};
 use crate::tree::git::GitTree;
 use crate::tree::path;
 use crate::verify::{Difference, DifferenceKind, Record, VerifyOutcome, hint_instead};
-use crate::workspace::{Workspace, fetcher, fetching};
+use crate::workspace::{Workspace, fetch_options, fetcher};
 
 /// Adds the differences from localizing again, or the reasons why that failed.
 pub(super) fn compare(verified: &mut VerifyOutcome) -> Result<(), Failures> {
@@ -83,14 +83,14 @@ fn differences_of(
     }
     let whole = object_id(whole)?;
     let tree = GitTree::of_local(repo.clone(), whole)?;
-    let lock = Lock::at(&tree, &path::join(&record.directory, LOCK_NAME))?.unwrap_or_default();
+    let lock = Lock::find(&tree, &path::join(&record.directory, LOCK_NAME))?.unwrap_or_default();
     // The new objects are kept in memory only.
     let repository = repo.repository()?.clone().with_object_memory();
     let source_tree = object_id(&source.tree)?;
     let workspace = Workspace::of_rev(repo.clone(), Some(&source.commit))?;
     let options = PlanOptions { overwrite: false, trailers: lock.trailers };
     // Only locked digests count, or else a moved tag would look like an edited commit.
-    let fetching = fetch::FetchOptions { locked: true, ..fetching(&workspace.config) };
+    let fetching = fetch::FetchOptions { locked: true, ..fetch_options(&workspace.config) };
     let mut fetcher = fetcher(Some(repo), fetching, vec![lock.clone()], None)?;
     let plan = match &lock.target {
         Some(target) => {

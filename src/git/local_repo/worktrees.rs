@@ -36,7 +36,7 @@ impl LocalRepo {
 
     /// Waits until no other run changes a worktree of this repository, and keeps others waiting until the result is
     /// dropped.
-    pub fn alone(&self) -> Result<interrupt::Alone> {
+    pub fn alone(&self) -> Result<interrupt::DirectoryLock> {
         interrupt::lock(&self.common, PATIENCE).ok_or_else(|| {
             Failure::new("another run is in progress in a worktree of this repository")
                 .hint("run the same command again when it is done")

@@ -116,7 +116,7 @@ pub(crate) fn examine(
     let id =
         repo.commit(commit)?.ok_or_else(|| Failure::new(format!("the tip {commit} of `{branch}` cannot be read")))?;
     let tree = object_id(&id.tree)?;
-    let recorded = newest(repo, repository, branch, commit)?;
+    let recorded = newest_record(repo, repository, branch, commit)?;
     // A branch holds one kind of result: another kind would delete the files of this one.
     match Content::of(&recorded.trailers.target) {
         actual if actual == content => {}
@@ -134,7 +134,7 @@ pub(crate) fn examine(
     let TipEdits { mut edited, localized } = if is_whole {
         edited_in_place(repo, repository, &recorded.trailers, tree)?
     } else {
-        new_dirs = self::new_dirs(repo, tree, source_tree)?;
+        new_dirs = self::changed_new_dirs(repo, tree, source_tree)?;
         edited_copies(repo, repository, &recorded, tree, &new_dirs)?
     };
     let Recorded { trailers, after, .. } = recorded;
@@ -146,7 +146,7 @@ pub(crate) fn examine(
     edited.sort();
     // An edited lock proves nothing about the branch, and the next run must not take digests from it.
     let is_lock_intact = is_whole && !edited.iter().any(|path| path == LOCK_NAME);
-    let lock = if is_lock_intact { Lock::at(&GitTree::of_local(repo.clone(), tree)?, LOCK_NAME)? } else { None };
+    let lock = if is_lock_intact { Lock::find(&GitTree::of_local(repo.clone(), tree)?, LOCK_NAME)? } else { None };
     let mut state = TipState {
         commit: commit.to_owned(),
         tree,
@@ -253,7 +253,12 @@ fn is_lost(path: &str, localized: &[String], unlike_source: &[String]) -> bool {
 
 /// The newest localized commit in the history of `tip`. Fails if there is none, because a branch of another program
 /// must not be overwritten, or if its record is malformed.
-pub(crate) fn newest(repo: &LocalRepo, repository: &gix::Repository, branch: &str, tip: &str) -> Result<Recorded> {
+pub(crate) fn newest_record(
+    repo: &LocalRepo,
+    repository: &gix::Repository,
+    branch: &str,
+    tip: &str,
+) -> Result<Recorded> {
     match records::newest(repository, tip, &[], |_| true)? {
         RecordLookup::Record(recorded) => Ok(*recorded),
         RecordLookup::Unreadable { failure, .. } => Err(failure),
@@ -296,7 +301,7 @@ pub(crate) fn differences_from_source(
     let Some(source) = source_of(repo, trailers)? else { return Ok(None) };
     // NEW_DIRs are left out: the caller compares them with their own locks.
     let source = object_id(&source.tree)?;
-    let new_dirs = self::new_dirs(repo, tree, source)?;
+    let new_dirs = self::changed_new_dirs(repo, tree, source)?;
     let excluded = new_dirs.keys().chain(&trailers.target.new_dir).map(String::as_str).collect();
     let mut edited = differences(repository, source, tree, &excluded)?;
     // A NEW_DIR without its lock cannot be compared, so the lock counts as edited. `new_dirs` cannot tell: it lacks a
@@ -311,7 +316,7 @@ pub(crate) fn differences_from_source(
 
 /// Every NEW_DIR of a tree, by path: each outermost directory with the lock of a copy, unless it is the same in
 /// `source`, the tree of the source commit.
-fn new_dirs(repo: &Rc<LocalRepo>, tree: ObjectId, source: ObjectId) -> Result<BTreeMap<String, NewDir>> {
+fn changed_new_dirs(repo: &Rc<LocalRepo>, tree: ObjectId, source: ObjectId) -> Result<BTreeMap<String, NewDir>> {
     let files = GitTree::of_local(repo.clone(), tree)?;
     let mut locks = files.locks()?;
     // Shorter paths first, so that a directory comes before the directories in it.
@@ -342,7 +347,7 @@ pub(crate) fn new_dir_at(repo: &Rc<LocalRepo>, tree: ObjectId, directory: &str) 
 
 /// The lock of a NEW_DIR. `None` if `directory` has none, or one without a target.
 fn lock_of_copy(tree: &dyn Tree, directory: &str) -> Result<Option<Rc<Lock>>> {
-    let lock = Lock::at(tree, &path::join(directory, LOCK_NAME))?;
+    let lock = Lock::find(tree, &path::join(directory, LOCK_NAME))?;
     Ok(lock.filter(|lock| lock.target.is_some()))
 }
 

@@ -506,6 +506,10 @@ fn a_directory_is_stored_if_its_root_is() {
             files: sources.iter().map(file).collect(),
             ..Lock::default()
         };
-        assert!(lock.stored().iter().eq(expected.iter().copied()), "{sources:?}: {:?}", lock.stored());
+        assert!(
+            lock.stored_upstreams().iter().eq(expected.iter().copied()),
+            "{sources:?}: {:?}",
+            lock.stored_upstreams()
+        );
     }
 }

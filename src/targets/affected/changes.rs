@@ -37,7 +37,7 @@ impl Changes {
         let attributes = paths.iter().filter(|path: &&String| path::name(path) == ".gitattributes");
         let attributes = attributes.map(|path| path::parent(path).to_owned()).collect();
         // A lock entry is an input of every build that reaches it, although no file of the build differs.
-        let lock = |tree: &SharedTree| Lock::at(&**tree, LOCK_NAME).map(Option::unwrap_or_default);
+        let lock = |tree: &SharedTree| Lock::find(&**tree, LOCK_NAME).map(Option::unwrap_or_default);
         let locks = trees.as_ref().try_map(lock)?;
         let sources = changed_sources(locks.as_ref().map(|lock| &**lock));
         let affected_entries = affected_entries(locks.as_ref().map(|lock| &**lock), &sources);
@@ -189,7 +189,7 @@ impl Changes {
                     BuildInput::Chart(chart) => Some(chart.upstream()),
                     BuildInput::At(_) | BuildInput::Below(_) => None,
                 };
-                new.insert(graph.inputs(root)?.own.iter().filter_map(upstream).collect());
+                new.insert(graph.inputs(root)?.inputs.iter().filter_map(upstream).collect());
             }
             starts.extend(of_roots.get(&root).into_iter().flatten().cloned());
         }

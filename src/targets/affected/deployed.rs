@@ -265,7 +265,7 @@ impl Causes<'_> {
             inputs.extend(targets::inputs(&*self.changes.trees.new, target, dir, plain)?);
         }
         // A chart from elsewhere may have its values from this repository.
-        inputs.extend(both().flat_map(|target| target.build.values.iter().cloned().map(BuildInput::Below)));
+        inputs.extend(both().flat_map(|target| target.build.more_inputs.iter().cloned().map(BuildInput::Below)));
         if let Some(cause) = self.changes.cause_in(&inputs)? {
             return Ok(Some(cause));
         }

@@ -78,12 +78,12 @@ pub(super) fn expand(
 /// The template of a generator without empty values, which Argo CD takes from the template of the set.
 fn without_empty(own: &Value) -> Value {
     let Data::Mapping(pairs) = &own.data else { return own.clone() };
-    let pairs = pairs.iter().filter(|(_, value)| !is_empty(value));
+    let pairs = pairs.iter().filter(|(_, value)| !is_zero(value));
     own.with(Data::Mapping(pairs.map(|(key, value)| (key.clone(), without_empty(value))).collect()))
 }
 
 /// Whether a value says nothing.
-fn is_empty(value: &Value) -> bool {
+fn is_zero(value: &Value) -> bool {
     match &value.data {
         Data::Null => true,
         Data::Text(text) => text.is_empty(),

@@ -31,7 +31,7 @@ pub(in crate::targets) const KINDS: &[ScannedKind] = &[
     ScannedKind::of(SOURCES, ARTIFACT, ScannedKind::any),
     ScannedKind::of(SOURCES, GENERATOR, is_readable::<Generator>),
     ScannedKind::of("source.extensions.fluxcd.io/v", GENERATOR, is_readable::<Generator>),
-    ScannedKind::of("helm.toolkit.fluxcd.io/v", RELEASE, is_release).if_readable(),
+    ScannedKind::of("helm.toolkit.fluxcd.io/v", RELEASE, is_release).ignoring_unreadable(),
     ScannedKind::of(OPERATOR, INSTANCE, is_readable::<Spec<Instance>>),
     ScannedKind::of(OPERATOR, RESOURCE_SET, ScannedKind::any),
 ];
