@@ -90,10 +90,9 @@ fn plan_unexplained(
     let is_unchanged = restored_urls.files.is_empty();
     let survey = if is_unchanged { workspace.survey() } else { &Rc::new(Survey::of(restored_urls.tree.clone())) };
     let explored = walk(workspace, survey, &starts, Some(remotes));
-    let troubles = Troubles::of(&explored);
     // A root that the user named must exist. Other errors in the user's files are left to `check`.
     let missing = explored.troubles.iter().filter(|trouble| is_named && trouble.at == At::Nothing);
-    Failures::if_any(missing.map(|trouble| trouble.failure.clone()).chain(troubles.remote).collect())?;
+    Failures::if_any(missing.map(|trouble| trouble.failure.clone()).chain(Troubles::of(&explored).remote).collect())?;
     let graph = &explored.graph;
     let mut roots: Vec<RootId> = explored.starts.iter().flatten().copied().collect();
     roots.retain(|root| !is_update || restored_urls.roots.contains(&graph.roots[*root].directory));
@@ -110,8 +109,9 @@ fn plan_unexplained(
         |file: &StoredFile| localized_dir(&file.path).is_some_and(|home| directories.contains(path::parent(home)));
     let mut remaining: Vec<&StoredFile> =
         ours(&old_lock).filter(|file| !localized.files.contains_key(&file.path)).collect();
+    // Of all starting points, also those that the user did not name.
+    let has_unread = Troubles::of(&after).has_unread;
     if let Files::WorkingTree { tree, .. } = &workspace.files {
-        let has_unread = Troubles::of(&after).has_unread;
         // A root that the configuration excludes is not localized, but builds with the files that it names.
         let user_roots: Vec<String> = workspace.roots()?.into_iter().map(str::to_owned).collect();
         refuse_unclear(&remaining, &survey.walk(&user_roots), has_unread && is_update)?;
@@ -125,7 +125,7 @@ fn plan_unexplained(
     let fetched = fetched.filter(|(path, _)| options.trailers || localized.vendored_directory(path).is_none());
     let fetched = fetched.map(|(_, (_, entry))| entry);
     let files = remaining.iter().copied().chain(fetched).cloned().collect();
-    let lock = relocked(workspace, &old_lock, files, &localized, &after, options, troubles.has_unread)?;
+    let lock = relocked(workspace, &old_lock, files, &localized, &after, options, has_unread)?;
     let mut changes = tree_changes::changes(workspace, &old_lock, &lock, &localized, options.overwrite)?;
     if lock != old_lock || (workspace.lock.is_none() && changes.values().any(Option::is_some)) {
         changes.insert(LOCK_NAME.to_owned(), Some(ResultFile::of(&lock)?));

@@ -336,6 +336,21 @@ fn a_kustomization_that_cannot_be_read_keeps_the_localized_files_it_may_use() {
 }
 
 #[test]
+fn a_kustomization_that_cannot_be_read_keeps_its_locked_upstreams_if_another_is_vendored() {
+    let world = world();
+    world.work.lock();
+    world.work.commit("locked");
+    world.work.write("overlays/dev/kustomization.yaml", "resources: [\n");
+    in_place(&world.work, &["base"]).success().says(expect![[r#"
+        localized base: 8 files written, 2 references rewritten, 0 removed
+          not verified: neither `kustomize` nor `kubectl` was found on PATH
+          to stage it: git add -f -- :/base/kustomization.yaml :/base/localized-files :/kustomize-localize.lock
+    "#]]);
+    let lock = world.work.read(LOCK);
+    assert!(lock.contains("https://files.example.com/v1/app.yaml"), "{lock}");
+}
+
+#[test]
 fn a_localized_file_that_an_excluded_root_uses_is_not_removed() {
     let world = world();
     in_place(&world.work, &[]).success();
