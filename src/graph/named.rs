@@ -224,18 +224,12 @@ impl<'a> Namer<'a> {
     /// The node of a remote reference at these lines, which the walk has not fetched: its digest if it is locked,
     /// otherwise whether an exception allows it.
     fn remote_node(&self, wanted: &RemoteRef, lines: Lines) -> Node {
-        let locked = wanted.locked(&self.lock);
-        // The lock tells whether a URL is a file or a repository; without it only the text does.
-        let spec = match locked {
-            Some(Upstream::Git { .. }) => wanted.spec.as_ref(),
-            Some(_) => None,
-            None => wanted.repository(),
-        };
+        let spec = wanted.repository_by(&self.lock);
         let kind = spec.map_or(NodeKind::Http, |_| NodeKind::Git);
         let pin = spec.map(|spec| Pin::of(spec.reference.as_deref()));
         let allowed = self.allowed(Rule::RemoteReference, &wanted.meant(), lines);
-        let why = allowed.filter(|_| locked.is_none());
-        Node { pin, why, ..Node::on_host(wanted.text.shown(), kind, locked, &self.lock) }
+        let why = allowed.filter(|_| !wanted.is_locked(&self.lock));
+        Node { pin, why, ..Node::on_host(wanted.text.shown(), kind, wanted.locked(&self.lock), &self.lock) }
     }
 
     /// The node of a chart: its directory if it is in the tree, otherwise its upstream.

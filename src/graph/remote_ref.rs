@@ -73,6 +73,15 @@ impl RemoteRef {
         }
     }
 
+    /// The reference as a repository: the entry of `lock` tells whether it is one, and without an entry its text.
+    pub(crate) fn repository_by(&self, lock: &Lock) -> Option<&RepoSpec> {
+        match self.locked(lock) {
+            Some(Upstream::Git { .. }) => self.spec.as_ref(),
+            Some(_) => None,
+            None => self.repository(),
+        }
+    }
+
     /// The subject of rules and exceptions, as far as text and field tell.
     pub(crate) fn subject(&self) -> Subject {
         self.meant().subject()

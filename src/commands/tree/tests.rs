@@ -147,6 +147,30 @@ app
 }
 
 #[test]
+fn a_directory_that_the_lock_lacks_may_be_allowed() {
+    let commit = "1".repeat(40);
+    let lock = format!(
+        "version: 1\nremotes:\n- {{url: 'https://github.com/acme/lib', ref: v1, commit: '{commit}', paths: {{web: {{}}}}}}\n"
+    );
+    let kustomization = "\
+resources:
+- https://github.com/acme/lib//web?ref=v1 # kustomize-localize: allow[remote-reference] ours
+- https://github.com/acme/lib//db?ref=v1 # kustomize-localize: allow[remote-reference] ours
+- https://github.com/acme/lib//app?ref=v1
+";
+    let all = [("kustomization.yaml", kustomization), (LOCK_NAME, &lock)];
+    assert_eq!(
+        drawn(&survey(&all, &[])),
+        "\
+.
+├── https://github.com/acme/lib//web?ref=v1 (tag, locked 111111111111)
+├── https://github.com/acme/lib//db?ref=v1 (tag, allowed)
+└── https://github.com/acme/lib//app?ref=v1 (tag, not locked)
+"
+    );
+}
+
+#[test]
 fn references_of_remotes_are_found_through_the_lock() {
     let entry = |name: &str, path: &str, names: &str| {
         let commit = "1".repeat(40);
