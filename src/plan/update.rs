@@ -193,6 +193,8 @@ pub(crate) fn with_new_refs(
     new_ref: &mut NewRef<'_>,
 ) -> Result<Changes> {
     let starts = super::starts(workspace)?;
+    let no_lock = Lock::default();
+    let lock = workspace.lock.as_deref().unwrap_or(&no_lock);
     // The walk has no lock and no exceptions: a reference that stays remote has a ref that can be raised, too.
     let graph = &workspace.survey().judged(&starts, &WalkPolicy::default()).graph;
     let mut edits: BTreeMap<&str, Vec<Edit<'_>>> = BTreeMap::new();
@@ -211,7 +213,8 @@ pub(crate) fn with_new_refs(
         }
     }
     for edge in graph.roots.iter().flat_map(|root| &root.edges) {
-        let spec = edge.remote.as_ref().and_then(|wanted| wanted.spec.as_ref());
+        // A URL of a file may parse as a repository, but has no ref that could be written.
+        let spec = edge.remote.as_ref().and_then(|wanted| wanted.repository_by(lock));
         let (Some(spec), Some(file)) = (spec, graph.user_path(edge.from)) else {
             continue;
         };

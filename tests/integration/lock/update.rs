@@ -213,6 +213,11 @@ fn another_ref_is_written_where_the_url_is_named() {
             error: no kustomization references a git repository or chart with this URL
               hint: list the references: git kustomize-localize tree
         "#]]);
+    // The URL of a file has no ref, although it parses as a repository.
+    world.refused(&["update", "https://github.com/acme/files", "--to", "v9"]).says(expect![[r#"
+        error: no kustomization references a git repository or chart with this URL
+          hint: list the references: git kustomize-localize tree
+    "#]]);
     let before = world.work.state();
     let to = ["https://github.com/acme/lib?ref=v1", "--to", "v1.2.0+k3s1"];
     update(&world, &[&to[..], &["--dry-run"]].concat()).success();
