@@ -50,7 +50,7 @@ pub(crate) fn up_to_date(workspace: &Workspace) -> Result<Option<Relocked>> {
     // A bot changed the commit of a stale entry: its references at the new commit are unknown until it is fetched.
     let is_stale = lock.remotes.values().any(Pinned::is_stale);
     let fits = troubles.remote.is_empty() && !is_stale && !needs_fetch;
-    Ok(fits.then(|| relocked(lock, &user_remotes, troubles)))
+    Ok(fits.then(|| relocked(lock, &user_remotes, troubles, config.helm)))
 }
 
 /// Whether a lock of the tree would be empty, as far as can be told without fetching.
@@ -100,7 +100,7 @@ pub(crate) fn relock(workspace: &Workspace, old_lock: &Lock, remotes: &mut dyn g
     let user_remotes = remotes::user_remotes(graph, config, old_lock);
     let user_remotes = keep_locked(user_remotes, old_lock, troubles.has_unread);
     let lock = reachable_lock(old_lock, &fetched, &kept_entries, &user_remotes, &|upstream| excepted(config, upstream));
-    Ok(relocked(lock, &user_remotes, troubles))
+    Ok(relocked(lock, &user_remotes, troubles, config.helm))
 }
 
 /// Adds upstreams that stay locked although no file references them: those of stored files, and with `has_unread`
@@ -196,10 +196,14 @@ pub(super) fn unlocked(lock: &Lock, user_remotes: &UserRemotes) -> impl Iterator
 }
 
 /// The result of locking: the lock, and what it does not have.
-fn relocked(lock: Lock, user_remotes: &UserRemotes, troubles: Troubles) -> Relocked {
-    // A file or repository that could not be resolved has an error of its own.
-    let unlocked = unlocked(&lock, user_remotes);
-    let unlocked = unlocked.filter(|upstream| matches!(upstream, Upstream::Chart { .. } | Upstream::Image { .. }));
+fn relocked(lock: Lock, user_remotes: &UserRemotes, troubles: Troubles, helm: bool) -> Relocked {
+    // Anything that could not be resolved has an error of its own, but an image is never resolved, and a chart only
+    // with `helm`.
+    let unlocked = unlocked(&lock, user_remotes).filter(|upstream| match upstream {
+        Upstream::Image { .. } => true,
+        Upstream::Chart { .. } => !helm,
+        Upstream::Git { .. } | Upstream::File { .. } => false,
+    });
     let unlocked = unlocked.map(|upstream| Failure::new(format!("{upstream} is not locked")));
     let unread = troubles.local.into_iter().chain(unlocked).collect();
     Relocked { unread, lock, unresolved: troubles.remote }

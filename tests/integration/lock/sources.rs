@@ -139,7 +139,6 @@ fn a_chart_that_is_not_listed_is_not_pulled() {
     work.decide("helm: true\nsources: [{url: github.com}]\n");
     work.run(&["lock"]).fails(1).says(expect![[r#"
         nothing was written
-          1 reference not followed: see `git kustomize-localize check`
         error: app/kustomization.yaml:1:32: helmCharts[0]: `oci://charts.example/stable#web@1.2.3` is not in `sources`, so it may not be locked
           hint: if it may be used, add it to `sources` in .kustomize-localize: - {url: 'oci://charts.example/stable'}
         error: 1 reference could not be locked
@@ -165,7 +164,6 @@ fn a_chart_that_is_not_listed_is_not_pulled() {
     work.decide("helm: true\nsources: [{url: charts.example}]\n");
     work.run(&["lock"]).fails(1).says(expect![[r#"
         nothing was written
-          1 reference not followed: see `git kustomize-localize check`
         error: app/kustomization.yaml:1:32: helmCharts[0]: oci://charts.example/stable#web@1.2.3: helm could not pull it: pulled
           hint: to see what helm does: helm pull --version=1.2.3 -- oci://charts.example/stable/web
         hint: to leave it remote, add to `allow` in `.kustomize-localize`:

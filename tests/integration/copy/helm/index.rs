@@ -117,7 +117,6 @@ fn an_archive_is_what_its_index_says() {
     list(&stage, "nginx-1.2.3.tgz", &sha256_hex(b"another one"));
     lock(&stage).fails(1).says(expect![[r#"
         nothing was written
-          1 reference not followed: see `git kustomize-localize check`
         error: app/kustomization.yaml:2:23: helmCharts[0]: https://charts.example/stable#nginx@1.2.3: the index lists the archive nginx-1.2.3.tgz: its sha256 is <0>, and the index says <1>
           hint: report this to the owner of the chart repository
         hint: to leave it remote, add to `allow` in `.kustomize-localize`:
@@ -132,21 +131,18 @@ fn an_archive_is_what_its_index_says() {
     transcript.says(expect![[r#"
         $ git kustomize-localize lock
         nothing was written
-          1 reference not followed: see `git kustomize-localize check`
         error: app/kustomization.yaml:2:23: helmCharts[0]: cannot read the index of https://charts.example/stable: it has no `entries`
         hint: to leave it remote, add to `allow` in `.kustomize-localize`:
           - {chart: 'https://charts.example/stable#nginx@1.2.3', reason: 'TODO'}
         error: 1 reference could not be locked
         $ git kustomize-localize lock
         nothing was written
-          1 reference not followed: see `git kustomize-localize check`
         error: app/kustomization.yaml:2:23: helmCharts[0]: cannot read the index of https://charts.example/stable: it has anchors
         hint: to leave it remote, add to `allow` in `.kustomize-localize`:
           - {chart: 'https://charts.example/stable#nginx@1.2.3', reason: 'TODO'}
         error: 1 reference could not be locked
         $ git kustomize-localize lock
         nothing was written
-          1 reference not followed: see `git kustomize-localize check`
         error: app/kustomization.yaml:2:23: helmCharts[0]: cannot read the index of https://charts.example/stable: line 1: mismatched bracket '[' closed by '}'
         hint: to leave it remote, add to `allow` in `.kustomize-localize`:
           - {chart: 'https://charts.example/stable#nginx@1.2.3', reason: 'TODO'}
@@ -160,7 +156,6 @@ fn an_archive_is_what_its_index_says() {
     transcript.says(expect![[r#"
         $ git kustomize-localize lock
         nothing was written
-          1 reference not followed: see `git kustomize-localize check`
         error: app/kustomization.yaml:2:23: helmCharts[0]: https://charts.example/stable#nginx@1.2.3: its repository has no such chart
           hint: to see what helm does: helm show chart --version=1.2.3 --repo=https://charts.example/stable -- nginx
         hint: to leave it remote, run `git kustomize-localize init`, or add to `allow` in `.kustomize-localize`:
@@ -193,7 +188,6 @@ fn index_and_archive_have_the_limit_of_every_file() {
     transcript.says(expect![[r#"
         $ git kustomize-localize lock
         nothing was written
-          1 reference not followed: see `git kustomize-localize check`
         error: app/kustomization.yaml:2:23: helmCharts[0]: cannot fetch https://charts.example/stable/index.yaml: the file is too large: the limit is 570 B
           hint: check that the URL names one file of manifests, not an archive
           hint: to accept larger files, write `max-file-size: SIZE` in .kustomize-localize
@@ -202,7 +196,6 @@ fn index_and_archive_have_the_limit_of_every_file() {
         error: 1 reference could not be locked
         $ git kustomize-localize lock
         nothing was written
-          1 reference not followed: see `git kustomize-localize check`
         error: app/kustomization.yaml:2:23: helmCharts[0]: cannot fetch https://charts.example/stable/nginx-1.2.3.tgz: the file is too large: the limit is 570 B
           hint: check that the URL names one file of manifests, not an archive
           hint: to accept larger files, write `max-file-size: SIZE` in .kustomize-localize
@@ -211,7 +204,6 @@ fn index_and_archive_have_the_limit_of_every_file() {
         error: 1 reference could not be locked
         $ git kustomize-localize lock
         nothing was written
-          1 reference not followed: see `git kustomize-localize check`
         error: app/kustomization.yaml:2:23: helmCharts[0]: cannot fetch https://charts.example/stable/index.yaml: the file is too large: the limit is 571 B
           hint: check that the URL names one file of manifests, not an archive
           hint: to accept larger files, write `max-file-size: SIZE` in .kustomize-localize
@@ -229,7 +221,6 @@ fn an_index_may_name_the_artifact_of_a_registry() {
     // It is still checked to be the chart.
     lock(&stage).fails(1).says(expect![[r#"
         nothing was written
-          1 reference not followed: see `git kustomize-localize check`
         error: app/kustomization.yaml:2:23: helmCharts[0]: https://charts.example/stable#nginx@1.2.3: expected the chart `nginx`, found `web`
           hint: report this to the owner of the chart repository
         hint: to leave it remote, add to `allow` in `.kustomize-localize`:
@@ -252,7 +243,6 @@ fn the_login_for_a_repository_goes_to_its_host_alone() {
     list(&stage, "nginx-1.2.3.tgz", "");
     lock(&stage).fails(1).says(expect![[r#"
         nothing was written
-          1 reference not followed: see `git kustomize-localize check`
         error: app/kustomization.yaml:2:23: helmCharts[0]: cannot fetch https://charts.example/stable/index.yaml: charts.example answered 401 Unauthorized
           hint: check the URL; if it needs a login, store one in git's credential helper: git credential approve; it is sent only to the host of the URL, and not over plain http
         hint: to leave it remote, add to `allow` in `.kustomize-localize`:
@@ -269,7 +259,6 @@ fn the_login_for_a_repository_goes_to_its_host_alone() {
     stage.server.require_password("https://1.1.1.1/", "u", "p");
     lock(&stage).fails(1).says(expect![[r#"
         nothing was written
-          1 reference not followed: see `git kustomize-localize check`
         error: app/kustomization.yaml:2:23: helmCharts[0]: cannot fetch https://1.1.1.1/nginx.tgz: 1.1.1.1 answered 401 Unauthorized
           hint: check the URL; if it needs a login, store one in git's credential helper: git credential approve; it is sent only to the host of the URL, and not over plain http
         hint: to leave it remote, add to `allow` in `.kustomize-localize`:
@@ -293,7 +282,6 @@ fn helm_chooses_the_version_of_a_range_from_an_index_of_ours() {
     stage.sandbox.script("helm", "echo '[]'");
     lock(&stage).fails(1).says(expect![[r#"
         nothing was written
-          1 reference not followed: see `git kustomize-localize check`
         error: app/kustomization.yaml:2:23: helmCharts[0]: https://charts.example/stable#nginx@^1.2: its repository has no such version
           hint: to see what helm does: helm show chart '--version=^1.2' --repo=https://charts.example/stable -- nginx
         hint: to leave it remote, run `git kustomize-localize init`, or add to `allow` in `.kustomize-localize`:
@@ -316,7 +304,6 @@ fn helm_chooses_the_version_of_a_range_from_an_index_of_ours() {
     transcript.says(expect![[r#"
         $ git kustomize-localize lock
         nothing was written
-          1 reference not followed: see `git kustomize-localize check`
         error: app/kustomization.yaml:2:23: helmCharts[0]: https://charts.example/stable#nginx@^1.2: its repository has no such version
           hint: to see what helm does: helm show chart '--version=^1.2' --repo=https://charts.example/stable -- nginx
         hint: to leave it remote, run `git kustomize-localize init`, or add to `allow` in `.kustomize-localize`:
@@ -324,14 +311,12 @@ fn helm_chooses_the_version_of_a_range_from_an_index_of_ours() {
         error: 1 reference could not be locked
         $ git kustomize-localize lock
         nothing was written
-          1 reference not followed: see `git kustomize-localize check`
         error: app/kustomization.yaml:2:23: helmCharts[0]: https://charts.example/stable#nginx@^1.2: cannot read the output of helm search repo: expected ident at line 1 column 2
         hint: to leave it remote, add to `allow` in `.kustomize-localize`:
           - {chart: 'https://charts.example/stable#nginx@^1.2', reason: 'TODO'}
         error: 1 reference could not be locked
         $ git kustomize-localize lock
         nothing was written
-          1 reference not followed: see `git kustomize-localize check`
         error: app/kustomization.yaml:2:23: helmCharts[0]: https://charts.example/stable#nginx@^1.2: helm could not choose a version: improper constraint: x
         hint: to leave it remote, add to `allow` in `.kustomize-localize`:
           - {chart: 'https://charts.example/stable#nginx@^1.2', reason: 'TODO'}

@@ -313,7 +313,6 @@ fn a_chart_that_helm_was_asked_for_is_not_left_for_want_of_helm() {
     transcript.says(expect![[r#"
         $ git kustomize-localize lock
         nothing was written
-          1 reference not followed: see `git kustomize-localize check`
         error: app/kustomization.yaml:2:23: helmCharts[0]: https://charts.example/stable#nginx@1.2.3: its repository has no such chart
           hint: to see what helm does: helm show chart --version=1.2.3 --repo=https://charts.example/stable -- nginx
         hint: to leave it remote, run `git kustomize-localize init`, or add to `allow` in `.kustomize-localize`:
@@ -321,7 +320,6 @@ fn a_chart_that_helm_was_asked_for_is_not_left_for_want_of_helm() {
         error: 1 reference could not be locked
         $ git kustomize-localize lock
         kustomize-localize.lock not changed: 1 remote reference
-          1 reference not followed: see `git kustomize-localize check`
         error: https://example.com/acme/base.git?ref=v1: kustomization.yaml:2:23: helmCharts[0]: https://charts.example/stable#nginx@1.2.3: its repository has no such chart
           reached from app/kustomization.yaml:2:3
           hint: to see what helm does: helm show chart --version=1.2.3 --repo=https://charts.example/stable -- nginx

@@ -46,7 +46,6 @@ fn helm_that_is_asked_for_must_be_there() {
     stage.without_helm();
     work.run(&["lock"]).fails(1).says(expect![[r#"
         nothing was written
-          1 reference not followed: see `git kustomize-localize check`
         error: app/kustomization.yaml:2:23: helmCharts[0]: https://charts.example/stable#nginx@^1.2.3: `helm` was not found on PATH
           hint: put helm on PATH; or leave charts remote, without `helm: true` in .kustomize-localize
         hint: to leave it remote, add to `allow` in `.kustomize-localize`:
@@ -121,7 +120,6 @@ fn a_chart_that_helm_cannot_render_alone_is_not_brought_in() {
     work.remove("kustomize-localize.lock");
     work.run(&["lock"]).fails(1).says(expect![[r#"
         nothing was written
-          1 reference not followed: see `git kustomize-localize check`
         error: app/kustomization.yaml:2:23: helmCharts[0]: helm fetches `https://h/s.json` when it renders the chart `nginx`, as `values.schema.json` in it says
           hint: put the chart into this repository, and there inline it below `$defs`, or remove `values.schema.json`
         error: 1 reference could not be locked
