@@ -18,7 +18,7 @@ use super::result::entry;
 use super::troubles::Troubles;
 use super::{Changes, ComparedRoot, Plan, PlanOptions, hydrator, lock, proof, remotes};
 use crate::graph::{self, At, Explored, FileId, Graph, Remotes, RootId, Survey};
-use crate::message::failure::{Failure, Failures, Result, listed};
+use crate::message::failure::{Failure, FailureKind, Failures, Result, listed};
 use crate::message::finding::{Rule, Severity};
 use crate::record::stored::localized_dir;
 use crate::record::{LOCK_NAME, Lock, StoredFile};
@@ -184,7 +184,7 @@ fn walk(workspace: &Workspace, survey: &Survey, starts: &[String], remotes: Opti
 fn walk_after(workspace: &Workspace, survey: &Survey, starts: &[String]) -> Result<Explored> {
     // If the configuration excludes every root, only the named ones are walked.
     let directories = match super::starts(workspace) {
-        Err(_) if !starts.is_empty() => Vec::new(),
+        Err(failure) if failure.kind == FailureKind::Excluded && !starts.is_empty() => Vec::new(),
         directories => directories?,
     };
     let starts = united(directories, starts);
