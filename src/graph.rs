@@ -395,10 +395,6 @@ impl Walker {
     /// Finds the file or root that a reference leads to, and adds it to the graph. A remote reference becomes pending.
     fn resolve_reference(&mut self, edge: EdgeId, reference: &Reference) -> WalkResult<Resolution> {
         let text = reference.text.as_str();
-        if text.is_empty() {
-            // kustomize skips empty strings in path fields.
-            return Ok(Resolution::Unchanged);
-        }
         if text.chars().any(char::is_control) {
             return Err(
                 Trouble::new(TroubleKind::Unsafe, "the reference contains control characters").hint(HINT_REWRITE)

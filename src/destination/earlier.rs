@@ -49,7 +49,7 @@ impl OnBranch {
     /// The newest record on the branch for this NEW_DIR, or for the repository in place. `None` if there is none, or if
     /// the tip was edited by hand, so that the record proves nothing.
     fn newest_record(&self, tip: &TipState) -> Result<Option<Trailers>> {
-        if !tip.matches_record || !tip.edited.is_empty() {
+        if !tip.matches_record {
             return Ok(None);
         }
         // The newest commit may be about another NEW_DIR.

@@ -236,8 +236,6 @@ impl Walker {
                         self.add_archive(chart, archive);
                     }
                 }
-                // An exception keeps it remote, so that nothing depends on the answer.
-                Ok(None) | Err(_) if policy.keeps_chart_remote(&self.graph, note, &wanted) => {}
                 Ok(None) => {
                     let failure = Failure::new(format!("{upstream} is not localized"))
                         .hint(format!("write `helm: true` into {FILE_NAME}"));

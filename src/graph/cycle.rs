@@ -25,7 +25,6 @@ pub(super) fn cycle_troubles(graph: &Graph) -> Vec<Trouble> {
         let root = &graph.roots[id];
         for above in path::and_above(&root.directory).map(path::parent) {
             if let Some(above) = graph.root_in(root.source, above)
-                && above != id
                 && let Some(chain) = graph.local_chain(id, above)
                 && chain.last().is_some_and(|last| reported.insert(*last))
             {
