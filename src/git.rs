@@ -79,9 +79,6 @@ pub(crate) fn not_run(error: process::Error) -> Failure {
     let failure = Failure::new(error.to_string());
     match error {
         process::Error::NotFound(_) => failure.hint("install git, or put it on PATH"),
-        process::Error::Deadline(..) => {
-            failure.hint("to allow more time for a URL: add `timeout=SECONDS` to its query")
-        }
         _ => failure,
     }
 }

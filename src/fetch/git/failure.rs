@@ -76,7 +76,10 @@ impl Network {
     pub(in crate::fetch) fn not_run(&self, request: &GitRequest, error: process::Error) -> Failure {
         let is_late = matches!(error, process::Error::Deadline(..));
         let failure = git::not_run(error).context(request.url.shown());
-        if is_late { failure.because(FailureKind::NoAnswer) } else { failure }
+        if !is_late {
+            return failure;
+        }
+        failure.hint("to allow more time for a URL: add `timeout=SECONDS` to its query").because(FailureKind::NoAnswer)
     }
 
     /// The failure of a repository that answered, but does not have `reference`: a branch, a tag or a commit id.
