@@ -290,19 +290,23 @@ impl Lock {
 
     /// The directories, files and charts from which files are stored, as far as `remotes` has them.
     pub fn stored_upstreams(&self) -> BTreeSet<Upstream> {
-        let mut roots: BTreeMap<&Upstream, BTreeSet<&str>> = BTreeMap::new();
+        // The path of each stored file in its upstream, if the lock has it.
+        let mut sources: BTreeMap<&Upstream, Vec<Option<&str>>> = BTreeMap::new();
         for StoredFile { remote, source, .. } in &self.files {
             let Some(remote) = remote else { continue };
-            // The directories of an entry are roots, so only their kustomizations tell which of them are stored.
-            let source = source.as_deref().filter(|source| FILE_NAMES.contains(&path::name(source)));
-            roots.entry(remote).or_default().extend(source.map(path::parent));
+            sources.entry(remote).or_default().push(source.as_deref());
         }
         let mut stored = BTreeSet::new();
-        for (remote, roots) in roots {
+        for (remote, sources) in sources {
             let Some(pinned) = self.remotes.get(remote) else { continue };
+            // The directories of an entry are roots, so only their kustomizations tell which of them are stored.
+            let kustomizations = sources.iter().flatten().filter(|source| FILE_NAMES.contains(&path::name(source)));
+            let roots: BTreeSet<&str> = kustomizations.map(|source| path::parent(source)).collect();
             // A stored root may have another path here than in the entry, because it was reached by a link or from
-            // another root. Then any directory of the entry may lead to it.
-            let is_exact = !roots.is_empty() && roots.iter().all(|root| pinned.paths.contains_key(*root));
+            // another root. A file without a path here may be the kustomization of any root. Then any directory of the
+            // entry may be stored.
+            let is_known = sources.iter().all(Option::is_some) && !roots.is_empty();
+            let is_exact = is_known && roots.iter().all(|root| pinned.paths.contains_key(*root));
             let paths = pinned.paths.keys().filter(|path| !is_exact || roots.contains(path.as_str()));
             stored.extend(paths.map(|path| remote.at(path)));
         }

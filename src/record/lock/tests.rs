@@ -491,14 +491,16 @@ fn a_directory_is_stored_if_its_root_is() {
     };
     for (sources, expected) in [
         (&[][..], &[][..]),
-        (&["b/kustomization.yaml", "b/map.yaml"], &[&b]),
+        (&[Some("b/kustomization.yaml"), Some("b/map.yaml")], &[&b]),
         // A link, or another root in the repository, leads to the stored one.
-        (&["real/kustomization.yaml"], &[&a, &b]),
-        (&["b/kustomization.yaml", "base/kustomization.yaml"], &[&a, &b]),
+        (&[Some("real/kustomization.yaml")], &[&a, &b]),
+        (&[Some("b/kustomization.yaml"), Some("base/kustomization.yaml")], &[&a, &b]),
+        // A kustomization that had a URL with a secret has no path.
+        (&[Some("b/kustomization.yaml"), None], &[&a, &b]),
     ] {
-        let file = |path: &&str| StoredFile {
+        let file = |path: &Option<&str>| StoredFile {
             remote: Some(source.clone()),
-            source: Some((*path).to_owned()),
+            source: path.map(str::to_owned),
             ..StoredFile::default()
         };
         let lock = Lock {
