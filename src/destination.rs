@@ -212,18 +212,16 @@ impl Destination {
     /// The edits by hand that a delivery discards, so that the report can name them. `previous` is the result of the
     /// previous run ([`previous_tip`](Self::previous_tip)), with whose lock the files are compared.
     pub(crate) fn discarded(&self, previous: Option<&Tip>, plan: &Plan) -> Result<Discarded> {
-        if let Destination::Branch(branch) = self {
-            return Ok(branch.discarded());
-        }
-        let Some(previous) = previous else {
-            return Ok(Discarded::default());
+        let paths = match (self, previous) {
+            (Destination::Branch(branch), _) => return Ok(branch.discarded()),
+            // It is replaced as a whole.
+            (Destination::Directory(directory), _) => directory.edited().to_vec(),
+            (Destination::WorkingTree, None) => Vec::new(),
+            (Destination::WorkingTree, Some(Tip { tree, lock, .. })) => {
+                let edited = stored::differences(&**tree, "", lock)?.into_iter().map(|(path, _)| path);
+                edited.filter(|path| plan.changes.contains_key(path)).collect()
+            }
         };
-        let mut edited = stored::differences(&*previous.tree, &previous.directory, &previous.lock)?;
-        // A directory is replaced as a whole; in a working tree only the changed files are.
-        if matches!(self, Destination::WorkingTree) {
-            edited.retain(|(path, _)| plan.changes.contains_key(path));
-        }
-        let paths = edited.iter().filter_map(|(path, _)| path::below(path, &previous.directory)).map(str::to_owned);
-        Ok(Discarded { commits: Vec::new(), paths: paths.collect() })
+        Ok(Discarded { commits: Vec::new(), paths })
     }
 }

@@ -31,8 +31,15 @@ pub(crate) struct NewDirectory {
     /// The directory for staging: the git directory, whose files git does not track, if it can be, otherwise the parent
     /// directory.
     staging: PathBuf,
-    /// The digest of the previous directory when it was claimed; unset if it did not exist.
-    claimed: OnceCell<String>,
+    /// The previous directory when it was claimed; unset if it did not exist.
+    claimed: OnceCell<Claimed>,
+}
+
+/// The state of the previous directory.
+struct Claimed {
+    digest: String,
+    /// The files that were edited by hand, by path in the directory.
+    edited: Vec<String>,
 }
 
 impl NewDirectory {
@@ -84,18 +91,24 @@ impl NewDirectory {
             return Err(Failure::new(format!("`{}` is a git repository of its own", shown.display()))
                 .hint("move it away, or choose another NEW_DIR"));
         }
-        let _ = self.claimed.set(directory_digest(&self.disk_path)?);
+        let digest = directory_digest(&self.disk_path)?;
         // The paths of the lock are relative to NEW_DIR, so it is read as a tree of its own.
         let tree = DiskTree::of_directory(&self.disk_path)?.converting(self.converts);
         let edited = stored::differences(&tree, "", &lock)?.into_iter();
         // Only Unix has file modes.
         let edited = edited.filter(|(_, difference)| cfg!(unix) || *difference != FileDifference::Mode);
-        let edited: Vec<String> = edited.map(|(path, _)| path).collect();
+        let edited = edited.map(|(path, _)| path).collect();
+        let edited = &self.claimed.get_or_init(|| Claimed { digest, edited }).edited;
         if edited.is_empty() || overwrite {
             return Ok(());
         }
         Err(Failure::new(format!("files of `{}` were edited by hand: {}", self.shown, edited.join(", ")))
             .hint("to discard the edits: --overwrite"))
+    }
+
+    /// The files that were edited by hand when the directory was claimed, by path in it.
+    pub(super) fn edited(&self) -> &[String] {
+        self.claimed.get().map_or(&[], |claimed| &claimed.edited)
     }
 
     /// Replaces the directory by a new one with the files of a plan, in one step if the system can do that. After a
@@ -150,7 +163,7 @@ impl NewDirectory {
     fn refuse_changed(&self, directory: &Path) -> Result<()> {
         let is_directory = directory.symlink_metadata().is_ok_and(|metadata| metadata.is_dir());
         let claimed = self.claimed.get().filter(|_| is_directory);
-        if claimed.is_some_and(|claimed| directory_digest(directory).is_ok_and(|now| now == *claimed)) {
+        if claimed.is_some_and(|claimed| directory_digest(directory).is_ok_and(|now| now == claimed.digest)) {
             return Ok(());
         }
         Err(Failure::new(format!("`{}` was changed during this run, and stays as it is", self.shown))
@@ -276,7 +289,7 @@ mod tests {
             shown: "copy".to_owned(),
             converts: false,
             staging: top.path().to_owned(),
-            claimed: OnceCell::from(directory_digest(&disk_path).unwrap()),
+            claimed: OnceCell::from(Claimed { digest: directory_digest(&disk_path).unwrap(), edited: Vec::new() }),
         };
         let replace = || {
             write(&fresh, "new");

@@ -167,6 +167,25 @@ fn the_same_target_is_brought_up_to_date() {
 }
 
 #[test]
+fn a_checkout_does_not_edit_a_copy() {
+    let project = Project::new();
+    let work = &project.work;
+    work.write(".gitattributes", "* text=auto eol=crlf\n");
+    run(&project, &["other"]).success();
+    work.git(&["add", "-f", "."]);
+    work.commit("copy");
+    fs::remove_dir_all(work.path().join("localized-other")).unwrap();
+    work.git(&["checkout", "-q", "."]);
+    assert!(work.read("localized-other/config.yaml").contains("\r\n"));
+    work.write("localized-other/added.txt", "");
+    run(&project, &["other", "--overwrite"]).success().says(expect![[r#"
+        localized other into localized-other: 3 files written, 0 references rewritten, 0 removed
+          discarded edits by hand: `added.txt`
+          not verified: neither `kustomize` nor `kubectl` was found on PATH
+    "#]]);
+}
+
+#[test]
 fn an_edited_copy_is_refused_without_overwrite() {
     type Edit = fn(&Path);
     let edits: [Edit; 5] = [
