@@ -143,20 +143,30 @@ impl NewDirectory {
 
     /// Exchanges a new directory with the one that was claimed. If the old one has changed since, exchanges them back.
     fn replace(&self, fresh: &Path, scratch: Scratch) -> Result<()> {
-        let failed = |error: io::Error| Failure::new(format!("could not write `{}`: {error}", self.shown));
         let _signals = interrupt::delay_interrupts();
         failpoint::before("let NEW_DIR change places with the old one");
-        let old = exchange(fresh, &self.disk_path, &scratch.path().join("old")).map_err(failed)?;
+        let moved = scratch.path().join("old");
+        let old = match exchange(fresh, &self.disk_path, &moved) {
+            Ok(old) => old,
+            Err(error) => return Err(self.not_exchanged(&error, &moved, scratch)),
+        };
         // Nobody can write to the old directory any more, so only now it is certain whether it has changed.
         let Err(changed) = self.refuse_changed(&old) else { return Ok(()) };
         failpoint::before("let NEW_DIR change places again");
         match exchange(&old, &self.disk_path, &scratch.path().join("new")) {
             Ok(_) => Err(changed),
-            Err(error) => {
-                scratch.keep();
-                Err(failed(error).hint(format!("what was there before is now at `{}`", old.display())))
-            }
+            Err(error) => Err(self.not_exchanged(&error, &old, scratch)),
         }
+    }
+
+    /// The failure of an exchange. If the old directory is still at `moved`, it stays there, and the hint says so.
+    fn not_exchanged(&self, error: &io::Error, moved: &Path, scratch: Scratch) -> Failure {
+        let failure = Failure::new(format!("could not write `{}`: {error}", self.shown));
+        if moved.symlink_metadata().is_err() {
+            return failure;
+        }
+        scratch.keep();
+        failure.hint(format!("what was there before is now at `{}`", moved.display()))
     }
 
     /// Refuses a directory whose content has changed since it was claimed, or that did not exist then.
@@ -307,5 +317,18 @@ mod tests {
         write(&disk_path, "old");
         replace().unwrap();
         assert_eq!(fs::read_to_string(disk_path.join("a")).unwrap(), "new");
+        // Without a new directory, the old one goes back.
+        let _ = fs::remove_dir_all(&fresh);
+        let scratch = || Scratch::beside(top.path(), TEMPORARY).unwrap();
+        let failure = directory.replace(&fresh, scratch()).unwrap_err();
+        assert!(failure.hints.is_empty(), "{failure:?}");
+        assert_eq!(fs::read_to_string(disk_path.join("a")).unwrap(), "new");
+        // If it cannot go back, it is not deleted with the scratch directory.
+        let scratch = scratch();
+        let moved = scratch.path().join("old");
+        write(&moved, "old");
+        let failure = directory.not_exchanged(&io::Error::other("busy"), &moved, scratch);
+        assert_eq!(failure.hints, [format!("what was there before is now at `{}`", moved.display())]);
+        assert_eq!(fs::read_to_string(moved.join("a")).unwrap(), "old");
     }
 }
