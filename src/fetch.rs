@@ -147,6 +147,8 @@ pub(crate) struct Fetcher {
     /// The repository whose localized branches are read when something is fetched. `None` if only the given tips count.
     branches: Option<Rc<LocalRepo>>,
     known: HashMap<ContentKey, Result<RemoteContent>>,
+    /// The locked files that are HTML pages now: a page that no reference expects may be a login.
+    changed_pages: HashSet<SafeUrl>,
     /// The repositories that were opened from the cache.
     opened: HashMap<RepoSpec, (Rc<CheckoutTree>, Rc<RemoteCommit>)>,
     /// The verified signers, by upstream, commit and file of keys.
@@ -164,6 +166,7 @@ impl Fetcher {
             tips: OnceCell::from(Vec::from_iter(tip)),
             branches: None,
             known: HashMap::new(),
+            changed_pages: HashSet::new(),
             opened: HashMap::new(),
             verified: RefCell::default(),
         }
@@ -368,14 +371,18 @@ impl Fetcher {
         match (&job.key, downloaded) {
             (ContentKey::Git(key), Downloaded::Commit(fetched)) => self.add_commit(key, fetched),
             (ContentKey::File(url), Downloaded::Bytes(bytes)) => {
-                // A login page has another digest, too, but to lock it again would be the wrong advice.
-                let is_page = kustomization::looks_like_html(&bytes);
-                self.keep_bytes(job, &bytes).map_err(|failure| if is_page { page(url) } else { failure })?;
+                refuse_changed(job, &bytes).inspect_err(|_| {
+                    if kustomization::looks_like_html(&bytes) {
+                        self.changed_pages.insert(url.clone());
+                    }
+                })?;
+                self.keep_bytes(&bytes)?;
                 Ok(remote_file(url, bytes))
             }
             (ContentKey::Chart(chart), Downloaded::Bytes(bytes)) => {
                 let archive = helm::unpack(chart, &bytes)?;
-                self.keep_bytes(job, &bytes)?;
+                refuse_changed(job, &bytes)?;
+                self.keep_bytes(&bytes)?;
                 Ok(archived(archive))
             }
             // `Network::fetch_all` answers with commits for repositories, and with bytes for everything else.
@@ -383,15 +390,9 @@ impl Fetcher {
         }
     }
 
-    /// Writes bytes to the cache. Fails if the lock has another digest.
-    fn keep_bytes(&self, job: &FetchJob, bytes: &[u8]) -> Result<()> {
-        let sha256 = sha256_hex(bytes);
-        if let Some(locked) = job.locked_id.as_ref().filter(|locked| **locked != sha256) {
-            let label = job.key.upstream();
-            let message = format!("{label} has changed since it was locked: expected sha256 {locked}, found {sha256}");
-            return Err(Failure::new(message).hint(HINT_RELOCK));
-        }
-        self.network.cache.keep_file(bytes, &sha256)
+    /// Writes bytes to the cache.
+    fn keep_bytes(&self, bytes: &[u8]) -> Result<()> {
+        self.network.cache.keep_file(bytes, &sha256_hex(bytes))
     }
 
     /// The keys under which a reference may be found, in the order in which they are tried; each costs a request. Two
@@ -438,8 +439,10 @@ impl Fetcher {
             }
         }
         Some(match self.known.get(key)?.clone() {
+            // A page is content only if the reference names one. Otherwise it may be a login, and to lock it again would
+            // be the wrong advice.
+            Err(_) if !wanted.is_page && self.is_changed_page(key) => Err(page(&wanted.text)),
             Err(failure) => Err(failure),
-            // A page is content only if the reference names one. Otherwise it may be a login.
             Ok(RemoteContent::File(file)) if !wanted.is_page && kustomization::looks_like_html(&file.bytes) => {
                 Err(page(&file.url))
             }
@@ -458,6 +461,11 @@ impl Fetcher {
             }
             Ok(content) => Ok(content),
         })
+    }
+
+    /// Whether a key is a locked file that is an HTML page now.
+    fn is_changed_page(&self, key: &ContentKey) -> bool {
+        matches!(key, ContentKey::File(url) if self.changed_pages.contains(url))
     }
 
     /// The content of a reference, or its failure, by the keys that were fetched. The outer `Err` has a key that must
@@ -645,6 +653,15 @@ fn not_cached(label: impl Display) -> Failure {
 fn page(url: &SafeUrl) -> Failure {
     Failure::new(format!("{} is an HTML page, not a file that a build can read", url.shown()))
         .hint("use the URL of the raw file; if it is a login page, the server requires credentials")
+}
+
+/// Refuses bytes if the lock has another digest.
+fn refuse_changed(job: &FetchJob, bytes: &[u8]) -> Result<()> {
+    let sha256 = sha256_hex(bytes);
+    let Some(locked) = job.locked_id.as_ref().filter(|locked| **locked != sha256) else { return Ok(()) };
+    let label = job.key.upstream();
+    let message = format!("{label} has changed since it was locked: expected sha256 {locked}, found {sha256}");
+    Err(Failure::new(message).hint(HINT_RELOCK))
 }
 
 /// The content of a downloaded file.

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::{naming, upstream, using};
+use super::{forget, naming, upstream, using};
 use crate::support::{Kustomize, Output, Reply, Sandbox, Server, config_map};
 
 #[test]
@@ -84,6 +84,23 @@ fn a_url_without_a_file_is_an_error_that_names_url_and_field() {
             error: app/kustomization.yaml:3:93: configMapGenerator[0].files[2]: http://127.0.0.1:…/a/b/page is an HTML page, not a file that a build can read
               hint: use the URL of the raw file; if it is a login page, the server requires credentials
         "#]]);
+}
+
+#[test]
+fn a_locked_page_changes_like_any_file_where_it_is_meant() {
+    let (sandbox, server) = (Sandbox::new(), Server::start());
+    let page = |text: &str| server.route("/page", Reply::ok(format!("<!DOCTYPE html>\n<html>{text}</html>\n")));
+    page("one");
+    let text = format!("configMapGenerator:\n- name: a\n  files: ['index.html={}page']\n", server.url());
+    let repo = using(&sandbox, &text);
+    repo.run(&["lock"]).success();
+    repo.commit("lock");
+    page("two");
+    forget(&sandbox);
+    repo.run_unchanged(&["app"]).fails(2).says(expect![[r#"
+        error: app/kustomization.yaml:3:11: configMapGenerator[0].files[0]: http://127.0.0.1:…/page has changed since it was locked: expected sha256 <0>, found <1>
+          hint: to lock its new content: `git kustomize-localize update`; if only the lock of NEW_DIR has it, remove NEW_DIR and copy again
+    "#]]);
 }
 
 /// Returns the failure that names this place.
