@@ -7,7 +7,6 @@
 
 mod index;
 
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -248,7 +247,7 @@ fn pull_from_registry(network: &Network, chart: &ChartRef) -> Result<Vec<u8>> {
             ))
             .because(kind));
     }
-    read_archive(chart, &helm.path("pulled"), network.budget.largest())
+    read_archive(network, chart, &helm.path("pulled"))
 }
 
 /// The arguments that name a chart for `helm pull` and `helm show chart`. `repo` is its URL, which a message shows
@@ -298,9 +297,8 @@ fn is_missing_chart(output: &Output) -> bool {
     output.says(GONE) && !output.says(NOT_ANSWERED)
 }
 
-/// Reads the one archive that `helm pull` wrote to a directory. helm has no limit for its size, so at most one byte
-/// more than `largest` is read.
-fn read_archive(chart: &ChartRef, directory: &Path, largest: u64) -> Result<Vec<u8>> {
+/// Reads the one archive that `helm pull` wrote to a directory. Fails if it is too large: helm has no limit for its size.
+fn read_archive(network: &Network, chart: &ChartRef, directory: &Path) -> Result<Vec<u8>> {
     let entries = directory.read_dir().map_err(unreadable)?;
     let archives: Vec<_> =
         entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>().map_err(unreadable)?;
@@ -311,11 +309,10 @@ fn read_archive(chart: &ChartRef, directory: &Path, largest: u64) -> Result<Vec<
             archives.len()
         )));
     };
-    let mut bytes = Vec::new();
-    let file = std::fs::File::open(path).map_err(unreadable)?;
-    // The extra byte shows the budget of the run that the file is too large.
-    file.take(largest.saturating_add(1)).read_to_end(&mut bytes).map_err(unreadable)?;
-    Ok(bytes)
+    let size = path.metadata().map_err(unreadable)?.len();
+    let fits = network.budget.check(size, || chart.upstream().to_string());
+    fits.map_err(|failure| failure.because(FailureKind::Unusable))?;
+    std::fs::read(path).map_err(unreadable)
 }
 
 /// The failure of reading the files that helm wrote.

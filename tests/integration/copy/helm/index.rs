@@ -5,7 +5,7 @@ use std::fs;
 use git_kustomize_localize::seams::record::sha256_hex;
 use serde_json::{Value, json};
 
-use super::{CHART, REPO, Stage};
+use super::{CHART, REGISTRY, REPO, Stage};
 use crate::support::{Output, Reply, Transcript};
 
 /// Has the index name this as the archive of nginx 1.2.3, with this digest.
@@ -209,6 +209,21 @@ fn index_and_archive_have_the_limit_of_every_file() {
           hint: to accept larger files, write `max-file-size: SIZE` in .kustomize-localize
         hint: to leave it remote, add to `allow` in `.kustomize-localize`:
           - {chart: 'https://charts.example/stable#nginx@1.2.3', reason: 'TODO'}
+        error: 1 reference could not be locked
+    "#]]);
+}
+
+#[test]
+fn an_archive_of_a_registry_has_that_limit_too() {
+    let stage = Stage::of(&CHART.replace(REPO, REGISTRY));
+    stage.serve(REGISTRY, "nginx", "1.2.3");
+    stage.work.decide("helm: true\nmax-file-size: 100\n");
+    lock(&stage).fails(1).says(expect![[r#"
+        nothing was written
+        error: app/kustomization.yaml:2:23: helmCharts[0]: `oci://registry.example/charts#nginx@1.2.3` is too large: 571 B exceeds the limit of 100 B
+          hint: to accept it, write `max-file-size: 571` in .kustomize-localize
+        hint: to leave it remote, add to `allow` in `.kustomize-localize`:
+          - {chart: 'oci://registry.example/charts#nginx@1.2.3', reason: 'TODO'}
         error: 1 reference could not be locked
     "#]]);
 }
