@@ -10,7 +10,7 @@ use crate::graph;
 use crate::kustomization::KustomizationKind;
 use crate::message::failure::Failure;
 use crate::message::finding::{Finding, Rule, Subject};
-use crate::reference::is_url;
+use crate::reference::is_remote_file;
 use crate::targets::{LocatedText, PathContent, Target, TargetDir};
 use crate::tree::{self, Resolved, path};
 
@@ -113,9 +113,12 @@ fn patches(context: &Context<'_>, local: &LocalTarget<'_>) -> Vec<Finding> {
         return Vec::new();
     }
     let mut findings = Vec::new();
-    for patch in target.build.patches.iter().filter(|patch| !is_url(&patch.text)) {
-        // A path that leaves the repository becomes that of its top, which is not a file.
-        let path = path::resolve(&directory.path, &patch.text).unwrap_or_default();
+    // `remote-reference` reports the patches that kustomize would get by http. It takes any other text for a path.
+    for patch in target.build.patches.iter().filter(|patch| !is_remote_file(&patch.text)) {
+        let Some(path) = path::resolve(&directory.path, &patch.text) else {
+            findings.push(at_added(context, target, "patch", patch, "it is outside of the repository"));
+            continue;
+        };
         let resolved = context.value_or_failure(tree::resolve(context.tree, &path));
         if !matches!(resolved, None | Some(Resolved::File { .. })) {
             findings.push(at_added(context, target, "patch", patch, &format!("there is no file `{path}`")));
@@ -219,13 +222,16 @@ mod tests {
                 assert_eq!(find(&object), expected, "{object}");
             }
         }
-        let patches =
-            "{path: p.yaml}, {path: gone.yaml, target: {kind: A}}, {path: ../bare}, {patch: '[]'}, {path: '{{x}}'}";
+        let patches = "{path: p.yaml}, {path: gone.yaml, target: {kind: A}}, {path: ../bare}, {path: ../../../x}, {path: github.com/o/r/p.yaml}, {path: 'https://h/p.yaml'}, {patch: '[]'}, {path: '{{x}}'}";
         let object = |patches: &str| argo(&format!("path: apps/prod, kustomize: {{patches: [{patches}]}}"));
         assert_eq!(find(&object(patches)), [""; 0]);
         let known = patches.rsplit_once(", ").unwrap().0;
-        let expected =
-            ["`gone.yaml`: there is no file `apps/prod/gone.yaml`", "`../bare`: there is no file `apps/bare`"];
+        let expected = [
+            "`gone.yaml`: there is no file `apps/prod/gone.yaml`",
+            "`../bare`: there is no file `apps/bare`",
+            "`../../../x`: it is outside of the repository",
+            "`github.com/o/r/p.yaml`: there is no file `apps/prod/github.com/o/r/p.yaml`",
+        ];
         assert_eq!(find(&object(known)), expected.map(|text| format!("patch {text}")));
     }
 

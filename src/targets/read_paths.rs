@@ -7,7 +7,7 @@ use crate::graph::Graph;
 use crate::graph::inputs::{self, BuildInput};
 use crate::kustomization::{Value, read_object};
 use crate::message::failure::Result;
-use crate::reference::is_url;
+use crate::reference::is_remote_file;
 use crate::tree::{self, Entry, Resolved, Tree, path};
 
 /// The files with the dependencies of a chart: that of helm 3, and the older one.
@@ -34,7 +34,7 @@ pub(crate) fn inputs(
     }
     // These include paths that do not exist: a file that appears there changes the build.
     let mut all = inputs::inputs_of_directory(tree, &dir.path, &whole)?;
-    let patches = target.build.patches.iter().filter(|patch| !is_url(&patch.text));
+    let patches = target.build.patches.iter().filter(|patch| !is_remote_file(&patch.text));
     let patches = patches.filter_map(|patch| path::resolve(&dir.path, &patch.text));
     all.extend(scanned.chain(beside).chain(patches).map(BuildInput::At));
     Ok(all)
