@@ -461,7 +461,8 @@ impl OnBranch {
         let others = self.tip.iter().zip(new_dir).flat_map(|(tip, new_dir)| tip.others(new_dir));
         let written = objects::write_trees(repository, content.base, others, &content.changes, new_dir)?;
         let before = self.tip.as_ref().map_or(content.base, |tip| tip.tree);
-        Ok((written, ChangedFiles::between(repository, changed_files(repository, before, written.tree)?)))
+        let changed = changed_files(repository, before, written.tree, &BTreeSet::new())?;
+        Ok((written, ChangedFiles::between(repository, changed)))
     }
 
     /// The record of a commit with this content, which becomes the last lines of its message.

@@ -185,7 +185,7 @@ fn edited_copies(
 ) -> Result<TipEdits> {
     // Edits since the commit, then edits that were amended into it.
     let recorded_tree = repo.commit(commit)?.map_or(Ok(tree), |id| object_id(&id.tree))?;
-    let mut edited = edited_paths(repository, recorded_tree, tree)?;
+    let mut edited = edited_paths(repository, recorded_tree, tree, &BTreeSet::new())?;
     // A shallow clone may not have the source any more. Then there is nothing to compare with.
     edited.extend(differences_from_source(repo, repository, recorded_tree, trailers)?.unwrap_or_default());
     // Each NEW_DIR is compared with its own lock. For the recorded one the tree id is enough.
@@ -221,7 +221,7 @@ fn edited_in_place(
         // Not even the commit of the record has its tree, so it was rewritten.
         return Ok(TipEdits { edited: vec![LOCK_NAME.to_owned()], localized: everywhere });
     }
-    let edited = edited_paths(repository, recorded, tree)?;
+    let edited = edited_paths(repository, recorded, tree, &BTreeSet::new())?;
     let localized = match source_of(repo, trailers)? {
         Some(source) => differences(repository, object_id(&source.tree)?, recorded, &BTreeSet::new())?,
         None => everywhere,
@@ -229,13 +229,18 @@ fn edited_in_place(
     Ok(TipEdits { edited, localized })
 }
 
-/// The paths at which a tip differs from a recorded tree. A new directory counts by its files, because the source may
-/// have them and others beside them. A removed directory is one path.
-fn edited_paths(repository: &gix::Repository, recorded: ObjectId, tip: ObjectId) -> Result<Vec<String>> {
-    let changed = changed_files(repository, recorded, tip)?.into_iter();
+/// The paths at which a tip differs from another tree, without the `excluded` directories. A new directory counts by its
+/// files, because the source may have them and others beside them. A removed directory is one path.
+fn edited_paths(
+    repository: &gix::Repository,
+    old: ObjectId,
+    tip: ObjectId,
+    excluded: &BTreeSet<&str>,
+) -> Result<Vec<String>> {
+    let changed = changed_files(repository, old, tip, excluded)?.into_iter();
     // First the new and changed files, then what was removed.
     let mut edited: Vec<String> = changed.filter_map(|(path, entry)| entry.map(|_| path)).collect();
-    for path in differences(repository, recorded, tip, &BTreeSet::new())? {
+    for path in differences(repository, old, tip, excluded)? {
         if lookup(repository, tip, &path)?.is_none() {
             edited.push(path);
         }
@@ -303,7 +308,7 @@ pub(crate) fn differences_from_source(
     let source = object_id(&source.tree)?;
     let new_dirs = self::changed_new_dirs(repo, tree, source)?;
     let excluded = new_dirs.keys().chain(&trailers.target.new_dir).map(String::as_str).collect();
-    let mut edited = differences(repository, source, tree, &excluded)?;
+    let mut edited = edited_paths(repository, source, tree, &excluded)?;
     // A NEW_DIR without its lock cannot be compared, so the lock counts as edited. `new_dirs` cannot tell: it lacks a
     // NEW_DIR that was merged into the source.
     if let Some(new_dir) = &trailers.target.new_dir

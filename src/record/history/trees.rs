@@ -103,14 +103,15 @@ fn compare(
 }
 
 /// The files at which two trees differ, each with its entry in the new tree; `None` if it was removed. A directory that
-/// only one of the trees has counts by its files.
+/// only one of the trees has counts by its files. The `excluded` directories of the new tree are not compared.
 pub(crate) fn changed_files(
     repository: &gix::Repository,
     old: ObjectId,
     new: ObjectId,
+    excluded: &BTreeSet<&str>,
 ) -> Result<BTreeMap<String, Option<TreeEntry>>> {
     let mut changed = BTreeMap::new();
-    for Difference { path, old, new } in compare(repository, old, new, &BTreeSet::new())? {
+    for Difference { path, old, new } in compare(repository, old, new, excluded)? {
         // A path may be a file in one tree and a directory in the other, so both sides are listed: first the old one,
         // whose files count as removed unless the new one has them, too.
         for (entry, is_new) in [(old, false), (new, true)] {

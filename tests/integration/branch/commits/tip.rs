@@ -190,6 +190,19 @@ fn an_edit_of_another_directory_is_noticed() {
 }
 
 #[test]
+fn a_directory_in_the_localized_commit_is_not_lost_if_the_source_has_its_files_and_more() {
+    let project = Project::new();
+    let work = &project.work;
+    project.overlay(&[]).success();
+    edit(&project, AMEND, |repo| repo.write("docs/a", "a"));
+    work.write("docs/a", "a");
+    work.write("docs/b", "b");
+    work.commit("docs");
+    project.overlay(&[]).success();
+    assert_eq!(work.git(&["show", "localized/main:docs/b"]), "b");
+}
+
+#[test]
 fn an_empty_commit_is_not_an_edit() {
     let project = Project::new();
     project.overlay(&[]).success();
