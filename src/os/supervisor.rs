@@ -92,12 +92,31 @@ fn end_children() -> bool {
     let mut text = [0; 4096];
     let file = openat(CWD, c"/proc/thread-self/children", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
     let length = file.and_then(|file| rustix::io::read(&file, &mut text)).unwrap_or_default();
-    let numbers =
-        text[..length].split(|byte| *byte == b' ').filter_map(|number| str::from_utf8(number).ok()?.parse().ok());
     let mut has_any = false;
-    for child in numbers.filter_map(Pid::from_raw) {
+    for child in process_ids(&text[..length]) {
         has_any = true;
         let _ = kill_process(child, Signal::KILL);
     }
     has_any
+}
+
+/// The process ids in a text that may be cut off: a blank follows each id.
+fn process_ids(text: &[u8]) -> impl Iterator<Item = Pid> {
+    let whole = text.iter().rposition(|byte| *byte == b' ').map_or(&[][..], |end| &text[..end]);
+    let numbers = whole.split(|byte| *byte == b' ').filter_map(|number| str::from_utf8(number).ok()?.parse().ok());
+    numbers.filter_map(Pid::from_raw)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_id_that_is_cut_off_is_left_out() {
+        let ids = |text: &str| process_ids(text.as_bytes()).map(Pid::as_raw_pid).collect::<Vec<_>>();
+        assert_eq!(ids("12 345 "), [12, 345]);
+        assert_eq!(ids("12 345 67"), [12, 345]);
+        assert_eq!(ids("12345"), [0; 0]);
+        assert_eq!(ids(""), [0; 0]);
+    }
 }
