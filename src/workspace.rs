@@ -297,7 +297,6 @@ impl Workspace {
         }
         match self.tree.entry(LOCK_NAME)? {
             None | Some(Entry::File { .. }) => Ok(()),
-            _ if self.conflicts.is_some() => Ok(()),
             _ => Err(Failure::new(format!("`{LOCK_NAME}` is not a regular file"))
                 .hint("move it away: the lock is written there")),
         }

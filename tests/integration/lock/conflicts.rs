@@ -82,6 +82,18 @@ fn a_merge_is_resolved_from_both_sides() {
 }
 
 #[test]
+fn a_link_in_the_place_of_the_lock_is_refused() {
+    let world = parted("merge", true);
+    world.work.try_git(&["merge", "topic"]).fails(1);
+    world.work.remove(LOCK);
+    std::os::unix::fs::symlink("elsewhere", world.work.path().join(LOCK)).unwrap();
+    world.refused(&["lock"]).says(expect![[r#"
+        error: `kustomize-localize.lock` is not a regular file
+          hint: move it away: the lock is written there
+    "#]]);
+}
+
+#[test]
 fn markers_that_were_committed_are_refused() {
     let world = parted("merge", true);
     world.work.try_git(&["merge", "topic"]).fails(1);
