@@ -12,7 +12,7 @@ use crate::os::limits::FINDING_BYTES;
 use crate::record::LoadRestrictor;
 use crate::targets::deployments::Deployments;
 use crate::targets::{self, ObjectRef, Target, TargetDir, Targets, Unread, UnresolvedTargets, Why};
-use crate::tree::{Tree, path};
+use crate::tree::{Tree, checkout, path};
 
 /// The graph of a tree and the targets in it.
 pub(super) struct Walked {
@@ -186,8 +186,12 @@ impl<'a> DeployedTargets<'a> {
             if without_returns(raw) == without_returns(tree.read(path)?) {
                 return Ok(());
             }
+            // The file beside it, and its last line, count before all others.
+            let attributes = path::join(path::parent(path), checkout::FILE_NAME);
+            // git splits a line at blanks, and `?` stands for any character.
+            let pattern = path::name(path).replace(|c: char| c.is_whitespace() || "*[\\\"".contains(c), "?");
             Err(Failure::new(format!("a checkout changes `{path}`, but Flux reads the file that git stores"))
-                .hint(format!("add a line in `.gitattributes`: /{path} -ident -working-tree-encoding")))
+                .hint(format!("add a line at the end of `{attributes}`: /{pattern} -ident -working-tree-encoding")))
         };
         files.into_iter().filter_map(|path| look(path).err()).collect()
     }

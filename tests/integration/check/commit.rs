@@ -124,6 +124,9 @@ fn what_flux_reads_is_what_is_stored() {
         repo.git(&["commit", "--quiet", "-m", "another encoding"]);
         transcript.add(repo.run(&["check", "--rev", "HEAD"]).fails(2));
     }
+    repo.write("app/.gitattributes", "*.yaml ident\n/kustomization.yaml -ident -working-tree-encoding\n");
+    repo.commit("the hint");
+    transcript.add(repo.run(&["check", "--rev", "HEAD"]).success());
     transcript.says(expect![[r#"
         $ git kustomize-localize check --rev HEAD
         error[invalid-kustomization]: not valid YAML: mapping values are not allowed in this context
@@ -137,11 +140,13 @@ fn what_flux_reads_is_what_is_stored() {
         for more: git kustomize-localize explain invalid-kustomization
         checked 1 kustomization with 0 references in commit <0> (HEAD): 1 error, 1 could not be checked
         error: a checkout changes `app/kustomization.yaml`, but Flux reads the file that git stores
-          hint: add a line in `.gitattributes`: /app/kustomization.yaml -ident -working-tree-encoding
+          hint: add a line at the end of `app/.gitattributes`: /kustomization.yaml -ident -working-tree-encoding
         $ git kustomize-localize check --rev HEAD
         checked 1 kustomization with 0 references in commit <0> (HEAD): 1 could not be checked
         error: a checkout changes `app/kustomization.yaml`, but Flux reads the file that git stores
-          hint: add a line in `.gitattributes`: /app/kustomization.yaml -ident -working-tree-encoding
+          hint: add a line at the end of `app/.gitattributes`: /kustomization.yaml -ident -working-tree-encoding
+        $ git kustomize-localize check --rev HEAD
+        checked 1 kustomization with 0 references in commit <0> (HEAD): no problems found
     "#]]);
 }
 
