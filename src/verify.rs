@@ -86,7 +86,7 @@ fn rendered(repo: &Rc<LocalRepo>, id: &CommitId, verifier: &mut Verifier, record
         verifier.add(DifferenceKind::Tree, "", message);
     } else {
         for path in differences(repository, made, object_id(&id.tree)?, &BTreeSet::new())? {
-            verifier.add_recorded(&path, by);
+            verifier.add(DifferenceKind::Tree, &path, unlike_tree(by));
         }
     }
     let source = trailers.source.as_ref().map(|source| repo.commit(source.hex())).transpose()?.flatten();
@@ -166,6 +166,11 @@ fn unknown_revision(repo: &LocalRepo, rev: &str) -> Failure {
     })
 }
 
+/// The message about a path that differs from the tree that the message of `commit` records.
+fn unlike_tree(commit: &str) -> String {
+    format!("differs from the tree recorded in the message of {commit}")
+}
+
 struct Verifier {
     tree: Rc<dyn Tree>,
     differences: Vec<Difference>,
@@ -235,12 +240,6 @@ impl Verifier {
     /// Adds a difference in a file.
     fn add(&mut self, kind: DifferenceKind, path: &str, message: impl Into<String>) {
         self.differences.push(Difference { kind, path: path.to_owned(), span: None, message: message.into() });
-    }
-
-    /// Adds a path that differs from the tree that the message of a commit records.
-    fn add_recorded(&mut self, path: &str, commit: &str) {
-        let message = format!("differs from the tree recorded in the message of {commit}");
-        self.add(DifferenceKind::Tree, path, message);
     }
 
     /// Adds a difference for every file that differs from the lock.

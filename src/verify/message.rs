@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use super::{DifferenceKind, Verifier};
+use super::{DifferenceKind, Verifier, unlike_tree};
 use crate::git::{CommitId, LocalRepo, object_id};
 use crate::message::failure::{Failure, Result, short};
 use crate::record::history::records::{self, RecordLookup, Recorded};
@@ -11,6 +11,9 @@ use crate::record::history::tip;
 use crate::record::history::trees::{differences, entries, lookup};
 use crate::record::{Digest, LOCK_NAME, Lock, Trailers};
 use crate::tree::{Entry, path};
+
+/// The message about the lock of a copy that cannot be compared.
+const LOCK_GONE: &str = "is gone, or no longer lists files";
 
 /// The history of a commit.
 pub(super) struct History<'a> {
@@ -99,7 +102,7 @@ impl<'a> History<'a> {
     }
 
     /// Compares the directory with the tree that the message names.
-    fn compare_tree(&mut self, verifier: &mut Verifier, directory: &str, record: &Recorded) -> Result<()> {
+    fn compare_tree(&self, verifier: &mut Verifier, directory: &str, record: &Recorded) -> Result<()> {
         let Recorded { commit, trailers, .. } = record;
         let (repository, by) = (self.repository, short(commit));
         let whole = object_id(&self.id.tree)?;
@@ -117,7 +120,7 @@ impl<'a> History<'a> {
         if entries(repository, recorded).is_ok() {
             let paths = differences(repository, recorded, tree, &BTreeSet::new())?;
             let paths = paths.iter().map(|path| path::join(directory, path));
-            self.add_changed(verifier, paths, by);
+            add_changed(verifier, paths, &unlike_tree(by));
         }
         // If no path is reported, for example because the repository lacks the recorded tree, the ids are.
         let is_reported = verifier.differences.iter().any(|difference| {
@@ -134,20 +137,17 @@ impl<'a> History<'a> {
     }
 
     /// Reports a source that the commit of the record does not contain.
-    fn compare_source(&mut self, verifier: &mut Verifier, record: &Recorded) -> Result<()> {
+    fn compare_source(&self, verifier: &mut Verifier, record: &Recorded) -> Result<()> {
         let Recorded { commit, trailers, .. } = record;
         let by = short(commit);
         let Some(source) = trailers.source.as_ref().map(Digest::hex) else {
             verifier.add(DifferenceKind::Trailers, "", format!("the message of {by} does not name the source commit"));
             return Ok(());
         };
-        // The raw bytes name the parents also in a shallow clone, where git reports none. The search for the record has
-        // read this commit, so git is asked only if it was removed meanwhile.
-        let bytes = match self.repository.find_object(object_id(commit)?) {
-            Ok(object) => object.detach().data,
-            Err(_) => self.repo.object("commit", commit)?.unwrap_or_default(),
-        };
-        let text = String::from_utf8_lossy(&bytes);
+        // The raw bytes name the parents also in a shallow clone, where git reports none.
+        let object =
+            self.repository.find_object(object_id(commit)?).map_err(|error| records::unread(commit, &error))?;
+        let text = String::from_utf8_lossy(&object.data);
         let header = text.lines().take_while(|line| !line.is_empty());
         let mut parents = header.filter_map(|line| line.strip_prefix("parent "));
         // The usual case needs no walk through the history.
@@ -168,22 +168,6 @@ impl<'a> History<'a> {
         let message = format!("the message of {by} names the source commit {source}, which {by} does not contain");
         verifier.add(DifferenceKind::Trailers, "", message);
         Ok(())
-    }
-
-    /// Reports paths as different from the record of the commit `by`, unless they are reported already.
-    fn add_changed(&mut self, verifier: &mut Verifier, paths: impl IntoIterator<Item = String>, by: &str) {
-        let reported: BTreeSet<String> =
-            verifier.differences.iter().map(|difference| difference.path.clone()).collect();
-        for path in paths {
-            // The same edit may be reported already as a directory above, or as a path below.
-            let below = format!("{path}/");
-            let mut next = reported.range(below.clone()..);
-            let is_reported = path::and_above(&path).any(|above| reported.contains(above))
-                || next.next().is_some_and(|next| next.starts_with(&below));
-            if !is_reported {
-                verifier.add_recorded(&path, by);
-            }
-        }
     }
 
     /// Reports the rest, which no lock covers: a missing record, and changes beside the copies.
@@ -217,24 +201,27 @@ impl<'a> History<'a> {
         let name = path::join(directory, LOCK_NAME);
         let has_lock = locks.iter().any(|(other, _)| other == directory);
         if exists && !has_lock {
-            verifier.add(DifferenceKind::Lock, &name, "is gone, or no longer lists files");
+            verifier.add(DifferenceKind::Lock, &name, LOCK_GONE);
         }
-        self.compare_beside_copies(verifier, &newest)
+        self.compare_beside_copies(verifier, &newest, &name)
     }
 
-    /// Reports files outside of the copies that differ from the source, in the commit of the record or since.
-    fn compare_beside_copies(&mut self, verifier: &mut Verifier, newest: &Recorded) -> Result<()> {
+    /// Reports files outside of the copies that differ from the source, in the commit of the record or since. `lock` is
+    /// the path of the lock of its copy.
+    fn compare_beside_copies(&self, verifier: &mut Verifier, newest: &Recorded, lock: &str) -> Result<()> {
         let Recorded { commit, trailers, .. } = newest;
         let by = short(commit);
-        // The search for the record has read this commit, so it is here.
-        let Some(ours) = self.repo.commit(commit)? else {
-            return Ok(());
-        };
-        let (before, after) = (object_id(&ours.tree)?, object_id(&self.id.tree)?);
-        let since = differences(self.repository, before, after, &BTreeSet::new())?;
-        self.add_changed(verifier, since, by);
+        let ours = self.repo.commit(commit)?.ok_or_else(|| Failure::new(format!("commit {commit} cannot be read")))?;
+        let before = object_id(&ours.tree)?;
+        let since = differences(self.repository, before, object_id(&self.id.tree)?, &BTreeSet::new())?;
+        add_changed(verifier, since, &format!("differs from the localized commit {by}"));
         match tip::differences_from_source(self.repo, self.repository, before, trailers)? {
-            Some(paths) => self.add_changed(verifier, paths, by),
+            Some(paths) => {
+                let (gone, others): (Vec<String>, Vec<String>) = paths.into_iter().partition(|path| path == lock);
+                add_changed(verifier, gone, LOCK_GONE);
+                let message = format!("differs from the source commit that the message of {by} records");
+                add_changed(verifier, others, &message);
+            }
             None if self.repo.is_shallow()? => {
                 let failure = Failure::new(format!(
                     "cannot compare the files beside the copies: this shallow clone lacks the source commit of {by}"
@@ -280,4 +267,19 @@ fn unreadable(verifier: &mut Verifier, commit: &str, failure: &Failure) {
 /// Whether a record is about a directory.
 fn is_about(trailers: &Trailers, directory: &str) -> bool {
     trailers.target.new_dir.as_deref().unwrap_or_default() == directory
+}
+
+/// Reports paths as changed, with a message, unless they are reported already.
+fn add_changed(verifier: &mut Verifier, paths: impl IntoIterator<Item = String>, message: &str) {
+    let reported: BTreeSet<String> = verifier.differences.iter().map(|difference| difference.path.clone()).collect();
+    for path in paths {
+        // The same edit may be reported already as a directory above, or as a path below.
+        let below = format!("{path}/");
+        let mut next = reported.range(below.clone()..);
+        let is_reported = path::and_above(&path).any(|above| reported.contains(above))
+            || next.next().is_some_and(|next| next.starts_with(&below));
+        if !is_reported {
+            verifier.add(DifferenceKind::Tree, &path, message);
+        }
+    }
 }

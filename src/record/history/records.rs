@@ -108,6 +108,7 @@ fn read_commit(repository: &gix::Repository, id: ObjectId) -> Option<gix::Commit
     repository.find_object(id).ok()?.try_into_commit().ok()
 }
 
-fn unread(commit: &str, error: &dyn std::fmt::Display) -> Failure {
+/// The failure of a commit that this clone should have.
+pub(crate) fn unread(commit: &str, error: &dyn std::fmt::Display) -> Failure {
     Failure::new(format!("commit {commit} cannot be read: {error}"))
 }

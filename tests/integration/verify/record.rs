@@ -122,7 +122,7 @@ fn every_change_of_the_lock_is_named() {
         localized-overlay from example/base: 6 localized files, 1 upstream; recorded in the lock and in the message of <1>
         NOT verified HEAD (<2>): 2 differences
         $ git kustomize-localize verify
-        localized-overlay/base/localized-files/example.com/acme/remote/v1/service.yaml: differs from the tree recorded in the message of <0>
+        localized-overlay/base/localized-files/example.com/acme/remote/v1/service.yaml: differs from the localized commit <0>
         localized-overlay/kustomize-localize.lock: is gone, or no longer lists files
 
         NOT verified HEAD (<1>): 2 differences

@@ -334,10 +334,22 @@ fn a_copy_that_is_gone_as_a_whole_is_named() {
     work.git(&["rm", "--quiet", "-r", "localized-other"]);
     work.commit("by hand");
     work.run_unchanged(&["verify", "localized/main"]).fails(1).says(expect![[r#"
-        localized-other: differs from the tree recorded in the message of <0>
+        localized-other: differs from the localized commit <0>
 
         localized-overlay from example/overlay: 6 localized files, 1 upstream; recorded in the lock and in the message of <1>
         NOT verified localized/main (<2>): 1 difference
+    "#]]);
+    // From the commit with its record itself.
+    work.git(&["reset", "--quiet", "--hard", "HEAD~"]);
+    work.git(&["rm", "--quiet", "-r", "localized-other"]);
+    work.write("README.md", "Edited.\n");
+    work.git(&["commit", "--quiet", "--all", "--amend", "--no-edit"]);
+    work.run_unchanged(&["verify", "localized/main"]).fails(1).says(expect![[r#"
+        README.md: differs from the source commit that the message of <0> records
+        localized-other/kustomize-localize.lock: is gone, or no longer lists files
+
+        localized-overlay from example/overlay: 6 localized files, 1 upstream; recorded in the lock and in the message of <1>
+        NOT verified localized/main (<0>): 2 differences
     "#]]);
 }
 

@@ -159,8 +159,8 @@ fn a_rebase_is_gone_on_from() {
         .: 3 localized files, 1 upstream; recorded in the lock and in the message of <0>
         NOT verified localized/main (<0>): 2 differences
         $ git kustomize-localize verify localized/main
-        README.md: differs from the tree recorded in the message of <0>
-        new.txt: differs from the tree recorded in the message of <0>
+        README.md: differs from the source commit that the message of <0> records
+        new.txt: differs from the source commit that the message of <0> records
 
         localized-overlay from example/overlay: 6 localized files, 1 upstream; recorded in the lock and in the message of <0>
         NOT verified localized/main (<0>): 2 differences
