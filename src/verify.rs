@@ -18,7 +18,7 @@ use crate::message::failure::{Failure, Failures, Result, command, short, shown};
 use crate::message::finding::{Finding, Rule, Severity};
 use crate::record::history::records::Recorded;
 use crate::record::history::trees::{differences, entries};
-use crate::record::{LOCK_NAME, LoadRestrictor, Lock, history, stored};
+use crate::record::{Digest, LOCK_NAME, LoadRestrictor, Lock, history, stored};
 use crate::targets::Identity;
 use crate::tree::absence::Absences;
 use crate::tree::disk::DiskTree;
@@ -89,23 +89,36 @@ fn rendered(repo: &Rc<LocalRepo>, id: &CommitId, verifier: &mut Verifier, record
             verifier.add(DifferenceKind::Tree, &path, unlike_tree(by));
         }
     }
-    let source = trailers.source.as_ref().map(|source| repo.commit(source.hex())).transpose()?.flatten();
-    if let Some(source) = source {
-        let tree = GitTree::of_commit(repo, &source)?.checked_out();
-        // Digest and trailers both: one proves the file, the other is the text that people read in the message.
-        let lock = Lock::find(&tree, LOCK_NAME)?.map(|lock| lock.remote_trailers()).unwrap_or_default();
-        if Lock::digest_at(&tree) != trailers.lock || lock != trailers.remotes {
-            let source = short(&source.commit);
-            let message =
-                format!("differs: the lock of source {source} is not the one that the message of {by} records");
-            verifier.add(DifferenceKind::Trailers, LOCK_NAME, message);
-        }
-    } else {
-        let failure = Failure::new(format!("the source commit of {by} is not here, so its lock was not compared"));
-        verifier.failures.push(failure.hint("fetch it: git fetch origin"));
+    match &trailers.source {
+        Some(source) => compare_lock_of_source(repo, verifier, recorded, source)?,
+        None => verifier.add_sourceless(by),
     }
     let (files, remotes) = (verifier.tree.below("")?.len(), trailers.remotes.len());
     Ok(Record { files, remotes, has_message: true, ..Record::of("", &Lock::default(), Some(recorded)) })
+}
+
+/// Compares the record of rendered files with the lock of their source.
+fn compare_lock_of_source(
+    repo: &Rc<LocalRepo>,
+    verifier: &mut Verifier,
+    Recorded { commit, trailers, .. }: &Recorded,
+    source: &Digest,
+) -> Result<()> {
+    let by = short(commit);
+    let Some(source) = repo.commit(source.hex())? else {
+        let failure = Failure::new(format!("the source commit of {by} is not here, so its lock was not compared"));
+        verifier.failures.push(failure.hint("fetch it: git fetch origin"));
+        return Ok(());
+    };
+    let tree = GitTree::of_commit(repo, &source)?.checked_out();
+    // Digest and trailers both: one proves the file, the other is the text that people read in the message.
+    let lock = Lock::find(&tree, LOCK_NAME)?.map(|lock| lock.remote_trailers()).unwrap_or_default();
+    if Lock::digest_at(&tree) != trailers.lock || lock != trailers.remotes {
+        let source = short(&source.commit);
+        let message = format!("differs: the lock of source {source} is not the one that the message of {by} records");
+        verifier.add(DifferenceKind::Trailers, LOCK_NAME, message);
+    }
+    Ok(())
 }
 
 /// A hint that names what to verify instead of a commit without a record.
@@ -240,6 +253,11 @@ impl Verifier {
     /// Adds a difference in a file.
     fn add(&mut self, kind: DifferenceKind, path: &str, message: impl Into<String>) {
         self.differences.push(Difference { kind, path: path.to_owned(), span: None, message: message.into() });
+    }
+
+    /// Adds that the message of a commit lacks the source commit.
+    fn add_sourceless(&mut self, commit: &str) {
+        self.add(DifferenceKind::Trailers, "", format!("the message of {commit} does not name the source commit"));
     }
 
     /// Adds a difference for every file that differs from the lock.

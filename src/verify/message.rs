@@ -141,7 +141,7 @@ impl<'a> History<'a> {
         let Recorded { commit, trailers, .. } = record;
         let by = short(commit);
         let Some(source) = trailers.source.as_ref().map(Digest::hex) else {
-            verifier.add(DifferenceKind::Trailers, "", format!("the message of {by} does not name the source commit"));
+            verifier.add_sourceless(by);
             return Ok(());
         };
         // The raw bytes name the parents also in a shallow clone, where git reports none.

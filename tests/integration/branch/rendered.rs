@@ -69,6 +69,15 @@ fn the_branch_holds_what_everything_is_built_to() {
         .: 3 rendered files, 2 upstreams; recorded in the message of <0>
         verified rendered/main (<0>): as recorded, the same when rendered again
     "#]]);
+    let sourceless: Vec<&str> = message.lines().filter(|line| !line.contains("-Source: ")).collect();
+    let tree = work.id("rendered/main^{tree}");
+    let sourceless = work.git(&["commit-tree", &tree, "-m", &sourceless.join("\n")]);
+    work.run_unchanged(&["verify", &sourceless]).fails(1).says(expect![[r#"
+        the message of <0> does not name the source commit
+
+        .: 3 rendered files, 2 upstreams; recorded in the message of <0>
+        NOT verified <0>: 1 difference
+    "#]]);
     // Another clone makes the same tree. What changes nothing makes no commit.
     let clone = world.sandbox.clone_of(work, "clone");
     clone.run(&RENDER).success().says(expect![[r#"
