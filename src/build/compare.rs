@@ -247,18 +247,19 @@ fn documents_without<'a>(
     })
 }
 
-/// The lines that differ, in unified format and without secrets. An added line that differs from a removed one only in
-/// its hidden part says so.
+/// The lines that differ, in unified format and without secrets. An added line that is shown as a removed one, because
+/// they differ only in what is hidden, says so.
 fn diff(before: &str, after: &str) -> String {
     // The time after which lines are no longer compared: the diff is then right, but longer than it has to be.
     const PATIENCE: Duration = Duration::from_millis(500);
     let diff = TextDiff::configure().timeout(PATIENCE).diff_lines(before, after);
     let text = diff.unified_diff().context_radius(3).missing_newline_hint(false).to_string();
-    let removed: HashSet<String> =
-        text.lines().filter_map(|line| line.strip_prefix('-')).map(visible_with_marks).collect();
+    let removed: HashSet<&str> = text.lines().filter_map(|line| line.strip_prefix('-')).collect();
+    let removed_as_shown: HashSet<String> = removed.iter().map(|line| visible_with_marks(line)).collect();
     let shown = |line: &str| {
         let text = visible_with_marks(line);
-        let is_same = line.starts_with('+') && text.contains('…') && removed.contains(&text[1..]);
+        let added = line.strip_prefix('+').filter(|added| !removed.contains(added));
+        let is_same = added.is_some_and(|added| removed_as_shown.contains(&visible_with_marks(added)));
         text + if is_same { "  (differs in the hidden part)\n" } else { "\n" }
     };
     text.lines().map(shown).collect()

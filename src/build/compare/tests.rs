@@ -283,6 +283,14 @@ fn secrets_in_urls_are_not_shown_and_everything_else_is() {
     let lines =
         "\n-  key: https://…db.example.com/x\n+  key: https://…db.example.com/x  (differs in the hidden part)\n";
     assert!(found.diff.contains(lines), "{}", found.diff);
+    let found = difference(&[&text("https://h.io/x?token=one")], &[&text("https://h.io/x?token=two")]);
+    let lines = "\n-  key: https://h.io/x?token=REDACTED\n+  key: https://h.io/x?token=REDACTED  (differs in the hidden part)\n";
+    assert!(found.diff.contains(lines), "{}", found.diff);
+    // A line that only moves does not differ.
+    let [first, second] = ["x: https://h.io/x?token=one", "y: z"];
+    let moved = |lines: [&str; 2]| text("a").replace("  key: a", &format!("  - {}\n  - {}", lines[0], lines[1]));
+    let found = difference(&[&moved([first, second])], &[&moved([second, first])]);
+    assert!(found.diff.contains("token=REDACTED") && !found.diff.contains("hidden part"), "{}", found.diff);
     let found = difference(&[&text("x")], &[&text("sed 's@.*/@@'")]);
     assert!(found.diff.contains('…') && !found.diff.contains(".*/@@"), "{}", found.diff);
 }
