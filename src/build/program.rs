@@ -48,7 +48,7 @@ impl fmt::Display for Means {
         f.write_str(match self {
             Means::Filter => "network closed",
             // Its requests go to our proxy, if it respects the settings; programs that fetch are replaced by stand-ins.
-            Means::Nothing => "network closed by a proxy only (no namespaces, no Landlock)",
+            Means::Nothing => "network closed by a proxy only (no sandbox on this machine)",
         })
     }
 }

@@ -266,7 +266,7 @@ fn a_machine_that_does_not_show_all_is_named() {
     let check = [&[&*program, "check", "--build"], &FLAGS[..2]].concat();
     let rows = [
         (Machine::Unseen, "this machine does not show what it refuses", ""),
-        (Machine::Nothing, "only a proxy closes the network here", " by a proxy only (no namespaces, no Landlock)"),
+        (Machine::Nothing, "only a proxy closes the network here", " by a proxy only (no sandbox on this machine)"),
     ];
     for (machine, why, how) in rows {
         if !machine.is_here(sandbox) {

@@ -116,8 +116,8 @@ fn every_command_prints_what_is_shown() {
             let happens = without_ids(&played(&world, block))
                 .replace(&version, "v5.8.1")
                 .replace(world.sandbox.path("try").to_str().unwrap(), "/tmp/try")
-                // Not every machine allows the namespace.
-                .replace(" by a proxy only (no namespaces, no Landlock)", "");
+                // Not every machine allows the sandbox.
+                .replace(" by a proxy only (no sandbox on this machine)", "");
             let happens = digest.replace_all(&happens, "v5.8.1");
             // Of a file that is long, a page may show the beginning.
             assert!(
