@@ -46,7 +46,6 @@ pub fn refuse_unsafe(text: &str, spec: Option<&RepoSpec>) -> Result<(), String> 
     }
     refuse_encoded(&spec.repo_path, "repository path")?;
     refuse_blanks(&spec.repo_path, "repository path")?;
-    refuse_dash(spec.clone_spec().exposed(), "repository path")?;
     refuse_controls(&spec.path, "directory")?;
     refuse_dash(&spec.path, "directory")?;
     refuse("its path", spec.escapes(), "leads out with `..`")?;
