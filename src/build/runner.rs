@@ -51,9 +51,12 @@ pub(crate) fn check_builds(job: &PlanBuilds<'_>, options: &BuildOptions) -> Resu
             *verdict = verdict.take().or(recorded);
         }
     }
+    // One directory for all builds, because a new one would take the place of the last. Only the user can read it:
+    // outputs may hold secrets.
+    let outputs = Scratch::for_user(&options.outputs).map_err(unusable)?;
     let build = |roots: &[&ComparedRoot]| match roots {
         [] => Ok(Vec::new()),
-        _ => RootPairs::check(job, options, (&program, &arguments), roots)
+        _ => RootPairs::check(job, options, (&program, &arguments), &outputs, roots)
             .map_err(|failure| failure.context("nothing was written")),
     };
     // The roots without a verdict are built, and their results put in their places.
@@ -79,6 +82,9 @@ pub(crate) fn check_builds(job: &PlanBuilds<'_>, options: &BuildOptions) -> Resu
         checked.targets.extend(built.into_iter().filter(|target: &TargetCheck| {
             target.verdict.differs() || matches!(target.verdict, Verdict::Unread { .. })
         }));
+    }
+    if checked.targets.iter().any(|target| target.outputs.is_some()) {
+        outputs.keep();
     }
     Ok(checked)
 }
@@ -132,8 +138,8 @@ struct RootPairs<'a> {
     arguments: &'a [String],
     original: Roots,
     localized: Roots,
-    /// The directory in which outputs that differ are kept for the user.
-    outputs: Scratch,
+    /// The directory for outputs that differ.
+    outputs: &'a Scratch,
 }
 
 impl<'a> RootPairs<'a> {
@@ -142,9 +148,10 @@ impl<'a> RootPairs<'a> {
         job: &PlanBuilds<'_>,
         options: &BuildOptions,
         by: (&'a Program, &'a [String]),
+        outputs: &'a Scratch,
         roots: &[&ComparedRoot],
     ) -> Result<Vec<TargetCheck>> {
-        let pairs = RootPairs::write(job, options, by, roots)?;
+        let pairs = RootPairs::write(job, options, by, outputs, roots)?;
         let check = |_, root: &&ComparedRoot| pairs.check_root(root).map_err(|failure| not_built(failure, root));
         let progress = Progress::new("building", options.quiet);
         let checked = progress.each(processors(), roots, |root: &&ComparedRoot| root.name.clone(), check);
@@ -162,9 +169,6 @@ impl<'a> RootPairs<'a> {
                 *target = TargetCheck::new(root, Verdict::Unread { messages });
             }
         }
-        if targets.iter().any(|target| target.outputs.is_some()) {
-            pairs.outputs.keep();
-        }
         Ok(targets)
     }
 
@@ -173,6 +177,7 @@ impl<'a> RootPairs<'a> {
         PlanBuilds { plan, checkout, .. }: &PlanBuilds<'_>,
         options: &BuildOptions,
         (program, arguments): (&'a Program, &'a [String]),
+        outputs: &'a Scratch,
         roots: &[&ComparedRoot],
     ) -> Result<RootPairs<'a>> {
         let after = plan.after.user_roots();
@@ -192,8 +197,7 @@ impl<'a> RootPairs<'a> {
                 Some(into) => Roots::of_copy(plan, into, checkout.as_ref())?,
                 None => Roots::write(&plan.after, localized.collect(), closed, &mut pool)?,
             },
-            // Only the user can read the outputs, because they may hold secrets.
-            outputs: Scratch::for_user(&options.outputs).map_err(unusable)?,
+            outputs,
         })
     }
 

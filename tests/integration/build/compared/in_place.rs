@@ -1,6 +1,6 @@
 //! In place every affected root that no other names is built.
 
-use super::{altering, project, stand_in};
+use super::{altering, kept, project, stand_in};
 use crate::support::{Transcript, World, config};
 
 const IN_PLACE: [&str; 1] = ["vendor"];
@@ -98,6 +98,30 @@ fn differing_builds_show_the_difference_and_no_files() {
     "#]]);
     let json = [&IN_PLACE[..], &["--format=json"]].concat();
     work.run(&json).fails(1).stdout_has("\"outcome\": \"differs\"");
+}
+
+#[test]
+fn outputs_stay_although_the_base_is_built_by_itself() {
+    let Some(project) = project() else { return };
+    let work = &project.work;
+    work.lock();
+    altering(&project, "case \"$*\" in *overlay*) echo '# one more line';; esac");
+    let output = work.run_unchanged(&IN_PLACE);
+    output.fails(1).says(expect![[r#"
+        not localized: the localized build differs from the original, in 1 of 1 build
+          example/overlay: the outputs differ
+            changed v1 Service dev-one
+            v1 Service dev-one:
+            @@ -2,3 +2,4 @@
+             kind: Service
+             metadata:
+               name: dev-one
+            +# one more line
+          both outputs: /home/me/tmp/kustomize-localize-output-…/example/overlay
+        error: nothing was written: the localized build differs from the original
+          hint: to accept the difference: --no-verify
+    "#]]);
+    assert!(kept(&output.stdout).join("localized.yaml").is_file());
 }
 
 #[test]
