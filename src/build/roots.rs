@@ -87,7 +87,7 @@ pub(super) struct Refusals<'a> {
     /// The roots that name files whose aliases stand for too much.
     exploding: BTreeMap<RootId, Failure>,
     /// The roots that name programs which do not run as they should, and why.
-    unrunnable: Option<(Vec<RootId>, String)>,
+    unrunnable: BTreeMap<RootId, String>,
 }
 
 impl<'a> Refusals<'a> {
@@ -133,14 +133,13 @@ impl<'a> Refusals<'a> {
             Some(Err(failure)) => return Some(failure.into()),
         }
         // The program itself would skip these in silence, or run a program of this machine for remote input.
-        let (roots, reason) = self.unrunnable.as_ref()?;
-        roots.iter().any(|root| reached.contains(root)).then(|| Unbuilt::Failed(reason.clone()))
+        reached.iter().find_map(|root| self.unrunnable.get(root).cloned()).map(Unbuilt::Failed)
     }
 }
 
 /// The roots that name programs which kustomize would skip, or programs of this machine that remote input must not run,
-/// and the reason; `None` if there are none.
-fn unrunnable(graph: &Graph, arguments: &[String], program: &Program) -> Option<(Vec<RootId>, String)> {
+/// each with the reason.
+fn unrunnable(graph: &Graph, arguments: &[String], program: &Program) -> BTreeMap<RootId, String> {
     let programs = graph.notes.iter().filter_map(|noted| match &noted.note.kind {
         NoteKind::Code { runs: Runs::Program(path), .. } => Some((noted, path)),
         _ => None,
@@ -149,22 +148,26 @@ fn unrunnable(graph: &Graph, arguments: &[String], program: &Program) -> Option<
         |name: &str| arguments.iter().any(|argument| *argument == name || *argument == format!("{name}=true"));
     // Without this flag kustomize runs no function, and fails with a message of its own.
     if !has_flag("--enable-alpha-plugins") {
-        return None;
+        return BTreeMap::new();
     }
     // Without `--enable-exec`, which kubectl does not have, kustomize leaves programs out.
     if !has_flag("--enable-exec") || program.kind != Tool::Kustomize {
         let reason = "kustomize silently skips exec functions; to run them (this runs their code): \
                         --build-arg=--enable-exec, with kustomize";
-        let roots: Vec<RootId> = programs.map(|(noted, _)| noted.root).collect();
-        return (!roots.is_empty()).then(|| (roots, reason.to_owned()));
+        return programs.map(|(noted, _)| (noted.root, reason.to_owned())).collect();
     }
     // An upstream that chooses a program of this machine chooses its arguments, too. Its own programs cannot
     // run: they are written without the execute bit, unless they are trusted.
-    let chosen: Vec<_> = programs.filter(|(noted, path)| !path.contains('/') && graph.is_fetched(noted.file)).collect();
-    let (first, path) = chosen.first()?;
-    let label = graph.label(first.file);
-    let reason = format!("{label} runs the local program `{path}`, which cannot be trusted with remote input");
-    Some((chosen.iter().map(|(noted, _)| noted.root).collect(), reason))
+    let chosen = programs.filter(|(noted, path)| !path.contains('/') && graph.is_fetched(noted.file));
+    let mut reasons = BTreeMap::new();
+    for (noted, path) in chosen {
+        // The first program of a root is the reason.
+        reasons.entry(noted.root).or_insert_with(|| {
+            let label = graph.label(noted.file);
+            format!("{label} runs the local program `{path}`, which cannot be trusted with remote input")
+        });
+    }
+    reasons
 }
 
 /// How the files of a graph are written.
@@ -410,7 +413,7 @@ mod tests {
         let exploding: Vec<String> = graph.exploding().values().map(ToString::to_string).collect();
         assert_eq!(exploding, ["base/x.yaml:8:15: aliases stand for more than 500000 YAML nodes"]);
         let (overloaded, exploding) = (BTreeSet::new(), graph.exploding());
-        let refusals = Refusals { graph: &graph, troubles: &[], overloaded, exploding, unrunnable: None };
+        let refusals = Refusals { graph: &graph, troubles: &[], overloaded, exploding, unrunnable: BTreeMap::new() };
         let is_refused = |root| refusals.of_root(graph.user_root(root).unwrap()).is_some();
         assert_eq!(["a", "b"].map(is_refused), [true, false]);
     }

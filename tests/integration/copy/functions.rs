@@ -347,6 +347,34 @@ fn an_upstream_runs_no_program_of_this_machine() {
 }
 
 #[test]
+fn each_root_names_its_own_program_of_this_machine() {
+    let world = World::new();
+    let Some(_) = world.sandbox.builds() else { return };
+    remote_function(&world, "exec: {path: tool}", "fn.sh", PROGRAM);
+    let upstream = world.upstream("acme/gen");
+    upstream.write("base/gen.yaml", function("exec: {path: other}"));
+    upstream.commit("second");
+    upstream.git(&["tag", "v2"]);
+    let text = world.work.read("app/kustomization.yaml").replace("v1", "v2");
+    world.commit(&[("more/kustomization.yaml", &text), (".kustomize-localize", "rules: {function: warning}\n")]);
+    run(&world.work, &["branch"]).success().says(expect![[r#"
+        localized the repository on branch localized/main (<0>): 9 files written, 2 references rewritten, 0 removed
+          added https://github.com/acme/gen?ref=v1 <1>
+          added https://github.com/acme/gen?ref=v2 <2>
+          not verified: 2 roots not built (kustomize/…)
+          not built: app: https://github.com/acme/gen?ref=v1: base/gen.yaml runs the local program `tool`, which cannot be trusted with remote input
+          not built: more: https://github.com/acme/gen?ref=v2: base/gen.yaml runs the local program `other`, which cannot be trusted with remote input
+          2 warnings (function 2)
+          to look at it: git show --stat <0>
+        warning[function]: the function `Gen` runs whatever `tool` is on the PATH of the build machine
+         --> https://github.com/acme/gen?ref=v1: base/gen.yaml:1:1: Gen
+
+        warning[function]: the function `Gen` runs whatever `other` is on the PATH of the build machine
+         --> https://github.com/acme/gen?ref=v2: base/gen.yaml:1:1: Gen
+    "#]]);
+}
+
+#[test]
 fn a_fetched_program_is_trusted_in_place() {
     let world = remote_program();
     let work = &world.work;
