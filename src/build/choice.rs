@@ -393,7 +393,7 @@ impl<'a> Argument<'a> {
         texts.iter().map(|text| Argument::read(repo, trees, targets, text)).collect()
     }
 
-    /// Reads one argument, which names a target, or a directory of a tree.
+    /// Reads one argument, which names a target, or a directory of a tree with roots or targets.
     fn read(repo: &LocalRepo, trees: &[&dyn Tree], targets: &[Target], text: &'a str) -> Result<Argument<'a>> {
         // Any of the trees will do: they differ in their files, not in how a path is written. A text that is not a path
         // in the repository may still name a target.
@@ -411,26 +411,42 @@ impl<'a> Argument<'a> {
             Some(path) if is_directory(&path)? => Some(path),
             _ => None,
         };
-        // With an argument that names nothing, the change would look as if it had no consequences.
-        if path.is_none() && !targets.iter().any(|target| is_named_by(target, text)) {
+        let argument = Argument { text, path };
+        // With an argument that selects nothing, the change would look as if it had no consequences.
+        if !targets.iter().any(|target| argument.selects_target(target)) && !argument.has_kustomization(trees)? {
             let failure = unknown_target(targets, text);
             // In a comparison of two trees it may have been meant as the commit to compare with.
-            let fetch = (trees.len() > 1).then(|| command("git fetch origin", [text]));
+            let may_be_commit = trees.len() > 1 && argument.path.is_none();
+            let fetch = may_be_commit.then(|| command("git fetch origin", [text]));
             return Err(failure.hints(fetch.map(|fetch| format!("to compare with a commit, fetch it first: {fetch}"))));
         }
-        Ok(Argument { text, path })
+        Ok(argument)
     }
 
-    /// Whether a directory is the path, or below it.
+    /// Whether a kustomization of a tree is in its directory.
+    fn has_kustomization(&self, trees: &[&dyn Tree]) -> Result<bool> {
+        let files = trees.iter().map(|tree| tree.kustomizations()).collect::<Result<Vec<_>>>()?;
+        Ok(files.iter().flat_map(|files| files.iter()).any(|file| self.contains(file)))
+    }
+
+    /// Whether a path is that of the directory, or below it.
     fn contains(&self, directory: &str) -> bool {
         self.path.as_ref().is_some_and(|path| path::is_in(directory, path))
     }
 
-    /// Whether it names a build, or a directory that contains the root or the directory of the target.
+    /// Whether it selects a root, or the target as it is or was.
     fn selects(&self, choice: &Choice) -> bool {
-        let Some(target) = choice.target() else { return choice.directory().is_some_and(|root| self.contains(root)) };
+        let Sides { old, new } = choice.targets();
+        choice.directory().is_some_and(|root| self.contains(root))
+            || [old, new].into_iter().flatten().any(|target| self.selects_target(target))
+    }
+
+    /// Whether it names a target, or a directory with a root that the target builds, or with the directory that the
+    /// target names.
+    fn selects_target(&self, target: &Target) -> bool {
         is_named_by(target, self.text)
-            || matches!(&target.location, TargetLocation::Local(dir) if self.contains(&dir.path))
+            || matches!(&target.location, TargetLocation::Local(dir)
+                if self.contains(&dir.path) || target.roots(dir).any(|root| self.contains(root)))
     }
 }
 

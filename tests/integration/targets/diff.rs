@@ -148,6 +148,47 @@ fn a_change_is_shown_object_by_object() {
 }
 
 #[test]
+fn a_directory_selects_the_target_that_builds_a_root_in_it() {
+    let Some((_sandbox, work)) = overlays() else { return };
+    work.commit_files(&[
+        ("clusters/all.yaml", &flux("all", "./apps", "")),
+        ("apps/web/kustomization.yaml", "resources: [map.yaml]\n"),
+        ("apps/web/map.yaml", &config_map("web")),
+        ("docs/map.yaml", &config_map("unread")),
+    ]);
+    work.write("apps/web/map.yaml", config_map("other"));
+    work.run_unchanged(&["diff", "HEAD", "apps/web", "--stat"]).success().says(expect![[r#"
+        Flux Kustomization all (clusters/all.yaml:1): apps/web/map.yaml
+          added   v1 ConfigMap other
+          removed v1 ConfigMap web
+        2 objects (1 added, 1 removed) in 1 of 1 affected build since <0>
+    "#]]);
+    let output = ["build", "--output", "../out"];
+    work.run_unchanged(&[&output[..], &["apps/web"]].concat()).success().says(expect![[r#"
+        ../out has 1 build: 1 written, 0 removed
+    "#]]);
+    // With a directory that selects nothing, it would look as if nothing differed.
+    work.run_unchanged(&["diff", "HEAD", "docs"]).fails(2).says(expect![[r#"
+        error: `docs` is neither a directory with a kustomization nor a target
+          hint: list the targets: git kustomize-localize targets
+    "#]]);
+    work.run_unchanged(&[&output[..], &["docs"]].concat()).fails(2).says(expect![[r#"
+        error: `docs` is neither a directory with a kustomization nor a target
+          hint: list the targets: git kustomize-localize targets
+    "#]]);
+    // A target is selected by the directory that it had, too.
+    work.write("clusters/all.yaml", flux("all", "./moved", ""));
+    work.git(&["mv", "apps", "moved"]);
+    work.run_unchanged(&["diff", "HEAD", "apps", "--stat"]).success().says(expect![[r#"
+        Flux Kustomization all (clusters/all.yaml:1): clusters/all.yaml
+          changed kustomize.toolkit.fluxcd.io/v1 Kustomization flux-system/all
+          added   v1 ConfigMap other
+          removed v1 ConfigMap web
+        3 objects (1 added, 1 changed, 1 removed) in 1 of 1 affected build since <0>
+    "#]]);
+}
+
+#[test]
 fn images_come_first_each_once_and_then_what_is_worst() {
     let Some((_sandbox, work)) = overlays() else { return };
     let images = ["nginx:1.2@sha256:0", "redis:7.0", "registry:5000/app:1.0"];
