@@ -202,7 +202,7 @@ impl DiffArgs {
         // A word that is also a directory with kustomizations selects their builds.
         if let Some(word) = self.words.first()
             && repo.commit(word)?.is_some()
-            && !tree.tree.kustomizations()?.iter().any(|file| path::is_in(file, word))
+            && !has_kustomizations(repo, &tree, word)?
         {
             return Err(Failure::new(format!("`{}` is a commit, and both programs build one tree", shown(word)))
                 .hint(format!("to build its tree: {}", command("--rev", [word])))
@@ -236,9 +236,7 @@ impl DiffArgs {
             && let Some(id) = repo.commit(base)?
         {
             // A branch that somebody makes later must not change in silence what a directory of its name means.
-            if let Ok(directory) = from_top(repo, &*new.tree, base)
-                && new.tree.kustomizations()?.iter().any(|file| path::is_in(file, &directory))
-            {
+            if has_kustomizations(repo, new, base)? {
                 return Err(names_both(base, &id, "a directory with kustomizations"));
             }
             return Ok((base.clone(), &self.words[1..]));
@@ -251,12 +249,26 @@ impl DiffArgs {
                 return Ok((base.to_owned(), &self.words));
             }
         }
-        let failure = Failure::new("no commit to compare with");
-        Err(match named {
-            Some(named) => failure.hint(format!("fetch it first: {}", command("git fetch origin", [named]))),
-            None => failure.hint("name one: git kustomize-localize diff BASE"),
-        })
+        let hint = match named {
+            Some(named) if !is_path(repo, new, named)? => {
+                format!("fetch it first: {}", command("git fetch origin", [named]))
+            }
+            _ => format!("name one: {}", command("git kustomize-localize diff BASE", named)),
+        };
+        Err(Failure::new("no commit to compare with").hint(hint))
     }
+}
+
+/// Whether a word names a file or a directory, from the current directory.
+fn is_path(repo: &LocalRepo, workspace: &Workspace, word: &str) -> Result<bool> {
+    let Ok(path) = from_top(repo, &*workspace.tree, word) else { return Ok(false) };
+    Ok(workspace.tree.entry(&path)?.is_some())
+}
+
+/// Whether a word names a directory with kustomizations, from the current directory.
+fn has_kustomizations(repo: &LocalRepo, workspace: &Workspace, word: &str) -> Result<bool> {
+    let Ok(directory) = from_top(repo, &*workspace.tree, word) else { return Ok(false) };
+    Ok(workspace.tree.kustomizations()?.iter().any(|file| path::is_in(file, &directory)))
 }
 
 impl Diff {

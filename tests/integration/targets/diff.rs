@@ -309,6 +309,15 @@ fn two_programs_are_of_one_kind_and_build_one_tree() {
         error: `main` is a commit, and both programs build one tree
           hint: to build its tree: --rev main
     "#]]);
+    // In a directory a word is a path from there.
+    work.git(&["branch", "web"]);
+    work.commit_files(&[
+        ("apps/web/kustomization.yaml", "resources: [map.yaml]\n"),
+        ("apps/web/map.yaml", &config_map("a")),
+    ]);
+    sandbox.run(&work.path().join("apps"), &["diff", "web", &old, &new]).success().says(expect![[r#"
+        nothing differs in 1 build (kustomize/v5.7.1 -> kustomize/v5.8.0)
+    "#]]);
     work.run_unchanged(&["diff", "podr", &old, &new]).fails(2).says(expect![[r#"
         error: `podr` is neither a directory with a kustomization nor a target
           hint: list the targets: git kustomize-localize targets
@@ -320,6 +329,23 @@ fn two_programs_are_of_one_kind_and_build_one_tree() {
     work.run_unchanged(&["diff", &old, &new, "--helm=gone"]).fails(2).says(expect![[r#"
         error: `/home/me/work/gone` is not an executable file
           hint: set --helm to the executable of helm
+    "#]]);
+}
+
+#[test]
+fn only_a_word_that_is_no_path_is_to_be_fetched() {
+    let Some((_sandbox, work)) = overlays() else { return };
+    let mut transcript = Transcript::default();
+    for word in ["prod", "release"] {
+        transcript.add(work.run_unchanged(&["diff", word]).fails(2));
+    }
+    transcript.says(expect![[r#"
+        $ git kustomize-localize diff prod
+        error: no commit to compare with
+          hint: name one: git kustomize-localize diff BASE prod
+        $ git kustomize-localize diff release
+        error: no commit to compare with
+          hint: fetch it first: git fetch origin release
     "#]]);
 }
 
