@@ -274,7 +274,13 @@ impl Setup {
         };
         edits.extend(failing(&self.checked).filter(|finding| !is_unresolved(finding)).map(RequiredEdit::of_finding));
         let unreasoned = self.workspace.config.allow.iter().filter(|entry| is_placeholder(&entry.reason));
-        edits.extend(unreasoned.map(|entry| {
+        // Where the finding of `check` is an error, it is among them already.
+        let reported: Vec<Option<Span>> = failing(&self.checked)
+            .filter(|finding| finding.rule == Rule::StaleAllow && finding.path == FILE_NAME)
+            .map(|finding| finding.span)
+            .collect();
+        let unreported = unreasoned.filter(|entry| !reported.contains(&Some(entry.span)));
+        edits.extend(unreported.map(|entry| {
             let hint = format!("replace `{}` with the reason for this exception", entry.reason);
             let failure = Failure::new(entry.text.clone()).hint(hint);
             let finding = Finding::new(Rule::StaleAllow, FILE_NAME, failure);

@@ -740,3 +740,16 @@ fn every_entry_that_people_may_write_is_printed_as_it_can_be_written() {
         checked 15 kustomizations with 15 references in the working tree: 15 allowed
     "#]]);
 }
+
+#[test]
+fn an_entry_without_a_reason_is_listed_once_also_as_an_error() {
+    let config = "rules: {stale-allow: error}\nallow:\n- {path: app/gone.yaml, reason: TODO}\n";
+    let world = world(&[(CONFIG, config), ("app/kustomization.yaml", "resources: [gone.yaml]\n")]);
+    init(&world, &[]).fails(1).says(expect![[r#"
+        nothing to write: 0 locked, 0 allowed
+        1 place to edit (stale-allow)
+          .kustomize-localize:3: `TODO` is a placeholder, not a reason
+          help: give reviewers the reason why it stays
+        after that: git kustomize-localize init
+    "#]]);
+}
