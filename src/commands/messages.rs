@@ -131,7 +131,7 @@ pub(super) fn failures(failures: &[Failure]) -> String {
 }
 
 /// The failures with their hints, without `verbose` only the first. Those that differ only in their locations share a
-/// message, with the first [`NAMED`] of the locations.
+/// message, with the locations, without `verbose` only the first.
 pub(super) fn first_failures(failures: &[Failure], verbose: bool) -> String {
     let mark = Style::new().for_stderr().red().bold().apply_to("error:");
     let mut out = String::new();
@@ -145,7 +145,7 @@ pub(super) fn first_failures(failures: &[Failure], verbose: bool) -> String {
         } else {
             out += &format!("{mark} {}\n", visible(&failure.message));
             let locations = group.iter().map(|failure| format!("  at {}", failure.location_text().unwrap_or_default()));
-            out += &lines(first(locations, NAMED));
+            out += &lines(first(locations, most_named(verbose)));
         }
         if !failure.chain.is_empty() {
             let chain: Vec<String> = failure.chain.iter().map(ToString::to_string).collect();
@@ -327,6 +327,7 @@ fn table(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::message::failure::Location;
     use crate::record::{ChangeKind, Digest};
 
     #[test]
@@ -351,5 +352,18 @@ mod tests {
             rows.iter().map(|row| measure_text_width(row)).max().unwrap()
         };
         assert_eq!([width(None), width(Some(100)), width(Some(40))], [124, 100, 77]);
+    }
+
+    #[test]
+    fn all_locations_are_shown_only_on_demand() {
+        let at = |number: usize| {
+            Failure::new("it is gone").at(Location { file: format!("{number}.yaml"), ..Location::default() })
+        };
+        let failures: Vec<Failure> = (0..=NAMED).map(at).collect();
+        let shown = |verbose| {
+            let text = first_failures(&failures, verbose);
+            [text.matches(".yaml").count(), text.matches("and 1 more").count()]
+        };
+        assert_eq!([shown(false), shown(true)], [[NAMED, 1], [NAMED + 1, 0]]);
     }
 }
