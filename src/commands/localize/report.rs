@@ -134,6 +134,8 @@ impl LocalizeReport {
     fn unchanged(&self) -> String {
         let LocalizeReport { localized, locking: Locking { unresolved, unread, unmoved, .. } } = self;
         let count = counted(localized.remotes.len(), "remote reference");
+        // A first lock is only written if it lists something.
+        let lacks_lock = matches!(localized.made, ResultKind::FirstLock) && !unread.is_empty();
         match &localized.branch {
             Some(branch) => {
                 let holds = match &localized.made {
@@ -143,7 +145,9 @@ impl LocalizeReport {
                 };
                 format!("nothing to do: branch {} ({}) already has {holds}", branch.name, branch.tip())
             }
-            None if !unresolved.is_empty() && localized.remotes.is_empty() => "nothing was written".to_owned(),
+            None if localized.remotes.is_empty() && (lacks_lock || !unresolved.is_empty()) => {
+                "nothing was written".to_owned()
+            }
             None if !(unresolved.is_empty() && unmoved.is_empty()) => format!("{LOCK_NAME} not changed: {count}"),
             None if localized.remotes.is_empty() && unread.is_empty() && localized.left.is_empty() => {
                 "nothing to do: no remote references".to_owned()

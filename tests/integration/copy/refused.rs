@@ -428,7 +428,7 @@ fn a_component_that_cannot_be_read_has_no_kind() {
         error: `d/kustomization.yaml` has more than 10000000 bytes
           hint: split it
         $ git kustomize-localize lock -v
-        nothing to do: kustomize-localize.lock has 0 remote references
+        nothing was written
           2 references not followed: see `git kustomize-localize check`
           not followed: `c/kustomization.yaml` is a Git LFS pointer, not the file itself
           not followed: `d/kustomization.yaml` has more than 10000000 bytes
