@@ -53,7 +53,7 @@ impl LockArgs {
 }
 
 /// Writes the lock and other `changes`, unless a finding or `dry_run` prevents that, and returns the report. `before`
-/// is the lock to compare with. Without other changes, a lock that did not change is not written.
+/// is the lock to compare with: one that did not change is not written, so that its time stamp stays.
 pub(super) fn write_lock(
     workspace: &Workspace,
     dry_run: bool,
@@ -62,10 +62,7 @@ pub(super) fn write_lock(
     mut relocked: Relocked,
     mut changes: Changes,
 ) -> Result<LocalizeReport, Failures> {
-    let file = changed_lock(workspace, before, &mut relocked)?;
-    // So the time stamp of the file stays.
-    if file.is_some() || !changes.is_empty() {
-        let file = file.map_or_else(|| ResultFile::of(&relocked.lock), Ok)?;
+    if let Some(file) = changed_lock(workspace, before, &mut relocked)? {
         changes.insert(LOCK_NAME.to_owned(), Some(file));
     }
     let locking = Locking {

@@ -67,6 +67,10 @@ impl LocalizeReport {
         let (LocalizeReport { localized, locking }, verbose) = (self, shown.verbose);
         let result = localized.result_name();
         let (done, tail) = match localized.made {
+            // `update --to` can edit a reference that has no entry.
+            ResultKind::Lock if !localized.files.contains_key(LOCK_NAME) => {
+                (["wrote", "would write"], format!("; {LOCK_NAME} is not changed"))
+            }
             ResultKind::Lock | ResultKind::FirstLock => {
                 let count = counted(localized.remotes.len(), "remote reference");
                 (["wrote", "would write"], format!(": {count}"))
@@ -182,6 +186,7 @@ impl LocalizeOutcome {
     /// The name of the result in the first line of the report.
     fn result_name(&self) -> String {
         match (&self.made, self.targets.as_slice(), &self.branch) {
+            (ResultKind::Lock, ..) if !self.files.contains_key(LOCK_NAME) => counted(self.files.len(), "file"),
             (ResultKind::Lock | ResultKind::FirstLock, ..) => LOCK_NAME.to_owned(),
             (ResultKind::Copy(copy), ..) => format!("{} into {}", copy.target, copy.new_directory),
             (ResultKind::Rendered { builds, .. }, ..) => counted(*builds, "build"),

@@ -254,3 +254,27 @@ fn another_version_is_written_and_locked() {
               hint: write `version: 1.10.0` there
         "#]]);
 }
+
+#[test]
+fn a_chart_that_is_not_locked_is_edited_without_touching_the_lock() {
+    let stage = Stage::of(TEXT).with_helm();
+    let work = &stage.work;
+    work.run(&["lock"]).success();
+    work.decide("helm: false\n");
+    work.run(&["lock"]).success();
+    work.commit("lock");
+    stage.serve(REPO, "nginx", "1.10.0");
+    let lock = stage.lock();
+    work.run_unchanged(&["update", "--to", "*", "--dry-run"]).success().says(expect![[r#"
+        would write 1 file; kustomize-localize.lock is not changed
+          1 reference not followed: see `git kustomize-localize check`
+          not followed: https://charts.example/stable#nginx@1.10.0 is not locked
+          file app/kustomization.yaml (101)
+    "#]]);
+    work.run(&["update", "--to", "*"]).success().says(expect![[r#"
+        wrote 1 file; kustomize-localize.lock is not changed
+          1 reference not followed: see `git kustomize-localize check`
+          to stage it: git add -f -- :/app/kustomization.yaml
+    "#]]);
+    assert_eq!((work.read("app/kustomization.yaml"), stage.lock()), (TEXT.replace("1.2.3", "1.10.0"), lock));
+}
