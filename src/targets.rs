@@ -857,9 +857,6 @@ fn targets_of_scan(
             // This is only a hint for people. The top exists in every repository, so it does not count as a path.
             targets.assumes_this_repo = any.local_targets().any(|(_, dir)| !dir.path.is_empty() && !dir.is_missing());
         }
-        // If nothing in the tree sets the load restrictor of Argo CD, the configuration does.
-        let unsaid = targets.targets.iter_mut().filter(|target| target.build.load_restrictor.is_none());
-        unsaid.for_each(|target| target.build.load_restrictor = Some(config.load_restrictor));
         target_dir::look_on_localized_branches(tree, &identity, &mut targets)?;
         target_dir::mark_missing_submodules(&mut targets);
     }
@@ -869,6 +866,9 @@ fn targets_of_scan(
     if targets.targets.iter().any(|target: &Target| !target.build.variables.is_empty())
         && !variables::are_strict(tree, &installed(tree, config, &targets)?)
     {
+    // If nothing in the tree sets the load restrictor of Argo CD or of plain kustomize, the configuration does.
+    let unset = targets.targets.iter_mut().filter(|target| target.build.load_restrictor.is_none());
+    unset.for_each(|target| target.build.load_restrictor = Some(config.load_restrictor));
         targets.targets.iter_mut().for_each(|target| target.build.variables.allow_unset());
     }
     // Reports and digests must not depend on the order of the search.

@@ -155,6 +155,22 @@ fn what_the_configuration_declares_is_a_target() {
 }
 
 #[test]
+fn the_load_restrictor_of_the_configuration_holds_for_declared_targets() {
+    let declared = "load-restrictor: none\ntargets: [{path: a, engine: argo-cd}, {path: a, engine: kustomize}]\n";
+    let config = Config::parse(declared.as_bytes(), ".kustomize-localize").unwrap();
+    let restrictors = |more: &[(&str, &str)]| {
+        let tree = tree(&[&[("a/kustomization.yaml", "namePrefix: a-\n")], more].concat());
+        let found = find(&tree, &config, &|| Ok(identity(&config))).unwrap().0;
+        found.targets.iter().map(|target| (target.engine, target.build.load_restrictor)).collect::<Vec<_>>()
+    };
+    let (any, own) = (Some(LoadRestrictor::None), Some(LoadRestrictor::RootOnly));
+    assert_eq!(restrictors(&[]), [(EngineName::ArgoCd, any), (EngineName::Kustomize, any)]);
+    // Argo CD's own options win.
+    let options = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: argocd-cm}\ndata: {}\n";
+    assert_eq!(restrictors(&[("cm.yaml", options)]), [(EngineName::ArgoCd, own), (EngineName::Kustomize, any)]);
+}
+
+#[test]
 fn what_is_excluded_is_no_target() {
     let config = Config::parse(b"exclude: ['**/testdata']\n", ".kustomize-localize").unwrap();
     let tree = tree(&[("testdata/app.yaml", flux::APPS), ("x/testdata/deep/app.yaml", flux::APPS)]);

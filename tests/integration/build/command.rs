@@ -144,6 +144,34 @@ fn what_cache_and_upstream_lack_comes_from_the_localized_branch() {
 }
 
 #[test]
+fn a_declared_target_may_load_what_the_configuration_allows() {
+    let Some((world, _)) = world() else { return };
+    let root = ("db/kustomization.yaml", "configMapGenerator: [{name: own, files: [../shared.txt]}]\n");
+    let declared = |restrictor: &str| {
+        let targets = "targets: [{path: db, engine: kustomize}, {path: db, engine: argo-cd}]\n";
+        world.commit(&[(".kustomize-localize", &*format!("load-restrictor: {restrictor}\n{targets}"))]);
+    };
+    world.commit(&[root, ("shared.txt", "a: b\n")]);
+    declared("none");
+    world.work.run_unchanged(&["build", ".kustomize-localize:2", "--offline"]).success().says(expect![[r#"
+        apiVersion: v1
+        data:
+          shared.txt: |
+            a: b
+        kind: ConfigMap
+        metadata:
+          name: own-b869ddtdmc
+    "#]]);
+    world.work.run_unchanged(&["check", "--build", "--offline"]).success().says(expect![[r#"
+        checked 2 kustomizations with 4 references in the working tree, 2 builds (kustomize/…, network closed): no problems found
+    "#]]);
+    declared("root-only");
+    world.work.run_unchanged(&["build", ".kustomize-localize:2", "--offline"]).fails(2).says(expect![[r#"
+        error: cannot build `db`: loading KV pairs: file sources: [../shared.txt]: security; file 'shared.txt' is not in or below 'db'
+    "#]]);
+}
+
+#[test]
 fn what_is_meant_is_named_or_asked_for() {
     let Some((world, _)) = world() else { return };
     let object = |name: &str, path: &str| {
