@@ -874,7 +874,6 @@ fn targets_of_scan(
     // Reports and digests must not depend on the order of the search.
     targets.targets.sort_by_cached_key(|target| (target.object.clone(), target.spot));
     tell_apart(&mut targets.targets);
-    targets.unread.retain(|unread| !config.leaves_out(path::parent(&unread.file)));
     targets.unread.sort();
     targets.unread.dedup();
     Ok(targets)

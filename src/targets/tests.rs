@@ -171,6 +171,30 @@ fn the_load_restrictor_of_the_configuration_holds_for_declared_targets() {
 }
 
 #[test]
+fn an_excluded_file_that_is_deployed_is_read_with_its_errors() {
+    let config = Config::parse(b"exclude: [prod/apps, lib]\n", ".kustomize-localize").unwrap();
+    let broken = flux::APPS.replace("path: ./apps/prod", "path: [./x]");
+    assert_ne!(broken, flux::APPS);
+    let listed = "resources: [app.yaml]\n";
+    let unread = |path: &str| {
+        let target = flux::APPS.replace("path: ./apps/prod", &format!("path: {path}"));
+        let tree = tree(&[
+            ("s.yaml", flux::SOURCE),
+            ("a.yaml", &target),
+            ("prod/apps/app.yaml", &broken),
+            ("lib/app.yaml", &broken),
+            ("lib/kustomization.yaml", listed),
+            ("lib/other.yaml", &broken),
+        ]);
+        let found = find(&tree, &config, &|| Ok(identity(&config))).unwrap().0;
+        found.unread.iter().map(Unread::location_text).collect::<Vec<_>>()
+    };
+    assert_eq!(unread("./prod"), ["prod/apps/app.yaml:7"]);
+    assert_eq!(unread("./lib"), ["lib/app.yaml:7"]);
+    assert_eq!(unread("./elsewhere"), [""; 0]);
+}
+
+#[test]
 fn what_is_excluded_is_no_target() {
     let config = Config::parse(b"exclude: ['**/testdata']\n", ".kustomize-localize").unwrap();
     let tree = tree(&[("testdata/app.yaml", flux::APPS), ("x/testdata/deep/app.yaml", flux::APPS)]);

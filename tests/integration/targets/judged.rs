@@ -302,6 +302,38 @@ fn status_and_targets_count_what_cannot_be_read() {
 }
 
 #[test]
+fn an_object_that_cannot_be_read_counts_where_it_is_deployed_although_it_is_excluded() {
+    let Some((_sandbox, work)) = fleet() else { return };
+    let broken = argo("b", "[web]");
+    work.commit_files(&[
+        (".kustomize-localize", "exclude: [apps/web, old]\n"),
+        ("flux.yaml", &[SOURCE, &flux("apps", "  path: ./apps\n")].concat()),
+        ("apps/web/app.yaml", &broken),
+        ("old/app.yaml", &broken),
+    ]);
+    work.run_unchanged(&["check"]).fails(1).says(expect![[r#"
+        error[invalid-target]: cannot read what is deployed: Application argocd/b: `path`: expected a string, found a list
+         --> apps/web/app.yaml:4:1
+          |
+        4 | spec: {project: default, source: {repoURL: 'https://github.com/acme/fleet', targetRevision: main, path: [web]}}
+          | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+          = help: fix it: a file that cannot be read is not checked
+          = help: or, if nothing deploys it, move it to a directory in `exclude` of .kustomize-localize
+
+        for more: git kustomize-localize explain invalid-target
+        no kustomization in the working tree: 1 error
+    "#]]);
+    work.run_unchanged(&["targets"]).success().says(expect![[r#"
+        flux.yaml:6: Flux Kustomization flux-system/apps
+          apps at main: a directory without a kustomization, localized
+        apps/web/app.yaml:4
+          unknown: Application argocd/b: `path`: expected a string, found a list
+
+        1 target: 1 here, 0 external, 0 templated; 1 unknown
+    "#]]);
+}
+
+#[test]
 fn what_only_a_build_deploys_must_be_included() {
     let world = World::new();
     if world.sandbox.builds().is_none() {
