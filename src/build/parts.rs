@@ -150,7 +150,7 @@ struct Remainder {
 /// The [`Remainder`] of a kustomization; `None` if it cannot be read.
 fn remainder(graph: &Graph, root: RootId) -> Option<Remainder> {
     let parts: BTreeSet<&str> = resources(graph, root).map(|(edge, _)| edge.reference.text.as_str()).collect();
-    let mut fields = parsed(&graph.bytes(graph.roots[root].file))?;
+    let mut fields = parsed(&graph.bytes(graph.roots[root].file)).ok()??;
     let lists = LISTS.iter().filter_map(|name| fields.remove(*name)).collect::<Vec<_>>();
     let entries = lists.iter().filter_map(Value::as_array).flatten().filter_map(Value::as_str);
     let entries = entries.filter(|entry| !parts.contains(entry)).map(str::to_owned).collect();

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::variables::Variables;
 use super::{BuildSettings, PathContent, Target, TargetDir};
-use crate::kustomization::{FILE_NAMES, read_object};
+use crate::kustomization::{FILE_NAMES, ObjectError, read_object};
 use crate::message::failure::Result;
 use crate::record::LoadRestrictor;
 use crate::tree::{self, Tree, path};
@@ -47,6 +47,13 @@ pub(crate) fn generated(tree: &dyn Tree, target: &Target, dir: &TargetDir) -> Re
         edits: target.build.edits.clone().unwrap_or_else(|| Ok(Vec::new())),
         directory,
     };
+    // Argo CD adds components by a command, which also refuses a directory that is not there.
+    if target.engine.runs_edits()
+        && target.build.components().next().is_some()
+        && let Ok(edits) = &mut made.edits
+    {
+        edits.push(["add", "component"].map(str::to_owned).into_iter().chain(component_texts(target)).collect());
+    }
     // A root is edited; for a directory without one, Flux lists everything that it finds.
     let mut kustomization = if is_root {
         if let Some((name, path)) = tree::kustomization_in(tree, &made.directory)? {
@@ -54,9 +61,10 @@ pub(crate) fn generated(tree: &dyn Tree, target: &Target, dir: &TargetDir) -> Re
             made.text = tree.read(&path)?;
         }
         match parsed(&made.text) {
-            Some(kustomization) => kustomization,
-            // It cannot be edited here, so it is built as it is. That fails if kustomize cannot read it, either.
-            None => return Ok(Some(made)),
+            Ok(Some(kustomization)) => kustomization,
+            // kustomize refuses it as it is.
+            Ok(None) => return Ok(Some(made)),
+            Err(why) => return Ok(Some(made.unedited(target, why))),
         }
     } else {
         let resources = dir.scanned.iter().filter_map(|resource| path::below(&resource.path, &made.directory));
@@ -71,16 +79,7 @@ pub(crate) fn generated(tree: &dyn Tree, target: &Target, dir: &TargetDir) -> Re
     };
     // An engine writes some changes of the object into the kustomization, and makes others by commands (`edits`).
     let before = kustomization.clone();
-    target.engine.edit(&mut kustomization, &target.build, is_root);
-    let components: Vec<String> = target.build.components().map(|component| component.text.text.clone()).collect();
-    // Argo CD adds components by a command, which also refuses a directory that is not there.
-    if !target.engine.runs_edits() {
-        append(&mut kustomization, "components", components.into_iter().map(Value::String).collect());
-    } else if !components.is_empty()
-        && let Ok(edits) = &mut made.edits
-    {
-        edits.push(["add", "component"].map(str::to_owned).into_iter().chain(components).collect());
-    }
+    write_changes(&mut kustomization, target, is_root);
     if kustomization != before || !is_root {
         made.text = Value::Object(kustomization).to_string().into_bytes();
         made.is_changed = true;
@@ -89,7 +88,33 @@ pub(crate) fn generated(tree: &dyn Tree, target: &Target, dir: &TargetDir) -> Re
     Ok(Some(made))
 }
 
+/// Writes the changes of an object into a kustomization, except those that the engine makes by commands.
+fn write_changes(kustomization: &mut Map<String, Value>, target: &Target, is_root: bool) {
+    target.engine.edit(kustomization, &target.build, is_root);
+    if !target.engine.runs_edits() {
+        append(kustomization, "components", component_texts(target).map(Value::String).collect());
+    }
+}
+
+/// The components that the object adds, as they are written.
+fn component_texts(target: &Target) -> impl Iterator<Item = String> {
+    target.build.components().map(|component| component.text.text.clone())
+}
+
 impl Generated {
+    /// The build of a root whose kustomization cannot be edited here, because it is not plain YAML. It is unknown if
+    /// the engine writes into the kustomization, and else it is built as it is.
+    fn unedited(mut self, target: &Target, ObjectError { line, message }: ObjectError) -> Generated {
+        let mut changes = Map::new();
+        write_changes(&mut changes, target, false);
+        if !changes.is_empty() {
+            let file = path::join(&self.directory, self.file_name);
+            self.edits = Err(format!("`{file}:{line}` cannot be edited: {message}"));
+        }
+        self.is_changed = self.edits != Ok(Vec::new());
+        self
+    }
+
     /// Whether the engine does more than build the root at the path.
     pub(crate) fn is_of_engine(&self) -> bool {
         self.is_changed || !self.variables.is_empty()
@@ -123,13 +148,14 @@ fn arguments(target: &Target) -> Vec<String> {
     arguments
 }
 
-/// Reads the first document, as kustomize does; `None` if it is not a mapping in plain YAML.
-pub(crate) fn parsed(text: &[u8]) -> Option<Map<String, Value>> {
-    let text = std::str::from_utf8(text).ok()?;
-    match read_object(text).ok()??.json() {
-        Value::Object(kustomization) => Some(kustomization),
+/// Reads the first document, as kustomize does; `None` if it is not a mapping. Fails if it is not plain YAML.
+pub(crate) fn parsed(text: &[u8]) -> Result<Option<Map<String, Value>>, ObjectError> {
+    let not_utf8 = |_| ObjectError { line: 1, message: "not UTF-8".to_owned() };
+    let document = read_object(std::str::from_utf8(text).map_err(not_utf8)?)?;
+    Ok(match document.map(|document| document.json()) {
+        Some(Value::Object(kustomization)) => Some(kustomization),
         _ => None,
-    }
+    })
 }
 
 /// Adds items to a list of a kustomization. Without items nothing changes, not even an empty list is added.

@@ -111,6 +111,30 @@ fn argo_cd_edits_what_the_object_says() {
 }
 
 #[test]
+fn what_cannot_be_edited_here_is_unknown_if_the_object_changes_it() {
+    const TAGGED: (&str, &str) = ("web/kustomization.yaml", "resources: [a.yaml]\nnamePrefix: !!str a-\n");
+    const MERGED: (&str, &str) = ("web/kustomization.yaml", "commonLabels: {<<: {a: b}}\n");
+    let unknown = |line: usize, what: &str| {
+        Err(format!("`web/kustomization.yaml:{line}` cannot be edited: not plain YAML: {what}"))
+    };
+    let (tag, key) = (unknown(2, "the tag `!!str`"), unknown(1, "the merge key `<<`"));
+    for spec in ["targetNamespace: ns", "patches: [{patch: x}]", "images: [{name: a, newTag: b}]", "components: [../a]"]
+    {
+        let made = flux(spec, &[TAGGED]);
+        assert_eq!((made.is_of_engine(), made.edits), (true, tag.clone()), "{spec}");
+        assert_eq!(flux(spec, &[MERGED]).edits, key, "{spec}");
+    }
+    let made = argo("{patches: [{patch: y}], namePrefix: x-}", &[TAGGED]);
+    assert_eq!(made.edits, tag);
+    // Nothing is written into it here.
+    let made = flux("interval: 1m", &[TAGGED]);
+    assert_eq!((made.is_of_engine(), made.edits, made.text), (false, Ok(vec![]), TAGGED.1.into()));
+    let made = argo("{namePrefix: x-, components: [../a]}", &[TAGGED]);
+    let edits: Vec<String> = made.edits.clone().unwrap().iter().map(|words| words.join(" ")).collect();
+    assert_eq!((made.is_of_engine(), edits), (true, vec!["set nameprefix -- x-".into(), "add component ../a".into()]));
+}
+
+#[test]
 fn the_annotation_covers_what_the_build_reads() {
     let app = |path: &str, name: &str| {
         format!(

@@ -131,6 +131,54 @@ fn the_annotation_names_what_an_application_reads() {
 }
 
 #[test]
+fn a_kustomization_that_cannot_be_edited_here_makes_the_target_unknown() {
+    let Some(project) = fleet() else { return };
+    let work = &project.work;
+    let targets = [source(), flux("moved", "./tagged", "  targetNamespace: prod\n---\n"), flux("same", "./tagged", "")];
+    work.commit_files(&[
+        ("clusters/apps.yaml", &*targets.concat()),
+        ("tagged/kustomization.yaml", "resources: [map.yaml]\nnamePrefix: !!str a-\n"),
+        ("tagged/map.yaml", &config("map")),
+    ]);
+    work.run(&["lock"]).success();
+    work.commit("Lock");
+    work.run_unchanged(&["build", "flux-system/moved"]).fails(2).says(expect![[r#"
+        error: Flux Kustomization moved (clusters/apps.yaml:6) cannot be built here: `tagged/kustomization.yaml:2` cannot be edited: not plain YAML: the tag `!!str`
+    "#]]);
+    work.run_unchanged(&["build", "flux-system/same"]).success().says(expect![[r#"
+        apiVersion: v1
+        kind: ConfigMap
+        metadata:
+          name: a-map
+    "#]]);
+    work.run_unchanged(&["check", "--build"]).success().says(expect![[r#"
+        unknown: Flux Kustomization moved (clusters/apps.yaml:6): `tagged/kustomization.yaml:2` cannot be edited: not plain YAML: the tag `!!str`
+        checked 4 kustomizations with 5 references in the working tree, 3 builds (kustomize/…, network closed): no problems found; 1 build unknown
+    "#]]);
+    work.write("tagged/map.yaml", config("other"));
+    work.run_unchanged(&["diff", "HEAD"]).success().says(expect![[r#"
+        Flux Kustomization moved (clusters/apps.yaml:6): tagged/map.yaml
+          not built: `tagged/kustomization.yaml:2` cannot be edited: not plain YAML: the tag `!!str`
+        Flux Kustomization same (clusters/apps.yaml:14): tagged/map.yaml
+        --- v1 ConfigMap a-map
+        +++ /dev/null
+        @@ -1,4 +0,0 @@
+        -apiVersion: v1
+        -kind: ConfigMap
+        -metadata:
+        -  name: a-map
+        --- /dev/null
+        +++ v1 ConfigMap a-other
+        @@ -0,0 +1,4 @@
+        +apiVersion: v1
+        +kind: ConfigMap
+        +metadata:
+        +  name: a-other
+        2 objects (1 added, 1 removed) in 1 of 2 affected builds since <0>; unknown: 1 target
+    "#]]);
+}
+
+#[test]
 fn a_target_is_built_as_its_engine_does() {
     let Some(project) = fleet() else { return };
     let work = &project.work;
