@@ -82,10 +82,10 @@ fn without_empty(own: &Value) -> Value {
     own.with(Data::Mapping(pairs.map(|(key, value)| (key.clone(), without_empty(value))).collect()))
 }
 
-/// Whether a value says nothing.
+/// Whether a value says nothing: the zero value of its type in Go.
 fn is_zero(value: &Value) -> bool {
     match &value.data {
-        Data::Null => true,
+        Data::Null | Data::Flag(false) => true,
         Data::Text(text) => text.is_empty(),
         Data::List(items) => items.is_empty(),
         _ => false,

@@ -221,9 +221,11 @@ impl GeneratorEvaluator<'_> {
             None if url.contains("{{") => return Err(unknown("the URL of its generator is a template")),
             None => return Err(unknown("its generator reads another repository")),
         };
-        let is_files = git.directories.is_none();
-        let patterns = git.directories.or(git.files);
-        let patterns = patterns.ok_or_else(|| unknown("its generator names neither directories nor files"))?;
+        // For Argo CD an empty list is missing.
+        let [directories, files] = [git.directories, git.files].map(|patterns| patterns.filter(|all| !all.is_empty()));
+        let is_files = directories.is_none();
+        let patterns =
+            directories.or(files).ok_or_else(|| unknown("its generator names neither directories nor files"))?;
         let (object, base) = (self.set.object.clone(), base.to_owned());
         let generator = GitGenerator { object, is_files, base, patterns, revision };
         let style = Style { is_go: self.is_go, prefix: &git.path_param_prefix };

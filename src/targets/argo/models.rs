@@ -267,8 +267,8 @@ pub(super) fn sources(application: &Value) -> Vec<Value> {
     let list = |keys: &[&str]| application.at(keys).and_then(Value::list).unwrap_or_default().iter();
     let listed = list(&["spec", "sources"]).map(without_unset_types);
     let listed = listed.chain(list(&["operation", "sync", "sources"]).cloned());
-    // Argo CD ignores `source` beside `sources`.
-    let source = at(&["spec", "source"]).filter(|_| at(&["spec", "sources"]).is_none());
+    // Argo CD ignores `source` beside `sources`, unless that is an empty list.
+    let source = at(&["spec", "source"]).filter(|_| list(&["spec", "sources"]).next().is_none());
     let source = source.as_ref().map(without_unset_types);
     let hydrator = |key: &str| at(&["spec", "sourceHydrator", key]);
     // The hydrator pushes manifests to a branch, which is deployed.

@@ -162,6 +162,11 @@ fn every_source_is_a_target() {
             expected.iter().map(|one| format!("Application argocd/web (a.yaml:1) {one}")).collect();
         assert_eq!(found, expected, "{dry} {sync}");
     }
+    // An empty list is no list.
+    for sources in ["[]", "null"] {
+        let text = format!("{HEAD}spec:\n  sources: {sources}\n  source: {{repoURL: '{HERE}', path: a}}\n");
+        assert_eq!(lines(&[("a.yaml", &text)]), ["Application argocd/web (a.yaml:1) a missing"]);
+    }
     for text in [format!("{HEAD}spec:\n  source: {{path: a}}\n"), HEAD.to_owned()] {
         assert_eq!(lines(&[("a.yaml", &text)]), [""; 0], "{text}");
     }
@@ -311,6 +316,9 @@ fn an_application_set_makes_what_the_tree_tells() {
             &["its generator reads another revision"],
         ),
         (git("directories: [{path: 'apps/['}]"), "x", &[]),
+        // For Argo CD an empty list is missing.
+        (git("directories: [], files: [{path: 'clusters/a/config.json'}]"), "{{.path.path}}", &["clusters/a"]),
+        (git("directories: [], files: []"), "x/{{.a}}", &["its generator names neither directories nor files"]),
     ] {
         assert_eq!(paths_of(&set(&generator, path)), expected, "{generator} {path}");
     }
@@ -342,6 +350,12 @@ fn an_application_set_makes_what_the_tree_tells() {
     assert_eq!(paths_of(&set(own, "x/{{.a}}")), ["y/one"]);
     let old = text.replace("  goTemplate: true\n", "").replace("{{.a}}", "{{a}}");
     assert_eq!(paths_of(&old), ["x/one"]);
+    // The zero value of a generator's template is no value.
+    let prune = |value: bool| format!("syncPolicy: {{automated: {{prune: {value}}}}}");
+    let own = format!("list: {{elements: [{{a: one}}], template: {{metadata: {{}}, spec: {{{}}}}}}}", prune(false));
+    let text = set(&own, "x/{{.a}}") + &format!("      {}\n", prune(true));
+    let found = find_in(&[("set.yaml", &text)]);
+    assert!(found.targets[0].manifest.contains(r#""prune":true"#), "{}", found.targets[0].manifest);
 }
 
 #[test]
