@@ -12,7 +12,7 @@ use super::template::{self, Parameters, Style, TO_JSON, fill};
 use crate::kustomization::{Data, ObjectError, Value, read_object};
 use crate::message::failure::{Failure, FailureKind, Result};
 use crate::message::position::Position;
-use crate::tree::{Entry, path};
+use crate::tree::{self, Resolved, path};
 
 /// The most applications that are made of one set.
 pub(super) const MOST: usize = 10_000;
@@ -275,16 +275,15 @@ impl GeneratorEvaluator<'_> {
         let mut sets = Vec::new();
         for path in paths {
             let file = path::join(base, path);
-            if !matches!(tree.entry(&file)?, Some(Entry::File { .. })) {
-                continue;
-            }
             if !self.targets.may_do(FILE) {
                 return Err(unknown(TOO_MUCH));
             }
-            let bytes = tree.read(&file)?;
             // One file that cannot be read stops the whole generator in Argo CD.
-            let text = std::str::from_utf8(&bytes);
-            let read = text.map_err(|_| ObjectError { line: 0, message: "not UTF-8".to_owned() }).and_then(read_object);
+            let read = match tree::resolve(tree, &file)? {
+                Resolved::File { path, .. } => read_parameters(&tree.read(&path)?),
+                // A link that leads to no file, or a submodule.
+                _ => Err(ObjectError { line: 0, message: "not a file".to_owned() }),
+            };
             let value = match read {
                 // An empty file makes an application, too.
                 Ok(value) => value.unwrap_or_else(|| Value::new(Position::new(1, 1), Data::Null)),
@@ -312,6 +311,12 @@ impl GeneratorEvaluator<'_> {
         parameters.extend(values);
         parameters
     }
+}
+
+/// Reads the parameters in a file; `None` if it is empty.
+fn read_parameters(bytes: &[u8]) -> std::result::Result<Option<Value>, ObjectError> {
+    let text = std::str::from_utf8(bytes).map_err(|_| ObjectError { line: 0, message: "not UTF-8".to_owned() })?;
+    read_object(text)
 }
 
 /// The approximate number of bytes of parameters.

@@ -359,6 +359,33 @@ fn an_application_set_makes_what_the_tree_tells() {
 }
 
 #[test]
+fn a_git_generator_reads_files_through_links() {
+    let text = set(&format!("git: {{repoURL: '{HERE}', files: [{{path: 'c/*.json'}}]}}"), "x/{{.a}}");
+    let made = |link: &str| {
+        let mut tree = tree(&[("set.yaml", &text), ("c/one.json", "{\"a\": \"one\"}"), ("two", "{\"a\": \"two\"}")]);
+        tree.link("c/two.json", link);
+        let config = Config::default();
+        let found = find(&tree, &config, &|| Ok(identity(&config))).unwrap().0;
+        let targets = found.targets.iter().map(line).collect::<Vec<_>>().join("\n");
+        let unread = found.unread.iter().map(|unread| format!("\n{}: {}", unread.location_text(), unread.message));
+        targets + &unread.collect::<String>()
+    };
+    expect![[r#"
+        Application x (set.yaml:1, of ApplicationSet apps, x/one) x/one missing
+        Application x (set.yaml:1, of ApplicationSet apps, x/two) x/two missing"#]]
+    .assert_eq(&made("../two"));
+    // Argo CD reads each file of the list, and fails.
+    expect![[r#"
+        Application x (set.yaml:1, of ApplicationSet apps) templated: its generator cannot read `c/two.json`
+        c/two.json: not a file"#]]
+    .assert_eq(&made("../gone"));
+    expect![[r#"
+        Application x (set.yaml:1, of ApplicationSet apps) templated: its generator cannot read `c/two.json`
+        c/two.json: not a file"#]]
+    .assert_eq(&made("../c"));
+}
+
+#[test]
 fn a_merge_and_elements_in_a_text_are_read() {
     let merge = |keys: &str, more: &str| {
         format!(
