@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 
 use super::{AffectedTarget, Cause, Causes, Sides};
 use crate::graph::inputs::BuildInput;
-use crate::kustomization::{documents, read_object};
+use crate::kustomization::{FILE_NAMES, documents, read_object};
 use crate::message::failure::Result;
 use crate::message::position::Position;
 use crate::os::limits::FILE;
@@ -68,7 +68,7 @@ fn key(target: &Target) -> (ObjectRef, Position) {
 }
 
 impl Causes<'_> {
-    /// The ConfigMaps and Secrets that differ, in files and as kustomizations of the new tree generate them.
+    /// The ConfigMaps and Secrets that differ, in files and as kustomizations generate them.
     fn changed_maps(&self) -> Result<Maps> {
         let mut maps = Maps::new();
         for file in self.changes.files(scan::is_searched)? {
@@ -81,13 +81,18 @@ impl Causes<'_> {
             maps.extend(new.iter().filter_map(|map| differs(map, &old)));
         }
         // A generated object is in no file: it differs if the kustomization or one of the files with values does.
-        for (root, _) in self.graph.roots.iter().zip(&self.of_roots).filter(|(_, cause)| cause.is_some()) {
-            let Some(file) = self.graph.user_path(root.file) else { continue };
-            for (name, files) in generated_maps(&*self.changes.trees.new, file) {
+        let roots = self.graph.roots.iter().zip(&self.of_roots).filter(|(_, cause)| cause.is_some());
+        let roots = roots.filter_map(|(root, _)| self.graph.user_path(root.file)).map(str::to_owned);
+        // A root may be gone with its objects.
+        let changed = self.changes.files(|file| FILE_NAMES.contains(&path::name(file)))?;
+        for file in changed.into_iter().chain(roots) {
+            let trees = &self.changes.trees;
+            let all = trees.iter().flat_map(|tree| generated_maps(&**tree, &file));
+            for (name, files) in all {
                 let mut inputs: Vec<BuildInput> = files.into_iter().map(BuildInput::At).collect();
-                inputs.push(BuildInput::At(file.to_owned()));
+                inputs.push(BuildInput::At(file.clone()));
                 if self.changes.cause_in(&inputs)?.is_some() {
-                    maps.insert(name, file.to_owned());
+                    maps.insert(name, file.clone());
                 }
             }
         }

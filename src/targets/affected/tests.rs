@@ -309,6 +309,12 @@ fn whoever_reads_a_file_is_named() {
     assert_eq!(by_file(&all, "vars/c.env", "A=c\n"), both);
     assert_eq!(by_file(&all, "vars/d.env", "A=c\n"), []);
     assert_eq!(by_file(&all, "k.yaml", &(other.clone() + "# x\n")), []);
+    // The object may be gone, and its kustomization, too.
+    assert_eq!(by_file(&all, "vars/kustomization.yaml", "namePrefix: a-\n"), both);
+    let old = world(&all);
+    let mut new = old.clone();
+    new.remove("vars/kustomization.yaml");
+    assert_eq!(touched(&old, &new), ["b 6: vars/kustomization.yaml", "a 6: vars/kustomization.yaml"]);
     // The object stands in a file of another name.
     let files = [("k.tmpl", &*flux("path: ./a")), ("kustomization.yaml", "resources: [k.tmpl]\n"), plain];
     assert_eq!(by_file(&files, "a/x.yaml", "a: b\n"), [("a".to_owned(), true)]);
