@@ -385,8 +385,8 @@ pub(crate) struct BuildSettings {
     /// `nameSuffix`, `patches`, `images`, `commonLabels` and so on. Without `components`.
     pub overrides: Map<String, Json>,
     /// More paths, from the top, that may change the build, each with everything below it: files with values for a
-    /// chart (of a pattern the directory that it begins with), submodules, and directories of which only the cluster
-    /// knows whether they are read. An empty path is the whole tree.
+    /// chart and patterns for components (of a pattern the directory that it begins with), submodules, and directories
+    /// of which only the cluster knows whether they are read. An empty path is the whole tree.
     #[serde(skip)]
     pub more_inputs: Vec<String>,
     /// The URLs from which a chart takes more values.
@@ -413,9 +413,12 @@ pub(crate) struct AddedComponent {
     /// As it is written.
     #[serde(flatten)]
     pub text: LocatedText,
-    /// The content at its path; `None` for a URL, and for a pattern or variable that only the engine resolves.
+    /// The content at its path; `None` for a URL, a pattern, and a variable that only the engine resolves.
     #[serde(skip)]
     pub content: Option<PathContent>,
+    /// The roots that it matches, if it is a pattern for its engine.
+    #[serde(skip)]
+    pub matched: Vec<String>,
     /// Whether its engine leaves it out, since the object says that it may be missing, and nothing is there.
     #[serde(skip)]
     pub is_left_out: bool,
@@ -423,7 +426,7 @@ pub(crate) struct AddedComponent {
 
 impl From<LocatedText> for AddedComponent {
     fn from(text: LocatedText) -> Self {
-        AddedComponent { text, content: None, is_left_out: false }
+        AddedComponent { text, content: None, matched: Vec::new(), is_left_out: false }
     }
 }
 
@@ -691,7 +694,8 @@ impl Target {
             PathContent::Kustomization(root) => Some(root),
             _ => None,
         });
-        own.chain(dir.scanned.iter().filter(|resource| resource.is_root).map(|resource| &resource.path))
+        own.chain(self.build.components().flat_map(|component| &component.matched))
+            .chain(dir.scanned.iter().filter(|resource| resource.is_root).map(|resource| &resource.path))
             .map(String::as_str)
     }
 
@@ -862,13 +866,13 @@ fn targets_of_scan(
     }
     argo::find_unclaimed_overrides(tree, config, &mut targets)?;
     target_dir::add_declared(tree, config, &mut targets)?;
+    // If nothing in the tree sets the load restrictor of Argo CD or of plain kustomize, the configuration does.
+    let unset = targets.targets.iter_mut().filter(|target| target.build.load_restrictor.is_none());
+    unset.for_each(|target| target.build.load_restrictor = Some(config.load_restrictor));
     // An old Flux takes an unset variable for empty. Only targets with variables need to know which one runs.
     if targets.targets.iter().any(|target: &Target| !target.build.variables.is_empty())
         && !variables::are_strict(tree, &installed(tree, config, &targets)?)
     {
-    // If nothing in the tree sets the load restrictor of Argo CD or of plain kustomize, the configuration does.
-    let unset = targets.targets.iter_mut().filter(|target| target.build.load_restrictor.is_none());
-    unset.for_each(|target| target.build.load_restrictor = Some(config.load_restrictor));
         targets.targets.iter_mut().for_each(|target| target.build.variables.allow_unset());
     }
     // Reports and digests must not depend on the order of the search.

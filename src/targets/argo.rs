@@ -34,8 +34,8 @@ use crate::tree::{self, Resolved, Tree, path};
 use environment::Environment;
 pub(super) use models::{APPLICATION, FINALIZER, Fate, Pattern, PlainDirectory, SET};
 use models::{DIRECTORY, HELM, KUSTOMIZE, Options, PLUGIN, Source, Written, is_respelled, sources};
-use pattern::{crossing, matcher};
-pub(super) use pattern::{glob, in_go};
+use pattern::crossing;
+pub(super) use pattern::{glob, in_go, matcher};
 use release::{PATTERN, SourceDir};
 
 /// The beginning of the names of files that change a source of an application beside them.

@@ -42,8 +42,8 @@ impl Targets {
                     Some(PathContent::Directory(_)) => "without a kustomization".to_owned(),
                     Some(PathContent::Nothing(why)) => why.clone(),
                     Some(PathContent::Submodule(_)) => "in a submodule".to_owned(),
-                    // A root of the tree was reached above. The directories that a pattern or a variable means are not
-                    // looked for.
+                    // A root of the tree, and those that a pattern matches, were reached above. A directory that a
+                    // variable means is not looked for.
                     _ => continue,
                 };
                 reached.push(ExternalInput {
@@ -299,6 +299,8 @@ helmCharts: [{name: web, repo: 'https://charts.example.com/stable', version: 1.0
                 "../base/x.yaml: component of the object, `base/x.yaml` is a file",
                 "../../out: component of the object, it is outside of the repository",
                 remote,
+                // Only Argo CD takes patterns.
+                "../all/*: component of the object, there is no `all/*`",
             ]
         );
         // A path that exists is not missing.
@@ -306,6 +308,34 @@ helmCharts: [{name: web, repo: 'https://charts.example.com/stable', version: 1.0
         let file = "../base/x.yaml: component of the object, `base/x.yaml` is a file";
         let ignoring = reached("  ignoreMissingComponents: true\n");
         assert_eq!(ignoring, [base, file, remote]);
+    }
+
+    #[test]
+    fn the_components_that_a_pattern_matches_are_reached() {
+        let component = |more: &str| format!("kind: Component\napiVersion: kustomize.config.k8s.io/v1alpha1\n{more}");
+        let (tls, deep) = (
+            component("resources: ['https://h.example/x.yaml']\n"),
+            component("resources: ['https://h.example/y.yaml']\n"),
+        );
+        let reached = |pattern: &str| {
+            let object = argo(&format!("path: web, kustomize: {{components: ['{pattern}']}}"));
+            let targets = surveyed(&[
+                ("a.yaml", &object),
+                ("web/kustomization.yaml", "namePrefix: a-\n"),
+                ("parts/tls/kustomization.yaml", &tls),
+                ("parts/plain/x.yaml", "a: b\n"),
+                ("parts/db/deep/kustomization.yaml", &deep),
+            ]);
+            reached(&targets, "web").unwrap()
+        };
+        let [x, y] = ["x", "y"].map(|file| format!("https://h.example/{file}.yaml: not locked"));
+        assert_eq!(reached("../parts/*"), [&*x]);
+        assert_eq!(reached("../p?rts/[a-z]ls"), [&*x]);
+        assert_eq!(reached("../parts/*/deep"), [&*y]);
+        assert_eq!(reached("../parts/*/../db/de*"), [&*y]);
+        for pattern in ["../none/*", "../parts/[", "../../*"] {
+            assert_eq!(reached(pattern), [""; 0], "{pattern}");
+        }
     }
 
     #[test]

@@ -150,6 +150,7 @@ impl Document {
             let may_be_missing = build.ignore_missing_components;
             for component in &mut build.components {
                 target_dir::find_component(tree, engine, &dir.path, component, may_be_missing)?;
+                build.more_inputs.extend(component.pattern_base(engine, &dir.path));
             }
         }
         // An object that deploys another directory than before counts as changed, so its digest has the location. The

@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use super::argo::matcher;
 use super::{
     AddedComponent, Artifact, BuildSettings, EngineName, Identity, ObjectRef, PathContent, Resource, Revision, Target,
     TargetDir, TargetLocation, Targets,
@@ -51,8 +52,11 @@ pub(super) fn as_chart(tree: &dyn Tree, mut dir: TargetDir) -> Result<TargetDir>
     Ok(dir)
 }
 
-/// Looks in the tree for a component that an object adds to a directory, and notes the content there, and whether the
-/// engine leaves it out because it `may_be_missing` and is.
+/// The characters that make a pattern of a component.
+const WILDCARDS: [char; 4] = ['*', '?', '[', '\\'];
+
+/// Looks in the tree for a component that an object adds to a directory, and notes the content there, or the roots that
+/// it matches, and whether the engine leaves it out because it `may_be_missing` and is.
 pub(super) fn find_component(
     tree: &dyn Tree,
     engine: EngineName,
@@ -62,8 +66,9 @@ pub(super) fn find_component(
 ) -> Result<()> {
     let text = &component.text.text;
     let path = path::resolve(directory, text);
-    // Only the engine resolves a pattern or a variable.
-    if !is_url(text) && !text.contains(['*', '?', '[', '\\', '{', '$']) {
+    if component.is_pattern(engine) {
+        component.matched = matching_roots(tree, directory, text)?;
+    } else if !is_url(text) && !text.contains(['{', '$']) {
         // An absolute path is not in the tree, whatever it resolves to below the directory.
         let path = path.as_deref().filter(|_| !path::is_absolute(text));
         // Argo CD would see a chart in a directory that has one, and a chart is not a component.
@@ -79,6 +84,49 @@ pub(super) fn find_component(
     component.is_left_out =
         may_be_missing && is_possible && path.map_or(Ok(true), |path| is_absent(tree, engine, &path))?;
     Ok(())
+}
+
+impl AddedComponent {
+    /// Whether its engine takes it for a pattern.
+    fn is_pattern(&self, engine: EngineName) -> bool {
+        let text = &self.text.text;
+        engine.takes_patterns() && !is_url(text) && text.contains(WILDCARDS) && !text.contains(['{', '$'])
+    }
+
+    /// The directory that it begins with, if it is a pattern in `directory`: each directory below may match it.
+    pub(super) fn pattern_base(&self, engine: EngineName, directory: &str) -> Option<String> {
+        let literal = self.text.text.split(WILDCARDS).next().filter(|_| self.is_pattern(engine))?;
+        path::resolve(directory, literal.rsplit_once('/').map_or("", |(base, _)| base))
+    }
+}
+
+/// The roots that a pattern in a directory matches: `kustomize edit add component` adds what Go's `filepath.Glob` finds.
+fn matching_roots(tree: &dyn Tree, directory: &str, pattern: &str) -> Result<Vec<String>> {
+    let mut paths = vec![directory.to_owned()];
+    for part in path::components(pattern) {
+        if !part.contains(WILDCARDS) {
+            paths = paths.iter().filter_map(|path| path::resolve(path, part)).collect();
+            continue;
+        }
+        // Go takes a broken pattern for an error, and matches nothing.
+        let Some(matcher) = matcher(part) else { return Ok(Vec::new()) };
+        let mut matches = Vec::new();
+        for path in paths {
+            let Resolved::Directory { path } = tree::resolve(tree, &path)? else { continue };
+            let names = tree.names(&path)?;
+            matches.extend(names.iter().filter(|name| matcher.is_match(name)).map(|name| path::join(&path, name)));
+        }
+        paths = matches;
+    }
+    let mut roots = Vec::new();
+    for path in paths {
+        if let Resolved::Directory { path } = tree::resolve(tree, &path)?
+            && tree::kustomization_in(tree, &path)?.is_some()
+        {
+            roots.push(path);
+        }
+    }
+    Ok(roots)
 }
 
 /// Whether an engine finds nothing at a path.

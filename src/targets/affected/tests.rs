@@ -315,6 +315,20 @@ fn whoever_reads_a_file_is_named() {
     let mut new = old.clone();
     new.remove("vars/kustomization.yaml");
     assert_eq!(touched(&old, &new), ["b 6: vars/kustomization.yaml", "a 6: vars/kustomization.yaml"]);
+    // A pattern adds components, also those that are new below the directory that it begins with.
+    let pattern = app("kustomize: {components: ['../parts/*']}");
+    let component = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nresources: [../../lib]\n";
+    let files = [
+        ("o.yaml", &*pattern),
+        ("a/kustomization.yaml", "namePrefix: a-\n"),
+        ("parts/tls/kustomization.yaml", component),
+        ("lib/kustomization.yaml", "resources: [x.yaml]\n"),
+        ("lib/x.yaml", MAP),
+    ];
+    for (file, is_input) in [("parts/db/kustomization.yaml", true), ("lib/x.yaml", true), ("other/x.yaml", false)] {
+        let expected: Vec<_> = is_input.then(|| ("a".to_owned(), true)).into_iter().collect();
+        assert_eq!(by_file(&files, file, component), expected, "{file}");
+    }
     // The object stands in a file of another name.
     let files = [("k.tmpl", &*flux("path: ./a")), ("kustomization.yaml", "resources: [k.tmpl]\n"), plain];
     assert_eq!(by_file(&files, "a/x.yaml", "a: b\n"), [("a".to_owned(), true)]);
