@@ -37,14 +37,14 @@ pub(super) fn inspect_path(
     Ok(dir)
 }
 
-/// The directory of a release: its content is read as a chart, which may also be packed in a file.
+/// The directory of a release: its content is read as a chart, which may also be packed in a file, but not in a link.
 pub(super) fn as_chart(tree: &dyn Tree, mut dir: TargetDir) -> Result<TargetDir> {
     // helm gets the chart, and nothing lists resources.
     dir.scanned.clear();
     dir.content = match dir.content {
         PathContent::Kustomization(at) | PathContent::Directory(at) => PathContent::Chart(at),
         PathContent::Nothing(why) => match tree::resolve(tree, &dir.path)? {
-            Resolved::File { path, .. } => PathContent::Chart(path),
+            Resolved::File { path, .. } if path == dir.path => PathContent::Chart(path),
             _ => PathContent::Nothing(why),
         },
         content => content,

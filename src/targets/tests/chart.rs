@@ -183,6 +183,22 @@ fn release(more: &str) -> String {
 }
 
 #[test]
+fn a_packed_chart_that_is_a_link_is_nothing_to_flux() {
+    let object = release("").replace("charts/web", "charts/web.tgz");
+    let mut tree = tree(&[("a.yaml", &object), ("charts/web-1.0.0.tgz", "")]);
+    tree.link("charts/web.tgz", "web-1.0.0.tgz");
+    let config = Config::default();
+    let content = |tree: &OverlayTree| {
+        let found = find(tree, &config, &|| Ok(identity(&config))).unwrap().0;
+        found.targets[0].local_dir().unwrap().content.clone()
+    };
+    let why = "`charts/web.tgz` is a link, which Flux leaves out of its artifacts";
+    assert_eq!(content(&tree), PathContent::Nothing(why.to_owned()));
+    tree.add_file("charts/web.tgz", b"");
+    assert_eq!(content(&tree), PathContent::Chart("charts/web.tgz".to_owned()));
+}
+
+#[test]
 fn what_only_the_cluster_answers_is_refused() {
     let release = release(", valuesFiles: [v.yaml]");
     let application = format!(
