@@ -14,7 +14,7 @@ use super::super::argo::{glob, in_go};
 use super::super::{Target, TargetDir};
 use crate::message::failure::Result;
 use crate::os::limits::PATTERNS;
-use crate::tree::{Entry, Tree, path};
+use crate::tree::{self, Entry, Resolved, Tree, path};
 
 /// The name of the files with patterns.
 pub(crate) const FILE_NAME: &str = ".sourceignore";
@@ -194,8 +194,9 @@ impl Ignores {
             names.map(str::to_owned).collect::<Vec<_>>()
         });
         for file in &files {
-            if matches!(tree.entry(file)?, Some(Entry::File { .. })) {
-                let bytes = tree.read(file)?;
+            // Flux opens the file in a checkout, where a link leads to another one.
+            if let Resolved::File { path, .. } = tree::resolve(tree, file)? {
+                let bytes = tree.read(&path)?;
                 let text = String::from_utf8_lossy(&bytes);
                 let (domain, compiled) = (path::parent(file).to_owned(), texts.compile(&text));
                 given.push(Patterns { location: file.clone(), domain, has_lines: true, compiled });
@@ -350,6 +351,17 @@ mod tests {
             let rule = left_out(&[(".sourceignore", text)], "", file);
             assert_eq!(rule.as_deref(), expected, "{text} {file}");
         }
+    }
+
+    #[test]
+    fn patterns_behind_a_link_count() {
+        let mut tree = tree(&[("common", "*.txt\n")]);
+        tree.link("a/.sourceignore", "../common");
+        tree.link("b/.sourceignore", "../gone");
+        let ignores = Ignores::of(&tree).unwrap().for_source("", "");
+        assert_eq!(ignores.exclusion("a/x.txt").unwrap().location, "a/.sourceignore:1");
+        // The defaults of Flux no longer hold, either.
+        assert!(["b/x.txt", "logo.png"].iter().all(|file| ignores.exclusion(file).is_none()));
     }
 
     #[test]
