@@ -390,6 +390,10 @@ impl<'a> Seen<'a> {
             _ if policy::must_stay(old, with_target) => return Some("orphaned: it opts out of pruning".to_owned()),
             Some(false) if !with_target => return Some("orphaned: the target does not prune".to_owned()),
             _ if leaves_crd || deletes == Some(false) => return Some("orphaned: the target leaves it".to_owned()),
+            // The output does not tell these from the ones that templates make.
+            _ if self.policy.is_some_and(|policy| policy.is_release) && policy::is_crd(old) => {
+                "deleted, but orphaned if it is in `crds` of the chart"
+            }
             _ if policy::needs_confirmation(old, with_target) => "deleted after confirmation",
             Some(_) if with_target => "deleted with the target",
             Some(_) if self.added_to.is_some() => "the target prunes, so it is deleted",

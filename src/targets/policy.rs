@@ -15,6 +15,8 @@ pub(crate) struct ObjectPolicy {
     pub deletes_objects: Option<bool>,
     /// Whether a CustomResourceDefinition is not deleted with it.
     pub leaves_crds: bool,
+    /// Whether Helm deploys it, which never deletes a CustomResourceDefinition in `crds` of a chart.
+    pub is_release: bool,
     /// Whether objects that cannot be changed are deleted and made again.
     pub forces: bool,
     /// Whether nothing is deployed until it is resumed.
@@ -120,6 +122,7 @@ impl ObjectPolicy {
             // A suspended object is deleted without its objects.
             deletes_objects: deletes_objects.map(|deletes| deletes && !spec.suspend),
             leaves_crds: false,
+            is_release: kind == flux::RELEASE,
             forces: is_kustomization && spec.force,
             is_suspended: spec.suspend,
             is_automatic: true,

@@ -399,6 +399,21 @@ fn what_is_removed_is_deleted_or_orphaned_as_the_target_says() {
         assert_eq!(removed(&claim, sides(Some(old), Some(new))), format!("removed-pvc: {expected}"));
     }
     assert_eq!(removed(&kept, sides(Some(&prunes), Some(&prunes))), "removed-pvc: orphaned: it opts out of pruning");
+    // Helm leaves the definitions in `crds` of a chart, and nothing tells which these are.
+    let mut release = target("a", "chart: {spec: {chart: x}}");
+    let kustomization = "kustomize.toolkit.fluxcd.io/v1\",\"kind\":\"Kustomization";
+    assert!(release.manifest.contains(kustomization), "{}", release.manifest);
+    release.manifest =
+        release.manifest.replace(kustomization, "helm.toolkit.fluxcd.io/v2\",\"kind\":\"HelmRelease").into();
+    let definition = text("apiextensions.k8s.io/v1 CustomResourceDefinition", "");
+    for new in [Some(&release), None] {
+        let by = sides(Some(&release), new);
+        assert_eq!(
+            of(&definition, "", by).pop().unwrap(),
+            "removed-crd: deleted, but orphaned if it is in `crds` of the chart"
+        );
+    }
+    assert_eq!(removed(&claim, sides(Some(&release), Some(&release))), "removed-pvc: deleted: the target prunes");
     // What it says now counts.
     let both = of(&claim, "", sides(Some(&keeps), Some(&prunes)));
     let expected = ["prune-switched: on: removed objects are deleted", "removed-pvc: deleted: the target prunes"];

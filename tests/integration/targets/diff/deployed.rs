@@ -334,6 +334,8 @@ fn a_claim_that_goes_is_deleted_or_orphaned_and_is_named_first() {
           synced by hand, and for a directory that no target deploys.
         - If a target is removed, so are its objects, unless it keeps them: `prune`, `deletionPolicy` (Flux), no finalizer
           (Application), `preserveResourcesOnDeletion` (ApplicationSet). Argo CD leaves CRDs.
+        - Helm never deletes a CRD in `crds` of a chart, which the output of a HelmRelease does not tell from one that a
+          template makes.
         - An object that moved from one target to another may be in another cluster.
         - A privileged container, a path of the node or a rule with `*` counts only if the object did not have it before.
         - Dependencies are taken from `dependsOn` of targets and of the objects in builds that differ.
