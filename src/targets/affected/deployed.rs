@@ -207,9 +207,12 @@ impl Causes<'_> {
                     continue;
                 }
                 for template in tree.below(&path::join(directory, "templates"))? {
-                    if String::from_utf8_lossy(&tree.read(&template).unwrap_or_default()).contains(&kind) {
-                        return Ok(Some(file));
+                    let text = tree.read(&template);
+                    // One that cannot be read may make any object.
+                    if text.is_ok_and(|text| !String::from_utf8_lossy(&text).contains(&kind)) {
+                        continue;
                     }
+                    return Ok(Some(file));
                 }
             }
         }
