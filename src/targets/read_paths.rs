@@ -45,12 +45,15 @@ fn charts(tree: &dyn Tree, directory: &str) -> Result<Vec<String>> {
     let mut charts = Vec::new();
     let mut todo = vec![directory.to_owned()];
     while let Some(chart) = todo.pop() {
+        // Charts may depend on each other, and two on one.
+        if charts.contains(&chart) {
+            continue;
+        }
         let beside = dependencies(tree, &chart)?.into_iter().filter_map(|dependency| {
             let url = dependency.get("repository")?.text()?;
             path::resolve(&chart, url.strip_prefix("file://")?)
         });
-        // Charts may depend on each other.
-        todo.extend(beside.filter(|beside| !charts.contains(beside)));
+        todo.extend(beside);
         charts.push(chart);
     }
     Ok(charts)
@@ -137,4 +140,25 @@ pub(super) fn read_paths(graph: &Graph, target: &Target, dir: &TargetDir) -> Res
         }
     }
     Ok(ReadPaths { paths, roots })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::testing::tree;
+
+    #[test]
+    fn charts_that_depend_on_one_or_on_each_other_count_once() {
+        let chart = |dependencies: &str| format!("name: x\ndependencies: [{dependencies}]\n");
+        let on = |name: &str| format!("{{name: {name}, repository: 'file://../{name}'}}");
+        let away = "{name: redis, version: 1.0.0, repository: 'https://charts.example.com'}";
+        let tree = tree(&[
+            ("a/Chart.yaml", &chart(&format!("{}, {}", on("b"), on("c")))),
+            ("b/Chart.yaml", &chart(away)),
+            ("c/Chart.yaml", &chart(&format!("{}, {}", on("b"), on("a")))),
+        ]);
+        assert_eq!(charts(&tree, "a").unwrap(), ["a", "c", "b"]);
+        let missing: Vec<String> = missing_charts(&tree, "a").unwrap().into_iter().map(|chart| chart.home).collect();
+        assert_eq!(missing, ["b/charts"]);
+    }
 }
