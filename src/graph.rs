@@ -212,7 +212,7 @@ impl Walker {
     }
 
     /// The root in `directory`. A new root is added to the graph without its references, and returned with the text of
-    /// its kustomization, which the caller parses.
+    /// its kustomization, if that can be read, which the caller parses.
     fn find_or_add_root(&mut self, source: SourceId, directory: &str) -> WalkResult<(RootId, Option<Rc<[u8]>>)> {
         if let Some(known) = self.graph.root_in(source, directory) {
             return Ok((known, None));
@@ -233,7 +233,7 @@ impl Walker {
         });
         Rc::make_mut(&mut self.graph.directories).entry(source).or_default().insert(directory.to_owned(), id);
         // Parsed by the caller, because many texts are parsed in parallel.
-        Ok((id, Some(self.read_configuration(file)?)))
+        Ok((id, self.read_configuration(file)))
     }
 
     /// Adds the parsed kustomization of a new root to the graph: its kind, its notes, and its references, which are
@@ -325,10 +325,20 @@ impl Walker {
     }
 
     /// Reads a kustomization or plugin configuration, and records the exceptions in its comments, by which the policy
-    /// later decides about its references.
-    fn read_configuration(&mut self, file: FileId) -> Result<Rc<[u8]>> {
-        let bytes = self.graph.read(file)?;
-        FILE.check(bytes.len(), || self.graph.label(file))?;
+    /// later decides about its references. `None` if it cannot be read: the trouble is one of the file, so that it
+    /// counts for whatever reaches the file, and once.
+    fn read_configuration(&mut self, file: FileId) -> Option<Rc<[u8]>> {
+        let read = self.graph.read(file).and_then(|bytes| {
+            FILE.check(bytes.len(), || self.graph.label(file))?;
+            Ok(bytes)
+        });
+        let bytes = match read {
+            Ok(bytes) => bytes,
+            Err(failure) => {
+                self.record_trouble(*Trouble::of(TroubleKind::Failed, failure), At::File(file));
+                return None;
+            }
+        };
         // Comments count only in the user's own files: localized files were written upstream.
         let is_user_tree = self.graph.sources[0].repository.is_none();
         if self.graph.user_path(file).is_some_and(|path| is_user_tree && stored::localized_dir(path).is_none()) {
@@ -336,7 +346,7 @@ impl Walker {
             Rc::make_mut(&mut self.graph.files)[file].comments =
                 Some(Rc::new(comments)).filter(|comments| !comments.comments.is_empty());
         }
-        Ok(bytes)
+        Some(bytes)
     }
 
     /// The file that was downloaded from a URL. A new file is added to the graph.
@@ -408,15 +418,15 @@ impl Walker {
             return self.queue_remote(edge, &wanted);
         }
         let target = self.resolve_local(edge, reference)?;
-        self.list_plugins(edge.root, reference, target)
+        Ok(self.list_plugins(edge.root, reference, target))
     }
 
     /// If the reference is in a list of plugin configurations, reads the file that it leads to, or remembers the root,
     /// for the references in these configurations. Returns `target`.
-    fn list_plugins(&mut self, lister: RootId, reference: &Reference, target: Resolution) -> WalkResult<Resolution> {
+    fn list_plugins(&mut self, lister: RootId, reference: &Reference, target: Resolution) -> Resolution {
         match target {
             _ if reference.accepts != Accepts::Plugin => {}
-            Resolution::File(file) => self.read_plugin(lister, file, &reference.field)?,
+            Resolution::File(file) => self.read_plugin(lister, file, &reference.field),
             Resolution::Root { id, .. } => {
                 // The root is read later, by [`Walker::read_plugin_roots`]: its references are not followed yet.
                 self.plugin_roots.entry((lister, id)).or_insert_with(|| reference.field.clone());
@@ -424,7 +434,7 @@ impl Walker {
             // For a remote reference this function is called again after it was fetched.
             Resolution::Remote | Resolution::Unchanged | Resolution::Broken => {}
         }
-        Ok(target)
+        target
     }
 
     /// Adds a note about a file to the graph, and records whether the build of `root` runs a program or plugin by it.

@@ -4,19 +4,18 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use super::trouble::{At, WalkResult};
-use super::{Edge, FileId, Graph, RootId, Walker};
+use super::{At, Edge, FileId, Graph, RootId, Trouble, TroubleKind, Walker};
 use crate::kustomization::{self, Accepts, Kustomization, Reference};
 
 impl Walker {
     /// Reads a plugin configuration, and adds its references to the root that lists it in `field`: kustomize loads them
     /// for the build of that root.
-    pub(super) fn read_plugin(&mut self, root: RootId, file: FileId, field: &str) -> WalkResult<()> {
+    pub(super) fn read_plugin(&mut self, root: RootId, file: FileId, field: &str) {
         // A root may list a configuration twice.
         if !self.plugins.insert((root, file)) || !self.is_within_limits() {
-            return Ok(());
+            return;
         }
-        let plugin = self.plugin_file(file)?;
+        let plugin = self.plugin_file(file);
         for note in &plugin.notes {
             self.record_note(root, file, note.clone());
         }
@@ -25,22 +24,20 @@ impl Walker {
             let field = format!("{field} > {}", reference.field);
             self.add_edge(root, file, Reference { field, ..reference.clone() });
         }
-        Ok(())
     }
 
     /// The references and notes of a plugin configuration, which is read and parsed only once, however many roots list
-    /// it.
-    fn plugin_file(&mut self, file: FileId) -> WalkResult<Rc<Kustomization>> {
-        // Otherwise its problems would be recorded more than once.
+    /// it: otherwise its problems would be recorded more than once. Empty if it cannot be read.
+    fn plugin_file(&mut self, file: FileId) -> Rc<Kustomization> {
         if let Some(known) = self.read_plugins.get(&file) {
-            return Ok(known.clone());
+            return known.clone();
         }
-        // An empty entry first, so that a file that cannot be read fails only once.
-        self.read_plugins.insert(file, Rc::default());
-        let plugin = kustomization::read_plugin(&self.read_configuration(file)?);
-        let plugin = Rc::new(plugin.unwrap_or_else(|refused| self.record_problems(file, refused)));
+        let plugin = self.read_configuration(file).map_or_else(Kustomization::default, |bytes| {
+            kustomization::read_plugin(&bytes).unwrap_or_else(|refused| self.record_problems(file, refused))
+        });
+        let plugin = Rc::new(plugin);
         self.read_plugins.insert(file, plugin.clone());
-        Ok(plugin)
+        plugin
     }
 
     /// Reads the plugin configurations in the roots that are listed instead of files: the resources of these roots.
@@ -54,9 +51,7 @@ impl Walker {
                     continue;
                 }
                 is_any_new = true;
-                if let Err(trouble) = self.read_plugin(lister, file, &field) {
-                    self.record_trouble(*trouble, At::File(file));
-                }
+                self.read_plugin(lister, file, &field);
             }
         }
         is_any_new
@@ -86,9 +81,7 @@ impl Walker {
             match self.graph.read(file).map(|bytes| kustomization::reshaping(&bytes)) {
                 Ok(Some(problem)) => drop(self.record_problems(file, problem.into())),
                 Ok(None) => {}
-                Err(failure) => {
-                    self.record_trouble(*super::Trouble::of(super::TroubleKind::Failed, failure), At::File(file))
-                }
+                Err(failure) => self.record_trouble(*Trouble::of(TroubleKind::Failed, failure), At::File(file)),
             }
         }
     }

@@ -103,7 +103,7 @@ impl Walker {
                 Ok(content)
             });
             let resolution = self.add_content(&wanted, reference.accepts, answer);
-            let resolution = resolution.and_then(|resolution| self.list_plugins(edge.root, &reference, resolution));
+            let resolution = resolution.map(|resolution| self.list_plugins(edge.root, &reference, resolution));
             let resolution = resolution.unwrap_or_else(|mut trouble| {
                 // The hint for a web page comes first: other fixes do not turn a page into a file or a root.
                 let hint = reference::web_page_hint(&reference.text);

@@ -249,15 +249,21 @@ mod tests {
     use crate::graph::testing::{source, tree};
     use crate::record::LoadRestrictor;
 
+    /// A file that cannot be read.
+    const LFS: &str = "version https://git-lfs.github.com/spec/v1\n";
+
     /// Roots that share others, a plugin and a component, and in which something is wrong.
-    const FILES: [(&str, &str); 9] = [
-        ("a/kustomization.yaml", "resources: [../base, ../c, gone.yaml]\nconfigurations: [../x/config.yaml]\n"),
+    const FILES: [(&str, &str); 12] = [
+        ("a/kustomization.yaml", "resources: [../base, ../c, ../lfs]\nconfigurations: [../x/config.yaml]\n"),
         ("b/kustomization.yaml", "generators: [../x/gen.yaml]\nresources: [../base, 'https://h/o/r?ref=v1']\n"),
         ("base/kustomization.yaml", "resources: [map.yaml]\nhelmCharts: [{name: c}]\n"),
         ("base/map.yaml", "kind: ConfigMap\n"),
         ("c/kustomization.yaml", "kind: Component\nresources: [../gone]\n"),
-        ("d/kustomization.yaml", "resources: [../x/gen.yaml, ../c]\n"),
+        ("d/kustomization.yaml", "resources: [../x/gen.yaml, ../c, ../lfs]\ngenerators: [../x/lfs.yaml]\n"),
+        ("e/kustomization.yaml", "resources: [gone.yaml]\ngenerators: [../x/lfs.yaml]\n"),
+        ("lfs/kustomization.yaml", LFS),
         ("x/config.yaml", ""),
+        ("x/lfs.yaml", LFS),
         (
             "x/gen.yaml",
             "apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {name: a}\nfiles: [missing]\nodd: 1\n",
@@ -289,7 +295,7 @@ mod tests {
                 ..WalkPolicy::default()
             },
         ];
-        let all = ["a", "b", "c", "d", "none", "base"];
+        let all = ["a", "b", "c", "d", "e", "lfs", "none", "base"];
         for policy in policies {
             let survey = Survey::of(Rc::new(tree(&FILES)));
             drop(survey.walk(&["c".to_owned()]));

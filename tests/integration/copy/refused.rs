@@ -433,9 +433,9 @@ fn a_component_that_cannot_be_read_has_no_kind() {
           not followed: `c/kustomization.yaml` is a Git LFS pointer, not the file itself
           not followed: `d/kustomization.yaml` has more than 10000000 bytes
         $ git kustomize-localize top --scope . --no-verify
-        error: top/kustomization.yaml:1:25: resources[2]: `c/kustomization.yaml` is a Git LFS pointer, not the file itself
+        error: `c/kustomization.yaml` is a Git LFS pointer, not the file itself
           hint: keep files that a build reads out of Git LFS (`git lfs migrate export`): a clone may contain only the pointers
-        error: top/kustomization.yaml:1:31: resources[3]: `d/kustomization.yaml` has more than 10000000 bytes
+        error: `d/kustomization.yaml` has more than 10000000 bytes
           hint: split it
     "#]]);
     world.work.run(&["tree"]).says(expect![[r#"
