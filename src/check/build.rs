@@ -126,7 +126,8 @@ impl BuildResults {
     }
 
     /// Reports each build that did not run because a reference is not locked: as unknown if `findings`, those of the
-    /// check, report all of these references already, and else as a finding.
+    /// check, report all of these references already, and else as a finding. The references of the base are not among
+    /// `findings`, but a change that affects the build must learn that nobody has built it.
     fn judge_unlocked(&mut self, findings: &[Finding]) {
         for Unlocked { file, by, failures } in std::mem::take(&mut self.unlocked) {
             if are_reported(&failures, findings) {

@@ -107,6 +107,7 @@ pub(crate) fn checked(
         _ => {}
     }
     if let Some(building) = building {
+        // After the findings of the base are dropped: a build that only these would explain is then a finding itself.
         building.add_to(&mut checked);
     }
     // The fix may be in the working tree, and not staged yet.

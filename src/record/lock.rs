@@ -288,7 +288,8 @@ impl Lock {
         reached
     }
 
-    /// The directories, files and charts from which files are stored, as far as `remotes` has them.
+    /// The directories, files and charts from which files are stored, as far as `remotes` has them. In doubt also other
+    /// directories of their repository: `lock` drops an upstream that is missing here as unused.
     pub fn stored_upstreams(&self) -> BTreeSet<Upstream> {
         // The path of each stored file in its upstream, if the lock has it.
         let mut sources: BTreeMap<&Upstream, Vec<Option<&str>>> = BTreeMap::new();

@@ -42,8 +42,8 @@ pub(crate) fn web_page(text: &str) -> Option<String> {
     Some(directory_hint(&repository, path, reference))
 }
 
-/// The hint if a reference to GitLab may have failed because its repository is in a subgroup: kustomize takes the first
-/// two segments for the repository. Most repositories are not in one, so the hint is only for failed references.
+/// The hint if a reference to GitLab may mean a repository in a subgroup: kustomize takes the first two segments for the
+/// repository. Most repositories are not in one, so callers give it only for a reference that failed, or with an "if".
 pub(crate) fn subgroup_hint(text: &str) -> Option<String> {
     let UrlParts { host, segments, is_marked, .. } = UrlParts::of(text)?;
     let [group, repo, rest @ .., last] = segments.as_slice() else {
