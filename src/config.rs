@@ -180,8 +180,9 @@ impl RefPolicy {
             Subject::Remote(git @ Upstream::Git { .. }) => RefPolicy::of_pin(git.pin()),
             Subject::Remote(Upstream::File { url }) => match reference::file_pin(url) {
                 Some((pin, _)) => RefPolicy::of_pin(pin),
-                // The rule may know from upstream that a file moves, although its URL does not show it.
+                // The finding says that the file moves, although its URL, as the subject has it, does not show that.
                 None if rule == Rule::FloatingRef => RefPolicy::Any,
+                // A URL without a part that is known to move counts as a version ([`RefPolicy::Tag`]).
                 None => RefPolicy::Tag,
             },
             Subject::Remote(Upstream::Chart { version: Some(version), .. }) if is_one_version(version) => {

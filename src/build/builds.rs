@@ -311,8 +311,9 @@ impl OutputSource {
     }
 }
 
-/// Runs the builds of a tree that make objects of engines at the same time, and keeps only these objects: they tell
-/// what else is deployed. Each build fails if the programs cannot be found.
+/// Runs the builds of a tree that make objects of engines, side by side, and keeps only these objects: they tell what
+/// else is deployed. Returns one result for each of `builders`, in their order. A build fails if a cluster may get
+/// other objects than it makes here. All fail if the programs cannot be found.
 pub(crate) fn build_all(
     survey: &Survey,
     builders: &[&Builder],

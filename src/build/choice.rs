@@ -217,10 +217,12 @@ pub(crate) fn group_sources<'a>(targets: impl Iterator<Item = Sides<Option<&'a T
     let mut all: Vec<Vec<(Option<Position>, usize)>> = Vec::new();
     for (number, target) in targets.enumerate() {
         let Sides { old, new } = target.map(|target| target.map(|target| &target.object));
-        // Sources belong together if they share the old or the new object: a source that is gone has only the old one,
-        // and both differ if the object moves to another line.
+        // The sources of an application share its old object, its new one, or both, so each object is a key of the
+        // group. A source that is gone has only the old object. The old object is not equal to the new one if the
+        // application moves to another line.
         let objects = [Sides { old, new: None }, Sides { old: None, new }];
         let objects = objects.into_iter().filter(|object| *object != Sides::default());
+        // Targets of the new tree come first, so a source that is gone finds the group of the sources that remain.
         let group = objects.clone().find_map(|object| known.get(&object).copied()).unwrap_or(all.len());
         known.extend(objects.map(|object| (object, group)));
         if group == all.len() {

@@ -132,7 +132,7 @@ pub(crate) fn compare(original: &[u8], localized: &[u8]) -> Verdict {
         return Verdict::Identical;
     }
     let mut objects = changed_objects(&before, &after, Sides::default());
-    // If no object differs, the order does.
+    // If no object differs, the order does, or bytes that are not text and that `from_utf8_lossy` made equal.
     let diff = if objects.is_empty() {
         diff(&ids(&before), &ids(&after))
     } else {

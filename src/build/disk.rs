@@ -312,8 +312,8 @@ pub(crate) fn set_executable(disk_path: &Path, mut permissions: fs::Permissions,
     fs::set_permissions(disk_path, permissions)
 }
 
-/// The text of a link as a relative path, so that the copy of the link works; `None` if it leads out of the tree, or is
-/// not UTF-8, which no path in a tree can be.
+/// The relative text for the copy of a link. `None` if the link leads out of the tree, is absolute in a tree that is
+/// not the whole machine, or is not UTF-8, because then it names no path of a tree.
 fn link_text(tree: &dyn Tree, path: &str) -> Result<Option<String>> {
     let directory = path::parent(path);
     let Ok(text) = String::from_utf8(tree.read(path)?) else {

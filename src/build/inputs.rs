@@ -238,12 +238,15 @@ pub(super) fn write_scope(source: &ScopedTree, checks_out: bool, top: &Path) -> 
     disk::write_temporary(&*source.tree, source.tree.below(&source.scope)?, conversion(checks_out).as_ref(), top)
 }
 
-/// Writes a copy as a plan makes it. `checkout` is the commit that it becomes a part of.
+/// Writes the files of a copy, which the plan puts below `into`, to the same paths below `top`. `checkout` is the
+/// source commit, if the copy becomes a part of a commit: the files are then written as a checkout has them, else
+/// unchanged.
 pub(super) fn write_copy(plan: &Plan, into: &str, checkout: Option<&SharedTree>, top: &Path) -> Result<()> {
     // Attributes of the commit above the copy decide how its files are checked out.
     let mut tree = OverlayTree::new(checkout.cloned().unwrap_or_else(|| Rc::new(OverlayTree::default())));
     let mut paths = Vec::new();
     for (path, file) in &plan.changes {
+        // The plan of a copy writes only below `into`, and removes nothing.
         if let Some(file) = file
             && path::is_in(path, into)
         {

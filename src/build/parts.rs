@@ -264,17 +264,19 @@ impl PartTree<'_> {
         {
             return Ok(BOTH);
         }
-        // An entry or a file that only one side has adds objects to that side.
+        // An entry or a changed file that only one side has adds objects to that side; a file that both have may add
+        // objects to both. The other fields are equal and name the same paths, so the inputs of one side suffice.
         let mut incomplete =
             Sides { old: !old.entries.is_subset(&new.entries), new: !new.entries.is_subset(&old.entries) };
         for input in &graph.inputs(root)?.inputs {
             match input {
                 BuildInput::At(path) => {
+                    // The kustomization was compared above, and a part is compared on its own. The directories on the
+                    // way to a part are inputs, too.
                     let is_kustomization = path::parent(path) == part && FILE_NAMES.contains(&path::name(path));
-                    // The way to a part leads through directories.
                     let is_part = resources(graph, root).any(|(_, part)| path::is_in(part, path));
                     if !is_kustomization && !is_part {
-                        let has_file = self.sides_with(path)?;
+                        let has_file = self.sides_with_changed(path)?;
                         incomplete = incomplete.zip(has_file).map(|(known, has_file)| known || has_file);
                     }
                 }
@@ -287,7 +289,7 @@ impl PartTree<'_> {
     }
 
     /// The sides that have something at a path, if it differs.
-    fn sides_with(&self, path: &str) -> Result<Sides<bool>> {
+    fn sides_with_changed(&self, path: &str) -> Result<Sides<bool>> {
         if self.changes.at(path)?.is_none() {
             return Ok(Sides::default());
         }

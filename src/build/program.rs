@@ -147,7 +147,8 @@ impl Program {
         Ok(program)
     }
 
-    /// The command that builds, or edits a kustomization, without arguments.
+    /// The program with its subcommand, without further arguments: it builds, or with `edits` it edits a kustomization.
+    /// Only kustomize can edit: `kubectl edit` would change a cluster, so [`Edits`](super::edits::Edits) refuses it.
     pub(super) fn command(&self, edits: bool) -> Command {
         let mut command = Command::new(&self.path);
         command.arg(match self.kind {

@@ -242,7 +242,7 @@ impl Roots {
         Ok(Roots { files, dirs })
     }
 
-    /// Writes a copy as a plan makes it. `checkout` is the commit that it becomes a part of.
+    /// Writes a copy as [`inputs::write_copy`] does, and returns its roots.
     pub(super) fn of_copy(plan: &Plan, into: &str, checkout: Option<&SharedTree>) -> Result<Roots> {
         let writing = Writing { checks_out: checkout.is_some(), name: "localized", ..Writing::INPUT };
         let files = Arc::new(BuildFiles::of(&plan.after, writing)?);
@@ -307,8 +307,8 @@ impl BuildRun {
     }
 
     /// Builds a root that failed for a `reason` once more, among all files of its tree and without the load restrictor.
-    /// Returns a message if it builds now, because then it reads a file that the walk does not know, and a message for
-    /// each unknown request; `None` if there are none.
+    /// Returns the messages of an [`Unbuilt::Unread`]: if it builds now, one about the file that no walk has found; if
+    /// it makes requests that no reference names, one for each. `None` if the first failure remains.
     pub(super) fn retry_among_all(&self, source: &ScopedTree, reason: &str) -> Result<Option<BTreeSet<String>>> {
         // A fetched tree has only the files that the walk knows.
         if source.repository.is_some() {
@@ -321,7 +321,8 @@ impl BuildRun {
         // If the first build had the load restrictor, and the root names a file outside of itself, success proves
         // nothing: the restrictor may have been all that was wrong.
         let is_proof = !reads_outside || self.arguments.iter().any(|argument| argument == ANY_FILE);
-        // One try is enough, so that it need not give the same output again.
+        // Only whether it builds counts, so no second build tests its output (`runs`). A failure is remembered by the
+        // `known` inputs; a success is not, because it has read other files, too.
         let run = BuildRun {
             root: RootDir { top: top.clone(), layout: None, runs: false, ..self.root.clone() },
             arguments: [&*self.arguments, &[ANY_FILE.to_owned()]].concat(),
@@ -337,7 +338,8 @@ impl BuildRun {
         }
         match run.build(OutputForm::Objects) {
             Ok(_) if is_proof => Ok(Some([unread_file(reason)].into())),
-            // It fails among all files as well, so no missing file was the reason; or success proves nothing.
+            // It builds, which proves nothing; or it fails among all files as well, so no missing file was the reason;
+            // or its engine refuses the output. The first failure remains.
             Ok(_) | Err(Unbuilt::Failed(_) | Unbuilt::Refused(_) | Unbuilt::Skipped(_)) => Ok(None),
             Err(Unbuilt::Unread(messages)) => Ok(Some(messages)),
             Err(Unbuilt::Unknown(Failures(failures))) => failures.into_iter().next().map_or(Ok(None), Err),

@@ -328,7 +328,8 @@ impl BuildRun {
     }
 
     /// All refused requests of a build: those to the proxy, those among the `requests` that the sandbox has seen, and
-    /// the calls of programs that we stand in for. Requests that are expected are left out.
+    /// the calls of programs that we stand in for. Requests that are expected are left out. If the build asks upstream
+    /// itself, its network is open, so only calls are refused.
     fn refused(
         &self,
         by_proxy: BTreeSet<String>,
@@ -337,15 +338,20 @@ impl BuildRun {
         private: &Path,
     ) -> BTreeSet<String> {
         let mut refused = by_proxy;
-        // kustomize asks git for a URL that the proxy has refused as a file: that is reported once.
+        // kustomize requests a URL as a file before it asks git for it. If the proxy has refused the URL, the call of
+        // git would report it again.
         let mut calls = stand_in::refused(&private.join(BIN));
         calls.retain(|call| !refused.iter().any(|url| call.split(' ').any(|word| word == url)));
         if let RemoteFiles::Served { served, .. } = &self.root.files.answers.files {
+            // Go asks a host on this machine without the proxy, where the file may be out of reach. kustomize then asks
+            // git for a repository above the file: such a call is expected.
             calls.retain(|call| !call.split(' ').any(|word| served.is_asked_directly_below(word)));
-            // On a machine that does not show requests, only the message of the program tells about one.
+            // On a machine that does not show requests, only the message of the program tells about one. If the build
+            // may ask a host on this machine, the message may be about an expected request.
             if !served.is_asked_directly() && refused.is_empty() && calls.is_empty() {
                 refused.extend(direct_address(stderr));
             }
+            // A request for a port of this machine is expected if a known URL has it. If a call has it, the call tells.
             let requests = requests.into_iter().flatten().filter(|request| !self.is_for_cluster(request));
             refused.extend(requests.filter(|request| !served.is_at(request, &calls)).map(ToString::to_string));
         }

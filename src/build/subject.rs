@@ -101,7 +101,8 @@ impl BuildSpec {
         if let Some(why) = target.elsewhere().or_else(|| target.why_undefined()) {
             return Err(Failure::new(why));
         }
-        // Only Flux packs its source, without ignored files. Any other target shares the tree with the roots.
+        // The artifact of Flux lacks ignored files and links. If nothing is hidden, the target has the very tree of the
+        // roots: `Builds::write` compares the pointers, and shares one walk and one copy among these builds.
         let all = if target.engine.packs() { tree.below("")? } else { Vec::new() };
         let (mut packed, mut hides) = (OverlayTree::new(tree.clone()), false);
         for path in all {
@@ -111,11 +112,12 @@ impl BuildSpec {
             }
         }
         let seen: SharedTree = if hides { Rc::new(packed) } else { tree.clone() };
-        // Flux generates a kustomization only where it finds none, and only among the files that it sees.
+        // `generated` is the kustomization of every build with kustomize: the one at the path, with the changes of the
+        // object, or the one that Flux makes from the files that it sees. Only targets without kustomize go on.
         if let Some(made) = generated(&*seen, target, dir)? {
             return BuildSpec::generated(seen, &made);
         }
-        // Charts come before plain manifests, as engines take them.
+        // A chart is not a plain directory: `classify` decides that, in the order of the engine.
         if let PathContent::Chart(directory) = &dir.content {
             return BuildSpec::chart(config, seen, target, directory);
         }

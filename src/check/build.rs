@@ -360,13 +360,14 @@ impl<'a> CheckBuilds<'a> {
         // Does not occur: only the plan of a copy has no survey, and a copy is not checked before it is committed.
         let Some(survey) = &plan.survey else { return Ok(Vec::new()) };
         let (tree, before) = (survey.tree(), &plan.before);
-        // A build that reaches an allowed remote reference cannot run without the network, and is skipped.
+        // A build that lacks something by an exception, remote or a local file, could only fail, so it is skipped.
         let skipped = builders.iter().map(|builder| {
             let roots = builder.roots().filter_map(|root| before.user_root(root));
             first_missing(before, &before.reachable(roots))
         });
         let skipped: Vec<Option<String>> = skipped.collect();
         let subjects = builders.iter().zip(&skipped).map(|(builder, skipped)| -> Wanted {
+            // A skipped build gets no subject, so that no program runs for it.
             let made = if skipped.is_none() { builder.made_in(&*tree)? } else { None };
             Ok(made.map(|made| BuildSpec::generated(tree.clone(), &made)).transpose()?)
         });

@@ -85,13 +85,14 @@ fn components(context: &Context<'_>, local: &LocalTarget<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     // Only a build with kustomize adds them.
     for component in local.target.build.components().filter(|_| local.target.is_built(local.directory)) {
-        // `remote-reference` reports remote components.
         let why = match &component.content {
             Some(PathContent::Nothing(why)) => why.clone(),
             Some(PathContent::Directory(path)) => format!("no kustomization in `{path}`"),
             Some(PathContent::Kustomization(path)) if is_no_component(context, path) => {
-                format!("the kustomization in `{path}` is no Component")
+                format!("the kustomization in `{path}` is not a Component")
             }
+            // No finding here: `remote-reference` reports a URL, only the engine resolves a pattern or a variable, and
+            // the tree does not hold a submodule. `missing-target` does not judge a root that could not be read.
             _ => continue,
         };
         findings.push(at_added(context, local.target, "component", &component.text, &why));
@@ -213,7 +214,7 @@ mod tests {
             let of_flux = flux("./apps/prod") + "  components: [" + &all.replace("], ", "]\n  ") + "\n";
             let mut expected = vec![
                 "component `../bare`: no kustomization in `apps/bare`",
-                "component `../prod`: the kustomization in `apps/prod` is no Component",
+                "component `../prod`: the kustomization in `apps/prod` is not a Component",
                 "component `x.yaml`: `apps/prod/x.yaml` is a file",
                 "component `../gone`: there is no `apps/gone`",
             ];

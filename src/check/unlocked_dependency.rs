@@ -52,7 +52,8 @@ impl Behind<'_> {
     }
 }
 
-/// Finds those of `wanted` that are behind locked references: for each reference at most [`MOST`] of the nearest.
+/// Finds those of `wanted` that are behind locked references: for each reference at most [`MOST`] of those that
+/// [`first_steps`] finds.
 pub(super) fn behind<'a>(context: &'a Context<'_>, lock: &'a Lock, wanted: &BTreeSet<&'a Upstream>) -> Vec<Behind<'a>> {
     let unlocked = wanted.iter().filter(|upstream| !lock.holds(upstream)).map(|upstream| (*upstream).clone());
     let upstreams: Vec<Upstream> = lock.upstreams().chain(unlocked).collect();
@@ -60,14 +61,14 @@ pub(super) fn behind<'a>(context: &'a Context<'_>, lock: &'a Lock, wanted: &BTre
     let ids: HashMap<&Upstream, usize> = upstreams.iter().zip(0..).collect();
     let mut users = vec![Vec::new(); upstreams.len()];
     for (id, upstream) in upstreams.iter().enumerate() {
-        // An entry whose commit was edited by hand still lists the references of the old commit.
+        // An entry whose commit a bot or a person changed still lists the references of the old commit.
         if lock.get(upstream).is_none_or(|pinned| pinned.is_stale()) {
             continue;
         }
         let named = lock.names(upstream).into_iter().flatten().filter_map(|named| ids.get(named));
         named.for_each(|named| users[*named].push(id));
     }
-    // The search goes backwards, from the wanted entries to the references, so that one search serves all references.
+    // The search goes backwards, from the wanted upstreams to the references, so that one search serves all references.
     let wanted: BTreeMap<usize, &Upstream> =
         wanted.iter().filter_map(|upstream| Some((*ids.get(upstream)?, *upstream))).collect();
     let steps = first_steps(&users, wanted.keys().copied());

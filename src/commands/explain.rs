@@ -26,7 +26,7 @@ pub(super) fn ids() -> impl Iterator<Item = &'static str> {
 }
 
 impl ExplainArgs {
-    /// Explains the rules and consequences that the arguments name.
+    /// Explains the rules and consequences that the arguments name. Without arguments, lists all of them.
     pub(super) fn run(&self) -> Done {
         let text = if self.ids.is_empty() {
             manual::ids()

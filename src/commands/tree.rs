@@ -128,8 +128,9 @@ impl ReferenceTree {
         below
     }
 
-    /// Inverts the graph: it starts at the remote or localized nodes that `url` means, also according to a lock, and
-    /// leads to the nodes that reference them.
+    /// Inverts the graph: it starts at the remote or localized nodes that `url` means, and at those whose upstream
+    /// leads to `url` by the lock, and goes on to the nodes that reference these. Fails if there is no node to start
+    /// at.
     fn invert(&mut self, url: &str, lock: &Lock) -> Result<()> {
         let sources = leading_to(url, lock);
         let named = self.references.iter().map(|reference| &reference.to).chain(&self.starts);

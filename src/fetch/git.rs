@@ -118,7 +118,7 @@ impl Listing {
     }
 
     /// The full name of the ref that `reference` names, which may be short, and the commit that it points to. A tag
-    /// object counts as the commit that it tags. `None` if the server has no such ref.
+    /// object counts as the commit that it tags. `None` if the server has no such ref, or lists no valid id for it.
     pub(super) fn find(&self, reference: &str) -> Option<(String, String)> {
         // The order in which git looks for a short name (gitrevisions(7)).
         let names = [

@@ -285,6 +285,7 @@ const NOT_ANSWERED: &[&str] = &[
 /// helm has one exit status for all failures, so its messages decide.
 fn is_missing_chart(output: &Output) -> bool {
     /// Phrases about the chart. Messages about a login or a program, such as `basic credential not found`, have none.
+    /// [`Output::says`] drops words with a slash: `Error: h/c/web:1.2.3: not found` becomes `error: not found`.
     const GONE: &[&str] = &[
         ": not found",
         "\" not found",
@@ -320,8 +321,9 @@ fn unreadable(error: std::io::Error) -> Failure {
     Failure::new(format!("cannot read the output of helm pull: {error}"))
 }
 
-/// Unpacks the archive of a chart. Fails if its `Chart.yaml` has another name or version than the reference, because
-/// the build would then get another chart than the one that was reviewed.
+/// Unpacks the archive of a chart. Fails if its `Chart.yaml` has another name than the reference, or another version
+/// than its exact one, because the build would then get another chart than the one that was reviewed. For a range, any
+/// version is accepted.
 pub(super) fn unpack(chart: &ChartRef, bytes: &[u8]) -> Result<Archive> {
     let shown = chart.upstream();
     let files = archive::unpack(bytes)

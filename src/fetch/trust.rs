@@ -42,7 +42,7 @@ impl Fetcher {
     pub(super) fn trusted(&self, upstream: &Upstream, policy: &SourcePolicy, is_lifted: bool) -> Result<()> {
         let source = &upstream.source();
         let min_age = policy.min_age.filter(|_| !is_lifted);
-        // Only a commit has a date and a signature, so any other upstream can never satisfy the policy.
+        // Only a commit has a date and a signature, so no other upstream can meet a demand for one.
         if !matches!(source, Upstream::Git { .. }) {
             let lacks = policy.signed_by.as_ref().map(|_| "signature").or(min_age.map(|_| "date"));
             return lacks.map_or(Ok(()), |lacking| {

@@ -88,7 +88,8 @@ pub(crate) fn default_new_dir(target_base: Option<&str>, spec: Option<&RepoSpec>
 ///
 /// A name fits if it has 1 to 100 characters of `[A-Za-z0-9._+-]`, does not begin with `-` or end with
 /// `.`, and is neither `_git`, nor a name that has a meaning for git (`.git`, `.gitattributes`,
-/// `.gitignore`, `.gitmodules`), nor reserved on Windows (`aux`, `com1.txt`), in any case, nor made from another name.
+/// `.gitignore`, `.gitmodules`), nor reserved on Windows (`aux`, `com1.txt`), in any case, nor looks as if it were made
+/// from another name.
 pub(crate) fn segment(name: &str) -> String {
     if fits(name) {
         return name.to_owned();
@@ -97,6 +98,7 @@ pub(crate) fn segment(name: &str) -> String {
     let mapped: String = name.chars().map(|c| if is_allowed(c) { c } else { '_' }).collect();
     let (stem, extension) = split_extension(&mapped);
     let mut made = String::new();
+    // Only an empty name has an empty stem: `.git` is a stem without an extension.
     if stem.is_empty() || stem.starts_with('-') || is_reserved(stem) {
         made.push('_');
     }

@@ -14,7 +14,7 @@ pub(super) struct UrlParts<'a> {
 
 impl<'a> UrlParts<'a> {
     /// Splits a text that is a URL over http(s), or a shorthand of GitHub without a scheme. `None` for any other text,
-    /// and for a host without a path.
+    /// for one with control characters, and for a host without a `/` after it. `https://HOST/` has no segments.
     pub(super) fn of(text: &'a str) -> Option<Self> {
         // Hints repeat the parts, so they must be printable.
         if text.chars().any(char::is_control) {

@@ -42,8 +42,9 @@ pub(crate) fn web_page(text: &str) -> Option<String> {
     Some(directory_hint(&repository, path, reference))
 }
 
-/// The hint if a reference to GitLab may mean a repository in a subgroup: kustomize takes the first two segments for the
-/// repository. Most repositories are not in one, so callers give it only for a reference that failed, or with an "if".
+/// The hint if a reference to GitLab may mean a repository in a subgroup: kustomize takes the first two segments for
+/// the repository. Most repositories are not in one, so callers give it only for a reference that failed, or with an
+/// "if".
 pub(crate) fn subgroup_hint(text: &str) -> Option<String> {
     let UrlParts { host, segments, is_marked, .. } = UrlParts::of(text)?;
     let [group, repo, rest @ .., last] = segments.as_slice() else {
@@ -64,9 +65,10 @@ pub(crate) fn web_page_hint(text: &str) -> Option<String> {
 }
 
 /// The hint with the reference to write instead of the address of a web page of Bitbucket (`/src/REF/`) or Gitea
-/// (`/src/branch/REF/`); `None` for any other address.
+/// (`/src/branch/REF/`, `tag` and `commit` alike); `None` for any other address.
 fn source_page(text: &str) -> Option<String> {
-    // Only the form of the address tells such a forge. A `//` or `.git` in it shows that a repository was meant.
+    // Gitea runs on any host, so only the form of its address tells it. A `//` or `.git` in the address shows that a
+    // repository was meant.
     let UrlParts { host, segments, is_marked: false, .. } = UrlParts::of(text)? else { return None };
     let (repository, kind, reference, path) = match segments.as_slice() {
         [owner, repo, "src", kind @ ("branch" | "tag" | "commit"), reference, path @ ..] if host != "bitbucket.org" => {

@@ -96,7 +96,7 @@ impl TargetState {
 }
 
 impl Target {
-    /// The state that follows from the inputs that its build [`reaches`](Targets::reaches).
+    /// The state that follows from the inputs that its build [lacks](Targets::missing_inputs).
     pub(crate) fn state(&self, reaches: Option<&[ExternalInput]>) -> TargetState {
         if let Some(why) = self.why_unknown() {
             return TargetState::Unknown { why };

@@ -118,7 +118,9 @@ pub(super) fn clusters(object: &Value) -> Vec<String> {
     all
 }
 
-/// The images and charts whose major version changes; `None` if there are none.
+/// The images and charts whose major version changes; `None` if there are none. An image is the same on both sides if
+/// its path in the object and the last part of its name are equal. A mirror changes the other parts of the name: then
+/// both names are shown.
 pub(super) fn major_version(old: &Value, new: &Value) -> Option<String> {
     let old = versions(old);
     let mut moves = Vec::new();

@@ -32,7 +32,7 @@ impl PendingCheck {
     }
 
     /// The filter for the findings to show: all that fail, and warnings only in files that changed since the previous
-    /// commit. Without one, all are shown.
+    /// commit. All warnings are shown without such a commit, and if the configuration or the lock changed.
     pub(super) fn finding_filter(
         &self,
         repo: &LocalRepo,

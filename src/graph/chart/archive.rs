@@ -16,7 +16,8 @@ const LONGEST_PATH: usize = 1024;
 /// The files of a chart by their path below its directory.
 pub type Files = BTreeMap<String, Rc<[u8]>>;
 
-/// Unpacks an archive. The files in its only directory are those of the chart, as for helm (`LoadArchiveFiles`).
+/// Unpacks an archive. The first directory of each path is that of the chart, whatever its name, as for helm
+/// (`LoadArchiveFiles`).
 ///
 /// Fails with the reason if it is not an archive, has a path out of its directory, a link, a device or a name twice, or
 /// is larger than a chart may be.

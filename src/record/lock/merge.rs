@@ -27,7 +27,8 @@ pub struct LockConflict {
 
 impl Lock {
     /// Merges two locks after git could not: the lock has generated lines that conflict easily. The common ancestor
-    /// `base` tells which side changed an entry. Without one, every difference counts as a change of both sides.
+    /// `base` tells which side changed an entry, whose version is then taken. Without one, every difference counts as a
+    /// change of both sides: a conflict, in which our entry stays.
     ///
     /// An entry that only one side has is in the result, even if the other side removed it: the caller locks again,
     /// which drops every entry that nothing references.

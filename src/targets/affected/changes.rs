@@ -169,7 +169,8 @@ impl Changes {
     }
 
     /// The sources that differ and that some roots of the new tree lead to, so that a report shows which builds a new
-    /// version reaches. `of_roots` remembers the sources of each root for the next call.
+    /// version reaches. `of_roots` keeps the upstreams that each root references, for the next call with the same
+    /// changes and graph.
     pub(crate) fn changed_sources_below(
         &self,
         graph: &Graph,
