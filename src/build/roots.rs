@@ -339,8 +339,9 @@ impl BuildRun {
         match run.build(OutputForm::Objects) {
             Ok(_) if is_proof => Ok(Some([unread_file(reason)].into())),
             // It builds, which proves nothing; or it fails among all files as well, so no missing file was the reason;
-            // or its engine refuses the output. The first failure remains.
+            // or its engine refuses the output, or nobody knows that here. The first failure remains.
             Ok(_) | Err(Unbuilt::Failed(_) | Unbuilt::Refused(_) | Unbuilt::Skipped(_)) => Ok(None),
+            Err(Unbuilt::Unknown(failures)) if failures.are_all(FailureKind::NotKnown) => Ok(None),
             Err(Unbuilt::Unread(messages)) => Ok(Some(messages)),
             Err(Unbuilt::Unknown(Failures(failures))) => failures.into_iter().next().map_or(Ok(None), Err),
         }

@@ -110,3 +110,19 @@ fn a_bomb_is_not_read_to_its_end() {
     let said = refused(&bytes);
     assert!(said.contains("more than 104857600 bytes"), "{said}");
 }
+
+#[test]
+fn an_archive_that_is_cut_between_two_entries_is_not_read() {
+    // The limit is a multiple of the size of a header, so directories alone end right at it.
+    let mut header = tar::Header::new_gnu();
+    header.set_path("nginx/").unwrap();
+    header.set_entry_type(tar::EntryType::Directory);
+    header.set_size(0);
+    header.set_cksum();
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(&header.as_bytes().repeat(2048)).unwrap();
+    // A stream may have several members.
+    let bytes = encoder.finish().unwrap().repeat(160);
+    let said = refused(&bytes);
+    assert!(said.contains("it is too large"), "{said}");
+}

@@ -59,6 +59,10 @@ pub fn unpack(bytes: &[u8]) -> Result<Files, String> {
             return Err(format!("`{shown}` appears twice"));
         }
     }
+    // An archive that is cut between two entries looks like one that ends there.
+    if archive.into_inner().limit() == 0 {
+        return Err("it is too large".to_owned());
+    }
     // A path that begins with the path of a file and `/` makes that file a directory as well.
     for path in files.keys() {
         let below = format!("{path}/");

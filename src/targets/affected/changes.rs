@@ -108,9 +108,10 @@ impl Changes {
     /// The directories of the charts in which the trees differ. A chart inside another one is a part of it.
     pub(super) fn charts(&self) -> Result<BTreeSet<String>> {
         let mut charts: BTreeSet<String> = BTreeSet::new();
-        let paths = || self.paths.iter().map(String::as_str);
+        let files = self.files(|_| true)?;
         // Sorted, so that a directory comes before those in it.
-        for directory in path::directories(paths()).into_iter().chain(paths()).chain([""]).collect::<BTreeSet<_>>() {
+        let directories: BTreeSet<&str> = path::directories(files.iter().map(String::as_str)).into_iter().collect();
+        for directory in [""].into_iter().chain(directories) {
             let file = path::join(directory, "Chart.yaml");
             let is_inner = path::and_above(directory).chain([""]).any(|above| charts.contains(above));
             if !is_inner && self.trees.as_ref().try_map(|tree| tree.entry(&file))?.newest().is_some() {

@@ -821,6 +821,10 @@ fn a_chart_that_nothing_here_deploys_is_not_known() {
         |old: &World, new: &World| compared(old, new).unread.into_iter().map(|one| one.file).collect::<Vec<_>>();
     assert_eq!(unread(&side("a: 1", &[]), &side("a: 2", &[])), ["charts/web/Chart.yaml"]);
     assert_eq!(unread(&side("a: 1", &[]), &side("a: 1", &[("a/x.yaml", "")])), [""; 0]);
+    // Also if only one side has the directory above.
+    let without = world(&[("a/kustomization.yaml", "resources: [map.yaml]\n"), ("a/map.yaml", MAP)]);
+    assert_eq!(unread(&without, &side("a: 1", &[])), ["charts/web/Chart.yaml"]);
+    assert_eq!(unread(&side("a: 1", &[]), &without), ["charts/web/Chart.yaml"]);
     let app = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: web}\nspec: {source: {repoURL: 'https://github.com/acme/fleet', path: charts/web}}\n";
     assert_eq!(unread(&side("a: 1", &[("app.yaml", app)]), &side("a: 2", &[("app.yaml", app)])), [""; 0]);
     let inflated = ("a/kustomization.yaml", "helmGlobals: {chartHome: ../charts}\nhelmCharts: [{name: web}]\n");
