@@ -380,6 +380,7 @@ impl Fetcher {
                 Ok(remote_file(url, bytes))
             }
             (ContentKey::Chart(chart), Downloaded::Bytes(bytes)) => {
+                // Unpacked first: an archive in the cache that cannot be read would fail every later run.
                 let archive = helm::unpack(chart, &bytes)?;
                 refuse_changed(job, &bytes)?;
                 self.keep_bytes(&bytes)?;
@@ -433,6 +434,8 @@ impl Fetcher {
                 let message = format!("{shown}: the query cannot be parsed, so kustomize builds HEAD");
                 return Some(Err(Failure::new(message).hint(reference::PLAIN_QUERY)));
             }
+            // The walk has refused such a text already, unless kustomize asks for a file first. There is no file then, so
+            // it is gone, as if a server had said so.
             if let Err(why) = reference::refuse_unsafe(wanted.text.exposed(), Some(spec)) {
                 let failure = Failure::new(format!("`{}` is refused: {why}", wanted.text.shown()));
                 return Some(Err(failure.hint(HINT_REWRITE).because(FailureKind::NoRepository)));

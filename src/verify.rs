@@ -293,7 +293,7 @@ impl Verifier {
             let Some(mut config) = config.map_err(|unreadable| self.failures.push(unreadable)).ok() else {
                 continue;
             };
-            // No rule of the configuration may allow a remote reference.
+            // No rule of the configuration may allow a remote reference. `*` may stay: it does not weaken errors.
             config.rules.retain(|RuleKey(rule), _| rule.is_none_or(|rule| !REMOTE.contains(&rule)));
             // Only the record allows one: an entry of the lock is not enough.
             config.rules.insert(RuleKey(Some(Rule::LockedReference)), Severity::Error);
@@ -350,7 +350,7 @@ const REMOTE: [Rule; 4] = [Rule::RemoteReference, Rule::LockedReference, Rule::R
 fn is_remote(finding: &Finding) -> bool {
     match finding.rule {
         Rule::RemoteReference | Rule::LockedReference | Rule::RemoteChart => true,
-        // An image or a script is fetched. Any other function is not.
+        // An image is fetched. A build never fetches any other function.
         Rule::Function => finding.subject.upstream().is_some(),
         _ => false,
     }

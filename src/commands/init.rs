@@ -71,6 +71,7 @@ impl Setup {
         let workspace = Workspace::of_merged_working_tree()?;
         let old_lock = workspace.lock.clone().unwrap_or_default();
         let config = &workspace.config;
+        // Without `helm: true` no chart is pulled, not even one that the lock has.
         let locks = vec![without_charts(Some(&old_lock), config.helm).into()];
         let options = FetchOptions { offline, quiet, ..fetch_options(config) };
         let fetcher = fetcher(workspace.repo(), options, locks, None)?;
@@ -161,6 +162,7 @@ impl Setup {
                 .iter()
                 .map(|entry| AddedKey::of(format!("exclude: {}", entry.trim_start_matches("- "))))
                 .collect();
+            // If `check` cannot run with these entries, none is taken.
             let Some(tried) = self.try_config(&text)? else { return Ok(()) };
             let still_failing: BTreeSet<String> = failing(&tried.1).map(directory).collect();
             if templates.is_disjoint(&still_failing) {

@@ -324,7 +324,7 @@ impl Network {
                 |missing: &Missing| missing.commits[0].request.url.shown(),
                 |_, missing| {
                     if let Err(failure) = self.fetch_files(missing) {
-                        // The failure is reported when one of the files is read.
+                        // The failure is reported when one of the files is read. `want` skips commits that have one.
                         for commit in &missing.commits {
                             let _ = commit.stop.set(failure.clone());
                         }

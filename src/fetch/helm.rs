@@ -157,6 +157,7 @@ fn newest_version(chart: &ChartRef, versions: &[ChartVersion]) -> Result<String>
     let tags: Value = serde_json::from_slice(&output.stdout).map_err(|error| {
         Failure::new(format!("{}: cannot read the output of helm search repo: {error}", chart.upstream()))
     })?;
+    // Without `--versions` helm lists only the newest one of a chart.
     Ok(tags[0]["version"].as_str().unwrap_or_default().to_owned())
 }
 

@@ -67,7 +67,8 @@ impl Network {
     /// Fetches the content of jobs in parallel. Commits of one repository are fetched with one request. Returns each
     /// job with its answer.
     pub(super) fn fetch_all(&self, jobs: Vec<FetchJob>) -> Vec<(FetchJob, Result<Downloaded>)> {
-        // One request for each repository: servers count requests, and a connection costs more than most objects.
+        // One request for each repository: servers count requests, and a connection costs more than most objects. But
+        // git has one time limit, so jobs with other timeouts get another request.
         let mut groups: Vec<Vec<FetchJob>> = Vec::new();
         let mut repositories = HashMap::new();
         for job in jobs {

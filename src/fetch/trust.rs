@@ -163,6 +163,7 @@ impl Network {
         let repository = open_fetched(directory, self.budget.memory())?;
         let mut cached = repository.objects.iter().into_iter().flatten().flatten();
         if let Some(id) = cached.find(|id: &ObjectId| {
+            // An object that cannot be read is not the tag, so that the server is asked below.
             let is_tag = repository.find_header(*id).is_ok_and(|header| header.kind() == Kind::Tag);
             let bytes = if is_tag { read_proven(&repository, "tag", *id).unwrap_or_default() } else { Vec::new() };
             header(&bytes, "tag") == Some(name) && header(&bytes, "object") == Some(commit)

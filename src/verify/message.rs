@@ -112,7 +112,7 @@ impl<'a> History<'a> {
             _ => lookup(repository, whole, directory)?.map(|(_, id)| id),
         };
         let recorded = object_id(trailers.tree.hex())?;
-        // Equal ids prove every file at once.
+        // Equal ids prove every file at once. The directory exists, because the lock is in it.
         let Some(tree) = tree.filter(|tree| *tree != recorded) else {
             return Ok(());
         };
@@ -122,7 +122,8 @@ impl<'a> History<'a> {
             let paths = paths.iter().map(|path| path::join(directory, path));
             add_changed(verifier, paths, &unlike_tree(by));
         }
-        // If no path is reported, for example because the repository lacks the recorded tree, the ids are.
+        // If no path is reported, for example because the repository lacks the recorded tree, the ids are. Differences
+        // of trailers have the path of the lock, but say nothing about its file.
         let is_reported = verifier.differences.iter().any(|difference| {
             difference.kind != DifferenceKind::Trailers
                 && !difference.path.is_empty()

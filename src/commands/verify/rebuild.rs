@@ -45,6 +45,7 @@ pub(super) fn compare(verified: &mut VerifyOutcome) -> Result<(), Failures> {
         }
     }
     verified.differences.extend(differences);
+    // The report shows this only if nothing differs and nothing failed.
     let is_rendered = verified.records.iter().any(|record| record.rendered);
     verified.also.push(if is_rendered { "the same when rendered again" } else { "the same when localized again" });
     verified.failures.extend(failures);

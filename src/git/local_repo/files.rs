@@ -111,6 +111,7 @@ impl LocalRepo {
             // The top stands for all files, so git needs no pathspec.
             let is_all = among.contains("");
             let specs = among.iter().filter(|_| !is_all).map(|path| format!(":(top,literal){path}"));
+            // With renames an entry would have two paths. A changed submodule is not a changed file.
             let status = ["status", "--porcelain", "-z", "--untracked-files=all", "--no-renames"];
             let mut git = self.command();
             git.args(status).args(["--ignore-submodules=all", "--"]).args(specs);
