@@ -434,8 +434,8 @@ impl Fetcher {
                 let message = format!("{shown}: the query cannot be parsed, so kustomize builds HEAD");
                 return Some(Err(Failure::new(message).hint(reference::PLAIN_QUERY)));
             }
-            // The walk has refused such a text already, unless kustomize asks for a file first. There is no file then, so
-            // it is gone, as if a server had said so.
+            // The walk lets such a text pass only if it looks like a file. It cannot be a repository instead, which
+            // counts as if a server had said so.
             if let Err(why) = reference::refuse_unsafe(wanted.text.exposed(), Some(spec)) {
                 let failure = Failure::new(format!("`{}` is refused: {why}", wanted.text.shown()));
                 return Some(Err(failure.hint(HINT_REWRITE).because(FailureKind::NoRepository)));

@@ -100,7 +100,7 @@ impl Comments {
     }
 }
 
-/// Reads the comments that are meant for this program.
+/// Reads the comments that are meant for this program, up to the first error of YAML.
 fn read_comments(text: &str) -> Vec<Comment> {
     let mut options = granit_parser::Options::default();
     options.set_emit_comments(true);

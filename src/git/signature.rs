@@ -83,7 +83,7 @@ impl Signers {
         if self.is_keyring {
             gpg(&self.file, home, &["--import"], &file)?;
         }
-        // No configuration of the user may name other programs or keys.
+        // No configuration of the user may name other programs or keys. `false` rejects X.509, which has no keys here.
         let mut git = isolated();
         git.env("GIT_DIR", repository)
             .env("GIT_NO_LAZY_FETCH", "1")

@@ -123,7 +123,7 @@ impl<'a> History<'a> {
             add_changed(verifier, paths, &unlike_tree(by));
         }
         // If no path is reported, for example because the repository lacks the recorded tree, the ids are. Differences
-        // of trailers have the path of the lock, but say nothing about its file.
+        // of trailers do not count: they have the path of the lock, but are not about its file.
         let is_reported = verifier.differences.iter().any(|difference| {
             difference.kind != DifferenceKind::Trailers
                 && !difference.path.is_empty()

@@ -127,7 +127,8 @@ impl Diff {
         let counts = present(counts).join(", ");
         let affected = counted(self.affected, if self.programs.is_some() { "build" } else { "affected build" });
         let unknown = self.not_known();
-        // A count of 0 must not hide that something could not be compared.
+        // A count of 0 must not hide that something could not be compared. Unknown builds without objects are counted
+        // at the end of the sentence.
         let mut text = match self
             .builds
             .iter()

@@ -73,7 +73,8 @@ pub(super) fn received(repo: &LocalRepo, lines: &str) -> Result<Vec<PendingCheck
         return Err(Failure::new(format!("`{}` would replace the files of a commit here", shown(name)))
             .hint("push the changed files as a commit"));
     }
-    // With a base its configuration counts: a push must not switch off its own check.
+    // With a base its configuration counts: a push must not switch off its own check. By the empty tree, the first push
+    // is checked with the default configuration.
     pending_checks(repo, &updates, |old| {
         for name in [old, "HEAD"].into_iter().filter(|name| !is_absent(name)) {
             if let Some(old) = repo.commit(name)? {

@@ -231,7 +231,8 @@ impl Component {
         let parsed = Url::parse(&url).ok().and_then(|mut url| url.set_username("").is_ok().then_some(url));
         let location = format!("git+{}{at}", parsed.as_ref().map_or(&*url, Url::as_str));
         (self.name, self.purl) = match segments.first().map(String::as_str) {
-            // The types of package URLs are named after these forges; elsewhere the repository is a qualifier.
+            // The types of package URLs are named after these forges, and demand names in lower case; elsewhere the
+            // repository is a qualifier.
             Some(host @ ("github.com" | "gitlab.com")) if repository.contains('/') => {
                 let kind = host.trim_end_matches(".com");
                 (repository.to_owned(), purl(kind, &repository.to_lowercase(), version, &[]))
