@@ -141,7 +141,7 @@ impl Outcome for TargetSurvey {
         targets::stopped(&self.targets.targets).cloned().collect()
     }
 
-    /// The name of each target, and its location below. The last line has the counts.
+    /// The name of each target, and its location below; at the end the counts, and what is deployed from a branch.
     fn text(&self, _shown: Shown) -> String {
         let mut out = String::new();
         for (target, reaches) in self.each() {

@@ -49,7 +49,7 @@ impl Pin {
         if is_commit_id(text) {
             return Pin::Commit;
         }
-        // git shows at least 7 digits. There must be a digit and a letter among them, so that words and dates stay names.
+        // git shows at least 7 characters. A digit and a letter must be among them, so that words and dates stay names.
         let short = (7..40).contains(&text.len())
             && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
             && text.bytes().any(|b| b.is_ascii_digit())

@@ -91,6 +91,7 @@ pub(crate) fn run(
     if own_group {
         detach(command);
     }
+    // After `detach`, whose steps are for the direct child: with this, the command itself is a child of that.
     #[cfg(target_os = "linux")]
     if bounds.is_supervised {
         super::supervisor::put_above(command);

@@ -18,7 +18,8 @@ const MANY: usize = 20;
 /// The most lines of a list of counts.
 const NAMED: usize = 10;
 
-/// The findings with their lines, and a summary as the last line. Many findings on a terminal are only counted.
+/// The findings with their lines, and a summary as the last line. Many findings on a terminal are only counted. With
+/// `quiet`, only the findings that fail.
 pub fn human(checked: &Checked, shown: Shown) -> String {
     // A check that could not start knows of no kustomization, so it must not report that none exists. The failures are
     // on stderr.

@@ -23,7 +23,8 @@ use crate::os::process::{self, Bounds, Error, Terminal};
 /// The rights that are known here; of a kernel that has fewer, those that it has.
 const RIGHTS: ABI = ABI::V7;
 
-/// Runs a command in a sandbox. If the machine does not allow one, the command is not started.
+/// Runs a command in a sandbox, or with [`Means::Nothing`] without one. If the machine does not allow the sandbox, the
+/// command is not started.
 pub(crate) fn run(
     command: &mut Command,
     isolation: Isolation<'_>,
