@@ -380,7 +380,7 @@ impl Fetcher {
                 Ok(remote_file(url, bytes))
             }
             (ContentKey::Chart(chart), Downloaded::Bytes(bytes)) => {
-                // Unpacked first: an archive in the cache that cannot be read would fail every later run.
+                // Unpacked first, so that the cache has only archives that can be read.
                 let archive = helm::unpack(chart, &bytes)?;
                 refuse_changed(job, &bytes)?;
                 self.keep_bytes(&bytes)?;

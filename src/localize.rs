@@ -306,8 +306,8 @@ impl<'a> Run<'a> {
             return Ok(unchanged);
         }
         // `check` builds what engines deploy. It also builds the roots if these rules are errors; otherwise the
-        // comparison of builds, which comes later, finds all errors of roots. Only for a branch: files on disk are checked
-        // again when people commit them.
+        // comparison of builds, which comes later, finds all errors of roots. Only for a branch: files on disk are
+        // checked again when people commit them.
         let config = &self.workspace.config;
         let mut rules = [Rule::NotBuilt, Rule::NotObserved].into_iter();
         let checks_roots = rules.any(|rule| config.level(rule, Severity::Warning) == Some(Severity::Error));

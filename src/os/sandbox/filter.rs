@@ -95,8 +95,8 @@ pub(super) fn program(requests: Option<ConnectionPolicy>, local: bool) -> Option
     if cfg!(target_arch = "x86_64") {
         all.extend([step(ABOVE, X32, 0, 1), fail(libc::ENOSYS)]);
     }
-    // For one call the instructions `then` decide; for any other call they are skipped. They may load an argument in the
-    // place of the number, so each way through them must end the program.
+    // For one call the instructions `then` decide; for any other call they are skipped. They may load an argument in
+    // the place of the number, so each way through them must end the program.
     let mut on = |call: c_long, then: &[sock_filter]| {
         // Both numbers are small, so neither conversion fails.
         let (call, length) = (u32::try_from(call).unwrap_or(u32::MAX), u8::try_from(then.len()).unwrap_or(u8::MAX));
