@@ -34,18 +34,22 @@
 //!   `diff/{human,markdown,html}.rs`, and what all of these show first: `diff/summary.rs`
 //! - the common part of a copy, `branch` and `vendor`: `localize.rs`, their reports: `localize/report.rs`
 //! - what `update` prints, and the entries that it leaves alone: `update.rs`
-//! - an SBOM: its entries `sbom/component.rs`, its formats `sbom/formats.rs`, licenses `sbom/licenses.rs`
-//! - hooks: their names `hook.rs`, their scripts `../hooks/`, installing them `hook/install.rs`, what a hook checks
-//!   `hook/pending.rs`
-//! - guesses about unknown words: `usage.rs`
+//! - an SBOM: its entries `sbom/component.rs`, its formats `sbom/formats.rs`, licenses `sbom/licenses.rs`, images
+//!   `sbom/images.rs`
+//! - hooks: their names `hook.rs`, their scripts `../hooks/`, installing them `hook/install.rs`, what a hook
+//!   checks `hook/pending.rs`
+//! - guesses about unknown words: `usage.rs`; completions: `completion.rs`
+//! - guides (`help NAME`: the configuration, formats, remotes, recipes and more): `src/manual/NAME.md`, their list:
+//!   `manual.rs`
 //!
 //! [`localize`]: one run of a copy, `branch` or `vendor`, from the arguments to the written files
 //! - the named target: `target.rs`; rendered files: `rendered.rs`
 //!
 //! [`destination`]: where a plan goes
-//! - a branch, its state for `status`, the subject and the values of the trailers of its commit: `on_branch.rs`; the
-//!   text between these two, with subjects of upstream commits: `message.rs`; the worktree of `--worktree`:
-//!   `worktree.rs` (made in `git/local_repo/worktrees.rs`)
+//! - which branch, and why it must not be moved (checked out elsewhere, behind, diverged): `branch.rs`; its commit, its
+//!   state for `status`, the subject and the values of its trailers: `on_branch.rs`; the text between these two, with
+//!   subjects of upstream commits: `message.rs`; the worktree of `--worktree`: `worktree.rs` (made in
+//!   `git/local_repo/worktrees.rs`)
 //! - NEW_DIR: `directory.rs`; the working tree: `working.rs`; rendered files: `rendered.rs`
 //!
 //! [`verify`](mod@verify): compares a localized commit with its lock and trailers, and with upstream
@@ -62,11 +66,12 @@
 //! - what is built: `subject.rs`; the one way to build it: `builds.rs`, `roots.rs`; one build with its environment and
 //!   limits: `run.rs`; the two builds of each root of a plan: `runner.rs`
 //! - the files of a build: `inputs.rs`, on disk: `disk.rs`; `kustomize edit` before a build: `edits.rs`
-//! - the kustomize or helm of the machine: `program.rs`; responses for git and URLs: `stand_in.rs`, `proxy.rs`; the
-//!   requests of a build: `os/sandbox/requests.rs`
+//! - the kustomize or helm of the machine, and what options and configuration say about it: `program.rs`; responses for
+//!   git and URLs: `stand_in.rs`, `proxy.rs`; the requests of a build: `os/sandbox/requests.rs`
 //! - remembered builds: `memory.rs`; earlier proofs that still hold: `earlier.rs`; values of Secrets: `secrets.rs`
 //! - the builds of a comparison: `choice.rs`; parts of a build that fails: `parts.rs`; differences, with Secrets
-//!   masked: `compare.rs`; their consequences, in the order of their danger: `consequences.rs`
+//!   masked: `compare.rs`; their consequences, in the order of their danger: `consequences.rs`, from one object:
+//!   `consequences/facts.rs`
 //! - objects of engines as builds make them: `deployed.rs`; files for all builds: `rendered.rs`
 //!
 //! [`plan`]: the changes of localizing, as a copy or in place, and of locking
@@ -100,7 +105,8 @@
 //! [`fetch`]: git, http, helm, cache, earlier results: the only room that reaches the network
 //! - a request with its headers: `http/transport.rs`; redirects: `http.rs`, those of git: `network.rs`; retries and
 //!   waiting: `limit.rs`; logins and hosts: `reach.rs`; the bytes that a run and a file of it may fetch: `budget.rs`
-//! - which objects a `git fetch` asks for: `git.rs`; a fetched commit: `checkout.rs`; results of a tip: `tip.rs`
+//! - which objects a `git fetch` asks for: `git.rs`; a fetched commit: `checkout.rs`, its submodules: `submodule.rs`;
+//!   results of a tip: `tip.rs`; the cache: `cache.rs`; charts: `helm.rs`; which tag is a newer version: `release.rs`
 //! - the current state of locked upstreams: `answers.rs`, the commits since the locked one: `history.rs`; age and
 //!   signature: `trust.rs`
 //!
@@ -108,26 +114,30 @@
 //! - a walk, and parts of it: `survey.rs`; nodes and edges: `nodes.rs`, their names for people: `named.rs`
 //! - the decisions of configuration and lock: `judge.rs`; the inputs of a build: `inputs.rs`
 //! - a local reference: `local.rs`; a remote one: `remote.rs`; [`graph::Remotes`], which `fetch` implements:
-//!   `remote_ref.rs`; charts: `chart.rs`, their files: `chart/archive.rs`, `chart/files.rs`, `chart/schema.rs`
+//!   `remote_ref.rs`; charts: `chart.rs`, their files: `chart/archive.rs`, `chart/files.rs`, `chart/schema.rs`;
+//!   plugins: `plugin.rs`
+//! - references that could not be followed: `trouble.rs`, the way to one in an upstream: `chain.rs`
 //!
 //! [`config`]: `.kustomize-localize`, the configuration of a repository
-//! - its keys: `config.rs`, `schema.json`; the keys of entries of `allow` and other lists, and how values are read:
-//!   `read.rs`
+//! - its keys: `config.rs`, `schema.json`, its guide: `src/manual/configuration.md`; the keys of entries of `allow` and
+//!   other lists, and how values are read: `read.rs`
+//! - the roots at which a run starts (`include`, `exclude`): `starts.rs`
 //! - what an entry of `allow` covers, and the text of a new one: `allow.rs`, its URLs: `address.rs`; `sources`:
 //!   `source.rs`
 //! - exceptions in comments of kustomizations: `comment.rs`; additions to the file: `append.rs`
 //!
 //! [`record`]: lock and trailers, written, read and checked by the same code
-//! - the lock: an entry in memory: `lock.rs`, its keys and its text: `lock/text.rs`, its checks: `lock/validate.rs`;
-//!   stored files: `stored.rs`; digests: `record.rs`
+//! - the lock: an entry in memory: `lock.rs`, its keys and its text: `lock/text.rs`, its checks: `lock/validate.rs`,
+//!   its schema: `lock/schema.json`, its guide: `src/manual/formats.md`; stored files: `stored.rs`; digests: `record.rs`
 //! - the trailers of a commit: `trailers.rs`; the records of a localized branch: `history/`
 //!
 //! [`kustomization`]: YAML with positions, and edits of its scalars
-//! - the one table of fields: `fields.rs`; plugin configurations: `plugin.rs`; YAML of our own formats: `format.rs`;
-//!   values as types of `serde`: `typed.rs`
+//! - the one table of fields: `fields.rs`, applied: `read.rs`; plugin configurations: `plugin.rs`; YAML of our own
+//!   formats: `format.rs`; values as types of `serde`: `typed.rs`
 //!
 //! [`reference`](mod@reference): the grammar of a reference
-//! - a git URL: `spec.rs`, its query: `query.rs`; other kinds of texts: `classify.rs`; unsafe texts: `unsafe_text.rs`
+//! - a git URL: `spec.rs`, its query: `query.rs`; other kinds of texts: `classify.rs`; unsafe texts: `unsafe_text.rs`;
+//!   addresses of web pages: `web_page.rs`
 //! - the upstream of a text: `upstream.rs`; its path in `localized-files`, and the characters that are allowed there:
 //!   `localized_path.rs`
 //!
@@ -144,8 +154,9 @@
 //! - a remote one: `remote_git/` (`git fetch`: `remote_git/fetching.rs`); signatures of upstreams: `signature.rs`
 //!
 //! [`os`]: processes, signals, threads
-//! - starting a program: `process.rs`; its isolation from the machine: `sandbox.rs`, refused system calls:
-//!   `sandbox/filter.rs`, the files that it may read and write: `sandbox/linux.rs`
+//! - starting a program: `process.rs`; what an interruption removes: `interrupt.rs`; the isolation of a program from
+//!   the machine: `sandbox.rs`, refused system calls: `sandbox/filter.rs`, the files that it may read and write:
+//!   `sandbox/linux.rs`
 //! - limits on trees, YAML and charts: `limits.rs` (on a build: `build/run.rs`)
 //!
 //! [`message`]: failures, findings, and secrets that must not be shown
@@ -158,7 +169,10 @@
 //! |---|---|
 //! | `action.yml`, `hooks/action` | the GitHub Action: runs the program, and comments on a pull request |
 //! | `hooks/` | the hooks that are installed, and configurations to copy: pre-commit, lefthook, Renovate, a server |
-//! | `.ci/` | `run` checks a change, `release` builds the files of a release; the others install tools |
+//! | `.ci/` | `run` checks a change, `release` tries what `.github/release.sh` builds, for one platform; the others install tools |
+//! | `.github/` | the release: its platforms and publishing `workflows/release.yml`, building and packing `release.sh`; the other workflows; how to contribute: `CONTRIBUTING.md` |
+//! | `templates/` | the GitLab component, where GitLab looks for it |
+//! | `.pre-commit-hooks.yaml`, `pyproject.toml` | the hooks for the pre-commit framework, and the package that it installs |
 //! | `tests/integration` | the program as people run it; `tests/snapshots` has its output, `tests/parity` what kustomize does, `tests/fuzz` the fuzz targets |
 //!
 //! Exit statuses: 0 clean, done, or nothing to do; 1 findings, or builds differ; 2 (`FAILED` of `message/failure.rs`)

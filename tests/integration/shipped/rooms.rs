@@ -128,6 +128,26 @@ fn what_the_map_names_is_there() {
     assert!(named > 100, "{named}");
 }
 
+#[test]
+fn every_directory_is_on_the_map() {
+    let page = fs::read_to_string(source().join("lib.rs")).unwrap();
+    let directories = |path: &Path| -> Vec<String> {
+        let entries = fs::read_dir(path).unwrap().map(|entry| entry.unwrap());
+        let entries = entries.filter(|entry| entry.file_type().unwrap().is_dir());
+        entries.map(|entry| entry.file_name().into_string().unwrap()).collect()
+    };
+    let mut names = [directories(&source().join("..")), directories(&source())].concat();
+    // The last one has random cases that failed once.
+    names.retain(|name| ![".git", "target", "proptest-regressions"].contains(&name.as_str()));
+    assert!(names.len() > 20, "{names:?}");
+    let is_named = |name: &String| {
+        let mut named = [format!("`{name}/"), format!("[`{name}`]"), format!("`src/{name}/")].into_iter();
+        named.any(|named| page.contains(&named))
+    };
+    names.retain(|name| !is_named(name));
+    assert_eq!(names, crate::support::NONE);
+}
+
 /// Returns the files of the program whose code has one of some words, but for those that begin as one of `known`.
 fn with_words(words: &[&str], known: &[&str]) -> BTreeSet<PathBuf> {
     let (source, mut all) = (source(), BTreeSet::new());
