@@ -384,6 +384,7 @@ impl<'a> CheckBuilds<'a> {
                 Err(Unbuilt::Refused(_)) => builder.target.object.file.clone(),
                 _ => builder.file(),
             };
+            // Unlike a chart, a localized root has all that it reads, so an unknown result is a failure.
             if let Some(failures) = results.add(&file, &builder.by, &built, None) {
                 results.fail(&file, failures);
             }

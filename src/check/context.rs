@@ -63,6 +63,7 @@ impl<'a> Context<'a> {
             localized_dirs.into_iter().map(move |dir| path::join(directory, dir))
         });
         let graph = &explored.graph;
+        // A link is listed among the locks, and reading it as one fails.
         let has_lock = matches!(input.tree.entry(LOCK_NAME), Ok(Some(Entry::File { .. } | Entry::Link)));
         Context {
             input,
@@ -208,7 +209,7 @@ fn rule(kind: &TroubleKind) -> Option<Rule> {
     Some(match kind {
         TroubleKind::Failed => return None,
         TroubleKind::OutOfScope | TroubleKind::Restricted => Rule::OutOfScope,
-        // The file exists here, but no clone has it: a build fails elsewhere.
+        // The files may exist here, but no clone has them: a build fails elsewhere.
         TroubleKind::Missing { absence: Absence::Ignored { .. }, .. }
         | TroubleKind::NoKustomization { absence: Absence::Ignored { .. }, .. }
         | TroubleKind::Submodule { .. } => Rule::UntrackedPath,

@@ -54,7 +54,7 @@ pub(super) fn walk(
     let targets = built.as_ref().unwrap_or_else(|| unresolved.as_written());
     let starts = starts_with(targets.roots())?;
     // A reference out of its root is no trouble in roots that an engine builds without the load restrictor. These are
-    // known only after a walk, and troubles are judged after that.
+    // known only after a walk, and troubles are judged after that. A target counts whatever the paths of the check are.
     let graph = survey.walk(&starts);
     let deployed = survey.leaves_roots().then(|| DeployedTargets::new(targets, &graph, &[]));
     let unrestricted = deployed.map(|deployed| deployed.unrestricted()).unwrap_or_default();

@@ -216,7 +216,7 @@ fn judge_change(
 }
 
 /// Verifies that the lock entries which the change adds or edits are signed as they claim. Without builds nothing may
-/// be fetched, so each of them is a failure that names the command that verifies it. `before` is the lock of the base.
+/// be fetched, so each of them is a finding that names the command that verifies it. `before` is the lock of the base.
 fn verify_claims(
     tree: &SharedTree,
     checked: &mut Checked,
@@ -231,7 +231,8 @@ fn verify_claims(
     if let Snapshot::Commit { rev, .. } = &checked.source {
         arguments.extend(["--rev", rev]);
     }
-    // A wrong signature is a finding of the change. Any other failure only tells that the signature could not be read.
+    // A signature that is wrong, or not verified, is a finding of the change. Any other failure only tells that the
+    // signature could not be read.
     let mut findings = Vec::new();
     for claim in Claim::added(config, &lock, before) {
         match building.map_or_else(|| Err(claim.unverified(&arguments)), |building| building.verify(&claim)) {
@@ -254,7 +255,7 @@ fn check_tree(
     building: Option<&CheckBuilds<'_>>,
 ) -> Result<Checked> {
     let tree = &survey.tree();
-    // The room `check` does not know how builds are made: it gets a function.
+    // A function, because which targets there are to build is known only in the middle of the check.
     let build = building.map(|building| |targets| building.targets(targets));
     let identity = files.repo().map(|repo| || Identity::of_any_clone(repo, config));
     let absences = files.absences(tree);

@@ -25,6 +25,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
             Why::Unavailable(hints) => unavailable.push((unread, hints)),
         }
     }
+    // Often all for one reason, such as a partial clone: one failure names the first file.
     if let Some(((first, hints), rest)) = unavailable.split_first() {
         let more = match rest.len() {
             0 => String::new(),

@@ -36,6 +36,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
                 || context.config.load_restrictor == LoadRestrictor::None
                 || unrestricted.contains(root)
         };
+        // An error is dropped: the walk has listed the chart, so a tree that cannot be read is a failure already.
         let (rule, failure) = match tree::resolve(context.tree, &path).ok()? {
             Resolved::File { path: real, .. } if is_loaded(&real) => return None,
             Resolved::File { .. } | Resolved::Leaves { .. } => {

@@ -41,7 +41,8 @@ impl<'a> Claim<'a> {
         claims
     }
 
-    /// The failure of a check that may not fetch. `arguments` are those of the `check --build` that may.
+    /// The failure of a claim in a check that may not fetch. It is of the kind of a wrong signature, which makes it a
+    /// finding. `arguments` are those of the `check --build` that may fetch.
     pub(crate) fn unverified(&self, arguments: &[&str]) -> Failure {
         let Claim { source, pinned, .. } = self;
         let message = format!(

@@ -33,6 +33,7 @@ pub(crate) fn write(workspace: &Workspace, changes: &Changes) -> Result<()> {
 fn refuse_edited(workspace: &Workspace, top: &Path, tree: &DiskTree, changes: &Changes) -> Result<()> {
     let is_edited = |path: &str| match changes.get(path) {
         Some(to) if tree.read(path).ok().as_deref() == to.as_ref().map(|file| &*file.bytes) => false,
+        // The run keeps the bytes of the lock since its start, even if it did not read the lock through `tree`.
         _ if path == LOCK_NAME => !workspace.has_lock_as_read(),
         _ => !tree.is_as_read(path),
     };

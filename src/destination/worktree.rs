@@ -90,7 +90,8 @@ impl LinkedWorktree {
 /// would lose.
 fn checked_out_commit(repo: &LocalRepo, directory: &Path, branch: &str) -> Result<String> {
     failpoint::before("refresh the index of the worktree");
-    // Without a refresh, a file with a new time but the same content counts as changed.
+    // Without a refresh, a file with a new time but the same content counts as changed. The error is dropped: git
+    // reports changed files by it, and these are refused below.
     let _ = repo.in_worktree(directory, &["update-index", "-q", "--refresh"]);
     // First the files are compared with the index, then the index with each commit.
     if repo.in_worktree(directory, &["diff-files", "--quiet"]).is_ok() {

@@ -20,6 +20,7 @@ pub(super) fn add_chains(graph: &Graph, troubles: &mut [Trouble]) {
         let can_stay = match trouble.kind {
             // The server may be unreachable only from this machine.
             TroubleKind::Failed => trouble.failure.kind.is_outage(),
+            // The exception of a chart is for another rule, and none is offered against `sources`.
             TroubleKind::Chart | TroubleKind::Distrusted(_) | TroubleKind::Unsafe | TroubleKind::Unsupported => false,
             _ => true,
         };

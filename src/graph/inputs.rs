@@ -75,6 +75,7 @@ impl Graph {
                     recorder.record_path(path)?;
                 }
             }
+            // Also a chart in the tree: if it was fetched once, the lock still has its entry.
             recorder.inputs.extend(chart.wanted.clone().map(BuildInput::Chart));
         }
         // A program runs in the directory of its root, and may read any file there.

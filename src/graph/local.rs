@@ -222,7 +222,7 @@ impl Walker {
         }
     }
 
-    /// Explains why there is nothing at the path that a reference names.
+    /// Explains why there is nothing at the path that a reference names; if `is_compared`, also by a similar name.
     fn missing_trouble(&self, edge: EdgeId, path: &str, is_compared: bool, policy: &WalkPolicy<'_>) -> Box<Trouble> {
         let Root { source, directory, .. } = &self.graph.roots[edge.root];
         let Reference { text, accepts, .. } = &*self.graph[edge].reference;

@@ -89,6 +89,7 @@ impl Walker {
             (Ok(RemoteContent::Root(repository)), Some(spec)) => Some((repository, spec.directory())),
             _ => None,
         });
+        // An error is dropped, because `add_content` reports it.
         let kustomizations = roots.filter_map(|(repository, directory)| {
             let (_, path) = tree::kustomization_in(&*repository.tree, &directory).ok()??;
             Some((repository.clone(), path))

@@ -258,7 +258,8 @@ fn relocked(
         |upstream: &Upstream| lock::excepted(&workspace.config, upstream).filter(|_| !old_lock.holds(upstream));
     // No source keeps its old entry in any case: a reference that could not be resolved has ended the run.
     let mut lock = lock::reachable_lock(&before, &localized.remotes, &BTreeSet::new(), &user_remotes, &exception);
-    // On a branch the commit has trailers; a lock in a working tree must not claim that.
+    // On a branch the commit has trailers, which the lock claims only for localized files: without any it is as people
+    // commit it. A lock in a working tree must not claim them.
     if options.trailers {
         lock.trailers = !lock.files.is_empty()
     } else {

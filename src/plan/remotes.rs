@@ -80,7 +80,8 @@ pub(super) fn user_remotes(graph: &Graph, config: &Config, old_lock: &Lock) -> U
         }
         let rule = upstream.rule();
         let exception = graph.exception(config, rule, &upstream.subject(), lines);
-        // Without an exception, something is left only if the configuration says that it is not an error.
+        // Without an exception, something is left only if the configuration says that it is not an error. A chart or an
+        // image is never left that way: it counts as not locked, and locking reports it.
         let default = (rule == Rule::RemoteReference).then(|| REASON_NOT_AN_ERROR.to_owned());
         // An exception counts only for what was really left: an older lock may still have it localized.
         match exception.or(default).filter(|_| is_left) {

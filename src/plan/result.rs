@@ -123,7 +123,8 @@ impl LayoutBuilder<'_> {
         for edit in placed.edits.iter().filter(|_| !is_local) {
             let Some(original) = &edit.original else { continue };
             if redact::has_secret(&graph[edit.edge].reference.text) {
-                // A URL with a secret is stored nowhere, so this file cannot be restored and is fetched again.
+                // A URL with a secret is stored nowhere, so this file cannot be restored and is fetched again: it gets
+                // no `source`, or, for the file of a URL, which never has one, no `remote`.
                 stored.source = None;
                 if matches!(from.origin, Origin::Remote(_)) {
                     stored.remote = None;

@@ -71,8 +71,8 @@ pub(crate) fn newest(
 }
 
 /// The parent of a commit with whose history the search for a record goes on: at a merge, the parent from which it took
-/// `locks`, because the record of their files is there. If they came from several, the last of these. `None` for the
-/// first commit.
+/// `locks`, because the record of their files is there. Callers give one lock or none; if several came from different
+/// parents, the last of these counts. `None` for the first commit.
 fn parent_with_locks(
     repository: &gix::Repository,
     commit: &gix::Commit<'_>,

@@ -183,7 +183,8 @@ fn edited_copies(
     tree: ObjectId,
     new_dirs: &BTreeMap<String, NewDir>,
 ) -> Result<TipEdits> {
-    // Edits since the commit, then edits that were amended into it.
+    // Edits since the commit, then edits that were amended into it. The search for the record has read this commit, so
+    // it is not missing.
     let recorded_tree = repo.commit(commit)?.map_or(Ok(tree), |id| object_id(&id.tree))?;
     let mut edited = edited_paths(repository, recorded_tree, tree, &BTreeSet::new())?;
     // A shallow clone may not have the source any more. Then there is nothing to compare with.
