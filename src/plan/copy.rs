@@ -55,6 +55,7 @@ pub(crate) fn plan(
     let user_remotes = UserRemotes { urls: BTreeSet::new(), ..remotes::user_remotes(&graph, config, &old_lock) };
     // The walk localizes whatever the old lock has, also against an exception.
     let exception = |upstream: &Upstream| lock::excepted(config, upstream).filter(|_| !old_lock.holds(upstream));
+    // Everything in the copy was fetched by this walk, so no old entry is needed.
     let lock = Lock {
         target: Some(target.name.clone()),
         trailers: options.trailers,

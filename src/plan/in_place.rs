@@ -114,6 +114,7 @@ fn plan_unexplained(
     if let Files::WorkingTree { tree, .. } = &workspace.files {
         // A root that the configuration excludes is not localized, but builds with the files that it names.
         let user_roots: Vec<String> = workspace.roots()?.into_iter().map(str::to_owned).collect();
+        // Without an update, the files that an unread file may use are not old, and stay.
         refuse_unclear(&remaining, &survey.walk(&user_roots), has_unread && is_update)?;
         // Any other file is removed: the roots were localized again, and did not make it. Files that a sparse checkout
         // leaves out, and those beside roots that the user did not name, are not touched.

@@ -168,6 +168,7 @@ impl Trailers {
         }
         for (label, digest) in &self.remotes {
             valid::url(label).map_err(invalid("url of a remote"))?;
+            // A `gitTree` is accepted, but no lock entry has one: such a record differs from its lock.
             check_digest(digest, &["gitCommit", "gitTree", "sha256"])?;
         }
         check_digest(&self.tree, &["gitTree"])?;
