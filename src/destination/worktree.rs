@@ -30,7 +30,7 @@ impl LinkedWorktree {
         let mut listed = worktrees.iter();
         let index = listed.position(|listed| Path::new(&listed.directory) == directory && !listed.is_gone);
         let checked_out = match index {
-            // The directory is empty, or does not exist.
+            // The directory is empty, or does not exist. If git lists it for another branch, adding it fails later.
             None if directory.read_dir().map_or(!directory.exists(), |mut entries| entries.next().is_none()) => None,
             // git lists the main worktree first. It is not a linked one.
             Some(index @ 1..) if worktrees[index].branch.as_deref() == Some(branch) => {
