@@ -18,7 +18,7 @@ use crate::graph::{Explored, Remotes, ScopedTree, Survey};
 use crate::message::failure::{Failure, Failures, Result};
 use crate::os::parallel::{processors, side_by_side};
 use crate::plan;
-use crate::record::BuildTool;
+use crate::record::{BuildTool, Lock};
 use crate::targets::built::{Builder, declaring};
 use crate::tree::path;
 use crate::workspace::Workspace;
@@ -58,9 +58,10 @@ pub(crate) struct Builds {
 
 impl Builds {
     /// Writes subjects of a workspace as a [checkout](Workspace::into_checkout) gives it, with everything that they
-    /// reference. `remotes` fetches the remote references.
+    /// reference. `remotes` fetches the remote references, those of `lock` as it has them.
     pub(crate) fn of_workspace(
         workspace: &Workspace,
+        lock: Option<&Lock>,
         subjects: &[Wanted],
         remotes: &mut dyn Remotes,
         programs: Programs<'_>,
@@ -70,7 +71,7 @@ impl Builds {
             workspace.survey(),
             subjects,
             |survey: &Survey, directories: &[String]| {
-                plan::walk_for_build(survey, &workspace.config, directories, remotes)
+                plan::walk_for_build(survey, &workspace.config, lock, directories, remotes)
             },
         )
     }

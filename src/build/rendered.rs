@@ -207,7 +207,7 @@ impl Rendered {
         let (files, subjects): (Vec<String>, Vec<Wanted>) =
             builds.into_iter().map(|FileBuild { file, wanted, .. }| (file, wanted)).unzip();
         let mut fetcher = from_lock(workspace.repo(), workspace, how.offline, how.quiet)?;
-        let builds = Builds::of_workspace(workspace, &subjects, &mut fetcher, how.programs)?;
+        let builds = Builds::of_workspace(workspace, workspace.lock.as_deref(), &subjects, &mut fetcher, how.programs)?;
         let progress = Progress::new("building", how.quiet);
         let built = progress.each(processors(), &files, String::clone, |number, _| builds.bytes(number));
         for (file, built) in files.into_iter().zip(built) {

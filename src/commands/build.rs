@@ -72,7 +72,8 @@ impl BuildArgs {
         // The subjects are known before anything is fetched for them.
         let subjects: Vec<Wanted> = subjects(&workspace, text, output.quiet)?.into_iter().map(Some).map(Ok).collect();
         let mut fetcher = from_lock(workspace.repo(), &workspace, self.offline, output.quiet)?;
-        let builds = Builds::of_workspace(&workspace, &subjects, &mut fetcher, self.with.programs())?;
+        let builds =
+            Builds::of_workspace(&workspace, workspace.lock.as_deref(), &subjects, &mut fetcher, self.with.programs())?;
         let mut built = Vec::new();
         for number in 0..subjects.len() {
             // The objects of several sources of a target are one output.

@@ -303,15 +303,16 @@ impl Diff {
             return Ok(Diff { moved: Moved::of(&changed_entries, &[]), ..diff });
         }
         // Only a side without a lock of its own may resolve references that the lock of the other side lacks.
+        let locks = workspaces.map(|side| side.lock.as_ref().or(lock).map(|lock| &**lock));
         let mut fetchers = workspaces.try_map(|side| -> Result<Fetcher> {
-            let locks = side.lock.as_ref().or(lock);
-            let fetcher = fetcher_of(locks, Some(repo), &side.config, how.new.offline, quiet)?;
+            let lock = side.lock.as_ref().or(lock);
+            let fetcher = fetcher_of(lock, Some(repo), &side.config, how.new.offline, quiet)?;
             Ok(fetcher.locked(side.lock.is_some()))
         })?;
         let mut build = |subjects: Sides<Vec<Wanted>>| -> Result<Sides<Builds>> {
             Ok(Sides {
-                old: Builds::of_workspace(old, &subjects.old, &mut fetchers.old, how.old.programs)?,
-                new: Builds::of_workspace(new, &subjects.new, &mut fetchers.new, how.new.programs)?,
+                old: Builds::of_workspace(old, locks.old, &subjects.old, &mut fetchers.old, how.old.programs)?,
+                new: Builds::of_workspace(new, locks.new, &subjects.new, &mut fetchers.new, how.new.programs)?,
             })
         };
         let subjects = chosen.iter().map(|choice| choice.subjects(workspaces)).map(|side| (side.old, side.new));

@@ -30,7 +30,13 @@ impl LinkedWorktree {
         let mut listed = worktrees.iter();
         let index = listed.position(|listed| Path::new(&listed.directory) == directory && !listed.is_gone);
         let checked_out = match index {
-            // The directory is empty, or does not exist. If git lists it for another branch, adding it fails later.
+            // git refuses to add a worktree in the place of one that it still lists, also of the same branch.
+            None if worktrees.iter().any(|listed| listed.is_gone && Path::new(&listed.directory) == directory) => {
+                let remove = command("git worktree remove -f -f", [&shown]);
+                return Err(Failure::new(format!("the worktree `{shown}` was deleted, and git still lists it"))
+                    .hint(format!("to remove it, with staged changes: {remove}")));
+            }
+            // The directory is empty, or does not exist.
             None if directory.read_dir().map_or(!directory.exists(), |mut entries| entries.next().is_none()) => None,
             // git lists the main worktree first. It is not a linked one.
             Some(index @ 1..) if worktrees[index].branch.as_deref() == Some(branch) => {

@@ -6,6 +6,7 @@ use crate::config::Config;
 use crate::graph::{self, At, Explored, Graph, Remotes, Survey, Trouble, TroubleKind};
 use crate::kustomization::ProblemKind;
 use crate::message::failure::Failure;
+use crate::record::Lock;
 
 /// The troubles of a walk, by their effect on locking and localizing.
 pub(super) struct Troubles {
@@ -35,17 +36,19 @@ impl Troubles {
     }
 }
 
-/// Walks roots for a build, and fetches their upstreams. Only the troubles about something remote are kept: kustomize
-/// itself reports missing local files.
+/// Walks roots for a build, and fetches their upstreams. What `lock` has does not stay remote, as in `branch`. Only the
+/// troubles about something remote are kept: kustomize itself reports missing local files.
 pub(crate) fn walk_for_build(
     survey: &Survey,
     config: &Config,
+    lock: Option<&Lock>,
     starts: &[String],
     remotes: &mut dyn Remotes,
 ) -> Explored {
     let policy = graph::WalkPolicy {
         load_restrictor: config.load_restrictor,
         config: Some(config),
+        lock,
         ..graph::WalkPolicy::default()
     };
     let mut explored = survey.explore(starts, Some(remotes), &policy);

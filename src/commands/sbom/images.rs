@@ -47,7 +47,7 @@ pub(super) fn images_of(
     // Images are known only from builds, so content of the lock that is not cached is fetched.
     let offline = false;
     let mut fetcher = from_lock(workspace.repo(), &workspace, offline, quiet)?;
-    let builds = Builds::of_workspace(&workspace, &subjects, &mut fetcher, with.programs())?;
+    let builds = Builds::of_workspace(&workspace, workspace.lock.as_deref(), &subjects, &mut fetcher, with.programs())?;
     let built = Progress::new("building", quiet).each(processors(), &names, String::clone, |number, _| {
         let output = builds.build(number)?.stdout;
         Ok::<_, Failures>((images(&output)?, deploying(&output)))

@@ -230,6 +230,8 @@ fn missing_and_existing_worktrees_are_distinguished() {
     }
     transcript.says(expect![[r#"
         $ git kustomize-localize branch --no-verify --worktree /home/me/deployed
+        error: the worktree `/home/me/deployed` was deleted, and git still lists it
+          hint: to remove it, with staged changes: git worktree remove -f -f /home/me/deployed
         $ git kustomize-localize branch --no-verify
         error: branch `localized/main` is checked out at `/home/me/deployed`, whose files would not be updated
           hint: check out another branch there, or commit to another one: `--branch NAME`
@@ -238,4 +240,15 @@ fn missing_and_existing_worktrees_are_distinguished() {
     work.git(&forget);
     deployed.follow(&[]).success();
     deployed.is_clean();
+    // One of another branch is refused before anything is written, because git would refuse it at the end.
+    work.git(&["-C", there, "switch", "-q", "-c", "other"]);
+    fs::remove_dir_all(&deployed.place).unwrap();
+    work.write("README.md", "and more");
+    work.commit("and more");
+    let before = work.state();
+    deployed.follow(&[]).fails(2).says(expect![[r#"
+        error: the worktree `/home/me/deployed` was deleted, and git still lists it
+          hint: to remove it, with staged changes: git worktree remove -f -f /home/me/deployed
+    "#]]);
+    before.assert_same(&work.state());
 }

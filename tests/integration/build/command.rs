@@ -33,6 +33,10 @@ fn a_root_is_built_from_the_lock_without_the_network() {
         assert_eq!(built.stderr, "");
     }
     assert_eq!(world.server.log(), crate::support::NONE);
+    // An exception keeps nothing remote that the lock has.
+    world.work.write(".kustomize-localize", "allow: [{url: '**', refs: any, reason: all}]\n");
+    assert_eq!(world.work.run_unchanged(&["build", "web"]).success().stdout, expected.stdout);
+    world.work.remove(".kustomize-localize");
     assert_eq!(world.sandbox.run(&world.work.path().join("web"), &["build"]).success().stdout, expected.stdout);
     // Reading a localized branch changes nothing on it.
     world.work.run(&["branch"]).success();
