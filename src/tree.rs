@@ -344,7 +344,8 @@ pub(crate) fn resolve(tree: &dyn Tree, path: &str) -> Result<Resolved> {
                 let Ok(pointee) = String::from_utf8(tree.read(&next)?) else {
                     return Ok(missing_at(&next, &rest));
                 };
-                // An absolute link starts again at the top of the file system.
+                // An absolute link starts again at the top of the file system. A text that climbs above the top by
+                // itself leaves the tree, even if a link in it would lead back.
                 let inside = if path::is_absolute(&pointee) {
                     tree.linked(&pointee).inspect(|_| real.clear())
                 } else {

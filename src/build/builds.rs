@@ -327,6 +327,7 @@ pub(crate) fn build_all(
     let tree = survey.tree();
     let subjects: Vec<Wanted> =
         builders.iter().map(|builder| Ok(Some(BuildSpec::of_builder(builder, &tree, config)?))).collect();
+    // The programs that a command names do not count: `diff` compares two of them by the same targets.
     let builds = Builds::of_tree(survey, &subjects, Programs::default(), config, Some(repo));
     let numbers: Vec<usize> = (0..builders.len()).collect();
     let built = side_by_side(&numbers, processors(), |_, number| {

@@ -317,6 +317,7 @@ impl BuildDiff<'_> {
         let policy = self.target.newest().and_then(manifest).and_then(|object| ObjectPolicy::of(&object));
         let mut all: Vec<Consequence> = Vec::new();
         let values = target.values.as_ref().map(Option::as_ref);
+        // Nothing tells here who deploys the object of the target, so it has no policy.
         let itself = Seen { changed_objects: target.changed_objects, ..Seen::of(values, needs) };
         let objects = self.objects.iter().map(|object| {
             let keys = self.keys(object);

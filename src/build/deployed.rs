@@ -49,7 +49,7 @@ pub(crate) fn deployed(
 }
 
 /// The outputs of some builds, each a failure once no `remaining` ones may be run. A build that reaches something
-/// outside of the tree is not run either, and fails with the reason.
+/// outside of the tree is not run either, because nothing is fetched here, and fails with the reason.
 fn outputs(
     repo: &LocalRepo,
     survey: &Survey,

@@ -216,9 +216,9 @@ impl Layout {
     }
 }
 
-/// Writes the nodes at some paths of a tree below `top`: a directory empty, a link if it leads to a path in the tree.
-/// With a conversion the files are those of a checkout. The outer error is one of reading the tree. The inner error is
-/// one of writing, for which a caller may have another message.
+/// Writes the nodes at some paths of a tree below `top`: a directory empty, a link if it leads to a path in the tree, a
+/// submodule not at all. With a conversion the files are those of a checkout. The outer error is one of reading the
+/// tree. The inner error is one of writing, for which a caller may have another message.
 pub(crate) fn write<P: AsRef<str>>(
     tree: &dyn Tree,
     paths: impl IntoIterator<Item = P>,

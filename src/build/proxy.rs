@@ -152,6 +152,7 @@ impl Served {
         // An address is written in brackets in a URL, and without them in a certificate.
         let name = host.trim_matches(['[', ']']).to_owned();
         let mut parameters = CertificateParams::new([name.clone()]).map_err(io::Error::other)?;
+        // Otherwise its subject would be that of the authority, as if it had signed itself.
         parameters.distinguished_name.push(DnType::CommonName, name);
         let key = self.authority.key();
         let certificate = parameters.signed_by(key, &self.authority).map_err(io::Error::other)?;

@@ -65,7 +65,8 @@ struct FileBuild {
 struct FileNames<'a>(HashMap<&'a ObjectRef, String>);
 
 impl FileNames<'_> {
-    /// Chooses a file for each object. Only equal entries of the configuration share one.
+    /// Chooses a file for each object. The sources of an application are one object, and so are equal entries of the
+    /// configuration.
     fn of(targets: &[Target]) -> FileNames<'_> {
         let objects: BTreeMap<&ObjectRef, &Target> = targets.iter().map(|target| (&target.object, target)).collect();
         let mut unnamed: Vec<&Target> = objects.into_values().collect();
@@ -152,6 +153,7 @@ impl Rendered {
         }
         for unread in &unread {
             rendered.unknown.push(format!("{}: {}", unread.location_text(), visible(&unread.message)));
+            // Its objects may have any file, so all files of an earlier run stay.
             rendered.unknown_files.insert(String::new());
         }
         rendered.build(workspace, builds, how)?;

@@ -225,8 +225,8 @@ impl<'a> RootPairs<'a> {
         if checked.verdict.differs() { self.build_and_compare(root, OutputForm::Bytes) } else { Ok(checked) }
     }
 
-    /// Builds both sides of a root, and compares the outputs. [`OutputForm::Bytes`] keeps those that differ for the
-    /// user.
+    /// Builds both sides of a root, and compares the outputs. With [`OutputForm::Bytes`], the second try after a
+    /// difference, it keeps outputs that differ for the user.
     fn build_and_compare(&self, root: &ComparedRoot, form: OutputForm) -> Result<TargetCheck> {
         let localized = || self.build_of(root, &self.localized)?.build(form);
         // The same files give the same output: it is built only to see what it asks for.

@@ -200,7 +200,7 @@ pub(crate) struct ObjectError {
 const BREAKS: [char; 5] = ['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}'];
 
 /// A text in which the escapes of double quotes are resolved that could hide a word from a search: characters by their
-/// number, such as `\x41`, and line breaks. Other escapes stay.
+/// number, such as `\x41`, and line breaks. All other backslashes are dropped, so the text only serves to search it.
 pub(crate) fn unescaped(text: &str) -> String {
     let mut parts = text.split('\\');
     let mut out = parts.next().unwrap_or_default().to_owned();

@@ -303,6 +303,7 @@ impl KustomizationReader<'_> {
             Role::Variable if !text.contains('=') => {
                 self.add_problem(position, "the value comes from the machine that builds", "write `NAME=VALUE`");
             }
+            // kustomize reads these texts as YAML first, and an empty one has no objects.
             Role::Reference(Accepts::Plugin) | Role::PatchOrFile if text.is_empty() => {}
             Role::Reference(_) | Role::Source if text.is_empty() => {
                 self.add_problem(position, "empty entry", "remove it");
@@ -312,9 +313,10 @@ impl KustomizationReader<'_> {
                     plugin::read_objects(&stream, self);
                 }
             }
-            // An inline patch has no references, but its YAML may have problems.
+            // An inline patch has no references, but kustomize takes a text without objects for a path.
             Role::PatchOrFile if is_inline(text) => drop(self.read_inline(value)),
             Role::PatchOrFile => self.add_reference(Accepts::File, value, text, None),
+            // A patch that cannot be a path is kustomize's business, but its aliases must not fill the memory.
             Role::InlinePatch => {
                 if let Err(problem) = yaml::refuse_expansion(text) {
                     self.push_problem(Problem { position, ..problem });

@@ -532,6 +532,7 @@ fn syntax(error: &ScanError) -> Problem {
 
 /// Checks that libyaml, from which the parser in kustomize descends, reads the same values.
 fn check_agreement(stream: &Stream<'_>, text: &str) -> Result<(), Problem> {
+    // This parser would count a byte order mark as a column.
     let bare = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut others = serde_yaml::Deserializer::from_str(bare);
     for document in &stream.documents {

@@ -261,6 +261,7 @@ fn incomplete_roots(explored: &Explored) -> BTreeMap<RootId, Unread> {
     if troubles.peek().is_none() {
         return BTreeMap::new();
     }
+    // An object of Flux in a file that is named `kustomization.yaml` is not a kustomization, so it hides nothing.
     let flux = flux_objects(explored);
     let files: BTreeMap<FileId, RootId> =
         graph.user_roots().into_values().map(|root| (graph.roots[root].file, root)).collect();

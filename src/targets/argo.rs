@@ -253,7 +253,8 @@ impl Argo<'_> {
             let build = BuildSettings { more_inputs, ..build(self.options.as_deref(), document, written, &source) };
             document.target(self.tree, EngineName::ArgoCd, source.spot(written), location, build).map(Some)
         };
-        // A chart of a repository has no path; a source with neither may get one from a patch.
+        // A chart of a repository has no path. A source with neither is complete if it has a `ref` (its `name`), by
+        // which other sources find values; any other may get a path from a patch.
         let path = source.path.as_ref().map(|path| path.value.as_str()).or(source.chart.as_ref().map(|_| ""));
         let is_partial = (path.is_none() && source.name.is_none()) || source.repo_url.is_none();
         // The unknown part of the template may add what this source lacks.

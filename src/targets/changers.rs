@@ -399,6 +399,7 @@ impl<'a> Writers<'a> {
         };
         // `patchesStrategicMerge` lists texts and paths, `patches` lists objects with one of both, and Flux lists
         // patches as objects.
+        // A text without `: ` is taken for a path. If there is no such file, the kinds are unknown.
         let text = match (patch, patch.get("patch"), patch.get("path")) {
             (Json::String(text), ..) if text.contains(": ") => text.clone(),
             (Json::String(path), ..) | (_, None, Some(Json::String(path))) => read_file(path)?,

@@ -133,6 +133,7 @@ pub(crate) fn read_values(tree: &dyn Tree, target: &Target, release: &Release, c
             Resolved::File { path, .. } if may_ask && uses_any_within(&path, tree.read(&path)?.into(), &["lookup"]) => {
                 return refuse(format!("`{path}` may ask the cluster (`lookup`)"));
             }
+            // helm itself fails for a broken link.
             _ => {}
         }
     }

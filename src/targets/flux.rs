@@ -166,6 +166,7 @@ struct TargetFields {
 impl TargetFields {
     /// Reads an object; `None` for one that is a source, or a patch.
     fn of(sources: &FluxSources<'_>, document: &Document) -> Option<TargetFields> {
+        // Flux builds without the load restrictor, whatever the configuration says.
         let mut build = BuildSettings { load_restrictor: Some(LoadRestrictor::None), ..BuildSettings::default() };
         let mut release = None;
         let (source, path) = match document.object.kind.as_str() {

@@ -179,6 +179,7 @@ impl Identity {
         // The tag of an artifact is not a tag of the repository that it is made from.
         let is_this = is_this || url.starts_with("oci://") && !is_fixed;
         let normal_url = normal(url);
+        // Only a URL that the tree must show to be this repository is kept.
         let is_known = !self.is_any && self.urls.iter().take(self.known).any(|(known, _)| *known == normal_url);
         let url = Some(normal_url).filter(|_| !is_known);
         // The inspected revision changes with each commit, whatever its name looks like.

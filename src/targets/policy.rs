@@ -126,7 +126,8 @@ impl ObjectPolicy {
             forces: is_kustomization && spec.force,
             is_suspended: spec.suspend,
             is_automatic: true,
-            // Any other namespace is written by the build into all objects that can have one.
+            // The build writes `targetNamespace` into all objects that can have a namespace. The namespace of a release
+            // is not looked for.
             namespace: if is_kustomization && spec.target_namespace.is_empty() { "default" } else { "" }.to_owned(),
             depends_on: depends_on.collect(),
             destination: vec![

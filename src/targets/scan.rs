@@ -312,6 +312,7 @@ impl Scan {
             match read_object(document) {
                 Ok(Some(value)) => self.add_object(file, value),
                 Ok(None) => {}
+                // The mark is in a comment, or belongs to an object that does not matter.
                 Err(_) if !declares(document.text) => {}
                 Err(ObjectError { line, message }) => {
                     self.unread.push(Unread::invalid(file, line, message, self.is_template))

@@ -190,6 +190,7 @@ fn find_resources(tree: &dyn Tree, dir: &TargetDir, directory: &str) -> Result<V
             Some(Entry::File { .. }) if (name.ends_with(".yaml") || name.ends_with(".yml")) && is_packed(&path) => {
                 scanned.push(Resource { path, is_root: false });
             }
+            // Links are not in the artifact.
             _ => {}
         }
     }

@@ -92,6 +92,7 @@ impl Absences {
             // git does not read an ignore file through a link.
             files.retain(|(path, _)| matches!(self.tree.entry(path), Ok(Some(Entry::File { .. }))));
             let literals = files.iter().flat_map(|(_, bytes)| literals(bytes)).collect();
+            // No object is read, so the kind of their ids does not matter.
             Some((literals, Checkout::new(&files, gix::hash::Kind::Sha1).ok()?))
         });
         let (literals, ignores) = ignores.as_ref()?;

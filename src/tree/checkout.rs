@@ -93,6 +93,7 @@ impl Conversion {
         // Attributes of a directory hold for all below.
         let mut applies = !directory.is_empty() && self.applies(tree, path::parent(directory))?;
         let file = path::join(directory, FILE_NAME);
+        // git reads attributes from the index, where a link is a file with its text.
         if let Some(Entry::File { .. } | Entry::Link) = tree.entry(&file)? {
             let text = tree.read(&file)?;
             // Unsetting an attribute (`-ident`) changes nothing, as in localized files.

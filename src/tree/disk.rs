@@ -373,6 +373,7 @@ impl Tree for DiskTree {
             // Missing paths and directories could not be read, so they count as marked until here. A file that is left
             // out must be searched in the index.
             let marked = marked.filter(|path| !self.is_left_out(path) || is_marked(self, path, &marks));
+            // A path with an error stays, so that whoever reads it reports the error.
             let marked = marked.filter(|path| matches!(self.entry(path), Ok(Some(Entry::File { .. })) | Err(_)));
             Ok(marked.cloned().collect())
         }))

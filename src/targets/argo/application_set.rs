@@ -22,6 +22,7 @@ pub(super) fn expand(
     applications: &mut Vec<Application>,
     targets: &mut Targets,
 ) -> Result<()> {
+    // A patch for a set lacks one of these.
     let Some((generators, template)) = generators_and_template(&set.value) else { return Ok(()) };
     let spec: Set = set.spec();
     let is_go = spec.go_template;

@@ -174,6 +174,7 @@ impl GeneratorEvaluator<'_> {
     fn merge(&mut self, merge: Generator<'_>) -> Result<ParameterSets> {
         let Merge { merge_keys: keys } = self.read_fields(merge)?;
         let [first, others @ ..] = merge.inside() else { return Err(unknown(MERGE_NEEDS)) };
+        // With Go templates Argo CD does not find a nested key, such as `a.b`.
         if keys.is_empty() || others.is_empty() || self.is_go && keys.iter().any(|key| key.contains('.')) {
             return Err(unknown(MERGE_NEEDS));
         }

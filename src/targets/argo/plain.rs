@@ -22,10 +22,13 @@ pub(crate) fn plain(tree: &dyn Tree, target: &Target, dir: &TargetDir) -> Result
     let Some(files) = manifests(tree, target, dir)? else { return Ok(None) };
     let mut all = String::new();
     for file in files {
+        // Argo CD skips a link to nothing or to a directory (`getPotentiallyValidManifestFile`). With a link out of the
+        // repository it builds nothing, which the rule `engine` reports.
         if let Resolved::File { path: real, .. } = tree::resolve(tree, &file)? {
             let bytes = tree.read(&real)?;
             let text = String::from_utf8_lossy(&bytes);
             if !text.contains(SKIPPED) {
+                // The name of a link tells whether its file is JSON.
                 add_objects(&text, file.ends_with(".json"), &mut all);
             }
         }
@@ -72,7 +75,8 @@ fn add_objects(text: &str, is_json: bool, all: &mut String) {
         Err(_) => false,
     };
     let looks_like_manifests = is_json || ["apiVersion:", "kind:", "metadata:"].iter().all(|key| text.contains(key));
-    // If something in it is not an object, Argo CD skips the text, unless it looks like manifests.
+    // If something in it is not an object, Argo CD skips the text, unless it looks like manifests or is JSON: then it
+    // fails.
     if !looks_like_manifests && !objects.iter().all(is_object) {
         return;
     }

@@ -95,6 +95,7 @@ impl Compiled {
             let rest = line.strip_prefix('!').unwrap_or(line);
             // An escaped space at the end belongs to the pattern.
             let rest = if rest.ends_with("\\ ") { rest } else { rest.trim_end_matches(' ') };
+            // A broken pattern matches nothing.
             if let Some(glob) = pattern_glob(rest) {
                 globs.add(glob);
                 of_globs.push(patterns.len());
