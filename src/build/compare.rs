@@ -474,7 +474,7 @@ fn mask(value: &mut Value) {
     }
 }
 
-/// An object without the annotations of `buildMetadata`.
+/// An object without the annotations of `buildMetadata`. Their key `annotations:` stays, even if it has no others.
 pub(super) fn without_build_metadata(document: &str) -> Cow<'_, str> {
     // These name paths of the built files, which may differ where the objects are the same.
     const ABOUT_BUILD: [&str; 2] =

@@ -88,6 +88,7 @@ impl Served {
     ) -> Result<Served> {
         let mut contents: HashMap<String, Option<Arc<[u8]>>> = HashMap::new();
         for (text, bytes) in files {
+            // Nobody can request a text that is not a URL.
             let Some(key) = key_of_text(text) else { continue };
             let known = contents.entry(key).or_insert_with(|| Some(bytes.into()));
             // Two URLs with one key differ in something that a request does not contain, such as a password. If their

@@ -195,7 +195,6 @@ pub(crate) fn affected(changes: &Changes, config: &Config, deployed: Sides<&Depl
             unread.push(chart);
         }
     }
-    // The targets.
     let mut touched = causes.affected_targets(config, reached.as_ref())?;
     let filled = filled::filled_targets(&causes, &targets.targets, &mut touched)?;
     // A reviewer must hear of every target whose build is unknown, also of one that may be gone.
@@ -214,6 +213,7 @@ pub(crate) fn affected(changes: &Changes, config: &Config, deployed: Sides<&Depl
         targets: touched,
         targets_total,
         unread,
+        // Also the roots around a difference that no walk shows to read it.
         directories: causes.directories().chain(changes.directories()).collect(),
         ..Affected::default()
     };

@@ -148,6 +148,7 @@ impl<'a> FluxSources<'a> {
         let is_git = document.object.kind == GIT;
         let (named, is_tag) = spec.revision.named(is_git);
         Some(self.bind_url(spec.url.as_deref()?, named, is_tag, |base| {
+            // A path that climbs out counts as the top of the source.
             let below = |written: &str| path::join(base, &path::resolve("", written).unwrap_or_default());
             // Only a git repository is packed by Flux itself; who packed an artifact of a registry may have left out
             // any file.
