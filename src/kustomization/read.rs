@@ -406,6 +406,7 @@ impl KustomizationReader<'_> {
         // With `valuesMerge: replace` the chart's own values are not read. The build checks whether there are others.
         let values_file = folded_text(value, "valuesMerge") == "replace" || !values.is_empty();
         let devel = value.folded_field("devel").is_some_and(Value::is_on);
+        // kustomize refuses a chart without a name, but a repository is a remote reference all the same.
         if !name.is_empty() || !repo.is_empty() {
             let repo_value = value.folded_field(keys.repo).filter(|_| !repo.is_empty());
             let position = repo_value.unwrap_or(value).start;

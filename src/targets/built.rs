@@ -130,7 +130,7 @@ impl UnresolvedTargets {
 
 impl Targets {
     /// The builds that are needed to know the final objects of engines: of each file whose objects something may
-    /// change, all builds that deploy it, by targets and by top roots that no target deploys. Also the `wanted` ones,
+    /// change, all builds that deploy it, by targets and by top roots that none of these deploys. Also the `wanted` ones,
     /// those of charts with templates of objects, and those of earlier rounds.
     fn builders(
         &self,
@@ -209,7 +209,7 @@ impl Targets {
     }
 
     /// Everything whose build may make objects: the targets that no other build may change, and targets for the top
-    /// roots that nothing deploys and for the roots that are built `alone`.
+    /// roots that none of these deploys and for the roots that are built `alone`.
     fn buildable(&self, graph: &Graph, config: &Config, alone: &BTreeSet<RootId>) -> Result<Vec<Target>> {
         // A target that another build may change is built in a later round, once that build shows the result.
         let deployed = self.local_targets();

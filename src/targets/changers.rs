@@ -172,6 +172,7 @@ impl<'t> Changers<'t> {
         let mut todo: VecDeque<usize> = (0..self.targets.targets.len()).collect();
         while let Some(number) = todo.pop_front() {
             let files = self.deployments.files(number);
+            // Variables alone change no path: a target with one in its path has no files here.
             if files.is_empty()
                 || done[number]
                 || !self.changes(&self.targets.targets[number]).iter().any(|(_, writes)| *writes)

@@ -119,6 +119,7 @@ fn candidates(tree: &dyn Tree, directory: &str) -> Result<Vec<(String, Resolved)
                 }
             }
             resolved if is_file => licenses.push((path, resolved)),
+            // Each name of a directory is also one of a file, so this does not occur.
             _ => {}
         }
     }
