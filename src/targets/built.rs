@@ -130,8 +130,8 @@ impl UnresolvedTargets {
 
 impl Targets {
     /// The builds that are needed to know the final objects of engines: of each file whose objects something may
-    /// change, all builds that deploy it, by targets and by top roots that none of these deploys. Also the `wanted` ones,
-    /// those of charts with templates of objects, and those of earlier rounds.
+    /// change, all builds that deploy it, by targets and by top roots that none of these deploys. Also the `wanted`
+    /// ones, those of charts with templates of objects, and those of earlier rounds.
     fn builders(
         &self,
         explored: &Explored,

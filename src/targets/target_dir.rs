@@ -12,7 +12,8 @@ use crate::message::failure::Result;
 use crate::reference::is_url;
 use crate::tree::{self, Entry, Resolved, Tree, path};
 
-/// The content that an engine finds at a path in its part of this repository.
+/// The content that an engine finds at a path in its part of this repository. `artifact` is what Flux packs; `None` for
+/// another engine.
 pub(super) fn inspect_path(
     tree: &dyn Tree,
     engine: EngineName,

@@ -219,7 +219,8 @@ impl Causes<'_> {
         Ok(None)
     }
 
-    /// The difference for a target, in its object or among its inputs now and before; `None` if there is none.
+    /// The difference for a target, in its object or among its inputs now and before (`old`, `None` for a new target);
+    /// `None` if there is none.
     fn target_cause(
         &self,
         target: &Target,

@@ -25,7 +25,7 @@ pub(super) struct FilledText {
     pub(super) is_all: bool,
 }
 
-/// Fills parameters into a text, and leaves the rest as it is.
+/// Fills parameters into a text, which is a Go template if `is_go`, and leaves the rest as it is.
 pub(super) fn fill(text: &str, parameters: &Parameters, is_go: bool) -> FilledText {
     let mut filled = String::new();
     let mut is_all = true;
