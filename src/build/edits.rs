@@ -44,7 +44,7 @@ impl Edits {
         let paths = paths_of(&**tree, inputs_of_directory(&**tree, directory, &whole)?)?;
         disk::write_temporary(&**tree, paths, None, &top)?;
         let (files, directory) = (Arc::new(files), directory.clone());
-        // Only the memory of outputs and a second try among all files ask for the last two. Edits use neither.
+        // `kustomize edit` runs no code, and is not tried again among all files.
         let root = RootDir { files, layout: None, top, directory, runs: false, reads_outside: false };
         Ok(Some(Edits { root, file: file.clone(), commands: edits.clone() }))
     }
