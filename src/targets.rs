@@ -901,7 +901,7 @@ fn tell_apart(targets: &mut [Target]) {
     }
 }
 
-/// The files that are named `kustomization.yaml`, but are objects of Flux to which no reference leads: not
+/// The files that are named like a kustomization, but are objects of Flux to which no reference leads: not
 /// kustomizations with an error.
 pub(crate) fn flux_objects(explored: &Explored) -> HashSet<FileId> {
     let candidates: HashSet<FileId> = explored

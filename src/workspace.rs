@@ -312,8 +312,8 @@ impl Workspace {
         (!matches!(self.files, Files::Disk { .. })).then(|| self.files.tree())
     }
 
-    /// The kustomizations of the repository without localized ones, and without objects of Flux in files of such a
-    /// name, sorted. Empty for files anywhere on disk, which cannot be listed.
+    /// The kustomizations of the repository, sorted: without localized ones, those in charts that kustomize inflates,
+    /// and objects of Flux in files of such a name. Empty for files anywhere on disk, which cannot be listed.
     pub(crate) fn kustomizations(&self) -> Result<&[String]> {
         if let Some(kustomizations) = self.kustomizations.get() {
             return Ok(kustomizations);

@@ -76,7 +76,7 @@ impl Builds {
         )
     }
 
-    /// Writes subjects whose builds need only files of this tree, so that nothing is fetched.
+    /// Writes subjects whose builds need only files of their trees, so that nothing is fetched.
     pub(crate) fn of_tree(
         survey: &Survey,
         subjects: &[Wanted],

@@ -407,7 +407,8 @@ fn digest_of(text: &str) -> Value {
     Value::String(sha256_hex(text.as_bytes()))
 }
 
-/// The names of the fields of a schema, nested as in the schema: enough to see which ones are removed.
+/// The names of the fields of a schema, nested as in the schema: all that `removed_fields` of
+/// `consequences` reads.
 fn outline(schema: &Value) -> Mapping {
     const KEEPS: &str = "x-kubernetes-preserve-unknown-fields";
     let mut names = Mapping::new();

@@ -34,7 +34,7 @@ const LISTS: [&str; 2] = ["resources", "bases"];
 pub(crate) struct BuiltParts {
     /// Their outputs.
     pub(crate) outputs: Sides<String>,
-    /// Whether nothing of the tree tells its objects, so that it has no parts.
+    /// Whether a side has it, but no root or file of the tree from which it is built, so that this side has no parts.
     pub(crate) is_opaque: bool,
     /// Whether a side may have objects that none of its parts has, and that the other side lacks.
     is_incomplete: Sides<bool>,

@@ -168,12 +168,13 @@ pub(super) fn find(given: Option<&Path>) -> Result<Result<Program, String>> {
         Some(given) => Some((given.to_owned(), "--kustomize")),
         None => from_environment().map(|path| (path, "KUSTOMIZE")),
     };
-    // The user chose a named program, so that no other program is taken in its place.
+    // The user chose a named program, so no other program takes its place.
     if let Some((path, by)) = named {
         let refused = |reason: String| {
             Failure::new(format!("`{}` ({by}) {reason}", path.display()))
                 .hint(format!("set {by} to the executable of kustomize or kubectl"))
         };
+        // A build runs in another directory, where a relative path would name another file.
         let absolute = std::path::absolute(&path).map_err(|error| refused(error.to_string()))?;
         let is_kubectl = absolute.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"kubectl"));
         let kind = if is_kubectl { Tool::Kubectl } else { Tool::Kustomize };

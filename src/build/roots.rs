@@ -217,7 +217,7 @@ impl Roots {
             let top = inputs::tree_dir(graph, number, &files.input);
             if let Ok(None) = &root {
                 // kustomize gets the files with the names of kustomizations, and reports why the directory is not a
-                // root.
+                // root. Only a tree without a scope has such directories, so the names are paths of the tree.
                 fs::create_dir_all(&top).map_err(unusable)?;
                 let names = FILE_NAMES.map(|name| path::join(&directory, name));
                 disk::write_temporary(&*source.tree, names, None, &top)?;

@@ -346,8 +346,9 @@ impl BuildRun {
             // Go asks a host on this machine without the proxy, where the file may be out of reach. kustomize then asks
             // git for a repository above the file: such a call is expected.
             calls.retain(|call| !call.split(' ').any(|word| served.is_asked_directly_below(word)));
-            // On a machine that does not show requests, only the message of the program tells about one. If the build
-            // may ask a host on this machine, the message may be about an expected request.
+            // On a machine that does not show requests, only the message of the program tells about one. On others the
+            // address in it is among the `requests` as well. If the build may ask a host on this machine, the message
+            // may be about an expected request.
             if !served.is_asked_directly() && refused.is_empty() && calls.is_empty() {
                 refused.extend(direct_address(stderr));
             }

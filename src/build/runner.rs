@@ -158,6 +158,7 @@ impl<'a> RootPairs<'a> {
         let mut targets = checked.into_iter().collect::<Result<Vec<TargetCheck>>>()?;
         for (root, target) in roots.iter().zip(&mut targets) {
             // A root may fail for a file that no walk has found: then it builds among all files, which is a finding.
+            // This is tried for one root after another, because all roots share one copy of the tree.
             let Verdict::NotBuilt { reason } = &target.verdict else { continue };
             let run = pairs.build_of(root, &pairs.original).or_else(|_| pairs.build_of(root, &pairs.localized));
             let Ok(BuildRun { root: dir, program, arguments, variables, .. }) = run else { continue };

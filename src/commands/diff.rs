@@ -448,7 +448,8 @@ impl Outputs {
     }
 
     /// Compares again after sources failed: the outputs of those that were built, together with `parts`, the parts of
-    /// the others that could be built. Only objects are kept that surely differ between the whole builds.
+    /// the others that could be built. Only objects are kept that surely differ between the whole builds. If a source
+    /// has no parts on a side, objects are also kept that differed without it.
     fn compare_with(&mut self, parts: &[BuiltParts], namespaces: Sides<&str>) {
         for parts in parts {
             self.append(parts.outputs.as_ref().map(|output| output.clone().into_bytes()));
@@ -456,8 +457,8 @@ impl Outputs {
         let mut objects = compare::changes(self.built.as_ref().map(Vec::as_slice), namespaces);
         objects.retain(|object| {
             let is_of_built = self.objects.iter().any(|built| built.id == object.id && built.change == object.change);
-            // The unknown rest of a failed source may have the object on the other side. If nothing of a source could
-            // be built, the first comparison decides.
+            // The unknown rest of a failed source may have the object on the other side. A side without parts, such as
+            // a chart or another repository, would hide all new or removed objects: then the first comparison decides.
             parts.iter().all(|parts| parts.proves(object.change) || parts.is_opaque && is_of_built)
         });
         self.objects = objects;

@@ -167,6 +167,7 @@ fn common_finding(block: &[&Finding]) -> Option<(Finding, Vec<String>)> {
     }
     let all = first.common.as_ref().map_or("", |common| common.all);
     let message = format!("{} targets {all}", block.len());
+    // The line and the deployment of the first finding would stand for all of them, so they are omitted.
     Some((Finding { message, line_text: Arc::default(), deployed: Vec::new(), ..(*first).clone() }, notes))
 }
 

@@ -380,7 +380,7 @@ struct RequiredEdit {
     /// The entry of `allow` for it; `None` if there should be none.
     #[serde(rename = "allow", skip_serializing_if = "Option::is_none")]
     exception: Option<String>,
-    /// The repository of a chart; `None` for anything else.
+    /// The repository of a chart, whose references share a line and an entry of `allow`; `None` for anything else.
     #[serde(skip)]
     repository: Option<String>,
     /// Whether it is not resolved: another run may do that, where a server did not answer.

@@ -201,8 +201,8 @@ impl Outcome for ReferenceTree {
     }
 }
 
-/// The name of a node in the colour of its state: red if a build would fetch it or cannot read it, green if it is
-/// locked.
+/// The name of a node in the colour of its state, and its state: green if it is locked, else red if a build would fetch
+/// it or cannot read it.
 fn styled(node: &Node, color: bool) -> String {
     let plain = Style::new().force_styling(color);
     let (dim, state) = (plain.clone().dim(), node.state());

@@ -76,13 +76,13 @@ impl VerifyArgs {
     }
 }
 
-/// The directory that an argument names; `None` if it names a commit, or without an argument. Fails if it may mean
-/// both.
+/// The directory that an argument names. `None` without an argument, if there is no such directory, or if the argument
+/// also names a commit and the directory has no lock. Fails if it names a commit and a directory with a lock.
 pub(super) fn directory_argument<'a>(rev: Option<&'a str>, repo: Option<&LocalRepo>) -> Result<Option<&'a str>> {
     let Some(text) = rev.filter(|text| Path::new(text).is_dir()) else {
         return Ok(None);
     };
-    // A name of both is refused, because the wrong one would be verified in silence. But a directory without a lock has
+    // A name of both is refused, because the wrong one would be used in silence. But a directory without a lock has
     // nothing to verify, so that the commit is meant. No revision begins with a dash.
     let commit = match repo {
         Some(repo) if !text.starts_with('-') => repo.commit(text)?,

@@ -9,7 +9,7 @@ use crate::tree::{Tree, path};
 impl Config {
     /// The directories where a walk of `tree` starts, sorted: the directories of `kustomizations` that `include` and
     /// `exclude` accept, and those that are `deployed` even if the configuration leaves them out. With `paths`, only
-    /// those in or below one of these. Fails rather than to return none that were asked for.
+    /// those in or below one of these. Fails if nothing is left of the kustomizations, or of one of `paths`.
     pub fn starting_points(
         &self,
         tree: &dyn Tree,

@@ -89,7 +89,7 @@ impl Fetcher {
 
 impl Network {
     /// The history between the commits `old` and `new` of a repository, from its server. Fetches recent commits first,
-    /// and the whole history only if these do not connect the two.
+    /// and the whole history if the date of `old` is unknown, or if commits between the two may be missing.
     pub(super) fn history(&self, request: &GitRequest, old: &str, new: &str) -> Result<Ancestry> {
         let mut commits = Commits::new(self, request, new)?;
         let since = match commits.fetch(old, Some(ALONE)) {

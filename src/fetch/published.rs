@@ -16,9 +16,9 @@ pub(crate) struct Published {
 }
 
 impl Published {
-    /// The localized branch with the short name `branch` at a remote, to which it is pushed. The first of these counts:
-    /// the remote that the user `asked` for, the remote of the branch, the remote of its `source` branch, `origin`, the
-    /// only remote. `None` if there is none of these. Fails if the remote that was asked for does not exist.
+    /// The localized branch with the short name `branch`, and the remote where others see it. The first of these that
+    /// exists counts: the remote that the user `asked` for, the remote of the branch, the remote of its `source`
+    /// branch, `origin`, the only remote. `None` if none exists. Fails if the remote that was asked for does not exist.
     pub(crate) fn find(
         repo: &Rc<LocalRepo>,
         asked: Option<&str>,

@@ -272,8 +272,9 @@ impl Walker {
     }
 
     /// Examines a chart, and returns the request for it; `None` if it is in the tree, stays remote, may be missing, or
-    /// if there is no network. Fails if it or its files are refused, if its source is not trusted, or if it is missing
-    /// and has no repository. `sound` are the paths of the user's charts without problems.
+    /// if there is no network. Fails if it or a file of it is refused, if its source is not trusted, or if it has no
+    /// repository and is not in the tree. Troubles of its schemas are recorded, and are not a failure. `sound` are the
+    /// paths of the user's charts without problems.
     fn examine_chart(
         &mut self,
         chart: usize,

@@ -161,7 +161,8 @@ pub(super) struct KustomizationReader<'a> {
 }
 
 impl KustomizationReader<'_> {
-    /// The references and notes that were read, in the order of the text. Fails with the problems, if there are any.
+    /// The references and notes that were read, in the order of the text. If there are problems, fails with these and
+    /// what was read.
     fn finish(mut self) -> Result<Kustomization, Refused> {
         let mut read = self.read;
         // A test hides a field, to see that the program notices a reference that the table lacks.
@@ -174,6 +175,7 @@ impl KustomizationReader<'_> {
             return Ok(read);
         }
         self.problems.sort_by_key(|problem| problem.position);
+        // The table and `add_chart` both check a value of a chart, and report the same problem.
         self.problems.dedup();
         Err(Refused { problems: self.problems, read })
     }

@@ -41,8 +41,9 @@ fn rendered(raw: &[u8], id: &CommitId, lock: &Lock) -> Result<Vec<u8>> {
     let author = commit.author().map_err(|error| Failure::new(format!("{unreadable}: {error}")))?;
     let message = commit.message();
     let date = author.time().ok().and_then(|time| {
-        // Null if it is malformed, or if its year has more digits: that is not a date of RFC 3339, and would make the
-        // whole file unreadable. The last day of 9999 is left out, because a time zone may put it into the next year.
+        // Null if it is malformed, or if its year does not have four digits: that is not a date of RFC 3339, and would
+        // make the whole file unreadable. The last day of 9999 is left out, because a time zone may put it into the
+        // next year.
         let has_four_digits = (-62_135_596_800..253_402_214_400).contains(&time.seconds);
         let format = gix::date::time::format::ISO8601_STRICT;
         has_four_digits.then(|| time.format(format).ok()).flatten()

@@ -52,11 +52,13 @@ const DEFAULT_BRANCHES: [&str; 5] = ["main", "master", "trunk", "develop", "HEAD
 const LATEST: [&str; 2] = ["releases/latest", "releases/permalink/latest"];
 
 impl UrlParts<'_> {
-    /// The version in the URL of a raw file or a file of a release at a known forge; empty for a gist without a
-    /// revision. `None` for any other URL, also for one that names a version, but no file after it.
+    /// The version in the URL of a file, of its web page (`blob`) or of a file of a release at a known forge. Empty for
+    /// a gist with a single segment after `raw`, which counts as the file name. `None` for any other URL, also if no
+    /// file follows the version.
     fn version_at_forge(&self) -> Option<String> {
         let segments = self.segments.as_slice();
-        // The segments after the word for raw bytes, such as `raw`: first the version, then the path of the file.
+        // The segments after the repository and the kind of the URL, such as `raw`: first the version, then the path of
+        // the file. The web page of a file, `blob`, has them in the same order.
         let version_and_path = match (self.host.as_str(), segments) {
             ("raw.githubusercontent.com", [_, _, rest @ ..])
             | ("github.com" | "www.github.com", [_, _, "raw" | "blob", rest @ ..])
@@ -83,7 +85,8 @@ impl UrlParts<'_> {
                 }
             }
         };
-        // A full ref takes three segments, any other version one.
+        // A full ref takes three segments, any other version one. Of others, such as `refs/pull/1/head`, `refs` is taken,
+        // which counts as a branch, because they move.
         match version_and_path {
             ["refs", kind @ ("heads" | "tags"), name, _, ..] => Some(format!("refs/{kind}/{name}")),
             [version, _, ..] => Some((*version).to_owned()),

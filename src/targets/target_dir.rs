@@ -57,7 +57,7 @@ pub(super) fn as_chart(tree: &dyn Tree, mut dir: TargetDir) -> Result<TargetDir>
 const WILDCARDS: [char; 4] = ['*', '?', '[', '\\'];
 
 /// Looks in the tree for a component that an object adds to a directory, and notes the content there, or the roots that
-/// it matches, and whether the engine leaves it out because it `may_be_missing` and is.
+/// it matches, and whether the engine leaves it out: the object says that it `may_be_missing`, and nothing is there.
 pub(super) fn find_component(
     tree: &dyn Tree,
     engine: EngineName,
@@ -78,7 +78,8 @@ pub(super) fn find_component(
     }
     let is_possible = match &component.content {
         Some(content) => matches!(content, PathContent::Nothing(_)),
-        // Argo CD looks for any text as a path, also for a URL, unless it has a variable.
+        // Argo CD looks for any text as a path, also for a URL; for a text with a variable the path is unknown. Flux
+        // fails for a URL, so it leaves none out.
         None => !engine.generates() && !text.contains(['{', '$']),
     };
     // Unusable content, such as a file, is not missing. No engine finds anything outside of the repository.
@@ -101,7 +102,8 @@ impl AddedComponent {
     }
 }
 
-/// The roots that a pattern in a directory matches: `kustomize edit add component` adds what Go's `filepath.Glob` finds.
+/// The roots that a pattern in a directory matches: `kustomize edit add component` adds what Go's `filepath.Glob`
+/// finds.
 fn matching_roots(tree: &dyn Tree, directory: &str, pattern: &str) -> Result<Vec<String>> {
     let mut paths = vec![directory.to_owned()];
     for part in path::components(pattern) {

@@ -85,7 +85,8 @@ impl Conversion {
         files.iter().any(|path| self.applies(tree, path::parent(path)).unwrap_or(true))
     }
 
-    /// Whether a checkout may change the files in `directory`. Only then the attributes of the whole tree are read.
+    /// Whether a checkout may change the files in `directory`. Only then do callers read the attributes of all
+    /// files.
     pub(crate) fn applies(&self, tree: &dyn Tree, directory: &str) -> Result<bool> {
         if let Some(known) = self.directories.borrow().get(directory) {
             return Ok(*known);
@@ -96,10 +97,12 @@ impl Conversion {
         // git reads attributes from the index, where a link is a file with its text.
         if let Some(Entry::File { .. } | Entry::Link) = tree.entry(&file)? {
             let text = tree.read(&file)?;
-            // Unsetting an attribute (`-ident`) changes nothing, as in localized files.
+            // Unsetting an attribute (`-ident`) changes nothing: `GITATTRIBUTES` of localized files only unsets.
             let mut given = text.split(u8::is_ascii_whitespace).filter(|word| !matches!(word, [b'-' | b'!', ..]));
+            // A filter counts only if its files cannot be read: otherwise they are taken as they are stored.
             let filter = self.refuses_filters.then_some("filter");
             let names = Vec::from_iter(CONVERTING.into_iter().chain(filter));
+            // A word may have a value (`eol=crlf`). A pattern with such a name counts, too: git then knows better.
             applies |= given.any(|word| names.iter().any(|name| memchr::memmem::find(word, name.as_bytes()).is_some()));
         }
         self.directories.borrow_mut().insert(directory.to_owned(), applies);

@@ -212,7 +212,8 @@ fn container_images(object: &Value) -> BTreeMap<String, String> {
 /// other parts are not in the key: a mirror changes them.
 type Versions<'a> = BTreeMap<(&'static str, String, &'a str), (&'a str, &'a str)>;
 
-/// Adds the images in a value at a `path`: an `image`, or a `repository` with its `tag`, as values of charts have them.
+/// Adds the images with a tag in a value at a `path`: an `image`, or a `repository` with its `tag`, as values of charts
+/// have them. Digests are cut off.
 fn add_images<'a>(value: &'a Value, path: &str, all: &mut Versions<'a>) {
     let image = value.get("image").and_then(Value::as_str).unwrap_or_default();
     let image = image.split('@').next().and_then(|image| image.rsplit_once(':'));

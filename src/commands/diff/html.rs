@@ -187,7 +187,7 @@ impl Page<'_> {
         out + &(0..build.objects.len()).map(|at| self.object(number, at)).collect::<String>() + "</section>\n"
     }
 
-    /// An object with its diff, closed if it is long.
+    /// An object with its diff, closed if the diff is long. With `--stat` the diff is omitted.
     fn object(&self, number: usize, at: usize) -> String {
         let build = self.groups[number][0];
         let object = &build.objects[at];

@@ -32,7 +32,7 @@ pub(super) struct ChangedHooks {
 }
 
 impl Outcome for ChangedHooks {
-    /// A line for each file, from the current directory.
+    /// A line for each file, with its path from the current directory, or its absolute path if it is elsewhere.
     fn text(&self, _shown: Shown) -> String {
         let current = std::env::current_dir().unwrap_or_default();
         let text: String = self

@@ -105,7 +105,7 @@ impl Changes {
         })
     }
 
-    /// The directories of the charts in which the trees differ. A chart inside another one is a part of it.
+    /// The directories of the charts that differ, in either tree. A chart inside another one is a part of it.
     pub(super) fn charts(&self) -> Result<BTreeSet<String>> {
         let mut charts: BTreeSet<String> = BTreeSet::new();
         let files = self.files(|_| true)?;

@@ -124,11 +124,14 @@ impl Causes<'_> {
         let pairs = TargetPairs::of(sides, &before);
         let mut affected = Vec::new();
         for (number, target) in new.iter().enumerate() {
-            // Without a partner it is new, unless nothing deploys its object, or it is another view of a known object.
+            // Without an old target it is new, with two exceptions. If the old tree deployed its file, and nothing
+            // deploys it now, it is only the written form of a target that a build made. And another view of an object
+            // that the old tree has is not new.
             let Some(at) = before[number] else {
                 if !new_index.is_idle(target, old_index) && !is_view(target, new, old) {
                     let cause = self.target_cause(target, None, now, config)?;
                     let view = old.iter().find(|view| has_unknown_names(view) && are_of_one_object(view, target));
+                    // Always a cause: a target without an old one differs by its file.
                     affected.extend(cause.map(|cause| AffectedTarget::appeared(target, view, cause)));
                 }
                 continue;
@@ -153,6 +156,8 @@ impl Causes<'_> {
             }
             affected.push(change);
         }
+        // An old target that nothing deployed, although the new tree deploys its file, is not removed: it is only the
+        // written form of a target that a build makes now.
         for at in pairs.gone().filter(|at: &usize| !old_index.is_idle(&old[*at], new_index)) {
             // A target whose name was unknown, and is known now, is not removed.
             if has_unknown_names(&old[at]) && is_view(&old[at], old, new) {

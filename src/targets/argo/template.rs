@@ -32,7 +32,7 @@ pub(super) fn fill(text: &str, parameters: &Parameters, is_go: bool) -> FilledTe
     let mut rest = text;
     while let Some((before, opened)) = rest.split_once("{{") {
         filled.push_str(before);
-        // The braces stay if the action is not the name of a parameter; what follows is filled in all the same.
+        // The braces stay if the action is not the name of a parameter; the text after them is still filled in.
         let value = opened.split_once("}}").and_then(|(inside, after)| {
             let name = inside.trim();
             let name = if is_go { go_name(name)? } else { name.to_owned() };

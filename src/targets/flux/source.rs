@@ -74,9 +74,9 @@ pub(super) struct FluxSources<'a> {
 const BOOTSTRAPPED: (&str, &str) = (GIT, "flux-system");
 
 impl<'a> FluxSources<'a> {
-    /// Finds the sources that objects of the tree define, and the artifacts that generators make of them.
-    /// `bootstrapped` tells whether the source of `flux bootstrap` is taken for this repository, if no object defines
-    /// it.
+    /// Finds the sources that objects of the tree define, and the artifacts that generators make of them. With
+    /// [`Bootstrapped::ThisRepository`], this repository is also the source of `flux bootstrap`. The caller asks for
+    /// that only if no object defines this source ([`Self::has_bootstrapped`]).
     pub(super) fn of(
         tree: &'a dyn Tree,
         objects: &[Document],
@@ -106,7 +106,7 @@ impl<'a> FluxSources<'a> {
                 _ => {}
             }
         }
-        // After the objects of the tree: one of that name takes precedence.
+        // Before the generators, which may copy from it. No object of the tree has its kind and name.
         if bootstrapped == Bootstrapped::ThisRepository {
             // The command line of Flux, or the chart of a `FluxInstance`, made its object elsewhere.
             let (kind, name) = BOOTSTRAPPED;

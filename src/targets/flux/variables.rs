@@ -124,8 +124,8 @@ pub(in crate::targets) fn are_strict(tree: &dyn Tree, installed: &[Installed]) -
         })
 }
 
-/// Whether a file of the installation sets the option that lets Flux accept unset variables: in an object of its own,
-/// or in a patch for one.
+/// Whether a file of the installation sets the option that lets Flux accept unset variables: in a workload, or in a
+/// patch for one. A file that is missing does not.
 fn is_lax(tree: &dyn Tree, file: &str) -> bool {
     objects(&tree.read(file).unwrap_or_default()).iter().any(|object| {
         let instance: Spec<Instance> = object.read().unwrap_or_default();
