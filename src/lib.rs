@@ -30,8 +30,10 @@
 //! [`commands`]: one file per command with arguments, run and outcome, a page (`NAME.md`) and a schema of its JSON
 //! - findings for people: `findings.rs`; words and tables that reports share (moved entries, ages, signers, hints):
 //!   `messages.rs`
-//! - the names of formats: `output.rs`; a format of `check`: `check/{human,github,gitlab,sarif,issue}.rs`; of `diff`:
-//!   `diff/{human,markdown,html}.rs`, and what all of these show first: `diff/summary.rs`
+//! - options of every command, and the names of formats: `output.rs`
+//! - a format of `check`: `check/{human,github,gitlab,sarif}.rs`, what GitHub and GitLab share: `check/issue.rs`; the
+//!   fingerprint of a finding: `check.rs`, from its identity: `message/finding.rs`
+//! - a format of `diff`: `diff/{human,markdown,html}.rs`, and what all of these show first: `diff/summary.rs`
 //! - the common part of a copy, `branch` and `vendor`: `localize.rs`, their reports: `localize/report.rs`
 //! - what `update` prints, and the entries that it leaves alone: `update.rs`
 //! - an SBOM: its entries `sbom/component.rs`, its formats `sbom/formats.rs`, licenses `sbom/licenses.rs`, images
@@ -57,7 +59,10 @@
 //! - upstream: `upstream_status.rs`; the verdict on a ref that moved is made in `fetch/answers.rs`
 //!
 //! [`check`](mod@check): the gate, one page per rule, and one file unless it is a variant of another
-//! - the ids of rules, with severities: `message/rule.rs`; exceptions: `suppression.rs`
+//! - the ids of rules, with severities: `message/rule.rs`; exceptions: `suppression.rs`, those that allow
+//!   nothing: also `stale_allow.rs`
+//! - what a rule gets, and how it makes a finding at a reference: `context.rs`; what is behind a locked reference:
+//!   `unlocked_dependency.rs`
 //! - a repository against its base: `gate.rs`; findings of the base: `base.rs`; the roots and targets that lead to a
 //!   finding: `starts.rs`
 //! - targets: `deployed.rs`; findings of builds: `build.rs`; effects of engines on localized files: `localized.rs`
@@ -77,7 +82,10 @@
 //! [`plan`]: the changes of localizing, as a copy or in place, and of locking
 //! - paths in `localized-files` that would be equal: `layout.rs`; the files that we add there: `result.rs`, licenses:
 //!   `license.rs`
-//! - the new text of a reference: `spelling.rs`; the proof that nothing remote is left: `proof.rs`
+//! - the path of each node in the result: `placing.rs`; the new text of a reference: `spelling.rs`; the proof that
+//!   nothing remote is left: `proof.rs`
+//! - the entries that a lock gets, keeps and drops: `lock.rs`, `remotes.rs`; in place, edits and files in the way:
+//!   `in_place/tree_changes.rs`
 //! - the URLs that `update` names, and the refs that it writes: `update.rs`
 //!
 //! [`targets`]: what Flux and Argo CD deploy from a tree, how they build it, what they refuse, what a change touches
@@ -95,6 +103,8 @@
 //!   `argo/pattern.rs`
 //! - objects as builds make them: `built.rs`, and who may change them before: `changers.rs`; which targets deploy an
 //!   object: `deployments.rs`; what becomes of deployed objects: `policy.rs`
+//! - the state of a target (localized, remote, unknown and so on): `external_inputs.rs`; objects that nothing deploys:
+//!   `undeployed.rs`; files that could not be read: `unread.rs`
 //! - what a change touches: `affected.rs`, by its targets: `affected/deployed.rs`, by ConfigMaps whose values Flux
 //!   fills in: `affected/filled.rs`
 //!
@@ -104,7 +114,10 @@
 //!
 //! [`fetch`]: git, http, helm, cache, earlier results: the only room that reaches the network
 //! - a request with its headers: `http/transport.rs`; redirects: `http.rs`, those of git: `network.rs`; retries and
-//!   waiting: `limit.rs`; logins and hosts: `reach.rs`; the bytes that a run and a file of it may fetch: `budget.rs`
+//!   waiting: `limit.rs`; to which hosts a request may go, and with which login: `reach.rs`
+//! - why a request failed, with the hint: `http/transport.rs`, of git: `git/failure.rs`, of helm: `helm.rs`
+//! - the longest time for one fetch: `fetch.rs`; the bytes that a run and a file of it may fetch: `budget.rs`; what a
+//!   terminal shows meanwhile, also of builds: `progress.rs`
 //! - which objects a `git fetch` asks for: `git.rs`; a fetched commit: `checkout.rs`, its submodules: `submodule.rs`;
 //!   results of a tip: `tip.rs`; the cache: `cache.rs`; charts: `helm.rs`; which tag is a newer version: `release.rs`
 //! - the current state of locked upstreams: `answers.rs`, the commits since the locked one: `history.rs`; age and
@@ -128,8 +141,10 @@
 //!
 //! [`record`]: lock and trailers, written, read and checked by the same code
 //! - the lock: an entry in memory: `lock.rs`, its keys and its text: `lock/text.rs`, its checks: `lock/validate.rs`,
-//!   its schema: `lock/schema.json`, its guide: `src/manual/formats.md`; stored files: `stored.rs`; digests: `record.rs`
-//! - the trailers of a commit: `trailers.rs`; the records of a localized branch: `history/`
+//!   its schema: `lock/schema.json`, its guide: `src/manual/formats.md`; stored files: `stored.rs`;
+//!   digests: `record.rs`
+//! - the trailers of a commit: `trailers.rs`, those that tell how it was verified: `verified.rs`; the records of a
+//!   localized branch: `history/`
 //!
 //! [`kustomization`]: YAML with positions, and edits of its scalars
 //! - the one table of fields: `fields.rs`, applied: `read.rs`; plugin configurations: `plugin.rs`; YAML of our own
@@ -137,13 +152,14 @@
 //!
 //! [`reference`](mod@reference): the grammar of a reference
 //! - a git URL: `spec.rs`, its query: `query.rs`; other kinds of texts: `classify.rs`; unsafe texts: `unsafe_text.rs`;
-//!   addresses of web pages: `web_page.rs`
+//!   addresses of web pages: `web_page.rs`; the version in the URL of a file: `file_url.rs`
 //! - the upstream of a text: `upstream.rs`; its path in `localized-files`, and the characters that are allowed there:
 //!   `localized_path.rs`
 //!
 //! [`tree`]: read-only files: of a commit, on disk, in memory
 //! - as a checkout converts them: `checkout.rs` (by the attributes of `git/checkout.rs`); which files are licenses:
 //!   `license.rs`
+//! - why a path is missing, with the hint: `absence.rs`
 //! - following symbolic links: `tree.rs`; why a link of a reference is refused: `graph/local.rs`
 //!
 //! [`git`]: the git executable
@@ -157,7 +173,8 @@
 //! - starting a program: `process.rs`; what an interruption removes: `interrupt.rs`; the isolation of a program from
 //!   the machine: `sandbox.rs`, refused system calls: `sandbox/filter.rs`, the files that it may read and write:
 //!   `sandbox/linux.rs`
-//! - limits on trees, YAML and charts: `limits.rs` (on a build: `build/run.rs`)
+//! - limits on trees, YAML and charts: `limits.rs` (on a build: `build/run.rs`; on a fetch: `fetch.rs`,
+//!   `fetch/budget.rs`)
 //!
 //! [`message`]: failures, findings, and secrets that must not be shown
 //! - `failure.rs`, `finding.rs`, `redact.rs`; patterns of tokens: `redact/token.rs`; the identity of an upstream:
@@ -173,7 +190,7 @@
 //! | `.github/` | the release: its platforms and publishing `workflows/release.yml`, building and packing `release.sh`; the other workflows; how to contribute: `CONTRIBUTING.md` |
 //! | `templates/` | the GitLab component, where GitLab looks for it |
 //! | `.pre-commit-hooks.yaml`, `pyproject.toml` | the hooks for the pre-commit framework, and the package that it installs |
-//! | `tests/integration` | the program as people run it; `tests/snapshots` has its output, `tests/parity` what kustomize does, `tests/fuzz` the fuzz targets |
+//! | `tests/integration` | the program as people run it; `tests/snapshots` has its output, `tests/parity` what the kustomize of `.ci/kustomize` does, `tests/fuzz` the fuzz targets |
 //!
 //! Exit statuses: 0 clean, done, or nothing to do; 1 findings, or builds differ; 2 (`FAILED` of `message/failure.rs`)
 //! the work could not be done. A command returns 0 or 1 by `Outcome::status`, and an error for 2.
