@@ -77,7 +77,43 @@ fn an_id_that_git_may_keep_is_not_read() {
     }
     refused.says(expect![[r#"
         $ git kustomize-localize check --staged
+        checked 1 kustomization with 0 references in the index (1 differs in the working tree; fixes count after `git add`): 1 could not be checked
+        error: `kustomization.yaml` has `ident` and contains `$Id:`: its content after a checkout is unknown
+          hint: write `$Id$`, or add a line in `.gitattributes`: /kustomization.yaml -ident
         $ git kustomize-localize check --rev HEAD
+        checked 1 kustomization with 0 references in commit <0> (HEAD): 1 could not be checked
+        error: `kustomization.yaml` has `ident` and contains `$Id:`: its content after a checkout is unknown
+          hint: write `$Id$`, or add a line in `.gitattributes`: /kustomization.yaml -ident
+        $ git kustomize-localize check --staged
+        checked 1 kustomization with 0 references in the index (1 differs in the working tree; fixes count after `git add`): 1 could not be checked
+        error: `kustomization.yaml` has `ident` and contains `$Id:`: its content after a checkout is unknown
+          hint: write `$Id$`, or add a line in `.gitattributes`: /kustomization.yaml -ident
+        $ git kustomize-localize check --rev HEAD
+        checked 1 kustomization with 0 references in commit <0> (HEAD): 1 could not be checked
+        error: `kustomization.yaml` has `ident` and contains `$Id:`: its content after a checkout is unknown
+          hint: write `$Id$`, or add a line in `.gitattributes`: /kustomization.yaml -ident
+        $ git kustomize-localize check --staged
+        checked 1 kustomization with 0 references in the index (1 differs in the working tree; fixes count after `git add`): 1 could not be checked
+        error: `kustomization.yaml` has `ident` and contains `$Id:`: its content after a checkout is unknown
+          hint: write `$Id$`, or add a line in `.gitattributes`: /kustomization.yaml -ident
+        $ git kustomize-localize check --rev HEAD
+        checked 1 kustomization with 0 references in commit <0> (HEAD): 1 could not be checked
+        error: `kustomization.yaml` has `ident` and contains `$Id:`: its content after a checkout is unknown
+          hint: write `$Id$`, or add a line in `.gitattributes`: /kustomization.yaml -ident
+        $ git kustomize-localize check --staged
+        checked 1 kustomization with 0 references in the index: 1 could not be checked
+        error: `kustomization.yaml` has `ident` and contains `$Id:`: its content after a checkout is unknown
+          hint: write `$Id$`, or add a line in `.gitattributes`: /kustomization.yaml -ident
+        $ git kustomize-localize check --rev HEAD
+        checked 1 kustomization with 0 references in commit <0> (HEAD): 1 could not be checked
+        error: `kustomization.yaml` has `ident` and contains `$Id:`: its content after a checkout is unknown
+          hint: write `$Id$`, or add a line in `.gitattributes`: /kustomization.yaml -ident
+        $ git kustomize-localize check --staged
+        checked 1 kustomization with 0 references in the index: 1 could not be checked
+        error: `kustomization.yaml` has `ident` and contains `$Id:`: its content after a checkout is unknown
+          hint: write `$Id$`, or add a line in `.gitattributes`: /kustomization.yaml -ident
+        $ git kustomize-localize check --rev HEAD
+        checked 1 kustomization with 0 references in commit <0> (HEAD): 1 could not be checked
         error: `kustomization.yaml` has `ident` and contains `$Id:`: its content after a checkout is unknown
           hint: write `$Id$`, or add a line in `.gitattributes`: /kustomization.yaml -ident
     "#]]);
@@ -165,7 +201,11 @@ fn a_filter_is_not_run_and_not_ignored() {
     }
     transcript.says(expect![[r#"
         $ git kustomize-localize check --staged
+        checked 1 kustomization with 0 references in the index: 1 could not be checked
+        error: `kustomization.yaml` goes through the filter `secret` on checkout: its content is unknown without running the filter
+          hint: commit it as a checkout writes it, with a line in `.gitattributes`: /kustomization.yaml -filter
         $ git kustomize-localize check --rev HEAD
+        checked 1 kustomization with 0 references in commit <0> (HEAD): 1 could not be checked
         error: `kustomization.yaml` goes through the filter `secret` on checkout: its content is unknown without running the filter
           hint: commit it as a checkout writes it, with a line in `.gitattributes`: /kustomization.yaml -filter
     "#]]);

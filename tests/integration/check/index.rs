@@ -361,7 +361,7 @@ fn a_partial_clone_fetches_nothing() {
     }
     transcript.says(expect![[r#"
         $ git kustomize-localize check --staged
-        $ git kustomize-localize check --rev HEAD
+        checked 3 kustomizations with 0 references in the index (3 differ in the working tree; fixes count after `git add`): 4 could not be checked
         error: `base/kustomization.yaml` has not been fetched into this partial clone
           hint: fetch it: git cat-file -e <0>
         error: `overlays/dev/kustomization.yaml` has not been fetched into this partial clone
@@ -369,6 +369,15 @@ fn a_partial_clone_fetches_nothing() {
           hint: fetch it: git cat-file -e <1>
         error: `base/config.yaml` has not been fetched into this partial clone
           hint: fetch it: git cat-file -e <2>
+        $ git kustomize-localize check --rev HEAD
+        checked 3 kustomizations with 0 references in commit <0> (HEAD): 4 could not be checked
+        error: `base/kustomization.yaml` has not been fetched into this partial clone
+          hint: fetch it: git cat-file -e <1>
+        error: `overlays/dev/kustomization.yaml` has not been fetched into this partial clone
+        error: `overlays/prod/kustomization.yaml` has not been fetched into this partial clone
+          hint: fetch it: git cat-file -e <2>
+        error: `base/config.yaml` has not been fetched into this partial clone
+          hint: fetch it: git cat-file -e <3>
     "#]]);
     assert_eq!(clone.git(&["count-objects", "-v"]), before);
     // The commands that it gives, all of them.
