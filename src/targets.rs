@@ -802,14 +802,17 @@ pub(crate) fn find_from(
         }
         read.append(&mut more);
         let targets = targets_of_scan(tree, config, identity, scan::scan(tree, &read)?)?;
-        // Excluded files count if a target applies their directory, or a deployed root lists them.
+        // Excluded files count if a target applies them, or a deployed root lists them.
         more.extend(
             left_out
                 .difference(&read)
                 .filter(|file: &&String| {
                     let mut local_targets = targets.local_targets();
-                    local_targets
-                        .any(|(_, dir)| matches!(&dir.content, PathContent::Directory(top) if path::is_in(file, top)))
+                    // The cheap question first.
+                    local_targets.any(|(target, dir)| {
+                        matches!(&dir.content, PathContent::Directory(top) if path::is_in(file, top))
+                            && target.takes(dir, file)
+                    })
                 })
                 .cloned(),
         );
@@ -901,8 +904,8 @@ fn tell_apart(targets: &mut [Target]) {
     }
 }
 
-/// The files that are named like a kustomization, but are objects of Flux to which no reference leads: not
-/// kustomizations with an error.
+/// The files that are named like a kustomization, but are objects of Flux to which no reference leads. They are not
+/// kustomizations with an error, so callers leave out their troubles, and do not count them as roots.
 pub(crate) fn flux_objects(explored: &Explored) -> HashSet<FileId> {
     let candidates: HashSet<FileId> = explored
         .troubles

@@ -7,6 +7,10 @@ use crate::message::failure::{Failure, Location};
 use crate::message::finding::{Finding, Rule};
 use crate::message::position::Position;
 use crate::targets::{Unread, Why};
+use crate::tree::path;
+
+/// The way out for a file that nothing deploys.
+const EXCLUDE: &str = "or, if nothing deploys it, move it to a directory in `exclude` of .kustomize-localize";
 
 /// Finds objects that cannot be read. An object that may be fine, but that a limit or a missing file keeps from being
 /// read, is a failure of the check instead.
@@ -62,7 +66,8 @@ fn unreadable(context: &Context<'_>, unread: &Unread) -> Finding {
             _ => format!("cannot read what is deployed: {message}"),
         })
         .hint("fix it: a file that cannot be read is not checked")
-        .hint("or, if nothing deploys it, move it to a directory in `exclude` of .kustomize-localize")
+        // An excluded file is read only because a target applies it.
+        .hints((!context.config.leaves_out(path::parent(file))).then_some(EXCLUDE))
     };
     let finding = match line {
         0 => Finding::new(Rule::InvalidTarget, file, failure),

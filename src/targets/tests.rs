@@ -192,6 +192,13 @@ fn an_excluded_file_that_is_deployed_is_read_with_its_errors() {
     assert_eq!(unread("./prod"), ["prod/apps/app.yaml:7"]);
     assert_eq!(unread("./lib"), ["lib/app.yaml:7"]);
     assert_eq!(unread("./elsewhere"), [""; 0]);
+    // Only the files that the target applies count.
+    let target = flux::APPS.replace("path: ./apps/prod", "path: ./prod");
+    for more in [("prod/.sourceignore", "/apps/\n"), ("prod/apps/kustomization.yaml", "resources: []\n")] {
+        let files = [("s.yaml", flux::SOURCE), ("a.yaml", &target), ("prod/apps/app.yaml", &broken), more];
+        let found = find(&tree(&files), &config, &|| Ok(identity(&config))).unwrap().0;
+        assert_eq!(found.unread.iter().map(Unread::location_text).collect::<Vec<_>>(), [""; 0], "{more:?}");
+    }
 }
 
 #[test]

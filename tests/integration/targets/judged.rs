@@ -318,7 +318,6 @@ fn an_object_that_cannot_be_read_counts_where_it_is_deployed_although_it_is_excl
         4 | spec: {project: default, source: {repoURL: 'https://github.com/acme/fleet', targetRevision: main, path: [web]}}
           | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
           = help: fix it: a file that cannot be read is not checked
-          = help: or, if nothing deploys it, move it to a directory in `exclude` of .kustomize-localize
 
         for more: git kustomize-localize explain invalid-target
         no kustomization in the working tree: 1 error
