@@ -1,5 +1,6 @@
 //! The content of the tree at the paths of targets.
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use super::argo::matcher;
@@ -105,7 +106,7 @@ impl AddedComponent {
 /// The roots that a pattern in a directory matches: `kustomize edit add component` adds what Go's `filepath.Glob`
 /// finds.
 fn matching_roots(tree: &dyn Tree, directory: &str, pattern: &str) -> Result<Vec<String>> {
-    let mut paths = vec![directory.to_owned()];
+    let mut paths = BTreeSet::from([directory.to_owned()]);
     for part in path::components(pattern) {
         if !part.contains(WILDCARDS) {
             paths = paths.iter().filter_map(|path| path::resolve(path, part)).collect();
@@ -113,23 +114,32 @@ fn matching_roots(tree: &dyn Tree, directory: &str, pattern: &str) -> Result<Vec
         }
         // Go takes a broken pattern for an error, and matches nothing.
         let Some(matcher) = matcher(part) else { return Ok(Vec::new()) };
-        let mut matches = Vec::new();
-        for path in paths {
-            let Resolved::Directory { path } = tree::resolve(tree, &path)? else { continue };
+        let mut matches = BTreeSet::new();
+        for path in directories(tree, &paths)? {
             let names = tree.names(&path)?;
             matches.extend(names.iter().filter(|name| matcher.is_match(name)).map(|name| path::join(&path, name)));
         }
         paths = matches;
     }
     let mut roots = Vec::new();
-    for path in paths {
-        if let Resolved::Directory { path } = tree::resolve(tree, &path)?
-            && tree::kustomization_in(tree, &path)?.is_some()
-        {
+    for path in directories(tree, &paths)? {
+        if tree::kustomization_in(tree, &path)?.is_some() {
             roots.push(path);
         }
     }
     Ok(roots)
+}
+
+/// The directories to which paths lead, each once: several links to one would double the work with each part of a
+/// pattern.
+fn directories(tree: &dyn Tree, paths: &BTreeSet<String>) -> Result<BTreeSet<String>> {
+    let mut directories = BTreeSet::new();
+    for path in paths {
+        if let Resolved::Directory { path } = tree::resolve(tree, path)? {
+            directories.insert(path);
+        }
+    }
+    Ok(directories)
 }
 
 /// Whether an engine finds nothing at a path.
@@ -255,4 +265,23 @@ pub(super) fn add_declared(tree: &dyn Tree, config: &Config, targets: &mut Targe
         targets.targets.push(Target { spot: *position, ..target });
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tree::overlay::OverlayTree;
+
+    #[test]
+    fn links_do_not_multiply_the_matches_of_a_pattern() {
+        let mut tree = OverlayTree::default();
+        tree.add_file("parts/x/kustomization.yaml", b"kind: Component\n");
+        for link in ["parts/a", "parts/b"] {
+            tree.link(link, ".");
+        }
+        tree.link("parts/y", "x");
+        // Without end if each link were followed by itself.
+        let pattern = format!("../parts/{}[xy]", "*/".repeat(60));
+        assert_eq!(matching_roots(&tree, "app", &pattern).unwrap(), ["parts/x"]);
+    }
 }
