@@ -29,7 +29,7 @@ use crate::message::failure::Result;
 use crate::message::position::Position;
 use crate::message::redact;
 use crate::record::LoadRestrictor;
-use crate::tree::{self, Resolved, Tree, path};
+use crate::tree::{self, Entry, Resolved, Tree, path};
 
 use environment::Environment;
 pub(super) use models::{APPLICATION, FINALIZER, Fate, Pattern, PlainDirectory, SET};
@@ -348,9 +348,9 @@ impl Argo<'_> {
         dir: &TargetDir,
         build: &mut BuildSettings,
     ) -> Result<()> {
-        // Manifests are applied as they are, so that each file in the directory counts.
+        // Any file may make the objects unknown: Jsonnet, or one in a submodule.
         if let PathContent::Directory(directory) = &dir.content {
-            let files = self.read_in(directory, build.directory.recurse)?;
+            let files = self.files_in(directory, build.directory.recurse)?;
             build.unread = why_objects_unknown(source, &files);
             // Jsonnet may import any file of the repository.
             build.more_inputs.extend(files.iter().any(|file| file.ends_with(JSONNET)).then(|| base.to_owned()));
@@ -408,13 +408,21 @@ impl Argo<'_> {
             .collect()
     }
 
-    /// The files that Argo CD reads in a directory of plain files.
-    fn read_in(&self, directory: &str, recurse: bool) -> Result<Vec<String>> {
+    /// The files in a directory of plain files; with `recurse` all below it, and the submodules there. `include` and
+    /// `exclude` are not applied, so a file that they leave out may make the objects unknown.
+    fn files_in(&self, directory: &str, recurse: bool) -> Result<Vec<String>> {
         if recurse {
             return self.tree.below(directory);
         }
-        let names = self.tree.names(directory)?;
-        Ok(names.iter().map(|name| path::join(directory, name)).collect())
+        let mut files = Vec::new();
+        for name in self.tree.names(directory)? {
+            let file = path::join(directory, &name);
+            // Argo CD does not enter a directory, and a submodule is one.
+            if !matches!(self.tree.entry(&file)?, Some(Entry::Directory | Entry::Submodule)) {
+                files.push(file);
+            }
+        }
+        Ok(files)
     }
 }
 

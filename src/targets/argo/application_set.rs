@@ -80,7 +80,12 @@ pub(super) fn expand(
 fn without_empty(own: &Value) -> Value {
     let Data::Mapping(pairs) = &own.data else { return own.clone() };
     let pairs = pairs.iter().filter(|(_, value)| !is_zero(value));
-    own.with(Data::Mapping(pairs.map(|(key, value)| (key.clone(), without_empty(value))).collect()))
+    let pairs = pairs.map(|(key, value)| {
+        // `valuesObject` is raw JSON in Go, so its values are not looked into.
+        let value = if key == "valuesObject" { value.clone() } else { without_empty(value) };
+        (key.clone(), value)
+    });
+    own.with(Data::Mapping(pairs.collect()))
 }
 
 /// Whether a value says nothing: the zero value of its type in Go.

@@ -356,6 +356,11 @@ fn an_application_set_makes_what_the_tree_tells() {
     let text = set(&own, "x/{{.a}}") + &format!("      {}\n", prune(true));
     let found = find_in(&[("set.yaml", &text)]);
     assert!(found.targets[0].manifest.contains(r#""prune":true"#), "{}", found.targets[0].manifest);
+    // `valuesObject` is raw JSON in Go.
+    let spec = "source: {helm: {valuesObject: {on: false}}}";
+    let own = format!("list: {{elements: [{{a: one}}], template: {{metadata: {{}}, spec: {{{spec}}}}}}}");
+    let found = find_in(&[("set.yaml", &set(&own, "x/{{.a}}"))]);
+    assert!(found.targets[0].manifest.contains(r#""on":false"#), "{}", found.targets[0].manifest);
 }
 
 #[test]
