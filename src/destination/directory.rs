@@ -18,6 +18,9 @@ use crate::tree::overlay::OverlayTree;
 use crate::tree::{Entry, Tree};
 use crate::workspace::{Files, Workspace};
 
+/// How the name of a directory begins in which somebody's files stay after a failure.
+const KEPT: &str = "kustomize-localize-old-";
+
 /// A separate directory for a copy.
 pub(crate) struct NewDirectory {
     /// Its path on disk, without links except for its last component, which need not exist yet.
@@ -165,7 +168,14 @@ impl NewDirectory {
         if moved.symlink_metadata().is_err() {
             return failure;
         }
-        scratch.keep();
+        // The next run removes what has the name of a temporary directory.
+        let scratch = scratch.keep();
+        let name = scratch.file_name().unwrap_or_default().to_string_lossy().replace(TEMPORARY, KEPT);
+        let kept = scratch.with_file_name(name);
+        let moved = match (fs::rename(&scratch, &kept), moved.strip_prefix(&scratch)) {
+            (Ok(()), Ok(inside)) => kept.join(inside),
+            _ => moved.to_owned(),
+        };
         failure.hint(format!("what was there before is now at `{}`", moved.display()))
     }
 
@@ -328,7 +338,10 @@ mod tests {
         let moved = scratch.path().join("old");
         write(&moved, "old");
         let failure = directory.not_exchanged(&io::Error::other("busy"), &moved, scratch);
+        let moved = PathBuf::from(moved.to_str().unwrap().replace(TEMPORARY, KEPT));
         assert_eq!(failure.hints, [format!("what was there before is now at `{}`", moved.display())]);
+        // The next run removes what is left of others.
+        interrupt::sweep(top.path(), TEMPORARY);
         assert_eq!(fs::read_to_string(moved.join("a")).unwrap(), "old");
     }
 }
