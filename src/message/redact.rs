@@ -332,17 +332,19 @@ fn leading_slashes(text: &str) -> usize {
     text.len() - text.trim_start_matches(['/', '\\']).len()
 }
 
-/// Whether a text cannot be `host[:port]`: it is empty, has a character that no host name has, or
-/// a port with anything but digits.
+/// Whether a text cannot be `host[:port]`: the host is empty, has a character that no host name has, or something else
+/// than a port follows it. In doubt it is true, by which the callers hide or refuse more.
 pub(crate) fn is_not_host(text: &str) -> bool {
     let (host, port) = match text.strip_prefix('[').and_then(|text| text.split_once(']')) {
-        Some((address, port)) => (address, port.strip_prefix(':')),
+        Some((address, "")) => (address, None),
+        // git connects to the address, and drops whatever else follows it.
+        Some((address, rest)) => (address, Some(rest.strip_prefix(':').unwrap_or(rest))),
         None => match text.split_once(':') {
             Some((host, port)) => (host, Some(port)),
             None => (text, None),
         },
     };
-    text.is_empty()
+    host.is_empty()
         || !host.chars().all(|c| c.is_alphanumeric() || "._-:%".contains(c))
         || port.is_some_and(|port| !port.bytes().all(|b| b.is_ascii_digit()))
 }

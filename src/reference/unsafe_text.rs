@@ -233,6 +233,9 @@ mod tests {
             ("https://u:pass/word@host/o/r", "host"),
             ("git@%40host:o/r", "host"),
             ("ssh://git@host:x/o/r", "host"),
+            // git drops what follows the brackets.
+            ("ssh://git@[evil.example]github.com/o/r", "host"),
+            ("https://[2001:db8::1]x/o/r", "host"),
         ] {
             assert_eq!(check(text), Err(format!("its {part} is malformed")), "{text}");
         }
