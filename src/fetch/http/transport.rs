@@ -43,7 +43,7 @@ const CHECK_PROXY: &str = "correct `https_proxy`, or exclude hosts with `no_prox
 const LOGIN: &str = "check the URL; if it needs a login, store one in git's credential helper: git credential approve; it is sent only to the host of the URL, and not over plain http";
 
 /// The hint if the server did not ask for a login, so that only one for its host is sent.
-const LOGIN_AT_ONCE: &str = "check the URL; if it needs a login, set a credential helper for its host, whose login is sent at once: git config --global credential.https://HOST.helper HELPER";
+const LOGIN_AT_ONCE: &str = "check the URL; if it needs a login, set a credential helper for its host, whose login is sent at once: git config --global credential.https://HOST.helper HELPER; it is sent only to hosts that your own files name, and not over plain http";
 
 const HINT_TRY_AGAIN: &str = "try again: the server or the network failed";
 

@@ -180,9 +180,9 @@ fn an_unresolvable_reference_does_not_block_the_others() {
               to stage it: git add -f -- :/kustomize-localize.lock
             kustomize, Flux and Argo CD do not read the lock: deploy the result of `git kustomize-localize branch`
             error: overlays/prod/kustomization.yaml:2:3: resources[0]: cannot fetch https://files.example.com/gone.yaml: files.example.com answered 404 Not Found
-              hint: check the URL; if it needs a login, set a credential helper for its host, whose login is sent at once: git config --global credential.https://HOST.helper HELPER
+              hint: check the URL; if it needs a login, set a credential helper for its host, whose login is sent at once: git config --global credential.https://HOST.helper HELPER; it is sent only to hosts that your own files name, and not over plain http
             error: overlays/prod/kustomization.yaml:3:3: resources[1]: cannot fetch https://github.com/acme/none?ref=v1: github.com answered 404 Not Found; as a git repository: could not fetch https://github.com/acme/none: '/home/me/upstream/acme/none' does not appear to be a git repository
-              hint: check the URL; if it needs a login, set a credential helper for its host, whose login is sent at once: git config --global credential.https://HOST.helper HELPER
+              hint: check the URL; if it needs a login, set a credential helper for its host, whose login is sent at once: git config --global credential.https://HOST.helper HELPER; it is sent only to hosts that your own files name, and not over plain http
               hint: check the URL (kustomize splits it after two segments, at `.git`, or at `//`); if the repository moved or is private, ask its owner
             error: overlays/prod/kustomization.yaml:4:3: resources[2]: `https://github.com/acme/lib//nowhere?ref=v1`: there is no directory `nowhere` in https://github.com/acme/lib at <2>
             hint: to leave it remote, run `git kustomize-localize init`, or add to `allow` in `.kustomize-localize`:
@@ -206,9 +206,9 @@ fn an_unresolvable_reference_does_not_block_the_others() {
         .says(expect![[r#"
             kustomize-localize.lock not changed: 3 remote references
             error: overlays/prod/kustomization.yaml:2:3: resources[0]: cannot fetch https://files.example.com/gone.yaml: files.example.com answered 404 Not Found
-              hint: check the URL; if it needs a login, set a credential helper for its host, whose login is sent at once: git config --global credential.https://HOST.helper HELPER
+              hint: check the URL; if it needs a login, set a credential helper for its host, whose login is sent at once: git config --global credential.https://HOST.helper HELPER; it is sent only to hosts that your own files name, and not over plain http
             error: overlays/prod/kustomization.yaml:3:3: resources[1]: cannot fetch https://github.com/acme/none?ref=v1: github.com answered 404 Not Found; as a git repository: could not fetch https://github.com/acme/none: '/home/me/upstream/acme/none' does not appear to be a git repository
-              hint: check the URL; if it needs a login, set a credential helper for its host, whose login is sent at once: git config --global credential.https://HOST.helper HELPER
+              hint: check the URL; if it needs a login, set a credential helper for its host, whose login is sent at once: git config --global credential.https://HOST.helper HELPER; it is sent only to hosts that your own files name, and not over plain http
               hint: check the URL (kustomize splits it after two segments, at `.git`, or at `//`); if the repository moved or is private, ask its owner
             error: overlays/prod/kustomization.yaml:4:3: resources[2]: `https://github.com/acme/lib//nowhere?ref=v1`: there is no directory `nowhere` in https://github.com/acme/lib at <0>
             hint: to leave it remote, run `git kustomize-localize init`, or add to `allow` in `.kustomize-localize`:
@@ -228,7 +228,7 @@ fn an_unresolvable_reference_does_not_block_the_others() {
               added https://files.example.com/gone.yaml <0>
               to stage it: git add -f -- :/kustomize-localize.lock
             error: overlays/prod/kustomization.yaml:3:3: resources[1]: cannot fetch https://github.com/acme/none?ref=v1: github.com answered 404 Not Found; as a git repository: could not fetch https://github.com/acme/none: '/home/me/upstream/acme/none' does not appear to be a git repository
-              hint: check the URL; if it needs a login, set a credential helper for its host, whose login is sent at once: git config --global credential.https://HOST.helper HELPER
+              hint: check the URL; if it needs a login, set a credential helper for its host, whose login is sent at once: git config --global credential.https://HOST.helper HELPER; it is sent only to hosts that your own files name, and not over plain http
               hint: check the URL (kustomize splits it after two segments, at `.git`, or at `//`); if the repository moved or is private, ask its owner
             error: overlays/prod/kustomization.yaml:4:3: resources[2]: `https://github.com/acme/lib//nowhere?ref=v1`: there is no directory `nowhere` in https://github.com/acme/lib at <1>
             hint: to leave it remote, run `git kustomize-localize init`, or add to `allow` in `.kustomize-localize`:
@@ -264,7 +264,7 @@ fn an_unresolvable_reference_of_an_upstream_has_its_chain() {
             kustomize, Flux and Argo CD do not read the lock: deploy the result of `git kustomize-localize branch`
             error: https://github.com/acme/bad?ref=v1: base/kustomization.yaml:1:13: resources[0]: cannot fetch https://files.example.com/gone.yaml: files.example.com answered 404 Not Found
               reached from overlays/prod/kustomization.yaml:3:3 -> https://github.com/acme/bad?ref=v1: app/kustomization.yaml:1:13
-              hint: check the URL; if it needs a login, set a credential helper for its host, whose login is sent at once: git config --global credential.https://HOST.helper HELPER
+              hint: check the URL; if it needs a login, set a credential helper for its host, whose login is sent at once: git config --global credential.https://HOST.helper HELPER; it is sent only to hosts that your own files name, and not over plain http
             error: https://github.com/acme/bad?ref=v1: broken/kustomization.yaml:1:12: not valid YAML: unclosed bracket '['
               reached from overlays/prod/kustomization.yaml:4:3
             hint: to leave it remote, add to `allow` in `.kustomize-localize`:
@@ -377,7 +377,7 @@ fn an_entry_that_cannot_be_asked_again_stays() {
             error: base/kustomization.yaml:2:3: resources[0]: could not fetch https://github.com/acme/lib: '/home/me/upstream/acme/lib' does not appear to be a git repository
               hint: check the URL (kustomize splits it after two segments, at `.git`, or at `//`); if the repository moved or is private, ask its owner
             error: overlays/dev/kustomization.yaml:3:3: resources[1]: cannot fetch https://files.example.com/v1/app.yaml: files.example.com answered 404 Not Found
-              hint: check the URL; if it needs a login, set a credential helper for its host, whose login is sent at once: git config --global credential.https://HOST.helper HELPER
+              hint: check the URL; if it needs a login, set a credential helper for its host, whose login is sent at once: git config --global credential.https://HOST.helper HELPER; it is sent only to hosts that your own files name, and not over plain http
             error: 2 references could not be locked
         "#]]);
     // They were resolved once.

@@ -477,7 +477,7 @@ fn an_outage_is_named_and_allowed_by_nothing() {
                 could not fetch https://github.com/acme/none: '/home/me/upstream/acme/none' does not appear to be a git repository
             4 references could not be locked
               app/kustomization.yaml:7: cannot fetch https://files.example.com/forbidden.yaml: files.example.com answered 403 Forbidden
-              help: check the URL; if it needs a login, set a credential helper for its host, whose login is sent at once: git config --global credential.https://HOST.helper HELPER
+              help: check the URL; if it needs a login, set a credential helper for its host, whose login is sent at once: git config --global credential.https://HOST.helper HELPER; it is sent only to hosts that your own files name, and not over plain http
               help: or allow it, below `allow:` in .kustomize-localize: - {url: 'https://files.example.com/forbidden.yaml', reason: 'TODO'}
               app/kustomization.yaml:6: cannot fetch https://files.example.com/private.yaml: files.example.com answered 401 Unauthorized
               help: check the URL; if it needs a login, store one in git's credential helper: git credential approve; it is sent only to the host of the URL, and not over plain http
@@ -511,7 +511,7 @@ fn an_outage_is_named_and_allowed_by_nothing() {
         error: app/kustomization.yaml:6:3: resources[4]: cannot fetch https://files.example.com/private.yaml: files.example.com answered 401 Unauthorized
           hint: check the URL; if it needs a login, store one in git's credential helper: git credential approve; it is sent only to the host of the URL, and not over plain http
         error: app/kustomization.yaml:7:3: resources[5]: cannot fetch https://files.example.com/forbidden.yaml: files.example.com answered 403 Forbidden
-          hint: check the URL; if it needs a login, set a credential helper for its host, whose login is sent at once: git config --global credential.https://HOST.helper HELPER
+          hint: check the URL; if it needs a login, set a credential helper for its host, whose login is sent at once: git config --global credential.https://HOST.helper HELPER; it is sent only to hosts that your own files name, and not over plain http
         hint: to leave it remote, add to `allow` in `.kustomize-localize`:
           - {url: 'https://files.example.com/forbidden.yaml', reason: 'TODO'}
           - {url: 'https://files.example.com/private.yaml', reason: 'TODO'}

@@ -350,7 +350,7 @@ fn a_missing_upstream_keeps_its_entry_and_does_not_block_others() {
     update(&world, &[]).fails(1).says(expect![[r#"
         kustomize-localize.lock not changed: 4 remote references
         error: kustomization.yaml:3:3: resources[1]: cannot fetch https://files.example.com/app.yaml: files.example.com answered 404 Not Found
-          hint: check the URL; if it needs a login, set a credential helper for its host, whose login is sent at once: git config --global credential.https://HOST.helper HELPER
+          hint: check the URL; if it needs a login, set a credential helper for its host, whose login is sent at once: git config --global credential.https://HOST.helper HELPER; it is sent only to hosts that your own files name, and not over plain http
         error: 1 reference could not be locked
     "#]]);
     assert_eq!(world.work.read(LOCK), before);
@@ -364,7 +364,7 @@ fn a_missing_upstream_keeps_its_entry_and_does_not_block_others() {
             <1> two
           to stage it: git add -f -- :/kustomize-localize.lock
         error: kustomization.yaml:3:3: resources[1]: cannot fetch https://files.example.com/app.yaml: files.example.com answered 404 Not Found
-          hint: check the URL; if it needs a login, set a credential helper for its host, whose login is sent at once: git config --global credential.https://HOST.helper HELPER
+          hint: check the URL; if it needs a login, set a credential helper for its host, whose login is sent at once: git config --global credential.https://HOST.helper HELPER; it is sent only to hosts that your own files name, and not over plain http
         error: 1 reference could not be locked
     "#]]);
     let moved = before.replace(&pin("main", &old), &pin("main", &new));
@@ -511,7 +511,7 @@ fn what_is_vendored_moves_although_another_upstream_fails() {
             <1> two
           to stage it: git add -f -- :/kustomize-localize.lock :/localized-files :/over/localized-files
         error: cannot fetch https://files.example.com/app.yaml: files.example.com answered 404 Not Found
-          hint: check the URL; if it needs a login, set a credential helper for its host, whose login is sent at once: git config --global credential.https://HOST.helper HELPER
+          hint: check the URL; if it needs a login, set a credential helper for its host, whose login is sent at once: git config --global credential.https://HOST.helper HELPER; it is sent only to hosts that your own files name, and not over plain http
     "#]]);
     let map = "localized-files/github.com/acme/lib/main/web/map.yaml";
     assert_eq!(world.work.read(map), config_map("two"));

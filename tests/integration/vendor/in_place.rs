@@ -270,7 +270,7 @@ fn a_remote_that_fails_leaves_everything_as_it_was() {
     world.server.route("https://files.example.com/v1/app.yaml", Reply::status(404));
     refused(&world, &[]).says(expect![[r#"
         error: overlays/dev/kustomization.yaml:3:3: resources[1]: cannot fetch https://files.example.com/v1/app.yaml: files.example.com answered 404 Not Found
-          hint: check the URL; if it needs a login, set a credential helper for its host, whose login is sent at once: git config --global credential.https://HOST.helper HELPER
+          hint: check the URL; if it needs a login, set a credential helper for its host, whose login is sent at once: git config --global credential.https://HOST.helper HELPER; it is sent only to hosts that your own files name, and not over plain http
         hint: to leave it remote, run `git kustomize-localize init`, or add to `allow` in `.kustomize-localize`:
           - {url: 'https://files.example.com/v1/app.yaml', reason: 'TODO'}
     "#]]);

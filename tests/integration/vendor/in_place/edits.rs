@@ -175,7 +175,7 @@ fn committed_edits_are_undone_from_upstream() {
     std::fs::create_dir(world.sandbox.path("cache")).unwrap();
     refused(&world, &["--overwrite"]).says(expect![[r#"
         error: overlays/dev/kustomization.yaml:3:3: resources[1]: cannot fetch https://files.example.com/v1/app.yaml: files.example.com answered 404 Not Found
-          hint: check the URL; if it needs a login, set a credential helper for its host, whose login is sent at once: git config --global credential.https://HOST.helper HELPER
+          hint: check the URL; if it needs a login, set a credential helper for its host, whose login is sent at once: git config --global credential.https://HOST.helper HELPER; it is sent only to hosts that your own files name, and not over plain http
     "#]]);
 }
 

@@ -81,7 +81,7 @@ fn every_file_gets_its_verdict() {
             error: kustomize-localize.lock:19: cannot fetch http://127.0.0.1:…/login.yaml: 127.0.0.1:… answered 401 Unauthorized
               hint: check the URL; if it needs a login, store one in git's credential helper: git credential approve; it is sent only to the host of the URL, and not over plain http
             error: kustomize-localize.lock:28: cannot fetch http://127.0.0.1:…/refused.yaml: 127.0.0.1:… answered 403 Forbidden
-              hint: check the URL; if it needs a login, set a credential helper for its host, whose login is sent at once: git config --global credential.https://HOST.helper HELPER
+              hint: check the URL; if it needs a login, set a credential helper for its host, whose login is sent at once: git config --global credential.https://HOST.helper HELPER; it is sent only to hosts that your own files name, and not over plain http
         "#]]);
 }
 
