@@ -189,7 +189,7 @@ impl<'a> DeployedTargets<'a> {
             // The file beside it, and its last line, count before all others.
             let attributes = path::join(path::parent(path), checkout::FILE_NAME);
             // git splits a line at blanks, and `?` stands for any character.
-            let pattern = path::name(path).replace(|c: char| c.is_whitespace() || "*[\\\"".contains(c), "?");
+            let pattern = path::name(path).replace(|c: char| c.is_ascii_whitespace() || "*[\\\"".contains(c), "?");
             Err(Failure::new(format!("a checkout changes `{path}`, but Flux reads the file that git stores"))
                 .hint(format!("add a line at the end of `{attributes}`: /{pattern} -ident -working-tree-encoding")))
         };

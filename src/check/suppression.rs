@@ -113,14 +113,16 @@ fn count_with_any_ref(allow: &Exceptions, findings: &[Finding]) -> Vec<usize> {
     below.iter().map(BTreeSet::len).collect()
 }
 
-/// The finding for an entry that covers nothing. With `refs: any` it would cover `below` references.
+/// The finding for an entry that covers nothing. With `refs: any` an exact entry would cover `below` references; 0 for
+/// a glob.
 fn unused_entry(config: &Config, entry: &Allow, below: usize) -> Finding {
     let text = shown(&redact::url(&entry.text));
     let failure = |rest: &str| Failure::new(format!("unused exception: `{text}` matches no finding{rest}"));
-    // Most unused entries lack `refs`: they are exact without it.
+    // A `url`, `chart` or `image` without `refs` is exact. A `path` or `program` is always a glob, also without `refs`.
     let failure = match below {
         0 if entry.is_exact() => failure(" exactly").hint("remove or correct the entry"),
-        0 => failure("").hint("remove or correct the entry, its `refs` or `rules`"),
+        0 if entry.refs.is_some() => failure("").hint("remove or correct the entry, its `refs` or `rules`"),
+        0 => failure("").hint("remove or correct the entry"),
         count => {
             let (are, them) = if count == 1 { ("reference is", "it") } else { ("references are", "them") };
             failure(&format!(" exactly; {count} {are} below it: `refs: any` covers {them}"))
