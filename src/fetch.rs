@@ -185,6 +185,7 @@ impl Fetcher {
             pinned != lock.get(&upstream)
         };
         self.known.retain(|key, _| !changed(key.upstream()));
+        self.changed_pages.retain(|url| self.known.contains_key(&ContentKey::File(url.clone())));
         self.opened.retain(|key, _| !changed(Upstream::git(key)));
         self.locks = vec![Rc::new(lock)];
         self.tips = OnceCell::from(vec![tip]);
@@ -442,8 +443,8 @@ impl Fetcher {
             }
         }
         Some(match self.known.get(key)?.clone() {
-            // A page is content only if the reference names one. Otherwise it may be a login, and to lock it again would
-            // be the wrong advice.
+            // A page is content only if the reference names one. Otherwise it may be a login, and to lock it again
+            // would be the wrong advice.
             Err(_) if !wanted.is_page && self.is_changed_page(key) => Err(page(&wanted.text)),
             Err(failure) => Err(failure),
             Ok(RemoteContent::File(file)) if !wanted.is_page && kustomization::looks_like_html(&file.bytes) => {
