@@ -163,8 +163,8 @@ impl Walker {
         full.is_none()
     }
 
-    /// Adds the roots in `directories`, at which the walk starts, to the graph, and queues their references. A
-    /// directory at which the walk has started before is skipped.
+    /// Adds the roots in `directories` of the tree in which the walk starts (the user's, or a fetched repository) to
+    /// the graph, and queues their references. A directory at which the walk has started before is skipped.
     fn start(&mut self, directories: &[String]) {
         let (mut unread, mut bytes) = (Vec::new(), 0);
         for directory in directories {
@@ -174,6 +174,8 @@ impl Walker {
             let start = match self.find_or_add_root(SourceId::FIRST, directory) {
                 // After a limit was exceeded nothing is read, so it is unknown whether the directory has a root.
                 _ if self.is_full => None,
+                // No text: the root was there before, or its kustomization cannot be read, which is a trouble of the
+                // file.
                 Ok((root, text)) => {
                     bytes += text.as_ref().map_or(0, |text| text.len());
                     unread.extend(text.map(|text| (root, text)));

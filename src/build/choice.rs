@@ -81,8 +81,8 @@ enum ChosenBuild {
 }
 
 impl Choices {
-    /// All builds of a workspace; with the arguments `only`, those that they select. Without a change, each build is
-    /// the same on both sides.
+    /// All builds of a workspace; with the arguments `only`, those that they select. Both sides of each are this tree;
+    /// `diff` may build them with two programs.
     pub(crate) fn of_workspace(
         repo: &Rc<LocalRepo>,
         workspace: &Workspace,
@@ -104,10 +104,12 @@ impl Choices {
         });
         Ok(Choices {
             builds,
+            // Also targets that `only` does not select: the callers report them, or keep their files.
             unbuilt: targets.iter().filter(|target| target.changed_by.is_some()).cloned().collect(),
             needs: needs_of(&targets),
             unread: others.unread,
             targets,
+            // Two programs may build any root differently.
             differing: known.into_keys().map(str::to_owned).collect(),
         })
     }

@@ -265,7 +265,8 @@ fn diff(before: &str, after: &str) -> String {
     text.lines().map(shown).collect()
 }
 
-/// The beginning of a diff, short enough for a report: the first lines, and of each long line the part that differs.
+/// The beginning of the diffs of all objects, short enough for a report: the first lines, and of each long line the
+/// part that differs.
 fn limited(diff: &str) -> String {
     // How many lines are shown at most.
     const LINES: usize = 100;
@@ -273,7 +274,8 @@ fn limited(diff: &str) -> String {
     let is_same_run =
         |line: &&str, next: &&str| line.get(..1) == next.get(..1) || line.starts_with('-') && next.starts_with('+');
     let mut shown = String::new();
-    // In a run of removed and added lines, each line is shown from where it differs from its counterpart.
+    // In a run of removed and added lines, the n-th removed and the n-th added line are a pair: a long one is shown
+    // around their first difference. Other lines have no partner.
     for run in lines.chunk_by(is_same_run) {
         let (old, new) = run.split_at(run.partition_point(|line| line.starts_with('-')));
         let removed = old.iter().enumerate().map(|(number, line)| (line, new.get(number)));

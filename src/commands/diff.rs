@@ -128,7 +128,7 @@ pub(super) struct Diff {
     pager: Option<String>,
 }
 
-/// A build, before and after.
+/// What is compared as one, before and after: a target with the outputs of all its sources, or a root.
 #[derive(Debug, Default, Serialize)]
 struct Compared {
     /// The directory of a kustomization root, or the name of a target.
@@ -475,7 +475,8 @@ fn is_stopped(failure: &Failure) -> bool {
     failure.kind == FailureKind::Stopped
 }
 
-/// The old and the new target of some sources; `None` for a root.
+/// The old and the new target of the sources of one application: those of the first source that has one. `None` for a
+/// root.
 fn of_sources<'a>(sources: &[&'a Choice]) -> Sides<Option<&'a Target>> {
     let targets = sources.iter().map(|choice| choice.targets());
     targets.fold(Sides::default(), |all, more| all.zip(more).map(|(first, more)| first.or(more)))
@@ -536,9 +537,9 @@ impl Compared {
         Ok(all)
     }
 
-    /// The build of some sources, or of a root, before its sides are compared.
+    /// A comparison before anything is built: of all sources of an application of Argo CD, each with its own build
+    /// (see [`group_sources`]), or of one other target or root.
     fn of(sources: &[&Choice]) -> Compared {
-        let targets = of_sources(sources);
         // The name is that of a source that remains, if there is one.
         let stays = |choice: &&&Choice| choice.status != DiffStatus::Removed;
         let Some(first) = sources.iter().find(stays).or(sources.first()) else { return Compared::default() };
@@ -547,7 +548,7 @@ impl Compared {
             built_by: first.built_by(),
             status: DiffStatus::of_all(sources.iter().map(|choice| choice.status)),
             cause: sources.iter().find_map(|choice| choice.cause.clone()),
-            is_target: targets != Sides::default(),
+            is_target: sources.iter().any(|choice| choice.targets() != Sides::default()),
             set: first.set(),
             moved: sources.iter().flat_map(|choice| choice.moved.clone()).collect(),
             ..Compared::default()

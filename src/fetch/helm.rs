@@ -299,7 +299,8 @@ fn is_missing_chart(output: &Output) -> bool {
     output.says(GONE) && !output.says(NOT_ANSWERED)
 }
 
-/// Reads the one archive that `helm pull` wrote to a directory. Fails if it is too large: helm has no limit for its size.
+/// Reads the one archive that `helm pull` wrote to a directory. Fails if it is too large: helm has no limit for its
+/// size.
 fn read_archive(network: &Network, chart: &ChartRef, directory: &Path) -> Result<Vec<u8>> {
     let entries = directory.read_dir().map_err(unreadable)?;
     let archives: Vec<_> =

@@ -265,10 +265,12 @@ impl Walker {
         Trouble::of(TroubleKind::Missing { path: path.to_owned(), absence }, failure)
     }
 
-    /// Explains why there is no kustomization in a directory.
+    /// Explains why there is no kustomization in a directory. During the walk the policy knows no absences, so
+    /// [`Walker::explain_missing`] calls this again.
     fn no_kustomization(&self, source: SourceId, directory: &str, policy: &WalkPolicy<'_>) -> Box<Trouble> {
         let tree = &self.graph.sources[source].tree;
-        // A kustomization that is ignored, deleted or not committed is the likeliest cause, so it decides the hint.
+        // A kustomization that is ignored, deleted or not committed is the likeliest cause: the message and the hint
+        // are about the first such path.
         let mut candidates = FILE_NAMES.iter().map(|name| path::join(directory, name));
         let uncommitted = candidates.find_map(|path| match policy.absence(&self.graph, source, &path) {
             Absence::Nowhere => None,

@@ -108,8 +108,9 @@ pub(super) fn objects<'s>(stream: &'s Stream<'_>) -> Result<Vec<(&'s Value, Stri
     Ok(objects)
 }
 
-/// The first part of a stream that kyaml, go-yaml and the splitters of documents read differently, also from version to
-/// version: text after `---`, lone carriage returns, tags and merge keys. `None` if all of them read the same.
+/// A part of a stream that kyaml, go-yaml and the splitters of documents read differently, also from version to
+/// version, looked for in this order: text after `---`, lone carriage returns, tags and merge keys. `None` if there is
+/// none.
 pub(super) fn not_plain(stream: &Stream<'_>) -> Option<Problem> {
     let at_line = |line, message, hint| {
         Problem::new(ProblemKind::Other, Position::new(stream.before + line + 1, 1), message, hint)

@@ -85,8 +85,8 @@ impl UrlParts<'_> {
                 }
             }
         };
-        // A full ref takes three segments, any other version one. Of others, such as `refs/pull/1/head`, `refs` is taken,
-        // which counts as a branch, because they move.
+        // A full ref takes three segments, any other version one. Of others, such as `refs/pull/1/head`, `refs` is
+        // taken, which counts as a branch, because they move.
         match version_and_path {
             ["refs", kind @ ("heads" | "tags"), name, _, ..] => Some(format!("refs/{kind}/{name}")),
             [version, _, ..] => Some((*version).to_owned()),

@@ -17,9 +17,10 @@ use crate::tree::git::GitTree;
 pub struct Identity {
     /// Its URLs in one form, each with the directory that is its top there.
     urls: Vec<(String, String)>,
-    /// Whether the configuration says them.
+    /// Whether the configuration has a git URL of it; an `oci://` URL does not count. Otherwise the tree shows its
+    /// URLs.
     is_declared: bool,
-    /// How many of these are known; the tree itself tells the others.
+    /// The number of `urls` that are declared or remotes; the tree showed those after them.
     known: usize,
     /// Whether every URL is taken for its own, to find out which are.
     is_any: bool,
@@ -54,6 +55,8 @@ impl Identity {
         let declared = config.repository.iter();
         let declared = declared.map(|repository| (normal(&repository.url), repository.path.clone()));
         let remotes = remotes.into_iter().map(|url| (normal(&url), String::new()));
+        // Declared ones first: `directory_of` takes the first equal URL, so a configured `path` counts even if a remote
+        // has the same URL.
         let urls: Vec<_> = declared.chain(remotes).collect();
         Identity {
             known: urls.len(),

@@ -310,9 +310,11 @@ impl Scan {
                 return self.unread.push(Unread::new(file, document.before + 1, message, Why::Limit));
             }
             match read_object(document) {
+                // An object of another kind adds nothing, so it does not count for the limit.
                 Ok(Some(value)) => self.add_object(file, value),
+                // An empty document: the mark is in a comment.
                 Ok(None) => {}
-                // The mark is in a comment, or belongs to an object that does not matter.
+                // Broken, but the mark is in a comment, or the text names no kind that is reported.
                 Err(_) if !declares(document.text) => {}
                 Err(ObjectError { line, message }) => {
                     self.unread.push(Unread::invalid(file, line, message, self.is_template))

@@ -230,8 +230,8 @@ fn edited_in_place(
     Ok(TipEdits { edited, localized })
 }
 
-/// The paths at which a tip differs from another tree, without the `excluded` directories. A new directory counts by its
-/// files, because the source may have them and others beside them. A removed directory is one path.
+/// The paths at which a tip differs from another tree, without the `excluded` directories. A new directory counts by
+/// its files, because the source may have them and others beside them. A removed directory is one path.
 fn edited_paths(
     repository: &gix::Repository,
     old: ObjectId,

@@ -189,11 +189,9 @@ impl Ignores {
         let texts = Texts::default();
         let mut given = vec![without_file(&texts, &ALWAYS.join("\n"), "the fixed patterns of Flux")];
         let mut files = tree.files_named(&|name| name == FILE_NAME)?;
-        // The patterns of a directory come before those of the directories in it, by name.
-        files.sort_by_cached_key(|file| {
-            let names = path::components(path::parent(file));
-            names.map(str::to_owned).collect::<Vec<_>>()
-        });
+        // The last match decides, so a directory must come before those in it. The paths are sorted otherwise: they
+        // have `.github/.sourceignore` before `.sourceignore`.
+        files.sort_by_cached_key(|file| path::parent(file).to_owned());
         for file in &files {
             // Flux opens the file in a checkout, where a link leads to another one.
             if let Resolved::File { path, .. } = tree::resolve(tree, file)? {
@@ -370,6 +368,8 @@ mod tests {
         let files = [(".sourceignore", "*.yaml\n"), ("a/.sourceignore", "!/x.yaml\n")];
         assert_eq!(left_out(&files, "", "a/x.yaml"), None);
         assert!(left_out(&files, "", "a/b/x.yaml").is_some());
+        let hidden = [(".github/.sourceignore", "!/x.yaml\n"), (".sourceignore", "*.yaml\n")];
+        assert_eq!(left_out(&hidden, "", ".github/x.yaml"), None);
         let ignore = "!*.yaml\n/a/x.yaml\n";
         assert_eq!(left_out(&files, ignore, "b.yaml"), None);
         assert_eq!(left_out(&files, ignore, "a/x.yaml").as_deref(), Some("/a/x.yaml `spec.ignore`"));
