@@ -58,9 +58,12 @@
 //! - the lock against trailers and messages: `message.rs`
 //! - upstream: `upstream_status.rs`; the verdict on a ref that moved is made in `fetch/answers.rs`
 //!
-//! [`check`](mod@check): the gate, one page per rule, and one file unless it is a variant of another
-//! - the ids of rules, with severities: `message/rule.rs`; exceptions: `suppression.rs`, those that allow
-//!   nothing: also `stale_allow.rs`
+//! [`check`](mod@check): the gate; each rule has a page `RULE.md`, and a file of that name if it is found here
+//! - the ids of rules, with severities: `message/rule.rs`; exceptions: `suppression.rs`, also an entry of `allow` that
+//!   covers nothing; a comment that allows nothing, a missing reason, a pattern of `include` or `exclude` without
+//!   effect: `stale_allow.rs`
+//! - rules about a trouble of the walk: `context.rs`; about sources: `sources.rs`; about builds: `unread_reference.rs`,
+//!   `localize.rs`; licenses: `plan/license.rs`; executables: `plan/files.rs`; rewritten branches: `commands/update.rs`
 //! - what a rule gets, and how it makes a finding at a reference: `context.rs`; what is behind a locked reference:
 //!   `unlocked_dependency.rs`
 //! - a repository against its base: `gate.rs`; findings of the base: `base.rs`; the roots and targets that lead to a
@@ -187,7 +190,8 @@
 //! | `action.yml`, `hooks/action` | the GitHub Action: runs the program, and comments on a pull request |
 //! | `hooks/` | the hooks that are installed, and configurations to copy: pre-commit, lefthook, Renovate, a server |
 //! | `.ci/` | `run` checks a change, `release` tries what `.github/release.sh` builds, for one platform; the others install tools |
-//! | `.github/` | the release: its platforms and publishing `workflows/release.yml`, building and packing `release.sh`; the other workflows; how to contribute: `CONTRIBUTING.md` |
+//! | `.github/workflows/` | each change: `ci.yml`; each night: `nightly.yml`; a release and its platforms: `release.yml`; for other repositories to call: `localize.yml`, `lock.yml`, `upstream.yml` |
+//! | `.github/` | building and packing a release: `release.sh`; how to contribute: `CONTRIBUTING.md` |
 //! | `templates/` | the GitLab component, where GitLab looks for it |
 //! | `.pre-commit-hooks.yaml`, `pyproject.toml` | the hooks for the pre-commit framework, and the package that it installs |
 //! | `tests/integration` | the program as people run it; `tests/snapshots` has its output, `tests/parity` what the kustomize of `.ci/kustomize` does, `tests/fuzz` the fuzz targets |
