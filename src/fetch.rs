@@ -372,29 +372,23 @@ impl Fetcher {
         match (&job.key, downloaded) {
             (ContentKey::Git(key), Downloaded::Commit(fetched)) => self.add_commit(key, fetched),
             (ContentKey::File(url), Downloaded::Bytes(bytes)) => {
-                refuse_changed(job, &bytes).inspect_err(|_| {
+                let sha256 = unchanged_digest(job, &bytes).inspect_err(|_| {
                     if kustomization::looks_like_html(&bytes) {
                         self.changed_pages.insert(url.clone());
                     }
                 })?;
-                self.keep_bytes(&bytes)?;
+                self.network.cache.keep_file(&bytes, &sha256)?;
                 Ok(remote_file(url, bytes))
             }
             (ContentKey::Chart(chart), Downloaded::Bytes(bytes)) => {
                 // Unpacked first, so that the cache has only archives that can be read.
                 let archive = helm::unpack(chart, &bytes)?;
-                refuse_changed(job, &bytes)?;
-                self.keep_bytes(&bytes)?;
+                self.network.cache.keep_file(&bytes, &unchanged_digest(job, &bytes)?)?;
                 Ok(archived(archive))
             }
             // `Network::fetch_all` answers with commits for repositories, and with bytes for everything else.
             _ => Err(Failure::new("the network gave something else")),
         }
-    }
-
-    /// Writes bytes to the cache.
-    fn keep_bytes(&self, bytes: &[u8]) -> Result<()> {
-        self.network.cache.keep_file(bytes, &sha256_hex(bytes))
     }
 
     /// The keys under which a reference may be found, in the order in which they are tried; each costs a request. Two
@@ -659,10 +653,10 @@ fn page(url: &SafeUrl) -> Failure {
         .hint("use the URL of the raw file; if it is a login page, the server requires credentials")
 }
 
-/// Refuses bytes if the lock has another digest.
-fn refuse_changed(job: &FetchJob, bytes: &[u8]) -> Result<()> {
+/// The digest of downloaded bytes. Fails if the lock has another one.
+fn unchanged_digest(job: &FetchJob, bytes: &[u8]) -> Result<String> {
     let sha256 = sha256_hex(bytes);
-    let Some(locked) = job.locked_id.as_ref().filter(|locked| **locked != sha256) else { return Ok(()) };
+    let Some(locked) = job.locked_id.as_ref().filter(|locked| **locked != sha256) else { return Ok(sha256) };
     let label = job.key.upstream();
     let message = format!("{label} has changed since it was locked: expected sha256 {locked}, found {sha256}");
     Err(Failure::new(message).hint(HINT_RELOCK))
