@@ -418,6 +418,9 @@ impl<'a> Run<'a> {
         };
         // For a branch the lock decides, so nothing is resolved.
         let resolves = self.request.branch.is_none();
+        // A run that was killed may not have written its lock yet. This run completes it.
+        let repo = self.workspace.repo().filter(|_| resolves);
+        let is_killed = repo.is_some_and(|repo| interrupt::has_directory(&repo.git_dir, interrupt::TEMPORARY));
         let mut findings = gate::before_localizing(&self.workspace, targets, how, planned)?;
         // A finding stays, and may stop this run, unless this run fixes it. That depends on the way of localizing:
         // `vendor` resolves references, and a branch only takes them from the lock.
@@ -431,19 +434,21 @@ impl<'a> Run<'a> {
             // An absolute path becomes a relative one, or is refused.
             (MendedBy::Vendoring, Rule::OutOfScope, _) => !(resolves && path::is_absolute(&finding.reference)),
             (MendedBy::Vendoring, ..) => !resolves,
-            (MendedBy::Overwriting, _, finding::Subject::Path { path }) => !(resolves && self.restores(path)),
+            (MendedBy::Overwriting, _, finding::Subject::Path { path }) => {
+                !(resolves && self.restores(path, is_killed))
+            }
             // A chart that lacks its values names no path, and stays.
-            (MendedBy::Overwriting, rule, _) => !(resolves && rule == Rule::EditedCopy && self.restores(&finding.path)),
+            (MendedBy::Overwriting, rule, _) => {
+                !(resolves && rule == Rule::EditedCopy && self.restores(&finding.path, is_killed))
+            }
         });
         Ok(findings)
     }
 
     /// Whether `vendor` writes the file, or the directory, at `path` of the working tree again if it is missing or
-    /// differs from the lock.
-    fn restores(&self, path: &str) -> bool {
-        // A run that was killed may not have written its lock yet. This run completes it.
-        let repo = self.workspace.repo();
-        if repo.is_some_and(|repo| interrupt::has_directory(&repo.git_dir, interrupt::TEMPORARY)) {
+    /// differs from the lock. With `is_killed` it also completes what an earlier run began.
+    fn restores(&self, path: &str, is_killed: bool) -> bool {
+        if is_killed {
             return stored::localized_dir(path).is_some();
         }
         // The files of a copy are in another lock, and files of others are in none.
