@@ -303,12 +303,12 @@ impl Diff {
             return Ok(Diff { moved: Moved::of(&changed_entries, &[]), ..diff });
         }
         // Only a side without a lock of its own may resolve references that the lock of the other side lacks.
-        let locks = workspaces.map(|side| side.lock.as_ref().or(lock).map(|lock| &**lock));
-        let mut fetchers = workspaces.try_map(|side| -> Result<Fetcher> {
-            let lock = side.lock.as_ref().or(lock);
+        let locks = workspaces.map(|side| side.lock.as_ref().or(lock));
+        let mut fetchers = workspaces.zip(locks).try_map(|(side, lock)| -> Result<Fetcher> {
             let fetcher = fetcher_of(lock, Some(repo), &side.config, how.new.offline, quiet)?;
             Ok(fetcher.locked(side.lock.is_some()))
         })?;
+        let locks = locks.map(|lock| lock.map(|lock| &**lock));
         let mut build = |subjects: Sides<Vec<Wanted>>| -> Result<Sides<Builds>> {
             Ok(Sides {
                 old: Builds::of_workspace(old, locks.old, &subjects.old, &mut fetchers.old, how.old.programs)?,
