@@ -131,10 +131,8 @@ pub(super) fn refuse_checked_out(repo: &LocalRepo, name: &str, worktree: Option<
         Failure::new(format!("branch `{name}` is checked out at `{directory}`, whose files would not be updated"))
             .hint("check out another branch there, or commit to another one: `--branch NAME`");
     Err(match index {
-        _ if listed.is_gone => failure.hint(format!(
-            "that directory is gone; to remove its worktree, with staged changes: {}",
-            command("git worktree remove -f -f", [directory])
-        )),
+        _ if listed.is_gone => failure
+            .hint(format!("that directory is gone; to remove its worktree, with staged changes: {}", listed.removal())),
         // git lists the main worktree first. It cannot be passed to `--worktree`.
         0 => failure,
         _ => failure.hint(format!("or update its files as well: {}", command("--worktree", [directory]))),

@@ -27,14 +27,12 @@ impl LinkedWorktree {
         // git lists worktrees by their real paths.
         let directory = absolute.canonicalize().unwrap_or(absolute);
         let worktrees = repo.worktrees()?;
-        let mut listed = worktrees.iter();
-        let index = listed.position(|listed| Path::new(&listed.directory) == directory && !listed.is_gone);
+        let index = worktrees.iter().position(|listed| Path::new(&listed.directory) == directory);
         let checked_out = match index {
             // git refuses to add a worktree in the place of one that it still lists, also of the same branch.
-            None if worktrees.iter().any(|listed| listed.is_gone && Path::new(&listed.directory) == directory) => {
-                let remove = command("git worktree remove -f -f", [&shown]);
+            Some(index) if worktrees[index].is_gone => {
                 return Err(Failure::new(format!("the worktree `{shown}` was deleted, and git still lists it"))
-                    .hint(format!("to remove it, with staged changes: {remove}")));
+                    .hint(format!("to remove it, with staged changes: {}", worktrees[index].removal())));
             }
             // The directory is empty, or does not exist.
             None if directory.read_dir().map_or(!directory.exists(), |mut entries| entries.next().is_none()) => None,

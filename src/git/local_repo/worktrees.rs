@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::{LocalRepo, stdout_of};
 use crate::git::{command, run, untie};
-use crate::message::failure::{Failure, Result};
+use crate::message::failure::{self, Failure, Result};
 use crate::os::{failpoint, interrupt};
 
 /// The time to wait for another run that checks out a worktree.
@@ -19,6 +19,13 @@ pub struct WorktreeEntry {
     pub branch: Option<String>,
     /// Whether its directory was deleted.
     pub is_gone: bool,
+}
+
+impl WorktreeEntry {
+    /// The command that removes it after its directory was deleted, with staged changes, also if it is locked.
+    pub fn removal(&self) -> String {
+        failure::command("git worktree remove -f -f", [&self.directory])
+    }
 }
 
 impl LocalRepo {
