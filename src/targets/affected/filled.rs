@@ -82,17 +82,21 @@ impl Causes<'_> {
         }
         // A generated object is in no file: it differs if the kustomization or one of the files with values does.
         let roots = self.graph.roots.iter().zip(&self.of_roots).filter(|(_, cause)| cause.is_some());
-        let roots = roots.filter_map(|(root, _)| self.graph.user_path(root.file)).map(str::to_owned);
+        let roots: Vec<&str> = roots.filter_map(|(root, _)| self.graph.user_path(root.file)).collect();
         // A root may be gone with its objects.
-        let changed = self.changes.files(|file| FILE_NAMES.contains(&path::name(file)))?;
-        for file in changed.into_iter().chain(roots) {
-            let trees = &self.changes.trees;
-            let all = trees.iter().flat_map(|tree| generated_maps(&**tree, &file));
-            for (name, files) in all {
+        let mut gone = self.changes.files(|file| FILE_NAMES.contains(&path::name(file)))?;
+        for file in &roots {
+            gone.remove(*file);
+        }
+        let Sides { old, new } = &self.changes.trees;
+        for file in gone.iter().map(String::as_str).chain(roots) {
+            // A file that is the same on both sides generates the same objects.
+            let old = self.changes.at(file)?.map(|_| old);
+            for (name, files) in old.into_iter().chain([new]).flat_map(|tree| generated_maps(&**tree, file)) {
                 let mut inputs: Vec<BuildInput> = files.into_iter().map(BuildInput::At).collect();
-                inputs.push(BuildInput::At(file.clone()));
+                inputs.push(BuildInput::At(file.to_owned()));
                 if self.changes.cause_in(&inputs)?.is_some() {
-                    maps.insert(name, file.clone());
+                    maps.insert(name, file.to_owned());
                 }
             }
         }
