@@ -18,7 +18,7 @@ use crate::graph::Survey;
 use crate::message::failure::{Failure, Failures, Result, command, stage};
 use crate::message::finding::Severity;
 use crate::plan::Changes;
-use crate::record::history::{RENDERED, is_localized_branch, named_source};
+use crate::record::history::{RENDERED, named_source};
 use crate::record::{LOCK_NAME, Lock, stored};
 use crate::targets::{ExternalInput, Installed, ObjectRef, Target, TargetState, Unread};
 use crate::tree::disk::DiskTree;
@@ -31,6 +31,7 @@ use crate::workspace::{Files, Workspace, repository_offline};
 const NAMED: usize = 10;
 
 const BRANCH: &str = "git kustomize-localize branch";
+const CHECK: &str = "git kustomize-localize check";
 
 /// Arguments of `status`.
 #[derive(Debug, Clone, Args)]
@@ -151,13 +152,10 @@ impl Status {
         let [errors, warnings] = [Severity::Error, Severity::Warning].map(|severity| checked.count(severity));
         let has_locked = checked.remote.locked > 0;
         let unverified = program::missing().filter(|_| has_locked);
-        let next = branch.next(has_locked);
         // Without a program that builds, `branch` would end with an error.
-        let next = if unverified.is_some() {
-            next.map(|next: String| if next.starts_with(BRANCH) { next + " --no-verify" } else { next })
-        } else {
-            next
-        };
+        let option = if unverified.is_some() { " --no-verify" } else { "" };
+        let next = branch.next(has_locked);
+        let next = next.map(|next| if next.starts_with(BRANCH) { next + option } else { next });
         Status {
             source: checked.source,
             kustomizations: checked.kustomizations,
@@ -179,57 +177,63 @@ impl Status {
     /// The command that must run before `branch`; `None` if `branch` is next. `used` are the files that kustomizations
     /// use.
     fn before_branch(&self, repo: &Rc<LocalRepo>, used: BTreeSet<String>) -> Result<Option<String>> {
-        let head = repo.head()?.filter(|head| is_localized_branch(head));
         // On a localized branch nothing is edited: each next step starts at its source.
-        if let Some(source) = head.as_deref().and_then(branch_of).and_then(named_source) {
+        if let Some(source) = repo.head()?.as_deref().and_then(branch_of).and_then(named_source) {
             return Ok(Some(command("git switch", [source])));
         }
-        // `init` mends errors, and locks or allows references, so that both have one next step.
-        let is_red = self.errors > 0 || self.remote_references.neither > 0;
-        if self.kustomizations == 0 && self.failures == 0 {
-            let next = if is_red { "git kustomize-localize check" } else { "git kustomize-localize help" };
-            return Ok(Some(next.to_owned()));
+        let check = if repo.top.is_some() { CHECK.to_owned() } else { format!("{CHECK} --rev HEAD") };
+        if self.failures > 0 {
+            return Ok(Some(check));
         }
-        // Without a working tree nothing can be edited here.
-        let Some(top) = &repo.top else {
-            let is_done = !is_red && self.failures == 0;
-            return Ok((!is_done).then(|| "git kustomize-localize check --rev HEAD".to_owned()));
-        };
-        if is_red && self.failures == 0 {
-            // Errors that come from a lock which `check` does not see are not mended by writing it again.
-            let ignored = ignored_files(repo, &Changes::new())?;
-            return Ok(Some(if ignored.is_empty() {
-                "git kustomize-localize init".to_owned()
-            } else {
-                stage(ignored)
-            }));
+        let has_errors = self.errors > 0 || self.remote_references.neither > 0;
+        // `init` edits the working tree and needs kustomizations; otherwise `check` says what is wrong.
+        let can_init = repo.top.is_some() && self.kustomizations > 0;
+        match (has_errors, can_init) {
+            (true, true) => mend_command(repo).map(Some),
+            (true, false) => Ok(Some(check)),
+            (false, _) if self.kustomizations == 0 => Ok(Some("git kustomize-localize help".to_owned())),
+            (false, _) => self.commit_command(repo, used),
         }
-        let has_remote = self.remote_references.locked + self.remote_references.allowed > 0;
+    }
+
+    /// The command that commits the files which `branch` takes from HEAD; `None` if they are committed, and in a bare
+    /// repository.
+    fn commit_command(&self, repo: &Rc<LocalRepo>, used: BTreeSet<String>) -> Result<Option<String>> {
+        let Some(top) = &repo.top else { return Ok(None) };
         let head = head_tree(repo)?;
         // Files that only HEAD lists count as well: their removal is to be committed, too.
         let stored = [listed_files(&DiskTree::of_directory(top)?), listed_files(&*head)].concat();
-        // Without remote references `branch` does not read the files of kustomizations, so they need not be committed.
-        let mut needed: BTreeSet<String> = if has_remote { used.clone() } else { BTreeSet::new() };
-        needed.extend(stored.iter().cloned());
-        let mut changed = uncommitted(repo, &*head, needed)?;
-        // A commit of a part would have a lock that its kustomizations do not match.
-        if !changed.is_empty() && !stored.is_empty() {
-            changed = uncommitted(repo, &*head, used.into_iter().chain(stored).collect())?;
+        let changed = uncommitted(repo, &*head, used.into_iter().chain(stored.iter().cloned()).collect())?;
+        // Without remote references `branch` does not read kustomizations, so edits of these alone need no commit.
+        let has_remote = self.remote_references.locked + self.remote_references.allowed > 0;
+        let is_read = |file: &String| has_remote || stored.contains(file) || [LOCK_NAME, FILE_NAME].contains(&&**file);
+        if !changed.iter().any(is_read) {
+            return Ok(None);
         }
-        if self.failures == 0 && !changed.is_empty() {
-            let RemoteReferences { locked, allowed, .. } = self.remote_references;
-            let has = |name: &str| changed.iter().any(|file| file == name);
-            let subject = match () {
-                () if changed.iter().any(|file| stored::localized_dir(file).is_some()) => "Vendor remote references",
-                () if locked > 0 && has(LOCK_NAME) => "Lock remote references",
-                () if allowed > 0 && (has(LOCK_NAME) || has(FILE_NAME)) => "Allow remote references",
-                () if has(LOCK_NAME) || has(FILE_NAME) => "Set up git kustomize-localize",
-                () => "Change kustomizations",
-            };
-            return Ok(Some(format!("{} -m '{subject}'", commit_command(repo, &changed)?)));
-        }
-        Ok((self.failures > 0).then(|| "git kustomize-localize check".to_owned()))
+        Ok(Some(format!("{} -m '{}'", commit_command(repo, &changed)?, self.commit_subject(&changed))))
     }
+
+    /// The subject for a commit of changed files.
+    fn commit_subject(&self, changed: &[String]) -> &'static str {
+        let RemoteReferences { locked, allowed, .. } = self.remote_references;
+        let [has_lock, has_config] = [LOCK_NAME, FILE_NAME].map(|name| changed.iter().any(|file| file == name));
+        if changed.iter().any(|file| stored::localized_dir(file).is_some()) {
+            return "Vendor remote references";
+        }
+        match (has_lock, has_config) {
+            (false, false) => "Change kustomizations",
+            (true, _) if locked > 0 => "Lock remote references",
+            _ if allowed > 0 => "Allow remote references",
+            _ => "Set up git kustomize-localize",
+        }
+    }
+}
+
+/// The command that mends errors: `init`, which also locks or allows references. But if git ignores the configuration
+/// or the lock, `check` does not see them, and writing them again mends nothing: then the command that adds them.
+fn mend_command(repo: &LocalRepo) -> Result<String> {
+    let ignored = ignored_files(repo, &Changes::new())?;
+    Ok(if ignored.is_empty() { "git kustomize-localize init".to_owned() } else { stage(ignored) })
 }
 
 /// The configuration and the lock, if git ignores them and does not track them, so that no other checkout has them and
@@ -260,6 +264,30 @@ fn listed_files(tree: &dyn Tree) -> Vec<String> {
 }
 
 impl Status {
+    /// The number of kustomizations, and that of their remote references in each state.
+    fn kustomizations_text(&self) -> String {
+        if self.kustomizations == 0 {
+            return "no kustomization".to_owned();
+        }
+        let count = counted(self.kustomizations, "kustomization");
+        // Without a lock that can be read, references are not judged, so nothing is counted.
+        let is_unknown = self.failures > 0 && self.remote_references == RemoteReferences::default();
+        let remote = if is_unknown { "remote references unknown".to_owned() } else { self.remote_references.text() };
+        format!("{count}, {remote}")
+    }
+
+    /// A line for each target and for each object that could not be read; only the first [`NAMED`] without `verbose`.
+    fn target_lines(&self, verbose: bool) -> Vec<String> {
+        let mut targets: Vec<&TargetStatus> = self.targets.iter().collect();
+        // Finished targets come last: only the first lines are printed.
+        targets.sort_by_key(|target| target.state == TargetState::Localized);
+        let unread = self.unread.iter().map(|unread| status_line("unknown", &unread.location_text(), &unread.message));
+        let mut texts: Vec<String> = unread.chain(targets.into_iter().map(TargetStatus::text)).collect();
+        // Several targets that one object generates share a line.
+        texts.dedup();
+        first(texts.into_iter(), if verbose { usize::MAX } else { NAMED })
+    }
+
     /// The number of targets in each state: always of three, and of the other states only if there are any. Objects
     /// that could not be read count as unknown, as in `targets`.
     fn counts(&self) -> String {
@@ -393,16 +421,7 @@ impl Outcome for Status {
     }
 
     fn text(&self, shown: Shown) -> String {
-        let mut out = vec![match self.kustomizations {
-            0 => "no kustomization".to_owned(),
-            count => {
-                // Without a lock that can be read, references are not judged, so nothing is counted.
-                let is_known = self.failures == 0 || self.remote_references != RemoteReferences::default();
-                let remote =
-                    if is_known { self.remote_references.text() } else { "remote references unknown".to_owned() };
-                format!("{}, {remote}", counted(count, "kustomization"))
-            }
-        }];
+        let mut out = vec![self.kustomizations_text()];
         if self.errors + self.warnings + self.failures > 0 {
             let failed = match self.failures {
                 0 => String::new(),
@@ -413,16 +432,7 @@ impl Outcome for Status {
         }
         if !self.targets.is_empty() || !self.unread.is_empty() {
             out.push(self.counts());
-            let mut targets: Vec<&TargetStatus> = self.targets.iter().collect();
-            // Finished targets come last: only the first lines are printed.
-            targets.sort_by_key(|target| target.state == TargetState::Localized);
-            let most = if shown.verbose { usize::MAX } else { NAMED };
-            let unread =
-                self.unread.iter().map(|unread| status_line("unknown", &unread.location_text(), &unread.message));
-            let mut texts: Vec<String> = unread.chain(targets.into_iter().map(TargetStatus::text)).collect();
-            // Several targets that one object generates share a line.
-            texts.dedup();
-            out.extend(first(texts.into_iter(), most));
+            out.extend(self.target_lines(shown.verbose));
         }
         let engines: BTreeSet<String> = self.engines.iter().map(Installed::name).collect();
         if !engines.is_empty() {
