@@ -10,6 +10,7 @@ mod immutable;
 mod tests;
 
 use std::collections::{BTreeSet, HashMap};
+use std::rc::Rc;
 
 use serde::{Deserialize as _, Serialize};
 use serde_yaml::{Deserializer, Value};
@@ -91,8 +92,8 @@ impl Row {
 struct Seen<'a> {
     old: Option<&'a Value>,
     new: Option<&'a Value>,
-    /// The policy of the target that deploys it; `None` if that is not known.
-    policy: Option<&'a ObjectPolicy>,
+    /// The policy of the target that deploys it; the default if that is not known.
+    policy: Rc<ObjectPolicy>,
     /// Whether a target deployed it before.
     was_deployed: bool,
     /// Whether the target that deploys it is removed, too.
@@ -315,6 +316,7 @@ impl BuildDiff<'_> {
         let AllBuilds { added_to, showing_moves, needs } = around;
         let Sides { old: was, new: is } = self.target;
         let policy = self.target.newest().and_then(manifest).and_then(|object| ObjectPolicy::of(&object));
+        let policy = Rc::new(policy.unwrap_or_default());
         let mut all: Vec<Consequence> = Vec::new();
         let values = target.values.as_ref().map(Option::as_ref);
         // Nothing tells here who deploys the object of the target, so it has no policy.
@@ -322,7 +324,7 @@ impl BuildDiff<'_> {
         let objects = self.objects.iter().map(|object| {
             let keys = self.keys(object);
             let seen = Seen {
-                policy: policy.as_ref(),
+                policy: policy.clone(),
                 was_deployed: was.is_some(),
                 is_target_removed: was.is_some() && is.is_none(),
                 shows_moves: showing_moves.iter().any(|target| are_built_from(&object.values, target)),
@@ -379,41 +381,67 @@ impl<'a> Seen<'a> {
         gains(self.old, self.new, of)
     }
 
-    /// The fate of the object, if it is removed and `is_such` accepts it.
+    /// The fate of the object, if it is removed and `is_such` accepts it. An engine deletes an object together with its
+    /// target, or it prunes the object while the target stays.
     fn removed(&self, is_such: fn(&Value) -> bool) -> Option<String> {
         let old = self.old.filter(|old| self.new.is_none() && is_such(old))?;
-        // An engine deletes an object together with its target, or it prunes the object while the target stays.
-        let with_target = self.is_target_removed;
-        let deletes = self.policy.and_then(|policy| if with_target { policy.deletes_objects } else { policy.prunes });
-        let leaves_crd = with_target && self.policy.is_some_and(|policy| policy.leaves_crds) && policy::is_crd(old);
-        // The order matters: an annotation of the object wins over its target, and the kind of removal over pruning.
-        let fate = match deletes {
-            _ if policy::must_stay(old, with_target) => return Some("orphaned: it opts out of pruning".to_owned()),
-            Some(false) if !with_target => return Some("orphaned: the target does not prune".to_owned()),
-            _ if leaves_crd || deletes == Some(false) => return Some("orphaned: the target leaves it".to_owned()),
-            // The output does not tell these from the ones that templates make.
-            _ if self.policy.is_some_and(|policy| policy.is_release) && policy::is_crd(old) => {
-                "deleted, but orphaned if it is in `crds` of the chart"
-            }
-            _ if policy::needs_confirmation(old, with_target) => "deleted after confirmation",
-            Some(_) if with_target => "deleted with the target",
-            Some(_) if self.added_to.is_some() => "the target prunes, so it is deleted",
-            Some(_) => "deleted: the target prunes",
-            None if with_target => "deleted or orphaned with the target",
-            None => "deleted if the target prunes (unknown)",
-        };
-        Some(match self.added_to {
-            None => fate.to_owned(),
-            Some(other) if deletes.is_none() && !with_target => format!("{fate}; {other} has it now"),
-            Some(other) => format!("{fate}, unless {other} takes it over"),
-        })
+        // An annotation of the object wins over its target.
+        if policy::must_stay(old, self.is_target_removed) {
+            return Some("orphaned: it opts out of pruning".to_owned());
+        }
+        Some(if self.is_target_removed { self.removed_with_target(old) } else { self.pruned(old) })
+    }
+
+    /// The fate of an object whose target is removed, too.
+    fn removed_with_target(&self, old: &Value) -> String {
+        let ObjectPolicy { deletes_objects, leaves_crds, .. } = *self.policy;
+        if deletes_objects == Some(false) || leaves_crds && policy::is_crd(old) {
+            return "orphaned: the target leaves it".to_owned();
+        }
+        let fate = self.conditional_fate(old).unwrap_or(match deletes_objects {
+            Some(_) => "deleted with the target",
+            None => "deleted or orphaned with the target",
+        });
+        self.unless_taken_over(fate)
+    }
+
+    /// The fate of an object that its target no longer has.
+    fn pruned(&self, old: &Value) -> String {
+        let prunes = self.policy.prunes;
+        if prunes == Some(false) {
+            return "orphaned: the target does not prune".to_owned();
+        }
+        let fate = self.conditional_fate(old).unwrap_or(match (prunes, self.added_to) {
+            (None, _) => "deleted if the target prunes (unknown)",
+            (Some(_), None) => "deleted: the target prunes",
+            // `unless` follows, which is not about pruning.
+            (Some(_), Some(_)) => "the target prunes, so it is deleted",
+        });
+        match self.added_to {
+            Some(other) if prunes.is_none() => format!("{fate}; {other} has it now"),
+            _ => self.unless_taken_over(fate),
+        }
+    }
+
+    /// The fate of an object that is deleted only on a condition of its own; `None` if its target alone decides.
+    fn conditional_fate(&self, old: &Value) -> Option<&'static str> {
+        // The output does not tell CRDs in `crds` from those that templates make.
+        if self.policy.is_release && policy::is_crd(old) {
+            return Some("deleted, but orphaned if it is in `crds` of the chart");
+        }
+        policy::needs_confirmation(old, self.is_target_removed).then_some("deleted after confirmation")
+    }
+
+    /// The fate, with the other build that has the object now, if there is one.
+    fn unless_taken_over(&self, fate: &str) -> String {
+        self.added_to.map_or(fate.to_owned(), |other| format!("{fate}, unless {other} takes it over"))
     }
 
     /// The immutable fields that change, and what becomes of the object.
     fn immutable(&self) -> Option<String> {
         let (old, new) = self.old.zip(self.new)?;
         let fields = immutable::changed(old, new)?;
-        let is_forced = policy::is_replaced(new) || self.policy.is_some_and(|policy| policy.forces);
+        let is_forced = policy::is_replaced(new) || self.policy.forces;
         let fate = if is_forced { "deleted and recreated" } else { "the API server refuses it" };
         Some(format!("{fields}: {fate}"))
     }
