@@ -64,25 +64,9 @@ fn is_empty(value: &Value) -> bool {
 
 /// Whether two values are surely not the same to the API server.
 fn differs(old: &Value, new: &Value) -> bool {
-    // The API server fills in missing fields, but none in these mappings.
-    const WHOLE: [&str; 3] = ["labels", "matchLabels", "nodeSelector"];
-    let of_mappings = |old: &Mapping, new: &Mapping, key: &Value| {
-        let values = [old, new].map(|side| side.get(key).filter(|value| !is_empty(value)));
-        let is_whole = key.as_str().is_some_and(|key| WHOLE.contains(&key));
-        match values {
-            [Some(old), Some(new)] if !is_whole => differs(old, new),
-            // Nor does it fill in a list.
-            [Some(Value::Sequence(_)), None] | [None, Some(Value::Sequence(_))] => true,
-            [Some(mapping @ Value::Mapping(_)), None] | [None, Some(mapping @ Value::Mapping(_))] => {
-                is_whole || differs(mapping, &Value::Mapping(Mapping::new()))
-            }
-            // A scalar that only one side has may be a default.
-            [old, new] => is_whole && old != new,
-        }
-    };
     match (old, new) {
         (Value::Mapping(old), Value::Mapping(new)) => {
-            old.keys().chain(new.keys()).any(|key| of_mappings(old, new, key))
+            old.keys().chain(new.keys()).any(|key| field_differs(key, old.get(key), new.get(key)))
         }
         (Value::Sequence(old), Value::Sequence(new)) => {
             old.len() != new.len() || old.iter().zip(new).any(|(old, new)| differs(old, new))
@@ -92,6 +76,26 @@ fn differs(old: &Value, new: &Value) -> bool {
             // The API server reads `1000m` and `1` as one quantity.
             old != new && quantity(&old).zip(quantity(&new)).is_none_or(|(old, new)| old != new)
         }
+    }
+}
+
+/// Whether the values of a field of two mappings, `None` if it is missing, are surely not the same to the API server.
+fn field_differs(key: &Value, old: Option<&Value>, new: Option<&Value>) -> bool {
+    // The API server fills in missing fields, but none in these mappings.
+    const WHOLE: [&str; 3] = ["labels", "matchLabels", "nodeSelector"];
+    let [old, new] = [old, new].map(|value| value.filter(|value| !is_empty(value)));
+    if key.as_str().is_some_and(|key| WHOLE.contains(&key)) {
+        return old != new;
+    }
+    match (old, new) {
+        (Some(old), Some(new)) => differs(old, new),
+        // It does not fill in a list.
+        (Some(Value::Sequence(_)), None) | (None, Some(Value::Sequence(_))) => true,
+        (Some(mapping @ Value::Mapping(_)), None) | (None, Some(mapping @ Value::Mapping(_))) => {
+            differs(mapping, &Value::Mapping(Mapping::new()))
+        }
+        // A scalar that only one side has may be a default.
+        _ => false,
     }
 }
 
