@@ -26,25 +26,30 @@ pub fn human(checked: &Checked, shown: Shown) -> String {
     if checked.kustomizations == 0 && checked.findings.is_empty() && !checked.failures.is_empty() {
         return String::new();
     }
-    let wanted: Vec<&Finding> = checked
-        .findings
-        .iter()
-        .filter(|finding: &&Finding| match (shown.quiet, &finding.allowed) {
-            (true, _) => finding.fails(),
-            (false, allowed) => allowed.is_none() || shown.verbose,
-        })
-        .collect();
-    // Hundreds of findings would scroll their own summary away.
-    let is_brief =
-        blocks(&wanted, shown.verbose).len() > MANY && shown.width.is_some() && !shown.verbose && !shown.quiet;
-    let mut out = if is_brief { overview(checked, &wanted, shown.color) } else { findings_text(&wanted, shown) };
+    let wanted: Vec<&Finding> = checked.findings.iter().filter(|finding| is_shown(finding, shown)).collect();
     if shown.quiet {
-        return out;
+        return findings_text(&wanted, shown);
     }
+    // Hundreds of findings would scroll their own summary away from a terminal.
+    let is_brief = shown.width.is_some() && !shown.verbose && blocks(&wanted, shown.verbose).len() > MANY;
+    let mut out = if is_brief { overview(checked, &wanted, shown.color) } else { findings_text(&wanted, shown) };
+    for (mark, text) in notes(checked, &wanted, shown.verbose) {
+        out += &format!("{} {}\n", painted(mark, "cyan.bold", shown.color), visible(&text));
+    }
+    out + &summary(checked) + "\n"
+}
+
+/// Whether a finding is printed: with `quiet` if it fails, else if it is not allowed; with `verbose` also allowed ones.
+fn is_shown(finding: &Finding, shown: Shown) -> bool {
+    if shown.quiet { finding.fails() } else { shown.verbose || finding.allowed.is_none() }
+}
+
+/// The notes below the findings, each with its mark: how to learn more, and what the findings do not tell. They come
+/// last, because they help only if somebody has read the findings.
+fn notes(checked: &Checked, findings: &[&Finding], verbose: bool) -> Vec<(&'static str, String)> {
     // Allowed findings need no explanation: somebody wrote down a reason.
-    let counting = wanted.iter().filter(|finding| finding.allowed.is_none());
-    let rules: BTreeSet<Rule> = counting.map(|finding| finding.rule).collect();
-    // After the findings, because these lines help only if somebody has read those.
+    let unexplained = findings.iter().filter(|finding| finding.allowed.is_none());
+    let rules: BTreeSet<Rule> = unexplained.map(|finding| finding.rule).collect();
     let mut notes = Vec::new();
     if !rules.is_empty() {
         notes.push(("for more:", explain(rules)));
@@ -52,25 +57,37 @@ pub fn human(checked: &Checked, shown: Shown) -> String {
     notes.extend(checked.new_config.iter().map(|line| ("new in the configuration:", redact::text(line))));
     if !checked.untracked.is_empty() {
         let count = counted(checked.untracked.len(), "file");
-        let names = named(&checked.untracked, shown.verbose);
+        let names = named(&checked.untracked, verbose);
         notes.push(("not tracked by git:", format!("{count} that `branch` does not see: {names}")));
         notes.push(("hint:", commit_command(&checked.untracked)));
     }
     // An unknown build is not a finding, but without it green would mean too much.
     let unknown = checked.builds.iter().flat_map(|builds| &builds.unknown).cloned();
-    let most = if shown.verbose { usize::MAX } else { NAMED };
+    let most = if verbose { usize::MAX } else { NAMED };
     notes.extend(first(unknown, most).into_iter().map(|line| ("unknown:", line.trim_start().to_owned())));
-    let locked = checked.new_locked.iter();
-    let locked = locked.map(|new| format!("{}:{}: {} {}", new.lock, new.line, new.remote, new.digest));
-    notes.extend(locked.map(|new| ("new in the lock:", new)));
-    for (mark, text) in notes {
-        out += &format!("{} {}\n", painted(mark, "cyan.bold", shown.color), visible(&text));
-    }
-    out + &summary(checked) + "\n"
+    notes.extend(
+        checked
+            .new_locked
+            .iter()
+            .map(|new| ("new in the lock:", format!("{}:{}: {} {}", new.lock, new.line, new.remote, new.digest))),
+    );
+    notes
 }
 
 /// The line with the numbers of checked files and of findings.
 fn summary(checked: &Checked) -> String {
+    // Without the second part, people who mended a file and did not stage it would look for another mistake.
+    let differing = match checked.differing {
+        0 => String::new(),
+        1 => " (1 differs in the working tree; fixes count after `git add`)".to_owned(),
+        count => format!(" ({count} differ in the working tree; fixes count after `git add`)"),
+    };
+    let builds = checked.builds.as_ref().map_or(String::new(), build_counts);
+    format!("{}{builds}{differing}: {}", checked_files(checked), finding_counts(checked))
+}
+
+/// The kustomizations and references that were checked, and in which snapshot.
+fn checked_files(checked: &Checked) -> String {
     let source = match &checked.source {
         Snapshot::Index => "the index".to_owned(),
         Snapshot::WorkingTree => "the working tree".to_owned(),
@@ -78,71 +95,64 @@ fn summary(checked: &Checked) -> String {
         Snapshot::Commit { rev, commit } if commit.starts_with(rev) => format!("commit {}", short(commit)),
         Snapshot::Commit { rev, commit } => format!("commit {} ({})", short(commit), visible(rev)),
     };
-    let line = match (checked.kustomizations, checked.unseen) {
+    match (checked.kustomizations, checked.unseen) {
         (0, 0) => format!("no kustomization in {source}"),
         (0, unseen) => format!("no kustomization in {source} ({unseen} untracked or ignored: git add -f them)"),
         (count, _) => {
             let (roots, references) = (counted(count, "kustomization"), counted(checked.references, "reference"));
             format!("checked {roots} with {references} in {source}")
         }
-    };
-    let line = match &checked.builds {
-        None => line,
-        Some(builds) if builds.stopped => format!("{line}, and built nothing"),
-        Some(BuildSummary { built, left, by, .. }) => {
-            let by = if by.is_empty() { String::new() } else { format!(" ({by})") };
-            let left = if *left > 0 {
-                format!(", {left} not built (an exception covers what they reach)")
-            } else {
-                String::new()
-            };
-            format!("{line}, {}{by}{left}", counted(*built, "build"))
-        }
-    };
-    // Without this number, people who mended a file and did not stage it would look for another mistake.
-    let differing = match checked.differing {
-        0 => String::new(),
-        1 => " (1 differs in the working tree; fixes count after `git add`)".to_owned(),
-        count => format!(" ({count} differ in the working tree; fixes count after `git add`)"),
-    };
-    let [errors, warnings] = [Severity::Error, Severity::Warning].map(|severity| checked.count(severity));
-    let allowed = checked.findings.len() - errors - warnings;
-    let [unknown, not_built] = [Rule::UnknownTarget, Rule::NotBuilt].map(|rule: Rule| {
-        checked
-            .findings
-            .iter()
-            .filter(|finding: &&Finding| finding.severity == Severity::Warning && finding.allowed.is_none())
-            .filter(|finding| finding.rule == rule)
-            .count()
-    });
-    // These two are counted apart: they name things that nobody could look at, not mistakes.
-    let warnings = warnings - unknown - not_built;
+    }
+}
+
+/// The numbers of builds that ran, and of those that an exception covers.
+fn build_counts(BuildSummary { built, left, by, stopped, .. }: &BuildSummary) -> String {
+    if *stopped {
+        return ", and built nothing".to_owned();
+    }
+    let by = if by.is_empty() { String::new() } else { format!(" ({by})") };
+    let left =
+        if *left > 0 { format!(", {left} not built (an exception covers what they reach)") } else { String::new() };
+    format!(", {}{by}{left}", counted(*built, "build"))
+}
+
+/// The numbers of findings and failures, and of targets and builds about which nothing is known.
+fn finding_counts(checked: &Checked) -> String {
+    let [errors, all_warnings] = [Severity::Error, Severity::Warning].map(|severity| checked.count(severity));
+    let allowed = checked.findings.len() - errors - all_warnings;
+    // Warnings of these two rules are counted apart: they name things that nobody could look at, not mistakes.
+    let [unknown, not_built] = [Rule::UnknownTarget, Rule::NotBuilt].map(|rule| warning_count(checked, rule));
+    let warnings = all_warnings - unknown - not_built;
     // It is also shown if nothing is new, because that is not the same as no problems.
     let left_out = checked.base.as_ref().map_or(0, |base| base.left_out);
+    let base = checked.base.as_ref().map(base_text).unwrap_or_default();
     // Failures are printed on stderr, so only their number is in the summary.
     let failed = checked.failures.len();
-    let parts = [
+    let parts = present([
         (errors, counted(errors, "error")),
         (warnings, counted(warnings, "warning")),
         (allowed, format!("{allowed} allowed")),
-        (left_out, format!("{} already in {}", counted(left_out, "finding"), base_text(checked.base.as_ref()))),
+        (left_out, format!("{} already in {base}", counted(left_out, "finding"))),
         (failed, format!("{failed} could not be checked")),
-    ];
-    let parts = present(parts);
+    ]);
     let counts = if parts.is_empty() { "no problems found".to_owned() } else { parts.join(", ") };
-    let not_known = checked.builds.as_ref().map_or(0, |builds| builds.unknown.len());
-    let unknown = [
+    let unknown_builds = checked.builds.as_ref().map_or(0, |builds| builds.unknown.len());
+    let unknown = present([
         (unknown, format!("; {} unknown", counted(unknown, "target"))),
         (not_built, format!("; {not_built} not built")),
-        (not_known, format!("; {} unknown", counted(not_known, "build"))),
-    ];
-    format!("{line}{differing}: {counts}{}", present(unknown).concat())
+        (unknown_builds, format!("; {} unknown", counted(unknown_builds, "build"))),
+    ]);
+    format!("{counts}{}", unknown.concat())
+}
+
+/// The number of warnings of a rule that are not allowed.
+fn warning_count(checked: &Checked, rule: Rule) -> usize {
+    let findings = checked.findings.iter().filter(|finding| finding.rule == rule && finding.allowed.is_none());
+    findings.filter(|finding| finding.severity == Severity::Warning).count()
 }
 
 /// The commit that a change was compared with, and the requested base, if that is another commit.
-fn base_text(base: Option<&BaseFindings>) -> String {
-    // Without a base nothing is left out, and the text is not shown.
-    let Some(BaseFindings { rev, commit, .. }) = base else { return String::new() };
+fn base_text(BaseFindings { rev, commit, .. }: &BaseFindings) -> String {
     let name = if is_object_id(rev) { short(rev).to_owned() } else { visible(rev) };
     match visible(short(commit)) {
         id if id.is_empty() => name,
