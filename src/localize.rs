@@ -300,86 +300,114 @@ impl<'a> Run<'a> {
         Ok(Run { request, workspace, source, destination, tip, fetcher })
     }
 
-    /// Plans, builds and delivers.
-    fn localize(mut self) -> Result<LocalizeOutcome, Failures> {
-        if let Some(unchanged) = self.unchanged()? {
-            return Ok(unchanged);
+    /// Localizes, unless an earlier run did.
+    fn localize(self) -> Result<LocalizeOutcome, Failures> {
+        let uncommitted = self.uncommitted()?;
+        let localized = match self.unchanged()? {
+            Some(unchanged) => unchanged,
+            None => self.check_and_deliver()?,
+        };
+        Ok(LocalizeOutcome { uncommitted, ..localized })
+    }
+
+    /// The kustomizations of the source that differ from HEAD, if HEAD is localized.
+    fn uncommitted(&self) -> Result<Vec<String>> {
+        match &self.source {
+            LocalizeSource::InPlace(_) => self.workspace.uncommitted(""),
+            LocalizeSource::Local { directory, scope } => {
+                self.workspace.uncommitted(scope.as_ref().unwrap_or(directory))
+            }
+            LocalizeSource::Remote { .. } => Ok(Vec::new()),
         }
-        // `check` builds what engines deploy. It also builds the roots if these rules are errors; otherwise the
-        // comparison of builds, which comes later, finds all errors of roots. Only for a branch: files on disk are
-        // checked again when people commit them.
-        let config = &self.workspace.config;
-        let mut rules = [Rule::NotBuilt, Rule::NotObserved].into_iter();
-        let checks_roots = rules.any(|rule| config.level(rule, Severity::Warning) == Some(Severity::Error));
-        let how = CheckBuildOptions { run: self.request.how, compares_roots: !checks_roots };
-        let how = (self.request.branch.is_some() && !self.request.no_verify).then_some(&how);
+    }
+
+    /// Checks, plans, builds and delivers.
+    fn check_and_deliver(mut self) -> Result<LocalizeOutcome, Failures> {
+        let how = self.check_builds_options();
         // Builds are slow, so `check` first runs without them. A build may show that an error does not apply.
         let mut findings = self.findings(None, None)?;
         if how.is_some() && findings.iter().any(Finding::fails) {
-            findings = self.findings(how, None)?;
+            findings = self.findings(how.as_ref(), None)?;
         }
-        let uncommitted = match &self.source {
-            LocalizeSource::InPlace(_) => self.workspace.uncommitted("")?,
-            LocalizeSource::Local { directory, scope } => {
-                self.workspace.uncommitted(scope.as_ref().unwrap_or(directory))?
-            }
-            LocalizeSource::Remote { .. } => Vec::new(),
-        };
         // Nothing is planned while `check` has errors.
         if findings.iter().any(Finding::fails) {
-            return self.refused(findings, uncommitted);
+            return self.refused(findings);
         }
         let mut plan = self.plan()?;
-        // A copy is not deployed yet: `check` judges it where it is committed.
-        let deployed = match self.source {
-            LocalizeSource::InPlace(_) => {
-                // `check` has reported the functions and charts in the user's own files already.
-                plan.findings.retain(|finding| {
-                    let is_reported = matches!(finding.rule, Rule::Function | Rule::RemoteChart);
-                    !(finding.url.is_empty() && is_reported)
-                });
-                deployed(&self.workspace, &mut plan)?
-            }
-            LocalizeSource::Local { .. } | LocalizeSource::Remote { .. } => Targets::default(),
-        };
+        let deployed = self.deployed(&mut plan)?;
         // With a plan, the result itself is built.
-        if how.is_some() && (checks_roots || !deployed.targets.is_empty()) {
-            findings = self.findings(how, Some(&plan))?;
+        if let Some(how) = how.filter(|how| !how.compares_roots || !deployed.targets.is_empty()) {
+            findings = self.findings(Some(&how), Some(&plan))?;
             if findings.iter().any(Finding::fails) {
-                return self.refused(findings, uncommitted);
+                return self.refused(findings);
             }
         }
         plan.findings.extend(findings);
         // The builds prove that the result deploys the same.
         let builds = self.check_builds(&plan)?;
-        let not_built = builds.as_ref().and_then(|builds| builds.not_built.as_ref());
-        if let Some(reason) = not_built.filter(|_| !self.request.no_verify) {
-            // People look at files on disk before they commit them, but not at a branch.
-            if self.request.branch.is_some() {
-                return Err(unverified(reason).into());
-            }
-            let failure = Failure::new(format!("not verified: {reason}"));
-            plan.findings.push(Finding::new(Rule::NotBuilt, "", failure));
+        if let Some(builds) = &builds {
+            self.add_build_findings(&mut plan, builds)?;
         }
-        plan.findings.extend(builds.iter().flat_map(|builds| unread_references(&plan, builds)).collect::<Vec<_>>());
         self.workspace.config.judge(&mut plan.findings);
         // The report has a line about builds that did not run, also without a finding.
         plan.findings.retain(|finding| finding.rule != Rule::NotBuilt || finding.fails());
         finding::sort(&mut plan.findings);
         fill_in_lines(&*self.workspace.tree, &mut plan.findings);
-        let localized = self.finish(plan, builds, &deployed)?;
-        Ok(LocalizeOutcome { uncommitted, ..localized })
+        self.finish(plan, builds, &deployed)
+    }
+
+    /// How `check` builds what engines deploy. It also builds the roots if a rule about builds is an error; otherwise
+    /// the comparison of builds, which comes later, finds all errors of roots. `None` if it does not build: files on
+    /// disk are checked again when people commit them, so only a branch is built.
+    fn check_builds_options(&self) -> Option<CheckBuildOptions<'a>> {
+        if self.request.branch.is_none() || self.request.no_verify {
+            return None;
+        }
+        let config = &self.workspace.config;
+        let mut rules = [Rule::NotBuilt, Rule::NotObserved].into_iter();
+        let checks_roots = rules.any(|rule| config.level(rule, Severity::Warning) == Some(Severity::Error));
+        Some(CheckBuildOptions { run: self.request.how, compares_roots: !checks_roots })
+    }
+
+    /// The targets that deploy the result. None for a copy: it is not deployed yet, and `check` judges it where it is
+    /// committed. Findings of the plan that `check` has reported already are dropped.
+    fn deployed(&self, plan: &mut Plan) -> Result<Targets> {
+        if !matches!(self.source, LocalizeSource::InPlace(_)) {
+            return Ok(Targets::default());
+        }
+        plan.findings.retain(|finding| {
+            // `check` reports the functions and charts in the user's own files.
+            let is_reported = matches!(finding.rule, Rule::Function | Rule::RemoteChart);
+            !(finding.url.is_empty() && is_reported)
+        });
+        deployed(&self.workspace, plan)
+    }
+
+    /// Adds the findings of the builds of original and result. Fails if a branch was to be verified, and no program
+    /// builds.
+    fn add_build_findings(&self, plan: &mut Plan, builds: &BuildCheck) -> Result<()> {
+        if let Some(reason) = builds.not_built.as_ref().filter(|_| !self.request.no_verify) {
+            // People look at files on disk before they commit them, but not at a branch.
+            if self.request.branch.is_some() {
+                return Err(unverified(reason));
+            }
+            let failure = Failure::new(format!("not verified: {reason}"));
+            plan.findings.push(Finding::new(Rule::NotBuilt, "", failure));
+        }
+        let unread = unread_references(plan, builds);
+        plan.findings.extend(unread);
+        Ok(())
     }
 
     /// The result of a run that was stopped by findings.
-    fn refused(&self, findings: Vec<Finding>, uncommitted: Vec<String>) -> Result<LocalizeOutcome, Failures> {
+    fn refused(&self, findings: Vec<Finding>) -> Result<LocalizeOutcome, Failures> {
         // Another run may be writing the files, so that these findings are about half of its changes.
         if !self.workspace.has_lock_as_read() {
             return Err(changed_meanwhile().into());
         }
         let (status, targets) = (WriteOutcome::Warned, self.source.targets().to_vec());
         let branch = self.branch(None, None, &Targets::default());
-        Ok(LocalizeOutcome { status, targets, findings, uncommitted, branch, ..LocalizeOutcome::default() })
+        Ok(LocalizeOutcome { status, targets, findings, branch, ..LocalizeOutcome::default() })
     }
 
     /// The result of an earlier run, if the branch was made from this very source commit, with the same proof. `None`
@@ -405,7 +433,6 @@ impl<'a> Run<'a> {
             branch: self.branch(commit, tree, &Targets::default()),
             remotes: earlier.lock.remotes.clone(),
             left: earlier.lock.left.clone(),
-            uncommitted: self.workspace.uncommitted("")?,
             ..LocalizeOutcome::default()
         }))
     }
@@ -416,39 +443,45 @@ impl<'a> Run<'a> {
         let LocalizeSource::InPlace(targets) = &self.source else {
             return Ok(Vec::new());
         };
-        // For a branch the lock decides, so nothing is resolved.
-        let resolves = self.request.branch.is_none();
-        // A run that was killed may not have written its lock yet. This run completes it.
-        let repo = self.workspace.repo().filter(|_| resolves);
-        let is_killed = repo.is_some_and(|repo| interrupt::has_directory(&repo.git_dir, interrupt::TEMPORARY));
         let mut findings = gate::before_localizing(&self.workspace, targets, how, planned)?;
-        // A finding stays, and may stop this run, unless this run fixes it. That depends on the way of localizing:
-        // `vendor` resolves references, and a branch only takes them from the lock.
-        findings.retain(|finding| match (finding.rule.mended_by(), finding.rule, &finding.subject) {
-            (MendedBy::Nothing, ..) => true,
-            (MendedBy::Localizing, ..) => false,
-            // A chart that an engine downloads is in no field of a kustomization, and stays as it is. One that
-            // kustomize downloads is brought in only with `helm: true`.
-            (MendedBy::Vendoring, Rule::RemoteChart, _) if finding.field.is_empty() => true,
-            (MendedBy::Vendoring, Rule::RemoteChart, _) => !(resolves && self.workspace.config.helm),
-            // An absolute path becomes a relative one, or is refused.
-            (MendedBy::Vendoring, Rule::OutOfScope, _) => !(resolves && path::is_absolute(&finding.reference)),
-            (MendedBy::Vendoring, ..) => !resolves,
-            (MendedBy::Overwriting, _, finding::Subject::Path { path }) => {
-                !(resolves && self.restores(path, is_killed))
-            }
-            // A chart that lacks its values names no path, and stays.
-            (MendedBy::Overwriting, rule, _) => {
-                !(resolves && rule == Rule::EditedCopy && self.restores(&finding.path, is_killed))
-            }
-        });
+        findings.retain(|finding| !self.fixes(finding));
         Ok(findings)
     }
 
-    /// Whether `vendor` writes the file, or the directory, at `path` of the working tree again if it is missing or
-    /// differs from the lock. With `is_killed` it also completes what an earlier run began.
-    fn restores(&self, path: &str, is_killed: bool) -> bool {
-        if is_killed {
+    /// Whether this run fixes a finding, so that the finding must not stop it. `vendor` resolves references and writes
+    /// localized files again; a branch only takes from the lock.
+    fn fixes(&self, finding: &Finding) -> bool {
+        let is_vendor = self.request.branch.is_none();
+        match finding.rule.mended_by() {
+            MendedBy::Nothing => false,
+            MendedBy::Localizing => true,
+            MendedBy::Vendoring => is_vendor && self.vendors(finding),
+            MendedBy::Overwriting => is_vendor && self.restores(finding),
+        }
+    }
+
+    /// Whether `vendor` brings in what a finding is about.
+    fn vendors(&self, finding: &Finding) -> bool {
+        match finding.rule {
+            // A chart that an engine downloads is in no field of a kustomization, and stays as it is. One that
+            // kustomize downloads is brought in only with `helm: true`.
+            Rule::RemoteChart => self.workspace.config.helm && !finding.field.is_empty(),
+            // An absolute path becomes a relative one, or is refused.
+            Rule::OutOfScope => path::is_absolute(&finding.reference),
+            _ => true,
+        }
+    }
+
+    /// Whether `vendor` writes the file or directory of a finding again, which is missing or differs from the lock.
+    fn restores(&self, finding: &Finding) -> bool {
+        let path = match &finding.subject {
+            finding::Subject::Path { path } => path,
+            _ if finding.rule == Rule::EditedCopy => &finding.path,
+            // A chart that lacks its values names no path, and stays.
+            _ => return false,
+        };
+        // A run that was killed may not have written its lock yet. This run completes it.
+        if self.workspace.repo().is_some_and(|repo| interrupt::has_directory(&repo.git_dir, interrupt::TEMPORARY)) {
             return stored::localized_dir(path).is_some();
         }
         // The files of a copy are in another lock, and files of others are in none.
@@ -621,16 +654,15 @@ fn unverified(reason: &str) -> Failure {
 }
 
 /// A finding for each request of the builds that no reference names, at the root that was built.
-fn unread_references<'a>(plan: &'a Plan, builds: &'a BuildCheck) -> impl Iterator<Item = Finding> {
-    let graph = &plan.before;
-    builds.targets.iter().flat_map(|target| {
-        let file = graph.label(graph.roots[target.root].file);
-        let messages = match &target.verdict {
-            build::Verdict::Unread { messages } => Some(messages),
-            _ => None,
-        };
-        messages.into_iter().flatten().map(move |message| unread_reference(&file, message.clone(), &file))
-    })
+fn unread_references(plan: &Plan, builds: &BuildCheck) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for target in &builds.targets {
+        if let build::Verdict::Unread { messages } = &target.verdict {
+            let file = plan.before.label(plan.before.roots[target.root].file);
+            findings.extend(messages.iter().map(|message| unread_reference(&file, message.clone(), &file)));
+        }
+    }
+    findings
 }
 
 /// Why changes are not written. `None` if they are. `may_change` tells that writing them could change something.
