@@ -58,21 +58,32 @@ fn arranged(mut all: Vec<OsString>) -> Vec<OsString> {
     // Find the first word that is not an option.
     let mut first = 1;
     while let Some(word) = all.get(first).and_then(|word| word.to_str()) {
-        first += match word {
-            "--color" | "--format" => 2,
-            "--quiet" | "--verbose" => 1,
-            _ if word.starts_with("--color=") || word.starts_with("--format=") => 1,
-            _ if word.starts_with('-') && word.len() > 1 && word[1..].chars().all(|letter| "qv".contains(letter)) => 1,
+        match words_of_global_option(word) {
+            Some(count) => first += count,
             // Another option may take the next word as its value, so the line is left to clap as it is.
-            _ if word.starts_with('-') => return all,
-            _ => break,
-        };
+            None if word.starts_with('-') => return all,
+            None => break,
+        }
     }
     // Without a word after the options, the range is out of bounds, and nothing is moved.
     if let Some(before) = all.get_mut(1..=first) {
         before.rotate_right(1);
     }
     all
+}
+
+/// The number of words of an option that every command has, with its value; `None` if `word` is not such an option.
+fn words_of_global_option(word: &str) -> Option<usize> {
+    let is_short = |letters: &str| !letters.is_empty() && letters.chars().all(|letter| "qv".contains(letter));
+    match word.split_once('=') {
+        Some(("--color" | "--format", _)) => Some(1),
+        Some(_) => None,
+        None => match word {
+            "--color" | "--format" => Some(2),
+            "--quiet" | "--verbose" => Some(1),
+            _ => word.strip_prefix('-').is_some_and(is_short).then_some(1),
+        },
+    }
 }
 
 /// The arguments as messages quote them, without secrets and control characters.
@@ -145,41 +156,41 @@ pub(super) fn unknown_rule(error: &clap::Error) -> Option<Failure> {
 /// wrong `--format` the error lists the formats of the command; for an unknown option it suggests a line or a command.
 pub(super) fn point_elsewhere(error: &mut clap::Error) {
     let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidArg) else { return };
-    let (unknown, first) = (unknown.clone(), named());
     if error.kind() == ErrorKind::InvalidValue && unknown.starts_with("--format") {
         error.remove(ContextKind::SuggestedValue);
         // clap would list the formats of all commands.
-        error.insert(ContextKind::ValidValue, ContextValue::Strings(formats(first)));
+        error.insert(ContextKind::ValidValue, ContextValue::Strings(formats(named())));
+    } else if error.kind() == ErrorKind::UnknownArgument
+        && let Some(meant) = line_meant_by(unknown)
+    {
+        // clap only suggests a similar option, or to pass the option as a value.
+        let tip = format!("did you mean `{meant}`?");
+        // A similar option of the same command is a wrong guess, and so is its usage.
+        error.remove(ContextKind::SuggestedArg);
+        error.remove(ContextKind::Usage);
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
-    if error.kind() != ErrorKind::UnknownArgument {
-        return;
-    }
+}
+
+/// The line or command that is meant by a word or option which the command does not have; `None` if it is unknown.
+fn line_meant_by(unknown: &str) -> Option<String> {
+    let first = named();
     // An option may come with its value.
     let option = unknown.split('=').next().unwrap_or_default();
-    let meant = match meaning_of(option.trim_start_matches('-')) {
-        // `-o DIR` of `kustomize build`: a copy takes DIR as its second word, without an option.
-        Some("--format") if first.is_none() => corrected_line(option, ""),
-        // The value stays, after `=` or as the next word, and must be a format of this command: it may be a file.
-        Some("--format") => corrected_line(option, "--format").filter(|line| has_format(line, first)),
-        Some("--format json") if !formats(first).iter().any(|format| format == "json") => None,
-        Some(meant) if meant.starts_with("--") && has_option(first.unwrap_or(COPY), meant) => {
-            corrected_line(option, meant)
-        }
-        Some(meant) if meant.starts_with("--") => None,
-        Some(meant) => Some(format!("{PROGRAM} {meant}")),
+    let Some(meant) = meaning_of(option.trim_start_matches('-')) else {
         // `branch` takes no words: one is most likely the revision to localize.
-        None if !unknown.starts_with('-') && first == Some("branch") => {
-            Some(command("git kustomize-localize branch --rev", [unknown]))
-        }
-        None => None,
+        let is_revision = first == Some("branch") && !unknown.starts_with('-');
+        return is_revision.then(|| command("git kustomize-localize branch --rev", [unknown]));
     };
-    let Some(meant) = meant else { return };
-    // clap only suggests a similar option, or to pass the option as a value.
-    let tip = format!("did you mean `{meant}`?");
-    // A similar option of the same command is a wrong guess, and so is its usage.
-    error.remove(ContextKind::SuggestedArg);
-    error.remove(ContextKind::Usage);
-    error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    match meant {
+        // `-o DIR` of `kustomize build`: a copy takes DIR as its second word, without an option.
+        "--format" if first.is_none() => corrected_line(option, ""),
+        // The value stays, after `=` or as the next word, and must be a format of this command: it may be a file.
+        "--format" | "--format json" => corrected_line(option, meant).filter(|line| has_format(line, first)),
+        _ if !meant.starts_with("--") => Some(format!("{PROGRAM} {meant}")),
+        _ if has_option(first.unwrap_or(COPY), meant) => corrected_line(option, meant),
+        _ => None,
+    }
 }
 
 /// The command line with `meant` instead of an option, and with its value if it takes one; `None` if the option is not
