@@ -289,12 +289,8 @@ impl Diff {
             (Some(was), Some(is)) => NowRemote::between(was, is, &new.config),
             _ => Vec::new(),
         };
-        let lock = new.lock.as_ref();
-        let changed_entries: Vec<&Upstream> = changes
-            .sources
-            .iter()
-            .filter(|source: &&Upstream| lock.is_some_and(|lock| lock.remotes.contains_key(*source)))
-            .collect();
+        let is_locked = |source: &&Upstream| new.lock.as_ref().is_some_and(|lock| lock.remotes.contains_key(*source));
+        let changed_entries: Vec<&Upstream> = changes.sources.iter().filter(is_locked).collect();
         let unread_files: Vec<BuildInput> = unread.iter().map(|unread| BuildInput::At(unread.file.clone())).collect();
         let is_unread_changed = changes.cause_in(&unread_files)?.is_some();
         let diff = Diff { commit, unbuilt, unread, is_unread_changed, now_remote, ..Diff::default() };
@@ -302,41 +298,24 @@ impl Diff {
         if chosen.is_empty() {
             return Ok(Diff { moved: Moved::of(&changed_entries, &[]), ..diff });
         }
-        // Only a side without a lock of its own may resolve references that the lock of the other side lacks.
-        let locks = workspaces.map(|side| side.lock.as_ref().or(lock));
-        let mut fetchers = workspaces.zip(locks).try_map(|(side, lock)| -> Result<Fetcher> {
-            let fetcher = fetcher_of(lock, Some(repo), &side.config, how.new.offline, quiet)?;
-            Ok(fetcher.locked(side.lock.is_some()))
-        })?;
-        let locks = locks.map(|lock| lock.map(|lock| &**lock));
-        let mut build = |subjects: Sides<Vec<Wanted>>| -> Result<Sides<Builds>> {
-            Ok(Sides {
-                old: Builds::of_workspace(old, locks.old, &subjects.old, &mut fetchers.old, how.old.programs)?,
-                new: Builds::of_workspace(new, locks.new, &subjects.new, &mut fetchers.new, how.new.programs)?,
-            })
-        };
+        let mut builders = SideBuilder::of_sides(repo, workspaces, how)?;
         let subjects = chosen.iter().map(|choice| choice.subjects(workspaces)).map(|side| (side.old, side.new));
         let (old_subjects, new_subjects) = subjects.unzip();
+        let mut build = |subjects: Sides<Vec<Wanted>>| -> Result<Sides<Builds>> {
+            Ok(Sides { old: builders.old.build(&subjects.old)?, new: builders.new.build(&subjects.new)? })
+        };
         let builds = build(Sides { old: old_subjects, new: new_subjects })?;
         // If both sides are one tree, its programs are compared.
-        let names = builds.as_ref().map(Builds::programs);
-        let programs = Some(names).filter(|_| std::ptr::eq(old, new));
+        let programs = std::ptr::eq(old, new).then(|| builds.as_ref().map(Builds::programs));
         let parts = |failed: &[&Choice]| parts(failed, workspaces, (&differing, changes), build);
         let mut all = Compared::all(&chosen, needs, &builds, parts, quiet)?;
-        let causes = chosen.iter().filter_map(|choice| match &choice.cause {
+        let causes = all.iter().filter_map(|build| match &build.cause {
             Some(Cause::Remote(source)) => Some(source.clone()),
             Some(Cause::Path(_)) | None => None,
         });
-        let move_lines = move_lines(workspaces, &fetchers.new, &causes.collect());
+        let move_lines = move_lines(workspaces, &builders.new.fetcher, &causes.collect());
         for build in &mut all {
-            build.because = match (&build.cause, &programs) {
-                (Some(Cause::Path(file)), _) => path::shown(file).to_owned(),
-                (Some(Cause::Remote(source)), _) => {
-                    move_lines.get(source).cloned().unwrap_or_else(|| source.to_string())
-                }
-                (None, Some(Sides { old, new })) => format!("{old} -> {new}"),
-                (None, None) => String::new(),
-            };
+            build.because = build.cause_text(&move_lines, programs.as_ref());
         }
         // Builds without a difference are counted, and not shown.
         let (affected, moved) = (all.len(), Moved::of(&changed_entries, &all));
@@ -348,8 +327,8 @@ impl Diff {
         let mut consequences: Vec<Consequence> =
             builds.iter().flat_map(|build: &Compared| build.consequences.clone()).collect();
         consequences.sort_by_key(rank);
-        let takes_lock = old.lock.is_none() && lock.is_some();
-        let unlocked = fetchers.iter().flat_map(Fetcher::unlocked).collect();
+        let takes_lock = old.lock.is_none() && new.lock.is_some();
+        let unlocked = builders.iter().flat_map(|builder| builder.fetcher.unlocked()).collect();
         Ok(Diff { affected, builds, consequences, images, programs, takes_lock, unlocked, moved, ..diff })
     }
 
@@ -366,6 +345,35 @@ impl Diff {
             // A renamed build is shown with its old name, so it is alone in its group.
             (objects, &build.not_built, &build.was, consequences.collect::<Vec<_>>())
         })
+    }
+}
+
+/// Builds on one side, with its lock and its programs.
+struct SideBuilder<'a> {
+    workspace: &'a Workspace,
+    lock: Option<&'a Lock>,
+    fetcher: Fetcher,
+    programs: Programs<'a>,
+}
+
+impl<'a> SideBuilder<'a> {
+    /// Sets up both sides. A side without a lock takes that of the new side. Only such a side may resolve references
+    /// that this lock lacks.
+    fn of_sides(
+        repo: &Rc<LocalRepo>,
+        workspaces: Sides<&'a Workspace>,
+        how: Sides<ProgramOptions<'a>>,
+    ) -> Result<Sides<SideBuilder<'a>>> {
+        workspaces.zip(how).try_map(|(workspace, how)| {
+            let lock = workspace.lock.as_ref().or(workspaces.new.lock.as_ref());
+            let fetcher = fetcher_of(lock, Some(repo), &workspace.config, how.offline, how.quiet)?;
+            let fetcher = fetcher.locked(workspace.lock.is_some());
+            Ok(SideBuilder { workspace, lock: lock.map(|lock| &**lock), fetcher, programs: how.programs })
+        })
+    }
+
+    fn build(&mut self, subjects: &[Wanted]) -> Result<Builds> {
+        Builds::of_workspace(self.workspace, self.lock, subjects, &mut self.fetcher, self.programs)
     }
 }
 
@@ -395,32 +403,8 @@ impl Outputs {
     fn of(builds: &Sides<Builds>, sources: &[Source], namespaces: &Sides<String>) -> Outputs {
         let mut all = Outputs::default();
         let namespaces = namespaces.as_ref().map(String::as_str);
-        for Source { number, is_same } in sources {
-            match builds.as_ref().map(|side| side.build(*number)) {
-                Sides { old: Ok(before), new: Ok(after) } => {
-                    let outputs = Sides { old: before.stdout, new: after.stdout };
-                    // A source that the change does not touch gets the same answer of the cluster on both sides.
-                    let why = builds.iter().find_map(|side| side.depends_on_cluster(*number)).filter(|_| !is_same);
-                    // Equal here, but a cluster may answer a chart in another way.
-                    if let Some(why) = why
-                        && compare::changes(outputs.as_ref().map(Vec::as_slice), namespaces).is_empty()
-                    {
-                        all.fail(Sides { old: vec![Failure::new(why)], new: vec![Failure::new(why)] });
-                    }
-                    all.append(outputs);
-                }
-                // It fails on both sides for the same reason, so it hides no difference.
-                _ if *is_same => {}
-                failed => {
-                    all.failed.push(*number);
-                    let mut failures =
-                        failed.map(|result| result.err().map_or(Vec::new(), |why| Failures::from(why).0));
-                    // The lock of the base cannot change any more, so no hint asks for that.
-                    let unlocked = failures.old.iter_mut().filter(|failure| failure.kind == FailureKind::NotLocked);
-                    unlocked.for_each(|failure| failure.hints.clear());
-                    all.fail(failures);
-                }
-            }
+        for source in sources {
+            all.add(builds, source, namespaces);
         }
         let outputs = all.built.as_ref().map(Vec::as_slice);
         all.objects = compare::changes(outputs, namespaces);
@@ -433,6 +417,34 @@ impl Outputs {
             all.built = Sides::default();
         }
         all
+    }
+
+    /// Builds a source on both sides, and adds the outputs, or why it was not built.
+    fn add(&mut self, builds: &Sides<Builds>, Source { number, is_same }: &Source, namespaces: Sides<&str>) {
+        match builds.as_ref().map(|side| side.build(*number)) {
+            Sides { old: Ok(before), new: Ok(after) } => {
+                let outputs = Sides { old: before.stdout, new: after.stdout };
+                // A source that the change does not touch gets the same answer of the cluster on both sides.
+                let why = builds.iter().find_map(|side| side.depends_on_cluster(*number)).filter(|_| !is_same);
+                // Equal here, but a cluster may answer a chart in another way.
+                if let Some(why) = why
+                    && compare::changes(outputs.as_ref().map(Vec::as_slice), namespaces).is_empty()
+                {
+                    self.fail(Sides { old: vec![Failure::new(why)], new: vec![Failure::new(why)] });
+                }
+                self.append(outputs);
+            }
+            // It fails on both sides for the same reason, so it hides no difference.
+            _ if *is_same => {}
+            failed => {
+                self.failed.push(*number);
+                let mut failures = failed.map(|result| result.err().map_or(Vec::new(), |why| Failures::from(why).0));
+                // The lock of the base cannot change any more, so no hint asks for that.
+                let unlocked = failures.old.iter_mut().filter(|failure| failure.kind == FailureKind::NotLocked);
+                unlocked.for_each(|failure| failure.hints.clear());
+                self.fail(failures);
+            }
+        }
     }
 
     /// Adds the outputs of a source to those that are compared.
@@ -555,6 +567,16 @@ impl Compared {
         }
     }
 
+    /// The cause in one line: a file, an upstream with the line of its change, or else the programs that differ.
+    fn cause_text(&self, move_lines: &BTreeMap<Upstream, String>, programs: Option<&Sides<String>>) -> String {
+        match (&self.cause, programs) {
+            (Some(Cause::Path(file)), _) => path::shown(file).to_owned(),
+            (Some(Cause::Remote(source)), _) => move_lines.get(source).cloned().unwrap_or_else(|| source.to_string()),
+            (None, Some(Sides { old, new })) => format!("{old} -> {new}"),
+            (None, None) => String::new(),
+        }
+    }
+
     /// Whether anything is known to differ, so that the build is worth showing.
     fn has_news(&self) -> bool {
         !self.objects.is_empty() || !self.consequences.is_empty()
@@ -648,30 +670,13 @@ fn in_common(old: &str, other: &str) -> usize {
 
 /// Merges a removed and an added build with the same objects into one renamed build.
 fn renamed(mut all: Vec<Compared>) -> Vec<Compared> {
-    // Removed and added builds with the same objects are pairs, by their positions in `all`. Builds without
-    // objects would all be equal, and of a build that failed the objects are not all known.
-    let comparable = |build: &Compared| !build.objects.is_empty() && !build.is_unknown();
-    let mut removed: HashMap<_, Vec<usize>> = HashMap::new();
-    for (old, build) in all.iter().enumerate() {
-        if build.status == DiffStatus::Removed && comparable(build) {
-            removed.entry(objects_of(build)).or_default().push(old);
-        }
-    }
-    let mut pairs = Vec::new();
-    for (new, build) in all.iter().enumerate() {
-        if build.status == DiffStatus::Added && comparable(build) {
-            let equal = removed.get(&objects_of(build)).into_iter().flatten();
-            pairs.extend(equal.map(|&old| (in_common(&all[old].name, &build.name), old, new)));
-        }
-    }
-    // If several are equal, those with the most similar endings of names belong together.
-    pairs.sort_by_key(|pair| std::cmp::Reverse(pair.0));
     let (mut merged, mut renamed) = (BTreeSet::new(), BTreeSet::new());
-    for (_, old, new) in pairs {
-        if merged.contains(&old) || !renamed.insert(new) {
+    for Sides { old, new } in equal_builds(&all) {
+        if merged.contains(&old) || renamed.contains(&new) {
             continue;
         }
         merged.insert(old);
+        renamed.insert(new);
         let mut consequences = std::mem::take(&mut all[old].consequences);
         // All objects move to the new name together, which `was` tells already. And only a target deploys: nothing
         // happens in a cluster because of a root.
@@ -683,6 +688,27 @@ fn renamed(mut all: Vec<Compared>) -> Vec<Compared> {
     let mut numbers = 0..;
     all.retain(|_| numbers.next().is_some_and(|number| !merged.contains(&number)));
     all
+}
+
+/// The pairs of a removed and an added build with the same objects, by their positions in `all`. If several are equal,
+/// those with the most similar endings of names come first: they belong together.
+fn equal_builds(all: &[Compared]) -> Vec<Sides<usize>> {
+    // Builds without objects would all be equal, and of a build that failed the objects are not all known.
+    let of_status = |status: DiffStatus| {
+        let builds = all.iter().enumerate().filter(move |(_, build)| build.status == status);
+        builds.filter(|(_, build)| !build.objects.is_empty() && !build.is_unknown())
+    };
+    let mut removed: HashMap<_, Vec<usize>> = HashMap::new();
+    for (old, build) in of_status(DiffStatus::Removed) {
+        removed.entry(objects_of(build)).or_default().push(old);
+    }
+    let mut pairs = Vec::new();
+    for (new, build) in of_status(DiffStatus::Added) {
+        let equal = removed.get(&objects_of(build)).into_iter().flatten();
+        pairs.extend(equal.map(|&old| Sides { old, new }));
+    }
+    pairs.sort_by_key(|pair| std::cmp::Reverse(in_common(&all[pair.old].name, &all[pair.new].name)));
+    pairs
 }
 
 /// The objects of a build on the side that it has, which tell it from others.
