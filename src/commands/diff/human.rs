@@ -6,6 +6,7 @@ use console::Style;
 
 use super::summary::ImageMove;
 use super::{Compared, Diff, Title};
+use crate::build::compare::ObjectChange;
 use crate::build::consequences::Consequence;
 use crate::commands::messages::{first, fitting, most_named, named};
 use crate::commands::output::Shown;
@@ -27,36 +28,41 @@ pub(super) fn text(diff: &Diff, shown: Shown) -> String {
             out += &format!("  {}", consequence_line(consequence, &object, shown));
         }
         for object in &build.objects {
-            let (id, was) = (visible(&object.id), object.was.as_deref().map(visible));
-            let consequences: Vec<String> = build
-                .consequences(Some(&object.id))
-                .map(|consequence| consequence_line(consequence, "", shown))
-                .collect();
+            let consequences = build.consequences(Some(&object.id)).map(|of| consequence_line(of, "", shown));
             if diff.is_short {
-                let was = was.map_or(String::new(), |was| format!(", was {was}"));
-                out += &format!("  {:<7} {id}{was}\n", object.change.name());
-                consequences.iter().for_each(|line| out += &format!("    {line}"));
-                continue;
-            }
-            let [before, after] = match object.change {
-                DiffStatus::Added => ["/dev/null", &id],
-                DiffStatus::Removed => [&*id, "/dev/null"],
-                DiffStatus::Changed => [was.as_deref().unwrap_or(&id), &id],
-            };
-            // The empty line shows that they belong to the object below, not to the one above.
-            out += if consequences.is_empty() { "" } else { "\n" };
-            out += &consequences.concat();
-            out += &format!("{}\n{}\n", bold.apply_to(format!("--- {before}")), bold.apply_to(format!("+++ {after}")));
-            for line in object.shown().lines() {
-                let color = match line.as_bytes().first() {
-                    Some(b'+') => Style::new().green(),
-                    Some(b'-') => Style::new().red(),
-                    Some(b'@') => Style::new().cyan(),
-                    _ => Style::new(),
-                };
-                out += &format!("{}\n", styled(shown, color).apply_to(line));
+                let was = object.was.as_deref().map_or(String::new(), |was| format!(", was {}", visible(was)));
+                out += &format!("  {:<7} {}{was}\n", object.change.name(), visible(&object.id));
+                consequences.for_each(|line| out += &format!("    {line}"));
+            } else {
+                let consequences: String = consequences.collect();
+                // The empty line shows that they belong to the object below, not to the one above.
+                out += if consequences.is_empty() { "" } else { "\n" };
+                out += &(consequences + &object_diff(object, shown));
             }
         }
+    }
+    out
+}
+
+/// The difference of an object, with its name on both sides.
+fn object_diff(object: &ObjectChange, shown: Shown) -> String {
+    let (id, was) = (visible(&object.id), object.was.as_deref().map(visible));
+    let [before, after] = match object.change {
+        DiffStatus::Added => ["/dev/null", &id],
+        DiffStatus::Removed => [&*id, "/dev/null"],
+        DiffStatus::Changed => [was.as_deref().unwrap_or(&id), &id],
+    };
+    let bold = styled(shown, Style::new().bold());
+    let mut out = format!("{}\n", bold.apply_to(format!("--- {before}")));
+    out += &format!("{}\n", bold.apply_to(format!("+++ {after}")));
+    for line in object.shown().lines() {
+        let color = match line.as_bytes().first() {
+            Some(b'+') => Style::new().green(),
+            Some(b'-') => Style::new().red(),
+            Some(b'@') => Style::new().cyan(),
+            _ => Style::new(),
+        };
+        out += &format!("{}\n", styled(shown, color).apply_to(line));
     }
     out
 }

@@ -36,52 +36,66 @@ impl Diff {
         if !images.is_empty() {
             out += &(first(images.into_iter(), NAMED).join("\n") + "\n\n");
         }
-        // GitHub refuses a comment that is longer, so each part is measured before it is added.
-        let (mut used, mut left) = (out.chars().count() + LAST, LeftOut::default());
-        let mut fits = |text: &str| {
-            let length = text.chars().count();
-            let is_room = used + length <= MOST;
-            used += if is_room { length } else { 0 };
-            is_room
-        };
-        // One line each, so that all of them fit before the first object takes the room.
-        let mut consequences = String::new();
-        for line in self.consequences.iter().map(consequence_line) {
-            if fits(&line) {
-                consequences += &line;
-            } else {
-                left.consequences += 1;
-            }
-        }
-        if !consequences.is_empty() {
-            out += &format!("{consequences}\n");
-        }
+        let mut comment = Comment { used: out.chars().count() + LAST, out, left: LeftOut::default() };
+        comment.add_consequences(&self.consequences);
         for group in self.groups(VERBOSE) {
-            let end = "</details>\n\n";
-            // A build is not begun if its end would not fit: an open element would swallow the rest.
-            let mut text = head(&group);
-            if !fits(&(text.clone() + end)) {
-                left.builds += 1;
+            comment.add_group(&group, self.is_short);
+        }
+        comment.out + &comment.left.sentence()
+    }
+}
+
+/// A comment as far as it is written. GitHub refuses one that is too long, so each part is measured before it is added.
+struct Comment {
+    out: String,
+    /// The number of characters that are taken, with those that are reserved.
+    used: usize,
+    left: LeftOut,
+}
+
+impl Comment {
+    /// Takes the room for a text; false if there is not enough.
+    fn fits(&mut self, text: &str) -> bool {
+        let length = text.chars().count();
+        let is_room = self.used + length <= MOST;
+        self.used += if is_room { length } else { 0 };
+        is_room
+    }
+
+    /// Adds a text if there is room; false if there is not.
+    fn add(&mut self, text: &str) -> bool {
+        let is_room = self.fits(text);
+        self.out += if is_room { text } else { "" };
+        is_room
+    }
+
+    /// Adds one line for each consequence, so that all of them fit before the first object takes the room.
+    fn add_consequences(&mut self, all: &[Consequence]) {
+        let left_out = all.iter().filter(|consequence| !self.add(&consequence_line(consequence))).count();
+        self.left.consequences = left_out;
+        if left_out < all.len() {
+            self.out.push('\n');
+        }
+    }
+
+    /// Adds the builds of a group with their objects.
+    fn add_group(&mut self, group: &[&Compared], is_short: bool) {
+        let (head, end) = (head(group), "</details>\n\n");
+        // A build is not begun if its end would not fit: an open element would swallow the rest.
+        if !self.fits(&(head.clone() + end)) {
+            self.left.builds += 1;
+            return;
+        }
+        self.out += &head;
+        for object in &group[0].objects {
+            // An object is shown with all of its lines, or only named: half of a diff misleads.
+            if self.add(&object_lines(object, is_short)) {
                 continue;
             }
-            for object in &group[0].objects {
-                // An object is shown with all of its lines, or only named: half of a diff misleads.
-                let whole = object_lines(object, self.is_short);
-                if fits(&whole) {
-                    text += &whole;
-                    continue;
-                }
-                let name = named(object, &format!(": {}", object.counts()));
-                if fits(&name) {
-                    text += &name;
-                    left.lines += 1;
-                } else {
-                    left.objects += 1;
-                }
-            }
-            out += &(text + end);
+            let is_named = self.add(&named(object, &format!(": {}", object.counts())));
+            *if is_named { &mut self.left.lines } else { &mut self.left.objects } += 1;
         }
-        out + &left.sentence()
+        self.out += end;
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::{Compared, Diff};
+use crate::build::compare::ObjectChange;
 use crate::build::consequences::facts::moved_images;
 use crate::commands::messages::{self, NAMED, counted, fitting, present};
 use crate::message::failure::short;
@@ -116,32 +117,8 @@ impl Diff {
 
     /// A sentence with the numbers of differences, consequences and unknown builds. `between` names both sides.
     pub(super) fn counts(&self, between: &str) -> String {
-        let of = |change: DiffStatus| {
-            let objects = self.builds.iter().flat_map(|build| &build.objects);
-            objects.filter(|object| object.change == change).count()
-        };
-        // In the order in which people read a diff.
-        let statuses = [DiffStatus::Added, DiffStatus::Changed, DiffStatus::Removed];
-        let objects = counted(statuses.map(of).iter().sum(), "object");
-        let counts = statuses.map(|change| (of(change), format!("{} {}", of(change), change.name())));
-        let counts = present(counts).join(", ");
-        let affected = counted(self.affected, if self.programs.is_some() { "build" } else { "affected build" });
         let unknown = self.not_known();
-        // A count of 0 must not hide that something could not be compared. Unknown builds without objects are counted
-        // at the end of the sentence.
-        let mut text = match self
-            .builds
-            .iter()
-            .filter(|build: &&Compared| !build.objects.is_empty() || !build.is_unknown())
-            .count()
-        {
-            0 if unknown.is_empty() && self.affected == 0 => "no build is affected".to_owned(),
-            0 if unknown.is_empty() => format!("nothing differs in {affected}"),
-            0 if self.is_all_unknown() => format!("{affected} could not be compared"),
-            0 => format!("0 objects differ in {affected}"),
-            builds if counts.is_empty() => format!("{objects} in {builds} of {affected}"),
-            builds => format!("{objects} ({counts}) in {builds} of {affected}"),
-        };
+        let mut text = self.object_counts(unknown.is_empty());
         if !self.consequences.is_empty() {
             text += &format!(", {}", counted(self.consequences.len(), "consequence"));
         }
@@ -150,6 +127,28 @@ impl Diff {
             text += &format!("; unknown: {unknown}");
         }
         text
+    }
+
+    /// The numbers of differing objects and of their builds. Whether everything `is_known` counts only if nothing
+    /// differs: a count of 0 must not hide that something could not be compared.
+    fn object_counts(&self, is_known: bool) -> String {
+        let affected = counted(self.affected, if self.programs.is_some() { "build" } else { "affected build" });
+        let objects: Vec<&ObjectChange> = self.builds.iter().flat_map(|build| &build.objects).collect();
+        // In the order in which people read a diff.
+        let counts = [DiffStatus::Added, DiffStatus::Changed, DiffStatus::Removed].map(|change| {
+            let count = objects.iter().filter(|object| object.change == change).count();
+            (count, format!("{count} {}", change.name()))
+        });
+        let (objects, counts) = (counted(objects.len(), "object"), present(counts).join(", "));
+        // Unknown builds without objects are counted at the end of the sentence.
+        match self.builds.iter().filter(|build| !build.objects.is_empty() || !build.is_unknown()).count() {
+            0 if is_known && self.affected == 0 => "no build is affected".to_owned(),
+            0 if is_known => format!("nothing differs in {affected}"),
+            0 if self.is_all_unknown() => format!("{affected} could not be compared"),
+            0 => format!("0 objects differ in {affected}"),
+            builds if counts.is_empty() => format!("{objects} in {builds} of {affected}"),
+            builds => format!("{objects} ({counts}) in {builds} of {affected}"),
+        }
     }
 
     /// The names of both sides, for the title: two programs, or the base and the compared files.
