@@ -21,7 +21,7 @@ use super::tree::ReferenceTree;
 use crate::config::Config;
 use crate::git::{self, LocalRepo, date};
 use crate::graph::named::NamedReference;
-use crate::message::failure::{FAILED, Failure, FailureKind, Result, shown};
+use crate::message::failure::{FAILED, Failure, FailureKind, Failures, Result, shown};
 use crate::message::redact;
 use crate::plan::lock::has_nothing_to_lock;
 use crate::record::{Digest, LOCK_NAME, Lock, sha256_hex};
@@ -70,26 +70,18 @@ impl SbomArgs {
         if self.images && (directory.is_some() || output.format == Format::Slsa) {
             return Err(Failure::new("`--images` needs a commit, and a format other than `slsa`").into());
         }
-        // A directory that was handed over has no repository, so the lock in it is the only source. In a repository git
-        // may have converted its line ends.
-        if let Some(directory) = directory {
-            let tree = DiskTree::of_directory(Path::new(directory))?.converting(repo.is_some());
-            let Some(lock) = Lock::find(&tree, LOCK_NAME)? else {
-                return Err(no_lock(directory).hint("name a directory that `--no-commit` wrote, or a commit").into());
-            };
-            let subject = Digest::Sha256(sha256_hex(&tree.read(LOCK_NAME)?));
-            let name = lock.target.clone().unwrap_or_else(|| path::name(directory).to_owned());
-            let components = components(None, Rc::new(tree), &[(String::new(), lock)], &BTreeMap::new())?;
-            // The time of the lock, not of this run: the same directory gives the same bytes.
-            let written = Path::new(directory).join(LOCK_NAME).metadata().and_then(|lock| lock.modified()).ok();
-            let written = written.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-            let created = date(given.or(written.map(|age| age.as_secs())).unwrap_or_default());
-            return Ok(Box::new(Sbom { name, subject, created, components, images: Images::default() }));
-        }
-        let repo = repo.map_or_else(repository_offline, Ok)?;
+        let sbom = match directory {
+            Some(directory) => Sbom::of_directory(directory, repo.is_some(), given)?,
+            None => self.of_commit(&repo.map_or_else(repository_offline, Ok)?, given, output.quiet)?,
+        };
+        Ok(Box::new(sbom))
+    }
+
+    /// Lists the content of the locks of the requested commit. `given` is the date that the user gave.
+    fn of_commit(&self, repo: &Rc<LocalRepo>, given: Option<u64>, quiet: bool) -> Result<Sbom, Failures> {
         let rev = self.rev.as_deref().unwrap_or("HEAD");
-        let id = commit(&repo, rev)?;
-        let tree = GitTree::of_commit(&repo, &id)?;
+        let id = commit(repo, rev)?;
+        let tree = GitTree::of_commit(repo, &id)?;
         let mut locks = Vec::new();
         for lock in tree.locks()? {
             locks.extend(Lock::find(&tree, &lock)?.map(|content| (path::parent(&lock).to_owned(), content)));
@@ -98,21 +90,40 @@ impl SbomArgs {
         if locks.is_empty() && !self.images && !has_nothing_to_lock(&Workspace::of_rev(repo.clone(), Some(rev))?)? {
             return Err(no_lock(rev).hint("lock the remote references: git kustomize-localize lock").into());
         }
-        let images = if self.images {
-            images::images_of(&repo, &id.commit, &self.with, output.quiet)?
-        } else {
-            Images::default()
-        };
-        let components = components(Some(&repo), Rc::new(tree), &locks, &images.run_by)?;
+        let images =
+            if self.images { images::images_of(repo, &id.commit, &self.with, quiet)? } else { Images::default() };
+        let components = components(Some(repo), Rc::new(tree), &locks, &images.run_by)?;
         let name = repo.remote_urls()?.first().map_or_else(|| "repository".to_owned(), |url| redact::url(url));
         // By the commit, so that the same commit gives the same bytes.
         let created = date(match given {
             Some(given) => given,
-            None => committed(&repo, &id.commit)?,
+            None => committed(repo, &id.commit)?,
         });
-        let subject = Digest::GitCommit(id.commit);
-        Ok(Box::new(Sbom { name, subject, created, components, images }))
+        Ok(Sbom { name, subject: Digest::GitCommit(id.commit), created, components, images })
     }
+}
+
+impl Sbom {
+    /// Lists the content of the lock of a directory that was handed over, which has no repository of its own. If it
+    /// `is_in_repository`, git may have converted its line ends. `given` is the date that the user gave.
+    fn of_directory(directory: &str, is_in_repository: bool, given: Option<u64>) -> Result<Sbom> {
+        let tree = DiskTree::of_directory(Path::new(directory))?.converting(is_in_repository);
+        let Some(lock) = Lock::find(&tree, LOCK_NAME)? else {
+            return Err(no_lock(directory).hint("name a directory that `--no-commit` wrote, or a commit"));
+        };
+        let subject = Digest::Sha256(sha256_hex(&tree.read(LOCK_NAME)?));
+        let name = lock.target.clone().unwrap_or_else(|| path::name(directory).to_owned());
+        let components = components(None, Rc::new(tree), &[(String::new(), lock)], &BTreeMap::new())?;
+        // The time of the lock, not of this run: the same directory gives the same bytes.
+        let created = date(given.or(modified(&Path::new(directory).join(LOCK_NAME))).unwrap_or_default());
+        Ok(Sbom { name, subject, created, components, images: Images::default() })
+    }
+}
+
+/// When a file on disk was written, in seconds; `None` if that is unknown.
+fn modified(file: &Path) -> Option<u64> {
+    let time = file.metadata().ok()?.modified().ok()?;
+    Some(time.duration_since(UNIX_EPOCH).ok()?.as_secs())
 }
 
 /// The failure if a commit or directory has no lock.
