@@ -117,42 +117,75 @@ pub(super) fn warning_count(findings: &[Finding], verbose: bool) -> Option<Strin
 /// The findings with their lines. Without `verbose`, a message about several lines of a file is printed once, and help
 /// is not repeated.
 pub(super) fn findings_text(findings: &[&Finding], shown: Shown) -> String {
-    let (mut out, mut is_shortened) = (String::new(), false);
-    // The same help for twenty findings would hide the findings.
-    let mut given: HashSet<Vec<&str>> = HashSet::new();
-    let mut lines: HashMap<_, BTreeSet<usize>> = HashMap::new();
+    let mut report = Report { shown, ..Report::default() };
     for (finding, span) in findings.iter().filter_map(|finding| Some((finding, finding.span?))) {
-        lines.entry(message_key(finding)).or_default().insert(span.start.line);
+        report.lines.entry(message_key(finding)).or_default().insert(span.start.line);
     }
     for block in blocks(findings, shown.verbose) {
-        let finding = block[0];
-        let common = common_finding(&block);
-        // Findings that differ only in their lines are shown as one: the first takes all lines, the others are skipped.
-        let lines = match finding.span {
-            Some(_) if !shown.verbose && common.is_none() => lines.remove(&message_key(finding)),
-            _ => Some(BTreeSet::new()),
-        };
-        let Some(lines) = lines else { continue };
-        let others: Vec<String> = lines.iter().skip(1).map(usize::to_string).collect();
-        let word = if others.len() == 1 { "line" } else { "lines" };
-        let others = (!others.is_empty()).then(|| format!("and in {word} {}", named(&others, shown.verbose)));
-        let (first, notes) = common.unwrap_or_else(|| (finding.clone(), Vec::from_iter(others)));
-        // Help that differs only in a path or command is the same help, so only the words before the first colon count.
-        let ways = finding.help.iter().map(|line| line.split_once(": ").map_or(&**line, |(way, _)| way));
-        let is_repeated = finding.allowed.is_none() && !given.insert(ways.collect()) && !shown.verbose;
-        is_shortened |= is_repeated && !finding.help.is_empty();
-        write_finding(&mut out, &first, &notes, if is_repeated { &[] } else { &finding.help }, shown.color);
+        report.add(&block);
     }
     // Without the note, a finding without help would look as if there were no help.
-    if is_shortened && !shown.quiet {
+    if report.is_shortened && !shown.quiet {
         let mark = painted("note:", "cyan.bold", shown.color);
-        out += &format!("{mark} repeated help is omitted: -v shows it\n");
+        report.out += &format!("{mark} repeated help is omitted: -v shows it\n");
     }
-    out
+    report.out
+}
+
+/// The text of findings as far as it is written.
+#[derive(Default)]
+struct Report<'a> {
+    shown: Shown,
+    out: String,
+    /// The lines of the findings that differ only in these, until the first of them is written with all lines.
+    lines: HashMap<MessageKey, BTreeSet<usize>>,
+    /// The help that was written.
+    given: HashSet<Vec<&'a str>>,
+    /// Whether help was omitted.
+    is_shortened: bool,
+}
+
+impl<'a> Report<'a> {
+    /// Writes a group of findings as one, unless an earlier finding has its line.
+    fn add(&mut self, block: &[&'a Finding]) {
+        let Some((finding, notes)) = common_finding(block).or_else(|| self.with_all_lines(block[0])) else { return };
+        let help = self.new_help(block[0]);
+        self.out += &finding_text(&finding, &notes, help, self.shown.color);
+    }
+
+    /// A finding with a note about the other lines that have it; `None` if an earlier finding has all lines.
+    fn with_all_lines(&mut self, finding: &Finding) -> Option<(Finding, Vec<String>)> {
+        if self.shown.verbose || finding.span.is_none() {
+            return Some((finding.clone(), Vec::new()));
+        }
+        let lines = self.lines.remove(&message_key(finding))?;
+        let others: Vec<String> = lines.iter().skip(1).map(usize::to_string).collect();
+        let word = if others.len() == 1 { "line" } else { "lines" };
+        let note = (!others.is_empty()).then(|| format!("and in {word} {}", named(&others, self.shown.verbose)));
+        Some((finding.clone(), Vec::from_iter(note)))
+    }
+
+    /// The help of a finding; empty if it was written before: the same help for twenty findings would hide these.
+    fn new_help(&mut self, finding: &'a Finding) -> &'a [String] {
+        // An allowed finding is written without its help.
+        if self.shown.verbose || finding.allowed.is_some() {
+            return &finding.help;
+        }
+        // Help that differs only in a path or command is the same help, so only the words before the first colon count.
+        let ways = finding.help.iter().map(|line| line.split_once(": ").map_or(&**line, |(way, _)| way));
+        if self.given.insert(ways.collect()) {
+            return &finding.help;
+        }
+        self.is_shortened |= !finding.help.is_empty();
+        &[]
+    }
 }
 
 /// The parts in which findings are equal that are printed once with all their lines: rule, severity, file and message.
-fn message_key(finding: &Finding) -> (Rule, Severity, String, String) {
+type MessageKey = (Rule, Severity, String, String);
+
+/// The [`MessageKey`] of a finding.
+fn message_key(finding: &Finding) -> MessageKey {
     (finding.rule, finding.severity, finding.path.clone(), finding.message.clone())
 }
 
@@ -171,51 +204,59 @@ fn common_finding(block: &[&Finding]) -> Option<(Finding, Vec<String>)> {
     Some((Finding { message, line_text: Arc::default(), deployed: Vec::new(), ..(*first).clone() }, notes))
 }
 
-/// Writes one finding: the message with its location, the line of the file, `notes` and `help`, then an empty line.
-fn write_finding(out: &mut String, finding: &Finding, notes: &[String], help: &[String], color: bool) {
-    let paint = |text: &str, style: &str| painted(text, style, color);
+/// One finding in the layout of rustc, which people know: the message with its location, the line of the file, `notes`
+/// and `help`, then an empty line.
+fn finding_text(finding: &Finding, notes: &[String], help: &[String], color: bool) -> String {
     let (style, level) = match (&finding.allowed, finding.severity) {
         (Some(_), _) => ("dim", "allowed"),
         (None, Severity::Error) => ("red.bold", "error"),
         (None, Severity::Warning | Severity::Off) => ("yellow.bold", "warning"),
     };
-    // The layout is that of rustc, which people know.
-    let number = finding.span.map_or(String::new(), |span| span.start.line.to_string());
-    let gutter = " ".repeat(number.len());
-    let [number, arrow, bar, equals] = [&*number, "-->", "|", "="].map(|mark| paint(mark, "blue.bold"));
-    let field = visible(&finding.field);
-    let head = paint(&format!("{level}[{}]", finding.rule), style);
-    *out += &format!("{head}: {}\n", paint(&visible(&finding.message), "bold"));
-    let location = visible(&finding.location().to_string());
-    let begin = if gutter.is_empty() { " " } else { &gutter };
-    *out += &match excerpt(finding) {
-        Some((line, before, width)) => {
-            let marks = paint(format!("{} {field}", "^".repeat(width)).trim_end(), style);
-            let before = " ".repeat(before);
-            format!(
-                "{begin}{arrow} {location}\n{gutter} {bar}\n{number} {bar} {line}\n{gutter} {bar} {before}{marks}\n"
-            )
-        }
-        None if field.is_empty() => format!("{begin}{arrow} {location}\n"),
-        None => format!("{begin}{arrow} {location}: {field}\n"),
-    };
-    let mut add = |mark: &str, text: &str| {
-        // Only blanks before a command: it is copied as it stands.
-        let lines: Vec<String> = text.lines().map(visible).collect();
-        let lines = lines.join(&format!("\n{gutter}         "));
-        *out += &format!("{gutter} {equals} {} {lines}\n", paint(mark, "cyan.bold"));
-    };
-    notes.iter().for_each(|note| add("note:", note));
+    let head = painted(&format!("{level}[{}]", finding.rule), style, color);
+    let message = painted(&visible(&finding.message), "bold", color);
+    let mut out = format!("{head}: {message}\n{}", location_text(finding, style, color));
+    let mut remarks: Vec<(&str, String)> = notes.iter().map(|note| ("note:", note.clone())).collect();
     // One target shows that it matters; a base may have hundreds.
     if let Some((first, rest)) = finding.deployed.split_first() {
         let more = if rest.is_empty() { String::new() } else { format!(", and {} more", rest.len()) };
-        add("note:", &format!("deployed by {first}{more}"));
+        remarks.push(("note:", format!("deployed by {first}{more}")));
     }
     match &finding.allowed {
-        Some(allowed) => add("note:", &format!("allowed by {}: {}", allowed.by(), allowed.reason)),
-        None => help.iter().for_each(|help| add("help:", help)),
+        Some(allowed) => remarks.push(("note:", format!("allowed by {}: {}", allowed.by(), allowed.reason))),
+        None => remarks.extend(help.iter().map(|help| ("help:", help.clone()))),
     }
-    out.push('\n');
+    let gutter = " ".repeat(line_number(finding).len());
+    let equals = painted("=", "blue.bold", color);
+    for (mark, text) in remarks {
+        // Only blanks before a command: it is copied as it stands.
+        let lines: Vec<String> = text.lines().map(visible).collect();
+        let lines = lines.join(&format!("\n{gutter}         "));
+        out += &format!("{gutter} {equals} {} {lines}\n", painted(mark, "cyan.bold", color));
+    }
+    out + "\n"
+}
+
+/// The number of the line of a finding; empty if it has none.
+fn line_number(finding: &Finding) -> String {
+    finding.span.map_or(String::new(), |span| span.start.line.to_string())
+}
+
+/// The location of a finding, and the line of the file with marks below it, or else the field.
+fn location_text(finding: &Finding, style: &str, color: bool) -> String {
+    let (number, field) = (line_number(finding), visible(&finding.field));
+    let gutter = " ".repeat(number.len());
+    let begin = if gutter.is_empty() { " " } else { &gutter };
+    let [number, arrow, bar] = [&*number, "-->", "|"].map(|mark| painted(mark, "blue.bold", color));
+    let location = format!("{begin}{arrow} {}", visible(&finding.location().to_string()));
+    match excerpt(finding) {
+        Some((line, before, width)) => {
+            let marks = painted(format!("{} {field}", "^".repeat(width)).trim_end(), style, color);
+            let before = " ".repeat(before);
+            format!("{location}\n{gutter} {bar}\n{number} {bar} {line}\n{gutter} {bar} {before}{marks}\n")
+        }
+        None if field.is_empty() => format!("{location}\n"),
+        None => format!("{location}: {field}\n"),
+    }
 }
 
 /// The line of a finding, and the columns before and below its span. `None` if the span has several lines, if the line
@@ -238,6 +279,7 @@ fn excerpt(finding: &Finding) -> Option<(String, usize, usize)> {
     let [before, below] = [shown(1, span.start.column), shown(span.start.column, span.end.column)];
     Some((shown(1, usize::MAX), measure_text_width(&before), measure_text_width(&below).max(1)))
 }
+
 /// A text in a style such as `cyan.bold`, if `color` is set.
 pub(super) fn painted(text: &str, style: &str, color: bool) -> String {
     Style::from_dotted_str(style).force_styling(color).apply_to(text).to_string()
