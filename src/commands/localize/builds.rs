@@ -19,35 +19,44 @@ pub(super) fn proof_lines(checked: &BuildCheck, verbose: bool) -> Vec<String> {
     // People compare proofs of two machines: another program or another isolation explains a difference.
     let how: Vec<String> = by.chain(checked.network.map(|network| network.to_string())).collect();
     let how = if how.is_empty() { String::new() } else { format!(" ({})", how.join(", ")) };
-    // Roots that were not rewritten prove nothing about those that were, so they count only if none was rewritten.
-    let is_any_changed = checked.targets.iter().any(|target| target.is_changed);
-    let proofs = checked.targets.iter().filter(|target| target.is_changed || !is_any_changed);
-    let is_verified = proofs.map(|target| &target.verdict).any(Verdict::is_same);
-    let not = if is_verified { "" } else { "not " };
-    // One reason, such as a missing program, often stops many builds.
-    let mut unbuilt: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    let skipped: Vec<&str> = checked.targets.iter().filter(is_skipped).map(|target| &*target.target).collect();
-    for target in checked.targets.iter().filter(|target| verbose || skipped.len() == 1 || !is_skipped(target)) {
-        let why = match &target.verdict {
-            Verdict::NotBuilt { reason } | Verdict::Skipped { reason } => reason.as_str(),
-            _ => continue,
-        };
-        unbuilt.entry(why).or_default().push(&target.target);
-    }
-    let most = if verbose { usize::MAX } else { NAMED };
-    let steps: BTreeSet<&str> = checked.targets.iter().filter_map(|target| target.next_step).collect();
+    let not = if is_verified(checked) { "" } else { "not " };
     let mut out = vec![format!("  {not}verified: {}{how}", counts(checked))];
-    out.extend(first(
-        unbuilt
-            .into_iter()
-            .map(|(reason, targets)| format!("  not built: {}: {reason}", listed::<&str>(targets, most))),
-        most,
-    ));
-    // Several skipped roots share a line without their reasons, which `-v` shows.
-    if skipped.len() > 1 && !verbose {
+    out.extend(unbuilt_lines(checked, verbose));
+    let steps: BTreeSet<&str> = checked.targets.iter().filter_map(|target| target.next_step).collect();
+    out.extend(steps.into_iter().map(|step| format!("  {step}")));
+    out
+}
+
+/// Whether a root was built to the same, or was verified before. Roots that were not rewritten prove nothing about
+/// those that were, so they count only if none was rewritten.
+fn is_verified(checked: &BuildCheck) -> bool {
+    let is_any_changed = checked.targets.iter().any(|target| target.is_changed);
+    let mut proofs = checked.targets.iter().filter(|target| target.is_changed || !is_any_changed);
+    proofs.any(|target| target.verdict.is_same())
+}
+
+/// The lines about roots that were not built, by reason: one reason, such as a missing program, often stops many
+/// builds. Several skipped roots share a line without their reasons, which `verbose` shows.
+fn unbuilt_lines(checked: &BuildCheck, verbose: bool) -> Vec<String> {
+    let most = if verbose { usize::MAX } else { NAMED };
+    let skipped: Vec<&str> = checked.targets.iter().filter(is_skipped).map(|target| &*target.target).collect();
+    let is_shared = skipped.len() > 1 && !verbose;
+    let mut unbuilt: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for target in &checked.targets {
+        match &target.verdict {
+            Verdict::Skipped { .. } if is_shared => {}
+            Verdict::NotBuilt { reason } | Verdict::Skipped { reason } => {
+                unbuilt.entry(reason).or_default().push(&target.target);
+            }
+            _ => {}
+        }
+    }
+    let lines = unbuilt.into_iter();
+    let lines = lines.map(|(reason, targets)| format!("  not built: {}: {reason}", listed::<&str>(targets, most)));
+    let mut out = first(lines, most);
+    if is_shared {
         out.push(format!("  not built, for what they reach: {}", listed::<&str>(skipped, most)));
     }
-    out.extend(steps.into_iter().map(|step| format!("  {step}")));
     out
 }
 

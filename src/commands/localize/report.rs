@@ -62,29 +62,11 @@ impl Outcome for LocalizeReport {
 
 impl LocalizeReport {
     /// The report for people about a result that was written or planned: a headline, then what changed, then the next
-    /// step.
+    /// step. Empty if findings or differences kept it from being written: they are the whole report.
     fn report_lines(&self, shown: Shown) -> Vec<String> {
         let (LocalizeReport { localized, locking }, verbose) = (self, shown.verbose);
-        let result = localized.result_name();
-        let (done, tail) = match localized.made {
-            // `update --to` can edit a reference that has no entry.
-            ResultKind::Lock if !localized.files.contains_key(LOCK_NAME) => {
-                (["wrote", "would write"], format!("; {LOCK_NAME} is not changed"))
-            }
-            ResultKind::Lock | ResultKind::FirstLock => {
-                let count = counted(localized.remotes.len(), "remote reference");
-                (["wrote", "would write"], format!(": {count}"))
-            }
-            ResultKind::Rendered { .. } => (["rendered", "would render"], localized.numbers()),
-            ResultKind::Copy(_) | ResultKind::InPlace => (["localized", "would localize"], localized.numbers()),
-        };
-        let mut out = vec![match localized.status {
-            WriteOutcome::Written => format!("{} {result}{tail}", done[0]),
-            WriteOutcome::DryRun => format!("{} {result}{tail}", done[1]),
-            WriteOutcome::Unchanged => self.unchanged(),
-            // Findings or differences kept it from being written, and they are the whole report.
-            WriteOutcome::Warned | WriteOutcome::Differs => return Vec::new(),
-        }];
+        let Some(headline) = self.headline() else { return Vec::new() };
+        let mut out = vec![headline];
         // This comes right after the headline, because it changes how the lock must be reviewed.
         if locking.merged {
             out.push("  merged both sides of the conflict".to_owned());
@@ -116,47 +98,61 @@ impl LocalizeReport {
         if verbose || localized.status == WriteOutcome::DryRun {
             out.extend(self.detail_lines());
         }
-        if let Some(branch) = &localized.branch {
-            out.extend(branch.worktree.iter().map(|directory| format!("  checked out at {directory}")));
-            out.extend(branch.pushed.iter().map(|remote| format!("  pushed to {remote}")));
-            if localized.status == WriteOutcome::Written {
-                out.push(format!("  to look at it: git show --stat {}", branch.tip()));
-            }
-            out.extend(branch.deployed.clone());
-        } else if localized.status == WriteOutcome::Written && !localized.stage.is_empty() {
-            // Without `-f`, git would not add ignored files.
-            out.push(format!("  to stage it: {}", stage(&localized.stage)));
-        }
-        if matches!((&localized.made, localized.status), (ResultKind::FirstLock, WriteOutcome::Written)) {
-            out.push("kustomize, Flux and Argo CD do not read the lock: deploy the result of `git kustomize-localize branch`".to_owned());
-        }
+        out.extend(localized.next_lines());
         out
+    }
+
+    /// The first line of the report; `None` if nothing was written because of findings or differences.
+    fn headline(&self) -> Option<String> {
+        let localized = &self.localized;
+        let [done, planned] = match localized.made {
+            ResultKind::Lock | ResultKind::FirstLock => ["wrote", "would write"],
+            ResultKind::Rendered { .. } => ["rendered", "would render"],
+            ResultKind::Copy(_) | ResultKind::InPlace => ["localized", "would localize"],
+        };
+        let verb = match localized.status {
+            WriteOutcome::Written => done,
+            WriteOutcome::DryRun => planned,
+            WriteOutcome::Unchanged => return Some(self.unchanged()),
+            WriteOutcome::Warned | WriteOutcome::Differs => return None,
+        };
+        let tail = match localized.made {
+            // `update --to` can edit a reference that has no entry.
+            ResultKind::Lock if !localized.files.contains_key(LOCK_NAME) => format!("; {LOCK_NAME} is not changed"),
+            ResultKind::Lock | ResultKind::FirstLock => {
+                format!(": {}", counted(localized.remotes.len(), "remote reference"))
+            }
+            ResultKind::Rendered { .. } | ResultKind::Copy(_) | ResultKind::InPlace => localized.numbers(),
+        };
+        Some(format!("{verb} {}{tail}", localized.result_name()))
     }
 
     /// The line of a run that wrote nothing: the result exists already, or nothing more could be locked. It says
     /// `nothing to do` only if no error about a reference or an entry of the lock follows on stderr.
     fn unchanged(&self) -> String {
         let LocalizeReport { localized, locking: Locking { unresolved, unread, unmoved, .. } } = self;
-        let count = counted(localized.remotes.len(), "remote reference");
+        if let Some(branch) = &localized.branch {
+            let holds = match &localized.made {
+                ResultKind::Copy(copy) => format!("{} in {}", copy.target, copy.new_directory),
+                ResultKind::Rendered { .. } => format!("what {} is built to", short(&branch.source)),
+                _ => format!("{} localized", short(&branch.source)),
+            };
+            return format!("nothing to do: branch {} ({}) already has {holds}", branch.name, branch.tip());
+        }
+        let has_none = localized.remotes.is_empty();
         // A first lock is only written if it lists something.
         let lacks_lock = matches!(localized.made, ResultKind::FirstLock) && !unread.is_empty();
-        match &localized.branch {
-            Some(branch) => {
-                let holds = match &localized.made {
-                    ResultKind::Copy(copy) => format!("{} in {}", copy.target, copy.new_directory),
-                    ResultKind::Rendered { .. } => format!("what {} is built to", short(&branch.source)),
-                    _ => format!("{} localized", short(&branch.source)),
-                };
-                format!("nothing to do: branch {} ({}) already has {holds}", branch.name, branch.tip())
-            }
-            None if localized.remotes.is_empty() && (lacks_lock || !unresolved.is_empty()) => {
-                "nothing was written".to_owned()
-            }
-            None if !(unresolved.is_empty() && unmoved.is_empty()) => format!("{LOCK_NAME} not changed: {count}"),
-            None if localized.remotes.is_empty() && unread.is_empty() && localized.left.is_empty() => {
-                "nothing to do: no remote references".to_owned()
-            }
-            None => format!("nothing to do: {LOCK_NAME} has {count}"),
+        if has_none && (lacks_lock || !unresolved.is_empty()) {
+            return "nothing was written".to_owned();
+        }
+        if has_none && unmoved.is_empty() && unread.is_empty() && localized.left.is_empty() {
+            return "nothing to do: no remote references".to_owned();
+        }
+        let count = counted(localized.remotes.len(), "remote reference");
+        if unresolved.is_empty() && unmoved.is_empty() {
+            format!("nothing to do: {LOCK_NAME} has {count}")
+        } else {
+            format!("{LOCK_NAME} not changed: {count}")
         }
     }
 
@@ -181,6 +177,27 @@ impl LocalizeOutcome {
     /// The commit that is localized onto a branch; `None` if the result goes to disk.
     fn source(&self) -> Option<&str> {
         self.branch.as_ref().map(|branch| branch.source.as_str())
+    }
+
+    /// The lines about the place of the result, and about what to do with it.
+    fn next_lines(&self) -> Vec<String> {
+        let is_written = self.status == WriteOutcome::Written;
+        let mut out = Vec::new();
+        if let Some(branch) = &self.branch {
+            out.extend(branch.worktree.iter().map(|directory| format!("  checked out at {directory}")));
+            out.extend(branch.pushed.iter().map(|remote| format!("  pushed to {remote}")));
+            if is_written {
+                out.push(format!("  to look at it: git show --stat {}", branch.tip()));
+            }
+            out.extend(branch.deployed.clone());
+        } else if is_written && !self.stage.is_empty() {
+            // Without `-f`, git would not add ignored files.
+            out.push(format!("  to stage it: {}", stage(&self.stage)));
+        }
+        if is_written && matches!(self.made, ResultKind::FirstLock) {
+            out.push("kustomize, Flux and Argo CD do not read the lock: deploy the result of `git kustomize-localize branch`".to_owned());
+        }
+        out
     }
 
     /// The name of the result in the first line of the report.
