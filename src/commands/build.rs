@@ -93,42 +93,38 @@ fn subjects(workspace: &Workspace, text: &str, quiet: bool) -> Result<Vec<BuildS
     let path = from_top(&repo, &**tree, text)?;
     let root = root_at(&**tree, &path)?;
     // Finding targets may take builds, which is not necessary for an argument that can only be a directory.
-    let is_path = text.starts_with(['.', ':']) || text.ends_with('/');
-    // The name of an object has at most one `/`, after its namespace. A name by location (`FILE:LINE`) has a colon.
-    let is_name = !is_path && (text.matches('/').count() < 2 || text.contains(':'));
-    let deployed = if root.is_some() && !is_name {
+    let deployed = if root.is_some() && !may_name_target(text) {
         Targets::default()
     } else {
         deployed::find(&repo, workspace.survey())?.targets
     };
     let targets = &deployed.targets;
     let named: Vec<&Target> = targets.iter().filter(|target| is_named_by(target, text)).collect();
-    let deploying: Vec<&Target> = targets
-        .iter()
-        .filter(|target: &&Target| matches!(&target.location, TargetLocation::Local(dir) if dir.path == path))
-        .collect();
-    // A text that may mean a root and a target, or several targets, is refused: nothing is guessed.
-    match (root, named.as_slice(), deploying.as_slice()) {
-        // A directory is built as it is, with a note about the engines that build it in another way.
-        (Some(root), [], deploying) => {
-            let others = deploying.iter().filter(|target| !quiet && target.engine != EngineName::Kustomize);
-            let notes = others.map(|target| as_deployed(target, targets));
-            say(&lines(first(notes, NAMED)));
-            Ok(vec![BuildSpec::root(workspace, &root)])
-        }
-        // Several sources of one object are one target. A directory without a kustomization stands for the only target
-        // that deploys it.
-        (None, sources @ [target, ..], _) | (None, [], sources @ [target])
-            if sources.iter().all(|source| source.object == target.object) =>
-        {
-            deployed_sources(workspace, sources, quiet)
-        }
-        (None, [], []) => Err(unknown_target(targets, text).into()),
-        (root, named, deploying) => {
-            let all = if named.is_empty() { deploying } else { named };
-            Err(ambiguous(text, root.is_some(), all, targets).into())
-        }
+    let is_at_path = |target: &&Target| matches!(&target.location, TargetLocation::Local(dir) if dir.path == path);
+    let deploying: Vec<&Target> = targets.iter().filter(is_at_path).collect();
+    // A directory is built as it is, with a note about the engines that build it in another way.
+    if let (Some(root), []) = (&root, named.as_slice()) {
+        let others = deploying.iter().filter(|target| !quiet && target.engine != EngineName::Kustomize);
+        let notes = others.map(|target| as_deployed(target, targets));
+        say(&lines(first(notes, NAMED)));
+        return Ok(vec![BuildSpec::root(workspace, root)]);
     }
+    // A directory without a kustomization stands for the target that deploys it.
+    let sources = if named.is_empty() { deploying } else { named };
+    let Some(target) = sources.first() else { return Err(unknown_target(targets, text).into()) };
+    // A text that may mean a root and a target, or several targets, is refused: nothing is guessed. Several sources of
+    // one object are one target.
+    if root.is_some() || sources.iter().any(|source| source.object != target.object) {
+        return Err(ambiguous(text, root.is_some(), &sources, targets).into());
+    }
+    deployed_sources(workspace, &sources, quiet)
+}
+
+/// Whether a text can be the name of a target, and not only a path.
+fn may_name_target(text: &str) -> bool {
+    let is_path = text.starts_with(['.', ':']) || text.ends_with('/');
+    // The name of an object has at most one `/`, after its namespace. A name by location (`FILE:LINE`) has a colon.
+    !is_path && (text.matches('/').count() < 2 || text.contains(':'))
 }
 
 /// The sources of one target that are in this tree, for the build. Prints a note for each other source, unless `quiet`.
