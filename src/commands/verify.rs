@@ -20,7 +20,7 @@ use crate::record::{LOCK_NAME, Pinned};
 use crate::reference::Upstream;
 use crate::tree::path;
 use crate::verify::upstream_status::{Ask, EntryStatus};
-use crate::verify::{self, DifferenceKind, Record, VerifyOutcome, verify_directory};
+use crate::verify::{self, Difference, DifferenceKind, Record, VerifyOutcome, verify_directory};
 use crate::workspace::{fetch_options, remote_git, repository_offline};
 
 /// Arguments of `verify`.
@@ -109,15 +109,7 @@ impl Outcome for VerifyOutcome {
     fn text(&self, _shown: Shown) -> String {
         // The state of upstream is reported below, along with the unchanged upstreams.
         let differences = self.differences.iter().filter(|difference| difference.kind != DifferenceKind::Upstream);
-        let mut out: Vec<String> = differences
-            .map(|difference| match &difference.span {
-                _ if difference.path.is_empty() => difference.message.clone(),
-                Some(span) => {
-                    format!("{}:{}:{}: {}", difference.path, span.start.line, span.start.column, difference.message)
-                }
-                None => format!("{}: {}", difference.path, difference.message),
-            })
-            .collect();
+        let mut out: Vec<String> = differences.map(difference_line).collect();
         if !out.is_empty() {
             out.push(String::new());
         }
@@ -125,22 +117,7 @@ impl Outcome for VerifyOutcome {
         let left = self.left.iter();
         out.extend(left.map(|entry| format!("stays remote (allowed): {}: {}", entry.upstream, entry.left.reason)));
         out.extend(self.upstream.iter().flat_map(|all| upstream_lines(all)));
-        let result = match self.differences.len() {
-            0 if !self.failures.is_empty() => "not everything could be checked".to_owned(),
-            0 if self.records.is_empty() => "as locked".to_owned(),
-            0 => [&["as recorded"], self.also.as_slice()].concat().join(", "),
-            count => counted(count, "difference"),
-        };
-        // The line is often read in a long log, where one word is easily overlooked, so a failure is in capitals.
-        let verified =
-            if self.differences.is_empty() && self.failures.is_empty() { "verified" } else { "NOT verified" };
-        let rev = &self.rev;
-        let named = match &self.commit {
-            None => rev.clone(),
-            Some(commit) if commit.starts_with(rev) => short(commit).to_owned(),
-            Some(commit) => format!("{rev} ({})", short(commit)),
-        };
-        out.push(format!("{verified} {named}: {result}"));
+        out.push(result_line(self));
         lines(out)
     }
 
@@ -151,6 +128,34 @@ impl Outcome for VerifyOutcome {
     fn status(&self) -> u8 {
         VerifyOutcome::status(self)
     }
+}
+
+/// A difference in a line, with its location if it has one.
+fn difference_line(Difference { path, span, message, .. }: &Difference) -> String {
+    match span {
+        _ if path.is_empty() => message.clone(),
+        Some(span) => format!("{path}:{}:{}: {message}", span.start.line, span.start.column),
+        None => format!("{path}: {message}"),
+    }
+}
+
+/// The last line of the report. It is often read in a long log, where one word is easily overlooked, so a failure is in
+/// capitals.
+fn result_line(outcome: &VerifyOutcome) -> String {
+    let VerifyOutcome { rev, commit, differences, failures, records, also, .. } = outcome;
+    let named = match commit {
+        None => rev.clone(),
+        Some(commit) if commit.starts_with(rev) => short(commit).to_owned(),
+        Some(commit) => format!("{rev} ({})", short(commit)),
+    };
+    let result = match differences.len() {
+        0 if !failures.is_empty() => "not everything could be checked".to_owned(),
+        0 if records.is_empty() => "as locked".to_owned(),
+        0 => [&["as recorded"], also.as_slice()].concat().join(", "),
+        count => counted(count, "difference"),
+    };
+    let verified = if differences.is_empty() && failures.is_empty() { "verified" } else { "NOT verified" };
+    format!("{verified} {named}: {result}")
 }
 
 /// The line about a record that was verified, with the number of its files and the places that have it.
@@ -174,37 +179,39 @@ fn record_line(record: &Record) -> String {
 
 /// A line for each remote, with its newest commits below; then a line with the counts, and hints for an update.
 fn upstream_lines(all: &[EntryStatus]) -> Vec<String> {
-    let mut out = Vec::new();
-    for EntryStatus { lock, line, entry: (source, pinned), answer } in all {
-        let was = short(pinned.digest.hex());
-        let mut versions = match &answer.now {
-            Some(now) if *now == pinned.digest => format!("is {was}"),
-            Some(now) => format!("was {was}, is {}", short(now.hex())),
-            None => format!("was {was}"),
-        };
-        // The error below says why it is unreachable.
-        if answer.failure.is_none() && !answer.why.is_empty() {
-            versions += &format!(": {}", answer.why);
-        }
-        // Merges are not counted, because nobody reads them: `git log --no-merges` shows the same.
-        match answer.commits {
-            Some(0) => versions += " by merges only",
-            Some(commits) => versions += &format!(" by {}", counted(commits, "commit")),
-            None => {}
-        }
-        out.push(format!("{lock}:{line}: {}: {source} {versions}", answer.verdict));
-        let newest = answer.newest.iter();
-        out.extend(newest.map(|(commit, subject)| format!("    {} {subject}", short(commit))));
-        let more = answer.commits.unwrap_or_default().saturating_sub(answer.newest.len());
-        if more > 0 && !answer.newest.is_empty() {
-            out.push(format!("    and {more} more"));
-        }
-    }
+    let mut out: Vec<String> = all.iter().flat_map(entry_lines).collect();
     let count = |verdict: &UpstreamVerdict| all.iter().filter(|entry| entry.answer.verdict == *verdict).count();
     let counts = present(UpstreamVerdict::ALL.map(|label| (count(&label), format!("{} {label}", count(&label)))));
     let counts = if counts.is_empty() { "nothing to check".to_owned() } else { counts.join(", ") };
     out.push(format!("upstream of {}: {counts}", counted(all.len(), "remote")));
     out.extend(update_hints(all));
+    out
+}
+
+/// The line of a remote: its versions, why they differ, and the number of commits between them; with the newest
+/// commits below.
+fn entry_lines(EntryStatus { lock, line, entry: (source, pinned), answer }: &EntryStatus) -> Vec<String> {
+    let was = short(pinned.digest.hex());
+    let mut versions = match &answer.now {
+        Some(now) if *now == pinned.digest => format!("is {was}"),
+        Some(now) => format!("was {was}, is {}", short(now.hex())),
+        None => format!("was {was}"),
+    };
+    // The error below says why it is unreachable.
+    if answer.failure.is_none() && !answer.why.is_empty() {
+        versions += &format!(": {}", answer.why);
+    }
+    // Merges are not counted, because nobody reads them: `git log --no-merges` shows the same.
+    match answer.commits {
+        Some(0) => versions += " by merges only",
+        Some(commits) => versions += &format!(" by {}", counted(commits, "commit")),
+        None => {}
+    }
+    let newest = answer.newest.iter().map(|(commit, subject)| format!("{} {subject}", short(commit)));
+    let more = answer.commits.unwrap_or_default().saturating_sub(answer.newest.len());
+    let more = (more > 0 && !answer.newest.is_empty()).then(|| format!("and {more} more"));
+    let mut out = vec![format!("{lock}:{line}: {}: {source} {versions}", answer.verdict)];
+    out.extend(newest.chain(more).map(|line| format!("    {line}")));
     out
 }
 
