@@ -284,19 +284,13 @@ impl Verifier {
             if !kustomizations.iter().any(|file| path::is_in(file, directory)) {
                 continue;
             }
-            let config = match lock.target {
-                // Localizing in place used the configuration of the repository.
-                None => Config::of(&*self.tree, directory),
-                // The files that a copy may load were decided in its source repository.
-                Some(_) => Ok(Config { load_restrictor: LoadRestrictor::None, ..Config::default() }),
+            let config = match self.config_for(directory, lock) {
+                Ok(config) => config,
+                Err(unreadable) => {
+                    self.failures.push(unreadable);
+                    continue;
+                }
             };
-            let Some(mut config) = config.map_err(|unreadable| self.failures.push(unreadable)).ok() else {
-                continue;
-            };
-            // No rule of the configuration may allow a remote reference. `*` may stay: it does not weaken errors.
-            config.rules.retain(|RuleKey(rule), _| rule.is_none_or(|rule| !REMOTE.contains(&rule)));
-            // Only the record allows one: an entry of the lock is not enough.
-            config.rules.insert(RuleKey(Some(Rule::LockedReference)), Severity::Error);
             let identity = repo.map(|repo| || Ok(Identity::new([], &config, repo.main_branches()?)));
             let inside = [directory.clone()];
             let checked = check::check(Input {
@@ -310,26 +304,44 @@ impl Verifier {
                 build: None,
             })?;
             self.failures.extend(checked.failures);
-            let mut findings = checked.findings;
-            // The source repository decided which files a copy may lack. Other files were compared with the lock.
-            // A target that is unknown, for example until a build, differs from no record.
-            // Only the lock excuses a remote reference, and it excuses nothing else.
-            findings.retain(|finding| {
-                let is_left = || lock.left.keys().any(|upstream| upstream.subject() == finding.subject);
-                let counts = if is_remote(finding) { !is_left() } else { finding.fails() };
-                counts
-                    && !matches!(finding.rule, Rule::EditedCopy | Rule::UnknownTarget)
-                    && (finding.rule != Rule::MissingPath || lock.target.is_none())
-            });
+            let differing = checked.findings.into_iter().filter(|finding| differs(finding, lock));
+            self.differences.extend(differing.map(difference));
             // An upstream that stays remote by an exception is reported with its reason, not as a difference.
             self.left.extend(lock.left.iter().map(|entry @ (upstream, _)| LeftOf {
                 directory: directory.to_owned(),
                 upstream: upstream.clone(),
                 left: entry.into(),
             }));
-            self.differences.extend(findings.into_iter().map(difference));
         }
         Ok(())
+    }
+
+    /// The configuration by which the files of a lock are checked.
+    fn config_for(&self, directory: &str, lock: &Lock) -> Result<Config> {
+        let mut config = match lock.target {
+            // Localizing in place used the configuration of the repository.
+            None => Config::of(&*self.tree, directory)?,
+            // The files that a copy may load were decided in its source repository.
+            Some(_) => Config { load_restrictor: LoadRestrictor::None, ..Config::default() },
+        };
+        // No rule of the configuration may allow a remote reference. `*` may stay: it does not weaken errors.
+        config.rules.retain(|RuleKey(rule), _| rule.is_none_or(|rule| !REMOTE.contains(&rule)));
+        // Only the record allows one: an entry of the lock is not enough.
+        config.rules.insert(RuleKey(Some(Rule::LockedReference)), Severity::Error);
+        Ok(config)
+    }
+}
+
+/// Whether a finding of `check` is a difference from the record of a lock.
+fn differs(finding: &Finding, lock: &Lock) -> bool {
+    match finding.rule {
+        // Copies were compared with the lock. A target that is unknown, for example until a build, is in no record.
+        Rule::EditedCopy | Rule::UnknownTarget => false,
+        // The source repository decided which files a copy may lack.
+        Rule::MissingPath if lock.target.is_some() => false,
+        // Only the lock excuses a remote reference, and it excuses nothing else.
+        _ if is_remote(finding) => !lock.left.keys().any(|upstream| upstream.subject() == finding.subject),
+        _ => finding.fails(),
     }
 }
 
