@@ -145,31 +145,7 @@ impl Outcome for TargetSurvey {
     fn text(&self, _shown: Shown) -> String {
         let mut out = String::new();
         for (target, reaches) in self.each() {
-            let Target { object, location, .. } = target;
-            out += &format!("{}:{}: {}\n  {}", object.file, object.line, named(target), location.described());
-            if let Some(set) = &object.set {
-                out += &format!(", of ApplicationSet {set}");
-            }
-            if target.state(reaches) == TargetState::Localized {
-                out += ", localized";
-            }
-            for reach in reaches.unwrap_or_default() {
-                out += &format!("\n    reaches {}: {}", reach.name, reach.state);
-            }
-            // A location elsewhere has its reason in its description already.
-            if let (TargetLocation::Local(_), None, Some(why)) = (location, &target.changed_by, target.why_unknown()) {
-                out += &format!("\n  unknown: {why}");
-            }
-            if let Some(by) = &object.built_by {
-                out += &format!("\n  built by {by}");
-            }
-            if let Some(by) = &target.changed_by {
-                out += &format!("\n  may be changed by {}", by.name);
-                if let Some(why) = &by.not_built {
-                    out += &format!("\n    not built: {}", why.message);
-                }
-            }
-            out.push('\n');
+            out += &target_text(target, reaches);
         }
         for unread in &self.targets.unread {
             out += &format!("{}\n  unknown: {}\n", unread.location_text(), unread.message);
@@ -194,6 +170,36 @@ impl Outcome for TargetSurvey {
         }
         out
     }
+}
+
+/// A target with its location, its state and the builds that define it; `reaches` are the inputs of its build that the
+/// tree lacks.
+fn target_text(target: &Target, reaches: Option<&[ExternalInput]>) -> String {
+    let Target { object, location, .. } = target;
+    let mut out = format!("{}:{}: {}\n  {}", object.file, object.line, named(target), location.described());
+    if let Some(set) = &object.set {
+        out += &format!(", of ApplicationSet {set}");
+    }
+    if target.state(reaches) == TargetState::Localized {
+        out += ", localized";
+    }
+    for reach in reaches.unwrap_or_default() {
+        out += &format!("\n    reaches {}: {}", reach.name, reach.state);
+    }
+    // A location elsewhere has its reason in its description already.
+    if let (TargetLocation::Local(_), None, Some(why)) = (location, &target.changed_by, target.why_unknown()) {
+        out += &format!("\n  unknown: {why}");
+    }
+    if let Some(by) = &object.built_by {
+        out += &format!("\n  built by {by}");
+    }
+    if let Some(by) = &target.changed_by {
+        out += &format!("\n  may be changed by {}", by.name);
+        if let Some(why) = &by.not_built {
+            out += &format!("\n    not built: {}", why.message);
+        }
+    }
+    out + "\n"
 }
 
 /// The engine, and the name of the object.

@@ -371,22 +371,24 @@ fn paths_and_urls(workspace: &Workspace, words: &[String], to: &str) -> Result<(
     }
     // A pattern can match tags of every repository, but one ref or version belongs to one upstream.
     if urls.is_empty() && !is_pattern(to) {
-        // The hint names a URL of this lock, so that it works as it is.
-        let failure = Failure::new("`--to` needs a URL: the repository or chart whose ref or version to change");
-        let locked = workspace.lock.iter().flat_map(|lock| lock.remotes.keys());
-        let named = locked
-            .filter(|upstream| matches!(upstream, Upstream::Git { .. } | Upstream::Chart { .. }))
-            .map(ToString::to_string)
-            .next();
-        let example = named.map(|url| {
-            let paths = paths.iter().map(|path| pathspec(path));
-            let words = [url, "--to".to_owned(), to.to_owned()].into_iter().chain(paths);
-            format!("name it first, for example: {}", command("git kustomize-localize update", words))
-        });
-        let hint = example.unwrap_or_else(|| "list the references: git kustomize-localize tree".to_owned());
-        return Err(failure.hint(hint).into());
+        return Err(missing_url(workspace, &paths, to).into());
     }
     Ok((paths, urls))
+}
+
+/// The failure of `--to` without a URL. The hint names a URL of this lock, so that it works as it is.
+fn missing_url(workspace: &Workspace, paths: &[String], to: &str) -> Failure {
+    let locked = workspace.lock.iter().flat_map(|lock| lock.remotes.keys());
+    let mut named = locked.filter(|upstream| matches!(upstream, Upstream::Git { .. } | Upstream::Chart { .. }));
+    let hint = match named.next() {
+        Some(url) => {
+            let words = [url.to_string(), "--to".to_owned(), to.to_owned()].into_iter();
+            let words = words.chain(paths.iter().map(|path| pathspec(path)));
+            format!("name it first, for example: {}", command("git kustomize-localize update", words))
+        }
+        None => "list the references: git kustomize-localize tree".to_owned(),
+    };
+    Failure::new("`--to` needs a URL: the repository or chart whose ref or version to change").hint(hint)
 }
 
 /// Whether `--to` is a pattern for refs.
