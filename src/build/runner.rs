@@ -1,6 +1,6 @@
 //! The two builds of each root, side by side.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use super::disk::Pool;
@@ -10,7 +10,7 @@ use super::roots::{Refusals, Roots, Unbuilt, Writing};
 use super::run::{BuildOutput, BuildRun, RootDir};
 use super::{BuildCheck, BuildOptions, PlanBuilds, TargetCheck, Verdict, compare};
 use crate::fetch::Progress;
-use crate::graph::{Graph, RootId};
+use crate::graph::{Graph, RootId, ScopedTree};
 use crate::message::failure::{Failure, Failures, Result};
 use crate::os::interrupt::{Scratch, unusable};
 use crate::os::parallel::processors;
@@ -24,69 +24,119 @@ use crate::tree::path;
 /// outputs. Nothing is built if no program is found.
 pub(crate) fn check_builds(job: &PlanBuilds<'_>, options: &BuildOptions) -> Result<BuildCheck> {
     refuse_arguments(&options.arguments)?;
-    let (graph, affected) = (&job.plan.before, &job.plan.affected);
     let program = match program::find(options.program.as_deref())? {
-        Ok(program) => program.configured(&options.config, options.memory.clone())?,
+        Ok(program) => &program.configured(&options.config, options.memory.clone())?,
         Err(reason) => return Ok(BuildCheck::not_built(&reason)),
     };
     let mut arguments = options.arguments.clone();
     if options.config.load_restrictor == LoadRestrictor::None {
         arguments.push(ANY_FILE.to_owned());
     }
-    let by = BuildTool { program: program.name(), arguments: arguments.clone() };
     // Something remote that could not be followed has ended the plan, and kustomize itself reports missing local files.
-    let refusals = Refusals::of(graph, &[], &arguments, &program);
-    let refusal = |root: &ComparedRoot| {
-        let absolute = absolute_path_reason(graph, root.root).map(|why| Unbuilt::Skipped(Failure::new(why)));
-        absolute.or_else(|| refusals.of_root(root.root))
-    };
-    // A root that is known not to build has its verdict before any build, whatever an earlier run has found.
-    let mut verdicts: Vec<Option<Verdict>> = Vec::new();
-    for root in affected {
-        verdicts.push(refusal(root).map(verdict_of).transpose()?);
-    }
-    // An earlier proof holds if the inputs and the program are the same.
-    if let Some(earlier) = &job.earlier {
-        for (verdict, recorded) in verdicts.iter_mut().zip(earlier.verdicts(job, &by)?) {
-            *verdict = verdict.take().or(recorded);
-        }
-    }
-    // One directory for all builds, because a new one would take the place of the last. Only the user can read it:
-    // outputs may hold secrets.
+    let refusals = Refusals::of(&job.plan.before, &[], &arguments, program);
     let outputs = Scratch::for_user(&options.outputs).map_err(unusable)?;
-    let build = |roots: &[&ComparedRoot]| match roots {
-        [] => Ok(Vec::new()),
-        _ => RootPairs::check(job, options, (&program, &arguments), &outputs, roots)
-            .map_err(|failure| failure.context("nothing was written")),
-    };
-    // The roots without a verdict are built, and their results put in their places.
-    let unjudged = affected.iter().zip(&verdicts).filter(|(_, verdict)| verdict.is_none());
-    let unjudged: Vec<&ComparedRoot> = unjudged.map(|(root, _)| root).collect();
-    let network = (!unjudged.is_empty()).then_some(program.network);
-    let mut built = build(&unjudged)?.into_iter();
-    let targets = affected.iter().zip(verdicts).filter_map(|(root, verdict)| match verdict {
-        Some(verdict) => Some(TargetCheck::new(root, verdict)),
-        None => built.next(),
-    });
-    let mut checked = BuildCheck { by: Some(by), network, targets: targets.collect(), not_built: None };
-    let mut known: BTreeMap<RootId, bool> = checked.targets.iter().map(sameness).collect();
-    // A build that failed may not have come to the bases of its root, so in place these are built by themselves. Only a
-    // problem of a base is reported: nobody asked for the base.
-    while let Some(bases) = unverified(job.plan, &known) {
-        let (refused, buildable): (Vec<_>, Vec<_>) = bases.iter().partition(|root| refusal(root).is_some());
-        if !buildable.is_empty() {
-            checked.network = Some(program.network);
-        }
-        let built = build(&buildable)?;
-        known.extend(refused.into_iter().map(|root| (root.root, false)).chain(built.iter().map(sameness)));
-        checked.targets.extend(built.into_iter().filter(|target: &TargetCheck| {
-            target.verdict.differs() || matches!(target.verdict, Verdict::Unread { .. })
-        }));
+    let builder = PlanBuilder { job, options, program, arguments: &arguments, refusals, outputs };
+    let mut checked = builder.check_affected()?;
+    if job.plan.new_dir.is_none() {
+        builder.check_bases(&mut checked)?;
     }
     if checked.targets.iter().any(|target| target.outputs.is_some()) {
-        outputs.keep();
+        builder.outputs.keep();
     }
     Ok(checked)
+}
+
+/// What builds the roots of a plan.
+struct PlanBuilder<'a> {
+    job: &'a PlanBuilds<'a>,
+    options: &'a BuildOptions,
+    program: &'a Program,
+    arguments: &'a [String],
+    refusals: Refusals<'a>,
+    /// The directory for outputs that differ. One for all builds, because a new one would take the place of the last.
+    /// Only the user can read it: outputs may hold secrets.
+    outputs: Scratch,
+}
+
+impl PlanBuilder<'_> {
+    /// Checks the affected roots: from what is known before any build, by an earlier proof, or by building them.
+    fn check_affected(&self) -> Result<BuildCheck> {
+        let affected = &self.job.plan.affected;
+        let by = BuildTool { program: self.program.name(), arguments: self.arguments.to_vec() };
+        // A root that is known not to build has its verdict before any build, whatever an earlier run has found.
+        let mut verdicts: Vec<Option<Verdict>> = Vec::new();
+        for root in affected {
+            verdicts.push(self.refusal(root).map(verdict_of).transpose()?);
+        }
+        // An earlier proof holds if the inputs and the program are the same.
+        if let Some(earlier) = &self.job.earlier {
+            for (verdict, recorded) in verdicts.iter_mut().zip(earlier.verdicts(self.job, &by)?) {
+                *verdict = verdict.take().or(recorded);
+            }
+        }
+        // The roots without a verdict are built, and their results put in their places.
+        let unjudged = affected.iter().zip(&verdicts).filter(|(_, verdict)| verdict.is_none());
+        let unjudged: Vec<&ComparedRoot> = unjudged.map(|(root, _)| root).collect();
+        let network = (!unjudged.is_empty()).then_some(self.program.network);
+        let mut built = self.build(&unjudged)?.into_iter();
+        let targets = affected.iter().zip(verdicts).filter_map(|(root, verdict)| match verdict {
+            Some(verdict) => Some(TargetCheck::new(root, verdict)),
+            None => built.next(),
+        });
+        Ok(BuildCheck { by: Some(by), network, targets: targets.collect(), not_built: None })
+    }
+
+    /// Checks the bases of roots that failed: such a build may not have come to them, so they are built by themselves.
+    /// Only a problem of a base is reported: nobody asked for the base. Nothing is built for a copy, in which only the
+    /// target has a path.
+    fn check_bases(&self, checked: &mut BuildCheck) -> Result<()> {
+        let mut known: BTreeMap<RootId, bool> = checked.targets.iter().map(sameness).collect();
+        loop {
+            let bases = unverified(self.job.plan, &known);
+            if bases.is_empty() {
+                return Ok(());
+            }
+            let (refused, buildable): (Vec<_>, Vec<_>) = bases.iter().partition(|root| self.refusal(root).is_some());
+            if !buildable.is_empty() {
+                checked.network = Some(self.program.network);
+            }
+            let built = self.build(&buildable)?;
+            known.extend(refused.into_iter().map(|root| (root.root, false)).chain(built.iter().map(sameness)));
+            checked.targets.extend(built.into_iter().filter(|target: &TargetCheck| {
+                target.verdict.differs() || matches!(target.verdict, Verdict::Unread { .. })
+            }));
+        }
+    }
+
+    /// Why a root is not built, known before any build; `None` if a build can be tried.
+    fn refusal(&self, root: &ComparedRoot) -> Option<Unbuilt> {
+        match absolute_path_reason(&self.job.plan.before, root.root) {
+            Some(why) => Some(Unbuilt::Skipped(Failure::new(why))),
+            None => self.refusals.of_root(root.root),
+        }
+    }
+
+    /// Builds roots side by side, and compares their outputs.
+    fn build(&self, roots: &[&ComparedRoot]) -> Result<Vec<TargetCheck>> {
+        if roots.is_empty() {
+            return Ok(Vec::new());
+        }
+        let pairs = RootPairs::write(self, roots).map_err(|failure| failure.context(NOT_WRITTEN))?;
+        let check = |_, root: &&ComparedRoot| pairs.check_root(root).map_err(|failure| not_built(failure, root));
+        let progress = Progress::new("building", self.options.quiet);
+        let checked = progress.each(processors(), roots, |root: &&ComparedRoot| root.name.clone(), check);
+        let mut targets = checked.into_iter().collect::<Result<Vec<TargetCheck>>>()?;
+        // A root may fail for a file that no walk has found: then it builds among all files, which is a finding. This
+        // is tried for one root after another, because all roots share one copy of the tree.
+        for (root, target) in roots.iter().zip(&mut targets) {
+            let Verdict::NotBuilt { reason } = &target.verdict else { continue };
+            let messages = pairs.retry_among_all(root, &self.job.plan.before.sources[0], reason);
+            if let Some(messages) = messages.map_err(|failure| not_built(failure, root))? {
+                *target = TargetCheck::new(root, Verdict::Unread { messages });
+            }
+        }
+        Ok(targets)
+    }
 }
 
 /// A root, and whether its outputs are the same.
@@ -95,17 +145,12 @@ fn sameness(target: &TargetCheck) -> (RootId, bool) {
 }
 
 /// The roots to build next, which no build has reached for sure. `known` says of each built root whether both outputs
-/// are the same. `None` if there are none, or if the plan makes a copy.
-fn unverified(plan: &Plan, known: &BTreeMap<RootId, bool>) -> Option<Vec<ComparedRoot>> {
-    // Only the target of a copy is built, and only it has a path in the copy.
-    if plan.new_dir.is_some() {
-        return None;
-    }
+/// are the same.
+fn unverified(plan: &Plan, known: &BTreeMap<RootId, bool>) -> Vec<ComparedRoot> {
     let graph = &plan.before;
     let (same, others): (Vec<RootId>, Vec<RootId>) = known.keys().partition(|root| known[*root]);
     let next = graph.unverified_roots(same, others).into_iter().filter(|root| !known.contains_key(root));
-    let next: Vec<ComparedRoot> = next.map(|root| ComparedRoot::unmoved(graph, root, true)).collect();
-    (!next.is_empty()).then_some(next)
+    next.map(|root| ComparedRoot::unmoved(graph, root, true)).collect()
 }
 
 /// The message if a root, or one that it reaches, names an absolute path, so that it is not built; else `None`.
@@ -143,44 +188,12 @@ struct RootPairs<'a> {
 }
 
 impl<'a> RootPairs<'a> {
-    /// Builds roots side by side, and compares.
-    fn check(
-        job: &PlanBuilds<'_>,
-        options: &BuildOptions,
-        by: (&'a Program, &'a [String]),
-        outputs: &'a Scratch,
-        roots: &[&ComparedRoot],
-    ) -> Result<Vec<TargetCheck>> {
-        let pairs = RootPairs::write(job, options, by, outputs, roots)?;
-        let check = |_, root: &&ComparedRoot| pairs.check_root(root).map_err(|failure| not_built(failure, root));
-        let progress = Progress::new("building", options.quiet);
-        let checked = progress.each(processors(), roots, |root: &&ComparedRoot| root.name.clone(), check);
-        let mut targets = checked.into_iter().collect::<Result<Vec<TargetCheck>>>()?;
-        for (root, target) in roots.iter().zip(&mut targets) {
-            // A root may fail for a file that no walk has found: then it builds among all files, which is a finding.
-            // This is tried for one root after another, because all roots share one copy of the tree.
-            let Verdict::NotBuilt { reason } = &target.verdict else { continue };
-            let run = pairs.build_of(root, &pairs.original).or_else(|_| pairs.build_of(root, &pairs.localized));
-            let Ok(BuildRun { root: dir, program, arguments, variables, .. }) = run else { continue };
-            // A root that does not change is only on disk as localized. It still gets the responses of the original.
-            let dir = RootDir { files: pairs.original.files.clone(), ..dir };
-            let run = BuildRun::of(dir, &program, arguments, variables);
-            let messages = run.retry_among_all(&job.plan.before.sources[0], reason);
-            if let Some(messages) = messages.map_err(|failure| not_built(failure, root))? {
-                *target = TargetCheck::new(root, Verdict::Unread { messages });
-            }
-        }
-        Ok(targets)
-    }
-
     /// Writes everything that the builds of these roots read.
     fn write(
-        PlanBuilds { plan, checkout, .. }: &PlanBuilds<'_>,
-        options: &BuildOptions,
-        (program, arguments): (&'a Program, &'a [String]),
-        outputs: &'a Scratch,
+        PlanBuilder { job, options, program, arguments, outputs, .. }: &'a PlanBuilder<'_>,
         roots: &[&ComparedRoot],
     ) -> Result<RootPairs<'a>> {
+        let PlanBuilds { plan, checkout, .. } = job;
         let after = plan.after.user_roots();
         let original =
             roots.iter().filter(|root| root.is_changed).map(|root| (root.original.clone(), Ok(Some(root.root))));
@@ -218,65 +231,77 @@ impl<'a> RootPairs<'a> {
         Ok(BuildRun::of(dir, self.program, arguments, Variables::default()))
     }
 
+    /// Builds a failed root once more among all files (see [`BuildRun::retry_among_all`]).
+    fn retry_among_all(
+        &self,
+        root: &ComparedRoot,
+        source: &ScopedTree,
+        reason: &str,
+    ) -> Result<Option<BTreeSet<String>>> {
+        let run = self.build_of(root, &self.original).or_else(|_| self.build_of(root, &self.localized));
+        let Ok(BuildRun { root: dir, program, arguments, variables, .. }) = run else { return Ok(None) };
+        // A root that does not change is only on disk as localized. It still gets the responses of the original.
+        let dir = RootDir { files: self.original.files.clone(), ..dir };
+        BuildRun::of(dir, &program, arguments, variables).retry_among_all(source, reason)
+    }
+
     /// Builds a root on both sides, and compares the outputs. If they differ, their exact bytes are kept for the user.
     fn check_root(&self, root: &ComparedRoot) -> Result<TargetCheck> {
+        if !root.is_changed {
+            return self.check_unchanged(root);
+        }
         // Remembered outputs have hashes for values of Secrets, but the outputs that the user gets must have the
         // values.
         let checked = self.build_and_compare(root, OutputForm::Objects)?;
         if checked.verdict.differs() { self.build_and_compare(root, OutputForm::Bytes) } else { Ok(checked) }
     }
 
+    /// Builds a root whose files are the same on both sides, and so is its output: only to see what it asks for.
+    fn check_unchanged(&self, root: &ComparedRoot) -> Result<TargetCheck> {
+        let built = self.build_of(root, &self.localized).and_then(|run| run.build(OutputForm::Objects));
+        let (verdict, size) = match built {
+            Ok(build) => (Verdict::Unchanged, build.size),
+            Err(unbuilt) => (verdict_of(unbuilt)?, 0),
+        };
+        Ok(TargetCheck { size, ..TargetCheck::new(root, verdict) })
+    }
+
     /// Builds both sides of a root, and compares the outputs. With [`OutputForm::Bytes`], the second try after a
     /// difference, it keeps outputs that differ for the user.
     fn build_and_compare(&self, root: &ComparedRoot, form: OutputForm) -> Result<TargetCheck> {
-        let localized = || self.build_of(root, &self.localized)?.build(form);
-        // The same files give the same output: it is built only to see what it asks for.
-        if !root.is_changed {
-            let (built, size) = match localized() {
-                Ok(build) => (Verdict::Unchanged, build.size),
-                Err(unbuilt) => (verdict_of(unbuilt)?, 0),
-            };
-            return Ok(TargetCheck { size, ..TargetCheck::new(root, built) });
-        }
-        // Both sides are built at the same time: most of the time is that of starting programs.
         let run = self.build_of(root, &self.original);
+        // Both sides are built at the same time: most of the time is that of starting programs.
         let [original, localized] = std::thread::scope(|threads| {
-            let localized = threads.spawn(localized);
+            let localized = threads.spawn(|| self.build_of(root, &self.localized)?.build(form));
             let original = run.as_ref().map_err(Unbuilt::clone).and_then(|run| run.build(form));
             [original, localized.join().unwrap_or_else(|_| Err(Failure::new("a build was lost").into()))]
         });
-        // Without two outputs there is nothing to compare. A result that fails is broken only if its original builds.
         let (original, localized) = match (original, localized) {
             (Ok(original), Ok(localized)) => (original, localized),
-            (Err(Unbuilt::Unread(messages)), Err(Unbuilt::Unread(more))) => {
-                return Ok(TargetCheck::new(root, Verdict::Unread { messages: &messages | &more }));
-            }
-            (_, Err(unbuilt @ (Unbuilt::Unread(_) | Unbuilt::Unknown(_)))) | (Err(unbuilt), _) => {
-                return Ok(TargetCheck::new(root, verdict_of(unbuilt)?));
-            }
             (Ok(original), Err(unbuilt)) => {
                 let verdict = match verdict_of(unbuilt)? {
                     Verdict::NotBuilt { reason } | Verdict::Skipped { reason } => Verdict::Broken { reason },
-                    // Matched above.
-                    other => other,
+                    requests => requests,
                 };
                 return Ok(TargetCheck { size: original.size, ..TargetCheck::new(root, verdict) });
             }
-        };
-        let verdict = match (compare::compare(&original.stdout, &localized.stdout), run) {
-            // The original is built again to see whether it differs from itself, only now because that costs a build.
-            (Verdict::Differs(difference), Ok(run)) if form == OutputForm::Bytes && !run.is_steady(&original)? => {
-                Verdict::Unsteady(difference)
+            (Err(unbuilt), localized) => {
+                return Ok(TargetCheck::new(root, verdict_on_original(unbuilt, localized.err())?));
             }
+        };
+        let (size, verdict) = (original.size, compare::compare(&original.stdout, &localized.stdout));
+        if form != OutputForm::Bytes || !verdict.differs() {
+            return Ok(TargetCheck { size, ..TargetCheck::new(root, verdict) });
+        }
+        let verdict = match (verdict, run) {
+            // The original is built again to see whether it differs from itself, only now because that costs a build.
+            (Verdict::Differs(difference), Ok(run)) if !run.is_steady(&original)? => Verdict::Unsteady(difference),
             (verdict, _) => verdict,
         };
-        let mut checked = TargetCheck { size: original.size, ..TargetCheck::new(root, verdict) };
-        if checked.verdict.differs() && form == OutputForm::Bytes {
-            let directory = self.keep(root, [("original", &original), ("localized", &localized)]);
-            let directory = directory.map_err(|error| Failure::new(format!("cannot keep the outputs: {error}")))?;
-            checked.outputs = Some(directory.display().to_string());
-        }
-        Ok(checked)
+        let directory = self.keep(root, [("original", &original), ("localized", &localized)]);
+        let directory = directory.map_err(|error| Failure::new(format!("cannot keep the outputs: {error}")))?;
+        let outputs = Some(directory.display().to_string());
+        Ok(TargetCheck { size, outputs, ..TargetCheck::new(root, verdict) })
     }
 
     /// Keeps the outputs, for the user to look at.
@@ -290,9 +315,20 @@ impl<'a> RootPairs<'a> {
     }
 }
 
+/// The verdict on a root whose original does not build: for the requests of both sides if both make some, for a result
+/// that makes some or is unknown, and else for the original.
+fn verdict_on_original(original: Unbuilt, localized: Option<Unbuilt>) -> Result<Verdict> {
+    match (original, localized) {
+        (Unbuilt::Unread(messages), Some(Unbuilt::Unread(more))) => Ok(Verdict::Unread { messages: &messages | &more }),
+        (_, Some(unbuilt @ (Unbuilt::Unread(_) | Unbuilt::Unknown(_)))) | (unbuilt, _) => verdict_of(unbuilt),
+    }
+}
+
+const NOT_WRITTEN: &str = "nothing was written";
+
 /// The failure with the name of its root.
 fn not_built(failure: Failure, root: &ComparedRoot) -> Failure {
-    failure.context(&root.name).hint("to skip verification: --no-verify")
+    failure.context(&root.name).hint("to skip verification: --no-verify").context(NOT_WRITTEN)
 }
 
 /// Refuses arguments of kustomize with which it would print no output, so that there is nothing to compare.
