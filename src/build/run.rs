@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, OnceLock};
@@ -234,14 +235,13 @@ impl BuildRun {
     /// Runs the program in a new directory of its own, whatever is remembered. If the machine or a limit ends it early,
     /// that is a failure; if the program itself fails, the output says so.
     pub(super) fn run(&self) -> Result<BuildOutput> {
-        let BuildRun { root: RootDir { files: build_files, top, .. }, program, variables, .. } = self;
-        let BuildFiles { scratch, input, answers: Answers { files: remote_files, .. }, .. } = &**build_files;
+        let BuildRun { root: RootDir { files: build_files, .. }, program, variables, .. } = self;
         let time = program.time_for_build()?;
         self.root.on_disk()?;
-        let private = tempfile::tempdir_in(scratch.path()).map_err(unusable)?;
+        let private = tempfile::tempdir_in(build_files.scratch.path()).map_err(unusable)?;
         let private = private.path();
         let mut command = self.command(private)?;
-        let (proxy, network) = match remote_files {
+        let (proxy, network) = match &build_files.answers.files {
             RemoteFiles::Served { served, is_closed } => {
                 let proxy = Proxy::start(served)?;
                 proxy.serve(&mut command);
@@ -251,38 +251,13 @@ impl BuildRun {
             // The build asks upstream itself, so its network stays open.
             RemoteFiles::Upstream => (None, None),
         };
-        let traces = failpoint::writable();
-        // `kustomize edit` writes into its directory, which is not among the inputs.
-        let edited = Some(&**top).filter(|top| !top.starts_with(input));
-        let writable: Vec<&Path> = [Some(private), edited, traces.as_deref()].into_iter().flatten().collect();
-        let (means, local) = (program.network, self.runs_images());
-        let isolation = Isolation { means, network, input, writable: &writable, local };
-        // A hostile input must not take more, whatever the program does.
-        let bounds = Bounds { output: OUTPUT, memory: MEMORY, ..Some(time).into() };
-        let begun = Instant::now();
-        let isolated = sandbox::run(&mut command, isolation, bounds);
-        // All builds of a run share a limit, so that one slow root cannot use it up unseen.
-        program.spend(begun.elapsed());
-        // A build that is ended early tells nothing about the root.
-        let Isolated { output, refused: requests } = isolated.map_err(|error| match error {
-            process::Error::Deadline(..) => stopped(error.to_string(), MORE_TIME),
-            process::Error::Exceeded(..) => stopped(error.to_string(), "split what it builds into several roots"),
-            error => Failure::new(error.to_string()),
-        })?;
+        let Isolated { output, refused: requests } = self.run_isolated(&mut command, private, network, time)?;
         let name = command.get_program().to_string_lossy().into_owned();
         // Without a status, a signal that we did not send has ended it: most often memory ran out.
         if output.status.code().is_none() {
             return Err(stopped(format!("`{name}` was killed"), MORE_MEMORY));
         }
-        let mut stderr = self.without_directories(&redact::text(&output.stderr), private);
-        // The files are searched for Secrets only if the program says something that may quote them.
-        if !stderr.is_empty() {
-            // The copy of the whole tree is among the shared files.
-            let is_among_all = self.known.is_some();
-            let shared = if is_among_all { &build_files.all_secrets } else { &build_files.secrets };
-            let of_root = if is_among_all { Secrets::default() } else { Secrets::below(top) };
-            stderr = shared.get_or_init(|| Secrets::shared(input)).hide(&of_root, &stderr);
-        }
+        let stderr = self.without_secrets(self.without_directories(&redact::text(&output.stderr), private));
         // The proxy, the kernel and the stand-ins may each have refused something.
         let by_proxy = proxy.as_ref().map(Proxy::refused).unwrap_or_default();
         let refused = self.refused(by_proxy, requests.as_ref(), &stderr, private);
@@ -299,6 +274,50 @@ impl BuildRun {
             }
             _ => Ok(build),
         }
+    }
+
+    /// Runs a command isolated from the machine, except for its `private` directory, and from all of the `network` but
+    /// this address, if there is one. Fails if a limit ends it, which tells nothing about the root.
+    fn run_isolated(
+        &self,
+        command: &mut Command,
+        private: &Path,
+        network: Option<SocketAddr>,
+        time: Duration,
+    ) -> Result<Isolated> {
+        let BuildFiles { input, .. } = &*self.root.files;
+        let traces = failpoint::writable();
+        // `kustomize edit` writes into its directory, which is not among the inputs.
+        let edited = Some(&*self.root.top).filter(|top| !top.starts_with(input));
+        let writable: Vec<&Path> = [Some(private), edited, traces.as_deref()].into_iter().flatten().collect();
+        let (means, local) = (self.program.network, self.runs_images());
+        let isolation = Isolation { means, network, input, writable: &writable, local };
+        // A hostile input must not take more, whatever the program does.
+        let bounds = Bounds { output: OUTPUT, memory: MEMORY, ..Some(time).into() };
+        let begun = Instant::now();
+        let isolated = sandbox::run(command, isolation, bounds);
+        // All builds of a run share a limit, so that one slow root cannot use it up unseen.
+        self.program.spend(begun.elapsed());
+        isolated.map_err(|error| match error {
+            process::Error::Deadline(..) => stopped(error.to_string(), MORE_TIME),
+            process::Error::Exceeded(..) => stopped(error.to_string(), "split what it builds into several roots"),
+            error => Failure::new(error.to_string()),
+        })
+    }
+
+    /// A standard error without values of the Secrets in the files that the build reads.
+    fn without_secrets(&self, stderr: String) -> String {
+        // The files are searched only if the program says something that may quote them.
+        if stderr.is_empty() {
+            return stderr;
+        }
+        let BuildFiles { input, secrets, all_secrets, .. } = &*self.root.files;
+        // The copy of the whole tree is among the shared files.
+        let (shared, of_root) = match self.known {
+            Some(_) => (all_secrets, Secrets::default()),
+            None => (secrets, Secrets::below(&self.root.top)),
+        };
+        shared.get_or_init(|| Secrets::shared(input)).hide(&of_root, &stderr)
     }
 
     /// The command that builds or edits, with its own home, and with our executable in the place of programs that

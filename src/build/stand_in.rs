@@ -163,23 +163,7 @@ pub(crate) fn run() -> Option<ExitCode> {
     let name = PROGRAMS.into_iter().find(|program| name.file_stem().is_some_and(|name| name == *program))?;
     let arguments: Vec<String> = arguments.map(|argument| argument.to_string_lossy().into_owned()).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let response = match (name, words.as_slice()) {
-        ("git", _) => answer_git(&manifest, Path::new("."), &words),
-        // Without the version kustomize would not try to pull the chart, and the request would not be seen.
-        ("helm", ["version", ..]) => run_real(name, &words).or_else(|refusal| match refusal {
-            Refusal::Failed(_) => writeln!(io::stdout(), "v3.0.0").map_err(Refusal::because),
-            other => Err(other),
-        }),
-        ("helm", ["template", ..]) => run_real(name, &words),
-        // A function that a kustomization names runs in a container engine. No other image does.
-        ("docker" | "podman", ["run", .., image])
-            if Manifest::read(&manifest).is_ok_and(|manifest| manifest.images.iter().any(|known| known == image)) =>
-        {
-            run_real(name, &words)
-        }
-        _ => Err(Refusal::Unknown("builds have no network".to_owned())),
-    };
-    let Err(refusal) = response else { return Some(ExitCode::SUCCESS) };
+    let Err(refusal) = answer(&manifest, name, &words) else { return Some(ExitCode::SUCCESS) };
     // A call may have a login, which is hidden, or a control character, which would end its line in the list.
     let call = redact::text(&format!("{name} {}", arguments.join(" "))).replace(char::is_control, " ");
     let reason = match refusal {
@@ -193,6 +177,26 @@ pub(crate) fn run() -> Option<ExitCode> {
     };
     let _ = writeln!(io::stderr(), "fatal: `{call}`: {reason}");
     Some(ExitCode::from(128))
+}
+
+/// Answers one call of a program.
+fn answer(manifest: &Path, name: &str, words: &[&str]) -> Result<(), Refusal> {
+    match (name, words) {
+        ("git", _) => answer_git(manifest, Path::new("."), words),
+        // Without the version kustomize would not try to pull the chart, and the request would not be seen.
+        ("helm", ["version", ..]) => run_real(name, words).or_else(|refusal| match refusal {
+            Refusal::Failed(_) => writeln!(io::stdout(), "v3.0.0").map_err(Refusal::because),
+            other => Err(other),
+        }),
+        ("helm", ["template", ..]) => run_real(name, words),
+        ("docker" | "podman", ["run", .., image]) if has_image(manifest, image) => run_real(name, words),
+        _ => Err(Refusal::Unknown("builds have no network".to_owned())),
+    }
+}
+
+/// Whether a kustomization names the image for a function, so that it may run in a container engine.
+fn has_image(manifest: &Path, image: &str) -> bool {
+    Manifest::read(manifest).is_ok_and(|manifest| manifest.images.iter().any(|known| known == image))
 }
 
 /// Writes down a call.
