@@ -253,39 +253,44 @@ impl PartTree<'_> {
         }
         let remainders = self.graphs.as_ref().map(|graph| remainder(graph, graph.user_root(part)?));
         let Sides { old: Some(old), new: Some(new) } = remainders else { return Ok(BOTH) };
-        let graph = &self.graphs.new;
-        let Some(root) = graph.user_root(part) else { return Ok(BOTH) };
-        // Other fields may change any object. No build of its own shows the changes of a component, or of a
-        // configuration of plugins.
-        let mut others = named(graph, root).filter(|(edge, _)| edge.reference.accepts != Accepts::Either);
-        if old.fields != new.fields
-            || graph.roots[root].kind == Some(KustomizationKind::Component)
-            || others.any(|(_, directory)| self.differing.contains(directory))
-        {
+        let Some(root) = self.graphs.new.user_root(part) else { return Ok(BOTH) };
+        // Other fields may change any object.
+        if old.fields != new.fields || self.may_change_any_object(root) {
             return Ok(BOTH);
         }
         // An entry or a changed file that only one side has adds objects to that side; a file that both have may add
         // objects to both. The other fields are equal and name the same paths, so the inputs of one side suffice.
         let mut incomplete =
             Sides { old: !old.entries.is_subset(&new.entries), new: !new.entries.is_subset(&old.entries) };
-        for input in &graph.inputs(root)?.inputs {
-            match input {
-                BuildInput::At(path) => {
-                    // The kustomization was compared above, and a part is compared on its own. The directories on the
-                    // way to a part are inputs, too.
-                    let is_kustomization = path::parent(path) == part && FILE_NAMES.contains(&path::name(path));
-                    let is_part = resources(graph, root).any(|(_, part)| path::is_in(part, path));
-                    if !is_kustomization && !is_part {
-                        let has_file = self.sides_with_changed(path)?;
-                        incomplete = incomplete.zip(has_file).map(|(known, has_file)| known || has_file);
-                    }
-                }
+        for input in &self.graphs.new.inputs(root)?.inputs {
+            let has_change = match input {
+                BuildInput::At(path) if self.is_compared(root, path) => continue,
+                BuildInput::At(path) => self.sides_with_changed(path)?,
                 // A difference in a directory, an upstream or a chart does not tell which side gets more objects.
-                _ if self.changes.cause_in(std::slice::from_ref(input))?.is_some() => return Ok(BOTH),
-                _ => {}
-            }
+                _ if self.changes.cause_in(std::slice::from_ref(input))?.is_some() => BOTH,
+                _ => continue,
+            };
+            incomplete = incomplete.zip(has_change).map(|(known, has_change)| known || has_change);
         }
         Ok(incomplete)
+    }
+
+    /// Whether a root, with equal fields, may change other objects than its own: as a component, or by a component or a
+    /// configuration of plugins that differs. No build of its own shows these changes.
+    fn may_change_any_object(&self, root: RootId) -> bool {
+        let graph = &self.graphs.new;
+        let mut others = named(graph, root).filter(|(edge, _)| edge.reference.accepts != Accepts::Either);
+        graph.roots[root].kind == Some(KustomizationKind::Component)
+            || others.any(|(_, directory)| self.differing.contains(directory))
+    }
+
+    /// Whether a path is the kustomization of a root, or its part or on the way to one, so that it is compared on its
+    /// own.
+    fn is_compared(&self, root: RootId, path: &str) -> bool {
+        let graph = &self.graphs.new;
+        let is_in_root = path::parent(path) == graph.roots[root].directory;
+        is_in_root && FILE_NAMES.contains(&path::name(path))
+            || resources(graph, root).any(|(_, part)| path::is_in(part, path))
     }
 
     /// The sides that have something at a path, if it differs.

@@ -14,7 +14,7 @@ use crate::targets::built::Builder;
 use crate::targets::generated::{ANY_FILE, Generated, generated};
 use crate::targets::plain::plain;
 use crate::targets::variables::Variables;
-use crate::targets::{PathContent, Target, TargetLocation, chart};
+use crate::targets::{PathContent, Target, TargetDir, TargetLocation, chart};
 use crate::tree::overlay::OverlayTree;
 use crate::tree::{Entry, SharedTree, path};
 use crate::workspace::Workspace;
@@ -101,17 +101,7 @@ impl BuildSpec {
         if let Some(why) = target.elsewhere().or_else(|| target.why_undefined()) {
             return Err(Failure::new(why));
         }
-        // The artifact of Flux lacks ignored files and links. If nothing is hidden, the target has the very tree of the
-        // roots: `Builds::write` compares the pointers, and shares one walk and one copy among these builds.
-        let all = if target.engine.packs() { tree.below("")? } else { Vec::new() };
-        let (mut packed, mut hides) = (OverlayTree::new(tree.clone()), false);
-        for path in all {
-            if tree.entry(&path)?.is_some_and(|entry| target.hides(dir, &path, entry)) {
-                packed.remove(&path);
-                hides = true;
-            }
-        }
-        let seen: SharedTree = if hides { Rc::new(packed) } else { tree.clone() };
+        let seen = seen_by(target, dir, tree)?;
         // `generated` is the kustomization of every build with kustomize: the one at the path, with the changes of the
         // object, or the one that Flux makes from the files that it sees. Only targets without kustomize go on.
         if let Some(made) = generated(&*seen, target, dir)? {
@@ -161,4 +151,25 @@ impl BuildSpec {
         tree.add_file(&self.file, text);
         BuildSpec { tree: Rc::new(tree), ..self }
     }
+}
+
+/// The tree as the engine of a target sees it: the artifact of Flux lacks ignored files and links. If nothing is
+/// hidden, it is the very tree of the roots: `Builds::write` compares the pointers, and shares one walk and one copy
+/// among these builds.
+fn seen_by(target: &Target, dir: &TargetDir, tree: &SharedTree) -> Result<SharedTree> {
+    if !target.engine.packs() {
+        return Ok(tree.clone());
+    }
+    let mut hidden = Vec::new();
+    for path in tree.below("")? {
+        if tree.entry(&path)?.is_some_and(|entry| target.hides(dir, &path, entry)) {
+            hidden.push(path);
+        }
+    }
+    if hidden.is_empty() {
+        return Ok(tree.clone());
+    }
+    let mut packed = OverlayTree::new(tree.clone());
+    hidden.iter().for_each(|path| packed.remove(path));
+    Ok(Rc::new(packed))
 }
