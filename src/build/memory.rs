@@ -169,11 +169,8 @@ impl BuildRun {
         // Later runs compare this output with a remembered one, so both must have hashes. An output whose Secrets
         // cannot be found is not remembered.
         let Some(hidden) = memory.hide(&build) else { return Ok(build) };
-        // A success among all files has read more than the inputs in its digest, so it is not remembered.
         if let Some(digest) = digest
-            && !build.is_unsteady
-            && is_settled(&build)
-            && !(build.success && self.known.is_some())
+            && self.is_determined(&build)
         {
             memory.put(&digest, &hidden);
         }
@@ -199,15 +196,25 @@ impl BuildRun {
         Ok(!again.success || again.stdout == first.stdout)
     }
 
+    /// Whether only the inputs of its digest have determined the output.
+    fn is_determined(&self, build: &BuildOutput) -> bool {
+        // Messages of programs if the machine fails, or somebody kills them.
+        const ODD: [&str; 4] = ["text file busy", "input/output error", "signal: ", "timed out"];
+        if build.is_unsteady || !build.refused.is_empty() {
+            return false;
+        }
+        if build.success {
+            // A success among all files has read more than these inputs.
+            return self.known.is_none();
+        }
+        let stderr = build.stderr.to_lowercase();
+        !ODD.iter().any(|odd| stderr.contains(odd))
+    }
+
     /// The digest of all inputs; `None` if the build may have other inputs, or nothing is remembered.
     fn input_digest(&self) -> Result<Option<String>> {
-        // The flags that let kustomize run or read nothing else. Those of helm are written by this program.
-        const PURE: [&str; 5] =
-            ["--enable-helm", "--load-restrictor", "--reorder", "--helm-api-versions", "--helm-kube-version"];
         let BuildRun { root: RootDir { files, directory, .. }, program, arguments, variables, .. } = self;
-        let is_kustomize = program.kind != Tool::Helm;
-        let is_pure = |argument: &String| PURE.contains(&argument.split('=').next().unwrap_or_default());
-        if program.memory.is_none() || (is_kustomize && !arguments.iter().all(is_pure)) {
+        if program.memory.is_none() || !self.has_pure_arguments() {
             return Ok(None);
         }
         // A build among all files is a second try, whose failure is remembered by the inputs of the first.
@@ -221,29 +228,35 @@ impl BuildRun {
         lines += &format!("{directory:?} {variables:?}\n");
         lines += if self.known.is_some() { "among all files\n" } else { "" };
         for argument in arguments {
-            // `--values=FILE` names a file of the inputs, whose digest counts instead of its path.
-            let file = argument.split_once('=').map(|(_, file)| Path::new(file));
-            let bytes = file.filter(|file| file.starts_with(&files.input)).map(fs::read).transpose();
-            let digest = bytes.map_err(unusable)?.map(|bytes| sha256_hex(&bytes));
-            lines += &format!("{:?} {digest:?}\n", argument.replace(&files.input.display().to_string(), INPUT));
+            lines += &argument_line(argument, &files.input)?;
         }
         // Variables of the environment change what programs do. `PATH` only finds them, and their identities are known.
         let variables = environment(&files.answers.files).filter(|(name, _)| name != "PATH");
         lines.extend(variables.map(|variable| format!("{variable:?}\n")));
         // helm is a part of what builds, so that another one gives another digest.
+        let is_kustomize = program.kind != Tool::Helm;
         if is_kustomize && arguments.iter().any(|argument| argument.starts_with("--enable-helm")) {
             lines += &format!("{:?}\n", program.helm().ok().map(|helm| helm.identity()));
         }
         Ok(Some(sha256_hex(lines.as_bytes())))
     }
+
+    /// Whether no argument lets the program run or read anything that the digest does not cover.
+    fn has_pure_arguments(&self) -> bool {
+        // The flags of kustomize that do not. Those of helm are written by this program.
+        const PURE: [&str; 5] =
+            ["--enable-helm", "--load-restrictor", "--reorder", "--helm-api-versions", "--helm-kube-version"];
+        let is_pure = |argument: &String| PURE.contains(&argument.split('=').next().unwrap_or_default());
+        self.program.kind == Tool::Helm || self.arguments.iter().all(is_pure)
+    }
 }
 
-/// Whether only its inputs have determined a build.
-fn is_settled(build: &BuildOutput) -> bool {
-    // Messages of programs if the machine fails, or somebody kills them.
-    const ODD: [&str; 4] = ["text file busy", "input/output error", "signal: ", "timed out"];
-    let stderr = build.stderr.to_lowercase();
-    build.refused.is_empty() && (build.success || !ODD.iter().any(|odd| stderr.contains(odd)))
+/// An argument for a digest. `--values=FILE` names a file below the `input`, whose digest counts instead of its path.
+fn argument_line(argument: &str, input: &Path) -> Result<String> {
+    let file = argument.split_once('=').map(|(_, file)| Path::new(file));
+    let bytes = file.filter(|file| file.starts_with(input)).map(fs::read).transpose();
+    let digest = bytes.map_err(unusable)?.map(|bytes| sha256_hex(&bytes));
+    Ok(format!("{:?} {digest:?}\n", argument.replace(&input.display().to_string(), INPUT)))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -263,30 +263,28 @@ impl Secrets {
     fn add_patch(&mut self, patch: &Mapping, directory: &Path) {
         // Any other mapping is no entry of a list of patches. A patch without a target names the kind of its object, so
         // it is read as a Secret.
-        let Some(selector) = patch.get("target") else { return };
-        let kind = selector.get("kind").and_then(Value::as_str).unwrap_or_default();
-        // A selector without a kind may select a Secret, and a pattern such as `.*` matches Secrets, too.
-        if kind != "Secret" && !kind.is_empty() && kind.chars().all(char::is_alphanumeric) {
+        if !patch.get("target").is_some_and(may_select_secrets) {
             return;
         }
-        let path: Option<PathBuf> = patch.get("path").and_then(Value::as_str).map(|path| directory.join(path));
-        let file = path.and_then(|path| fs::read_to_string(path).ok());
-        let inline = ["patch", "jsonOp"].into_iter().filter_map(|key| patch.get(key).and_then(Value::as_str));
-        for text in file.iter().map(String::as_str).chain(inline) {
-            let mut patch = match serde_yaml::from_str(text) {
-                Ok(Value::Sequence(operations)) => operations,
-                Ok(Value::Mapping(object)) => vec![Value::Mapping(object)],
-                _ => {
-                    // A patch that cannot be parsed may quote values all the same.
-                    self.add_lines(text);
-                    continue;
-                }
-            };
-            // A JSON patch has values below `value`, a strategic one those of the object.
-            let values = patch.iter_mut().filter_map(Value::as_mapping_mut).flat_map(Mapping::iter_mut);
-            let values = values.filter(|(key, _)| ["value", "data", "stringData"].iter().any(|name| *key == name));
-            values.for_each(|(_, value)| scalars(value, &mut |value| self.add_scalar(value)));
+        let text = |key: &str| patch.get(key).and_then(Value::as_str);
+        let file = text("path").and_then(|path| fs::read_to_string(directory.join(path)).ok());
+        for text in [file.as_deref(), text("patch"), text("jsonOp")].into_iter().flatten() {
+            self.add_patch_text(text);
         }
+    }
+
+    /// Adds the values in the text of a patch.
+    fn add_patch_text(&mut self, text: &str) {
+        let mut patch = match serde_yaml::from_str(text) {
+            Ok(Value::Sequence(operations)) => operations,
+            Ok(object @ Value::Mapping(_)) => vec![object],
+            // A patch that cannot be parsed may quote values all the same.
+            _ => return self.add_lines(text),
+        };
+        // A JSON patch has values below `value`, a strategic one those of the object.
+        let values = patch.iter_mut().filter_map(Value::as_mapping_mut).flat_map(Mapping::iter_mut);
+        let values = values.filter(|(key, _)| ["value", "data", "stringData"].iter().any(|name| *key == name));
+        values.for_each(|(_, value)| scalars(value, &mut |value| self.add_scalar(value)));
     }
 
     /// Adds a value of a Secret in each form in which a program may quote it.
@@ -333,6 +331,12 @@ impl Secrets {
             self.0.insert(text.escape_debug().to_string());
         }
     }
+}
+
+/// Whether a selector of a patch may select a Secret: also without a kind, and by a pattern such as `.*`.
+fn may_select_secrets(selector: &Value) -> bool {
+    let kind = selector.get("kind").and_then(Value::as_str).unwrap_or_default();
+    kind.is_empty() || kind == "Secret" || !kind.chars().all(char::is_alphanumeric)
 }
 
 /// Whether a text can be the name of a value.
