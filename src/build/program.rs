@@ -317,27 +317,38 @@ fn is_version(version: &str, numbers: &str) -> bool {
 /// Reads the version that a program prints, and the version of the kustomize that it is or has in it; `None` if it
 /// prints anything else.
 fn parse_version(kind: Tool, stdout: &[u8]) -> Option<(String, Option<String>)> {
-    let mut kustomize = None;
-    let word = match kind {
-        Tool::Kustomize | Tool::Helm => {
-            // Versions look like `v5.8.1` or `(devel)`, in older programs like `{Version:kustomize/v4.5.7 …}`.
-            let word = str::from_utf8(stdout).ok()?.split_whitespace().next()?;
-            let word = word.strip_prefix("{Version:").unwrap_or(word);
-            word.strip_prefix("kustomize/").unwrap_or(word).to_owned()
+    match kind {
+        Tool::Helm => Some((first_version(stdout)?, None)),
+        Tool::Kustomize => {
+            let version = first_version(stdout)?;
+            let kustomize = Some(version.clone()).filter(|version| version != UNVERSIONED);
+            Some((version, kustomize))
         }
         Tool::Kubectl => {
             // kubectl prints both versions.
             let json: serde_json::Value = serde_json::from_slice(stdout).ok()?;
-            kustomize = json["kustomizeVersion"].as_str().map(str::to_owned);
-            json["clientVersion"]["gitVersion"].as_str()?.to_owned()
+            let version = json["clientVersion"]["gitVersion"].as_str().filter(|word| may_be_version(word))?;
+            Some((version.to_owned(), json["kustomizeVersion"].as_str().map(str::to_owned)))
         }
-    };
-    if kind == Tool::Kustomize {
-        kustomize = Some(word.clone()).filter(|word| word != UNVERSIONED);
     }
-    let digits = word.strip_prefix('v').filter(|rest| rest.starts_with(|first: char| first.is_ascii_digit()));
-    let is_version = digits.is_some_and(|rest| rest.chars().all(|c| c.is_ascii_alphanumeric() || ".-+_".contains(c)));
-    (is_version || word == UNVERSIONED).then_some((word, kustomize))
+}
+
+/// The version in the first word of a text; `None` if that is anything else. Versions look like `v5.8.1` or `(devel)`,
+/// in older programs like `{Version:kustomize/v4.5.7 …}`.
+fn first_version(stdout: &[u8]) -> Option<String> {
+    let word = str::from_utf8(stdout).ok()?.split_whitespace().next()?;
+    let word = word.strip_prefix("{Version:").unwrap_or(word);
+    let word = word.strip_prefix("kustomize/").unwrap_or(word);
+    may_be_version(word).then(|| word.to_owned())
+}
+
+/// Whether a word is written like a version: `v5.8.1`, or the text of a program without one.
+fn may_be_version(word: &str) -> bool {
+    let is_numbered = |rest: &str| {
+        rest.starts_with(|first: char| first.is_ascii_digit())
+            && rest.chars().all(|c| c.is_ascii_alphanumeric() || ".-+_".contains(c))
+    };
+    word == UNVERSIONED || word.strip_prefix('v').is_some_and(is_numbered)
 }
 
 #[cfg(test)]

@@ -343,16 +343,22 @@ impl Shared {
     /// Answers with a fetched file. Any other request is refused, and noted if it is not expected.
     fn answer_request(&self, stream: &mut impl Write, request: &RequestHead, url: Option<Url>) -> io::Result<()> {
         let key = url.as_ref().and_then(file_key).unwrap_or_default();
-        let reads = matches!(request.method.as_str(), "GET" | "HEAD");
-        if let Some(file) = self.served.files.get(&key).filter(|_| reads && request.is_trusted) {
-            let is_head = request.method == "HEAD";
-            return if is_head { answer_head(stream, "200 OK", file.len()) } else { answer(stream, "200 OK", file) };
+        let method = request.method.as_str();
+        let file = self.served.files.get(&key).filter(|_| request.is_trusted);
+        match (method, file) {
+            ("HEAD", Some(file)) => return answer_head(stream, "200 OK", file.len()),
+            ("GET", Some(file)) => return answer(stream, "200 OK", file),
+            _ => {}
         }
-        // If TLS cannot begin, only the host is known.
-        let is_tunnel = request.method == "CONNECT" && !key.is_empty();
-        // kustomize first tries the URL of a repository as a file, so that such a request is expected.
-        let mut known = self.served.without_content.iter();
-        if !known.any(|prefix| reads && *prefix == key || is_tunnel && prefix.starts_with(&key)) {
+        let known = &self.served.without_content;
+        let is_expected = match method {
+            // kustomize first tries the URL of a repository as a file.
+            "GET" | "HEAD" => known.contains(&key),
+            // If TLS cannot begin, only the host is known.
+            "CONNECT" => !key.is_empty() && known.iter().any(|prefix| prefix.starts_with(&key)),
+            _ => false,
+        };
+        if !is_expected {
             self.note(url.map_or_else(|| request.uri.clone(), |url| url.to_string()));
         }
         answer(stream, "403 Forbidden", b"this was not fetched\n")
