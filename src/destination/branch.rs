@@ -63,12 +63,11 @@ pub(super) fn open(
         return Err(Failure::new(format!("`{name}` is not a branch name")).hint("see `git help check-ref-format`"));
     }
     let full = format!("refs/heads/{name}");
-    let tracking = published.map(Published::tracking).unwrap_or_default();
-    let mut patterns: Vec<String> = path::and_above(name).map(|above| format!("refs/heads/{above}")).collect();
-    patterns.extend(published.map(|_| tracking.clone()));
+    let tracking = published.map(Published::tracking);
     // A branch cannot be created if another one is named like a directory of its name, or below its name; each pattern
     // also matches the names below it.
-    let refs = repo.refs(&patterns)?;
+    let patterns = path::and_above(name).map(|above| format!("refs/heads/{above}")).chain(tracking.clone());
+    let refs = repo.refs(&patterns.collect::<Vec<_>>())?;
     let mut others = refs.keys().filter(|other| **other != full);
     if let Some(other) = others.find(|other| path::is_in(other, &full) || path::is_in(&full, other)) {
         let other = other.trim_start_matches("refs/heads/");
@@ -83,37 +82,48 @@ pub(super) fn open(
     }
     // Also for a branch that does not exist yet: HEAD may be on it.
     refuse_checked_out(repo, name, worktree)?;
-    // The local branch must not lose commits of the remote branch.
     let local = existing.map(|branch| branch.id.clone());
-    let remote = refs.get(&tracking).map(|branch| branch.id.clone());
-    if let (Some(local), Some(remote)) = (&local, &remote)
-        && local != remote
-        && !repo.is_ancestor(remote, local)?
+    let remote = tracking.as_ref().and_then(|tracking| refs.get(tracking)).map(|branch| branch.id.clone());
+    if let (Some(local_id), Some(remote_id), Some(tracking)) = (&local, &remote, &tracking)
+        && !repo.is_ancestor(remote_id, local_id)?
     {
-        let short = tracking.trim_start_matches("refs/remotes/");
-        // git moves a branch that is checked out only in its worktree.
-        let checkout = worktree.and_then(LinkedWorktree::existing);
-        let in_worktree = |args: [&str; 2]| {
-            checkout.as_ref().map(|directory| command("git -C", [directory, args[0], args[1], short]))
-        };
-        if !repo.is_ancestor(local, remote)? {
-            let reset = in_worktree(["reset", "--keep"]).unwrap_or_else(|| command("git branch -f", [name, short]));
-            return Err(Failure::new(format!("branch `{name}` and `{short}` have diverged"))
-                .hint(format!("to discard the local commits: {reset}")));
+        // The local branch must not lose commits of the remote branch: the new commit continues from that one.
+        if !repo.is_ancestor(local_id, remote_id)? {
+            return Err(diverged(name, tracking, worktree));
         }
         if !is_fetched {
-            let forward = in_worktree(["merge", "--ff-only"])
-                .unwrap_or_else(|| command("git fetch .", [format!("{tracking}:{full}")]));
-            return Err(Failure::new(format!("branch `{name}` is behind `{short}`")).hint(forward));
+            return Err(behind(name, tracking, worktree));
         }
-        // The new commit continues from the remote branch, which contains the local one.
-        let (tip, local) = (Some(remote.clone()), Some(local.clone()));
-        return Ok(Branch { name: name.to_owned(), tip, local, unpushed_to: None });
+        return Ok(Branch { name: name.to_owned(), tip: remote.clone(), local: local.clone(), unpushed_to: None });
     }
     // This is judged by the remote-tracking ref, that is, by the last fetch.
     let published = published.filter(|_| local.is_some() && local != remote);
     let unpushed_to = published.map(|published| published.remote().to_owned());
     Ok(Branch { name: name.to_owned(), tip: local.clone().or(remote), local, unpushed_to })
+}
+
+/// The failure of a branch if it and its remote-tracking ref have commits that the other one lacks.
+fn diverged(name: &str, tracking: &str, worktree: Option<&LinkedWorktree>) -> Failure {
+    let short = tracking.trim_start_matches("refs/remotes/");
+    let reset = in_worktree(worktree, ["reset", "--keep", short]);
+    let reset = reset.unwrap_or_else(|| command("git branch -f", [name, short]));
+    Failure::new(format!("branch `{name}` and `{short}` have diverged"))
+        .hint(format!("to discard the local commits: {reset}"))
+}
+
+/// The failure of a branch that lacks commits of its remote-tracking ref.
+fn behind(name: &str, tracking: &str, worktree: Option<&LinkedWorktree>) -> Failure {
+    let short = tracking.trim_start_matches("refs/remotes/");
+    let forward = in_worktree(worktree, ["merge", "--ff-only", short]);
+    let forward = forward.unwrap_or_else(|| command("git fetch .", [format!("{tracking}:refs/heads/{name}")]));
+    Failure::new(format!("branch `{name}` is behind `{short}`")).hint(forward)
+}
+
+/// A command in the worktree that has a branch checked out, because git moves such a branch only there; `None` without
+/// such a worktree.
+fn in_worktree(worktree: Option<&LinkedWorktree>, [verb, option, commit]: [&str; 3]) -> Option<String> {
+    let directory = worktree.and_then(LinkedWorktree::existing)?;
+    Some(command("git -C", [&directory, verb, option, commit]))
 }
 
 /// Refuses to move a branch that is checked out in a worktree other than `worktree`: its files would not be updated,

@@ -411,15 +411,8 @@ impl OnBranch {
         text: impl FnOnce() -> String,
     ) -> Result<Option<Delivered>> {
         let (written, changed) = self.write(&self.repository, content)?;
-        // A tip with the same tree needs no new commit, if its history shows the source. The source is never in the
-        // history of a rendered branch.
-        let is_current = match &self.tip {
-            Some(tip) if tip.matches_record && tip.tree == written.tree => {
-                content.target.rendered || self.contains_source(tip)?
-            }
-            _ => false,
-        };
-        let (commit, reason) = match self.tip.as_ref().filter(|_| is_current) {
+        let current = self.current_tip(content, &written)?;
+        let (commit, reason) = match current {
             // The branch is moved even without a new commit, so that later steps, such as a push, find it.
             Some(tip) => (tip.commit.clone(), "reset to the remote branch".to_owned()),
             None => {
@@ -427,11 +420,7 @@ impl OnBranch {
                 let text = if paragraphs.is_empty() { text() } else { paragraphs.join("\n\n") };
                 let message = render_message(&text, &self.trailers(content, &written))?;
                 let subject = message.lines().next().unwrap_or_default().to_owned();
-                // The source is named even if the tip contains it: a shallow clone shows nothing but the parents. It is
-                // not a parent of a rendered commit: merged into it, the branch would delete it.
-                let source = Some(&self.source.commit).filter(|_| !content.target.rendered);
-                let parents: Vec<String> = self.tip.iter().map(|tip| &tip.commit).chain(source).cloned().collect();
-                (self.repo.commit_tree(&written.tree.to_string(), &parents, &message)?, subject)
+                (self.repo.commit_tree(&written.tree.to_string(), &self.parents(content), &message)?, subject)
             }
         };
         if let Some(pushed) = self.pushed() {
@@ -444,8 +433,26 @@ impl OnBranch {
             }
         }
         self.move_to(&commit, &format!("kustomize-localize: {reason}"))?;
-        let is_written = self.tip.as_ref().is_none_or(|tip| tip.commit != commit);
-        Ok(Some(Delivered { is_written, commit: Some(commit), tree: Some(written.directory.to_string()), changed }))
+        let tree = Some(written.directory.to_string());
+        Ok(Some(Delivered { is_written: current.is_none(), commit: Some(commit), tree, changed }))
+    }
+
+    /// The tip, if it needs no new commit: its tree is the same, and its history shows the source. `None` if it does.
+    fn current_tip(&self, content: &CommitContent<'_>, written: &WrittenTrees) -> Result<Option<&TipState>> {
+        let Some(tip) = self.tip.as_ref().filter(|tip| tip.matches_record && tip.tree == written.tree) else {
+            return Ok(None);
+        };
+        // The source is never in the history of a rendered branch.
+        let shows_source = content.target.rendered || self.contains_source(tip)?;
+        Ok(shows_source.then_some(tip))
+    }
+
+    /// The parents of a new commit: the tip, and the source.
+    fn parents(&self, content: &CommitContent<'_>) -> Vec<String> {
+        // The source is named even if the tip contains it: a shallow clone shows nothing but the parents. It is not a
+        // parent of a rendered commit: merged into it, the branch would delete it.
+        let source = Some(&self.source.commit).filter(|_| !content.target.rendered);
+        self.tip.iter().map(|tip| &tip.commit).chain(source).cloned().collect()
     }
 
     /// The changes that a commit would make; nothing is written.
