@@ -31,34 +31,41 @@ pub(crate) fn write(workspace: &Workspace, changes: &Changes) -> Result<()> {
 /// to write anything if another run has changed the lock. Also refuses to change files that a sparse checkout leaves
 /// out, because the user would not see them.
 fn refuse_edited(workspace: &Workspace, top: &Path, tree: &DiskTree, changes: &Changes) -> Result<()> {
-    let is_edited = |path: &str| match changes.get(path) {
-        Some(to) if tree.read(path).ok().as_deref() == to.as_ref().map(|file| &*file.bytes) => false,
-        // The run keeps the bytes of the lock since its start, even if it did not read the lock through `tree`.
-        _ if path == LOCK_NAME => !workspace.has_lock_as_read(),
-        _ => !tree.is_as_read(path),
-    };
     if let Some(path) = changes.keys().find(|path| tree.is_left_out(path)) {
-        let directory = shown(path::parent(path));
-        // git adds a directory that is relative to the current one.
-        let add = if workspace.prefix.is_empty() {
-            command("git sparse-checkout add", [directory])
-        } else {
-            command("git -C", [&*top.to_string_lossy(), "sparse-checkout", "add", &directory])
-        };
-        return Err(Failure::new(format!("`{}` would change, and a sparse checkout leaves it out", shown(path)))
-            .hint(format!("check it out: {add}")));
+        return Err(left_out(workspace, top, path));
     }
-    // First the lock: with another one each other change would be wrong, too.
-    if !changes.is_empty() && is_edited(LOCK_NAME) {
+    // First the lock: with another one each other change would be wrong, too. The run keeps the bytes of the lock since
+    // its start, even if it did not read the lock through `tree`.
+    if !changes.is_empty() && !workspace.has_lock_as_read() && !has_new_content(tree, changes, LOCK_NAME) {
         return Err(changed_meanwhile());
     }
-    match changes.keys().find(|path| is_edited(path)) {
+    let mut paths = changes.keys().filter(|path| *path != LOCK_NAME);
+    match paths.find(|path| !tree.is_as_read(path) && !has_new_content(tree, changes, path)) {
         None => Ok(()),
         Some(path) => {
             Err(Failure::new(format!("`{}` was edited during this run", shown(path)))
                 .hint("run the same command again"))
         }
     }
+}
+
+/// Whether a file that changes is on disk as it is to be already: with the new content, or not at all.
+fn has_new_content(tree: &DiskTree, changes: &Changes, path: &str) -> bool {
+    let Some(to) = changes.get(path) else { return false };
+    tree.read(path).ok().as_deref() == to.as_ref().map(|file| &*file.bytes)
+}
+
+/// The failure of a change of a file that a sparse checkout leaves out.
+fn left_out(workspace: &Workspace, top: &Path, path: &str) -> Failure {
+    let directory = shown(path::parent(path));
+    // git adds a directory that is relative to the current one.
+    let add = if workspace.prefix.is_empty() {
+        command("git sparse-checkout add", [directory])
+    } else {
+        command("git -C", [&*top.to_string_lossy(), "sparse-checkout", "add", &directory])
+    };
+    Failure::new(format!("`{}` would change, and a sparse checkout leaves it out", shown(path)))
+        .hint(format!("check it out: {add}"))
 }
 
 /// Makes the changes: all files are written below the git directory before the first one is moved to its path.
