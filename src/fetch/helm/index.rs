@@ -3,7 +3,7 @@
 
 use granit_parser::{Event, Parser, ScalarStyle};
 
-use crate::os::limits::{CHART_VERSIONS, INDEX};
+use crate::os::limits::{CHART_VERSIONS, INDEX, Limit};
 
 /// A version of a chart.
 #[derive(Debug, Default, PartialEq)]
@@ -27,66 +27,110 @@ enum Open {
 /// The versions that an index lists for a chart. Empty if it does not list the chart.
 pub(super) fn versions(bytes: &[u8], chart: &str) -> Result<Vec<ChartVersion>, String> {
     let text = std::str::from_utf8(bytes).map_err(|_| "it is not UTF-8")?;
-    // `open` are the collections around the current event, from the outermost one.
-    let (mut open, mut listed, mut has_entries) = (Vec::new(), Vec::<ChartVersion>::new(), false);
+    let mut reader = IndexReader { chart, open: Vec::new(), listed: Vec::new(), has_entries: false };
     for (count, event) in Parser::new_from_str(text).enumerate() {
-        // The index comes from anybody, so its size is limited.
-        let bounds = [(count, INDEX), (listed.len(), CHART_VERSIONS)];
-        if let Some((_, limit)) = bounds.iter().find(|(count, limit)| *count > limit.most) {
-            return Err(format!("it has {}", limit.more()));
-        }
+        refuse_more(count, INDEX)?;
+        refuse_more(reader.listed.len(), CHART_VERSIONS)?;
         let (event, _) = event.map_err(|error| format!("line {}: {}", error.marker().line(), error.info()))?;
-        has_entries |= matches!(&*open, [Open::Value(key)] if key == "entries");
-        // The collections inside of `entries.CHART[]`; empty at the start of an entry. Anywhere else it is `[Key]`,
-        // which matches no arm below: such values are parsed, and forgotten.
-        let in_entry = match &*open {
-            [Open::Value(key), Open::Value(name), Open::List, rest @ ..] if key == "entries" && name == chart => rest,
-            _ => &[Open::Key],
-        };
+        // Only the first document counts.
+        if event == Event::DocumentEnd {
+            break;
+        }
+        reader.read_event(event)?;
+    }
+    if !reader.has_entries {
+        return Err("it has no `entries`".to_owned());
+    }
+    // helm also skips entries without a version.
+    reader.listed.retain(|listed| !listed.version.is_empty());
+    Ok(reader.listed)
+}
+
+/// Refuses an index that has more of something than the limit: it comes from anybody.
+fn refuse_more(count: usize, limit: Limit) -> Result<(), String> {
+    if count > limit.most { Err(format!("it has {}", limit.more())) } else { Ok(()) }
+}
+
+/// Reads an index, event by event.
+struct IndexReader<'a> {
+    /// The name of the chart.
+    chart: &'a str,
+    /// The collections around the current event, from the outermost one.
+    open: Vec<Open>,
+    /// The versions of the chart that were found.
+    listed: Vec<ChartVersion>,
+    /// Whether the index has a value for `entries`.
+    has_entries: bool,
+}
+
+impl IndexReader<'_> {
+    /// Reads the next event. Fails for anchors and aliases, which could multiply the size of the index.
+    fn read_event(&mut self, event: Event<'_>) -> Result<(), String> {
+        self.has_entries |= matches!(&*self.open, [Open::Value(key)] if key == "entries");
         // An event with the number 0 has no anchor.
         match event {
-            Event::DocumentEnd => break,
-            Event::MappingStart(_, 0, _) => {
-                if in_entry.is_empty() {
-                    listed.push(ChartVersion::default());
-                }
-                open.push(Open::Key);
-            }
-            Event::SequenceStart(_, 0, _) => open.push(Open::List),
+            Event::MappingStart(_, 0, _) => self.begin_mapping(),
+            Event::SequenceStart(_, 0, _) => self.open.push(Open::List),
             Event::MappingEnd | Event::SequenceEnd => {
-                open.pop();
-                complete(&mut open, "");
+                self.open.pop();
+                self.complete("");
             }
-            Event::Scalar(word, style, 0, _) => {
-                let word = if style == ScalarStyle::Plain && matches!(&*word, "~" | "null") { "" } else { &word };
-                if let Some(last) = listed.last_mut() {
-                    match in_entry {
-                        [Open::Value(key)] if key == "version" => word.clone_into(&mut last.version),
-                        [Open::Value(key)] if key == "digest" => word.clone_into(&mut last.digest),
-                        [Open::Value(key), Open::List] if key == "urls" && last.url.is_empty() => {
-                            word.clone_into(&mut last.url);
-                        }
-                        _ => {}
-                    }
-                }
-                complete(&mut open, word);
-            }
-            // Aliases could multiply the size of the index.
+            Event::Scalar(word, style, 0, _) => self.read_scalar(&word, style),
             Event::MappingStart(..) | Event::SequenceStart(..) | Event::Scalar(..) | Event::Alias(_) => {
                 return Err("it has anchors".to_owned());
             }
             _ => {}
         }
+        Ok(())
     }
-    // helm also skips entries without a version.
-    listed.retain(|listed| !listed.version.is_empty());
-    if has_entries { Ok(listed) } else { Err("it has no `entries`".to_owned()) }
+
+    /// Opens a mapping. An item of `entries.CHART` is a version of the chart.
+    fn begin_mapping(&mut self) {
+        if inside_entry(&self.open, self.chart).is_some_and(<[Open]>::is_empty) {
+            self.listed.push(ChartVersion::default());
+        }
+        self.open.push(Open::Key);
+    }
+
+    /// Reads a key or a value. A null is like an empty text.
+    fn read_scalar(&mut self, word: &str, style: ScalarStyle) {
+        let is_null = style == ScalarStyle::Plain && matches!(word, "~" | "null");
+        let word = if is_null { "" } else { word };
+        self.set_field(word);
+        self.complete(word);
+    }
+
+    /// Stores a scalar in the last version, if it is one of its fields.
+    fn set_field(&mut self, word: &str) {
+        let Some(last) = self.listed.last_mut() else { return };
+        match inside_entry(&self.open, self.chart) {
+            Some([Open::Value(key)]) if key == "version" => word.clone_into(&mut last.version),
+            Some([Open::Value(key)]) if key == "digest" => word.clone_into(&mut last.digest),
+            Some([Open::Value(key), Open::List]) if key == "urls" && last.url.is_empty() => {
+                word.clone_into(&mut last.url);
+            }
+            _ => {}
+        }
+    }
+
+    /// Records in the innermost mapping that a value is complete, or that its next key is `word`.
+    fn complete(&mut self, word: &str) {
+        match self.open.last_mut() {
+            Some(last @ Open::Key) => *last = Open::Value(word.to_owned()),
+            Some(last @ Open::Value(_)) => *last = Open::Key,
+            Some(Open::List) | None => {}
+        }
+    }
 }
 
-/// Records in the innermost mapping that a value is complete, or that its next key is `word`.
-fn complete(open: &mut [Open], word: &str) {
-    if let Some(last @ (Open::Key | Open::Value(_))) = open.last_mut() {
-        *last = if matches!(last, Open::Key) { Open::Value(word.to_owned()) } else { Open::Key };
+/// The collections around the current event inside of an item of `entries.CHART`: empty for the item itself. `None` if
+/// the event is anywhere else in the index.
+fn inside_entry<'a>(open: &'a [Open], chart: &str) -> Option<&'a [Open]> {
+    match open {
+        [Open::Value(key), Open::Value(name), Open::List, inside @ ..] if key == "entries" && name == chart => {
+            Some(inside)
+        }
+        _ => None,
     }
 }
 
