@@ -68,64 +68,34 @@ impl Walker {
     /// Resolves a reference to a path of the same tree.
     pub(super) fn resolve_local(&mut self, edge: EdgeId, reference: &Reference) -> WalkResult<Resolution> {
         let (text, accepts) = (reference.text.as_str(), reference.accepts);
-        let source_id = self.graph.roots[edge.root].source;
-        let source = &self.graph.sources[source_id];
-        let (tree, scope, is_remote) = (source.tree.clone(), source.scope.clone(), source.repository.is_some());
-        let local_path = self.graph.local_path(edge.root, text);
-        let resolved = local_path.as_deref().map(|path| tree::resolve(&*tree, path)).transpose()?;
-        // The field decides whether a file or a directory is expected; some fields take both.
-        let expects_file = match accepts {
-            Accepts::File | Accepts::Program => true,
-            Accepts::Component => false,
-            // A link that leaves the tree may lead to a file.
-            Accepts::Either | Accepts::Plugin => {
-                matches!(resolved, Some(Resolved::File { .. } | Resolved::Leaves { .. } | Resolved::Loop { .. }))
-            }
+        let source = self.graph.roots[edge.root].source;
+        let Some(local_path) = self.graph.local_path(edge.root, text) else {
+            refuse_unsupported(text)?;
+            return Err(self.refused_path(edge.root, text));
         };
+        let resolved = tree::resolve(&*self.graph.sources[source].tree, &local_path)?;
         // A text that is the path of a file is that file, even if it looks like a URL.
-        if !expects_file || !matches!(resolved, Some(Resolved::File { .. })) {
+        if !matches!(resolved, Resolved::File { .. }) {
             refuse_unsupported(text)?;
         }
-        // The text is judged before the path that it resolves to: a better message can be given for it. An absolute
-        // path to a file of the user's tree goes on: the rule `out-of-scope` reports it.
-        if path::is_absolute(text) && (!expects_file || is_remote || local_path.is_none()) {
-            return Err(Trouble::of(TroubleKind::OutOfScope, self.graph.absolute_path_failure(edge.root, text)));
+        // An absolute path to a file goes on: the rule `out-of-scope` reports it.
+        let expects_file = expects_file(accepts, &resolved);
+        if path::is_absolute(text) && !expects_file {
+            return Err(self.refused_path(edge.root, text));
         }
-        let (Some(local_path), Some(resolved)) = (local_path, resolved) else {
-            let message = format!("`{text}` leads out of the repository");
-            return Err(Trouble::new(TroubleKind::OutOfScope, message).hint(if is_remote {
-                "a remote root cannot reach out of its repository"
-            } else {
-                "copy its target into this repository, or reference it by URL"
-            }));
-        };
-        // A program runs with the rights of the user, so it must not leave the scope.
         let is_program = accepts == Accepts::Program;
-        if is_program && !path::is_in(&local_path, &scope) {
-            return Err(out_of_scope(text, &tree.label(&scope)));
-        }
-        // The system follows a link before it climbs, but this program joins the paths as text, so they could differ.
-        if is_program && climbs_after_name(text) {
-            let message = format!("`{text}` has `..` after a directory name, which may be a link");
-            return Err(Trouble::refused(message).hint("use `..` only at the beginning of the path"));
+        if is_program {
+            self.refuse_program_path(source, text, &local_path)?;
         }
         match resolved {
             Resolved::File { path, executable } if expects_file => {
                 // Recorded, not returned: a build without the load restrictor reads this file, so the walk goes on.
                 self.check_bounds(edge, path::parent(&path), is_program);
-                Ok(Resolution::File(self.find_or_add_file(source_id, &path, executable)))
+                Ok(Resolution::File(self.find_or_add_file(source, &path, executable)))
             }
-            Resolved::Directory { path } if !expects_file => {
-                if !path::is_in(&path, &scope) {
-                    return Err(out_of_scope(text, &tree.label(&scope)));
-                }
-                let id = self.enter(source_id, &path)?;
-                if let Err(trouble) = self.check_kind(id, text, accepts) {
-                    self.misfits.insert(edge, id);
-                    return Err(trouble);
-                }
-                Ok(Resolution::Root { id, remote: false })
-            }
+            Resolved::Directory { path } if !expects_file => self.enter_local(edge, reference, &path),
+            Resolved::File { .. } => Err(Trouble::refused(format!("`{text}` is a file, not a directory"))),
+            Resolved::Directory { .. } => Err(Trouble::refused(format!("`{text}` is a directory, not a file"))),
             Resolved::Missing { path } => {
                 // The missing thing may be a root, and a reference to a root may leave this one.
                 self.check_bounds(edge, &path, is_program || !expects_file);
@@ -133,12 +103,51 @@ impl Walker {
                 let absence = Absence::Nowhere;
                 Err(Trouble::new(TroubleKind::Missing { path, absence }, String::new()))
             }
-            Resolved::File { .. } | Resolved::Directory { .. } => {
-                let is = if expects_file { "a directory, not a file" } else { "a file, not a directory" };
-                Err(Trouble::refused(format!("`{text}` is {is}")))
-            }
-            other => Err(self.unresolved(source_id, text, other)),
+            other => Err(self.unresolved(source, text, other)),
         }
+    }
+
+    /// The trouble of a path that is not followed: it is absolute, or leads out of its repository.
+    fn refused_path(&self, root: RootId, text: &str) -> Box<Trouble> {
+        if path::is_absolute(text) {
+            return Trouble::of(TroubleKind::OutOfScope, self.graph.absolute_path_failure(root, text));
+        }
+        let hint = if self.graph.sources[self.graph.roots[root].source].repository.is_some() {
+            "a remote root cannot reach out of its repository"
+        } else {
+            "copy its target into this repository, or reference it by URL"
+        };
+        Trouble::new(TroubleKind::OutOfScope, format!("`{text}` leads out of the repository")).hint(hint)
+    }
+
+    /// Refuses a program outside of the scope, or one whose path does not tell where it is.
+    fn refuse_program_path(&self, source: SourceId, text: &str, local_path: &str) -> WalkResult<()> {
+        let ScopedTree { tree, scope, .. } = &self.graph.sources[source];
+        // A program runs with the rights of the user.
+        if !path::is_in(local_path, scope) {
+            return Err(out_of_scope(text, &tree.label(scope)));
+        }
+        // The system follows a link before it climbs, but this program joins the paths as text, so they could differ.
+        if climbs_after_name(text) {
+            let message = format!("`{text}` has `..` after a directory name, which may be a link");
+            return Err(Trouble::refused(message).hint("use `..` only at the beginning of the path"));
+        }
+        Ok(())
+    }
+
+    /// Enters the root in a directory, which must be in the scope and have the kind that the field takes.
+    fn enter_local(&mut self, edge: EdgeId, reference: &Reference, directory: &str) -> WalkResult<Resolution> {
+        let source = self.graph.roots[edge.root].source;
+        let ScopedTree { tree, scope, .. } = &self.graph.sources[source];
+        if !path::is_in(directory, scope) {
+            return Err(out_of_scope(&reference.text, &tree.label(scope)));
+        }
+        let id = self.enter(source, directory)?;
+        let checked = self.check_kind(id, &reference.text, reference.accepts);
+        if checked.is_err() {
+            self.misfits.insert(edge, id);
+        }
+        checked.map(|()| Resolution::Root { id, remote: false })
     }
 
     /// Records a trouble for a reference to `path` that leads out of the scope, or out of its root unless
@@ -238,21 +247,8 @@ impl Walker {
         if absence == Absence::Nowhere && !takes_file {
             absence = policy.absence(&self.graph, *source, &path::join(path, FILE_NAMES[0]));
         }
-        // The likeliest cause decides which hint is given.
         let message = format!("there is no `{}`", tree.label(path));
-        let missing_scheme = reference::without_scheme(text);
-        let hint = if let Some(hint) = &missing_scheme {
-            hint
-        } else if text.contains('*') {
-            "list each file: kustomize expands no pattern"
-        } else if text.starts_with("~/") || text.starts_with('$') || text.contains("${") {
-            "write the path: kustomize expands neither `~` nor variables"
-        } else if text.contains('\\') {
-            "separate names by `/`"
-        } else {
-            "add it, or remove the reference"
-        };
-        let mut failure = absent_failure(&absence, path, message, hint);
+        let mut failure = absent_failure(&absence, path, message, &missing_hint(text));
         let is_gone = matches!(absence, Absence::Nowhere | Absence::Deleted);
         if is_gone
             && is_compared
@@ -355,6 +351,33 @@ pub(super) fn absent_failure(absence: &Absence, path: &str, message: String, hin
         }
     };
     Failure::new(message).hint(hint)
+}
+
+/// The hint for a text that names nothing, by the likeliest mistake in it.
+fn missing_hint(text: &str) -> String {
+    if let Some(hint) = reference::without_scheme(text) {
+        return hint;
+    }
+    let is_expanded_by_a_shell = text.starts_with("~/") || text.starts_with('$') || text.contains("${");
+    let hint = if text.contains('*') {
+        "list each file: kustomize expands no pattern"
+    } else if is_expanded_by_a_shell {
+        "write the path: kustomize expands neither `~` nor variables"
+    } else if text.contains('\\') {
+        "separate names by `/`"
+    } else {
+        "add it, or remove the reference"
+    };
+    hint.to_owned()
+}
+
+/// Whether a field expects a file, not a root. If it takes both, the resolved path decides.
+fn expects_file(accepts: Accepts, resolved: &Resolved) -> bool {
+    match accepts {
+        Accepts::File | Accepts::Program => true,
+        Accepts::Component => false,
+        Accepts::Either | Accepts::Plugin => matches!(resolved, Resolved::File { .. }),
+    }
 }
 
 /// Whether a path has `..` after a name.
