@@ -199,62 +199,73 @@ impl KustomizationReader<'_> {
         self.chart_home = shared;
     }
 
-    /// Visits all values that are in the table, or on the way to a field of it.
+    /// Visits all values that are in the table, or on the way to a field of it. The table decides which type is
+    /// expected: `[]` stands for the items of a list.
     pub(super) fn visit(&mut self, tree: &FieldTree, value: &Value) {
-        let has_fields = !tree.names.is_empty();
         // kustomize takes a null for a field that is missing.
-        if tree.role == Some(Role::Other) || (value.data == Data::Null && has_fields) {
+        let is_missing = value.data == Data::Null && !tree.names.is_empty();
+        if tree.role == Some(Role::Other) || is_missing {
             return;
         }
         // Readers of such a value may disagree about the reference in it.
         if let Some(problem) = plugin::tag_or_merge_key(value) {
             return self.push_problem(problem.in_a("a field that leads to a reference"));
         }
-        // The table decides which type is expected: `[]` stands for the items of a list.
-        match (&value.data, tree.names.get("[]")) {
-            (Data::List(items), Some(subtree)) => {
-                for (i, item) in items.iter().enumerate() {
-                    self.within(&format!("[{i}]"), |reader| reader.visit(subtree, item));
-                }
-            }
-            (_, Some(_)) => self.wrong_type(value, "a list", None),
-            (Data::Mapping(pairs), None) if has_fields => self.visit_fields(tree, pairs),
-            (_, None) if has_fields => {
-                // A bare path instead of `path: …` is a common mistake, so the hint shows the form.
-                let path = value.text().filter(|text| tree.names.contains_key("path") && !is_inline(text));
-                self.wrong_type(value, "a mapping", path.map(|path| format!("write `path: {path}`")))
-            }
-            _ => self.visit_scalar(tree.role.unwrap_or(Role::Other), value),
+        if let Some(subtree) = tree.names.get("[]") {
+            self.visit_items(subtree, value);
+        } else if !tree.names.is_empty() {
+            self.visit_fields(tree, value);
+        } else if let Some(role) = tree.role {
+            self.visit_scalar(role, value);
         }
         if let Some(Role::Chart(names)) = tree.role {
             self.add_chart(names, value);
         }
     }
 
+    /// Visits the items of a list.
+    fn visit_items(&mut self, subtree: &FieldTree, value: &Value) {
+        let Some(items) = value.list() else {
+            return self.wrong_type(value, "a list", None);
+        };
+        for (i, item) in items.iter().enumerate() {
+            self.within(&format!("[{i}]"), |reader| reader.visit(subtree, item));
+        }
+    }
+
     /// Visits the fields of a mapping that the table has, and reports unknown and repeated ones.
-    fn visit_fields(&mut self, tree: &FieldTree, pairs: &[(String, Value)]) {
+    fn visit_fields(&mut self, tree: &FieldTree, value: &Value) {
+        let Some(pairs) = value.mapping() else {
+            // A bare path instead of `path: …` is a common mistake, so the hint shows the form.
+            let path = value.text().filter(|text| tree.names.contains_key("path") && !is_inline(text));
+            return self.wrong_type(value, "a mapping", path.map(|path| format!("write `path: {path}`")));
+        };
         let mut seen = HashMap::new();
         for (key, value) in pairs {
-            // kustomize decodes with `encoding/json`, which ignores case: of two such fields it could take either.
             let earlier_line = seen.insert(folded(key).collect::<String>(), value.key.line);
             let known = tree.field(key);
-            let name = known.map_or(key.as_str(), |(name, _)| name);
-            self.within(name, |reader| match (earlier_line, known) {
+            self.within(known.map_or(key, |(name, _)| name), |reader| match (earlier_line, known) {
                 (Some(line), _) => {
+                    // kustomize decodes with `encoding/json`, which ignores case: of the two it could take either.
                     let message = format!("duplicate of the field in line {line}");
                     let hint = "merge them, or remove one: kustomize ignores case";
                     reader.add_problem(value.key, message, hint);
                 }
-                // A null or empty field has no reference: kustomize takes it for a missing one, or refuses it.
-                (None, Some((_, subtree))) if value.data != Data::Null && value.text() != Some("") => {
-                    reader.visit(subtree, value);
-                }
+                (None, Some((_, subtree))) => reader.visit_field(subtree, value),
                 (None, None) if tree.is_complete => {
                     let hint = did_you_mean(key, tree.names.keys().copied());
                     reader.add_problem(value.key, format!("unknown field `{key}`"), &hint);
                 }
-                _ => {}
+                (None, None) => {}
             });
+        }
+    }
+
+    /// Visits the value of a field. A null or empty one has no reference: kustomize takes it for a missing one, or
+    /// refuses it.
+    fn visit_field(&mut self, tree: &FieldTree, value: &Value) {
+        if value.data != Data::Null && value.text() != Some("") {
+            self.visit(tree, value);
         }
     }
 
@@ -274,15 +285,14 @@ impl KustomizationReader<'_> {
                 for old in &value.replaced {
                     let line = value.key.line;
                     // Every value of a chart is an argument of helm, also those that the table does not name.
-                    if !matches!(tree, Some(FieldTree { role: Some(Role::Chart(_)), .. }))
-                        && subtree.is_none_or(|subtree| !may_have_reference(subtree, old))
-                    {
+                    let is_in_chart = matches!(tree, Some(FieldTree { role: Some(Role::Chart(_)), .. }));
+                    if is_in_chart || subtree.is_some_and(|subtree| may_have_reference(subtree, old)) {
+                        // Not every reader takes the last one of the values.
+                        let message = format!("kustomize ignores this `{key}`: line {line} repeats it");
+                        reader.add_problem(old.key, message, &format!("merge it into line {line}, or remove it"));
+                    } else {
                         reader.add_note(old.key, NoteKind::Replaced { line });
-                        continue;
                     }
-                    // A value that may contain a reference is a problem, because not every reader takes the last one.
-                    let message = format!("kustomize ignores this `{key}`: line {line} repeats it");
-                    reader.add_problem(old.key, message, &format!("merge it into line {line}, or remove it"));
                 }
                 reader.check_replaced(subtree, value);
             });
@@ -291,48 +301,52 @@ impl KustomizationReader<'_> {
 
     /// Adds the reference in a scalar, or the problem of it, by the role of its field.
     fn visit_scalar(&mut self, role: Role, value: &Value) {
-        let text = match value.string() {
-            Some(text) => text,
-            // A null item of a list is an empty entry, and an unsupported field is reported whatever its value is.
-            None if value.data == Data::Null => "",
-            None if matches!(role, Role::Unsupported(_)) => "",
-            None => return self.wrong_type(value, "a string", None),
+        if let Role::Unsupported(hint) = role {
+            return self.add_problem(value.start, "this field is not supported", hint);
+        }
+        // A null item of a list is an empty entry.
+        let Some(text) = value.string().or_else(|| (value.data == Data::Null).then_some("")) else {
+            return self.wrong_type(value, "a string", None);
         };
-        let position = value.start;
-        // The order matters: an empty text is an empty entry before it is a path.
         match role {
-            Role::Unsupported(hint) => self.add_problem(position, "this field is not supported", hint),
-            Role::Variable if !text.contains('=') => {
-                self.add_problem(position, "the value comes from the machine that builds", "write `NAME=VALUE`");
-            }
-            // kustomize reads these texts as YAML first, and an empty one has no objects.
-            Role::Reference(Accepts::Plugin) | Role::PatchOrFile if text.is_empty() => {}
-            Role::Reference(_) | Role::Source if text.is_empty() => {
-                self.add_problem(position, "empty entry", "remove it");
-            }
-            Role::Reference(Accepts::Plugin) if is_inline(text) => {
-                if let Some(stream) = self.read_inline(value) {
+            Role::Reference(Accepts::Plugin) => {
+                if let Some(stream) = self.inline_or_reference(Accepts::Plugin, value, text) {
                     plugin::read_objects(&stream, self);
                 }
             }
             // An inline patch has no references, but kustomize takes a text without objects for a path.
-            Role::PatchOrFile if is_inline(text) => drop(self.read_inline(value)),
-            Role::PatchOrFile => self.add_reference(Accepts::File, value, text, None),
-            // A patch that cannot be a path is kustomize's business, but its aliases must not fill the memory.
-            Role::InlinePatch => {
-                if let Err(problem) = yaml::refuse_expansion(text) {
-                    self.push_problem(Problem { position, ..problem });
-                }
-            }
+            Role::PatchOrFile => drop(self.inline_or_reference(Accepts::File, value, text)),
             Role::Reference(accepts) => self.add_reference(accepts, value, text, None),
             Role::Source => self.add_file_source(value, text),
+            // A patch has no references, but its aliases must not fill the memory.
+            Role::InlinePatch => {
+                if let Err(problem) = yaml::refuse_expansion(text) {
+                    self.push_problem(Problem { position: value.start, ..problem });
+                }
+            }
             Role::ChartHome if self.has_globals && self.field.ends_with("].chartHome") => {
                 let hint = "remove it, or write it as `helmGlobals.chartHome`";
-                self.add_problem(position, "kustomize ignores it if `helmGlobals` is set", hint);
+                self.add_problem(value.start, "kustomize ignores it if `helmGlobals` is set", hint);
             }
             Role::Argument => self.refuse_option(value, text, "helm"),
-            Role::Other | Role::Chart(_) | Role::ChartHome | Role::Variable => {}
+            Role::Variable if !text.contains('=') => {
+                self.add_problem(value.start, "the value comes from the machine that builds", "write `NAME=VALUE`");
+            }
+            Role::Unsupported(_) | Role::Other | Role::Chart(_) | Role::ChartHome | Role::Variable => {}
         }
+    }
+
+    /// The objects that are written inline in a scalar whose field also takes a path. If it is a path, adds the
+    /// reference, and returns `None`.
+    fn inline_or_reference<'v>(&mut self, accepts: Accepts, value: &'v Value, text: &str) -> Option<Stream<'v>> {
+        if is_inline(text) {
+            return self.read_inline(value);
+        }
+        // kustomize reads the text as YAML first, and an empty one has no objects.
+        if !text.is_empty() {
+            self.add_reference(accepts, value, text, None);
+        }
+        None
     }
 
     /// Refuses a text that a program would take for an option.
@@ -381,8 +395,11 @@ impl KustomizationReader<'_> {
     }
 
     /// Adds the reference `text` in the scalar `value`, as a reference of the current field. `key` is that of a
-    /// generator.
+    /// generator. An empty text is a problem.
     pub(super) fn add_reference(&mut self, accepts: Accepts, value: &Value, text: &str, key: Option<GeneratorKey>) {
+        if text.is_empty() {
+            return self.add_problem(value.start, "empty entry", "remove it");
+        }
         if text.len() > PATH.most {
             return self.add_problem_of(ProblemKind::TooLarge, value.start, PATH.more(), PATH.hint);
         }
@@ -419,33 +436,33 @@ impl KustomizationReader<'_> {
         }
     }
 
-    /// Checks a value of a chart, or an item of a list in it: refuses a text that helm would take for an option, and
-    /// reports what kustomize or helm would misread.
+    /// Checks a value of a chart, or an item of a list in it. Only the fields that take a text refuse other scalars.
     fn check_chart_value(&mut self, keys: ChartKeys, key: &str, value: &Value) {
-        let Some(text) = value.text() else {
-            // Only the fields that take a text refuse other scalars. `null` counts as missing.
-            let is_text_field = keys.all().iter().any(|name| is_same_key(name, key));
-            if is_text_field && value.scalar().is_some() && value.data != Data::Null {
-                self.wrong_type(value, "a string", None);
-            }
-            return;
-        };
-        // kustomize passes each value to helm as an argument, whether our table of fields names it or not.
+        if let Some(text) = value.text() {
+            return self.check_chart_text(keys, key, value, text);
+        }
+        let is_text_field = keys.all().iter().any(|name| is_same_key(name, key));
+        if is_text_field && value.scalar().is_some() {
+            self.wrong_type(value, "a string", None);
+        }
+    }
+
+    /// Refuses a text that helm would take for an option, and reports what kustomize or helm would misread. kustomize
+    /// passes each value of a chart to helm as an argument, whether our table of fields names it or not.
+    fn check_chart_text(&mut self, keys: ChartKeys, key: &str, value: &Value, text: &str) {
         self.refuse_option(value, text, "helm");
-        let is_values = is_same_key(keys.values, key) || is_same_key("additionalValuesFiles", key);
-        let is_plugin = !self.field.starts_with("helmChart");
         // kyaml reads a date in a plugin's configuration, and writes it back with a time.
-        let misread = if is_plugin && value.style == ScalarStyle::Plain && is_date(text) {
-            Some(("a date in a chart: kustomize may add a time to it", "quote it"))
-        } else if is_values && text.contains(',') {
-            Some(("helm reads two files where `,` separates them", "rename the file"))
-        } else if is_same_key("nameTemplate", key) && text.contains("{{") {
-            Some(("helm fills in this template from the machine that builds", "write `releaseName`"))
-        } else {
-            None
-        };
-        if let Some((message, hint)) = misread {
-            self.add_problem(value.start, message, hint);
+        let is_plugin = !self.field.starts_with("helmChart");
+        if is_plugin && value.style == ScalarStyle::Plain && is_date(text) {
+            self.add_problem(value.start, "a date in a chart: kustomize may add a time to it", "quote it");
+        }
+        let is_values_file = is_same_key(keys.values, key) || is_same_key("additionalValuesFiles", key);
+        if is_values_file && text.contains(',') {
+            self.add_problem(value.start, "helm reads two files where `,` separates them", "rename the file");
+        }
+        if is_same_key("nameTemplate", key) && text.contains("{{") {
+            let message = "helm fills in this template from the machine that builds";
+            self.add_problem(value.start, message, "write `releaseName`");
         }
         if let Some(problem) = plugin::tag_or_merge_key(value) {
             self.push_problem(problem.in_a("a chart"));
