@@ -505,24 +505,27 @@ pub(super) fn number(word: &str) -> Option<Number> {
         return Some(number);
     }
     let digits = word.replace('_', "").to_ascii_lowercase();
-    let (sign, unsigned) = match digits.strip_prefix('-') {
-        Some(rest) => ("-", rest),
-        None => ("", digits.strip_prefix('+').unwrap_or(&digits)),
-    };
-    let based = [("0x", 16), ("0b", 2), ("0o", 8), ("0", 8)].into_iter().find_map(|(prefix, radix)| {
-        let rest = unsigned.strip_prefix(prefix)?;
-        u64::from_str_radix(rest, radix).ok()
-    });
-    match based {
-        Some(number) => format!("{sign}{number}").parse().ok(),
-        // As in go-yaml, any other number (with `_`, `+`, or a leading zero that is not octal) is whole if it fits,
-        // else a float.
-        None => digits.parse::<i64>().map(Number::from).ok().or_else(|| {
-            let number: f64 = digits.parse().ok()?;
-            let whole = number as i64;
-            if whole as f64 == number { Some(whole.into()) } else { Number::from_f64(number) }
-        }),
+    if let Some(number) = based_number(&digits) {
+        return Some(number);
     }
+    // As in go-yaml, any other number (with `_`, `+`, or a leading zero that is not octal) is whole if it fits, else a
+    // float.
+    if let Ok(whole) = digits.parse::<i64>() {
+        return Some(whole.into());
+    }
+    let number: f64 = digits.parse().ok()?;
+    let whole = number as i64;
+    if whole as f64 == number { Some(whole.into()) } else { Number::from_f64(number) }
+}
+
+/// The value of lower-case digits in base 16, 8 or 2. `None` if they are in another base.
+fn based_number(digits: &str) -> Option<Number> {
+    let sign = if digits.starts_with('-') { "-" } else { "" };
+    let unsigned = digits.strip_prefix(['-', '+']).unwrap_or(digits);
+    let value = [("0x", 16), ("0b", 2), ("0o", 8), ("0", 8)]
+        .into_iter()
+        .find_map(|(prefix, radix)| u64::from_str_radix(unsigned.strip_prefix(prefix)?, radix).ok())?;
+    format!("{sign}{value}").parse().ok()
 }
 
 /// The problem of an error of the parser.
