@@ -28,18 +28,7 @@ pub struct Edit<'a> {
 /// Fails if a scalar cannot be edited, if another field shares it by an anchor, or if the result could not be proven.
 pub fn edit(bytes: &[u8], edits: &[Edit<'_>]) -> Result<Vec<u8>, Problem> {
     let text = std::str::from_utf8(bytes).or_else(|_| wrong(Position::default(), "the file is not UTF-8"))?;
-    // By position, because the new text is written from the first byte to the last.
-    let (mut wanted, mut spots) = (BTreeMap::new(), HashSet::new());
-    for edit in edits {
-        if edit.spot.range.is_empty() {
-            return wrong(edit.spot.start, "block scalars and quoted configurations are not edited");
-        }
-        spots.insert(edit.spot);
-        let other = wanted.insert(edit.spot.range.start, edit);
-        if other.is_some_and(|other| other.value != edit.value) {
-            return wrong(edit.spot.start, "fields that share this value need different values");
-        }
-    }
+    let wanted = by_offset(edits)?;
     let Some(first) = wanted.values().next().map(|edit| edit.spot.start) else {
         return Ok(bytes.to_vec());
     };
@@ -73,10 +62,27 @@ pub fn edit(bytes: &[u8], edits: &[Edit<'_>]) -> Result<Vec<u8>, Problem> {
     }
     after.push_str(&text[at..]);
     // More edited values than spots mean that an anchor carries an edit to a field that nobody asked to change.
+    let spots: HashSet<&Spot> = edits.iter().map(|edit| edit.spot).collect();
     match values_and_edits(&after, &by_new_offset, |_, _| {}) {
         Ok(actual) if actual == expected && actual.1 == spots.len() => Ok(after.into_bytes()),
         _ => wrong(first, "the edit could not be proven to change only this value: an anchor may share it"),
     }
+}
+
+/// The edits by the offset of their scalars, because the new text is written from the first byte to the last. Fails if
+/// a scalar cannot be edited, or if two edits of it differ.
+fn by_offset<'e>(edits: &'e [Edit<'e>]) -> Result<BTreeMap<usize, &'e Edit<'e>>, Problem> {
+    let mut wanted: BTreeMap<usize, &Edit<'_>> = BTreeMap::new();
+    for edit in edits {
+        if edit.spot.range.is_empty() {
+            return wrong(edit.spot.start, "block scalars and quoted configurations are not edited");
+        }
+        let other = wanted.insert(edit.spot.range.start, edit);
+        if other.is_some_and(|other| other.value != edit.value) {
+            return wrong(edit.spot.start, "fields that share this value need different values");
+        }
+    }
+    Ok(wanted)
 }
 
 /// New values, each by the offset of its scalar.
