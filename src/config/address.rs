@@ -99,20 +99,17 @@ pub(super) fn exact(upstream: &Upstream) -> Option<Exact> {
 /// read the URL differently: then the program might judge another host than the one that gets the request.
 fn exact_of_url(url: &str, inside: Option<&String>, version: Option<String>) -> Option<Exact> {
     let (scheme, host, path) = split(url).ok()?;
+    let texts = [Some(url), inside.map(String::as_str), version.as_deref()];
+    let has_blanks = texts.into_iter().flatten().any(has_blank);
     let mut names = path.split('/').chain(inside.into_iter().flat_map(|inside| inside.split('/')));
-    let is_local = scheme == Some("file") && host.is_empty();
-    let has_blanks = version.iter().chain(inside).any(|text| has_blank(text)) || has_blank(url);
-    let is_clear = names.all(is_plain) && !has_blanks;
+    let is_clear = is_clear_host(scheme, &host) && names.all(is_plain) && !has_blanks;
+    if scheme.is_none() || !is_clear {
+        return None;
+    }
     // One slash belongs to the syntax of a URL, which `HOST:PATH` lacks. A second slash may name another repository.
     let repository = path.strip_prefix('/').filter(|_| url.contains("://")).unwrap_or(path).trim_end_matches('/');
     let path = if inside.is_some() { repository } else { path }.to_owned();
-    (scheme.is_some() && is_clear && (is_local || is_host(&host))).then(|| Exact {
-        scheme,
-        host,
-        path,
-        inside: inside.cloned(),
-        version,
-    })
+    Some(Exact { scheme, host, path, inside: inside.cloned(), version })
 }
 
 /// Whether clients could cut a text, or drop a part of it.
@@ -120,56 +117,70 @@ fn has_blank(text: &str) -> bool {
     text.contains(|c: char| c.is_control() || c.is_whitespace())
 }
 
+/// The hint to write an entry for more than one reference.
+const WIDE: &str = "for everything that a glob matches, write `refs: any` (or branch, tag, commit)";
+
 /// Reads an exact entry with this key, in every way that its text can be read. Fails with the rest of a sentence ("the
 /// entry `x` …").
 pub(super) fn compile_exact(key: &str, text: &str) -> Result<Vec<Exact>, String> {
-    const WIDE: &str = "for everything that a glob matches, write `refs: any` (or branch, tag, commit)";
-    // A glob without `refs` would silently match one literal reference at most. `${` is a variable, not a glob.
     let url = text.split('?').next().unwrap_or(text);
-    let path = url.find("://").map_or(url, |start| &url[start + 3..]);
-    let path = path.find('/').map_or("", |start| &path[start..]);
-    if url.contains('*') || path.replace("${", "").contains(['[', '{']) {
-        return Err(format!("is a glob: {WIDE}"));
-    }
+    refuse_glob(url)?;
     let has_scheme = text.contains("://") || split(url).is_ok_and(|(scheme, ..)| scheme.is_some());
     let full_url = if has_scheme { text.to_owned() } else { format!("https://{text}") };
     let upstreams = match key {
         "image" => vec![Upstream::Image { image: text.strip_prefix("oci://").unwrap_or(text).to_owned() }],
-        "chart" => {
-            let (url, chart) =
-                full_url.split_once('#').ok_or_else(|| format!("has no chart: write URL#NAME@VERSION; {WIDE}"))?;
-            let (chart, version) = chart.split_once('@').unwrap_or((chart, ""));
-            let (url, chart) = (url.to_owned(), chart.to_owned());
-            let version = Some(version.to_owned()).filter(|version| !version.is_empty());
-            if url.contains('?') || chart.is_empty() {
-                Vec::new()
-            } else {
-                vec![Upstream::Chart { url, chart, version }]
-            }
-        }
-        // A fragment is never sent, so it cannot be a part of an upstream.
-        _ if text.contains('#') => Vec::new(),
-        _ => {
-            // kustomize drops a query that it cannot parse. As a repository the entry would be about another ref then.
-            let repository = RepoSpec::parse(&full_url).ok().filter(|spec| !spec.query_dropped);
-            let repository = repository.map(|spec| Upstream::git(&spec).redacted());
-            // Only the field that names a URL says whether it is a repository or a file, so it may be both here.
-            repository.into_iter().chain([Upstream::File { url: redact::url(&full_url) }]).collect()
-        }
+        "chart" => vec![chart_of_entry(&full_url)?],
+        _ => upstreams_of_url(&full_url),
     };
-    // The scheme that was only added for the parser is dropped: the entry covers all usual schemes. An image is always
+    let mut readings: Vec<Exact> = upstreams.iter().filter_map(exact).collect();
+    // A scheme that was only added for the parser is dropped: the entry covers all usual schemes. An image is always
     // `oci`.
-    let exact = upstreams.iter().filter_map(exact);
-    let exact = exact.map(|exact| Exact { scheme: exact.scheme.filter(|_| has_scheme || key == "image"), ..exact });
-    let exact: Vec<Exact> = exact.collect();
-    if exact.is_empty() {
-        // The error of a glob says more precisely which part of the URL is refused.
-        let why = compile(text).err().filter(|_| !text.contains(['#', '?', ' ']));
-        let why = why.unwrap_or_else(|| "is ambiguous: clients read it differently".to_owned());
-        let rule = if key == "chart" { Rule::RemoteChart } else { Rule::RemoteReference };
-        return Err(format!("{why}\nwrite a comment above the reference instead: {}", Comments::of_rule(rule)));
+    if !has_scheme && key != "image" {
+        readings.iter_mut().for_each(|reading| reading.scheme = None);
     }
-    Ok(exact)
+    if readings.is_empty() { Err(why_ambiguous(key, text)) } else { Ok(readings) }
+}
+
+/// Refuses a glob as an exact entry: it would silently match one literal reference at most.
+fn refuse_glob(url: &str) -> Result<(), String> {
+    let path = url.find("://").map_or(url, |start| &url[start + 3..]);
+    let path = path.find('/').map_or("", |start| &path[start..]);
+    // The brackets around an address are not a part of a glob, and `${` is a variable.
+    if url.contains('*') || path.replace("${", "").contains(['[', '{']) {
+        return Err(format!("is a glob: {WIDE}"));
+    }
+    Ok(())
+}
+
+/// The chart of an entry `URL#NAME@VERSION`; the version may be missing.
+fn chart_of_entry(text: &str) -> Result<Upstream, String> {
+    let (url, chart) = text.split_once('#').unwrap_or((text, ""));
+    let (chart, version) = chart.split_once('@').unwrap_or((chart, ""));
+    if chart.is_empty() {
+        return Err(format!("has no chart: write URL#NAME@VERSION; {WIDE}"));
+    }
+    Ok(Upstream::Chart { url: url.to_owned(), chart: chart.to_owned(), version: not_empty(version) })
+}
+
+/// The upstreams that a URL may name: only the field that has it says whether it is a repository or a file. Empty if it
+/// has a fragment, which is never sent, so that it cannot be a part of an upstream.
+fn upstreams_of_url(url: &str) -> Vec<Upstream> {
+    if url.contains('#') {
+        return Vec::new();
+    }
+    // kustomize drops a query that it cannot parse. As a repository the entry would be about another ref then.
+    let repository = RepoSpec::parse(url).ok().filter(|spec| !spec.query_dropped);
+    let repository = repository.map(|spec| Upstream::git(&spec).redacted());
+    repository.into_iter().chain([Upstream::File { url: redact::url(url) }]).collect()
+}
+
+/// Why no exact entry can have this text: clients could read it differently.
+fn why_ambiguous(key: &str, text: &str) -> String {
+    // The error of a glob says more precisely which part of the URL is refused.
+    let why = compile(text).err().filter(|_| !text.contains(['#', '?', ' ']));
+    let why = why.unwrap_or_else(|| "is ambiguous: clients read it differently".to_owned());
+    let rule = if key == "chart" { Rule::RemoteChart } else { Rule::RemoteReference };
+    format!("{why}\nwrite a comment above the reference instead: {}", Comments::of_rule(rule))
 }
 
 /// The scheme, the host, and the names of the path.
@@ -230,8 +241,7 @@ fn match_path(upstream: &Upstream) -> Option<String> {
         Upstream::Image { image } => parts(&image_url(image), ""),
     };
     let (scheme, host, path) = parts.ok()?;
-    let is_local = scheme == Some("file") && host.is_empty();
-    (is_local || is_host(&host)).then_some([scheme?, &host, &path.join("/")].join("/"))
+    is_clear_host(scheme, &host).then_some([scheme?, &host, &path.join("/")].join("/"))
 }
 
 /// The URL of an image, without tag and digest.
@@ -249,6 +259,11 @@ fn image_url(image: &str) -> String {
     format!("oci://{registry}{directory}/{last}")
 }
 
+/// Whether every client reads the host of a URL in the same way. Only the URL of a file on this machine may lack it.
+fn is_clear_host(scheme: Option<&str>, host: &str) -> bool {
+    (scheme == Some("file") && host.is_empty()) || is_host(host)
+}
+
 /// Whether a text is a host of ASCII letters, or an address in brackets, perhaps with a port.
 fn is_host(text: &str) -> bool {
     // An address in brackets has colons of its own. Without a port, `0` passes the check of the port below.
@@ -258,7 +273,9 @@ fn is_host(text: &str) -> bool {
         None => (host, ".-_"),
     };
     let is_port = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
-    !host.is_empty() && host.chars().all(|c| c.is_ascii_alphanumeric() || others.contains(c)) && is_port
+    // Not only marks: `.` and `..` are no hosts.
+    let is_named = host.contains(|c: char| c.is_ascii_alphanumeric());
+    is_named && host.chars().all(|c| c.is_ascii_alphanumeric() || others.contains(c)) && is_port
 }
 
 /// Whether every client reads this name of a path literally.
@@ -290,7 +307,7 @@ pub(super) fn compile(text: &str) -> Result<GlobMatcher, String> {
     let host = match &*host {
         "" if scheme == Some("file") => host,
         "*" | "**" => "*".to_owned(),
-        name if is_host(name) && !matches!(name, "." | "..") => escape(name),
+        name if is_host(name) => escape(name),
         // Others can register names that match `github*`.
         name if name.strip_prefix('*').is_some_and(|domain| domain.starts_with('.') && is_host(domain)) => host,
         _ => return Err(format!("has the host `{host}`: write a host, or `*.DOMAIN`")),

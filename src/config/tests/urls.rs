@@ -279,7 +279,7 @@ fn an_entry_that_is_not_clearly_one_reference_is_refused() {
         ("url: 'github.com/{acme,other}/bases'", "is a glob"),
         ("url: '*.example.com/x?ref=v1'", "is a glob"),
         ("chart: charts.example.com", "has no chart: write URL#NAME@VERSION"),
-        ("chart: 'https://charts.example.com#'", "is ambiguous"),
+        ("chart: 'https://charts.example.com#'", "has no chart: write URL#NAME@VERSION"),
         ("chart: 'https://charts.example.com#a@b@1'", "is ambiguous"),
         ("url: github.com/acme/../x", "`..`"),
         ("url: 'github.com/acme/x#y'", "is ambiguous"),
