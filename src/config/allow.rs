@@ -208,20 +208,19 @@ impl Config {
             Subject::Remote(upstream) => upstream.to_string(),
         };
         // The program must not propose an entry that it would refuse, or that would not cover the finding.
-        let is_read_back = match compile(key(subject), &text, None).ok()? {
-            Matcher::Exact(readings) => {
-                let exact = subject.upstream().and_then(address::exact)?;
-                exact.entries().iter().any(|entry| readings.contains(entry))
-            }
-            Matcher::Glob(glob) => match subject {
-                Subject::Path { path } => glob.is_match(path),
-                Subject::Local => glob.is_match(file),
-                Subject::Program { program } => glob.is_match(program),
-                Subject::Remote(_) => false,
-            },
+        let key = key(subject);
+        let entry = Allow {
+            key,
+            text: text.clone(),
+            matcher: compile(key, &text, None).ok()?,
+            refs: None,
+            reason: PLACEHOLDER.to_owned(),
+            rules: BTreeSet::from([rule]),
+            span: Span::default(),
         };
+        Exceptions::try_from(vec![entry]).ok()?.covering(rule, subject, file).first()?;
         let rule = if rule.is_allowed_by_default() { "" } else { rule.id() };
-        is_read_back.then(|| Exception { key: key(subject), rule, text })
+        Some(Exception { key, rule, text })
     }
 
     /// The entry of `allow` for all charts of a repository, as YAML.
