@@ -178,28 +178,36 @@ impl RefPolicy {
     fn of(rule: Rule, subject: &Subject) -> RefPolicy {
         match subject {
             Subject::Remote(git @ Upstream::Git { .. }) => RefPolicy::of_pin(git.pin()),
-            Subject::Remote(Upstream::File { url }) => match reference::file_pin(url) {
-                Some((pin, _)) => RefPolicy::of_pin(pin),
-                // The finding says that the file moves, although its URL, as the subject has it, does not show that.
-                None if rule == Rule::FloatingRef => RefPolicy::Any,
-                // A URL without a part that is known to move counts as a version ([`RefPolicy::Tag`]).
-                None => RefPolicy::Tag,
-            },
-            Subject::Remote(Upstream::Chart { version: Some(version), .. }) if is_one_version(version) => {
+            Subject::Remote(Upstream::File { url }) => RefPolicy::of_file(rule, url),
+            Subject::Remote(Upstream::Chart { version, .. }) if version.as_deref().is_some_and(is_one_version) => {
                 RefPolicy::Tag
             }
             Subject::Remote(Upstream::Chart { .. }) => RefPolicy::Any,
-            Subject::Remote(Upstream::Image { image }) => {
-                let name = image.rsplit('/').next().unwrap_or(image);
-                match name.rsplit_once(':') {
-                    // A digest decides, whatever the tag beside it is.
-                    _ if is_pinned(image) => RefPolicy::Commit,
-                    None | Some((_, "" | "latest")) => RefPolicy::Any,
-                    Some(_) => RefPolicy::Tag,
-                }
-            }
+            Subject::Remote(Upstream::Image { image }) => RefPolicy::of_image(image),
             // These have no ref, so that no `refs` excludes them.
             Subject::Local | Subject::Path { .. } | Subject::Program { .. } => RefPolicy::Commit,
+        }
+    }
+
+    /// A URL without a part that is known to move counts as a version.
+    fn of_file(rule: Rule, url: &str) -> RefPolicy {
+        match reference::file_pin(url) {
+            Some((pin, _)) => RefPolicy::of_pin(pin),
+            // The finding says that the file moves, although its URL, as the subject has it, does not show that.
+            None if rule == Rule::FloatingRef => RefPolicy::Any,
+            None => RefPolicy::Tag,
+        }
+    }
+
+    /// The digest of an image decides, whatever the tag beside it is.
+    fn of_image(image: &str) -> RefPolicy {
+        if is_pinned(image) {
+            return RefPolicy::Commit;
+        }
+        let name = image.rsplit('/').next().unwrap_or(image);
+        match name.rsplit_once(':') {
+            None | Some((_, "" | "latest")) => RefPolicy::Any,
+            Some(_) => RefPolicy::Tag,
         }
     }
 
