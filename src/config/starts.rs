@@ -20,29 +20,40 @@ impl Config {
         let mut starts: BTreeSet<String> = deployed.into_iter().collect();
         let included = kustomizations.iter().map(|file| path::parent(file)).filter(|root| self.may_start_in(root));
         starts.extend(included.map(str::to_owned));
-        if starts.is_empty() && paths.is_empty() && !kustomizations.is_empty() {
+        if paths.is_empty() {
             // Success would look as if everything had been checked.
-            return Err(Failure::new(format!("`{}` excludes every kustomization", self.file))
-                .hint("change `include` and `exclude` there")
-                .because(FailureKind::Excluded));
-        }
-        // A path is a directory or a kustomization.
-        let is_below = |root: &str, path: &str| {
-            path::is_in(root, path) || path::parent(path) == root && kustomizations.iter().any(|file| file == path)
-        };
-        // For the same reason, each requested path must contain a starting point.
-        if let Some(path) = paths.iter().find(|path| !starts.iter().any(|root| is_below(root, path))) {
-            let shown = tree.label(path);
-            if kustomizations.iter().any(|file| is_below(path::parent(file), path)) {
-                return Err(Failure::new(format!("every kustomization in `{shown}` is excluded by `{}`", self.file))
-                    .hint("name another PATH, or change `include` and `exclude` there"));
+            if starts.is_empty() && !kustomizations.is_empty() {
+                return Err(Failure::new(format!("`{}` excludes every kustomization", self.file))
+                    .hint("change `include` and `exclude` there")
+                    .because(FailureKind::Excluded));
             }
-            return Err(Failure::new(format!("no kustomization in `{shown}`"))
-                .hint("name a directory that contains a kustomization, or none, for all of them"));
+            return Ok(starts.into_iter().collect());
         }
-        starts.retain(|root| paths.is_empty() || paths.iter().any(|path| is_below(root, path)));
+        // For the same reason, each requested path must contain a starting point.
+        for path in paths {
+            if !starts.iter().any(|root| is_root_of(path, root, kustomizations)) {
+                return Err(self.no_start_failure(tree, path, kustomizations));
+            }
+        }
+        starts.retain(|root| paths.iter().any(|path| is_root_of(path, root, kustomizations)));
         Ok(starts.into_iter().collect())
     }
+
+    /// The failure of a requested path without a starting point: its kustomizations are excluded, or it has none.
+    fn no_start_failure(&self, tree: &dyn Tree, path: &str, kustomizations: &[String]) -> Failure {
+        let shown = tree.label(path);
+        if kustomizations.iter().any(|file| is_root_of(path, path::parent(file), kustomizations)) {
+            return Failure::new(format!("every kustomization in `{shown}` is excluded by `{}`", self.file))
+                .hint("name another PATH, or change `include` and `exclude` there");
+        }
+        Failure::new(format!("no kustomization in `{shown}`"))
+            .hint("name a directory that contains a kustomization, or none, for all of them")
+    }
+}
+
+/// Whether a requested path means a root: it is a directory that contains it, or its kustomization.
+fn is_root_of(path: &str, root: &str, kustomizations: &[String]) -> bool {
+    path::is_in(root, path) || path::parent(path) == root && kustomizations.iter().any(|file| file == path)
 }
 
 #[cfg(test)]
