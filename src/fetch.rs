@@ -129,6 +129,14 @@ impl FetchJob {
         let request = GitRequest::new(key.clone_spec(), reference, self.locked_id.as_deref().or(fixed.as_deref()));
         Some(GitRequest { timeout: self.timeout, ..request })
     }
+
+    /// The content in a message about the cache, which lacks a commit whatever the ref is.
+    fn label(&self) -> String {
+        match self.request() {
+            Some(request) if request.commit.is_some() => request.label(),
+            _ => self.key.upstream().to_string(),
+        }
+    }
 }
 
 /// The answer of the network for a key.
@@ -282,54 +290,54 @@ impl Fetcher {
     /// The content of a key, if the network is not needed for it. A chart that is not pulled has the content `None`.
     /// The outer `None` tells to ask the network. Fails offline, or if the text of a chart is unsafe.
     fn resolve_offline(&mut self, job: &FetchJob) -> Result<Option<RemoteContent>> {
-        let upstream = job.key.upstream();
-        let mut label = upstream.to_string();
-        // First a localized branch, whose files are in this repository, then the cache of commits.
-        if let (ContentKey::Git(key), Some(request)) = (&job.key, job.request()) {
-            if let Some(repository) = self.tip_repository(key, &request)? {
-                return Ok(Some(RemoteContent::Root(repository)));
-            }
-            if let Some(fetched) = self.network.cached(&request)? {
-                return self.add_commit(key, fetched).map(Some);
-            }
-            // Only the message uses the label: the cache lacks that commit, whatever the ref.
-            if request.commit.is_some() {
-                label = request.label();
-            }
-        }
-        // A file or a chart is found by its digest, so only if a lock has it.
-        match (&job.key, &job.locked_id) {
-            (ContentKey::File(url), Some(sha256)) => {
-                let from_tip = self.tips()?.iter().find_map(|tip| tip.file(&upstream, sha256));
-                if let Some(bytes) = from_tip.or_else(|| self.network.cache.file(sha256)) {
-                    return Ok(Some(remote_file(url, bytes)));
-                }
-            }
-            // Refused wherever the archive comes from: a path, or helm in a build, could misread the text.
-            (ContentKey::Chart(chart), Some(sha256)) => {
-                chart.refuse_unsafe()?;
-                if let Some(archive) = self.tips()?.iter().find_map(|tip| tip.archive(chart, sha256)) {
-                    return Ok(Some(archived(archive)));
-                }
-                if let Some(bytes) = self.network.cache.file(sha256) {
-                    return helm::unpack(chart, &bytes).map(|archive| Some(archived(archive)));
-                }
-            }
-            (ContentKey::Chart(chart), None) => {
-                chart.refuse_unsafe()?;
-                // It stays remote: a chart is pulled only with helm, and not if only locked content is used. The rule
-                // `remote-chart` decides whether that is an error.
-                if !self.options.helm || self.options.locked {
-                    return Ok(Some(RemoteContent::Chart(None)));
-                }
-            }
-            (ContentKey::File(_), None) | (ContentKey::Git(_), _) => {}
-        }
+        let content = match &job.key {
+            ContentKey::Git(key) => self.stored_commit(key, job)?,
+            ContentKey::File(url) => self.stored_file(url, job)?,
+            ContentKey::Chart(chart) => self.stored_chart(chart, job)?,
+        };
         // Only here, so that a lock, a tip and the cache serve without a network.
-        if self.options.offline {
-            return Err(not_cached(label));
+        if content.is_none() && self.options.offline {
+            return Err(not_cached(job.label()));
         }
-        Ok(None)
+        Ok(content)
+    }
+
+    /// A commit from a localized branch, whose files are in this repository, or from the cache.
+    fn stored_commit(&mut self, key: &RepoSpec, job: &FetchJob) -> Result<Option<RemoteContent>> {
+        let Some(request) = job.request() else { return Ok(None) };
+        if let Some(repository) = self.tip_repository(key, &request)? {
+            return Ok(Some(RemoteContent::Root(repository)));
+        }
+        match self.network.cached(&request)? {
+            Some(fetched) => self.add_commit(key, fetched).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// A file from a localized branch, or from the cache. It is found by its digest, so only if a lock has it.
+    fn stored_file(&self, url: &SafeUrl, job: &FetchJob) -> Result<Option<RemoteContent>> {
+        let Some(sha256) = &job.locked_id else { return Ok(None) };
+        let upstream = job.key.upstream();
+        let from_tip = self.tips()?.iter().find_map(|tip| tip.file(&upstream, sha256));
+        let bytes = from_tip.or_else(|| self.network.cache.file(sha256));
+        Ok(bytes.map(|bytes| remote_file(url, bytes)))
+    }
+
+    /// A chart from a localized branch, or from the cache, if a lock has it. A chart that no lock has stays remote if
+    /// charts are not pulled with helm, or only locked content is used: the rule `remote-chart` decides whether that is
+    /// an error. Fails if the text of the chart is unsafe.
+    fn stored_chart(&self, chart: &ChartRef, job: &FetchJob) -> Result<Option<RemoteContent>> {
+        // Refused wherever the archive comes from: a path, or helm in a build, could misread the text.
+        chart.refuse_unsafe()?;
+        let Some(sha256) = &job.locked_id else {
+            let stays_remote = !self.options.helm || self.options.locked;
+            return Ok(stays_remote.then_some(RemoteContent::Chart(None)));
+        };
+        if let Some(archive) = self.tips()?.iter().find_map(|tip| tip.archive(chart, sha256)) {
+            return Ok(Some(archived(archive)));
+        }
+        let Some(bytes) = self.network.cache.file(sha256) else { return Ok(None) };
+        helm::unpack(chart, &bytes).map(|archive| Some(archived(archive)))
     }
 
     /// The requested commit of a repository with the files that a localized branch has of it, so that a run without new
@@ -404,60 +412,41 @@ impl Fetcher {
             return vec![root];
         }
         // A lock tells what the URL was when it was locked.
-        match self.locks.iter().find_map(|lock| Some((lock, wanted.locked(lock)?))) {
-            Some((_, Upstream::File { .. })) => vec![file],
-            Some((lock, upstream)) if lock.holds(&upstream) => vec![root],
-            // The lock has the repository without this directory, so that the URL may also name a file.
-            Some(_) => vec![root, file],
-            // The marker tells that a repository was meant, but kustomize takes a file if the server has one.
-            None if reference::has_git_marker(text) => vec![root, file],
-            // A URL that looks like a file, without a ref, was not meant as a repository.
-            None if reference::looks_like_file(text) && spec.reference.is_none() => vec![file],
-            // As kustomize does: a GET, then git.
-            None => vec![file, root],
+        if let Some((lock, upstream)) = self.locks.iter().find_map(|lock| Some((lock, wanted.locked(lock)?))) {
+            return match upstream {
+                Upstream::File { .. } => vec![file],
+                _ if lock.holds(&upstream) => vec![root],
+                // The lock has the repository without this directory, so that the URL may also name a file.
+                _ => vec![root, file],
+            };
         }
+        // The marker tells that a repository was meant, but kustomize takes a file if the server has one.
+        if reference::has_git_marker(text) {
+            return vec![root, file];
+        }
+        // A URL that looks like a file, without a ref, was not meant as a repository.
+        if reference::looks_like_file(text) && spec.reference.is_none() {
+            return vec![file];
+        }
+        // As kustomize does: a GET, then git.
+        vec![file, root]
     }
 
     /// The result for one key, as this reference may use it. `None` if it was not tried. Fails if fetching failed, if
     /// kustomize would read another repository than the URL seems to name, or if the content cannot be what the field
     /// takes.
     fn outcome(&self, wanted: &RemoteRef, key: &ContentKey) -> Option<Result<RemoteContent>> {
-        if let (ContentKey::Git(_), Some(spec)) = (key, &wanted.spec) {
-            // kustomize ignores such a query and builds HEAD, which is probably not the ref that was meant.
-            if spec.query_dropped {
-                let shown = wanted.text.shown();
-                let message = format!("{shown}: the query cannot be parsed, so kustomize builds HEAD");
-                return Some(Err(Failure::new(message).hint(reference::PLAIN_QUERY)));
-            }
-            // The walk lets such a text pass only if it looks like a file. It cannot be a repository instead, which
-            // counts as if a server had said so.
-            if let Err(why) = reference::refuse_unsafe(wanted.text.exposed(), Some(spec)) {
-                let failure = Failure::new(format!("`{}` is refused: {why}", wanted.text.shown()));
-                return Some(Err(failure.hint(HINT_REWRITE).because(FailureKind::NoRepository)));
-            }
+        if let (ContentKey::Git(_), Some(spec)) = (key, &wanted.spec)
+            && let Err(failure) = refuse_repository(wanted, spec)
+        {
+            return Some(Err(failure));
         }
         Some(match self.known.get(key)?.clone() {
             // A page is content only if the reference names one. Otherwise it may be a login, and to lock it again
             // would be the wrong advice.
             Err(_) if !wanted.is_page && self.is_changed_page(key) => Err(page(&wanted.text)),
-            Err(failure) => Err(failure),
-            Ok(RemoteContent::File(file)) if !wanted.is_page && kustomization::looks_like_html(&file.bytes) => {
-                Err(page(&file.url))
-            }
-            // If the field takes a root too, only the content tells whether the file was meant.
-            Ok(RemoteContent::File(file)) if wanted.wants == ExpectedContent::Either => {
-                let problem = match kustomization::count_objects(&file.bytes) {
-                    Ok(0) => Some("without any object".to_owned()),
-                    count => count.err(),
-                };
-                match problem {
-                    Some(why) => {
-                        Err(Failure::new(format!("{} does not contain resources: {why}", wanted.text.shown())))
-                    }
-                    None => Ok(RemoteContent::File(file)),
-                }
-            }
-            Ok(content) => Ok(content),
+            Ok(RemoteContent::File(file)) => refuse_file(wanted, &file).map(|()| RemoteContent::File(file)),
+            known => known,
         })
     }
 
@@ -482,25 +471,16 @@ impl Fetcher {
         let Some(other) = keys.get(1).filter(|_| !has_no_answer && !is_usable(&first, wanted)) else {
             return Ok(first);
         };
-        // Both were tried: the first usable one counts, or else the error that says more.
+        // Both were tried, and the first one is not usable.
+        let other = outcome(other)?;
         let is_root_first = matches!(keys[0], ContentKey::Git(_));
-        Ok(match (first, outcome(other)?) {
-            (_, other) if is_usable(&other, wanted) => other,
+        Ok(if is_usable(&other, wanted) {
+            other
+        } else if is_root_first {
             // A lock or a marker tells that a repository was meant, so its answer says more than that of the file.
-            (first, _) if is_root_first => first,
-            // Although it is not a file, a repository may exist.
-            (_, Err(other)) if other.kind.is_outage() => Err(other),
-            (Err(mut failure), Err(other)) if other.kind != FailureKind::NotInRepository => {
-                failure.message = format!("{}; as a git repository: {}", failure.message, other.message);
-                failure.hints.extend(other.hints);
-                // It is gone only if both answers say so.
-                if failure.kind.is_gone() {
-                    failure.kind = other.kind;
-                }
-                Err(failure)
-            }
-            // The repository exists, but lacks the ref or the directory: this says more than that it is not a file.
-            (_, other) => other,
+            first
+        } else {
+            neither_file_nor_root(first, other)
         })
     }
 
@@ -626,6 +606,59 @@ impl Remotes for Fetcher {
             })
         });
         with_hints.collect()
+    }
+}
+
+/// Refuses a repository that cannot be what the text of a reference means.
+fn refuse_repository(wanted: &RemoteRef, spec: &RepoSpec) -> Result<()> {
+    let shown = wanted.text.shown();
+    // kustomize ignores such a query and builds HEAD, which is probably not the ref that was meant.
+    if spec.query_dropped {
+        let message = format!("{shown}: the query cannot be parsed, so kustomize builds HEAD");
+        return Err(Failure::new(message).hint(reference::PLAIN_QUERY));
+    }
+    // The walk lets such a text pass only if it looks like a file. It cannot be a repository instead, which counts as
+    // if a server had said so.
+    reference::refuse_unsafe(wanted.text.exposed(), Some(spec)).map_err(|why| {
+        let failure = Failure::new(format!("`{shown}` is refused: {why}"));
+        failure.hint(HINT_REWRITE).because(FailureKind::NoRepository)
+    })
+}
+
+/// Refuses a file that cannot be what a reference means: a page for people, or, if the field takes a root too, a file
+/// without objects.
+fn refuse_file(wanted: &RemoteRef, file: &RemoteFile) -> Result<()> {
+    if !wanted.is_page && kustomization::looks_like_html(&file.bytes) {
+        return Err(page(&file.url));
+    }
+    if wanted.wants != ExpectedContent::Either {
+        return Ok(());
+    }
+    let why = match kustomization::count_objects(&file.bytes) {
+        Ok(0) => "without any object".to_owned(),
+        Ok(_) => return Ok(()),
+        Err(why) => why,
+    };
+    Err(Failure::new(format!("{} does not contain resources: {why}", wanted.text.shown())))
+}
+
+/// The result for a URL that is not a usable file, and as a repository has the result `root`, which is not usable
+/// either: the one that says more.
+fn neither_file_nor_root(file: Result<RemoteContent>, root: Result<RemoteContent>) -> Result<RemoteContent> {
+    // A repository may exist although it does not answer, or exists, but lacks the ref or the directory: this says more
+    // than that the URL is not a file.
+    let says_all = |failure: &Failure| failure.kind.is_outage() || failure.kind == FailureKind::NotInRepository;
+    match (file, root) {
+        (Err(mut failure), Err(other)) if !says_all(&other) => {
+            failure.message = format!("{}; as a git repository: {}", failure.message, other.message);
+            failure.hints.extend(other.hints);
+            // It is gone only if both answers say so.
+            if failure.kind.is_gone() {
+                failure.kind = other.kind;
+            }
+            Err(failure)
+        }
+        (_, root) => root,
     }
 }
 
