@@ -106,9 +106,28 @@ impl Network {
         }
         // For the requests of a file, a chart or a single commit as well.
         self.reach.add_user_url(source.url());
-        let answer = match (source, listing) {
+        let answer = self.uncompared_state(source, pinned, listing).unwrap_or_else(failed);
+        if answer.now.as_ref() == Some(&pinned.digest) {
+            return UpstreamState::ok(pinned.digest.clone());
+        }
+        // A branch is meant to move, a version is not: `update` takes a moved version only if it is named.
+        let is_tag = listing.is_some_and(|listing| is_tag(source, listing));
+        if answer.update == UpdateKind::Any && is_version(source, || is_tag) {
+            return UpstreamState { update: UpdateKind::ByName, ..answer };
+        }
+        answer
+    }
+
+    /// The state of one entry, which does not say yet that it is as locked: the caller compares the digests.
+    fn uncompared_state(
+        &self,
+        source: &Upstream,
+        pinned: &Pinned,
+        listing: Option<&Result<Listing>>,
+    ) -> Result<UpstreamState> {
+        match (source, listing) {
             (Upstream::Git { .. }, Some(listing)) if is_floating(source) => {
-                listing.clone().and_then(|listing| self.state_of_ref(source, pinned, &listing))
+                self.state_of_ref(source, pinned, listing.as_ref().map_err(Clone::clone)?)
             }
             // A commit id cannot move, but the server may not have the commit any more.
             (Upstream::Git { url, reference, .. }, _) => self.state_of_commit(url, reference.as_deref()),
@@ -124,17 +143,6 @@ impl Network {
                 self.state_of_chart(&chart, pinned)
             }
             (Upstream::Image { .. }, _) => Err(Failure::new("an image is not locked")),
-        };
-        let answer = answer.unwrap_or_else(failed);
-        // A branch is meant to move, a version is not: `update` takes a moved version only if it is named.
-        let listing = listing.and_then(|listing| listing.as_ref().ok());
-        let name = listing.and_then(|listing| Some(listing.find(source.reference()?)?.0));
-        let is_tag = name.is_some_and(|name| name.starts_with(TAGS));
-        match answer.update {
-            // The functions above do not compare: with the locked digest nothing has moved, whatever they say.
-            _ if answer.now.as_ref() == Some(&pinned.digest) => UpstreamState::ok(pinned.digest.clone()),
-            UpdateKind::Any if is_version(source, || is_tag) => UpstreamState { update: UpdateKind::ByName, ..answer },
-            _ => answer,
         }
     }
 
@@ -236,6 +244,12 @@ pub(super) fn is_version(source: &Upstream, is_tag: impl FnOnce() -> bool) -> bo
         Upstream::Chart { version, .. } => version.as_deref().is_some_and(is_one_version),
         Upstream::Image { .. } => false,
     }
+}
+
+/// Whether an upstream is a repository at a tag, as the server lists it.
+fn is_tag(source: &Upstream, listing: &Result<Listing>) -> bool {
+    let found = listing.as_ref().ok().zip(source.reference()).and_then(|(listing, name)| listing.find(name));
+    found.is_some_and(|(name, _)| name.starts_with(TAGS))
 }
 
 /// Whether an upstream is a repository at a ref that can move.
