@@ -1,7 +1,8 @@
 //! Recognizes servers that limit the number of requests, and decides how long a run waits for them.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::mem;
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use super::Progress;
@@ -9,6 +10,7 @@ use super::http::RequestError;
 use super::reach::authority;
 use crate::git::{Exchange, Login};
 use crate::message::failure::{Failure, FailureKind};
+use crate::os::parallel::locked;
 
 /// How often a request is sent again.
 pub(super) const RETRIES: usize = 3;
@@ -38,11 +40,13 @@ pub(super) fn demanded_wait<'a>(status: u16, header: impl Fn(&'static str) -> Op
 
 /// The wait that a server demands, by the output of git and the headers of the response.
 pub(super) fn demanded_wait_of_git(exchange: &Exchange) -> Option<Duration> {
+    if exchange.output.status.success() {
+        return None;
+    }
     // A server that lists the refs without a login and then demands one limits us: the repository is public.
-    let is_stated = || exchange.status == 401 && exchange.is_public || exchange.output.says(&SENTENCES);
-    let failed = !exchange.output.status.success();
-    let by_headers = || demanded_wait(exchange.status, |name| exchange.header(name));
-    failed.then(|| by_headers().or_else(|| is_stated().then_some(Duration::ZERO)))?
+    let is_stated = exchange.status == 401 && exchange.is_public || exchange.output.says(&SENTENCES);
+    let by_headers = demanded_wait(exchange.status, |name| exchange.header(name));
+    by_headers.or_else(|| is_stated.then_some(Duration::ZERO))
 }
 
 /// The failure of a server that limits us. `reason` is its message.
@@ -79,47 +83,31 @@ impl Patience {
     pub(super) fn retry<T>(
         &self,
         url: &str,
-        mut login: Option<Login>,
+        login: Option<Login>,
         is_login_expected: impl Fn() -> bool,
         ask: impl Fn(Option<&Login>) -> Option<Login>,
         send: impl Fn(Option<&Login>) -> Result<T, RequestError>,
     ) -> Result<T, RequestError> {
         let host = authority(url).unwrap_or_default();
-        let login_hosts = || self.login_hosts.lock().unwrap_or_else(PoisonError::into_inner);
-        // The user's login may be sent although the server did not demand it.
-        let mut is_undemanded = login.is_none() && (is_login_expected() || login_hosts().contains(&host));
-        if is_undemanded {
-            login = ask(None);
-            is_undemanded = login.is_some();
-        }
-        // `limit_error` is the error of a server that limits us, once the user's login was sent because of it.
-        let (mut waits, mut was_asked, mut limit_error) = (Vec::new(), is_undemanded, None);
+        let is_early = login.is_none() && (is_login_expected() || locked(&self.login_hosts).contains(&host));
+        let login = if is_early { ask(None) } else { login };
+        let is_undemanded = is_early && login.is_some();
+        let mut attempt = Attempt { login, is_undemanded, was_asked: is_early, limit_error: None };
+        let mut waits = Vec::new();
         loop {
-            let error = match send(login.as_ref()) {
+            let error = match send(attempt.login.as_ref()) {
                 Ok(answer) => {
                     // If the login helped against the limit, it is sent to this host at once from now on.
-                    login_hosts().extend(limit_error.map(|_: RequestError| host));
+                    locked(&self.login_hosts).extend(attempt.limit_error.map(|_| host));
                     return Ok(answer);
                 }
                 Err(error) => error,
             };
-            // First wait, if that may help.
-            if error.retry_after.is_some_and(|least| self.wait(&mut waits, &host, least)) {
-                continue;
+            // Waiting comes first, then an attempt without a login, then one with the user's login.
+            let has_waited = error.retry_after.is_some_and(|least| self.wait(&mut waits, &host, least));
+            if !has_waited && !attempt.drop_undemanded_login(&error) {
+                attempt.log_in(error, &ask)?;
             }
-            // Then drop a login that the server did not demand: public content may be refused to one that has expired.
-            if error.failure.kind == FailureKind::Login && std::mem::take(&mut is_undemanded) {
-                login = None;
-                continue;
-            }
-            // Then try the user's login, once.
-            let new_login = if error.wants_login && !was_asked { ask(login.as_ref()) } else { None };
-            if new_login.is_none() {
-                // If the login is invalid, the error that it should have solved is reported.
-                return Err(limit_error.filter(|_| error.failure.kind == FailureKind::Login).unwrap_or(error));
-            }
-            (login, was_asked) = (new_login, true);
-            limit_error = Some(error).filter(|error| error.failure.kind == FailureKind::Limited);
         }
     }
 
@@ -140,6 +128,45 @@ impl Patience {
         waits.push(wait);
         self.progress.pause(&format!("waiting {} s for {host}", wait.as_secs_f64()), wait);
         true
+    }
+}
+
+/// Asks for the user's login, after the one that did not help.
+type AskLogin<'a> = &'a dyn Fn(Option<&Login>) -> Option<Login>;
+
+/// The login of the next attempt of a request.
+struct Attempt {
+    login: Option<Login>,
+    /// Whether this is the user's login, and the server did not demand it.
+    is_undemanded: bool,
+    /// Whether the user's login was asked for.
+    was_asked: bool,
+    /// The error of a server that limits us, once the user's login is sent because of it.
+    limit_error: Option<RequestError>,
+}
+
+impl Attempt {
+    /// Drops a login that the server did not demand, and returns whether there was one: public content may be refused
+    /// to a login that has expired.
+    fn drop_undemanded_login(&mut self, error: &RequestError) -> bool {
+        let is_dropped = error.failure.kind == FailureKind::Login && mem::take(&mut self.is_undemanded);
+        if is_dropped {
+            self.login = None;
+        }
+        is_dropped
+    }
+
+    /// Takes the user's login, once, if that may help. Otherwise it fails, with the error to report.
+    fn log_in(&mut self, error: RequestError, ask: AskLogin<'_>) -> Result<(), RequestError> {
+        let may_help = error.wants_login && !self.was_asked;
+        let Some(login) = may_help.then(|| ask(self.login.as_ref())).flatten() else {
+            // If the login is invalid, the error that it should have solved is reported.
+            let is_invalid = error.failure.kind == FailureKind::Login;
+            return Err(self.limit_error.take().filter(|_| is_invalid).unwrap_or(error));
+        };
+        (self.login, self.was_asked) = (Some(login), true);
+        self.limit_error = Some(error).filter(|error| error.failure.kind == FailureKind::Limited);
+        Ok(())
     }
 }
 

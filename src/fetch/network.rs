@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::io::IsTerminal;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use url::Url;
@@ -18,9 +18,10 @@ use super::{
     traffic,
 };
 use crate::config::is_one_version;
-use crate::git::{Exchange, Login, RemoteGit};
+use crate::git::{Exchange, RemoteGit};
 use crate::graph::ChartRef;
 use crate::message::failure::{Failure, FailureKind, Result};
+use crate::os::parallel::locked;
 use crate::os::process::{self, Terminal};
 
 /// The most redirects of a repository that are followed.
@@ -67,45 +68,38 @@ impl Network {
     /// Fetches the content of jobs in parallel. Commits of one repository are fetched with one request. Returns each
     /// job with its answer.
     pub(super) fn fetch_all(&self, jobs: Vec<FetchJob>) -> Vec<(FetchJob, Result<Downloaded>)> {
-        // One request for each repository: servers count requests, and a connection costs more than most objects. But
-        // git has one time limit, so jobs with other timeouts get another request.
-        let mut groups: Vec<Vec<FetchJob>> = Vec::new();
-        let mut repositories = HashMap::new();
-        for job in jobs {
-            let next = groups.len();
-            let index = match &job.key {
-                ContentKey::Git(key) => *repositories.entry((key.clone_spec(), job.timeout)).or_insert(next),
-                _ => next,
-            };
-            // A new group, unless the repository has one already.
-            groups.resize_with(next.max(index + 1), Vec::new);
-            groups[index].push(job);
-        }
-        // Bytes are counted when they arrive, so that a run stops before all of them are in memory.
-        let counted = |group: &[FetchJob], bytes: Vec<u8>| {
-            self.budget.take(bytes.len() as u64, || group[0].key.upstream().to_string())?;
-            Ok(Downloaded::Bytes(bytes))
-        };
+        let groups = by_request(jobs);
         let downloaded = self.progress.each(
             SIDE_BY_SIDE,
             &groups,
             |group| group[0].key.upstream().to_string(),
-            |_, group| match &group[0].key {
-                ContentKey::Git(_) => {
-                    let requests: Vec<GitRequest> = group.iter().filter_map(FetchJob::request).collect();
-                    let fetched = self.fetch(&requests).into_iter();
-                    fetched.map(|fetched| fetched.map(Downloaded::Commit)).collect()
-                }
-                ContentKey::File(url) => vec![self.client.get(url.exposed()).and_then(|bytes| counted(group, bytes))],
-                ContentKey::Chart(chart) => {
-                    // The lock decides: by now, and to another helm, a range may mean another version.
-                    let resolved = group[0].resolved.as_ref().filter(|_| !is_one_version(&chart.version));
-                    let chart = ChartRef { version: resolved.unwrap_or(&chart.version).clone(), ..chart.clone() };
-                    vec![helm::pull(self, &chart).and_then(|bytes| counted(group, bytes))]
-                }
-            },
+            |_, group| self.download(group),
         );
         groups.into_iter().flatten().zip(downloaded.into_iter().flatten()).collect()
+    }
+
+    /// Fetches the content of jobs that one request can get.
+    fn download(&self, group: &[FetchJob]) -> Vec<Result<Downloaded>> {
+        match &group[0].key {
+            ContentKey::Git(_) => {
+                let requests: Vec<GitRequest> = group.iter().filter_map(FetchJob::request).collect();
+                self.fetch(&requests).into_iter().map(|fetched| fetched.map(Downloaded::Commit)).collect()
+            }
+            ContentKey::File(url) => vec![self.counted(&group[0], self.client.get(url.exposed()))],
+            ContentKey::Chart(chart) => {
+                // The lock decides: by now, and to another helm, a range may mean another version.
+                let resolved = group[0].resolved.as_ref().filter(|_| !is_one_version(&chart.version));
+                let chart = ChartRef { version: resolved.unwrap_or(&chart.version).clone(), ..chart.clone() };
+                vec![self.counted(&group[0], helm::pull(self, &chart))]
+            }
+        }
+    }
+
+    /// Counts bytes when they arrive, so that a run stops before all of them are in memory.
+    fn counted(&self, job: &FetchJob, bytes: Result<Vec<u8>>) -> Result<Downloaded> {
+        let bytes = bytes?;
+        self.budget.take(bytes.len() as u64, || job.key.upstream().to_string())?;
+        Ok(Downloaded::Bytes(bytes))
     }
 
     /// Runs a git command for a request by `run`, which gets git with its rights and the URL, and follows redirects.
@@ -146,38 +140,51 @@ impl Network {
         let git = self.reach.git_for(url)?;
         // Asking git for the rewritten URL starts a process, so it is done only if a login is at stake.
         let rewritten = || self.remote_git.rewritten(url);
-        let send = |login: Option<&Login>| -> Result<Exchange, RequestError> {
-            let git = login.map_or_else(|| git.clone(), |login| git.with_login(&rewritten(), login));
-            let exchange = run(&git, Terminal::Detached)?;
-            // Only the failure of a missing ref names the ref, so it is not given here.
-            let is_refused = || self.explain(request, "", &exchange).kind == FailureKind::Login;
-            match limit::demanded_wait_of_git(&exchange) {
-                Some(wait) => Err(self.limited(request, &exchange, wait)),
-                // An error, so that `retry` drops this login. The caller judges all other failures of git.
-                None if login.is_some() && is_refused() => Err(self.explain(request, "", &exchange).into()),
-                None => Ok(exchange),
-            }
-        };
         // The first attempt has no login, so that a public server never sees one that it does not need, unless a helper
         // is configured for that URL. A login in the URL is passed by `RemoteGit`.
-        let exchange = self
-            .client
-            .patience
-            .retry(
-                url,
-                None,
-                || self.reach.sends_login(url, rewritten),
-                |_: Option<&Login>| self.client.login_of_git(url, &rewritten()),
-                send,
-            )
-            .map_err(|error| *error.failure)?;
-        // Two prompts at a time on one terminal could not be told apart, and would be hidden by the progress bar.
-        let may_ask = request.may_ask && std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
-        if may_ask && self.reach.access(url).named && self.explain(request, "", &exchange).kind == FailureKind::Login {
-            let _guard = self.terminal.lock().unwrap_or_else(PoisonError::into_inner);
+        let exchange = self.client.patience.retry(
+            url,
+            None,
+            || self.reach.sends_login(url, rewritten),
+            |_| self.client.login_of_git(url, &rewritten()),
+            |login| match login {
+                None => self.judged(request, run(&git, Terminal::Detached)?),
+                Some(login) => {
+                    self.judged_login(request, run(&git.with_login(&rewritten(), login), Terminal::Detached)?)
+                }
+            },
+        );
+        let exchange = exchange.map_err(|error| *error.failure)?;
+        if may_ask_person(request) && self.reach.access(url).named && self.is_refused(request, &exchange) {
+            // Two prompts at a time on one terminal could not be told apart, and would be hidden by the progress bar.
+            let _guard = locked(&self.terminal);
             return self.progress.suspend(|| run(&git, Terminal::Shared));
         }
         Ok(exchange)
+    }
+
+    /// The exchange, or the error of a server that limits us. The caller judges all other failures of git.
+    fn judged(&self, request: &GitRequest, exchange: Exchange) -> Result<Exchange, RequestError> {
+        match limit::demanded_wait_of_git(&exchange) {
+            Some(wait) => Err(self.limited(request, &exchange, wait)),
+            None => Ok(exchange),
+        }
+    }
+
+    /// As [`Network::judged`], for a request with the user's login: if the server refuses it, this is an error as well,
+    /// so that the login is dropped.
+    fn judged_login(&self, request: &GitRequest, exchange: Exchange) -> Result<Exchange, RequestError> {
+        let exchange = self.judged(request, exchange)?;
+        if self.is_refused(request, &exchange) {
+            return Err(self.explain(request, "", &exchange).into());
+        }
+        Ok(exchange)
+    }
+
+    /// Whether git failed because the server demands another login.
+    fn is_refused(&self, request: &GitRequest, exchange: &Exchange) -> bool {
+        // Only the failure of a missing ref names the ref, so it is not given here.
+        self.explain(request, "", exchange).kind == FailureKind::Login
     }
 
     /// The URL of the repository that a server redirects git to, from the URL of its first request: git asks for the
@@ -196,4 +203,27 @@ impl Network {
         to.set_query(None);
         Ok(to.as_str().strip_suffix(INFO_REFS).map(str::to_owned))
     }
+}
+
+/// The jobs, in groups that one request can get. Servers count requests, and a connection costs more than most objects,
+/// so all commits of a repository are one group; but git has one time limit, so jobs with other timeouts are another.
+fn by_request(jobs: Vec<FetchJob>) -> Vec<Vec<FetchJob>> {
+    let mut groups: Vec<Vec<FetchJob>> = Vec::new();
+    let mut repositories = HashMap::new();
+    for job in jobs {
+        let index = match &job.key {
+            ContentKey::Git(key) => *repositories.entry((key.clone_spec(), job.timeout)).or_insert(groups.len()),
+            ContentKey::File(_) | ContentKey::Chart(_) => groups.len(),
+        };
+        if index == groups.len() {
+            groups.push(Vec::new());
+        }
+        groups[index].push(job);
+    }
+    groups
+}
+
+/// Whether git may ask the person at the terminal for a login.
+fn may_ask_person(request: &GitRequest) -> bool {
+    request.may_ask && std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
