@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::os::parallel::side_by_side;
+use crate::os::parallel::{locked, side_by_side};
 
 /// How many requests run in parallel.
 pub(super) const SIDE_BY_SIDE: usize = 8;
@@ -75,7 +75,7 @@ impl Progress {
 
     /// Changes the list of running jobs, and shows the label of the first one.
     fn update(&self, change: impl FnOnce(&mut Vec<(usize, String)>)) {
-        let mut waiting = self.waiting.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut waiting = locked(&self.waiting);
         change(&mut waiting);
         self.bar.set_message(waiting.first().map_or(String::new(), |(_, label)| label.clone()));
     }

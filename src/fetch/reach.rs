@@ -6,13 +6,14 @@
 
 use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr, ToSocketAddrs};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock};
 
 use url::{Host, Url};
 
 use crate::git::{self, Peer, RemoteGit};
 use crate::message::failure::{Failure, Result};
 use crate::message::redact;
+use crate::os::parallel::locked;
 use crate::reference::RepoSpec;
 
 /// Whether an address is public, so that anybody can connect to it: not of this machine, its link, or a private
@@ -92,14 +93,14 @@ impl NetworkPolicy {
     /// Records that the user's files name a URL.
     pub(super) fn add_user_url(&self, url: &str) {
         if let Some(authority) = authority(url) {
-            let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut named = locked(&self.named);
             named.insert(authority);
         }
     }
 
     /// The rights of a request for a URL.
     pub(super) fn access(&self, url: &str) -> Access {
-        let named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
+        let named = locked(&self.named);
         // A local path that only an upstream names was refused before. Any other URL has an authority, or nobody names
         // it.
         let is_path = url.starts_with('/') || url.starts_with("file://");

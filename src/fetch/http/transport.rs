@@ -4,7 +4,7 @@ use std::error::Error as StdError;
 use std::io::{self, Read};
 use std::net::ToSocketAddrs;
 use std::path::Path;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use indicatif::HumanBytes;
@@ -19,6 +19,7 @@ use crate::fetch::reach::{authority, is_public};
 use crate::fetch::{limit, traffic};
 use crate::git::Login;
 use crate::message::failure::{Failure, FailureKind};
+use crate::os::parallel::locked;
 
 /// The longest wait for a connection (look-up, TCP and TLS). An address that swallows packets must leave time for
 /// another try.
@@ -136,7 +137,7 @@ impl Client {
         let is_direct = !self.proxies || is_loopback(url);
         // Only a host that the user's files name may have any address.
         let public_host = url.host_str().filter(|_| !self.reach.access(url.as_str()).anywhere).map(str::to_owned);
-        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut clients = locked(&self.clients);
         let key = (is_direct, public_host);
         if let Some(client) = clients.get(&key) {
             return Ok(client.clone());
