@@ -40,19 +40,21 @@ impl Fetcher {
         // The user's file names the repository, so it may get the user's login.
         self.network.reach.add_user_url(spec.clone_spec().exposed());
         let listing = self.network.list(&GitRequest::new(spec.clone_spec(), None, None), &["refs/tags/*"])?;
-        // A pre-release, or a tag with another prefix, is another series that nobody asked for.
-        let mut newer: Vec<&str> = listing
-            .tags()
-            .filter(|tag| pattern.is_match(tag))
-            .filter(|tag: &&str| {
-                version(tag)
-                    .is_some_and(|(other, version)| other == before && version.pre.is_empty() && version > current)
-            })
-            .collect();
+        let mut newer = Vec::new();
+        for tag in listing.tags().filter(|tag| pattern.is_match(tag)) {
+            // A pre-release, or a tag with another prefix, is another series that nobody asked for.
+            if let Some((other, version)) = version(tag)
+                && other == before
+                && version.pre.is_empty()
+                && version > current
+            {
+                newer.push((version, tag));
+            }
+        }
         // The newest one comes first, because the first that may be locked ends the search.
-        newer.sort_by_cached_key(|tag| std::cmp::Reverse(version(tag).map(|(_, version)| version)));
+        newer.sort_by(|(a, _), (b, _)| b.cmp(a));
         let mut refused = Vec::new();
-        for tag in newer.into_iter().take(TRIED) {
+        for (_, tag) in newer.into_iter().take(TRIED) {
             // A prefix such as `refs/tags/` stays as the user wrote it.
             let written = reference.replace(short, tag);
             match self.resolve_lockable(&RepoSpec { reference: Some(written.clone()), ..spec.clone() }, config) {
