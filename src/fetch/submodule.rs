@@ -39,41 +39,47 @@ pub(super) fn resolve_url(parent: &str, url: &str) -> Result<String> {
     if url.starts_with('-') || url.chars().any(char::is_control) {
         return Err(refused_url(url, "git could misread it"));
     }
-    let resolved = if url.starts_with("./") || url.starts_with("../") {
-        // Scheme and host stay the same.
-        let (start, ends): (usize, &[char]) = match parent.find("://") {
-            Some(at) => (at + "://".len(), &['/']),
-            None => (0, &['/', ':']),
-        };
-        let end = parent[start..].find(ends).map_or(parent.len(), |at| start + at);
-        let (server, directory) = parent.split_at(end);
-        let path = path::resolve(directory.trim_start_matches(ends), url);
-        let path = path.ok_or_else(|| refused_url(url, "it leads out of its server"))?;
-        // The path of `user@host:/path` is absolute.
-        let between = if directory.starts_with(":/") { ":/" } else { directory.get(..1).unwrap_or("/") };
-        format!("{server}{between}{path}")
-    } else {
-        url.to_owned()
-    };
+    let is_relative = url.starts_with("./") || url.starts_with("../");
+    let resolved = if is_relative { relative_to(parent, url)? } else { url.to_owned() };
     // No part of the authority may look like an option to git or ssh.
     let authority = resolved.split_once("://").map_or(resolved.as_str(), |(_, rest)| rest);
     let (authority, _) = authority.split_once('/').unwrap_or((authority, ""));
-    for part in authority.split('@') {
-        if percent_decode_str(part).next() == Some(b'-') {
-            return Err(refused_url(url, "git could misread it"));
-        }
+    if authority.split('@').any(|part| percent_decode_str(part).next() == Some(b'-')) {
+        return Err(refused_url(url, "git could misread it"));
     }
-    // Only transports that kustomize accepts, and local ones only in local repositories.
-    let scheme = resolved.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
-    let local = parent.starts_with("file://") || parent.starts_with('/');
+    if !is_supported(&resolved, parent) {
+        return Err(refused_url(url, "its transport is not supported"));
+    }
+    Ok(resolved)
+}
+
+/// The URL at a relative path from the URL `parent`. Scheme and host stay the same.
+fn relative_to(parent: &str, url: &str) -> Result<String> {
+    let (start, ends): (usize, &[char]) = match parent.find("://") {
+        Some(at) => (at + "://".len(), &['/']),
+        None => (0, &['/', ':']),
+    };
+    let end = parent[start..].find(ends).map_or(parent.len(), |at| start + at);
+    let (server, directory) = parent.split_at(end);
+    let path = path::resolve(directory.trim_start_matches(ends), url);
+    let path = path.ok_or_else(|| refused_url(url, "it leads out of its server"))?;
+    // The path of `user@host:/path` is absolute.
+    let between = if directory.starts_with(":/") { ":/" } else { directory.get(..1).unwrap_or("/") };
+    Ok(format!("{server}{between}{path}"))
+}
+
+/// Whether kustomize accepts the transport of a URL. Local ones are accepted only in local repositories.
+fn is_supported(url: &str, parent: &str) -> bool {
+    let is_in_local = parent.starts_with("file://") || parent.starts_with('/');
+    let scheme = url.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
     match scheme.as_deref() {
-        Some("https" | "http" | "ssh") => Ok(resolved),
-        Some("file") if local => Ok(resolved),
-        None if resolved.contains("::") => Err(refused_url(url, "its transport is not supported")),
-        None if resolved.starts_with('/') && local => Ok(resolved),
+        Some("https" | "http" | "ssh") => true,
+        Some("file") => is_in_local,
+        Some(_) => false,
+        None if url.contains("::") => false,
+        None if url.starts_with('/') => is_in_local,
         // scp-like: `user@host:path`
-        None if !resolved.starts_with(['/', '.']) && resolved.contains(':') => Ok(resolved),
-        _ => Err(refused_url(url, "its transport is not supported")),
+        None => !url.starts_with('.') && url.contains(':'),
     }
 }
 
