@@ -16,27 +16,36 @@ pub(super) fn add_chains(graph: &Graph, troubles: &mut [Trouble]) {
         let upstream = graph.file_at(trouble.at).filter(|file| graph.user_path(*file).is_none());
         let chain = upstream.and_then(|file| steps_to(&predecessors, file)).unwrap_or_default();
         trouble.failure.chain = locations(graph, &chain);
-        // An exception helps only if the reference can work where it is deployed.
-        let can_stay = match trouble.kind {
-            // The server may be unreachable only from this machine.
-            TroubleKind::Failed => trouble.failure.kind.is_outage(),
-            // The exception of a chart is for another rule, and none is offered against `sources`.
-            TroubleKind::Chart | TroubleKind::Distrusted(_) | TroubleKind::Unsafe | TroubleKind::Unsupported => false,
-            _ => true,
-        };
         let edge = if let At::Edge(edge) = trouble.at { Some(&graph[edge]) } else { None };
         // An exception covers a reference of an upstream as well as the user's, with which the chain begins.
         let remote = edge.into_iter().chain(chain).find_map(|edge| edge.remote.as_ref());
-        if let Some(wanted) = remote.filter(|_| can_stay) {
+        if let Some(wanted) = remote.filter(|_| can_stay(trouble)) {
             let exception = Config::exception(Rule::RemoteReference, &wanted.subject(), "");
             trouble.failure.exception = exception.map(Box::new);
-            let is_absent = matches!(trouble.kind, TroubleKind::Missing { .. } | TroubleKind::NoKustomization { .. });
             // A trouble of fetching itself has its own kind.
             if trouble.failure.kind == FailureKind::Other {
-                let kind = if is_absent { FailureKind::NotInRepository } else { FailureKind::Unusable };
-                trouble.failure.kind = kind;
+                trouble.failure.kind = kind_in_upstream(&trouble.kind);
             }
         }
+    }
+}
+
+/// Whether an exception helps: only if the reference can work where it is deployed.
+fn can_stay(trouble: &Trouble) -> bool {
+    match trouble.kind {
+        // The server may be unreachable only from this machine.
+        TroubleKind::Failed => trouble.failure.kind.is_outage(),
+        // The exception of a chart is for another rule, and none is offered against `sources`.
+        TroubleKind::Chart | TroubleKind::Distrusted(_) | TroubleKind::Unsafe | TroubleKind::Unsupported => false,
+        _ => true,
+    }
+}
+
+/// The kind of failure of content that was fetched.
+fn kind_in_upstream(kind: &TroubleKind) -> FailureKind {
+    match kind {
+        TroubleKind::Missing { .. } | TroubleKind::NoKustomization { .. } => FailureKind::NotInRepository,
+        _ => FailureKind::Unusable,
     }
 }
 
