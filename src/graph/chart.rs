@@ -170,37 +170,7 @@ impl Walker {
     /// Adds the charts that notes name to the graph: examines those in the tree, and pulls the others if there are
     /// `remotes`.
     pub(super) fn find_charts(&mut self, remotes: Option<&mut dyn Remotes>, policy: &WalkPolicy<'_>) {
-        let (mut charts, mut troubles) = (Vec::new(), Vec::new());
-        for (note, noted) in self.graph.notes.iter().enumerate() {
-            let NoteKind::Chart { repo, name, version, devel, home, .. } = &noted.note.kind else { continue };
-            // A repository without a chart leads to no directory and no request.
-            if name.is_empty() {
-                continue;
-            }
-            let (root, name, home) = (noted.root, name.clone(), home.clone());
-            let wanted = (!repo.is_empty()).then(|| ChartRef {
-                repo: repo.as_str().into(),
-                name: name.clone(),
-                version: version.clone(),
-                // helm ignores `devel` beside a version.
-                devel: *devel && version.is_empty(),
-            });
-            let below = wanted.as_ref().map_or_else(|| name.clone(), ChartRef::directory);
-            match self.look_up_chart(root, &home, &below) {
-                Ok(lookup) => {
-                    let (archive, files) = (None, BTreeMap::new());
-                    charts.push(Chart { root, note, name, wanted, home, lookup, archive, files });
-                }
-                // A trouble takes the place of a chart whose lookup failed.
-                Err(trouble) => troubles.push((note, trouble)),
-            }
-        }
-        // `charts_of` finds the charts of a root by a binary search.
-        charts.sort_by_key(|chart| chart.root);
-        self.graph.charts = charts;
-        for (note, trouble) in troubles {
-            self.record_trouble(*trouble, At::Note(note));
-        }
+        self.add_charts();
         // Charts in the tree are read first: only those that are missing need a request, and all of them share it.
         let (mut missing, mut sound) = (Vec::new(), HashSet::new());
         for chart in 0..self.graph.charts.len() {
@@ -209,9 +179,45 @@ impl Walker {
                 Err(trouble) => self.record_trouble(*trouble, At::Note(self.graph.charts[chart].note)),
             }
         }
-        if let Some(remotes) = remotes.filter(|_| !missing.is_empty()) {
+        if let Some(remotes) = remotes {
             self.pull_charts(missing, remotes, policy);
         }
+    }
+
+    /// Adds the charts that notes name to the graph, or a trouble in the place of a chart whose lookup failed.
+    fn add_charts(&mut self) {
+        let mut charts = Vec::new();
+        for note in 0..self.graph.notes.len() {
+            match self.chart_of_note(note) {
+                Ok(chart) => charts.extend(chart),
+                Err(trouble) => self.record_trouble(*trouble, At::Note(note)),
+            }
+        }
+        // `charts_of` finds the charts of a root by a binary search.
+        charts.sort_by_key(|chart| chart.root);
+        self.graph.charts = charts;
+    }
+
+    /// The chart that a note names. `None` if the note is about something else, or names a repository without a chart,
+    /// which leads to no directory and no request. Fails if the lookup of the chart fails.
+    fn chart_of_note(&self, note: usize) -> WalkResult<Option<Chart>> {
+        let noted = &self.graph.notes[note];
+        let NoteKind::Chart { repo, name, version, devel, home, .. } = &noted.note.kind else { return Ok(None) };
+        if name.is_empty() {
+            return Ok(None);
+        }
+        let (root, name, home) = (noted.root, name.clone(), home.clone());
+        let wanted = (!repo.is_empty()).then(|| ChartRef {
+            repo: repo.as_str().into(),
+            name: name.clone(),
+            version: version.clone(),
+            // helm ignores `devel` beside a version.
+            devel: *devel && version.is_empty(),
+        });
+        let below = wanted.as_ref().map_or_else(|| name.clone(), ChartRef::directory);
+        let lookup = self.look_up_chart(root, &home, &below)?;
+        let (archive, files) = (None, BTreeMap::new());
+        Ok(Some(Chart { root, note, name, wanted, home, lookup, archive, files }))
     }
 
     /// Pulls charts that are not in the tree, each by its index in [`Graph::charts`].
@@ -292,21 +298,7 @@ impl Walker {
                 }
                 Ok(None)
             }
-            (_, Some(wanted)) => {
-                if has_network {
-                    // Before the exceptions, because none of them makes an unsafe text safe. Without a network nothing
-                    // passes the text on.
-                    wanted.refuse_unsafe().map_err(|failure| Trouble::of(TroubleKind::Refused, failure))?;
-                }
-                if policy.keeps_chart_remote(&self.graph, *note, wanted) {
-                    return Ok(None);
-                }
-                // Before the request, because a source that nobody trusts must not even be asked.
-                let pinned = policy.lock.and_then(|lock| wanted.locked(lock));
-                let upstream = wanted.upstream();
-                policy.refuse_distrusted(&upstream, pinned, &upstream.to_string())?;
-                Ok(Some(wanted.clone()).filter(|_| has_network))
-            }
+            (_, Some(wanted)) => self.chart_request(*note, wanted, has_network, policy),
             (ChartLookup::Missing(path), None)
                 if policy.may_be_missing(&self.graph, source, &path, self.graph.lines_of(*note)) =>
             {
@@ -327,6 +319,30 @@ impl Walker {
                     .hint("name a directory of this repository in `chartHome`, and put the chart there"))
             }
         }
+    }
+
+    /// The request for a chart of a repository; `None` if it stays remote, or if there is no network. Fails if its text
+    /// is unsafe, or its source is not trusted.
+    fn chart_request(
+        &self,
+        note: usize,
+        wanted: &ChartRef,
+        has_network: bool,
+        policy: &WalkPolicy<'_>,
+    ) -> WalkResult<Option<ChartRef>> {
+        // Before the exceptions, because none of them makes an unsafe text safe. Without a network nothing passes the
+        // text on.
+        if has_network {
+            wanted.refuse_unsafe().map_err(|failure| Trouble::of(TroubleKind::Refused, failure))?;
+        }
+        if policy.keeps_chart_remote(&self.graph, note, wanted) {
+            return Ok(None);
+        }
+        // Before the request, because a source that nobody trusts must not even be asked.
+        let pinned = policy.lock.and_then(|lock| wanted.locked(lock));
+        let upstream = wanted.upstream();
+        policy.refuse_distrusted(&upstream, pinned, &upstream.to_string())?;
+        Ok(has_network.then(|| wanted.clone()))
     }
 
     /// Adds the files of a pulled chart to the graph.

@@ -74,28 +74,27 @@ impl Walker {
         let before = self.troubles.len();
         let (note, name) = (self.graph.charts[chart].note, self.graph.charts[chart].name.clone());
         for ExternalRef { carrier, inside, url, position } in schema::external_refs(files) {
+            if url.as_ref().is_ok_and(|url| is_allowed(url)) {
+                continue;
+            }
             // A schema of the user can be edited, so the trouble is reported there. For a fetched chart only the
             // reference can be edited.
             let file = user_files.get(&carrier);
             let file = file.map(|(path, executable)| self.find_or_add_file(SourceId::FIRST, path, *executable));
+            // The location names the schema, unless it is in an archive or in a fetched chart.
+            let is_located = file.is_some() && inside.is_empty();
             let schema = path::join(&carrier, &inside);
-            let (url, message, hint) = match url {
-                Ok(url) if is_allowed(&url) => continue,
+            let mut trouble = match url {
                 Ok(url) => {
-                    let url = redact::url(&url);
-                    let reads = if url.starts_with("file:") { "reads" } else { "fetches" };
-                    // The location names the schema, unless it is in an archive or in a fetched chart.
-                    let is_located = file.is_some() && inside.is_empty();
                     let origin = if is_located { String::new() } else { format!(", as `{schema}` in it says") };
-                    let message = format!("helm {reads} `{url}` when it renders the chart `{name}`{origin}");
-                    (url, message, if file.is_some() { INLINE } else { VENDOR })
+                    request_of_schema(&url, &name, &origin).hint(if file.is_some() { INLINE } else { VENDOR })
                 }
                 Err(why) => {
                     let message = format!("helm cannot read `{schema}` of the chart `{name}`: {why}");
-                    (String::new(), message, "fix it, or remove it from the chart")
+                    let trouble = Trouble::new(TroubleKind::Schema { url: String::new() }, message);
+                    trouble.hint("fix it, or remove it from the chart")
                 }
             };
-            let mut trouble = Trouble::new(TroubleKind::Schema { url }, message).hint(hint);
             if let Some(file) = file {
                 trouble.failure = trouble.failure.at(self.graph.location_in(file, position, ""));
             }
@@ -122,6 +121,8 @@ impl Walker {
         let mut entries = 0;
         let mut todo = vec![(String::new(), top)];
         while let Some((inside, directory)) = todo.pop() {
+            // Links to each other would make this path grow without end.
+            PATH.check(inside.len(), || tree.label(&directory))?;
             for name in tree.names(&directory)? {
                 // git stores no file in a directory of that name, so a clone does not have it.
                 if name.eq_ignore_ascii_case(".git") {
@@ -130,40 +131,43 @@ impl Walker {
                 let (file_path, inside) = (path::join(&directory, &name), path::join(&inside, &name));
                 entries += 1;
                 CARRIED_FILES.check(entries, || shown.clone())?;
-                match tree::resolve(&**tree, &file_path)? {
-                    Resolved::File { path, .. } | Resolved::Directory { path } if !path::is_in(&path, scope) => {
-                        let message = format!(
-                            "the link `{}` points to `{}`, outside of `{scope}`",
-                            tree.label(&file_path),
-                            tree.label(&path)
-                        );
-                        return Err(Trouble::new(TroubleKind::OutOfScope, message)
-                            .hint("replace the link with a copy of its target"));
-                    }
-                    // A link to a directory above itself would loop.
-                    Resolved::Directory { path } if path != file_path && path::is_in(&file_path, &path) => {
-                        return Err(self.unresolved(
-                            source,
-                            &tree.label(&file_path),
-                            Resolved::Loop { link: file_path.clone() },
-                        ));
-                    }
-                    Resolved::Directory { path } => {
-                        if path != file_path {
-                            // Links to each other would make this path grow without end.
-                            PATH.check(inside.len(), || tree.label(&file_path))?;
-                        }
-                        todo.push((inside, path));
-                    }
-                    Resolved::File { path, executable } => {
-                        files.insert(inside, (path, executable));
-                    }
+                let resolved = tree::resolve(&**tree, &file_path)?;
+                self.refuse_chart_link(source, &file_path, &resolved)?;
+                match resolved {
+                    Resolved::Directory { path } => todo.push((inside, path)),
+                    Resolved::File { path, executable } => drop(files.insert(inside, (path, executable))),
                     other => return Err(self.unresolved(source, &tree.label(&file_path), other)),
                 }
             }
         }
         Ok(files)
     }
+
+    /// Refuses a link in a chart that leads out of the scope, or to a directory that contains it.
+    fn refuse_chart_link(&self, source: SourceId, file_path: &str, resolved: &Resolved) -> WalkResult<()> {
+        let ScopedTree { tree, scope, .. } = &self.graph.sources[source];
+        let (Resolved::File { path, .. } | Resolved::Directory { path }) = resolved else { return Ok(()) };
+        if !path::is_in(path, scope) {
+            let message =
+                format!("the link `{}` points to `{}`, outside of `{scope}`", tree.label(file_path), tree.label(path));
+            return Err(
+                Trouble::new(TroubleKind::OutOfScope, message).hint("replace the link with a copy of its target")
+            );
+        }
+        if path != file_path && path::is_in(file_path, path) {
+            let is_loop = Resolved::Loop { link: file_path.to_owned() };
+            return Err(self.unresolved(source, &tree.label(file_path), is_loop));
+        }
+        Ok(())
+    }
+}
+
+/// The trouble of a chart whose schema makes helm read a URL. `origin` names the schema.
+fn request_of_schema(url: &str, chart: &str, origin: &str) -> Box<Trouble> {
+    let url = redact::url(url);
+    let reads = if url.starts_with("file:") { "reads" } else { "fetches" };
+    let message = format!("helm {reads} `{url}` when it renders the chart `{chart}`{origin}");
+    Trouble::new(TroubleKind::Schema { url }, message)
 }
 
 #[cfg(test)]
