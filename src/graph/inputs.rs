@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use super::{ChartLookup, ChartRef, Explored, Graph, RemoteRef, Resolution, RootId, Survey, WalkPolicy};
+use super::{Chart, ChartLookup, ChartRef, Edge, Explored, Graph, RemoteRef, Resolution, RootId, Survey, WalkPolicy};
 use crate::kustomization::FILE_NAMES;
 use crate::message::failure::Result;
 use crate::record::LoadRestrictor;
@@ -45,38 +45,12 @@ impl Graph {
         recorder.record_kustomization(&root.directory)?;
         for edge in &root.edges {
             recorder.inputs.extend(edge.remote.clone().map(BuildInput::Remote));
-            let is_resolved =
-                matches!(edge.resolution, Resolution::Root { .. } | Resolution::File(_)) && edge.remote.is_none();
-            if is_fetched && !is_resolved {
-                continue;
-            }
-            // A URL counts as a path as well: kustomize looks for a file of that name first. A path out of the tree is
-            // no input that a tree can have; [`Graph::reads_outside`] finds it.
-            let Some(path) = self.local_path(id, &edge.reference.text) else { continue };
-            if let Resolved::Directory { path } = recorder.resolve(&path)? {
-                match self.root_in(root.source, &path) {
-                    // Also a root of the wrong kind, to which the reference does not resolve: this build fails as long
-                    // as its kustomization has that kind.
-                    Some(id) => drop(roots.insert(id)),
-                    None => recorder.record_kustomization(&path)?,
-                }
+            if !is_fetched || is_local_and_resolved(edge) {
+                roots.extend(self.record_local(id, edge, &mut recorder)?);
             }
         }
-        // kustomize looks for a chart in its home before it asks the repository.
         for chart in self.charts_of(id) {
-            if let Some(home) = self.local_path(id, &chart.home) {
-                recorder.resolve(&home)?;
-            }
-            if let ChartLookup::There(path) | ChartLookup::Missing(path) | ChartLookup::Submodule(path) = &chart.lookup
-            {
-                if is_fetched {
-                    recorder.resolve(path)?;
-                } else {
-                    recorder.record_path(path)?;
-                }
-            }
-            // Also a chart in the tree: if it was fetched once, the lock still has its entry.
-            recorder.inputs.extend(chart.wanted.clone().map(BuildInput::Chart));
+            self.record_chart(chart, is_fetched, &mut recorder)?;
         }
         // A program runs in the directory of its root, and may read any file there.
         if !is_fetched && root.runs_code {
@@ -86,6 +60,43 @@ impl Graph {
         roots.remove(&id);
         Ok(RootInputs { inputs: recorder.finish(), roots })
     }
+
+    /// Records the path of a reference, and returns the root that is there. A URL counts as a path as well: kustomize
+    /// looks for a file of that name first.
+    fn record_local(&self, root: RootId, edge: &Edge, recorder: &mut InputRecorder<'_>) -> Result<Option<RootId>> {
+        // A path out of the tree is no input that a tree can have; [`Graph::reads_outside`] finds it.
+        let Some(path) = self.local_path(root, &edge.reference.text) else { return Ok(None) };
+        let Resolved::Directory { path } = recorder.resolve(&path)? else { return Ok(None) };
+        // Also a root of the wrong kind, to which the reference does not resolve: this build fails as long as its
+        // kustomization has that kind.
+        let named = self.root_in(self.roots[root].source, &path);
+        if named.is_none() {
+            recorder.record_kustomization(&path)?;
+        }
+        Ok(named)
+    }
+
+    /// Records a chart, for which kustomize looks in its home before it asks the repository.
+    fn record_chart(&self, chart: &Chart, is_fetched: bool, recorder: &mut InputRecorder<'_>) -> Result<()> {
+        if let Some(home) = self.local_path(chart.root, &chart.home) {
+            recorder.resolve(&home)?;
+        }
+        if let ChartLookup::There(path) | ChartLookup::Missing(path) | ChartLookup::Submodule(path) = &chart.lookup {
+            if is_fetched {
+                recorder.resolve(path)?;
+            } else {
+                recorder.record_path(path)?;
+            }
+        }
+        // Also a chart in the tree: if it was fetched once, the lock still has its entry.
+        recorder.inputs.extend(chart.wanted.clone().map(BuildInput::Chart));
+        Ok(())
+    }
+}
+
+/// Whether the walk has read the path of a reference.
+fn is_local_and_resolved(edge: &Edge) -> bool {
+    edge.remote.is_none() && matches!(edge.resolution, Resolution::Root { .. } | Resolution::File(_))
 }
 
 impl Graph {
