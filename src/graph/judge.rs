@@ -1,7 +1,7 @@
 //! Judges the facts of a walk: which references stay remote, which files may be missing and why they are, and which
 //! roots may load files outside of themselves.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::mem;
 
 use super::trouble::{At, Trouble, TroubleKind, WalkResult};
@@ -42,6 +42,17 @@ pub(crate) struct WalkPolicy<'a> {
     pub keeps_remote: bool,
     /// Whether comments do not count, because nobody who may decide wrote them.
     pub ignores_comments: bool,
+}
+
+/// The verdict on the path of a reference. If there are several, the first one counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum PathVerdict {
+    /// Nothing is wrong with a path that may be missing, wherever it is.
+    MayBeMissing,
+    LeavesRoot,
+    LeavesScope,
+    Missing,
+    MayLeaveRoot,
 }
 
 impl WalkPolicy<'_> {
@@ -172,45 +183,53 @@ impl Walker {
     /// Judges local references: whether they may lead out of their root or to a missing file, and why the file is
     /// missing.
     fn judge_paths(&mut self, policy: &WalkPolicy<'_>) {
-        // One reference may have three troubles: its path leaves its root, leaves the scope, and has no file. Which of
-        // them are reported depends on the others, so the references with each are collected first.
-        let (mut allowed_missing, mut restricted, mut outside) = (HashSet::new(), HashSet::new(), HashSet::new());
-        for Trouble { kind, at, .. } in &self.troubles {
-            let At::Edge(id) = *at else { continue };
-            let (lines, source) = (self.graph[id].lines(), self.graph.roots[id.root].source);
-            if *kind == TroubleKind::Restricted {
-                self.graph.roots_reading_outside.insert(id.root);
-            }
-            match kind {
-                TroubleKind::Restricted if !policy.is_unrestricted(&self.graph, id.root) => {
-                    restricted.insert(*at);
-                }
-                TroubleKind::OutOfScope => drop(outside.insert(*at)),
-                TroubleKind::Missing { path, .. } if policy.may_be_missing(&self.graph, source, path, lines) => {
-                    allowed_missing.insert(*at);
-                    self.graph.allow_missing(id.root, path);
-                    self.graph[id].resolution = Resolution::Unchanged;
-                }
-                _ => {}
+        let troubles = mem::take(&mut self.troubles);
+        let verdicts: Vec<Option<PathVerdict>> =
+            troubles.iter().map(|trouble| self.judge_path(trouble, policy)).collect();
+        // One reference may have three troubles: its path leaves its root, leaves the scope, and has no file. Only the
+        // first verdict in the order of [`PathVerdict`] counts.
+        let mut first = HashMap::new();
+        for (trouble, verdict) in troubles.iter().zip(&verdicts) {
+            if let Some(verdict) = verdict {
+                let first = first.entry(trouble.at).or_insert(*verdict);
+                *first = (*first).min(*verdict);
             }
         }
-        // Nothing is wrong with a path that may be missing. For others, the first of the three is reported.
-        let troubles = mem::take(&mut self.troubles).into_iter().filter(|Trouble { kind, at, .. }| match kind {
-            TroubleKind::Restricted => restricted.contains(at) && !allowed_missing.contains(at),
-            TroubleKind::OutOfScope => !restricted.contains(at) && !allowed_missing.contains(at),
-            TroubleKind::Missing { .. } => {
-                !restricted.contains(at) && !outside.contains(at) && !allowed_missing.contains(at)
-            }
-            _ => true,
+        let reported = troubles.into_iter().zip(verdicts).filter(|(trouble, verdict)| {
+            let is_allowed = matches!(verdict, Some(PathVerdict::MayBeMissing | PathVerdict::MayLeaveRoot));
+            !is_allowed && verdict.is_none_or(|verdict| verdict == first[&trouble.at])
         });
         // The message about a missing path needs the policy, so the walk left it empty.
-        for (number, trouble) in troubles.enumerate() {
+        for (number, (trouble, _)) in reported.enumerate() {
             let (at, explained) = (trouble.at, self.explain_missing(&trouble, number, policy));
             self.troubles.push(explained.map_or(trouble, |explained| explained.at(&self.graph, at)));
         }
         // No reference may lead to the directory that the copy will be written to.
         if let Some(forbidden) = &policy.forbidden {
             self.refuse_forbidden(forbidden);
+        }
+    }
+
+    /// Judges a trouble about the path of a reference, and records what the policy allows. `None` if it has another kind.
+    fn judge_path(&mut self, trouble: &Trouble, policy: &WalkPolicy<'_>) -> Option<PathVerdict> {
+        let At::Edge(id) = trouble.at else { return None };
+        match &trouble.kind {
+            TroubleKind::Restricted => {
+                self.graph.roots_reading_outside.insert(id.root);
+                let is_allowed = policy.is_unrestricted(&self.graph, id.root);
+                Some(if is_allowed { PathVerdict::MayLeaveRoot } else { PathVerdict::LeavesRoot })
+            }
+            TroubleKind::OutOfScope => Some(PathVerdict::LeavesScope),
+            TroubleKind::Missing { path, .. } => {
+                let (lines, source) = (self.graph[id].lines(), self.graph.roots[id.root].source);
+                if !policy.may_be_missing(&self.graph, source, path, lines) {
+                    return Some(PathVerdict::Missing);
+                }
+                self.graph.allow_missing(id.root, path);
+                self.graph[id].resolution = Resolution::Unchanged;
+                Some(PathVerdict::MayBeMissing)
+            }
+            _ => None,
         }
     }
 
