@@ -221,8 +221,12 @@ impl Redacted {
             is_url = true;
         }
         self.push_location(&text[start..end]);
-        // The query and the fragment are redacted by keys and by tokens.
-        let tail = &text[end..];
+        self.push_tail(&text[end..], is_url);
+    }
+
+    /// Adds the redacted form of a query and a fragment: both are redacted by keys and by tokens. `is_url` tells that an
+    /// authority comes before them.
+    fn push_tail(&mut self, tail: &str, is_url: bool) {
         let (query, fragment) = tail.split_once('#').unwrap_or((tail, ""));
         if let Some(query) = query.strip_prefix('?') {
             self.text.push('?');
@@ -243,37 +247,20 @@ impl Redacted {
     /// Adds the redacted form of the userinfo that begins at `start`, and returns the offset after it; `start` if there
     /// is none, or none that may hold a secret. `last_at` is the end of the last `@` in the text.
     fn mask_userinfo(&mut self, text: &str, start: usize, kind: SchemeKind, last_at: usize) -> usize {
-        // The userinfo ends at the last `@` of the authority. Without an `@` there is none.
-        let rest = &text[start..];
-        let authority = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];
-        let at = end_of_last_at(authority);
-        let mut end = start + at;
-        if kind != SchemeKind::Bare && last_at > end && is_not_host(&authority[at..]) {
-            // This is not a host but the middle of a password that holds `/`, `?` or `#`.
-            end = last_at;
-        }
+        let end = userinfo_end(text, start, kind, last_at);
         if end == start {
             return start;
         }
-        // The name ends at the first raw separator, or else at an encoded one.
-        let userinfo = &text[start..end];
-        let named = userinfo.strip_suffix('@').unwrap_or(userinfo);
-        let named = named.strip_suffix(ENCODED_AT).unwrap_or(named);
-        let colon = named.find([':', '@']).or(named.find("%3a")).or(named.find("%3A"));
-        let name = &named[..colon.unwrap_or(named.len())];
-        // A token is a secret even alone. A name alone gives no access except over http.
-        let is_token = is_known_token(name) || (kind == SchemeKind::Url && is_token_by_length(name));
-        let is_shown = kind != SchemeKind::Url && !is_token && is_plain_name(name);
-        let is_secret = colon.is_some() || is_token || (kind != SchemeKind::Bare && !is_shown);
+        let userinfo = Userinfo::of(&text[start..end], kind);
         // Without a scheme and a secret this may be the name of a file, and with a digest that of an image:
         // `name:tag@sha256:…`. Nothing is added: the caller goes on with the text as a location.
-        if kind == SchemeKind::Bare && (!is_secret || is_digest(&authority[at..])) {
+        if kind == SchemeKind::Bare && (!userinfo.is_secret || is_digest(authority(&text[end..]))) {
             return start;
         }
-        self.secret |= is_secret;
-        if is_shown {
-            self.text.push_str(name);
-            self.text.push_str(if colon.is_some() { "@" } else { &userinfo[name.len()..] });
+        self.secret |= userinfo.is_secret;
+        if userinfo.is_shown {
+            self.text.push_str(userinfo.name);
+            self.text.push_str(userinfo.end);
         }
         end
     }
@@ -293,6 +280,48 @@ fn has_nothing_to_hide(text: &str) -> bool {
 }
 
 const ENCODED_AT: &str = "%40";
+
+/// A login in a URL.
+struct Userinfo<'a> {
+    name: &'a str,
+    /// The text between the name and the host, without the password.
+    end: &'a str,
+    is_secret: bool,
+    /// Whether the name may be shown.
+    is_shown: bool,
+}
+
+impl<'a> Userinfo<'a> {
+    /// Reads a userinfo, which includes the `@` after it.
+    fn of(text: &'a str, kind: SchemeKind) -> Self {
+        let named = text.strip_suffix('@').unwrap_or(text);
+        let named = named.strip_suffix(ENCODED_AT).unwrap_or(named);
+        // The name ends at the first raw separator, or else at an encoded one.
+        let colon = named.find([':', '@']).or(named.find("%3a")).or(named.find("%3A"));
+        let name = &named[..colon.unwrap_or(named.len())];
+        let end = if colon.is_some() { "@" } else { &text[name.len()..] };
+        // A token is a secret even alone. A name alone gives no access except over http.
+        let is_token = is_known_token(name) || (kind == SchemeKind::Url && is_token_by_length(name));
+        let is_shown = kind != SchemeKind::Url && !is_token && is_plain_name(name);
+        let is_secret = colon.is_some() || is_token || (kind != SchemeKind::Bare && !is_shown);
+        Userinfo { name, end, is_secret, is_shown }
+    }
+}
+
+/// The index after the userinfo that begins at `start`; `start` if there is none. It ends at the last `@` of the
+/// authority. `last_at` is the end of the last `@` in the text.
+fn userinfo_end(text: &str, start: usize, kind: SchemeKind, last_at: usize) -> usize {
+    let authority = authority(&text[start..]);
+    let at = end_of_last_at(authority);
+    // If no host follows, this is the middle of a password that holds `/`, `?` or `#`.
+    let is_cut = kind != SchemeKind::Bare && last_at > start + at && is_not_host(&authority[at..]);
+    if is_cut { last_at } else { start + at }
+}
+
+/// The authority with which a text begins.
+fn authority(text: &str) -> &str {
+    &text[..text.find(['/', '?', '#']).unwrap_or(text.len())]
+}
 
 /// The index after the last `@`, which may be percent-encoded; 0 if there is none.
 fn end_of_last_at(text: &str) -> usize {
