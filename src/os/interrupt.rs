@@ -5,7 +5,7 @@
 //! with the status that a shell gives a program which that signal ended.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File, Metadata, TryLockError};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::{Mutex, MutexGuard};
@@ -262,32 +262,37 @@ pub struct DirectoryLock(#[allow(dead_code)] Option<File>);
 /// Removes the directories that dead runs left in `parent`, where no other program has names that begin with `prefix`.
 pub(crate) fn sweep(parent: &Path, prefix: &str) {
     for entry in parent.read_dir().into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        // Our names are the prefix and a few random characters.
-        let Some(random) = name.to_str().and_then(|name| name.strip_prefix(prefix)) else { continue };
-        if random.len() != RANDOM || !random.chars().all(|c| c.is_ascii_alphanumeric()) {
-            continue;
-        }
-        let Ok(metadata) = entry.metadata() else { continue };
-        #[cfg(unix)]
-        let is_of_user = std::os::unix::fs::MetadataExt::uid(&metadata) == rustix::process::geteuid().as_raw();
-        #[cfg(not(unix))]
-        let is_of_user = true;
-        if !metadata.is_dir() || !is_of_user {
-            continue;
-        }
-        // A living run holds the lock of its directory.
-        let directory = open(&entry.path());
-        let is_dead = match directory.as_ref().map(File::try_lock) {
-            Some(Ok(())) => true,
-            Some(Err(TryLockError::WouldBlock)) => false,
-            // It cannot be opened or locked here, so its age decides.
-            _ => metadata.modified().is_ok_and(|time| time.elapsed().is_ok_and(|age| age > ABANDONED)),
-        };
-        if is_dead {
+        let is_ours = entry.file_name().to_str().is_some_and(|name| is_made(name, prefix));
+        let metadata = entry.metadata().ok().filter(is_own_directory);
+        if is_ours && metadata.is_some_and(|metadata| is_abandoned(&entry.path(), &metadata)) {
             failpoint::before("remove what a dead run left");
             let _ = fs::remove_dir_all(entry.path());
         }
+    }
+}
+
+/// Whether a name is the prefix and a few random characters, as ours are.
+fn is_made(name: &str, prefix: &str) -> bool {
+    let random = name.strip_prefix(prefix).unwrap_or_default();
+    random.len() == RANDOM && random.chars().all(|c| c.is_ascii_alphanumeric())
+}
+
+/// Whether this is a directory of this user.
+fn is_own_directory(metadata: &Metadata) -> bool {
+    #[cfg(unix)]
+    let is_of_user = std::os::unix::fs::MetadataExt::uid(metadata) == rustix::process::geteuid().as_raw();
+    #[cfg(not(unix))]
+    let is_of_user = true;
+    metadata.is_dir() && is_of_user
+}
+
+/// Whether the run that made a directory has ended: a living run holds its lock.
+fn is_abandoned(directory: &Path, metadata: &Metadata) -> bool {
+    match open(directory).as_ref().map(File::try_lock) {
+        Some(Ok(())) => true,
+        Some(Err(TryLockError::WouldBlock)) => false,
+        // It cannot be opened or locked here, so its age decides.
+        _ => metadata.modified().is_ok_and(|time| time.elapsed().is_ok_and(|age| age > ABANDONED)),
     }
 }
 
