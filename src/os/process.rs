@@ -177,8 +177,7 @@ fn wait_within(
     bounds: Bounds,
     reader: &mpsc::Receiver<(usize, Vec<u8>)>,
 ) -> Result<Output, Error> {
-    let (start, mut measured) = (Instant::now(), Instant::now());
-    let mut exited = None;
+    let (start, mut measured, mut exited) = (Instant::now(), Instant::now(), None);
     let mut written = [Vec::new(), Vec::new()];
     loop {
         let received = reader.recv_timeout(POLL);
@@ -186,23 +185,10 @@ fn wait_within(
         if let Ok((number, bytes)) = received {
             written[number].extend(bytes);
         }
-        match child.try_wait() {
-            Err(error) => return Err(Error::Io(name, error)),
-            // With closed pipes, the reader does not wait any more.
-            Ok(None) if is_closed => std::thread::sleep(SOON),
-            Ok(None) => {}
-            Ok(Some(status)) => {
-                let is_late = exited.get_or_insert_with(Instant::now).elapsed() > GRACE;
-                // A process that the child left behind has the pipes open. It is ended, if it is in the group of the
-                // child.
-                if is_late && !is_closed {
-                    signal_group(child.id(), GroupSignal::Kill);
-                }
-                if is_late || is_closed {
-                    let [stdout, stderr] = written;
-                    return Ok(Output { status, stdout, stderr: String::from_utf8_lossy(&stderr).into_owned() });
-                }
-            }
+        let status = final_status(child, is_closed, &mut exited).map_err(|error| Error::Io(name.clone(), error))?;
+        if let Some(status) = status {
+            let [stdout, stderr] = written;
+            return Ok(Output { status, stdout, stderr: String::from_utf8_lossy(&stderr).into_owned() });
         }
         // The bounds come last, because a child that has just ended, with its pipes closed, did so within them.
         if let Some(timeout) = bounds.time.filter(|timeout| start.elapsed() >= *timeout) {
@@ -213,13 +199,41 @@ fn wait_within(
         }
         if bounds.memory < u64::MAX && measured.elapsed() >= POLL {
             measured = Instant::now();
-            // The supervisor began as a copy of this process, so its memory is not the memory of the command.
-            let resident =
-                if bounds.is_supervised { Some(resident_bytes_below(child.id())) } else { resident_bytes(child.id()) };
-            if resident.is_some_and(|resident| resident > bounds.memory) {
+            if bounds.resident_bytes(child.id()) > bounds.memory {
                 return Err(Error::Exceeded(name, bounds.memory >> 20, "memory"));
             }
         }
+    }
+}
+
+/// The status of a child. `None` if it has not ended, or if a process that it left behind still has its pipes open, and
+/// [`GRACE`] has not passed since its end was noticed (`exited`).
+fn final_status(
+    child: &mut Child,
+    is_closed: bool,
+    exited: &mut Option<Instant>,
+) -> std::io::Result<Option<ExitStatus>> {
+    let status = child.try_wait()?;
+    if is_closed {
+        // With closed pipes, the reader does not wait any more.
+        if status.is_none() {
+            std::thread::sleep(SOON);
+        }
+        return Ok(status);
+    }
+    if status.is_none() || exited.get_or_insert_with(Instant::now).elapsed() <= GRACE {
+        return Ok(None);
+    }
+    // The process that the child left behind is ended, if it is in the group of the child.
+    signal_group(child.id(), GroupSignal::Kill);
+    Ok(status)
+}
+
+impl Bounds {
+    /// The resident memory of a command that is run within these bounds; 0 if the system does not tell.
+    fn resident_bytes(&self, process: u32) -> u64 {
+        // The supervisor began as a copy of this process, so its memory is not the memory of the command.
+        if self.is_supervised { resident_bytes_below(process) } else { resident_bytes(process).unwrap_or(0) }
     }
 }
 
