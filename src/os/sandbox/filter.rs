@@ -47,7 +47,7 @@ const FORBIDDEN: &[c_long] = &[
 const ABSENT: [c_long; 2] = [libc::SYS_io_uring_setup, libc::SYS_clone3];
 const LISTENS: [c_long; 3] = [libc::SYS_listen, libc::SYS_accept, libc::SYS_accept4];
 /// The calls that can connect while they send, and which of their arguments says so.
-pub(super) const SENDS: [(c_long, u32); 3] = [(libc::SYS_sendto, 3), (libc::SYS_sendmsg, 2), (libc::SYS_sendmmsg, 3)];
+const SENDS: [(c_long, u32); 3] = [(libc::SYS_sendto, 3), (libc::SYS_sendmsg, 2), (libc::SYS_sendmmsg, 3)];
 
 const LOAD: u32 = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
 const EQUAL: u32 = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
@@ -89,58 +89,80 @@ pub(super) enum ConnectionPolicy {
 /// connections, `None` if the network is open. With `local` the child may talk to servers on this machine by path, as
 /// container engines do.
 pub(super) fn program(requests: Option<ConnectionPolicy>, local: bool) -> Option<Vec<sock_filter>> {
-    let allow = end(libc::SECCOMP_RET_ALLOW);
-    // The numbers of calls belong to an architecture, so it is checked first. Then the number of the call is loaded.
-    let mut all = vec![step(LOAD, 4, 0, 0), step(EQUAL, ARCHITECTURE?, 1, 0), fail(libc::ENOSYS), step(LOAD, 0, 0, 0)];
-    if cfg!(target_arch = "x86_64") {
-        all.extend([step(ABOVE, X32, 0, 1), fail(libc::ENOSYS)]);
+    let mut program = Program::begin(ARCHITECTURE?);
+    program.forbid_escapes();
+    if let Some(requests) = requests {
+        program.restrict_network(requests, local);
     }
-    // For one call the instructions `then` decide; for any other call they are skipped. They may load an argument in
-    // the place of the number, so each way through them must end the program.
-    let mut on = |call: c_long, then: &[sock_filter]| {
+    program.0.push(allow());
+    Some(program.0)
+}
+
+/// Ends the program: the kernel makes the call.
+fn allow() -> sock_filter {
+    end(libc::SECCOMP_RET_ALLOW)
+}
+
+/// The instructions of a filter.
+struct Program(Vec<sock_filter>);
+
+impl Program {
+    /// Refuses the calls of other architectures, to which other numbers belong, and loads the number of the call.
+    fn begin(architecture: u32) -> Program {
+        let mut all =
+            vec![step(LOAD, 4, 0, 0), step(EQUAL, architecture, 1, 0), fail(libc::ENOSYS), step(LOAD, 0, 0, 0)];
+        if cfg!(target_arch = "x86_64") {
+            all.extend([step(ABOVE, X32, 0, 1), fail(libc::ENOSYS)]);
+        }
+        Program(all)
+    }
+
+    /// For one call the instructions `then` decide; for any other call they are skipped. They may load an argument in
+    /// the place of the number, so each way through them must end the program.
+    fn on(&mut self, call: c_long, then: &[sock_filter]) {
         // Both numbers are small, so neither conversion fails.
         let (call, length) = (u32::try_from(call).unwrap_or(u32::MAX), u8::try_from(then.len()).unwrap_or(u8::MAX));
-        all.push(step(EQUAL, call, 0, length));
-        all.extend(then);
-    };
-    // Calls by which a child could leave its sandbox are refused, whether the network is closed or open.
-    FORBIDDEN.iter().for_each(|call| on(*call, &[fail(libc::EPERM)]));
-    ABSENT.iter().for_each(|call| on(*call, &[fail(libc::ENOSYS)]));
-    on(libc::SYS_clone, &[load(0), step(HAS, NAMESPACES, 0, 1), fail(libc::EPERM), allow]);
-    if let Some(requests) = requests {
+        self.0.push(step(EQUAL, call, 0, length));
+        self.0.extend(then);
+    }
+
+    /// Refuses calls by which a child could leave its sandbox.
+    fn forbid_escapes(&mut self) {
+        FORBIDDEN.iter().for_each(|call| self.on(*call, &[fail(libc::EPERM)]));
+        ABSENT.iter().for_each(|call| self.on(*call, &[fail(libc::ENOSYS)]));
+        self.on(libc::SYS_clone, &[load(0), step(HAS, NAMESPACES, 0, 1), fail(libc::EPERM), allow()]);
+    }
+
+    /// Watches or refuses calls that reach other machines. No build needs to listen, so that is always refused.
+    fn restrict_network(&mut self, requests: ConnectionPolicy, local: bool) {
+        LISTENS.iter().for_each(|call| self.on(*call, &[fail(libc::EACCES)]));
         let watch = end(libc::SECCOMP_RET_USER_NOTIF);
         let (refuse, connect) = match requests {
             ConnectionPolicy::Watched => (watch, watch),
             // Only permitted sockets can be connected: local ones, and those of TCP, about which Landlock decides.
-            ConnectionPolicy::Refused => (fail(libc::EACCES), allow),
+            ConnectionPolicy::Refused => (fail(libc::EACCES), allow()),
         };
-        // Calls that reach other machines are watched or refused. No build needs to listen, so that is always refused.
-        LISTENS.iter().for_each(|call| on(*call, &[fail(libc::EACCES)]));
-        on(libc::SYS_connect, &[connect]);
+        self.on(libc::SYS_connect, &[connect]);
         for (call, flags) in SENDS {
-            on(call, &[load(flags), step(HAS, libc::MSG_FASTOPEN.unsigned_abs(), 0, 1), refuse, allow]);
+            self.on(call, &[load(flags), step(HAS, libc::MSG_FASTOPEN.unsigned_abs(), 0, 1), refuse, allow()]);
         }
         // TCP sockets are allowed, because they send nothing before a connection. Any other socket, except for a local
         // one by `local`, is watched or refused.
-        on(
-            libc::SYS_socket,
-            &[
-                load(0),
-                step(EQUAL, libc::AF_UNIX.unsigned_abs(), 0, 1),
-                if local { allow } else { refuse },
-                step(EQUAL, libc::AF_INET.unsigned_abs(), 1, 0),
-                step(EQUAL, libc::AF_INET6.unsigned_abs(), 0, 6),
-                load(1),
-                step(libc::BPF_ALU | libc::BPF_AND | libc::BPF_K, 0xF, 0, 0),
-                step(EQUAL, libc::SOCK_STREAM.unsigned_abs(), 0, 3),
-                load(2),
-                step(EQUAL, 0, 2, 0),
-                step(EQUAL, libc::IPPROTO_TCP.unsigned_abs(), 1, 0),
-                refuse,
-                allow,
-            ],
-        );
+        let socket = [
+            load(0),
+            step(EQUAL, libc::AF_UNIX.unsigned_abs(), 0, 1),
+            if local { allow() } else { refuse },
+            step(EQUAL, libc::AF_INET.unsigned_abs(), 1, 0),
+            step(EQUAL, libc::AF_INET6.unsigned_abs(), 0, 6),
+            load(1),
+            step(libc::BPF_ALU | libc::BPF_AND | libc::BPF_K, 0xF, 0, 0),
+            step(EQUAL, libc::SOCK_STREAM.unsigned_abs(), 0, 3),
+            load(2),
+            step(EQUAL, 0, 2, 0),
+            step(EQUAL, libc::IPPROTO_TCP.unsigned_abs(), 1, 0),
+            refuse,
+            allow(),
+        ];
+        self.on(libc::SYS_socket, &socket);
     }
-    all.push(allow);
-    Some(all)
 }

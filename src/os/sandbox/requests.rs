@@ -10,7 +10,6 @@ use std::os::unix::fs::FileExt as _;
 use libc::{c_long, seccomp_notif, seccomp_notif_addfd, seccomp_notif_resp};
 use rustix::event::{PollFd, PollFlags, poll};
 
-use super::filter::SENDS;
 use super::{Isolation, Request};
 
 /// The requests of a child while it runs.
@@ -61,25 +60,31 @@ impl Requests<'_> {
     /// Decides about a call: only a connection to the permitted address is made, and with `local` one to a server on
     /// this machine. A refused request is a finding, unless programs make such a request in vain without needing it.
     fn judge(&self, asked: &seccomp_notif) -> Answer {
-        let [first, second, third, ..] = asked.data.args;
         match c_long::from(asked.data.nr) {
-            libc::SYS_connect => match self.read_address(asked, second, third) {
-                Some(Address::Internet(address)) if Some(address) == self.isolation.network => {
-                    // We connect, not the child: another thread of it may change the address before the kernel reads
-                    // it. If our server cannot be reached, the child is not to blame.
-                    let connected = self.connect(asked, first, address);
-                    connected.map_or(Answer::Refused(None), |()| Answer::Connected)
-                }
-                Some(Address::Internet(address)) => Answer::Refused(Some(Request::Connection(Some(address)))),
-                Some(Address::Other) if self.isolation.local => Answer::Allowed,
-                Some(Address::Other) => Answer::Refused(None),
-                None => Answer::Refused(Some(Request::Connection(None))),
-            },
+            libc::SYS_connect => self.judge_connection(asked),
             libc::SYS_socket => Answer::Refused(refused_socket(asked)),
-            // It would connect while it sends. Such a call is never permitted, so its address is not read.
-            call if SENDS.iter().any(|(sends, _)| *sends == call) => Answer::Refused(Some(Request::Connection(None))),
-            // The filter asks about no other call.
-            _ => Answer::Refused(None),
+            // The filter asks about no other calls than those that would connect while they send. Such a call is never
+            // permitted, so its address is not read.
+            _ => Answer::Refused(Some(Request::Connection(None))),
+        }
+    }
+
+    /// Decides about a call that connects a socket.
+    fn judge_connection(&self, asked: &seccomp_notif) -> Answer {
+        let [socket, at, length, ..] = asked.data.args;
+        match self.read_address(asked, at, length) {
+            None => Answer::Refused(Some(Request::Connection(None))),
+            Some(Address::Other) if self.isolation.local => Answer::Allowed,
+            Some(Address::Other) => Answer::Refused(None),
+            Some(Address::Internet(address)) if Some(address) != self.isolation.network => {
+                Answer::Refused(Some(Request::Connection(Some(address))))
+            }
+            // We connect, not the child: another thread of it may change the address before the kernel reads it. If our
+            // server cannot be reached, the child is not to blame.
+            Some(Address::Internet(address)) => match self.connect(asked, socket, address) {
+                Ok(()) => Answer::Connected,
+                Err(_) => Answer::Refused(None),
+            },
         }
     }
 
