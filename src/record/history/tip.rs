@@ -117,16 +117,7 @@ pub(crate) fn examine(
         repo.commit(commit)?.ok_or_else(|| Failure::new(format!("the tip {commit} of `{branch}` cannot be read")))?;
     let tree = object_id(&id.tree)?;
     let recorded = newest_record(repo, repository, branch, commit)?;
-    // A branch holds one kind of result: another kind would delete the files of this one.
-    match Content::of(&recorded.trailers.target) {
-        actual if actual == content => {}
-        Content::Copies => return Err(holds_copies(branch, recorded.trailers.target)),
-        actual => {
-            let (actual, expected) = (actual.noun(), content.noun());
-            return Err(Failure::new(format!("branch `{branch}` contains {actual}, not {expected}"))
-                .hint(format!("commit {expected} to another branch: `--branch NAME`")));
-        }
-    }
+    refuse_other_content(branch, &recorded.trailers.target, content)?;
     // The repository or its builds fill the whole branch, copies only their directories.
     let is_whole = content != Content::Copies;
     // First everything that differs from the record, then the part of it that localizing again would lose.
@@ -147,29 +138,49 @@ pub(crate) fn examine(
     // An edited lock proves nothing about the branch, and the next run must not take digests from it.
     let is_lock_intact = is_whole && !edited.iter().any(|path| path == LOCK_NAME);
     let lock = if is_lock_intact { Lock::find(&GitTree::of_local(repo.clone(), tree)?, LOCK_NAME)? } else { None };
-    let mut state = TipState {
+    // Nobody is named for edits that the source has, too.
+    let edited_by = if edited.is_empty() { Vec::new() } else { after };
+    let edited = without_nested(edited);
+    Ok(TipState {
         commit: commit.to_owned(),
         tree,
         record: trailers,
         new_dirs,
         lock,
-        edited: Vec::new(),
-        // Nobody is named for edits that the source has, too.
-        edited_by: if edited.is_empty() { Vec::new() } else { after },
+        edited,
+        edited_by,
         matches_record,
-    };
-    for path in edited {
-        // A path in a directory that is listed already is not listed again.
-        if !state.is_edited(&path) {
-            state.edited.push(path);
+    })
+}
+
+/// Sorted paths without those in a directory that is listed already.
+fn without_nested(paths: Vec<String>) -> Vec<String> {
+    let mut outermost: Vec<String> = Vec::new();
+    for path in paths {
+        if !outermost.iter().any(|listed| path::is_in(&path, listed)) {
+            outermost.push(path);
         }
     }
-    Ok(state)
+    outermost
+}
+
+/// Refuses a branch with another kind of content than `expected`, because localizing would delete its files.
+fn refuse_other_content(branch: &str, target: &TargetTrailer, expected: Content) -> Result<()> {
+    let actual = Content::of(target);
+    if actual == expected {
+        return Ok(());
+    }
+    if actual == Content::Copies {
+        return Err(holds_copies(branch, target));
+    }
+    let (actual, expected) = (actual.noun(), expected.noun());
+    Err(Failure::new(format!("branch `{branch}` contains {actual}, not {expected}"))
+        .hint(format!("commit {expected} to another branch: `--branch NAME`")))
 }
 
 /// The failure of a branch with copies, where the whole repository was to be written.
-fn holds_copies(branch: &str, target: TargetTrailer) -> Failure {
-    let example = target.new_dir.unwrap_or(target.target);
+fn holds_copies(branch: &str, target: &TargetTrailer) -> Failure {
+    let example = target.new_dir.as_ref().unwrap_or(&target.target);
     Failure::new(format!("branch `{branch}` contains copies, for example `{example}`"))
         .hint("commit the repository to another branch: `--branch NAME`")
         .hint(format!("or delete this one, if its copies are not in use: {}", command("git branch -D", [branch])))
