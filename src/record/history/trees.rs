@@ -70,17 +70,11 @@ fn compare(
     // A work list: trees come from anybody, and may be nested deeply.
     let mut todo = vec![(String::new(), Some(old), new)];
     while let Some((directory, old, new)) = todo.pop() {
-        // Equal ids mean equal content, so a large unchanged directory costs nothing.
-        if old == Some(new) {
-            continue;
-        }
-        let mut old = match old {
-            Some(old) => entries(repository, old)?,
-            None => BTreeMap::new(),
-        };
+        let mut old = old.map_or_else(|| Ok(BTreeMap::new()), |old| entries(repository, old))?;
         for (name, (mode, id)) in entries(repository, new)? {
             let path = path::join(&directory, &String::from_utf8_lossy(&name));
             let old_entry = old.remove(&name);
+            // Equal ids mean equal content, so a large unchanged directory costs nothing.
             if old_entry == Some((mode, id)) || excluded.contains(path.as_str()) {
                 continue;
             }
