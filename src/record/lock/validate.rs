@@ -81,21 +81,7 @@ fn problem(list: &'static str, index: usize) -> impl FnOnce(String) -> LockProbl
 /// request, so its values may be hostile. `checked` are the names that other entries have, which are not validated
 /// again.
 fn check_remote<'a>(keys: &'a RemoteKeys, checked: &mut HashSet<&'a str>) -> Checked {
-    // The keys of another kind would be ignored, so they are refused.
-    let has_ref_keys = keys.reference.is_some() || keys.submodules.is_some() || keys.signed.is_some();
-    let has_git_keys = has_ref_keys || !keys.paths.is_empty() || keys.paths_of.is_some();
-    let has_chart_keys = keys.version.is_some() || keys.resolved.is_some();
-    match (&keys.commit, &keys.chart, &keys.sha256, keys.size) {
-        // A repository, a file, or a chart.
-        (Some(commit), None, None, None) if !has_chart_keys && keys.names.is_empty() => {
-            if !is_object_id(commit) {
-                return Err(format!("the commit `{}` must have 40 or 64 lower-case hex digits", shown(commit)));
-            }
-        }
-        (None, None, Some(sha256), Some(_)) if !has_git_keys && !has_chart_keys => check_digest(sha256)?,
-        (None, Some(_), Some(sha256), Some(_)) if !has_git_keys => check_digest(sha256)?,
-        _ => return Err("a remote must have a commit, or a sha256 and a size (of a file or a chart)".to_owned()),
-    }
+    check_digest_keys(keys)?;
     check_upstream(&keys.source())?;
     keys.resolved.iter().try_for_each(|version| check_text("version", version, valid::chart_version))?;
     keys.signed.iter().try_for_each(|signed| check_text("signer", signed, valid::text_without_controls))?;
@@ -104,6 +90,29 @@ fn check_remote<'a>(keys: &'a RemoteKeys, checked: &mut HashSet<&'a str>) -> Che
     let names = keys.paths.values().flat_map(|path| &path.names).chain(&keys.names);
     // Many entries name the same upstream, and parsing a URL takes time.
     names.filter(|name| checked.insert(name)).try_for_each(|name| check_upstream(&Upstream::named(name)))
+}
+
+/// Validates the digest of an entry of `remotes`: a repository has a commit, a file or a chart has a SHA-256 and a
+/// size. The keys of another kind would be ignored, so they are refused.
+fn check_digest_keys(keys: &RemoteKeys) -> Checked {
+    let has_ref_keys = keys.reference.is_some() || keys.submodules.is_some() || keys.signed.is_some();
+    let has_git_keys = has_ref_keys || !keys.paths.is_empty() || keys.paths_of.is_some();
+    let has_chart_keys = keys.chart.is_some() || keys.version.is_some() || keys.resolved.is_some();
+    // Only a chart may have them, and it has a name.
+    let is_file_or_chart = keys.chart.is_some() || !has_chart_keys;
+    match (&keys.commit, &keys.sha256, keys.size) {
+        (Some(commit), None, None) if !has_chart_keys && keys.names.is_empty() => check_commit(commit),
+        (None, Some(sha256), Some(_)) if !has_git_keys && is_file_or_chart => check_digest(sha256),
+        _ => Err("a remote must have a commit, or a sha256 and a size (of a file or a chart)".to_owned()),
+    }
+}
+
+/// Validates the id of a commit.
+fn check_commit(commit: &str) -> Checked {
+    if !is_object_id(commit) {
+        return Err(format!("the commit `{}` must have 40 or 64 lower-case hex digits", shown(commit)));
+    }
+    Ok(())
 }
 
 /// Whether two entries may have the same source: an edit of ref and commit has made them equal. Also true without
