@@ -8,7 +8,7 @@ use std::fmt;
 
 use gix::bstr::ByteSlice as _;
 
-use super::lock::Mode;
+use super::lock::{Mode, StoredFile};
 use super::{LOCK_NAME, Lock, sha256_hex};
 use crate::message::failure::Result;
 use crate::reference::Upstream;
@@ -52,44 +52,15 @@ impl fmt::Display for FileDifference {
 /// Every file that differs from the lock in `directory`, by path from the top of the tree.
 pub(crate) fn differences(tree: &dyn Tree, directory: &str, lock: &Lock) -> Result<Vec<(String, FileDifference)>> {
     let mut differences = Vec::new();
-    let mut listed = BTreeSet::new();
-    // Files that no lock lists are differences too, but only in directories that belong to the lock.
-    let mut owned_dirs = BTreeSet::new();
-    if lock.target.is_some() {
-        // A lock with a target owns its whole directory.
-        owned_dirs.insert(directory.to_owned());
-        listed.insert(path::join(directory, LOCK_NAME));
-    }
+    // The lock lists every file that it owns, except for itself.
+    let mut listed = BTreeSet::from([path::join(directory, LOCK_NAME)]);
     for file in &lock.files {
         let path = path::join(directory, &file.path);
-        if lock.target.is_none() {
-            // Without a target the lock owns only the directories `localized-files` of its files.
-            owned_dirs.extend(localized_dir(&path).map(str::to_owned));
-        }
-        let difference = match tree.entry(&path)? {
-            None => Some(FileDifference::Missing),
-            Some(Entry::File { executable }) => {
-                let bytes = tree.read(&path)?;
-                let sha256 = sha256_hex(&bytes);
-                // A checkout may have made CRLF of the line ends that git stores, so both are compared.
-                let is_same =
-                    sha256 == file.sha256 || tree.converts() && sha256_hex(&bytes.replace("\r\n", "\n")) == file.sha256;
-                // In this order, because other bytes explain a difference better than another mode.
-                if !is_same {
-                    Some(FileDifference::Edited { sha256 })
-                } else if executable != (file.mode == Mode::Executable) {
-                    Some(FileDifference::Mode)
-                } else {
-                    let unlisted = file.remote.clone().filter(|remote| !lock.remotes.contains_key(remote));
-                    unlisted.map(|remote| FileDifference::Unlisted { remote })
-                }
-            }
-            Some(_) => Some(FileDifference::NotAFile),
-        };
+        let difference = difference(tree, &path, file, lock)?;
         differences.extend(difference.map(|difference| (path.clone(), difference)));
         listed.insert(path);
     }
-    for owned_dir in owned_dirs {
+    for owned_dir in owned_dirs(directory, lock) {
         for path in tree.below(&owned_dir)? {
             // An entry below the path of a listed file is reported with that file.
             if !path::and_above(&path).any(|above| listed.contains(above)) {
@@ -99,6 +70,38 @@ pub(crate) fn differences(tree: &dyn Tree, directory: &str, lock: &Lock) -> Resu
     }
     differences.sort_by(|(a, _), (b, _)| a.cmp(b));
     Ok(differences)
+}
+
+/// The directories that only the lock may fill: with a target all of its own directory, otherwise the directories
+/// `localized-files` of its files.
+fn owned_dirs(directory: &str, lock: &Lock) -> BTreeSet<String> {
+    if lock.target.is_some() {
+        return BTreeSet::from([directory.to_owned()]);
+    }
+    let paths = lock.files.iter().map(|file| path::join(directory, &file.path));
+    paths.filter_map(|path| localized_dir(&path).map(str::to_owned)).collect()
+}
+
+/// How a listed file differs from its entry in the lock. `None` if it does not.
+fn difference(tree: &dyn Tree, path: &str, file: &StoredFile, lock: &Lock) -> Result<Option<FileDifference>> {
+    let executable = match tree.entry(path)? {
+        None => return Ok(Some(FileDifference::Missing)),
+        Some(Entry::File { executable }) => executable,
+        Some(_) => return Ok(Some(FileDifference::NotAFile)),
+    };
+    // First the bytes, because other bytes explain a difference better than another mode.
+    let bytes = tree.read(path)?;
+    let sha256 = sha256_hex(&bytes);
+    // A checkout may have made CRLF of the line ends that git stores, so both are compared.
+    let is_same = sha256 == file.sha256 || tree.converts() && sha256_hex(&bytes.replace("\r\n", "\n")) == file.sha256;
+    if !is_same {
+        return Ok(Some(FileDifference::Edited { sha256 }));
+    }
+    if executable != (file.mode == Mode::Executable) {
+        return Ok(Some(FileDifference::Mode));
+    }
+    let unlisted = file.remote.clone().filter(|remote| !lock.remotes.contains_key(remote));
+    Ok(unlisted.map(|remote| FileDifference::Unlisted { remote }))
 }
 
 /// The outermost directory `localized-files` that a path is in. `None` if it is in none.
