@@ -300,76 +300,92 @@ const LINKS: usize = 40;
 /// Follows every link on the way to `path`, inside the tree. All references to paths are resolved by this function:
 /// files, roots, charts, values, plugins, and the paths that engines deploy.
 pub(crate) fn resolve(tree: &dyn Tree, path: &str) -> Result<Resolved> {
-    let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
-    // If no directory on the way is a link, only the last component can be one. A tree fails for a path that is too
-    // long, but one of its components may be a link, or missing.
-    let is_plain = directory.len() < PATH.most && tree.entry(directory)? == Some(Entry::Directory);
-    let (mut real, rest) = if is_plain { (directory.to_owned(), name) } else { (String::new(), path) };
-    // The components that are still to be followed, the next one last.
-    let mut rest: Vec<String> = path::components(rest).rev().map(str::to_owned).collect();
-    // `executable` is set while `real` is a file.
-    let (mut links, mut executable) = (0, None);
-    let (mut last_link, mut last_pointee) = (String::new(), String::new());
-    while let Some(component) = rest.pop() {
+    let mut way = Way::begin(tree, path)?;
+    while let Some(component) = way.rest.pop() {
+        // Only the texts of links have `..`. No component of `real` is a link, so its parent is the true one.
         if component == ".." {
-            // Only the texts of links have `..`. No component of `real` is a link, so its parent is the true one.
-            if real.is_empty() {
-                return Ok(Resolved::Leaves { link: last_link, pointee: last_pointee });
+            if way.real.is_empty() {
+                return Ok(way.last_link);
             }
-            real = path::parent(&real).to_owned();
-            executable = None;
+            way.real = path::parent(&way.real).to_owned();
             continue;
         }
         // One component after another: a link changes the meaning of every later `..`.
-        let next = path::join(&real, &component);
-        // A file has nothing below it.
-        if executable.is_some() {
-            return Ok(missing_at(&next, &rest));
-        }
+        let next = path::join(&way.real, &component);
         match tree.entry(&next)? {
-            None => return Ok(missing_at(&next, &rest)),
-            Some(Entry::Directory) => real = next,
-            Some(Entry::File { executable: mode }) => {
-                executable = Some(mode);
-                real = next;
+            Some(Entry::Directory) => way.real = next,
+            Some(Entry::File { executable }) if way.rest.is_empty() => {
+                return Ok(Resolved::File { path: next, executable });
             }
+            // A file has nothing below it.
+            Some(Entry::File { .. }) | None => return Ok(way.missing_at(&next)),
             Some(Entry::Submodule) => return Ok(Resolved::Submodule { path: next }),
             Some(Entry::Link) => {
-                // As the kernel does (ELOOP), so that a ring ends.
-                links += 1;
-                if links > LINKS {
-                    return Ok(Resolved::Loop { link: next });
+                if let Some(end) = way.follow(tree, next)? {
+                    return Ok(end);
                 }
-                // No path in a tree is other than UTF-8, so such a link leads to nothing.
-                let Ok(pointee) = String::from_utf8(tree.read(&next)?) else {
-                    return Ok(missing_at(&next, &rest));
-                };
-                // An absolute link starts again at the top of the file system. A text that climbs above the top by
-                // itself leaves the tree, even if a link in it would lead back.
-                let inside = if path::is_absolute(&pointee) {
-                    tree.linked(&pointee).inspect(|_| real.clear())
-                } else {
-                    path::resolve(&real, &pointee).map(|_| pointee.clone())
-                };
-                let Some(inside) = inside else {
-                    return Ok(Resolved::Leaves { link: next, pointee });
-                };
-                // The components of its text take the place of the link.
-                rest.extend(path::components(&inside).rev().filter(|component| *component != ".").map(str::to_owned));
-                (last_link, last_pointee) = (next, pointee);
             }
         }
     }
-    Ok(match executable {
-        Some(executable) => Resolved::File { path: real, executable },
-        None => Resolved::Directory { path: real },
-    })
+    Ok(Resolved::Directory { path: way.real })
 }
 
-/// The missing path that begins with `next`; `rest` has the components after it in reverse order.
-fn missing_at(next: &str, rest: &[String]) -> Resolved {
-    let rest: Vec<&str> = rest.iter().rev().map(String::as_str).collect();
-    Resolved::Missing { path: path::resolve(next, &rest.join("/")).unwrap_or_else(|| next.to_owned()) }
+/// The state of [`resolve`].
+struct Way {
+    /// The real path of the directory that was reached.
+    real: String,
+    /// The components that are still to be followed, the next one last.
+    rest: Vec<String>,
+    /// The number of links that were followed.
+    links: usize,
+    /// The last link, as the end of a way that leaves the tree by `..`.
+    last_link: Resolved,
+}
+
+impl Way {
+    /// The way to `path`. If no directory on it is a link, only the last component is still to be followed.
+    fn begin(tree: &dyn Tree, path: &str) -> Result<Way> {
+        let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
+        // A tree fails for a path that is too long, but one of its components may be a link, or missing.
+        let is_plain = directory.len() < PATH.most && tree.entry(directory)? == Some(Entry::Directory);
+        let (real, rest) = if is_plain { (directory, name) } else { ("", path) };
+        let rest = path::components(rest).rev().map(str::to_owned).collect();
+        let last_link = Resolved::Leaves { link: String::new(), pointee: String::new() };
+        Ok(Way { real: real.to_owned(), rest, links: 0, last_link })
+    }
+
+    /// Puts the components of the text of a link in its place. Returns the end of the way if the link leads nowhere in
+    /// the tree.
+    fn follow(&mut self, tree: &dyn Tree, link: String) -> Result<Option<Resolved>> {
+        // As the kernel does (ELOOP), so that a ring ends.
+        self.links += 1;
+        if self.links > LINKS {
+            return Ok(Some(Resolved::Loop { link }));
+        }
+        // No path in a tree is other than UTF-8, so such a link leads to nothing.
+        let Ok(pointee) = String::from_utf8(tree.read(&link)?) else {
+            return Ok(Some(self.missing_at(&link)));
+        };
+        // An absolute link starts again at the top of the file system. A text that climbs above the top by itself
+        // leaves the tree, even if a link in it would lead back.
+        let inside = if path::is_absolute(&pointee) {
+            tree.linked(&pointee).inspect(|_| self.real.clear())
+        } else {
+            path::resolve(&self.real, &pointee).map(|_| pointee.clone())
+        };
+        let Some(inside) = inside else {
+            return Ok(Some(Resolved::Leaves { link, pointee }));
+        };
+        self.rest.extend(path::components(&inside).rev().filter(|component| *component != ".").map(str::to_owned));
+        self.last_link = Resolved::Leaves { link, pointee };
+        Ok(None)
+    }
+
+    /// The missing path that begins with `next`.
+    fn missing_at(&self, next: &str) -> Resolved {
+        let rest: Vec<&str> = self.rest.iter().rev().map(String::as_str).collect();
+        Resolved::Missing { path: path::resolve(next, &rest.join("/")).unwrap_or_else(|| next.to_owned()) }
+    }
 }
 
 /// A tree that several owners share.
