@@ -200,6 +200,23 @@ impl Tracked {
         file.into_iter().chain(submodule).any(|path| path.starts_with(&first))
     }
 
+    /// The entry that other checkouts have at a path: files may be left out on this disk, submodules not checked out,
+    /// and modes not kept.
+    fn entry_elsewhere(&self, path: &str, on_disk: Option<Entry>) -> Result<Option<Entry>> {
+        match on_disk {
+            None if self.left_out.contains(path) => self.index()?.entry(path),
+            None | Some(Entry::Directory) if self.submodules.contains(path) => Ok(Some(Entry::Submodule)),
+            Some(Entry::File { executable }) => {
+                // If git does not trust the modes on disk, the mode of the index counts. Asking git starts a process,
+                // so it is asked only if the two differ.
+                let in_index = self.programs.contains(path);
+                let trusts_disk = executable == in_index || self.repo.has_modes()?;
+                Ok(Some(Entry::File { executable: if trusts_disk { executable } else { in_index } }))
+            }
+            entry => Ok(entry),
+        }
+    }
+
     /// The index, from which left out files are read.
     fn index(&self) -> Result<&GitTree> {
         if let Some(index) = self.index.get() {
@@ -223,25 +240,17 @@ impl Tree for DiskTree {
             return Ok(self.record_absent(path));
         }
         // The directory above was looked up first, so no link above the path is followed.
-        let entry = entry_on_disk(&self.disk_path(path)).map_err(self.failed(path))?.filter(|_| !self.is_hidden(path));
-        // git knows what other checkouts have: files that are left out here, and submodules that are not checked out.
-        let entry = match (entry, &self.git) {
-            (None, Some(git)) if git.left_out.contains(path) => git.index()?.entry(path)?,
-            (None | Some(Entry::Directory), Some(git)) if git.submodules.contains(path) => Some(Entry::Submodule),
-            (Some(Entry::File { executable }), Some(git)) => {
-                // If git does not trust the modes on disk, the mode of the index counts. Asking git starts a process,
-                // so it is asked only if the two differ.
-                let in_index = git.programs.contains(path);
-                let trusts_disk = executable == in_index || git.repo.has_modes()?;
-                Some(Entry::File { executable: if trusts_disk { executable } else { in_index } })
+        let on_disk = entry_on_disk(&self.disk_path(path)).map_err(self.failed(path))?;
+        let on_disk = on_disk.filter(|_| !self.is_hidden(path));
+        let entry = self.git.as_ref().map_or(Ok(on_disk), |git| git.entry_elsewhere(path, on_disk))?;
+        match entry {
+            None => Ok(self.record_absent(path)),
+            Some(Entry::Directory) => {
+                self.directories.borrow_mut().insert(path.to_owned());
+                Ok(entry)
             }
-            (None, _) => self.record_absent(path),
-            (entry, _) => entry,
-        };
-        if entry == Some(Entry::Directory) {
-            self.directories.borrow_mut().insert(path.to_owned());
+            Some(_) => Ok(entry),
         }
-        Ok(entry)
     }
 
     fn names(&self, directory: &str) -> Result<Vec<String>> {
