@@ -59,6 +59,21 @@ pub(crate) fn read_proven(repository: &gix::Repository, kind: &str, id: ObjectId
         .hint(format!("remove it, and run the command again: {}", command("rm -rf", [directory.to_string()]))))
 }
 
+/// Whether a checkout of an entry with this name would write outside of its directory.
+fn is_hostile(name: &[u8]) -> bool {
+    matches!(name, b"" | b"." | b"..") || name.contains(&b'/') || name.eq_ignore_ascii_case(b".git")
+}
+
+fn entry_of(kind: EntryKind) -> Entry {
+    match kind {
+        EntryKind::Tree => Entry::Directory,
+        EntryKind::Blob => Entry::File { executable: false },
+        EntryKind::BlobExecutable => Entry::File { executable: true },
+        EntryKind::Link => Entry::Link,
+        EntryKind::Commit => Entry::Submodule,
+    }
+}
+
 impl Objects {
     /// The objects of a repository; `repo` if it is the repository at hand.
     pub(super) fn new(repository: gix::Repository, repo: Option<Rc<LocalRepo>>) -> Self {
@@ -77,28 +92,16 @@ impl Objects {
         let mut directory = Directory::default();
         for entry in gix::objs::TreeRefIter::from_bytes(&bytes, self.repository.object_hash()) {
             let entry = entry.map_err(|error| Failure::new(format!("tree {id} cannot be read: {error}")))?;
-            let name = entry.filename;
-            // A hostile tree may have such names: a checkout of it would write outside of its directory.
-            if name.is_empty()
-                || name.contains(&b'/')
-                || [&b"."[..], b".."].contains(&&**name)
-                || name.eq_ignore_ascii_case(b".git")
-            {
+            if is_hostile(entry.filename) {
                 let directory = if path.is_empty() { "the top directory" } else { &*format!("`{}`", shown(path)) };
-                let name = shown(&name.to_string());
+                let name = shown(&entry.filename.to_string());
                 let message = format!("tree {id} of {directory} has an entry `{name}`, which git cannot check out");
                 return Err(Failure::new(message));
             }
-            let kind = match entry.mode.kind() {
-                EntryKind::Tree => Entry::Directory,
-                EntryKind::Blob => Entry::File { executable: false },
-                EntryKind::BlobExecutable => Entry::File { executable: true },
-                EntryKind::Link => Entry::Link,
-                EntryKind::Commit => Entry::Submodule,
-            };
+            let item = Item { entry: entry_of(entry.mode.kind()), id: entry.oid.to_owned() };
             // A name that is not UTF-8 cannot be referenced from YAML.
             // If a damaged directory has a name twice, the last one counts.
-            directory.insert(name.to_str_lossy().into(), Item { entry: kind, id: entry.oid.to_owned() });
+            directory.insert(entry.filename.to_str_lossy().into(), item);
         }
         let directory = Rc::new(directory);
         // By id: many directories of two commits are the same object.
