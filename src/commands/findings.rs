@@ -117,68 +117,50 @@ pub(super) fn warning_count(findings: &[Finding], verbose: bool) -> Option<Strin
 /// The findings with their lines. Without `verbose`, a message about several lines of a file is printed once, and help
 /// is not repeated.
 pub(super) fn findings_text(findings: &[&Finding], shown: Shown) -> String {
-    let mut report = Report { shown, ..Report::default() };
+    let mut lines: HashMap<MessageKey, BTreeSet<usize>> = HashMap::new();
     for (finding, span) in findings.iter().filter_map(|finding| Some((finding, finding.span?))) {
-        report.lines.entry(message_key(finding)).or_default().insert(span.start.line);
+        lines.entry(message_key(finding)).or_default().insert(span.start.line);
     }
+    // The same help for twenty findings would hide the findings.
+    let (mut out, mut given, mut is_shortened) = (String::new(), HashSet::new(), false);
     for block in blocks(findings, shown.verbose) {
-        report.add(&block);
+        let first = block[0];
+        // Findings that differ only in their lines are shown as one: the first takes all lines, the others are skipped.
+        let common = common_finding(&block).or_else(|| with_all_lines(first, &mut lines, shown.verbose));
+        let Some((finding, notes)) = common else { continue };
+        let is_repeated = !shown.verbose && first.allowed.is_none() && !given.insert(ways(first));
+        is_shortened |= is_repeated && !first.help.is_empty();
+        out += &finding_text(&finding, &notes, if is_repeated { &[] } else { &first.help }, shown.color);
     }
     // Without the note, a finding without help would look as if there were no help.
-    if report.is_shortened && !shown.quiet {
+    if is_shortened && !shown.quiet {
         let mark = painted("note:", "cyan.bold", shown.color);
-        report.out += &format!("{mark} repeated help is omitted: -v shows it\n");
+        out += &format!("{mark} repeated help is omitted: -v shows it\n");
     }
-    report.out
+    out
 }
 
-/// The text of findings as far as it is written.
-#[derive(Default)]
-struct Report<'a> {
-    shown: Shown,
-    out: String,
-    /// The lines of the findings that differ only in these, until the first of them is written with all lines.
-    lines: HashMap<MessageKey, BTreeSet<usize>>,
-    /// The help that was written.
-    given: HashSet<Vec<&'a str>>,
-    /// Whether help was omitted.
-    is_shortened: bool,
+/// The fixes of a finding. Help that differs only in a path or command is the same help, so only the words before the
+/// first colon count.
+fn ways(finding: &Finding) -> Vec<&str> {
+    finding.help.iter().map(|line| line.split_once(": ").map_or(&**line, |(way, _)| way)).collect()
 }
 
-impl<'a> Report<'a> {
-    /// Writes a group of findings as one, unless an earlier finding has its line.
-    fn add(&mut self, block: &[&'a Finding]) {
-        let Some((finding, notes)) = common_finding(block).or_else(|| self.with_all_lines(block[0])) else { return };
-        let help = self.new_help(block[0]);
-        self.out += &finding_text(&finding, &notes, help, self.shown.color);
+/// A finding with a note about its other lines, which are taken from `lines`; `None` if they were taken before. With
+/// `verbose` each finding stands alone.
+fn with_all_lines(
+    finding: &Finding,
+    lines: &mut HashMap<MessageKey, BTreeSet<usize>>,
+    verbose: bool,
+) -> Option<(Finding, Vec<String>)> {
+    if verbose || finding.span.is_none() {
+        return Some((finding.clone(), Vec::new()));
     }
-
-    /// A finding with a note about the other lines that have it; `None` if an earlier finding has all lines.
-    fn with_all_lines(&mut self, finding: &Finding) -> Option<(Finding, Vec<String>)> {
-        if self.shown.verbose || finding.span.is_none() {
-            return Some((finding.clone(), Vec::new()));
-        }
-        let lines = self.lines.remove(&message_key(finding))?;
-        let others: Vec<String> = lines.iter().skip(1).map(usize::to_string).collect();
-        let word = if others.len() == 1 { "line" } else { "lines" };
-        let note = (!others.is_empty()).then(|| format!("and in {word} {}", named(&others, self.shown.verbose)));
-        Some((finding.clone(), Vec::from_iter(note)))
-    }
-
-    /// The help of a finding; empty if it was written before: the same help for twenty findings would hide these.
-    fn new_help(&mut self, finding: &'a Finding) -> &'a [String] {
-        // An allowed finding is written without its help.
-        if self.shown.verbose || finding.allowed.is_some() {
-            return &finding.help;
-        }
-        // Help that differs only in a path or command is the same help, so only the words before the first colon count.
-        let ways = finding.help.iter().map(|line| line.split_once(": ").map_or(&**line, |(way, _)| way));
-        if self.given.insert(ways.collect()) {
-            return &finding.help;
-        }
-        self.is_shortened |= !finding.help.is_empty();
-        &[]
-    }
+    let lines = lines.remove(&message_key(finding))?;
+    let others: Vec<String> = lines.iter().skip(1).map(usize::to_string).collect();
+    let word = if others.len() == 1 { "line" } else { "lines" };
+    let note = (!others.is_empty()).then(|| format!("and in {word} {}", named(&others, verbose)));
+    Some((finding.clone(), Vec::from_iter(note)))
 }
 
 /// The parts in which findings are equal that are printed once with all their lines: rule, severity, file and message.

@@ -179,18 +179,17 @@ pub(super) fn print_outcome(output: &OutputArgs, outcome: Done) -> ExitCode {
     // A build that was stopped may have hidden anything, so the command failed.
     let stopped: BTreeSet<Failure> = outcome.stopped().into_iter().collect();
     let status = if stopped.is_empty() { outcome.status() } else { FAILED };
-    let is_json = output.format == Format::Json;
+    let is_wanted = status > 0 || !output.quiet;
     // `--quiet` is about text for people. A report for a program or a page is never cut down to nothing.
-    let is_text = matches!(output.format, Format::Human | Format::Github);
-    if !is_text || status > 0 || !output.quiet {
+    if is_wanted || !matches!(output.format, Format::Human | Format::Github) {
         let report = outcome.report(output);
         let pager = outcome.pager().filter(|_| console::Term::stdout().is_term() && !report.is_empty());
         if !pager.is_some_and(|pager| show_in_pager(pager, report.as_bytes())) {
             print(report.as_bytes());
         }
     }
-    // After a success stderr is for people only: not with `--quiet`, and not beside JSON.
-    if status > 0 || !(is_json || output.quiet) {
+    // After a success stderr is for people only, so nothing is said beside JSON.
+    if is_wanted && (status > 0 || output.format != Format::Json) {
         say(&outcome.stderr(output));
     }
     say(&messages::first_failures(&stopped.into_iter().collect::<Vec<_>>(), output.verbose));
