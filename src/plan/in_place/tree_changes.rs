@@ -8,16 +8,8 @@ use crate::plan::Changes;
 use crate::plan::files::LocalizedRoots;
 use crate::record::stored::localized_dir;
 use crate::record::{Lock, Mode, StoredFile, sha256_hex};
-use crate::tree::{Entry, path};
+use crate::tree::{Entry, Tree, path};
 use crate::workspace::{Files, Workspace};
-
-/// How a file of the tree compares with an entry of a lock.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum FileState {
-    Missing,
-    Same,
-    Differs,
-}
 
 /// The files to write and to remove, so that the tree has the localized files, and no other files of `old_lock` than
 /// those in `lock`. Fails if somebody would lose work, and if other files are where localized ones go.
@@ -28,88 +20,132 @@ pub(super) fn changes(
     localized: &LocalizedRoots,
     overwrite: bool,
 ) -> Result<Changes, Failures> {
-    // Whether the file system stores the modes of files.
-    let modes = match &workspace.files {
-        Files::WorkingTree { repo, .. } => repo.has_modes()?,
-        _ => true,
+    let mut comparison = Comparison {
+        tree: user_tree(workspace),
+        has_modes: match &workspace.files {
+            Files::WorkingTree { repo, .. } => repo.has_modes()?,
+            _ => true,
+        },
+        localized,
+        owned: ours(old_lock).map(|file| (file.path.as_str(), file)).collect(),
+        overwrite,
+        changes: Changes::new(),
+        edited: BTreeSet::new(),
+        in_the_way: Vec::new(),
     };
-    let tree = user_tree(workspace);
-    let compare = |file: &StoredFile| -> Result<FileState> {
-        Ok(match tree.entry(&file.path)? {
-            None => FileState::Missing,
-            Some(Entry::File { executable })
-                if (!modes || executable == (file.mode == Mode::Executable))
-                    && sha256_hex(&tree.read(&file.path)?) == file.sha256 =>
-            {
-                FileState::Same
-            }
-            Some(_) => FileState::Differs,
-        })
-    };
-    let owned: BTreeMap<&str, &StoredFile> = ours(old_lock).map(|file| (file.path.as_str(), file)).collect();
-    let mut changes = Changes::new();
-    let (mut edited, mut in_the_way, mut user_edits) = (BTreeSet::new(), Vec::new(), BTreeSet::new());
-    // Files to write: an edited localized file, or a foreign one, must not be overwritten.
-    for (path, (file, entry)) in &localized.files {
-        let state = compare(entry)?;
-        if state == FileState::Same {
-            continue;
-        }
-        // A user's file can be restored only from the index, so unstaged edits of it are refused below.
-        if !localized.is_fetched(path) {
-            user_edits.insert(path.clone());
-        } else if state == FileState::Differs {
-            match owned.get(path.as_str()) {
-                None => in_the_way.push(path.clone()),
-                Some(owned) if !overwrite && compare(owned)? == FileState::Differs => {
-                    edited.insert(path.clone());
-                }
-                Some(_) => {}
-            }
-        }
-        changes.insert(path.clone(), Some(file.clone()));
-    }
-    // A new directory `localized-files` must be empty.
-    let fetched = localized.files.keys().filter(|path| localized.is_fetched(path));
-    let homes: BTreeSet<&str> = fetched.filter_map(|path| localized_dir(path)).collect();
-    for home in homes.into_iter().filter(|home| !workspace.owns(home)) {
-        let is_free = matches!(tree.entry(home)?, None | Some(Entry::Directory));
-        let others = tree.below(home)?.into_iter();
-        let others = others.filter(|path| !owned.contains_key(path.as_str()) && !localized.files.contains_key(path));
-        in_the_way.extend(others.chain((!is_free).then(|| home.to_owned())));
-    }
-    // Files to remove: those that the new lock does not list any more.
-    let listed_paths: BTreeSet<&str> = lock.files.iter().map(|file| file.path.as_str()).collect();
-    let mut gone = owned;
-    gone.retain(|path, _| !listed_paths.contains(path) && !localized.files.contains_key(*path));
-    for (path, file) in &gone {
-        let state = compare(file)?;
-        if state == FileState::Differs && !overwrite {
-            edited.insert((*path).to_owned());
-        }
-        if state != FileState::Missing {
-            changes.insert((*path).to_owned(), None);
-        }
-    }
-    let edited = Vec::from_iter(edited);
-    // `update` has no `--overwrite`, so the roots beside these files are named for `vendor`.
-    let roots = edited.iter().filter_map(|path| Some(pathspec(path::parent(localized_dir(path)?))));
-    let discard = command("git kustomize-localize vendor --overwrite", roots.collect::<BTreeSet<_>>());
-    let mut failures: Vec<Failure> = unstaged_failure(workspace, user_edits)?.into_iter().collect();
+    comparison.write_localized()?;
+    comparison.require_empty_homes(workspace)?;
+    comparison.remove_unlisted(lock)?;
     // All reasons are reported at once, or else people would need a run to see each.
-    let mut refuse = |paths: Vec<String>, problem: &str, hint: &str| {
-        if !paths.is_empty() {
-            failures.push(Failure::new(format!("{problem}: {}", listed(&paths))).hint(hint));
+    let unstaged = unstaged_failure(workspace, comparison.user_edits())?;
+    Failures::if_any(unstaged.into_iter().chain(comparison.failures()).collect())?;
+    Ok(comparison.changes)
+}
+
+/// A comparison of the tree with the localized files, and its results so far.
+struct Comparison<'a> {
+    tree: &'a dyn Tree,
+    /// Whether the file system stores the modes of files.
+    has_modes: bool,
+    localized: &'a LocalizedRoots,
+    /// The files that an earlier run wrote, by path.
+    owned: BTreeMap<&'a str, &'a StoredFile>,
+    overwrite: bool,
+    changes: Changes,
+    /// The files of an earlier run whose edits would be lost.
+    edited: BTreeSet<String>,
+    /// The files that no run wrote, where localized ones go.
+    in_the_way: Vec<String>,
+}
+
+impl Comparison<'_> {
+    /// Whether the tree has a file as the entry of a lock describes it.
+    fn has(&self, file: &StoredFile) -> Result<bool> {
+        let Some(Entry::File { executable }) = self.tree.entry(&file.path)? else { return Ok(false) };
+        let has_mode = !self.has_modes || executable == (file.mode == Mode::Executable);
+        Ok(has_mode && sha256_hex(&self.tree.read(&file.path)?) == file.sha256)
+    }
+
+    /// Writes each file of the result that the tree does not have yet.
+    fn write_localized(&mut self) -> Result<()> {
+        for (path, (file, entry)) in &self.localized.files {
+            if self.has(entry)? {
+                continue;
+            }
+            // An edit of a user's file is expected. It can be undone from the index, which `unstaged_failure` ensures.
+            if self.localized.is_fetched(path) {
+                self.protect(path)?;
+            }
+            self.changes.insert(path.clone(), Some(file.clone()));
         }
-    };
-    refuse(edited, "localized files were edited by hand", &format!("to discard the edits: {discard}"));
-    refuse(
-        in_the_way,
-        "files that the lock does not list are in the way",
-        "move them away, then run the same command again",
-    );
-    Failures::if_any(failures)?;
-    Ok(changes)
+        Ok(())
+    }
+
+    /// The user's files that are edited.
+    fn user_edits(&self) -> BTreeSet<String> {
+        self.changes.keys().filter(|path| self.localized.local_files.contains(*path)).cloned().collect()
+    }
+
+    /// Requires that each new directory `localized-files` has no other files than those that we write.
+    fn require_empty_homes(&mut self, workspace: &Workspace) -> Result<()> {
+        let fetched = self.localized.files.keys().filter(|path| self.localized.is_fetched(path));
+        let homes: BTreeSet<&str> = fetched.filter_map(|path| localized_dir(path)).collect();
+        for home in homes.into_iter().filter(|home| !workspace.owns(home)) {
+            let mut others = self.tree.below(home)?;
+            others.retain(|path| !self.owned.contains_key(path.as_str()) && !self.localized.files.contains_key(path));
+            self.in_the_way.append(&mut others);
+            if !matches!(self.tree.entry(home)?, None | Some(Entry::Directory)) {
+                self.in_the_way.push(home.to_owned());
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes each file of an earlier run that neither the new lock nor the result has.
+    fn remove_unlisted(&mut self, lock: &Lock) -> Result<()> {
+        let listed_paths: BTreeSet<&str> = lock.files.iter().map(|file| file.path.as_str()).collect();
+        let owned: Vec<&str> = self.owned.keys().copied().collect();
+        for path in owned {
+            let is_kept = listed_paths.contains(path) || self.localized.files.contains_key(path);
+            if !is_kept && self.tree.entry(path)?.is_some() {
+                self.protect(path)?;
+                self.changes.insert(path.to_owned(), None);
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps what the tree has at a path from being lost, unless an earlier run wrote it and nobody edited it since.
+    fn protect(&mut self, path: &str) -> Result<()> {
+        if self.tree.entry(path)?.is_none() {
+            return Ok(());
+        }
+        match self.owned.get(path) {
+            None => self.in_the_way.push(path.to_owned()),
+            Some(owned) if !self.overwrite && !self.has(owned)? => drop(self.edited.insert(path.to_owned())),
+            Some(_) => {}
+        }
+        Ok(())
+    }
+
+    /// The failures of files that would be lost.
+    fn failures(&self) -> impl Iterator<Item = Failure> {
+        // `update` has no `--overwrite`, so the roots beside these files are named for `vendor`.
+        let roots = self.edited.iter().filter_map(|path| Some(pathspec(path::parent(localized_dir(path)?))));
+        let discard = command("git kustomize-localize vendor --overwrite", roots.collect::<BTreeSet<_>>());
+        let failure = |problem: &str, paths: &[String], hint: String| {
+            (!paths.is_empty()).then(|| Failure::new(format!("{problem}: {}", listed(paths))).hint(hint))
+        };
+        let edited = Vec::from_iter(self.edited.iter().cloned());
+        let edited =
+            failure("localized files were edited by hand", &edited, format!("to discard the edits: {discard}"));
+        let in_the_way = failure(
+            "files that the lock does not list are in the way",
+            &self.in_the_way,
+            "move them away, then run the same command again".to_owned(),
+        );
+        edited.into_iter().chain(in_the_way)
+    }
 }
 
 /// The failure if files that are to be edited differ from the index: nobody could tell the edits of the user from ours.
