@@ -124,6 +124,7 @@ pub(super) fn reachable_lock(
     user_remotes: &UserRemotes,
     exception: &dyn Fn(&Upstream) -> Option<String>,
 ) -> Lock {
+    let entries = KnownEntries { old_lock, fetched, kept_entries };
     let mut lock = Lock { trailers: old_lock.trailers, files: old_lock.files.clone(), ..Lock::default() };
     let mut todo: Vec<Upstream> = user_remotes.to_localize.iter().cloned().collect();
     let mut seen = BTreeSet::new();
@@ -134,39 +135,27 @@ pub(super) fn reachable_lock(
         }
         // A reference that only an upstream has may stay remote by an exception of the configuration: a comment is
         // about the user's reference beside it.
-        let is_named_only = !user_remotes.to_localize.contains(&upstream);
-        if let Some(reason) = is_named_only.then(|| exception(&upstream)).flatten() {
+        if !user_remotes.to_localize.contains(&upstream)
+            && let Some(reason) = exception(&upstream)
+        {
             lock.left.insert(upstream, reason);
             continue;
         }
-        // The digest comes from the fetched entry, unless the old one is kept. A fetched entry with the same digest may
-        // list references that the kept one does not know.
+        // An upstream without an entry was not resolved. It stays out of the lock, and `unlocked` finds it.
         let source = upstream.source();
-        let old = old_lock.remotes.get(&source);
-        let new = fetched.get(&source).filter(|new| {
-            let has_new_digest = old.is_some_and(|old| old.digest != new.digest);
-            !(has_new_digest && kept_entries.contains(&source))
-        });
-        let pinned = new.or(old);
-        // The references come from either entry, if it is of the same commit and has the directory.
-        let old_of_same_commit = old.filter(|old| pinned.is_some_and(|pinned| pinned.digest == old.digest));
-        let mut entries = [new, old_of_same_commit].into_iter().flatten();
-        let read_entry = entries.find_map(|entry| Some((entry, entry.paths.get(upstream.path())?)));
-        // An upstream that neither has was not resolved. It stays out of the lock, and `unlocked` finds it.
-        let (Some(pinned), Some((read_entry, names))) = (pinned, read_entry) else { continue };
+        let Some(pinned) = entries.of_source(&source) else { continue };
+        let Some((read_entry, names)) = entries.with_names(&upstream, pinned) else { continue };
         todo.extend(names.iter().cloned());
         // An entry whose commit a bot changed stays stale until its references are read again. A bot finds only what
         // the user's own files reference by URL, so only these entries get `paths_of`, by which such a change is
         // noticed.
-        let paths_of = read_entry.paths_of.clone().filter(|_| read_entry.is_stale()).or_else(|| {
-            let is_url = user_remotes.urls.contains(&source);
-            is_url.then(|| self::paths_of(pinned, &source, old_lock)).flatten()
-        });
-        let entry = lock.remotes.entry(source).or_insert_with(|| Pinned {
-            paths: BTreeMap::new(),
-            paths_of: paths_of.clone(),
-            ..pinned.clone()
-        });
+        let paths_of = if read_entry.is_stale() {
+            read_entry.paths_of.clone()
+        } else {
+            user_remotes.urls.get(&source).and_then(|source| paths_of(pinned, source, old_lock))
+        };
+        let new_entry = || Pinned { paths: BTreeMap::new(), paths_of: None, ..pinned.clone() };
+        let entry = lock.remotes.entry(source).or_insert_with(new_entry);
         if !entry.is_stale() {
             entry.paths_of = paths_of;
         }
@@ -179,6 +168,33 @@ pub(super) fn reachable_lock(
         }
     }
     lock
+}
+
+/// The entries from which a lock is made.
+struct KnownEntries<'a> {
+    old_lock: &'a Lock,
+    fetched: &'a Remotes,
+    /// The sources that keep their old entries.
+    kept_entries: &'a BTreeSet<Upstream>,
+}
+
+impl<'a> KnownEntries<'a> {
+    /// The entry that tells the digest of a source: the fetched one, unless the old one is kept. A fetched entry with
+    /// the same digest is better than the kept one: it may list references that the kept one does not know.
+    fn of_source(&self, source: &Upstream) -> Option<&'a Pinned> {
+        match (self.old_lock.remotes.get(source), self.fetched.get(source)) {
+            (Some(old), Some(new)) if old.digest != new.digest && self.kept_entries.contains(source) => Some(old),
+            (old, new) => new.or(old),
+        }
+    }
+
+    /// The upstreams that `upstream` references, with the entry that lists them: the fetched or the old one, if it has
+    /// the same digest as `pinned`. `None` if neither has the directory.
+    fn with_names(&self, upstream: &Upstream, pinned: &Pinned) -> Option<(&'a Pinned, &'a BTreeSet<Upstream>)> {
+        let entries = [self.fetched, &self.old_lock.remotes].map(|remotes| remotes.get(&upstream.source()));
+        let mut entries = entries.into_iter().flatten().filter(|entry| entry.digest == pinned.digest);
+        entries.find_map(|entry| Some((entry, entry.paths.get(upstream.path())?)))
+    }
 }
 
 /// The commit whose paths an entry has, as a lock shows it. `None` for an entry that a bot must not change, because
