@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::files::{LocalizedRoots, ResultFile, Rewritten, stripped};
-use super::placing::{Instance, LaidOutFile, LayoutBuilder};
+use super::placing::{Instance, LaidOutEdit, LaidOutFile, LayoutBuilder};
 use super::{GITATTRIBUTES, remotes};
 use crate::graph::{Origin, RootId, SourceId};
 use crate::kustomization::{self, Edit};
@@ -86,57 +86,70 @@ impl LayoutBuilder<'_> {
     fn add_file(&self, path_in_result: &str, placed: &LaidOutFile, localized: &mut LocalizedRoots) -> Result<()> {
         let graph = self.graph;
         let from = &graph.files[placed.file];
-        let remote = graph.pinned(placed.file).map(|(source, _)| source);
-        let is_local = remote.is_none();
-        let run_at = placed.run_at.as_ref();
-        let (path, blob, run_at) = match &from.origin {
-            // A downloaded file has no mode, so it counts as a program whenever a reference runs it. The files of a
-            // chart are not run. A file of a tree may have a blob already, which then need not be written.
-            Origin::Remote(_) => (None, None, run_at),
-            Origin::Archive { path, .. } => (Some(path), None, None),
-            Origin::Tree { source, path } => {
-                (Some(path), graph.sources[*source].tree.stored(path), run_at.filter(|_| from.executable))
-            }
-        };
-        let source = path.filter(|_| !is_local).cloned();
-        if is_local {
-            localized.local_files.insert(path_in_result.to_owned());
-        }
-        // A fetched program loses its execute bit, unless the configuration trusts it: it must not run by accident.
-        let may_run = run_at.filter(|_| !is_local);
-        let is_trusted = may_run.is_some() && self.config.trusts(path_in_result);
         let bytes = graph.read(placed.file).map_err(|failure| graph.unreadable(placed.file, failure))?;
-        let mut file = ResultFile { bytes, executable: (from.executable && is_local) || is_trusted, blob };
-        let mut stored = StoredFile { remote, source, ..entry(path_in_result, &file) };
-        if is_trusted {
-            localized.trusted.insert(placed.file);
-        } else if let Some(location) = may_run {
-            stored.stripped = true;
-            localized.findings.push(stripped(&stored, location.clone()));
-        }
+        let blob = match &from.origin {
+            // A file of a tree may have a blob already, which then need not be written.
+            Origin::Tree { source, path } => graph.sources[*source].tree.stored(path),
+            Origin::Remote(_) | Origin::Archive { .. } => None,
+        };
+        let mut file = ResultFile { bytes, executable: from.executable, blob };
+        let mut stored = if graph.is_fetched(placed.file) {
+            self.fetched_entry(path_in_result, placed, &mut file, localized)
+        } else {
+            localized.local_files.insert(path_in_result.to_owned());
+            entry(path_in_result, &file)
+        };
         // The edits come last: without edits, the entry and the stored object of the original stay valid.
         if let Some(bytes) = self.edited(path_in_result, placed, &file.bytes, &mut localized.rewritten)? {
             stored.sha256 = sha256_hex(&bytes);
             file = ResultFile { bytes: bytes.into(), blob: None, ..file };
         }
-        // The original text of each reference goes into the lock, so that the file can be restored.
-        for edit in placed.edits.iter().filter(|_| !is_local) {
-            let Some(original) = &edit.original else { continue };
-            if redact::has_secret(&graph[edit.edge].reference.text) {
-                // A URL with a secret is stored nowhere, so this file cannot be restored and is fetched again: it gets
-                // no `source`, or, for the file of a URL, which never has one, no `remote`.
-                stored.source = None;
-                if matches!(from.origin, Origin::Remote(_)) {
-                    stored.remote = None;
-                    stored.rewritten.clear();
-                    break;
-                }
-            } else {
-                stored.rewritten.insert(edit.value.clone(), original.clone());
-            }
-        }
         localized.files.insert(path_in_result.to_owned(), (file, stored));
         Ok(())
+    }
+
+    /// The lock entry of a fetched file before its edits. A program loses its execute bit, unless the configuration
+    /// trusts it: it must not run by accident.
+    fn fetched_entry(
+        &self,
+        path_in_result: &str,
+        placed: &LaidOutFile,
+        file: &mut ResultFile,
+        localized: &mut LocalizedRoots,
+    ) -> StoredFile {
+        let is_download = matches!(self.graph.files[placed.file].origin, Origin::Remote(_));
+        // A downloaded file has no mode, so it is a program whenever a reference runs it.
+        let run_at = placed.run_at.as_ref().filter(|_| file.executable || is_download);
+        file.executable = run_at.is_some() && self.config.trusts(path_in_result);
+        let mut stored = entry(path_in_result, file);
+        stored.remote = self.graph.pinned(placed.file).map(|(remote, _)| remote);
+        if file.executable {
+            localized.trusted.insert(placed.file);
+        } else if let Some(location) = run_at {
+            stored.stripped = true;
+            localized.findings.push(stripped(&stored, location.clone()));
+        }
+        self.make_restorable(placed, &mut stored);
+        stored
+    }
+
+    /// Adds to the entry of a fetched file its path upstream and the original text of each reference, from which it can
+    /// be restored. A URL with a secret is stored nowhere, so a file that has one cannot be restored. It is fetched
+    /// again, because its entry has no `source`, or, if it is the file of a URL, which never has one, no `remote`.
+    fn make_restorable(&self, placed: &LaidOutFile, stored: &mut StoredFile) {
+        let has_secret = |edit: &LaidOutEdit| redact::has_secret(&self.graph[edit.edge].reference.text);
+        let origin = &self.graph.files[placed.file].origin;
+        if placed.edits.iter().any(has_secret) {
+            if matches!(origin, Origin::Remote(_)) {
+                stored.remote = None;
+            }
+            return;
+        }
+        if let Origin::Tree { path, .. } | Origin::Archive { path, .. } = origin {
+            stored.source = Some(path.clone());
+        }
+        let originals = placed.edits.iter().filter_map(|edit| Some((edit.value.clone(), edit.original.clone()?)));
+        stored.rewritten = originals.collect();
     }
 
     /// The bytes of a file after its edits. `None` if there are none. The edits are added to `rewritten`.
