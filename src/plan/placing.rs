@@ -237,48 +237,56 @@ impl LayoutBuilder<'_> {
         id: EdgeId,
         todo: &mut Vec<(Instance, RootId)>,
     ) -> Result<Option<String>> {
-        let graph = self.graph;
-        let (node, edge) = (&graph.roots[id.root], &graph[id]);
-        let stays = self.stays(node.source);
-        let location = || graph.location(edge);
-        Ok(match self.destination_of(instance, id) {
-            // A reference between two roots of a tree that stays keeps its text.
+        match self.destination_of(instance, id) {
             LaidOutReference::Root(inner, root) => {
-                let is_local = inner == *instance;
-                let destination = self.destination(&inner, &graph.roots[root].directory);
+                // A reference between two roots of a tree that stays keeps its text.
+                let is_unchanged = self.stays(self.graph.roots[id.root].source) && inner == *instance;
+                let destination = self.destination(&inner, &self.graph.roots[root].directory);
                 todo.push((inner, root));
-                Some(destination).filter(|_| !(stays && is_local))
+                Ok(Some(destination).filter(|_| !is_unchanged))
             }
-            LaidOutReference::File(file, destination) => {
-                if stays && matches!(graph.files[file].origin, Origin::Tree { .. }) {
-                    // A relative path still leads to a file that stays. An absolute one holds on this machine only.
-                    if !path::is_absolute(&edge.reference.text) {
-                        return Ok(None);
-                    }
-                } else if let Err(failure) = self.lay_out_file(&destination, file) {
-                    self.failures.push(failure.at(location()));
-                    return Ok(None);
-                }
-                // A finding about the execute bit names the first reference that runs the program.
-                if edge.reference.accepts == Accepts::Program
-                    && let Some(placed) = self.laid_out.get_mut(&destination)
-                {
-                    placed.run_at.get_or_insert_with(location);
-                }
-                Some(destination)
-            }
+            LaidOutReference::File(file, destination) => Ok(self.lay_out_referenced(id, file, destination)),
+            LaidOutReference::Unplaced => self.leave(instance, id).map(|()| None),
+        }
+    }
+
+    /// Lays out the file that a reference leads to. Returns its path; `None` if the reference does not change, or if
+    /// the file could not be laid out, which is recorded.
+    fn lay_out_referenced(&mut self, id: EdgeId, file: FileId, destination: String) -> Option<String> {
+        let (graph, edge) = (self.graph, &self.graph[id]);
+        let stays = self.stays(graph.roots[id.root].source) && matches!(graph.files[file].origin, Origin::Tree { .. });
+        // A relative path still leads to a file that stays. An absolute one holds on this machine only.
+        if stays && !path::is_absolute(&edge.reference.text) {
+            return None;
+        }
+        if !stays && let Err(failure) = self.lay_out_file(&destination, file) {
+            self.failures.push(failure.at(graph.location(edge)));
+            return None;
+        }
+        // A finding about the execute bit names the first reference that runs the program.
+        if edge.reference.accepts == Accepts::Program
+            && let Some(placed) = self.laid_out.get_mut(&destination)
+        {
+            placed.run_at.get_or_insert_with(|| graph.location(edge));
+        }
+        Some(destination)
+    }
+
+    /// Leaves a reference as it is that leads to nothing with a path. Fails if it should be localized.
+    fn leave(&mut self, instance: &Instance, id: EdgeId) -> Result<()> {
+        let (graph, edge) = (self.graph, &self.graph[id]);
+        let node = &graph.roots[id.root];
+        if edge.resolution == Resolution::Unchanged {
             // The file may be missing. The walk that proves the result must allow that, too.
-            LaidOutReference::Unplaced if edge.resolution == Resolution::Unchanged => {
-                let directory = self.destination(instance, &node.directory);
-                self.allowed_missing.extend(path::resolve(&directory, &edge.reference.text));
-                None
-            }
-            // In place, a broken reference of the user was broken before, and `check` reports it.
-            LaidOutReference::Unplaced if stays || graph.stays_remote.contains_key(&id) => None,
-            LaidOutReference::Unplaced => {
-                return Err(Failure::new("a reference was not resolved").at(location()));
-            }
-        })
+            let directory = self.destination(instance, &node.directory);
+            self.allowed_missing.extend(path::resolve(&directory, &edge.reference.text));
+            return Ok(());
+        }
+        // In place, a broken reference of the user was broken before, and `check` reports it.
+        if self.stays(node.source) || graph.stays_remote.contains_key(&id) {
+            return Ok(());
+        }
+        Err(Failure::new("a reference was not resolved").at(graph.location(edge)))
     }
 
     /// The value of a reference before localizing, or an equivalent one, with which an upstream file can be restored.
