@@ -1,7 +1,7 @@
 //! Proves that a result is complete before any of it is written.
 
 use super::files::LocalizedRoots;
-use crate::graph::{Edge, Explored, Graph, Resolution};
+use crate::graph::{Explored, Graph, Resolution};
 use crate::kustomization::{Accepts, Reference};
 use crate::message::failure::{Failure, Failures};
 use crate::message::redact;
@@ -16,7 +16,6 @@ pub(super) fn assert_whole(
     localized: &LocalizedRoots,
 ) -> Result<(), Failures> {
     let graph = &after.graph;
-    let old_roots = before.map(Graph::user_roots).unwrap_or_default();
     // In place the troubles were there before, and are the user's.
     let troubles = after.troubles.iter().filter(|_| before.is_none());
     let mut failures: Vec<Failure> = troubles.map(|trouble| trouble.failure.clone()).collect();
@@ -28,16 +27,12 @@ pub(super) fn assert_whole(
         if is_resolved || !is_ours {
             continue;
         }
-        let (directory, Reference { text, field, accepts, .. }) = (&graph.roots[id.root].directory, &*edge.reference);
+        let (directory, Reference { text, accepts, .. }) = (&graph.roots[id.root].directory, &*edge.reference);
         // kustomize tries a plugin entry as an inline configuration first, so a missing path may be intended.
         let is_allowed = *accepts == Accepts::Plugin
             && path::resolve(directory, text).is_some_and(|path| localized.allowed_missing.contains(&path));
         // A root that did not build before need not build after: the user is told about it by `check`.
-        let old_root = before.zip(old_roots.get(directory.as_str()));
-        let mut old_edges = old_root.into_iter().flat_map(|(graph, id)| &graph.roots[*id].edges);
-        let was_broken = old_edges.any(|old: &Edge| {
-            old.resolution == Resolution::Broken && old.reference.field == *field && old.reference.text == *text
-        });
+        let was_broken = before.is_some_and(|before| has_broken(before, directory, &edge.reference));
         if !is_allowed && !was_broken {
             let failure = Failure::new(format!("`{}` leads nowhere", redact::url(text)));
             failures.push(failure.at(graph.location(edge)));
@@ -50,6 +45,13 @@ pub(super) fn assert_whole(
             .hint("this is a defect of git-kustomize-localize: please report it with the kustomization")
     });
     Failures::if_any(defects.collect())
+}
+
+/// Whether the root of the user in a directory has a reference that leads to nothing.
+fn has_broken(graph: &Graph, directory: &str, reference: &Reference) -> bool {
+    let edges = graph.user_root(directory).into_iter().flat_map(|root| &graph.roots[root].edges);
+    let mut broken = edges.filter(|edge| edge.resolution == Resolution::Broken).map(|edge| &edge.reference);
+    broken.any(|broken| broken.field == reference.field && broken.text == reference.text)
 }
 
 #[cfg(test)]
