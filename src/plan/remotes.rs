@@ -4,7 +4,7 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::config::Config;
-use crate::graph::{Edge, FileId, Graph, Lines, Origin, REASON_NOT_AN_ERROR, Resolution, RootId};
+use crate::graph::{Chart, Edge, FileId, Graph, Lines, Origin, REASON_NOT_AN_ERROR, Resolution, RootId};
 use crate::kustomization::{NoteKind, Runs, is_pinned};
 use crate::message::failure::{Failure, Result};
 use crate::message::finding::Rule;
@@ -148,38 +148,47 @@ impl<'a> Referenced<'a> {
 /// images of functions that may change or use the network. References that no lock could have are skipped; the walk
 /// reports them.
 fn mentions(graph: &Graph, old_lock: &Lock) -> Vec<Mention> {
-    let mut references = Vec::new();
-    for (id, edge) in graph.edges() {
-        let wanted = edge.remote.as_ref().filter(|_| edge.resolution == Resolution::Remote);
-        // A reference that was not followed has the upstream of the old lock, or that of its text.
-        let unresolved = || wanted.map(|wanted| wanted.locked(old_lock).unwrap_or_else(|| wanted.upstream()));
-        let upstream = resolved_upstream(graph, edge).map(|(upstream, _)| upstream).or_else(unresolved);
-        let is_left = graph.stays_remote.contains_key(&id);
-        references.extend(upstream.map(|upstream| Mention { upstream, root: id.root, lines: edge.lines(), is_left }));
+    let edges = graph.edges().filter_map(|(id, edge)| {
+        let (upstream, is_left) = (upstream_of_edge(graph, edge, old_lock)?, graph.stays_remote.contains_key(&id));
+        Some(Mention { upstream, root: id.root, lines: edge.lines(), is_left })
+    });
+    let charts = graph.charts.iter().filter_map(|chart| mentioned_chart(graph, chart, old_lock));
+    let images = graph.notes.iter().enumerate().filter_map(|(note, noted)| {
+        let upstream = changing_image(&noted.note.kind)?;
+        // Images are never fetched.
+        Some(Mention { upstream, root: noted.root, lines: graph.lines_of(note), is_left: true })
+    });
+    edges.chain(charts).chain(images).filter(|mention| can_be_named(&mention.upstream)).collect()
+}
+
+/// The upstream of a remote reference; of one that was not followed that of the old lock, or that of its text. `None`
+/// if the reference is local or broken.
+fn upstream_of_edge(graph: &Graph, edge: &Edge, old_lock: &Lock) -> Option<Upstream> {
+    if let Some((upstream, _)) = resolved_upstream(graph, edge) {
+        return Some(upstream);
     }
-    for chart in &graph.charts {
-        let lines = graph.lines_of(chart.note);
-        let upstream = chart.wanted.as_ref().map(|wanted| wanted.upstream());
-        // A chart in the tree is not remote. If the old lock has it, it was fetched once, and stays locked as long as
-        // files of the user reference it. A chart in a fetched tree came with that tree.
-        let upstream =
-            upstream.filter(|upstream| !chart.is_there() || old_lock.holds(upstream) && !graph.is_fetched(lines.file));
-        // A chart was not pulled if an exception covers it, helm is not enabled, pulling failed, or the walk had no
-        // network. [`user_remotes`] asks for the exception.
-        let is_left = chart.archive.is_none() && !chart.is_there();
-        references.extend(upstream.map(|upstream| Mention { upstream, root: chart.root, lines, is_left }));
+    let wanted = edge.remote.as_ref().filter(|_| edge.resolution == Resolution::Remote)?;
+    Some(wanted.locked(old_lock).unwrap_or_else(|| wanted.upstream()))
+}
+
+/// The mention of a chart. `None` for a chart in the tree, unless the old lock has it: then it was fetched once, and
+/// stays locked as long as files of the user reference it. A chart in a fetched tree came with that tree.
+fn mentioned_chart(graph: &Graph, chart: &Chart, old_lock: &Lock) -> Option<Mention> {
+    let (upstream, lines) = (chart.wanted.as_ref()?.upstream(), graph.lines_of(chart.note));
+    if chart.is_there() && (!old_lock.holds(&upstream) || graph.is_fetched(lines.file)) {
+        return None;
     }
-    for (note, noted) in graph.notes.iter().enumerate() {
-        let NoteKind::Code { runs: Runs::Image { image, network }, .. } = &noted.note.kind else { continue };
-        // A pinned image without network cannot change, so that the lock need not mention it. Any other image stays
-        // remote, because images are never fetched.
-        if !is_pinned(image) || *network {
-            let upstream = Upstream::Image { image: redact::url(image) };
-            references.push(Mention { upstream, root: noted.root, lines: graph.lines_of(note), is_left: true });
-        }
-    }
-    references.retain(|reference| can_be_named(&reference.upstream));
-    references
+    // A chart was not pulled if an exception covers it, helm is not enabled, pulling failed, or the walk had no
+    // network. [`user_remotes`] asks for the exception.
+    let is_left = chart.archive.is_none() && !chart.is_there();
+    Some(Mention { upstream, root: chart.root, lines, is_left })
+}
+
+/// The image that a function runs. `None` for a pinned one without network: it cannot change, so that the lock need not
+/// mention it.
+fn changing_image(note: &NoteKind) -> Option<Upstream> {
+    let NoteKind::Code { runs: Runs::Image { image, network }, .. } = note else { return None };
+    (!is_pinned(image) || *network).then(|| Upstream::Image { image: redact::url(image) })
 }
 
 /// The upstream that a reference was resolved to, with its entry, without the upstreams that it references. `None` if
