@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Changes;
 use super::files::edited;
 use crate::graph::{ChartRef, ExpectedContent, Noted, RemoteRef, WalkPolicy};
-use crate::kustomization::{Edit, NoteKind};
+use crate::kustomization::{Edit, NoteKind, Reference};
 use crate::message::failure::{Failure, Failures, Result, command, listed, short};
 use crate::message::redact;
 use crate::record::{ChangeKind, Lock, LockChange};
@@ -218,24 +218,17 @@ pub(crate) fn with_new_refs(
         let (Some(spec), Some(file)) = (spec, graph.user_path(edge.from)) else {
             continue;
         };
-        let text = &edge.reference.text;
-        if !is_selected(urls, paths, &redact::url(text), file) {
+        if !is_selected(urls, paths, &redact::url(&edge.reference.text), file) {
             continue;
         }
         is_named = true;
         let located = |failure: Failure| failure.at(graph.location(edge));
-        let Some(to) = new_ref(&Versioned::Repository(spec)).map_err(located)? else { continue };
-        // kustomize ignores a ref in some spellings of a URL, so each edit is read back.
-        let new = with_ref(text, spec, &to).ok_or_else(|| {
-            located(Failure::new(format!("`{}` cannot be written with the ref `{to}`", redact::url(text))))
-        })?;
-        // A selected file is listed even without an edit: the localized files below it are written again, too.
-        let of_file = edits.entry(file).or_default();
-        if new != *text {
-            of_file.push(Edit { spot: &edge.reference.spot, value: edge.reference.with_path(&new) });
+        if let Some(to) = new_ref(&Versioned::Repository(spec)).map_err(located)? {
+            // A selected file is listed even without an edit: the localized files below it are written again, too.
+            edits.entry(file).or_default().extend(with_new_ref(&edge.reference, spec, &to).map_err(located)?);
         }
     }
-    if !is_named && !urls.is_empty() {
+    if !urls.is_empty() && !is_named {
         let in_paths = if paths.is_empty() { "" } else { " there" };
         return Err(Failure::new(format!(
             "no kustomization{in_paths} references a git repository or chart with this URL"
@@ -262,10 +255,19 @@ fn with_version<'a>(chart: &ChartRef, note: &'a NoteKind, to: &str) -> Result<Op
     Ok(Some(Edit { spot, value: to.to_owned() }))
 }
 
+/// The edit that gives a reference to a repository another ref. `None` if the reference has it already.
+fn with_new_ref<'a>(reference: &'a Reference, spec: &RepoSpec, to: &str) -> Result<Option<Edit<'a>>> {
+    let text = &reference.text;
+    // kustomize ignores a ref in some spellings of a URL, so each edit is read back.
+    let new = with_ref(text, spec, to)
+        .ok_or_else(|| Failure::new(format!("`{}` cannot be written with the ref `{to}`", redact::url(text))))?;
+    Ok((new != *text).then(|| Edit { spot: &reference.spot, value: reference.with_path(&new) }))
+}
+
 /// Whether a reference of `file` is one that `urls` name, below `paths`. An empty list selects all.
 fn is_selected(urls: &[UrlArgument], paths: &[String], reference: &str, file: &str) -> bool {
-    (urls.is_empty() || urls.iter().any(|url| url.is_of_reference(reference)))
-        && (path::is_in_any(path::parent(file), paths) || paths.iter().any(|path| file == path))
+    let is_named = urls.is_empty() || urls.iter().any(|url| url.is_of_reference(reference));
+    is_named && path::is_in_any(file, paths)
 }
 
 /// A reference with another ref. `None` if kustomize would parse it differently.
