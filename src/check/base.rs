@@ -42,6 +42,7 @@ pub(crate) fn renamed(mut findings: Vec<Finding>, renames: &HashMap<String, Stri
 /// The findings of a base that have one key.
 struct KnownFindings {
     severity: Severity,
+    /// How many of them no finding of the change was compared with yet.
     count: Cell<usize>,
     starts: Starts,
 }
@@ -65,6 +66,30 @@ impl KnownFindings {
         }
     }
 
+    /// Whether there is one more of them.
+    fn has_one(&self) -> bool {
+        self.count.get() > 0
+    }
+
+    /// Uses up one of them.
+    fn take_one(&self) {
+        self.count.set(self.count.get().saturating_sub(1));
+    }
+
+    /// Whether a finding that is known from these stays, with an exception, or because of what now leads to it.
+    fn keeps(&self, finding: &mut Finding) -> bool {
+        // An exception that covers an old finding lets nothing new in.
+        if let Some(allowed) = &mut finding.allowed {
+            allowed.is_new = false;
+            return true;
+        }
+        // A known finding matters again if something new leads to it: a target now deploys a directory that nobody
+        // used.
+        let Some(start) = self.new_start(&finding.starts) else { return false };
+        finding.message = format!("{}, and {start} leads to it now", finding.message);
+        true
+    }
+
     /// A target or root that leads to the finding in the change, but not in the base; `None` if there is none.
     fn new_start(&self, starts: &Starts) -> Option<String> {
         let target = starts.targets.iter().find_map(|(name, targets)| {
@@ -73,6 +98,52 @@ impl KnownFindings {
         });
         let mut roots = starts.tops.difference(&self.starts.roots);
         target.or_else(|| Some(format!("`{}`", path::shown(roots.next()?))))
+    }
+}
+
+/// The findings of a base, by what a finding of the change may have in common with them.
+#[derive(Default)]
+struct OldFindings {
+    /// All findings, by their identity.
+    same: HashMap<Key, KnownFindings>,
+    /// Those that the base does not allow, for other versions of the same upstream.
+    other_versions: HashMap<Key, KnownFindings>,
+    /// Those that a comment named, and that are gone, for other versions of the same upstream.
+    gone_with_comment: HashMap<Key, KnownFindings>,
+}
+
+impl OldFindings {
+    /// Indexes the findings of a base. `now` are those of the change.
+    fn of(old: &[Finding], now: &[Finding]) -> OldFindings {
+        let mut all = OldFindings::default();
+        for finding in old {
+            KnownFindings::add_known(&mut all.same, identity(finding), finding);
+            if finding.allowed.is_none() && finding.is_named() {
+                KnownFindings::add_known(&mut all.other_versions, unversioned(finding), finding);
+            }
+            if has_comment(finding) {
+                KnownFindings::add_known(&mut all.gone_with_comment, unversioned(finding), finding);
+            }
+        }
+        // A finding that the change still has is not gone.
+        for finding in now.iter().filter(|finding| all.same.contains_key(&identity(finding))) {
+            if let Some(gone) = all.gone_with_comment.get(&unversioned(finding)) {
+                gone.take_one();
+            }
+        }
+        all
+    }
+
+    /// The findings from which one of the change is known; `None` if it is new. A finding without a reference is known
+    /// as often as the base has it.
+    fn known(&self, finding: &Finding) -> Option<&KnownFindings> {
+        let unversioned = unversioned(finding);
+        let is_enough = |old: &&KnownFindings| finding.is_named() || old.has_one();
+        let same = self.same.get(&identity(finding)).filter(is_enough);
+        let other_version = self.other_versions.get(&unversioned).filter(is_enough);
+        let gone = self.gone_with_comment.get(&unversioned).filter(|old| old.has_one());
+        // An error is new if the base has it as a warning.
+        [same, other_version, gone].into_iter().flatten().find(|old| old.severity <= finding.severity)
     }
 }
 
@@ -127,63 +198,16 @@ impl Checked {
     /// - about another version of the same upstream, which the base does not allow, or
     /// - about another version that a comment named, and that is gone: as many as are gone.
     ///
-    /// A known finding stays if an exception of the base allows it; if one of the change does, but then that exception
-    /// is not new; if its file could not be read completely; and if a root or target leads to it that did not in the
-    /// base.
+    /// A known finding stays if an exception allows it, but then that exception is not new; if its file could not be
+    /// read completely; and if a root or target leads to it that did not in the base.
     pub(super) fn leave_out(&mut self, old: &[Finding]) -> usize {
-        let (mut known, mut versions) = (HashMap::new(), HashMap::new());
-        // For each upstream: how many findings of the base that a comment named are gone.
-        let mut gone_with_comment: HashMap<Key, (isize, Severity)> = HashMap::new();
-        for finding in old {
-            KnownFindings::add_known(&mut known, identity(finding), finding);
-            if finding.allowed.is_none() && finding.is_named() {
-                KnownFindings::add_known(&mut versions, unversioned(finding), finding);
-            }
-            if has_comment(finding) {
-                let (count, severity) = gone_with_comment.entry(unversioned(finding)).or_insert((0, finding.severity));
-                *count += 1;
-                *severity = finding.severity.min(*severity);
-            }
-        }
-        // A finding that the change still has is not gone.
-        for finding in self.findings.iter().filter(|finding| known.contains_key(&identity(finding))) {
-            if let Some((count, _)) = gone_with_comment.get_mut(&unversioned(finding)) {
-                *count -= 1;
-            }
-        }
+        let old = OldFindings::of(old, &self.findings);
         let before = self.findings.len();
         self.findings.retain_mut(|finding| {
-            let is_allowed_by_base = finding.allowed.as_ref().is_some_and(|allowed| !allowed.is_new);
-            // An error is new if the base has it as a warning. Findings without a reference are known as often as the
-            // base has them.
-            let matches =
-                |old: &&KnownFindings| old.severity <= finding.severity && (finding.is_named() || old.count.get() > 0);
-            let old = known.get(&identity(finding)).filter(matches);
-            let old = old.or_else(|| versions.get(&unversioned(finding)).filter(matches));
+            let Some(known) = old.known(finding) else { return true };
             // Each finding uses up one of the base, also if it stays.
-            let is_known = match old {
-                Some(old) => {
-                    old.count.set(old.count.get().saturating_sub(1));
-                    true
-                }
-                None => gone_with_comment.get_mut(&unversioned(finding)).is_some_and(|(count, severity)| {
-                    *count -= 1;
-                    *count >= 0 && *severity <= finding.severity
-                }),
-            };
-            if is_allowed_by_base || finding.unread || !is_known {
-                return true;
-            }
-            // A known finding matters again if something new leads to it: a target now deploys a directory that nobody
-            // used.
-            let new_start = old.and_then(|old| old.new_start(&finding.starts));
-            // An exception that covers an old finding lets nothing new in.
-            match (&mut finding.allowed, new_start) {
-                (Some(allowed), _) => allowed.is_new = false,
-                (None, Some(start)) => finding.message = format!("{}, and {start} leads to it now", finding.message),
-                (None, None) => return false,
-            }
-            true
+            known.take_one();
+            finding.unread || known.keeps(finding)
         });
         before - self.findings.len()
     }
