@@ -1,5 +1,6 @@
 //! A check of a repository: which files it looks at, which base it compares them with, and whether it builds.
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use super::build::{BaseTree, CheckBuildOptions, CheckBuilds};
@@ -8,7 +9,7 @@ use crate::config::{Config, FILE_NAME};
 use crate::git::{LocalRepo, Snapshot};
 use crate::graph::Survey;
 use crate::kustomization::FILE_NAMES;
-use crate::message::failure::{FailureKind, Failures, Location, Result, shown};
+use crate::message::failure::{Failure, FailureKind, Failures, Location, Result, shown};
 use crate::message::finding::Finding;
 use crate::plan::{Changes, Plan, changed};
 use crate::record::{LOCK_NAME, Lock, new_entries};
@@ -55,27 +56,11 @@ pub(crate) fn checked(
     // The configuration is read even if that of the base counts: a change that breaks it would stop every change after
     // it.
     let own_config = Config::of(&*tree, "")?;
-    let base_config = match base {
-        Base::None => None,
-        Base::EmptyTree => Some(Config::default()),
-        Base::Rev(rev) => {
-            let base = Files::open(repo, &Snapshot::of(Some(rev)));
-            let config = base.and_then(|base| Config::of(&*base.checked_out(), ""));
-            let context = format_args!("cannot read the configuration of `{}`", shown(rev));
-            Some(config.map_err(|failure| failure.context(context))?)
-        }
-    };
+    let base_config = base_config(repo, base)?;
     let paths = paths.iter().map(|text| from_top(repo, &*tree, text)).collect::<Result<Vec<String>>>()?;
     let config = base_config.as_ref().unwrap_or(&own_config);
     let change_config = base_config.as_ref().map(|_| &own_config);
-    // The merge base, not the tip of the base: later changes of others are not a part of this change. For the index and
-    // the working tree it is that with HEAD.
-    let merge_base = match (base, files) {
-        (Base::Rev(rev), Files::Commit { id, .. }) => Some(merge_base(repo, rev, Some(&id.commit))?),
-        (Base::Rev(rev), _) => Some(merge_base(repo, rev, None)?),
-        (Base::None | Base::EmptyTree, _) => None,
-    };
-    let base_tree = merge_base.as_ref().map(|commit| BaseTree::open(repo, commit)).transpose()?;
+    let base_tree = open_base(repo, base, files)?;
     // Builds are prepared before the check, which runs them: they show objects that files do not.
     let building = how.map(|how| CheckBuilds::open(repo, (files, survey), (&paths, config), base_tree.as_ref(), how));
     let building = building.transpose()?;
@@ -87,13 +72,7 @@ pub(crate) fn checked(
     if checked.kustomizations == 0 {
         checked.unseen = count_unseen(files, &paths);
     }
-    // Untracked files that a kustomization reads make the check green here and red elsewhere.
-    checked.untracked = tree.untracked()?;
-    let read = &checked.read;
-    checked.untracked.retain(|path| {
-        let is_read = path::and_above(path).any(|above| read.contains(above));
-        path == FILE_NAME || path::name(path) == LOCK_NAME || is_read
-    });
+    checked.untracked = untracked_inputs(&*tree, &checked.read)?;
     // Exceptions of the change count only for findings that the base had.
     match (base, &base_tree) {
         (Base::Rev(rev), Some(base_tree)) => {
@@ -116,6 +95,42 @@ pub(crate) fn checked(
         checked.differing = repo.unstaged_paths(&kustomizations)?.len();
     }
     Ok(checked)
+}
+
+/// The configuration of a base, at its tip. `None` without a base.
+fn base_config(repo: &Rc<LocalRepo>, base: &Base) -> Result<Option<Config>> {
+    let rev = match base {
+        Base::None => return Ok(None),
+        Base::EmptyTree => return Ok(Some(Config::default())),
+        Base::Rev(rev) => rev,
+    };
+    let files = Files::open(repo, &Snapshot::of(Some(rev)));
+    let config = files.and_then(|files| Config::of(&*files.checked_out(), ""));
+    config
+        .map(Some)
+        .map_err(|failure| failure.context(format_args!("cannot read the configuration of `{}`", shown(rev))))
+}
+
+/// Opens the merge base of the checked files with a revision. Later changes of others, up to the tip of the base, are
+/// not a part of the change. `None` without a revision.
+fn open_base(repo: &Rc<LocalRepo>, base: &Base, files: &Files) -> Result<Option<BaseTree>> {
+    let Base::Rev(rev) = base else { return Ok(None) };
+    // The index and the working tree are a change of HEAD.
+    let commit = match files {
+        Files::Commit { id, .. } => Some(&*id.commit),
+        _ => None,
+    };
+    BaseTree::open(repo, &merge_base(repo, rev, commit)?).map(Some)
+}
+
+/// The untracked files that a check read: with them it may be green here and red elsewhere. The configuration and locks
+/// always count.
+fn untracked_inputs(tree: &dyn Tree, read: &BTreeSet<String>) -> Result<Vec<String>> {
+    let mut untracked = tree.untracked()?;
+    untracked.retain(|path| {
+        path == FILE_NAME || path::name(path) == LOCK_NAME || path::and_above(path).any(|above| read.contains(above))
+    });
+    Ok(untracked)
 }
 
 /// Checks the tree before `branch` and `vendor` localize it: `paths` from the top, or everything if there are none.
@@ -189,30 +204,42 @@ fn judge_change(
         let new = new_entries(&**tree, &*old_tree, &path);
         checked.new_locked.extend(new.unwrap_or_default());
     }
-    let mut old = Vec::new();
-    if !checked.findings.is_empty() {
-        // The base is checked as its own change, so that its findings have their starts, and none is left out before
-        // they are compared. Those that the base allows are not new either.
-        let base_check = check_tree(&base_tree.files, &base_tree.survey, &[], config, Some(config), None);
-        let failure = match base_check {
-            Ok(base_check) => {
-                old = renamed(base_check.findings, &repo.renames(since, &checked.source)?);
-                // The change may mend a lock of the base. While that cannot be read, no remote reference is known.
-                let is_lock = |location: &Location| path::name(&location.file) == LOCK_NAME;
-                base_check.failures.into_iter().find(|failure| !failure.location.as_deref().is_some_and(is_lock))
-            }
-            // The first kustomizations that the configuration includes may come with the change.
-            Err(failure) => Some(failure).filter(|failure| failure.kind != FailureKind::Excluded),
-        };
-        if let Some(failure) = failure {
-            return Err(failure.context(format_args!("cannot tell what is new since {since}")).into());
-        }
-    }
+    let old = base_findings(repo, checked, base_tree, config)?;
     let base_lock = Lock::find(&*old_tree, LOCK_NAME).ok().flatten().unwrap_or_default();
     merged_back(files, tree, checked, Some(&base_lock), config)?;
     let left_out = checked.judge(&old, config, &base_lock, &**tree);
     checked.base = Some(BaseFindings { rev: base.to_owned(), commit: since.clone(), left_out });
     Ok(base_lock)
+}
+
+/// The findings of the merge base with which those of a change are compared, also those that it allows. Empty if the
+/// change has none.
+fn base_findings(
+    repo: &Rc<LocalRepo>,
+    checked: &Checked,
+    base_tree: &BaseTree,
+    config: &Config,
+) -> Result<Vec<Finding>> {
+    if checked.findings.is_empty() {
+        return Ok(Vec::new());
+    }
+    let since = &base_tree.commit.commit;
+    let unknown = |failure: Failure| failure.context(format_args!("cannot tell what is new since {since}"));
+    // The base is checked as its own change, so that its findings have their starts, and none is left out before they
+    // are compared.
+    let base_check = match check_tree(&base_tree.files, &base_tree.survey, &[], config, Some(config), None) {
+        Ok(base_check) => base_check,
+        // The first kustomizations that the configuration includes may come with the change.
+        Err(failure) if failure.kind == FailureKind::Excluded => return Ok(Vec::new()),
+        Err(failure) => return Err(unknown(failure)),
+    };
+    // The change may mend a lock of the base. While that cannot be read, no remote reference is known.
+    let is_lock = |location: &Location| path::name(&location.file) == LOCK_NAME;
+    let mut failures = base_check.failures.into_iter();
+    match failures.find(|failure| !failure.location.as_deref().is_some_and(is_lock)) {
+        Some(failure) => Err(unknown(failure)),
+        None => Ok(renamed(base_check.findings, &repo.renames(since, &checked.source)?)),
+    }
 }
 
 /// Verifies that the lock entries which the change adds or edits are signed as they claim. Without builds nothing may
