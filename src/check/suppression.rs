@@ -41,7 +41,7 @@ pub(super) fn allow(context: &Context<'_>, findings: &mut Vec<Finding>, is_compl
     let files = comments(context, findings);
     // By file, with the position of the comment in it: comments that allow a finding of a rule, and comments beside a
     // locked reference.
-    let mut used: HashMap<&str, BTreeSet<(usize, Rule)>> = HashMap::new();
+    let mut used: BTreeSet<(&str, usize, Rule)> = BTreeSet::new();
     let mut locked: BTreeSet<(&str, usize)> = BTreeSet::new();
     // Entries for upstreams behind locked ones, and for sources that may be too young, have no finding here, but are in
     // use.
@@ -58,7 +58,7 @@ pub(super) fn allow(context: &Context<'_>, findings: &mut Vec<Finding>, is_compl
                 }
             }
             for (index, directive) in comments.allowing(finding.rule, finding.span) {
-                used.entry(path.as_str()).or_default().insert((index, finding.rule));
+                used.insert((path.as_str(), index, finding.rule));
                 comment.get_or_insert_with(|| Allowed {
                     path: finding.path.clone(),
                     span: comments.comments[index].span,
@@ -77,29 +77,34 @@ pub(super) fn allow(context: &Context<'_>, findings: &mut Vec<Finding>, is_compl
     }
     // Only now it is known which comments allowed nothing.
     for (path, comments) in &files {
-        let used = used.remove(path.as_str()).unwrap_or_default();
         for (index, comment) in comments.comments.iter().enumerate() {
             let is_locked = locked.contains(&(path.as_str(), index));
             // The age of a source is known only while it is locked, so a comment about it never counts as unused.
             findings.extend(stale_comment(path, comment, is_complete, is_locked, |rule| {
-                rule == Rule::YoungSource || used.contains(&(index, rule))
+                rule == Rule::YoungSource || used.contains(&(path.as_str(), index, rule))
             }));
         }
     }
-    // Then the entries. The help for a stale one tells how much it would cover with `refs: any`, which is counted only
-    // if there is one.
-    let (mut stale, mut with_any_ref) = (Vec::new(), None);
     // An entry that the change adds may be for a later change, so it is not stale yet.
     let known: HashSet<_> = config.allow.iter().map(Allow::meaning).collect();
-    for (index, entry) in written.allow.iter().enumerate() {
-        if is_complete && !used_entries.contains(&index) && known.contains(&entry.meaning()) {
-            let counts = with_any_ref.get_or_insert_with(|| count_with_any_ref(&written.allow, findings));
-            stale.push(unused_entry(written, entry, counts[index]));
+    let is_unused =
+        |index: usize| is_complete && !used_entries.contains(&index) && known.contains(&written.allow[index].meaning());
+    findings.extend(stale_entries(written, findings, is_unused));
+}
+
+/// The findings for entries of `allow` that are unused, or without a reason.
+fn stale_entries(config: &Config, findings: &[Finding], is_unused: impl Fn(usize) -> bool) -> Vec<Finding> {
+    // The help for an unused one tells how much it would cover with `refs: any`, which is counted only if there is one.
+    let (mut stale, mut with_any_ref) = (Vec::new(), None);
+    for (index, entry) in config.allow.iter().enumerate() {
+        if is_unused(index) {
+            let counts = with_any_ref.get_or_insert_with(|| count_with_any_ref(&config.allow, findings));
+            stale.push(unused_entry(config, entry, counts[index]));
         } else {
-            stale.extend(unreasoned(written, entry));
+            stale.extend(unreasoned(config, entry));
         }
     }
-    findings.append(&mut stale);
+    stale
 }
 
 /// For each entry that names one reference: how many findings it would cover with `refs: any`.
