@@ -28,30 +28,33 @@ pub(super) fn stale_patterns(context: &Context<'_>) -> Vec<Finding> {
     // If the tree cannot be listed, the check has failed already.
     let roots = context.tree.kustomizations().unwrap_or_default();
     let included = covering(&written.include, &roots);
-    let mut stale: Vec<(&Glob, Failure)> = Vec::new();
-    for (index, glob) in written.include.iter().enumerate() {
-        if !included.contains(&index) {
-            stale.push((glob, matches_nothing(glob)));
-        }
-    }
-    // All files are listed only if some pattern excludes no root.
-    let effects = effects(context, &written.exclude, &roots);
-    let excluding_files = if effects.iter().all(|effect| effect.has_roots) {
-        BTreeSet::new()
-    } else {
-        covering(&written.exclude, &context.tree.below("").unwrap_or_default())
-    };
-    for (index, (glob, effect)) in written.exclude.iter().zip(&effects).enumerate() {
-        if !effect.has_roots && !excluding_files.contains(&index) {
-            stale.push((glob, matches_nothing(glob)));
-        } else {
-            stale.extend(effect.failure_without_effect(glob).map(|failure| (glob, failure)));
-        }
-    }
+    let unmatched = written.include.iter().enumerate().filter(|(index, _)| !included.contains(index));
+    let mut stale: Vec<(&Glob, Failure)> = unmatched.map(|(_, glob)| (glob, matches_nothing(glob))).collect();
+    stale.extend(excludes_without_effect(context, &written.exclude, &roots));
     // A pattern that the change adds may be for files of a later change.
     let known: HashSet<&str> = config.include.iter().chain(config.exclude.iter()).map(|glob| &*glob.text).collect();
     stale.retain(|(glob, _)| known.contains(&*glob.text));
     stale.into_iter().map(|(glob, failure)| stale_finding(&written.file, glob.span, &glob.text, failure)).collect()
+}
+
+/// The patterns of `exclude` that match nothing, or that keep nothing out, each with its failure. `roots` are the
+/// kustomizations of the tree.
+fn excludes_without_effect<'g>(
+    context: &Context<'_>,
+    exclude: &'g Globs,
+    roots: &[String],
+) -> Vec<(&'g Glob, Failure)> {
+    let effects = effects(context, exclude, roots);
+    // All files are listed only if some pattern excludes no root.
+    let matches_roots = effects.iter().all(|effect| effect.has_roots);
+    let files = if matches_roots { Vec::new() } else { context.tree.below("").unwrap_or_default() };
+    let excluding_files = covering(exclude, &files);
+    let failures = exclude.iter().zip(&effects).enumerate().filter_map(|(index, (glob, effect))| {
+        let is_unmatched = !effect.has_roots && !excluding_files.contains(&index);
+        let failure = if is_unmatched { Some(matches_nothing(glob)) } else { effect.failure_without_effect(glob) };
+        Some((glob, failure?))
+    });
+    failures.collect()
 }
 
 /// The failure of a pattern that matches nothing.
@@ -78,30 +81,40 @@ struct Effect {
 
 /// The effect of each pattern of `exclude`, in their order.
 fn effects(context: &Context<'_>, exclude: &Globs, roots: &[String]) -> Vec<Effect> {
-    let (graph, mut effects) = (context.graph, vec![Effect::default(); exclude.len()]);
-    let walked = graph.user_roots();
+    let mut effects = vec![Effect::default(); exclude.len()];
+    let walked = context.graph.user_roots();
     for directory in roots.iter().map(|file| path::parent(file)) {
         for index in exclude.covering(directory) {
             effects[index].has_roots = true;
             effects[index].keeps_out |= !walked.contains_key(directory);
         }
     }
-    // The searches below read many files, so they run only if a pattern may be stale.
-    if !effects.iter().any(Effect::may_be_stale) {
-        return effects;
+    // These searches read many files, so they run only if a pattern may be stale.
+    if effects.iter().any(Effect::may_be_stale) {
+        find_excluded_objects(context, exclude, &mut effects);
+        find_ways_in(context, exclude, &mut effects);
     }
-    // A pattern that covers a file with objects of engines has an effect: its targets were not read, so the walk does
-    // not show what they reach.
+    effects
+}
+
+/// Marks the patterns that cover a file with objects of engines as effective: its targets were not read, so the walk
+/// does not show what they reach.
+fn find_excluded_objects(context: &Context<'_>, exclude: &Globs, effects: &mut [Effect]) {
     match targets::candidates(context.tree).and_then(|search| search()) {
         Ok(files) => covering(exclude, &files).into_iter().for_each(|index| effects[index].keeps_out = true),
         // It is unknown what they reach, so no pattern is reported.
         Err(_) => effects.iter_mut().for_each(|effect| effect.keeps_out = true),
     }
+}
+
+/// Finds for each pattern a directory that it matches, but that the walk reaches.
+fn find_ways_in(context: &Context<'_>, exclude: &Globs, effects: &mut [Effect]) {
+    let graph = context.graph;
     for (id, edge) in graph.edges() {
         let Resolution::Root { id: named, remote: false } = edge.resolution else { continue };
         let root = &graph.roots[id.root];
         // Patterns match directories of this tree, and not those of upstreams.
-        if root.source != SourceId::FIRST || !effects.iter().any(Effect::may_be_stale) {
+        if root.source != SourceId::FIRST {
             continue;
         }
         // A reference between two directories that one pattern matches does not lead into it.
@@ -116,13 +129,11 @@ fn effects(context: &Context<'_>, exclude: &Globs, roots: &[String]) -> Vec<Effe
     for local in &context.deployed.local {
         for root in local.target.roots(local.directory) {
             for index in exclude.covering(root) {
-                effects[index]
-                    .reached
-                    .get_or_insert_with(|| (root.to_owned(), format!("{} deploys it", local.target.by())));
+                let deployed = || (root.to_owned(), format!("{} deploys it", local.target.by()));
+                effects[index].reached.get_or_insert_with(deployed);
             }
         }
     }
-    effects
 }
 
 impl Effect {
