@@ -456,7 +456,7 @@ pub(crate) struct GitGenerator {
 }
 
 /// Targets as their objects are written, before it is known which builds [change](Target::changed_by) them.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct UnresolvedTargets(Targets);
 
 impl UnresolvedTargets {

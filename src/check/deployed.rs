@@ -34,51 +34,56 @@ pub(super) fn walk(
     failures: &mut Vec<Failure>,
 ) -> Result<Walked> {
     let starts_with = |deployed| input.config.starting_points(&*input.tree, input.paths, kustomizations, deployed);
-    let unresolved = match input.identity {
-        Some(identity) => targets::find_in(survey, input.paths, kustomizations, input.config, identity),
-        None => Ok(UnresolvedTargets::default()),
-    };
-    // With builds the objects are known as they are deployed. The written ones are kept to name the way to a root.
-    let found = unresolved.and_then(|unresolved| match &input.build {
-        Some(build) => {
-            let written = unresolved.as_written().clone();
-            Ok((UnresolvedTargets::default(), Some((build.0)(unresolved)?), Some(written)))
-        }
-        None => Ok((unresolved, None, None)),
-    });
     // Without targets the kustomizations are checked all the same.
-    let (unresolved, built, written) = found.unwrap_or_else(|failure| {
+    let FoundTargets { unresolved, built } = found_targets(input, survey, kustomizations).unwrap_or_else(|failure| {
         failures.push(failure);
-        Default::default()
+        FoundTargets::default()
     });
     let targets = built.as_ref().unwrap_or_else(|| unresolved.as_written());
-    let starts = starts_with(targets.roots())?;
-    // A reference out of its root is no trouble in roots that an engine builds without the load restrictor. These are
-    // known only after a walk, and troubles are judged after that. A target counts whatever the paths of the check are.
-    let graph = survey.walk(&starts);
-    let deployed = survey.leaves_roots().then(|| DeployedTargets::new(targets, &graph, &[]));
-    let unrestricted = deployed.map(|deployed| deployed.unrestricted()).unwrap_or_default();
-    drop(graph);
+    let (starts, has_targets) = (starts_with(targets.roots())?, !targets.targets.is_empty());
+    let unrestricted = unrestricted_roots(survey, targets, &starts);
     let explored = survey.judged(&starts, &graph::WalkPolicy { unrestricted, ..policy });
-    // Without builds it is unknown which kustomizations change an object: any may, also one that this walk does not
-    // reach.
-    let directories: BTreeSet<&str> = kustomizations.iter().map(|file| path::parent(file)).collect();
-    let targets = match built {
-        Some(built) => built,
-        // There is nothing to change, or this walk reaches everything.
-        None if targets.targets.is_empty() || starts.len() >= directories.len() => {
-            unresolved.resolve_changers(&explored.graph)
-        }
-        None => {
-            let all: Vec<String> = directories.into_iter().map(str::to_owned).collect();
-            unresolved.resolve_changers(&survey.explore_inputs(&all).graph)
-        }
+    // With builds the objects are known as they are deployed. The written ones are kept to name the way to a root.
+    let Some(targets) = built else {
+        // Without builds it is unknown which kustomizations change an object: any may, also one that this walk does not
+        // reach. It reaches everything if it starts everywhere.
+        let all: BTreeSet<String> = kustomizations.iter().map(|file| path::parent(file).to_owned()).collect();
+        let may_miss_some = has_targets && starts.len() < all.len();
+        let wider = may_miss_some.then(|| survey.explore_inputs(&Vec::from_iter(all)));
+        let targets = unresolved.resolve_changers(&wider.as_ref().unwrap_or(&explored).graph);
+        return Ok(Walked { targets, written: None, left_out: BTreeSet::new(), explored });
     };
-    let left_out = match &written {
-        Some(written) => roots_left_out(&explored.graph, &starts_with(written.roots())?),
-        None => BTreeSet::new(),
-    };
-    Ok(Walked { targets, written, left_out, explored })
+    let written = unresolved.as_written().clone();
+    let left_out = roots_left_out(&explored.graph, &starts_with(written.roots())?);
+    Ok(Walked { targets, written: Some(written), left_out, explored })
+}
+
+/// The targets of a tree before it is walked.
+#[derive(Default)]
+struct FoundTargets {
+    /// As they are written.
+    unresolved: UnresolvedTargets,
+    /// As builds show them. `None` without builds.
+    built: Option<Targets>,
+}
+
+/// Finds the targets of a tree. Empty if the check does not look at deployed targets.
+fn found_targets(input: &Input<'_>, survey: &Survey, kustomizations: &[String]) -> Result<FoundTargets> {
+    let Some(identity) = input.identity else { return Ok(FoundTargets::default()) };
+    let unresolved = targets::find_in(survey, input.paths, kustomizations, input.config, identity)?;
+    let built = input.build.as_ref().map(|build| (build.0)(unresolved.clone())).transpose()?;
+    Ok(FoundTargets { unresolved, built })
+}
+
+/// The directories of the roots that an engine builds without the load restrictor: there a reference out of the root is
+/// no trouble. They are known only after a walk, and troubles are judged after that.
+fn unrestricted_roots(survey: &Survey, targets: &Targets, starts: &[String]) -> HashSet<String> {
+    let graph = survey.walk(starts);
+    if !survey.leaves_roots() {
+        return HashSet::new();
+    }
+    // A target counts whatever the paths of the check are.
+    DeployedTargets::new(targets, &graph, &[]).unrestricted()
 }
 
 /// The directories of the user's roots that none of these starts leads to.
