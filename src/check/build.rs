@@ -319,24 +319,24 @@ impl<'a> CheckBuilds<'a> {
             Some(plan) => self.outputs(builders, plan),
             None => self.localized(builders).and_then(|plan| self.outputs(builders, &plan)),
         };
-        match outputs {
-            Ok(outputs) => outputs,
-            // An unlocked reference stops the localizing of all. The base of a change may have it, too, so that the
-            // others must be built: each is tried by itself.
-            Err(failures) if self.affected.is_some() && failures.are_all(FailureKind::NotLocked) => match builders {
-                [builder] => {
-                    let output = Err(failures.clone().joined());
-                    let unlocked = Unlocked { file: builder.file(), by: builder.by.clone(), failures };
-                    self.results.borrow_mut().unlocked.push(unlocked);
-                    vec![output]
-                }
-                all => all.iter().flat_map(|builder| self.kustomizations(&[builder])).collect(),
-            },
-            Err(failures) => {
-                self.results.borrow_mut().stop(&failures);
-                vec![Err(failures.joined()); builders.len()]
-            }
+        let failures = match outputs {
+            Ok(outputs) => return outputs,
+            Err(failures) => failures,
+        };
+        // An unlocked reference stops the localizing of all. The base of a change may have it, too, so that the others
+        // must be built: each is tried by itself.
+        let is_unlocked = self.affected.is_some() && failures.are_all(FailureKind::NotLocked);
+        if is_unlocked && builders.len() > 1 {
+            return builders.iter().flat_map(|builder| self.kustomizations(&[builder])).collect();
         }
+        match builders {
+            [builder] if is_unlocked => {
+                let (file, by, failures) = (builder.file(), builder.by.clone(), failures.clone());
+                self.results.borrow_mut().unlocked.push(Unlocked { file, by, failures });
+            }
+            _ => self.results.borrow_mut().stop(&failures),
+        }
+        vec![Err(failures.joined()); builders.len()]
     }
 
     /// Localizes the roots of builds in memory, because engines build the localized files. It fails for the same
